@@ -1,0 +1,6 @@
+//! GOAL schedules: what each rank sends, receives and computes, and in which
+//! order.
+
+mod op;
+
+pub use op::{ANY, Op, OpKind, Sink};

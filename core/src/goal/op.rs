@@ -1,0 +1,100 @@
+//! One operation of a schedule, and the trait through which operations flow
+//! from whoever has them (a parser, a generator) to whoever wants them (a
+//! writer, the simulator's schedule).
+
+use crate::units::Picos;
+
+/// Wildcard of a receive's peer, and of a tag on either side.
+pub const ANY: u32 = u32::MAX;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OpKind {
+    /// Sends `size` bytes to `peer`.
+    Send {
+        /// Receiving rank.
+        peer: u32,
+        /// Message length in bytes.
+        size: u64,
+        /// Message tag, possibly [`ANY`].
+        tag: u32,
+    },
+    /// Receives `size` bytes from `peer`.
+    Receive {
+        /// Sending rank, or [`ANY`].
+        peer: u32,
+        /// Expected message length in bytes.
+        size: u64,
+        /// Message tag, possibly [`ANY`].
+        tag: u32,
+    },
+    /// Computes.
+    Calc {
+        /// How long.
+        duration: Picos,
+    },
+}
+
+/// One operation of one rank.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// Processor of the rank that it occupies.
+    pub cpu: u8,
+    /// Network interface of the rank that it occupies; 0 for a calc.
+    pub nic: u8,
+}
+
+/// Where a schedule goes.
+///
+/// Calls come rank by rank, in ascending order, each rank once:
+/// `begin_rank`, then its operations and dependencies in any order in which
+/// a dependency follows both its operations, then `end_rank`.
+pub trait Sink {
+    /// Why an element was not taken.
+    type Error;
+
+    /// Announces the number of ranks, once, before everything else.
+    ///
+    /// # Errors
+    ///
+    /// The sink cannot hold as many.
+    fn ranks(&mut self, ranks: u32) -> Result<(), Self::Error>;
+
+    /// Opens `rank`.
+    ///
+    /// # Errors
+    ///
+    /// The sink is full, or `rank` is not the next one.
+    fn begin_rank(&mut self, rank: u32) -> Result<(), Self::Error>;
+
+    /// Adds an operation to the open rank and returns its index there,
+    /// counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// The sink is full, or the operation is out of its range.
+    fn op(&mut self, op: Op) -> Result<u32, Self::Error>;
+
+    /// Lets operation `op` wait until operation `on` has completed.
+    ///
+    /// # Errors
+    ///
+    /// The sink is full, or an index is unknown.
+    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error>;
+
+    /// Lets operation `op` wait until operation `on` has started.
+    ///
+    /// # Errors
+    ///
+    /// The sink is full, or an index is unknown.
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error>;
+
+    /// Closes the open rank.
+    ///
+    /// # Errors
+    ///
+    /// The sink is full.
+    fn end_rank(&mut self) -> Result<(), Self::Error>;
+}

@@ -1,0 +1,41 @@
+//! The thinking half of loggap: LogP-family models of a network link,
+//! without an operating system, an allocator or unsafe code.
+//!
+//! # Tour, from the bottom up
+//!
+//! - [`units`]: [`Picos`](units::Picos), [`PerByte`](units::PerByte) and
+//!   [`Bytes`](units::Bytes), the integers everything else is written in.
+//! - [`stats`]: order statistics of borrowed samples.
+//! - [`fit`]: incremental least squares, protocol-change detection,
+//!   optimal segmentation.
+//! - [`model`]: LogGP and LogGOPS parameter sets, profiles with one set per
+//!   protocol range, closed-form predictions.
+//! - [`wire`]: frames between the measuring initiator and its responder.
+//! - [`measure`]: the traits [`Clock`](measure::Clock) and
+//!   [`Link`](measure::Link), the timed kernels, the planner of what to
+//!   measure next, the responder.
+//! - [`goal`]: GOAL schedules, text and binary.
+//! - [`sim`]: the LogGOPS simulator.
+//!
+//! # What this crate does not do
+//!
+//! It opens no socket, starts no thread, reads no clock of the operating
+//! system and allocates nothing: callers lend memory (`&mut [T]`) and pass
+//! time in. The only code that touches the outside goes through
+//! [`Clock`](measure::Clock) and [`Link`](measure::Link).
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::std_instead_of_core, clippy::alloc_instead_of_core)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod fit;
+pub mod goal;
+pub mod measure;
+pub mod model;
+pub mod sim;
+pub mod stats;
+pub mod units;
+pub mod wire;

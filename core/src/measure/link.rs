@@ -1,0 +1,73 @@
+//! The two traits that touch the outside.
+
+use crate::units::{Bytes, Picos};
+
+/// A monotonic counter and its scale.
+///
+/// Readings are raw ticks, so that nothing but the reading itself stands
+/// between the timed instructions; conversion happens afterwards.
+pub trait Clock {
+    /// The counter now, in ticks. Never decreases.
+    fn now(&self) -> u64;
+
+    /// The duration of `ticks` ticks, saturating at [`Picos::MAX`].
+    fn duration(&self, ticks: u64) -> Picos;
+
+    /// The ticks that `duration` lasts, rounded up, saturating.
+    fn ticks(&self, duration: Picos) -> u64;
+
+    /// What one call of [`Clock::now`] costs: the median distance of two
+    /// readings back to back, measured by the implementor.
+    fn read_cost(&self) -> Picos;
+}
+
+/// What a link is, as far as measuring on it depends on that.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LinkProperties {
+    /// Largest message that one [`Link::send`] takes.
+    pub max_message: Bytes,
+    /// Whether every message arrives, in order. Without it a round may be
+    /// lost and is discarded and counted.
+    pub reliable: bool,
+}
+
+/// A bidirectional connection that carries messages.
+///
+/// On a byte stream the receiver knows each message's length beforehand and
+/// passes a buffer of exactly that length. On a datagram link a message may
+/// be shorter than the buffer and is never merged with the next.
+pub trait Link {
+    /// Why the link failed. After an error other than a timeout the link is
+    /// not usable any more.
+    type Error;
+
+    /// What the link is.
+    fn properties(&self) -> LinkProperties;
+
+    /// Sends one whole message and returns as soon as `message` may be
+    /// reused: what this call takes is the send overhead.
+    ///
+    /// # Errors
+    ///
+    /// The peer is gone, or took nothing for the link's own time limit.
+    fn send(&mut self, message: &[u8]) -> Result<(), Self::Error>;
+
+    /// Looks once for a message and returns its length, or `None` when it is
+    /// not complete yet. A stream collects into `buffer` across calls, so
+    /// the same buffer has to be passed until the message is complete. May
+    /// wait inside, but for a bounded time (a link set to block).
+    ///
+    /// # Errors
+    ///
+    /// The peer is gone, or a datagram did not fit into `buffer`.
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error>;
+
+    /// Forgets a message received in part and whatever else has arrived, so
+    /// that a lost round cannot leak into the next. Nothing to do on a
+    /// reliable link.
+    ///
+    /// # Errors
+    ///
+    /// The peer is gone.
+    fn discard(&mut self) -> Result<(), Self::Error>;
+}

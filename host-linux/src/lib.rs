@@ -1,0 +1,2 @@
+//! loggap on Linux: clocks, links, drivers and exporters around
+//! [`loggap_core`].

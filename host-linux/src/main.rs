@@ -1,0 +1,3 @@
+//! The command `loggap`.
+
+fn main() {}
