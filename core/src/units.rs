@@ -155,6 +155,87 @@ impl PerByte {
     }
 }
 
+/// A difference of times, in picoseconds: what noise may turn negative.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SignedPicos(pub i64);
+
+impl SignedPicos {
+    /// This difference in seconds, rounded to the nearest `f64`.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest double is the contract")]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+
+    /// The same as an unsigned time, `None` when negative.
+    #[must_use]
+    #[allow(clippy::cast_sign_loss, reason = "the branch excludes negative values")]
+    pub const fn picos(self) -> Option<Picos> {
+        if self.0 < 0 { None } else { Some(Picos(self.0 as u64)) }
+    }
+
+    /// The nearest difference to `picos` picoseconds, saturating at the ends
+    /// of `i64`; NaN counts as zero.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "the cast saturates, which is the contract")]
+    pub fn from_f64(picos: f64) -> Self {
+        Self(libm::round(picos) as i64)
+    }
+}
+
+impl fmt::Display for SignedPicos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 0 {
+            f.write_str("-")?;
+        }
+        Picos(self.0.unsigned_abs()).fmt(f)
+    }
+}
+
+/// A fitted slope, in 2⁻¹⁶ picoseconds per byte: what noise may turn
+/// negative.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SignedPerByte(pub i64);
+
+impl SignedPerByte {
+    /// Seconds per byte, rounded to the nearest `f64`.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest double is the contract")]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 * (1e-12 / 65_536.0)
+    }
+
+    /// The same as an unsigned slope, `None` when negative.
+    #[must_use]
+    #[allow(clippy::cast_sign_loss, reason = "the branch excludes negative values")]
+    pub const fn per_byte(self) -> Option<PerByte> {
+        if self.0 < 0 { None } else { Some(PerByte(self.0 as u64)) }
+    }
+
+    /// The nearest slope to `picos` picoseconds per byte, saturating at the
+    /// ends of `i64`; NaN counts as zero.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "the cast saturates, which is the contract")]
+    pub fn from_f64(picos: f64) -> Self {
+        Self(libm::round(picos * 65_536.0) as i64)
+    }
+
+    /// What `bytes` bytes cost at this slope, rounded towards minus
+    /// infinity, saturating at the ends of `i64`.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "clamped to i64 just before")]
+    pub const fn times(self, bytes: Bytes) -> SignedPicos {
+        let product = (self.0 as i128 * bytes.0 as i128) >> PerByte::FRACTION_BITS;
+        if product > i64::MAX as i128 {
+            SignedPicos(i64::MAX)
+        } else if product < i64::MIN as i128 {
+            SignedPicos(i64::MIN)
+        } else {
+            SignedPicos(product as i64)
+        }
+    }
+}
+
 /// A volume of data in bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Bytes(pub u64);
@@ -207,6 +288,20 @@ mod tests {
         assert_eq!(Picos(3).signed_difference(Picos(5)), -2);
         assert_eq!(Picos::MAX.signed_difference(Picos::ZERO), i64::MAX);
         assert_eq!(Picos::ZERO.signed_difference(Picos::MAX), -i64::MAX);
+    }
+
+    #[test]
+    fn fitted_numbers_keep_their_sign_and_saturate() {
+        assert_eq!(SignedPicos(-1).picos(), None);
+        assert_eq!(SignedPicos(7).picos(), Some(Picos(7)));
+        assert_eq!(SignedPicos::from_f64(-1e300), SignedPicos(i64::MIN));
+        assert_eq!(SignedPicos::from_f64(f64::NAN), SignedPicos(0));
+        assert_eq!(SignedPicos(-1_500_000).to_string(), "-1.500 us");
+        assert_eq!(SignedPerByte::from_f64(20.0), SignedPerByte(20 << 16));
+        assert_eq!(SignedPerByte(20 << 16).times(Bytes(1_000)), SignedPicos(20_000));
+        assert_eq!(SignedPerByte(-1).times(Bytes(u64::MAX)), SignedPicos(-(1 << 48)));
+        assert_eq!(SignedPerByte(i64::MAX).times(Bytes(u64::MAX)), SignedPicos(i64::MAX));
+        assert_eq!(SignedPerByte(-3).per_byte(), None);
     }
 
     #[test]

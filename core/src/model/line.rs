@@ -1,0 +1,135 @@
+//! A parameter that depends on message size: a straight line with its
+//! uncertainty.
+
+use super::{Estimate, Mark};
+use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
+
+/// `value(s) = at_one + (s − 1)·per_byte`, fitted to measured points.
+///
+/// Intercept and slope of a fit are correlated; about its centre they are
+/// not, so the interval at any size follows from the interval at the centre
+/// and that of the slope.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct SizeLine {
+    /// Value at size 1.
+    pub at_one: Estimate<SignedPicos>,
+    /// Slope.
+    pub per_byte: Estimate<SignedPerByte>,
+    /// The size where the line is known best.
+    pub centre: Bytes,
+    /// Half the interval of the value at `centre`.
+    pub centre_half_width: Picos,
+    /// How far a point may lie from the line beyond the line's own interval,
+    /// in millionths of the line's value: the misfit of the model.
+    pub scatter_ppm: u32,
+}
+
+impl SizeLine {
+    /// A line known without doubt.
+    #[must_use]
+    pub const fn exact(at_one: SignedPicos, per_byte: SignedPerByte) -> Self {
+        Self {
+            at_one: Estimate::exact(at_one),
+            per_byte: Estimate::exact(per_byte),
+            centre: Bytes(1),
+            centre_half_width: Picos::ZERO,
+            scatter_ppm: 0,
+        }
+    }
+
+    /// The line's value at `size`, saturating; size 0 counts as 1.
+    #[must_use]
+    pub const fn at(&self, size: Bytes) -> SignedPicos {
+        let rest = self.per_byte.value.times(size.after_first());
+        SignedPicos(self.at_one.value.0.saturating_add(rest.0))
+    }
+
+    /// Half the interval of the line's value at `size`, saturating: the
+    /// uncertainty at the centre and of the slope, added in quadrature.
+    #[must_use]
+    pub fn half_width(&self, size: Bytes) -> Picos {
+        let distance = Bytes(self.centre.0.abs_diff(size.0.max(1)));
+        let slope = SignedPerByte(self.slope_half_width()).times(distance);
+        hypotenuse(self.centre_half_width, Picos(slope.0.unsigned_abs()))
+    }
+
+    /// Half the interval in which a *measured* value at `size` is expected:
+    /// the line's own interval and the scatter about it, in quadrature.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "at most 2^64 · 2^32 / 10^6, then clamped")]
+    pub fn point_half_width(&self, size: Bytes) -> Picos {
+        let value = u128::from(self.at(size).0.unsigned_abs());
+        let scatter = value * u128::from(self.scatter_ppm) / 1_000_000;
+        let scatter = Picos(scatter.min(u128::from(u64::MAX)) as u64);
+        hypotenuse(self.half_width(size), scatter)
+    }
+
+    /// Whether both numbers are as exact as was asked for.
+    #[must_use]
+    pub const fn mark(&self) -> Mark {
+        match self.at_one.mark {
+            Mark::Converged => self.per_byte.mark,
+            other => other,
+        }
+    }
+
+    const fn slope_half_width(&self) -> i64 {
+        self.per_byte.high.0.saturating_sub(self.per_byte.low.0) / 2
+    }
+}
+
+/// `√(a² + b²)`, saturating.
+#[allow(clippy::cast_possible_truncation, reason = "clamped to u64 just before")]
+pub(super) fn hypotenuse(a: Picos, b: Picos) -> Picos {
+    let square = |x: Picos| u128::from(x.0) * u128::from(x.0);
+    let sum = square(a).saturating_add(square(b));
+    Picos(sum.isqrt().min(u128::from(u64::MAX)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> SizeLine {
+        SizeLine {
+            at_one: Estimate::exact(SignedPicos(1_000)),
+            per_byte: Estimate {
+                value: SignedPerByte(2 << 16),
+                low: SignedPerByte(1 << 16),
+                high: SignedPerByte(3 << 16),
+                mark: Mark::Converged,
+            },
+            centre: Bytes(1_001),
+            centre_half_width: Picos(300),
+            scatter_ppm: 100_000,
+        }
+    }
+
+    #[test]
+    fn the_line_is_known_best_at_its_centre() {
+        assert_eq!(line().at(Bytes(1_001)), SignedPicos(3_000));
+        assert_eq!(line().half_width(Bytes(1_001)), Picos(300));
+        assert_eq!(line().half_width(Bytes(1_401)), Picos(500));
+        assert_eq!(line().half_width(Bytes(601)), Picos(500));
+    }
+
+    #[test]
+    fn a_measured_point_is_expected_within_line_and_scatter() {
+        assert_eq!(line().point_half_width(Bytes(1_001)), Picos(424)); // √(300² + 300²)
+    }
+
+    #[test]
+    fn an_empty_message_counts_as_one_byte() {
+        assert_eq!(line().at(Bytes(0)), line().at(Bytes(1)));
+        assert_eq!(line().half_width(Bytes(0)), line().half_width(Bytes(1)));
+    }
+
+    #[test]
+    fn absurd_lines_saturate() {
+        let mut absurd = SizeLine::exact(SignedPicos(i64::MAX), SignedPerByte(i64::MAX));
+        absurd.scatter_ppm = u32::MAX;
+        assert_eq!(absurd.at(Bytes(u64::MAX)), SignedPicos(i64::MAX));
+        assert!(absurd.point_half_width(Bytes(u64::MAX)) > Picos(1 << 63));
+        assert_eq!(hypotenuse(Picos::MAX, Picos::MAX), Picos::MAX);
+    }
+}

@@ -1,0 +1,25 @@
+//! The models: parameter sets, profiles of measured links, predictions.
+//!
+//! - [`LogGp`] and [`LogGops`]: one set of parameters each, with the closed
+//!   forms of point-to-point communication.
+//! - [`Profile`]: what a measurement leaves behind: one [`Range`] of sizes
+//!   per protocol, every number with its interval and a [`Mark`] that says
+//!   whether it may be trusted.
+//!
+//! Equation numbers are those of Hoefler, Lichei, Rehm: "Low-Overhead `LogGP`
+//! Parameter Assessment for Modern Interconnection Networks" and its journal
+//! form, "`LogGP` in Theory and Practice".
+
+mod equations;
+mod estimate;
+mod line;
+mod parameters;
+mod predict;
+mod profile;
+
+pub use equations::{Prtt, per_message, send_overhead};
+pub use estimate::{Estimate, Mark};
+pub use line::SizeLine;
+pub use parameters::{LogGops, LogGp};
+pub use predict::{PredictError, Prediction};
+pub use profile::{Change, Parameter, Profile, Range, UnusableParameter};

@@ -1,0 +1,288 @@
+//! What a measurement leaves behind.
+
+use core::fmt;
+
+use super::{Estimate, LogGops, LogGp, SizeLine};
+use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
+
+/// A size at which the link changes its protocol.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Change {
+    /// First size of the new protocol.
+    pub at: Bytes,
+    /// The new protocol begins at this size at the earliest.
+    pub low: Bytes,
+    /// The new protocol begins at this size at the latest.
+    pub high: Bytes,
+}
+
+/// The parameters of one protocol: the sizes from `first` to `last`.
+///
+/// Lines hold their value at size 1 even where the range begins later: that
+/// is an extrapolation, and may be negative.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Range {
+    /// Smallest size of the range.
+    pub first: Bytes,
+    /// Largest size of the range, as far as it was measured.
+    pub last: Bytes,
+    /// `G_all(s) = g + (s − 1)·G`: the gap at size 1 and the gap per byte.
+    pub gap: SizeLine,
+    /// `PRTT(1,0,s)/2`, the end-to-end latency as the paper reports it,
+    /// overlapped overheads included.
+    pub half_rtt: Option<SizeLine>,
+    /// `o_s(s) = o_s + (s − 1)·O`.
+    pub send_overhead: Option<SizeLine>,
+    /// `o_r(s) = o_r + (s − 1)·O`.
+    pub recv_overhead: Option<SizeLine>,
+    /// `L = PRTT(1,0,1)/2 − o_s − o_r`; `None` where it is not positive or
+    /// its parts were not measured.
+    pub latency: Option<Estimate<SignedPicos>>,
+}
+
+/// Which parameter an error is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Parameter {
+    /// `PRTT(1,0,s)/2`.
+    HalfRtt,
+    /// `L`.
+    Latency,
+    /// `o_s`.
+    SendOverhead,
+    /// `o_r`.
+    RecvOverhead,
+    /// `g` and `G`.
+    Gap,
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HalfRtt => "the round trip",
+            Self::Latency => "the latency L",
+            Self::SendOverhead => "the send overhead o_s",
+            Self::RecvOverhead => "the receive overhead o_r",
+            Self::Gap => "the gap g, G",
+        })
+    }
+}
+
+/// A range cannot serve as one set of parameters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum UnusableParameter {
+    /// This parameter was not measured.
+    NotMeasured(Parameter),
+    /// This parameter falls with the size, to nothing within the range.
+    Negative(Parameter),
+}
+
+impl fmt::Display for UnusableParameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotMeasured(parameter) => {
+                write!(f, "{parameter} was not measured: measure the link with all quantities")
+            }
+            Self::Negative(parameter) => {
+                write!(f, "{parameter} came out negative: measure for longer on a quieter machine")
+            }
+        }
+    }
+}
+
+impl core::error::Error for UnusableParameter {}
+
+impl Range {
+    /// Whether `size` belongs to this protocol; size 0 counts as 1.
+    #[must_use]
+    pub fn contains(&self, size: Bytes) -> bool {
+        let size = size.max(Bytes(1));
+        self.first <= size && size <= self.last
+    }
+
+    /// As one `LogGP` set.
+    ///
+    /// A line that is negative at size 1, because the range begins later, is
+    /// replaced by the one through 0 at size 1 that agrees with it at the
+    /// middle of the range. `L` is 0 where overlap leaves nothing positive.
+    ///
+    /// # Errors
+    ///
+    /// [`UnusableParameter`] names what is missing or negative.
+    pub fn loggp(&self) -> Result<LogGp, UnusableParameter> {
+        let (gap, gap_per_byte) = self.nonnegative(Some(&self.gap), Parameter::Gap)?;
+        let (send_overhead, _) =
+            self.nonnegative(self.send_overhead.as_ref(), Parameter::SendOverhead)?;
+        let (recv_overhead, _) =
+            self.nonnegative(self.recv_overhead.as_ref(), Parameter::RecvOverhead)?;
+        let latency = self.latency.and_then(|latency| latency.value.picos()).unwrap_or_default();
+        Ok(LogGp { latency, send_overhead, recv_overhead, gap, gap_per_byte })
+    }
+
+    /// As one `LogGOPS` set, with the mean of both overheads as `o` and `O`,
+    /// and `eager_limit` as `S`. Negative lines as in [`Range::loggp`].
+    ///
+    /// # Errors
+    ///
+    /// [`UnusableParameter`] names what is missing or negative.
+    pub fn loggops(&self, eager_limit: Bytes) -> Result<LogGops, UnusableParameter> {
+        let set = self.loggp()?;
+        let (_, send) = self.nonnegative(self.send_overhead.as_ref(), Parameter::SendOverhead)?;
+        let (_, recv) = self.nonnegative(self.recv_overhead.as_ref(), Parameter::RecvOverhead)?;
+        Ok(LogGops {
+            latency: set.latency,
+            overhead: Picos(set.send_overhead.0.midpoint(set.recv_overhead.0)),
+            gap: set.gap,
+            gap_per_byte: set.gap_per_byte,
+            overhead_per_byte: PerByte(send.0.midpoint(recv.0)),
+            eager_limit,
+        })
+    }
+
+    /// Intercept and slope of `line` without negative numbers.
+    fn nonnegative(
+        &self,
+        line: Option<&SizeLine>,
+        parameter: Parameter,
+    ) -> Result<(Picos, PerByte), UnusableParameter> {
+        let line = line.ok_or(UnusableParameter::NotMeasured(parameter))?;
+        let slope = line.per_byte.value.max(SignedPerByte(0)).per_byte().unwrap_or_default();
+        if let (Some(at_one), true) = (line.at_one.value.picos(), line.per_byte.value.0 >= 0) {
+            return Ok((at_one, slope));
+        }
+        let middle = Bytes(self.first.0.midpoint(self.last.0));
+        let there = line.at(middle).picos().ok_or(UnusableParameter::Negative(parameter))?;
+        if line.at_one.value.0 >= 0 || middle.after_first().0 == 0 {
+            return Ok((there, PerByte::ZERO));
+        }
+        let scaled =
+            (u128::from(there.0) << PerByte::FRACTION_BITS) / u128::from(middle.after_first().0);
+        let slope = u64::try_from(scaled).map_err(|_| UnusableParameter::Negative(parameter))?;
+        Ok((Picos::ZERO, PerByte(slope)))
+    }
+}
+
+/// The parameters of a link: one [`Range`] per protocol, in ascending order
+/// of size and without holes, and the changes between them. At most `N`
+/// ranges.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile<const N: usize = 16> {
+    /// One set of parameters per protocol.
+    pub ranges: heapless::Vec<Range, N>,
+    /// The changes between neighbouring ranges, one fewer than ranges.
+    pub changes: heapless::Vec<Change, N>,
+}
+
+impl<const N: usize> Profile<N> {
+    /// The range that `size` belongs to, `None` where it was not measured.
+    #[must_use]
+    pub fn range(&self, size: Bytes) -> Option<&Range> {
+        self.ranges.iter().find(|range| range.contains(size))
+    }
+
+    /// The other range that `size` may belong to, where it lies inside the
+    /// interval of a change.
+    #[must_use]
+    pub fn alternative(&self, size: Bytes) -> Option<&Range> {
+        let size = size.max(Bytes(1));
+        let inside = |change: &Change| change.low <= size && size < change.high;
+        let index = self.changes.iter().position(inside)?;
+        let change = self.changes.get(index)?;
+        self.ranges.get(if size < change.at { index + 1 } else { index })
+    }
+
+    /// Whether every number is as exact as was asked for.
+    #[must_use]
+    pub fn converged(&self) -> bool {
+        self.ranges.iter().all(|range| {
+            let lines = [Some(&range.gap), range.half_rtt.as_ref(), range.send_overhead.as_ref()];
+            lines
+                .iter()
+                .flatten()
+                .chain(range.recv_overhead.as_ref().iter())
+                .all(|line| line.mark().converged())
+                && range.latency.is_none_or(|latency| latency.mark.converged())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(at_one: i64, per_byte: i64) -> SizeLine {
+        SizeLine::exact(SignedPicos(at_one), SignedPerByte(per_byte << 16))
+    }
+
+    fn range(first: u64, last: u64, gap: SizeLine) -> Range {
+        Range {
+            first: Bytes(first),
+            last: Bytes(last),
+            gap,
+            half_rtt: Some(line(5_000, 3)),
+            send_overhead: Some(line(1_000, 1)),
+            recv_overhead: Some(line(2_000, 3)),
+            latency: Some(Estimate::exact(SignedPicos(2_000))),
+        }
+    }
+
+    fn two_ranges() -> Profile {
+        let mut profile = Profile::default();
+        profile.ranges.extend([range(1, 99, line(10, 2)), range(100, 200, line(-100, 4))]);
+        profile.changes.extend([Change { at: Bytes(100), low: Bytes(95), high: Bytes(103) }]);
+        profile
+    }
+
+    #[test]
+    fn a_size_finds_its_protocol_and_the_doubtful_other_one() {
+        let profile = two_ranges();
+        let first = |range: Option<&Range>| range.map(|range| range.first.0);
+        assert_eq!(first(profile.range(Bytes(0))), Some(1));
+        assert_eq!(first(profile.range(Bytes(99))), Some(1));
+        assert_eq!(first(profile.range(Bytes(100))), Some(100));
+        assert_eq!(first(profile.range(Bytes(201))), None);
+        assert_eq!(first(profile.alternative(Bytes(94))), None);
+        assert_eq!(first(profile.alternative(Bytes(95))), Some(100));
+        assert_eq!(first(profile.alternative(Bytes(102))), Some(1));
+        assert_eq!(first(profile.alternative(Bytes(103))), None);
+    }
+
+    #[test]
+    fn a_range_serves_as_one_set_of_parameters() -> Result<(), UnusableParameter> {
+        let set = range(1, 99, line(10, 2)).loggops(Bytes(64))?;
+        let expected = LogGops {
+            latency: Picos(2_000),
+            overhead: Picos(1_500),
+            gap: Picos(10),
+            gap_per_byte: PerByte(2 << 16),
+            overhead_per_byte: PerByte(2 << 16),
+            eager_limit: Bytes(64),
+        };
+        assert_eq!(set, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn a_gap_extrapolated_below_zero_keeps_its_value_within_the_range()
+    -> Result<(), UnusableParameter> {
+        let set = range(101, 201, line(-150, 3)).loggp()?;
+        assert_eq!(set.gap, Picos::ZERO);
+        assert_eq!(set.gap_at(Bytes(151)), Ok(Picos(300)));
+        Ok(())
+    }
+
+    #[test]
+    fn a_falling_line_becomes_its_middle_or_is_refused() {
+        let level = range(1, 21, line(100, -2)).loggp();
+        assert_eq!(level.map(|set| (set.gap, set.gap_per_byte)), Ok((Picos(80), PerByte::ZERO)));
+        let refused = range(1, 201, line(100, -2)).loggp();
+        assert_eq!(refused, Err(UnusableParameter::Negative(Parameter::Gap)));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_named() {
+        let mut only_gaps = range(1, 9, line(10, 2));
+        only_gaps.send_overhead = None;
+        let error = UnusableParameter::NotMeasured(Parameter::SendOverhead);
+        assert_eq!(only_gaps.loggops(Bytes(1)), Err(error));
+    }
+}
