@@ -1,0 +1,418 @@
+//! The clock that measurements read.
+//!
+//! Preferred is the processor's own counter (invariant TSC on x86-64, the
+//! generic timer on aarch64): a reading costs about 30 ns with its fences
+//! and does not enter the kernel. It is used when the processor calls it
+//! invariant, the kernel offers it as a clock source, and its rate against
+//! `CLOCK_MONOTONIC_RAW` is the same in two intervals in a row. Otherwise
+//! `CLOCK_MONOTONIC_RAW` itself is read.
+//!
+//! Ticks become picoseconds by one fixed-point multiplication, exact to
+//! 2⁻⁴⁰ ps per tick; what remains is the error of the calibration, which
+//! [`HostClock::uncertainty_ppb`] states.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use loggap_core::measure::Clock;
+use loggap_core::units::Picos;
+use nix::time::{ClockId, clock_gettime};
+
+use crate::sys::counter;
+
+/// Which counter a [`HostClock`] reads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ClockSource {
+    /// The time stamp counter of an x86-64 processor.
+    Tsc,
+    /// The virtual counter of an aarch64 processor, `cntvct_el0`.
+    VirtualCounter,
+    /// `CLOCK_MONOTONIC_RAW` of the kernel.
+    MonotonicRaw,
+}
+
+impl ClockSource {
+    /// The name in reports and profiles.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tsc => "tsc",
+            Self::VirtualCounter => "cntvct_el0",
+            Self::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
+        }
+    }
+}
+
+/// Why the processor's counter is not used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fallback {
+    /// The caller asked for the kernel's clock.
+    Asked,
+    /// The processor has no counter that runs at a constant rate.
+    NotInvariant,
+    /// The kernel does not offer the counter as a clock source.
+    NotOffered,
+    /// The counter's rate differed between two intervals in a row.
+    Unsteady,
+}
+
+/// A calibrated clock. Copies read the same counter.
+#[derive(Clone, Copy, Debug)]
+pub struct HostClock {
+    source: ClockSource,
+    fallback: Option<Fallback>,
+    scale: Scale,
+    read_ticks: u64,
+    uncertainty_ppb: u32,
+}
+
+impl HostClock {
+    /// The best clock of this machine, calibrated and its read cost measured.
+    /// Takes 30 ms, asleep.
+    #[must_use]
+    pub fn calibrated() -> Self {
+        match Self::counter() {
+            Ok(clock) => clock,
+            Err(reason) => Self::kernel(reason),
+        }
+    }
+
+    /// `CLOCK_MONOTONIC_RAW`, for comparison with the processor's counter.
+    #[must_use]
+    pub fn monotonic_raw() -> Self {
+        Self::kernel(Fallback::Asked)
+    }
+
+    /// Which counter is read.
+    #[must_use]
+    pub const fn source(&self) -> ClockSource {
+        self.source
+    }
+
+    /// Why this is not the processor's counter; `None` when it is.
+    #[must_use]
+    pub const fn fallback(&self) -> Option<Fallback> {
+        self.fallback
+    }
+
+    /// Bound on the relative error of the rate against
+    /// `CLOCK_MONOTONIC_RAW`, in parts per 10⁹: the widths of the readings
+    /// that calibrated it over their distance.
+    #[must_use]
+    pub const fn uncertainty_ppb(&self) -> u32 {
+        self.uncertainty_ppb
+    }
+
+    /// Ticks a second, rounded to whole hertz.
+    #[must_use]
+    pub const fn hertz(&self) -> u64 {
+        self.scale.hertz()
+    }
+
+    fn counter() -> Result<Self, Fallback> {
+        if !counter::is_invariant() {
+            return Err(Fallback::NotInvariant);
+        }
+        if !kernel_offers_counter() {
+            return Err(Fallback::NotOffered);
+        }
+        let calibration = Calibration::run()?;
+        let source = if cfg!(target_arch = "x86_64") {
+            ClockSource::Tsc
+        } else {
+            ClockSource::VirtualCounter
+        };
+        Ok(Self::with_read_cost(source, None, calibration))
+    }
+
+    fn kernel(reason: Fallback) -> Self {
+        let exact = Calibration { scale: Scale::NANOS, uncertainty_ppb: 0 };
+        Self::with_read_cost(ClockSource::MonotonicRaw, Some(reason), exact)
+    }
+
+    fn with_read_cost(source: ClockSource, fallback: Option<Fallback>, rate: Calibration) -> Self {
+        let Calibration { scale, uncertainty_ppb } = rate;
+        let mut clock = Self { source, fallback, scale, read_ticks: 0, uncertainty_ppb };
+        clock.read_ticks = median_read_ticks(&clock);
+        clock
+    }
+}
+
+impl Clock for HostClock {
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        match self.source {
+            ClockSource::Tsc | ClockSource::VirtualCounter => counter::read(),
+            ClockSource::MonotonicRaw => raw_nanos(),
+        }
+    }
+
+    #[inline]
+    fn duration(&self, ticks: u64) -> Picos {
+        self.scale.duration(ticks)
+    }
+
+    #[inline]
+    fn ticks(&self, duration: Picos) -> u64 {
+        self.scale.ticks(duration)
+    }
+
+    fn read_cost(&self) -> Picos {
+        self.duration(self.read_ticks)
+    }
+}
+
+/// A time limit on waiting, of millisecond precision. Not for measuring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline(Instant);
+
+#[allow(clippy::disallowed_methods, reason = "this is the one place that limits waiting")]
+impl Deadline {
+    pub(crate) fn after(limit: Duration) -> Self {
+        Self(Instant::now() + limit)
+    }
+
+    pub(crate) fn expired(self) -> bool {
+        Instant::now() >= self.0
+    }
+}
+
+/// Picoseconds a tick, in 2⁻⁴⁰ ps: at 1 MHz below 2⁶⁰, at 10 GHz above 2⁴⁶,
+/// so that rounding it is below 10⁻¹³ of the rate.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Scale(u64);
+
+impl Scale {
+    const FRACTION_BITS: u32 = 40;
+    const NANOS: Self = Self(1_000 << Self::FRACTION_BITS);
+
+    /// The scale of a counter that advances by `ticks` in `nanos`; `None`
+    /// outside 1 MHz to 1 THz, where no counter of a processor lies.
+    fn from_rate(ticks: u64, nanos: u64) -> Option<Self> {
+        let picos = u128::from(nanos) * 1_000;
+        let scaled = (picos << Self::FRACTION_BITS).checked_div(u128::from(ticks))?;
+        let scale = u64::try_from(scaled).ok()?;
+        (1 << Self::FRACTION_BITS..=1_000_000 << Self::FRACTION_BITS)
+            .contains(&scale)
+            .then_some(Self(scale))
+    }
+
+    fn duration(self, ticks: u64) -> Picos {
+        let picos = (u128::from(ticks) * u128::from(self.0)) >> Self::FRACTION_BITS;
+        Picos(u64::try_from(picos).unwrap_or(u64::MAX))
+    }
+
+    fn ticks(self, duration: Picos) -> u64 {
+        let scaled = u128::from(duration.0) << Self::FRACTION_BITS;
+        u64::try_from(scaled.div_ceil(u128::from(self.0))).unwrap_or(u64::MAX)
+    }
+
+    const fn hertz(self) -> u64 {
+        let per_second = 1_000_000_000_000_u128 << Self::FRACTION_BITS;
+        let scale = if self.0 == 0 { 1 } else { self.0 as u128 };
+        let hertz = (per_second + scale / 2) / scale;
+        if hertz > u64::MAX as u128 {
+            return u64::MAX;
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "checked just before")]
+        let whole = hertz as u64;
+        whole
+    }
+}
+
+/// A rate and the bound of its relative error.
+#[derive(Clone, Copy, Debug)]
+struct Calibration {
+    scale: Scale,
+    uncertainty_ppb: u32,
+}
+
+impl Calibration {
+    /// Sleep between two of the three readings. With readings known to about
+    /// 25 ns the rate over both is known to about 2 parts in a million.
+    const INTERVAL: Duration = Duration::from_millis(15);
+
+    /// How far the rates of two intervals may differ beyond their own
+    /// uncertainty: a counter that follows the core's frequency is off by
+    /// percents, one of a suspended machine by much more.
+    const STEADY_PPB: u64 = 50_000;
+
+    fn run() -> Result<Self, Fallback> {
+        let first = Reading::take();
+        thread::sleep(Self::INTERVAL);
+        let second = Reading::take();
+        thread::sleep(Self::INTERVAL);
+        let third = Reading::take();
+        let early = Self::between(first, second).ok_or(Fallback::Unsteady)?;
+        let late = Self::between(second, third).ok_or(Fallback::Unsteady)?;
+        if !early.agrees_with(late) {
+            return Err(Fallback::Unsteady);
+        }
+        Self::between(first, third).ok_or(Fallback::Unsteady)
+    }
+
+    fn between(from: Reading, to: Reading) -> Option<Self> {
+        let ticks = to.ticks.checked_sub(from.ticks)?;
+        let nanos = to.nanos.checked_sub(from.nanos)?;
+        let scale = Scale::from_rate(ticks, nanos)?;
+        let doubt = u128::from(from.half_width + to.half_width) * 1_000_000_000;
+        let uncertainty = doubt.div_ceil(u128::from(ticks.max(1)));
+        Some(Self { scale, uncertainty_ppb: u32::try_from(uncertainty).ok()? })
+    }
+
+    fn agrees_with(self, other: Self) -> bool {
+        let apart = u128::from(self.scale.0.abs_diff(other.scale.0)) * 1_000_000_000;
+        let allowed =
+            u64::from(self.uncertainty_ppb) + u64::from(other.uncertainty_ppb) + Self::STEADY_PPB;
+        apart <= u128::from(self.scale.0) * u128::from(allowed)
+    }
+}
+
+/// Both clocks at one moment: the counter somewhere within `half_width` of
+/// `ticks` when the kernel's clock was `nanos`.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    ticks: u64,
+    nanos: u64,
+    half_width: u64,
+}
+
+impl Reading {
+    /// The tightest of a number of tries; any interruption widens a try.
+    fn take() -> Self {
+        const TRIES: u32 = 64;
+        let mut best = Self::take_once();
+        for _ in 1..TRIES {
+            let next = Self::take_once();
+            if next.half_width < best.half_width {
+                best = next;
+            }
+        }
+        best
+    }
+
+    fn take_once() -> Self {
+        let before = counter::read();
+        let nanos = raw_nanos();
+        let after = counter::read();
+        let half_width = (after.saturating_sub(before)).div_ceil(2);
+        Self { ticks: before.saturating_add(half_width), nanos, half_width }
+    }
+}
+
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds; 0 where the kernel has no such
+/// clock, which no Linux since 2.6.28 lacks.
+#[inline]
+fn raw_nanos() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC_RAW).map_or(0, |time| {
+        let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+        seconds * 1_000_000_000 + u64::try_from(time.tv_nsec()).unwrap_or(0)
+    })
+}
+
+/// The median distance of two readings back to back, in ticks.
+fn median_read_ticks(clock: &HostClock) -> u64 {
+    const PAIRS: usize = 1_001;
+    let mut distances = [0; PAIRS];
+    // Twice: the first pass warms the caches and the branch predictor.
+    for _ in 0..2 {
+        for distance in &mut distances {
+            let before = clock.now();
+            *distance = clock.now().saturating_sub(before);
+        }
+    }
+    *distances.select_nth_unstable(PAIRS / 2).1
+}
+
+/// Whether the kernel has the counter in its list of clock sources; it takes
+/// the TSC off that list when its watchdog finds it unstable. Where the list
+/// cannot be read (a container without /sys) the calibration decides alone.
+fn kernel_offers_counter() -> bool {
+    const LIST: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+    let name = if cfg!(target_arch = "x86_64") { "tsc" } else { "arch_sys_counter" };
+    fs::read_to_string(LIST)
+        .map_or(true, |list| list.split_whitespace().any(|source| source == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+
+    quickcheck! {
+        fn ticks_of_a_duration_last_at_least_that_long(megahertz: u16, picos: u64) -> bool {
+            let ticks = (u64::from(megahertz) % 9_999 + 1) * 1_000_000;
+            let scale = Scale::from_rate(ticks, 1_000_000_000).unwrap();
+            let duration = Picos(picos >> 1);
+            let count = scale.ticks(duration);
+            // Rounded up, and not by a whole tick more than needed.
+            scale.duration(count + 1) >= duration && scale.duration(count.saturating_sub(1)) <= duration
+        }
+
+        fn a_rate_survives_the_scale_to_within_a_hertz(hertz: u32) -> bool {
+            let hertz = u64::from(hertz).max(1_000_000);
+            Scale::from_rate(hertz, 1_000_000_000).unwrap().hertz() == hertz
+        }
+    }
+
+    #[test]
+    fn durations_are_exact_to_a_millionth_over_a_day() {
+        let scale = Scale::from_rate(2_999_999_987, 1_000_000_000).unwrap();
+        let day = 86_400 * 2_999_999_987_u64;
+        let error = scale.duration(day).0.abs_diff(86_400_000_000_000_000);
+        assert!(error < 86_400_000_000_000_000 / 1_000_000, "off by {error} ps in a day");
+    }
+
+    #[test]
+    fn rates_that_no_processor_has_are_refused() {
+        assert_eq!(Scale::from_rate(0, 1_000), None);
+        assert_eq!(Scale::from_rate(1, 1_001), None);
+        assert_eq!(Scale::from_rate(1_001, 1), None);
+        assert_eq!(Scale::from_rate(u64::MAX, 1), None);
+    }
+
+    #[test]
+    fn durations_saturate() {
+        assert_eq!(Scale::NANOS.duration(u64::MAX), Picos::MAX);
+        assert!(Scale::NANOS.ticks(Picos::MAX) >= u64::MAX / 1_000);
+    }
+
+    #[test]
+    fn a_rate_that_changes_between_intervals_is_unsteady() {
+        let calibration = |ticks| Calibration {
+            scale: Scale::from_rate(ticks, 1_000_000_000).unwrap(),
+            uncertainty_ppb: 2_000,
+        };
+        assert!(calibration(2_000_000_000).agrees_with(calibration(2_000_050_000)));
+        assert!(!calibration(2_000_000_000).agrees_with(calibration(2_020_000_000)));
+    }
+
+    #[test]
+    fn the_clock_of_this_machine_agrees_with_the_kernel() {
+        let clock = HostClock::calibrated();
+        let (start, start_raw) = (clock.now(), raw_nanos());
+        thread::sleep(Duration::from_millis(50));
+        let (end, end_raw) = (clock.now(), raw_nanos());
+        let ours = clock.duration(end - start).0;
+        let kernels = (end_raw - start_raw) * 1_000;
+        // A preemption between the two readings of a pair costs milliseconds
+        // on a loaded machine; a wrong rate would cost percents as well.
+        assert!(ours.abs_diff(kernels) < kernels / 10, "{ours} ps against {kernels} ps");
+        assert!(clock.uncertainty_ppb() < 1_000_000, "{} ppb", clock.uncertainty_ppb());
+    }
+
+    #[test]
+    fn readings_never_decrease_and_their_cost_is_known() {
+        for clock in [HostClock::calibrated(), HostClock::monotonic_raw()] {
+            let mut last = clock.now();
+            for _ in 0..10_000 {
+                let now = clock.now();
+                assert!(now >= last);
+                last = now;
+            }
+            assert!(clock.read_cost() > Picos::ZERO, "{:?}", clock.source());
+            assert!(clock.read_cost() < Picos(100_000_000), "{:?}", clock.read_cost());
+        }
+    }
+}

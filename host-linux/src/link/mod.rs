@@ -1,0 +1,54 @@
+//! Connections that carry messages between two processes.
+//!
+//! Each link does the least that its transport allows: one system call a
+//! send for sockets, one copy in and one copy out for shared memory; no
+//! allocation, no lock. Everything that can wait has a time limit.
+
+mod error;
+mod shm;
+mod stream;
+mod tcp;
+mod unix;
+
+pub use error::LinkError;
+pub use shm::{RING_BYTES, ShmLink};
+pub use stream::StreamLink;
+pub use tcp::TcpLink;
+pub use unix::UnixLink;
+
+use std::time::Duration;
+
+use loggap_core::units::Bytes;
+
+/// The longest message of a link that cuts messages into pieces itself. The
+/// bound keeps an absurd size from asking for absurd buffers.
+pub const LONGEST_MESSAGE: Bytes = Bytes(1 << 30);
+
+/// What an end does while nothing has arrived.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Waiting {
+    /// Look again at once: the lowest latency, and a whole core.
+    #[default]
+    Poll,
+    /// Give the core away: sleep until something arrives, a bounded time
+    /// (shared memory: let others run, then look again). For machines where
+    /// both ends share a core; wake-ups become part of the latency.
+    Block,
+}
+
+/// How a link waits.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LinkSettings {
+    /// What to do while nothing has arrived.
+    pub waiting: Waiting,
+    /// How long a peer may take no byte before a send gives up, and how long
+    /// connecting may take.
+    pub limit: Duration,
+}
+
+impl Default for LinkSettings {
+    /// Polling, 10 s.
+    fn default() -> Self {
+        Self { waiting: Waiting::Poll, limit: Duration::from_secs(10) }
+    }
+}

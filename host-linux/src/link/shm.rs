@@ -1,0 +1,325 @@
+//! Shared memory between two processes of one machine.
+//!
+//! Two rings, one for each direction, in memory that the listening side
+//! creates and passes over a Unix socket. That control socket stays open:
+//! it says when the peer's process is gone, which the memory cannot. A
+//! message costs a copy into the ring and a copy out of it, and no system
+//! call.
+
+use std::io::{self, ErrorKind};
+use std::num::NonZeroUsize;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use loggap_core::measure::{Link, LinkProperties};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
+
+use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Waiting};
+use crate::clock::Deadline;
+use crate::sys::mapping::SharedMemory;
+use crate::sys::pass::{receive_file, send_file};
+use crate::sys::ring::{Broken, Consumer, Part, Producer, Taken, footprint};
+
+/// Data bytes of each of the two rings: 31 messages of 64 KiB in flight.
+pub const RING_BYTES: u64 = 2 << 20;
+
+/// Every ring starts on a page of its own.
+const PAGE: u64 = 4_096;
+
+/// Looks in a row that found nothing before the control socket is asked
+/// whether the peer still lives: some 100 us, so that the system call falls
+/// into no round trip that matters.
+const LOOKS_BEFORE_ASKING: u32 = 1 << 15;
+
+/// Messages over shared memory.
+#[derive(Debug)]
+pub struct ShmLink {
+    outgoing: Producer,
+    incoming: Consumer,
+    control: UnixStream,
+    peer: String,
+    settings: LinkSettings,
+    /// Bytes of the current message already in the caller's buffer.
+    received: usize,
+    /// Looks in a row that found nothing.
+    looks: u32,
+}
+
+/// Which of the two rings an end sends on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum End {
+    Creator,
+    Guest,
+}
+
+impl ShmLink {
+    /// Connects to the control socket at `path` and takes the memory that
+    /// its listener passes.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Connect`] when nobody listens there or nobody answers
+    /// within the limit, [`LinkError::Broken`] when what answers is not
+    /// loggap's shared memory.
+    pub fn connect(path: &Path, settings: LinkSettings) -> Result<Self, LinkError> {
+        let peer = path.display().to_string();
+        let control = UnixStream::connect(path)
+            .map_err(|source| LinkError::Connect { peer: peer.clone(), source })?;
+        Self::join(control, peer, settings)
+    }
+
+    /// Creates the memory and passes it over `control`; `peer` names the
+    /// other end in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::System`] when the memory cannot be had,
+    /// [`LinkError::Closed`] when the peer left.
+    pub fn create(
+        control: UnixStream,
+        peer: String,
+        settings: LinkSettings,
+    ) -> Result<Self, LinkError> {
+        let memory = memory_length()
+            .and_then(SharedMemory::create)
+            .map_err(|error| LinkError::from_io(&peer, "creating shared memory", error))?;
+        let offer = Offer { ring_bytes: RING_BYTES };
+        control
+            .set_write_timeout(Some(settings.limit))
+            .and_then(|()| send_file(&control, &offer.to_bytes(), memory.descriptor()))
+            .map_err(|error| LinkError::from_io(&peer, "passing shared memory", error))?;
+        Self::map(&memory, End::Creator, control, peer, settings)
+    }
+
+    /// Takes the memory that the other end of `control` creates.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ShmLink::connect`].
+    pub fn join(
+        control: UnixStream,
+        peer: String,
+        settings: LinkSettings,
+    ) -> Result<Self, LinkError> {
+        let mut bytes = [0; Offer::LENGTH];
+        let received = control
+            .set_read_timeout(Some(settings.limit))
+            .and_then(|()| receive_file(&control, &mut bytes))
+            .map_err(|source| LinkError::Connect { peer: peer.clone(), source })?;
+        let broken = |what| LinkError::Broken { peer: peer.clone(), what };
+        let file = match received {
+            (0, _) => return Err(LinkError::Closed { peer }),
+            (Offer::LENGTH, Some(file)) => file,
+            _ => return Err(broken("offered no shared memory")),
+        };
+        let offer =
+            Offer::from_bytes(&bytes).ok_or_else(|| broken("is not loggap's shared memory"))?;
+        if offer.ring_bytes != RING_BYTES {
+            return Err(broken("offered rings of another size"));
+        }
+        let memory = memory_length()
+            .and_then(|length| SharedMemory::adopt(file, length))
+            .map_err(|error| LinkError::from_io(&peer, "taking shared memory", error))?;
+        Self::map(&memory, End::Guest, control, peer, settings)
+    }
+
+    fn map(
+        memory: &SharedMemory,
+        end: End,
+        control: UnixStream,
+        peer: String,
+        settings: LinkSettings,
+    ) -> Result<Self, LinkError> {
+        let failed = |error| LinkError::from_io(&peer, "mapping shared memory", error);
+        control.set_nonblocking(true).map_err(failed)?;
+        let mapping = Arc::new(memory.map().map_err(failed)?);
+        let second = ring_stride();
+        let (out, into) = match end {
+            End::Creator => (0, second),
+            End::Guest => (second, 0),
+        };
+        let misfit = || failed(ErrorKind::InvalidData.into());
+        let outgoing = Producer::new(&mapping, out, RING_BYTES).ok_or_else(misfit)?;
+        let incoming = Consumer::new(&mapping, into, RING_BYTES).ok_or_else(misfit)?;
+        Ok(Self { outgoing, incoming, control, peer, settings, received: 0, looks: 0 })
+    }
+
+    /// The peer's path or process.
+    #[must_use]
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// Puts one record in, waiting for room within the limit.
+    #[inline]
+    fn put(&mut self, payload: &[u8], part: Part) -> Result<(), LinkError> {
+        match self.outgoing.try_put(payload, part) {
+            Ok(true) => Ok(()),
+            Ok(false) => self.put_later(payload, part),
+            Err(Broken) => Err(self.broken()),
+        }
+    }
+
+    #[cold]
+    fn put_later(&mut self, payload: &[u8], part: Part) -> Result<(), LinkError> {
+        let deadline = Deadline::after(self.settings.limit);
+        let mut looks = 0_u32;
+        while !self.outgoing.try_put(payload, part).map_err(|Broken| self.broken())? {
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS_BEFORE_ASKING) {
+                self.ask_whether_the_peer_lives()?;
+                if deadline.expired() {
+                    return Err(LinkError::Stuck {
+                        peer: self.peer.clone(),
+                        limit: self.settings.limit,
+                    });
+                }
+            }
+            if self.settings.waiting == Waiting::Block {
+                thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn send_in_pieces(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        if message.len() as u64 > LONGEST_MESSAGE.0 {
+            return Err(LinkError::TooLong { length: message.len(), longest: LONGEST_MESSAGE.0 });
+        }
+        let mut pieces = message.chunks(self.outgoing.longest()).peekable();
+        while let Some(piece) = pieces.next() {
+            let part = if pieces.peek().is_some() { Part::More } else { Part::Last };
+            self.put(piece, part)?;
+        }
+        Ok(())
+    }
+
+    /// Takes one record out into what is left of `buffer`.
+    #[inline]
+    fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        let rest = buffer.get_mut(self.received..).unwrap_or_default();
+        match self.incoming.try_take(rest) {
+            Ok(Taken::Nothing) => self.found_nothing(),
+            Ok(Taken::Bytes { length, part }) => {
+                self.looks = 0;
+                self.received += length;
+                Ok(match part {
+                    Part::More => None,
+                    Part::Last => Some(std::mem::take(&mut self.received)),
+                })
+            }
+            Ok(Taken::NoRoom { length }) => Err(LinkError::NoRoom {
+                peer: self.peer.clone(),
+                length: self.received.saturating_add(length),
+                room: buffer.len(),
+            }),
+            Err(Broken) => Err(self.broken()),
+        }
+    }
+
+    #[inline]
+    fn found_nothing(&mut self) -> Result<Option<usize>, LinkError> {
+        self.looks += 1;
+        if self.looks == LOOKS_BEFORE_ASKING {
+            self.looks = 0;
+            self.ask_whether_the_peer_lives()?;
+        }
+        Ok(None)
+    }
+
+    /// The control socket carries nothing after the memory; all it can say
+    /// is that the peer has closed it.
+    #[cold]
+    fn ask_whether_the_peer_lives(&mut self) -> Result<(), LinkError> {
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        match recv(self.control.as_raw_fd(), &mut [0], flags) {
+            // What it sent before it left is still to be read.
+            Ok(0) if !self.incoming.is_empty() => Ok(()),
+            Ok(0) | Err(Errno::ECONNRESET) => Err(LinkError::Closed { peer: self.peer.clone() }),
+            Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
+            Err(error) => Err(LinkError::from_io(&self.peer, "recv", error.into())),
+        }
+    }
+
+    fn broken(&self) -> LinkError {
+        LinkError::Broken {
+            peer: self.peer.clone(),
+            what: "wrote impossible positions into the shared memory",
+        }
+    }
+}
+
+impl Link for ShmLink {
+    type Error = LinkError;
+
+    fn properties(&self) -> LinkProperties {
+        LinkProperties { max_message: LONGEST_MESSAGE, reliable: true }
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        if message.len() <= self.outgoing.longest() {
+            self.put(message, Part::Last)
+        } else {
+            self.send_in_pieces(message)
+        }
+    }
+
+    #[inline]
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        match self.look(buffer)? {
+            None if self.settings.waiting == Waiting::Block => {
+                thread::yield_now();
+                self.look(buffer)
+            }
+            looked => Ok(looked),
+        }
+    }
+
+    fn discard(&mut self) -> Result<(), LinkError> {
+        Ok(())
+    }
+}
+
+/// What the creator says beside the memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Offer {
+    ring_bytes: u64,
+}
+
+impl Offer {
+    const LENGTH: usize = 16;
+    /// The name and the version of the layout.
+    const MAGIC: [u8; 8] = *b"lgshm\0\0\x01";
+
+    fn to_bytes(self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        let (magic, ring_bytes) = bytes.split_at_mut(Self::MAGIC.len());
+        magic.copy_from_slice(&Self::MAGIC);
+        ring_bytes.copy_from_slice(&self.ring_bytes.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
+        let (magic, ring_bytes) = bytes.split_first_chunk()?;
+        let ring_bytes = u64::from_le_bytes(ring_bytes.try_into().ok()?);
+        (*magic == Self::MAGIC).then_some(Self { ring_bytes })
+    }
+}
+
+/// Bytes from the start of one ring to the start of the next.
+const fn ring_stride() -> u64 {
+    footprint(RING_BYTES).next_multiple_of(PAGE)
+}
+
+fn memory_length() -> io::Result<NonZeroUsize> {
+    usize::try_from(2 * ring_stride())
+        .ok()
+        .and_then(NonZeroUsize::new)
+        .ok_or_else(|| ErrorKind::OutOfMemory.into())
+}

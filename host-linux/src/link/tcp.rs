@@ -1,0 +1,50 @@
+//! TCP, always without Nagle's algorithm.
+
+use std::net::{SocketAddr, TcpStream};
+
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+
+use super::{LinkError, LinkSettings, StreamLink};
+
+/// Messages over TCP.
+pub type TcpLink = StreamLink<TcpStream>;
+
+impl TcpLink {
+    /// Connects to `address`.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Connect`] when nobody answers within the limit of
+    /// `settings`, [`LinkError::Option`] when `TCP_NODELAY` is not kept.
+    pub fn connect(address: SocketAddr, settings: LinkSettings) -> Result<Self, LinkError> {
+        let stream = TcpStream::connect_timeout(&address, settings.limit)
+            .map_err(|source| LinkError::Connect { peer: address.to_string(), source })?;
+        Self::from_stream(stream, settings)
+    }
+
+    /// Takes over a connected stream.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Option`] when `TCP_NODELAY` is not kept, else
+    /// [`LinkError::System`] or [`LinkError::Closed`].
+    pub fn from_stream(stream: TcpStream, settings: LinkSettings) -> Result<Self, LinkError> {
+        let address = stream
+            .peer_addr()
+            .map_err(|error| LinkError::from_io("TCP peer", "getpeername", error))?;
+        let peer = address.to_string();
+        let failed =
+            |action| move |source| LinkError::from_io(&address.to_string(), action, source);
+        stream.set_nonblocking(true).map_err(failed("setting O_NONBLOCK"))?;
+        require_nodelay(&stream).map_err(failed("setting TCP_NODELAY"))??;
+        Ok(Self::over(stream, peer, settings))
+    }
+}
+
+/// Nagle's algorithm holds small messages back until an acknowledgement
+/// arrives, which the peer delays by up to 40 ms: off, and read back.
+fn require_nodelay(stream: &TcpStream) -> std::io::Result<Result<(), LinkError>> {
+    setsockopt(stream, sockopt::TcpNoDelay, &true)?;
+    let kept = getsockopt(stream, sockopt::TcpNoDelay)?;
+    Ok(if kept { Ok(()) } else { Err(LinkError::Option { option: "TCP_NODELAY" }) })
+}

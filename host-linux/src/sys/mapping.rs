@@ -1,0 +1,102 @@
+//! Memory shared with another process.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use nix::sys::stat::fstat;
+use nix::unistd::ftruncate;
+
+/// Anonymous memory of a fixed length that a descriptor names.
+///
+/// It is sealed against any change of its length, so that no peer can take
+/// pages away under a mapping (which would end this process with SIGBUS).
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    descriptor: OwnedFd,
+    length: NonZeroUsize,
+}
+
+const FIXED_LENGTH: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW);
+
+impl SharedMemory {
+    /// New zeroed memory.
+    pub(crate) fn create(length: NonZeroUsize) -> io::Result<Self> {
+        let descriptor =
+            memfd_create(c"loggap", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
+        let bytes = i64::try_from(length.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        ftruncate(&descriptor, bytes)?;
+        let seals = FIXED_LENGTH.union(SealFlag::F_SEAL_SEAL);
+        fcntl(&descriptor, FcntlArg::F_ADD_SEALS(seals))?;
+        Ok(Self { descriptor, length })
+    }
+
+    /// Memory that a peer created, accepted only with exactly `length` bytes
+    /// and sealed to keep them.
+    pub(crate) fn adopt(descriptor: OwnedFd, length: NonZeroUsize) -> io::Result<Self> {
+        let seals = SealFlag::from_bits_retain(fcntl(&descriptor, FcntlArg::F_GET_SEALS)?);
+        let bytes = fstat(&descriptor)?.st_size;
+        if !seals.contains(FIXED_LENGTH) || usize::try_from(bytes) != Ok(length.get()) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the peer's memory is not sealed or not of the announced length",
+            ));
+        }
+        Ok(Self { descriptor, length })
+    }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// Maps it all, with every page present, so that no page fault falls
+    /// into a measurement.
+    pub(crate) fn map(&self) -> io::Result<Mapping> {
+        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE;
+        // SAFETY: a new mapping at an address of the kernel's choice, so it
+        // replaces nothing. The file behind it cannot shrink (sealed).
+        let base = unsafe { mmap(None, self.length, protection, flags, &self.descriptor, 0) }?;
+        Ok(Mapping { base: base.cast(), length: self.length.get() })
+    }
+}
+
+/// A mapping of [`SharedMemory`], unmapped when dropped.
+///
+/// Other processes may write it at any time: it is only reached through raw
+/// pointers and atomics, never through a reference to plain bytes.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and the type
+// hands out nothing but its address and length.
+unsafe impl Send for Mapping {}
+// SAFETY: as for Send; there is no method that changes it.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// The first byte; `length` bytes from it stay mapped while `self` lives.
+    pub(super) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `map` mapped, and nothing holds a pointer into
+        // it any more: the rings own it together. Failure would only leave
+        // it mapped.
+        let _still_mapped = unsafe { munmap(self.base.cast(), self.length) };
+    }
+}
