@@ -5,6 +5,7 @@
 //!
 //! - [`units`]: [`Picos`](units::Picos), [`PerByte`](units::PerByte) and
 //!   [`Bytes`](units::Bytes), the integers everything else is written in.
+//! - [`random`]: seeded pseudo-random numbers.
 //! - [`stats`]: order statistics of borrowed samples.
 //! - [`fit`]: incremental least squares, protocol-change detection,
 //!   optimal segmentation.
@@ -35,6 +36,7 @@ pub mod fit;
 pub mod goal;
 pub mod measure;
 pub mod model;
+pub mod random;
 pub mod sim;
 pub mod stats;
 pub mod units;

@@ -2,5 +2,6 @@
 //! order.
 
 mod op;
+pub mod pattern;
 
 pub use op::{ANY, Op, OpKind, Sink};

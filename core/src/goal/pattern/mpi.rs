@@ -1,0 +1,254 @@
+//! The collectives of Schedgen 2, with its algorithms, its automatic choice
+//! and its tags: 1000·(tag) + group, groups counted from 1, tags from 42.
+
+use super::script::{Place, Script};
+use super::{Algorithm, Collective, OptionError, tree};
+use crate::goal::Sink;
+use crate::units::Picos;
+
+/// First tag of a rank's first collective.
+const FIRST_TAG: u32 = 42;
+/// Factor between tag and the written number, of which the group is the
+/// rest.
+const TAG_FACTOR: u32 = 1_000;
+/// Largest message, in bytes, for which the automatic choice takes the
+/// algorithm of few rounds.
+const SHORT: u64 = 4_096;
+
+/// What a collective of Schedgen 2 needs beside its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    /// Which collective.
+    pub collective: Collective,
+    /// How; never [`Algorithm::Auto`].
+    pub algorithm: Algorithm,
+    /// Sends of a linear algorithm in flight at once.
+    pub window: Option<u32>,
+    /// Calculation between a receive and what it allows.
+    pub compute: Option<Picos>,
+    /// This group, from 1.
+    pub group: u32,
+    /// Groups in all.
+    pub groups: u32,
+}
+
+/// Settles [`Algorithm::Auto`] and refuses pairs that do not go together.
+pub(super) fn settle(
+    collective: Collective,
+    algorithm: Algorithm,
+    size: u64,
+    ranks: u32,
+) -> Result<Algorithm, OptionError> {
+    use Algorithm::{Auto, BinomialTree, Linear, RecursiveDoubling, Ring};
+    let power = ranks.is_power_of_two();
+    let few_rounds = size <= SHORT && power;
+    match (collective, algorithm) {
+        (Collective::Broadcast, Auto) => Ok(if few_rounds { BinomialTree } else { Linear }),
+        (Collective::Reduce, Auto) => Ok(if size > SHORT && power { BinomialTree } else { Linear }),
+        (Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather, Auto) => {
+            Ok(if few_rounds { RecursiveDoubling } else { Ring })
+        }
+        (Collective::AllToAll | Collective::Incast | Collective::Outcast, Auto | Linear) => {
+            Ok(Linear)
+        }
+        (Collective::Broadcast | Collective::Reduce, BinomialTree | Linear) => Ok(algorithm),
+        (Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather, Ring) => {
+            Ok(Ring)
+        }
+        (
+            Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather,
+            RecursiveDoubling,
+        ) if power => Ok(RecursiveDoubling),
+        (
+            Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather,
+            RecursiveDoubling,
+        ) => Err(OptionError::PowerOfTwo { ranks }),
+        _ => Err(OptionError::Algorithm { collective, algorithm }),
+    }
+}
+
+/// One rank's part.
+pub(super) fn collective<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    with: &Settings,
+) -> Result<(), S::Error> {
+    tag(out, with, 0);
+    if with.groups == 1 {
+        return within_group(out, at, with);
+    }
+    let first = out.calc(Picos::ZERO)?;
+    out.start(first)?;
+    let after = out.set_after(Some(first));
+    within_group(out, at, with)?;
+    out.set_after(after);
+    Ok(())
+}
+
+fn within_group<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    with: &Settings,
+) -> Result<(), S::Error> {
+    match (with.collective, with.algorithm) {
+        (Collective::Broadcast, Algorithm::BinomialTree) => tree::binomial_broadcast(out, at),
+        (Collective::Reduce, Algorithm::BinomialTree) => tree::binomial_reduce(out, at),
+        (Collective::Broadcast | Collective::Outcast, _) => linear(out, at, with, Senders::Root),
+        (Collective::Reduce | Collective::Incast, _) => linear(out, at, with, Senders::Others),
+        (Collective::AllToAll, _) => linear(out, at, with, Senders::All),
+        (Collective::ReduceScatter, _) => half(out, at, with, Half::Scatter),
+        (Collective::Allgather, _) => half(out, at, with, Half::Gather { first_round: 0 }),
+        (Collective::Allreduce, _) => allreduce(out, at, with),
+    }
+}
+
+/// Sets the tag of round `round`.
+const fn tag<S: Sink>(out: &mut Script<'_, S>, with: &Settings, round: u32) {
+    let tag = FIRST_TAG.wrapping_add(round);
+    out.set_tag(tag.wrapping_mul(TAG_FACTOR).wrapping_add(with.group));
+}
+
+/// Who sends in a linear collective.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Senders {
+    Root,
+    Others,
+    All,
+}
+
+/// Linear collectives: each anchor in turn exchanges with every other rank.
+fn linear<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    with: &Settings,
+    senders: Senders,
+) -> Result<(), S::Error> {
+    let (first, last) =
+        if senders == Senders::All { (0, at.ranks.saturating_sub(1)) } else { (at.root, at.root) };
+    for anchor in first..=last {
+        if anchor == at.rank && senders == Senders::Others {
+            receive_from_all(out, at)?;
+        } else if anchor == at.rank {
+            send_to_all(out, at, with.window)?;
+        } else {
+            let op = match senders {
+                Senders::Others => out.send(anchor, at.size)?,
+                Senders::Root | Senders::All => out.receive(anchor, at.size)?,
+            };
+            out.start(op)?;
+            out.end(op)?;
+        }
+    }
+    Ok(())
+}
+
+fn receive_from_all<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
+    for peer in (0..at.ranks).filter(|&peer| peer != at.rank) {
+        let receive = out.receive(peer, at.size)?;
+        out.start(receive)?;
+        out.end(receive)?;
+    }
+    Ok(())
+}
+
+/// Sends to every other rank; with a window of w, send i waits for send
+/// i − w.
+fn send_to_all<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    window: Option<u32>,
+) -> Result<(), S::Error> {
+    let peers = (0..at.ranks).filter(|&peer| peer != at.rank);
+    for (index, peer) in (1u32..).zip(peers) {
+        let send = out.send(peer, at.size)?;
+        // The sends of a rank are consecutive operations.
+        match window.filter(|&window| window < index) {
+            Some(window) => out.requires(send, send.wrapping_sub(window))?,
+            None => out.start(send)?,
+        }
+        if window.is_none_or(|window| index.saturating_add(window) >= at.ranks) {
+            out.end(send)?;
+        }
+    }
+    Ok(())
+}
+
+/// The halves of an allreduce.
+#[derive(Clone, Copy)]
+enum Half {
+    /// Reduce-scatter.
+    Scatter,
+    /// Allgather, whose first message has this round's tag.
+    Gather { first_round: u32 },
+}
+
+/// Reduce-scatter, a join of all its last operations, allgather.
+fn allreduce<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    with: &Settings,
+) -> Result<(), S::Error> {
+    let join = out.joined(|out| half(out, at, with, Half::Scatter))?;
+    let after = out.set_after(Some(join));
+    half(out, at, with, Half::Gather { first_round: at.ranks })?;
+    out.set_after(after);
+    Ok(())
+}
+
+/// One half by ring or recursive doubling.
+fn half<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    with: &Settings,
+    half: Half,
+) -> Result<(), S::Error> {
+    let rounds = match with.algorithm {
+        Algorithm::Ring => at.ranks.saturating_sub(1),
+        _ => at.ranks.checked_ilog2().unwrap_or(0),
+    };
+    let mut ready = None;
+    for round in 0..rounds {
+        let (to, from, size) = step(at, with.algorithm, half, (round, rounds));
+        tag(
+            out,
+            with,
+            match half {
+                Half::Scatter => round,
+                Half::Gather { first_round } => first_round.wrapping_add(round),
+            },
+        );
+        let send = out.send(to, size)?;
+        out.follows(send, ready)?;
+        out.end(send)?;
+        let receive = out.receive(from, size)?;
+        out.start(receive)?;
+        ready = Some(match with.compute {
+            Some(duration) => {
+                let calc = out.calc(duration)?;
+                out.requires(calc, receive)?;
+                calc
+            }
+            None => receive,
+        });
+    }
+    ready.map_or(Ok(()), |last| out.end(last))
+}
+
+/// Target, source and bytes of one round out of `rounds`.
+fn step(
+    at: &Place,
+    algorithm: Algorithm,
+    half: Half,
+    (round, rounds): (u32, u32),
+) -> (u32, u32, u64) {
+    if algorithm == Algorithm::Ring {
+        let part = at.size.checked_div(u64::from(at.ranks)).unwrap_or(0);
+        return (at.above(1), at.below(1), part);
+    }
+    let bit = match half {
+        Half::Scatter => round,
+        Half::Gather { .. } => rounds.saturating_sub(1).saturating_sub(round),
+    };
+    let peer = at.rank ^ 1u32.checked_shl(bit).unwrap_or(0);
+    (peer, peer, at.size.checked_shr(bit + 1).unwrap_or(0))
+}

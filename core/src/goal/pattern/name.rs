@@ -1,0 +1,360 @@
+//! The patterns and their names.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// A communication pattern.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Pattern {
+    /// Broadcast along a binomial tree.
+    BinomialBroadcast,
+    /// Reduction along a binomial tree, without computation.
+    BinomialReduce,
+    /// Broadcast along a binary tree.
+    BinaryBroadcast,
+    /// Dissemination barrier or allgather of fixed size.
+    Dissemination,
+    /// Dissemination with n targets a round.
+    NWayDissemination,
+    /// Two disseminations, one after the other.
+    ChainedDissemination,
+    /// Broadcast in segments along a ring.
+    PipelinedRing,
+    /// The same, each rank with one segment at a time.
+    PipelinedRingBlocking,
+    /// One message around the ring in each direction.
+    DoubleRing,
+    /// Linear gather to the root.
+    Gather,
+    /// Linear scatter from the root.
+    Scatter,
+    /// Barrier through rank 0.
+    LinearBarrier,
+    /// Linear all-to-all of equal messages.
+    AllToAll,
+    /// Linear all-to-all of unequal messages.
+    AllToAllSkewed,
+    /// Allreduce by recursive halving and doubling.
+    RecursiveDoubling,
+    /// Allreduce along a ring.
+    RingAllreduce,
+    /// One iteration of data-parallel training of ResNet-152.
+    ResNet,
+    /// Random pairs of ranks, one message each.
+    RandomPairs,
+    /// Random pairs of ranks, one message each way.
+    RandomPairsBothWays,
+    /// A collective as Schedgen 2 writes it.
+    Mpi(Collective),
+}
+
+/// A collective of Schedgen 2.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Collective {
+    /// Broadcast.
+    Broadcast,
+    /// Reduction to the root.
+    Reduce,
+    /// Reduce-scatter, then allgather.
+    Allreduce,
+    /// Reduce-scatter.
+    ReduceScatter,
+    /// Allgather.
+    Allgather,
+    /// All-to-all.
+    AllToAll,
+    /// All ranks send to the root.
+    Incast,
+    /// The root sends to all ranks.
+    Outcast,
+}
+
+/// Algorithm of a collective of Schedgen 2.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Algorithm {
+    /// Chosen by size and number of ranks.
+    #[default]
+    Auto,
+    /// Directly between the root and each other rank.
+    Linear,
+    /// Along a binomial tree.
+    BinomialTree,
+    /// Recursive doubling or halving.
+    RecursiveDoubling,
+    /// Along a ring.
+    Ring,
+}
+
+/// Names and purpose of a pattern.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Description {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Schedgen's name.
+    pub name: &'static str,
+    /// A name that reads better; `_` and `-` mean the same in both.
+    pub alias: &'static str,
+    /// What it does, and which options it takes beside ranks and size.
+    pub help: &'static str,
+}
+
+const fn entry(
+    pattern: Pattern,
+    name: &'static str,
+    alias: &'static str,
+    help: &'static str,
+) -> Description {
+    Description { pattern, name, alias, help }
+}
+
+/// Every pattern with its names.
+static DESCRIPTIONS: [Description; 27] = [
+    entry(
+        Pattern::BinomialBroadcast,
+        "binomialtreebcast",
+        "binomial-broadcast",
+        "broadcast along a binomial tree; root",
+    ),
+    entry(
+        Pattern::BinomialReduce,
+        "binomialtreereduce",
+        "binomial-reduce",
+        "reduction along a binomial tree; root",
+    ),
+    entry(
+        Pattern::BinaryBroadcast,
+        "binarytreebcast",
+        "binary-broadcast",
+        "broadcast along a binary tree; root",
+    ),
+    entry(Pattern::Dissemination, "dissemination", "barrier", "dissemination, log2 P rounds"),
+    entry(
+        Pattern::NWayDissemination,
+        "nwaydissemination",
+        "n-way-dissemination",
+        "dissemination to n ranks a round; nway",
+    ),
+    entry(
+        Pattern::ChainedDissemination,
+        "chained_dissem",
+        "chained-dissemination",
+        "two disseminations, one after the other",
+    ),
+    entry(
+        Pattern::PipelinedRing,
+        "pipelinedring",
+        "pipelined-broadcast",
+        "broadcast in segments along a ring; root, segment",
+    ),
+    entry(
+        Pattern::PipelinedRingBlocking,
+        "pipelinedringdep",
+        "pipelined-broadcast-blocking",
+        "the same, one segment at a time on each rank; root, segment",
+    ),
+    entry(Pattern::DoubleRing, "doublering", "double-ring", "a message each way around the ring"),
+    entry(Pattern::Gather, "gather", "linear-gather", "every rank sends to the root; root"),
+    entry(Pattern::Scatter, "scatter", "linear-scatter", "the root sends to every rank; root"),
+    entry(Pattern::LinearBarrier, "linbarrier", "linear-barrier", "barrier through rank 0"),
+    entry(Pattern::AllToAll, "linear_alltoall", "all-to-all", "equal messages between all pairs"),
+    entry(
+        Pattern::AllToAllSkewed,
+        "linear_alltoallv",
+        "all-to-all-skewed",
+        "large messages to the root, small ones else; root, skew, outcast",
+    ),
+    entry(
+        Pattern::RecursiveDoubling,
+        "allreduce_recdoub",
+        "recursive-doubling",
+        "allreduce by recursive halving and doubling; compute",
+    ),
+    entry(Pattern::RingAllreduce, "allreduce_ring", "ring-allreduce", "allreduce along a ring"),
+    entry(
+        Pattern::ResNet,
+        "resnet",
+        "resnet-152",
+        "training of ResNet-152: ten allreduces behind the backward pass; the size is its own",
+    ),
+    entry(
+        Pattern::RandomPairs,
+        "random_bisect",
+        "random-pairs",
+        "one message in each random pair; seed",
+    ),
+    entry(
+        Pattern::RandomPairsBothWays,
+        "random_bisect_fd_sym",
+        "random-pairs-both-ways",
+        "one message each way in each random pair; seed",
+    ),
+    entry(
+        Pattern::Mpi(Collective::Broadcast),
+        "bcast",
+        "mpi-bcast",
+        "Schedgen 2's broadcast; root, algorithm, window",
+    ),
+    entry(
+        Pattern::Mpi(Collective::Reduce),
+        "reduce",
+        "mpi-reduce",
+        "Schedgen 2's reduction; root, algorithm",
+    ),
+    entry(
+        Pattern::Mpi(Collective::Allreduce),
+        "allreduce",
+        "mpi-allreduce",
+        "Schedgen 2's allreduce; algorithm, compute",
+    ),
+    entry(
+        Pattern::Mpi(Collective::ReduceScatter),
+        "reduce_scatter",
+        "mpi-reduce-scatter",
+        "Schedgen 2's reduce-scatter; algorithm, compute",
+    ),
+    entry(
+        Pattern::Mpi(Collective::Allgather),
+        "allgather",
+        "mpi-allgather",
+        "Schedgen 2's allgather; algorithm, compute",
+    ),
+    entry(
+        Pattern::Mpi(Collective::AllToAll),
+        "alltoall",
+        "mpi-alltoall",
+        "Schedgen 2's all-to-all; window",
+    ),
+    entry(Pattern::Mpi(Collective::Incast), "incast", "mpi-incast", "all ranks send to the root"),
+    entry(
+        Pattern::Mpi(Collective::Outcast),
+        "outcast",
+        "mpi-outcast",
+        "the root sends to all ranks; window",
+    ),
+];
+
+impl Pattern {
+    /// All patterns with their names, in the order of a help text.
+    #[must_use]
+    pub const fn all() -> &'static [Description] {
+        &DESCRIPTIONS
+    }
+
+    /// Schedgen's name of this pattern.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let described = DESCRIPTIONS.iter().find(|description| description.pattern == self);
+        described.map_or("", |description| description.name)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Pattern::Mpi(*self).fmt(f)
+    }
+}
+
+/// A name that no pattern or algorithm has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct UnknownName;
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no such name; the help text lists all")
+    }
+}
+
+impl core::error::Error for UnknownName {}
+
+impl FromStr for Pattern {
+    type Err = UnknownName;
+
+    /// Finds a pattern by either of its names.
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let found = DESCRIPTIONS
+            .iter()
+            .find(|description| same(description.name, name) || same(description.alias, name));
+        found.map(|description| description.pattern).ok_or(UnknownName)
+    }
+}
+
+/// Algorithms by Schedgen 2's names.
+const ALGORITHMS: [(&str, Algorithm); 5] = [
+    ("auto", Algorithm::Auto),
+    ("linear", Algorithm::Linear),
+    ("binomialtree", Algorithm::BinomialTree),
+    ("recdoub", Algorithm::RecursiveDoubling),
+    ("ring", Algorithm::Ring),
+];
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = ALGORITHMS.iter().find(|(_, algorithm)| algorithm == self);
+        f.pad(named.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = UnknownName;
+
+    /// Finds an algorithm by Schedgen 2's name.
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let found = ALGORITHMS.iter().find(|(known, _)| same(known, name));
+        found.map(|(_, algorithm)| *algorithm).ok_or(UnknownName)
+    }
+}
+
+/// Equality with `_` and `-` taken for one character.
+fn same(a: &str, b: &str) -> bool {
+    let plain = |byte: u8| if byte == b'_' { b'-' } else { byte };
+    a.bytes().map(plain).eq(b.bytes().map(plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn every_pattern_is_found_by_both_its_names() {
+        for description in Pattern::all() {
+            assert_eq!(description.name.parse(), Ok(description.pattern));
+            assert_eq!(description.alias.parse(), Ok(description.pattern));
+            assert_eq!(description.pattern.to_string(), description.name);
+        }
+        assert_eq!("linear-alltoall".parse(), Ok(Pattern::AllToAll));
+        assert_eq!("nonsense".parse::<Pattern>(), Err(UnknownName));
+    }
+
+    #[test]
+    fn no_two_patterns_share_a_name() {
+        let all = Pattern::all();
+        for (index, one) in all.iter().enumerate() {
+            assert!(!same(one.name, one.alias));
+            for other in &all[index + 1..] {
+                for (a, b) in [
+                    (one.name, other.name),
+                    (one.name, other.alias),
+                    (one.alias, other.name),
+                    (one.alias, other.alias),
+                ] {
+                    assert!(!same(a, b), "{a}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn algorithms_print_as_they_parse() {
+        for (name, algorithm) in ALGORITHMS {
+            assert_eq!(name.parse(), Ok(algorithm));
+            assert_eq!(algorithm.to_string(), name);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Random pairs: the traffic of an effective-bisection-bandwidth test.
+
+use super::script::{Place, Script};
+use crate::goal::Sink;
+use crate::random::Random;
+
+/// Fills `order` with a random permutation of 0..len, the same for the same
+/// seed on every machine.
+pub(super) fn shuffle(order: &mut [u32], seed: u64) {
+    for (slot, value) in order.iter_mut().zip(0u32..) {
+        *slot = value;
+    }
+    let mut random = Random::new(seed);
+    for last in (1..order.len()).rev() {
+        let bound = u64::try_from(last).unwrap_or(u64::MAX).saturating_add(1);
+        let other = usize::try_from(random.below(bound)).unwrap_or(last);
+        order.swap(last, other);
+    }
+}
+
+/// A permutation and its inverse.
+#[derive(Clone, Copy)]
+pub(super) struct Maps<'a> {
+    /// The place of each rank.
+    pub place_of: &'a [u32],
+    /// The rank at each place.
+    pub rank_at: &'a [u32],
+}
+
+/// How many messages a pair exchanges.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Traffic {
+    /// One.
+    OneWay,
+    /// One each way.
+    BothWays,
+}
+
+/// A rank's partner stands half the permutation away; the lower half sends,
+/// the upper receives, and with [`Traffic::BothWays`] answers.
+pub(super) fn pairs<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    maps: Maps<'_>,
+    traffic: Traffic,
+) -> Result<(), S::Error> {
+    let half = at.ranks / 2;
+    let entry = |map: &[u32], index: u32| {
+        usize::try_from(index).ok().and_then(|index| map.get(index)).copied()
+    };
+    let Some(place) = entry(maps.place_of, at.rank) else { return Ok(()) };
+    let lower = place < half;
+    let across = if lower { place.wrapping_add(half) } else { place.wrapping_sub(half) };
+    let Some(peer) = entry(maps.rank_at, across) else { return Ok(()) };
+    let both = [lower, !lower];
+    let messages = if traffic == Traffic::BothWays { &both[..] } else { &both[..1] };
+    for &sends in messages {
+        let op = if sends { out.send(peer, at.size)? } else { out.receive(peer, at.size)? };
+        out.start(op)?;
+        out.end(op)?;
+    }
+    Ok(())
+}

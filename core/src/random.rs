@@ -1,0 +1,85 @@
+//! Pseudo-random numbers from a seed, the same on every machine.
+
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA '14): 64 bits of state, period
+/// 2⁶⁴, equidistributed; for schedules, phases and tests, not for secrets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Random(u64);
+
+impl Random {
+    /// The generator of `seed`; every seed is a good one.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The generator of stream `stream` of `seed`: for one generator a
+    /// rank, without order among them.
+    #[must_use]
+    pub const fn stream(seed: u64, stream: u64) -> Self {
+        let mut outer = Self(seed);
+        let mut inner = Self(outer.draw() ^ stream);
+        Self(inner.draw())
+    }
+
+    /// The next 64 bits.
+    pub const fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number below `bound`, each equally likely (Lemire's rejection);
+    /// 0 when `bound` is 0.
+    #[allow(clippy::cast_possible_truncation, reason = "the halves of a 128-bit product")]
+    pub const fn below(&mut self, bound: u64) -> u64 {
+        if bound == 0 {
+            return 0;
+        }
+        let unfair = bound.wrapping_neg() % bound;
+        loop {
+            let product = self.draw() as u128 * bound as u128;
+            if product as u64 >= unfair {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+
+    /// A number in [0, 1), a multiple of 2⁻⁵³.
+    #[allow(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
+    pub const fn unit(&mut self) -> f64 {
+        (self.draw() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_sequence_of_seed_1234567_comes_out() {
+        let mut random = Random::new(1_234_567);
+        let first: [u64; 3] = core::array::from_fn(|_| random.draw());
+        let published =
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        assert_eq!(first, published);
+    }
+
+    #[test]
+    fn numbers_below_a_bound_stay_below_and_reach_all() {
+        let mut random = Random::new(7);
+        let mut seen = [0u32; 5];
+        for _ in 0..10_000 {
+            seen[usize::try_from(random.below(5)).unwrap()] += 1;
+        }
+        assert!(seen.iter().all(|&count| (1_800..2_200).contains(&count)), "{seen:?}");
+        assert_eq!(random.below(0), 0);
+    }
+
+    #[test]
+    fn streams_of_a_seed_differ() {
+        assert_ne!(Random::stream(1, 0).draw(), Random::stream(1, 1).draw());
+        assert_eq!(Random::stream(1, 5), Random::stream(1, 5));
+    }
+}
