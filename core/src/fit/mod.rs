@@ -1,1 +1,25 @@
-//! placeholder-module
+//! Lines and protocol changes in a sweep over message sizes.
+//!
+//! Values are picoseconds, sizes bytes, slopes picoseconds per byte; `g` is
+//! always the value at one byte.
+//!
+//! - [`Line`]: incremental least squares.
+//! - [`Segmentation`]: optimal piecewise-linear fit of a stored sweep.
+
+mod double;
+mod line;
+mod node;
+mod noise;
+mod partition;
+mod point;
+mod report;
+mod segment;
+mod segmentation;
+mod select;
+
+pub use line::Line;
+pub use node::Node;
+pub use partition::Cell;
+pub use point::{Point, PointError};
+pub use segment::{Change, Estimate, Segment};
+pub use segmentation::{Config, Fit, FitError, Requirements, Segmentation};

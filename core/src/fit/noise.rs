@@ -1,0 +1,123 @@
+//! How far points scatter, before any line is known.
+
+use super::node::Node;
+use super::{Config, Point};
+
+/// Points on both sides whose sigmas a point's own is compared with.
+const NEIGHBOURS: usize = 3;
+
+/// Ratio of the median absolute deviation of a normal variable to its
+/// standard deviation.
+const NORMAL_MAD: f64 = 0.674_489_750_196_081_7;
+
+/// Relative error of a value from its own double and the sums it came from.
+const RELATIVE_FLOOR: f64 = 1e-12;
+
+/// The noise of a sweep, as far as known before fitting.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noise {
+    /// Variance of a point of weight 1: 1 when known, a robust estimate
+    /// otherwise.
+    pub(super) scale: f64,
+    /// What `scale` never falls below.
+    pub(super) floor: f64,
+}
+
+impl Noise {
+    /// Fills `nodes` from `points`, as many as both hold.
+    ///
+    /// A sigma is trusted only as far as its neighbourhood supports it: a
+    /// handful of samples may agree by chance, so a point counts with the
+    /// larger of its own sigma and the median of its neighbours'. Where
+    /// fewer than half of the points have one, all weigh the same.
+    pub(super) fn weigh(points: &[Point], nodes: &mut [Node], config: &Config) -> Self {
+        let floor = floor_of(points, config);
+        let with_sigma = points.iter().filter(|p| p.sigma().is_some()).count();
+        let known = 2 * with_sigma >= points.len();
+        for (index, (node, point)) in nodes.iter_mut().zip(points).enumerate() {
+            let weight = if known {
+                let sigma = point.sigma().unwrap_or(0.0).max(typical_sigma(points, index));
+                1.0 / (sigma * sigma + floor)
+            } else {
+                1.0
+            };
+            *node = Node { size: point.size(), value: point.value(), weight, dropped: false };
+        }
+        if known {
+            Self { scale: 1.0, floor: 1.0 }
+        } else {
+            Self { scale: local_variance(nodes).max(floor), floor }
+        }
+    }
+}
+
+/// Variance from the clock's resolution and from rounding, in ps².
+fn floor_of(points: &[Point], config: &Config) -> f64 {
+    let largest = points.iter().fold(0.0_f64, |most, p| most.max(p.value().abs()));
+    let rounding = RELATIVE_FLOOR * largest;
+    let resolution = config.resolution.max(1e-3);
+    resolution * resolution / 12.0 + rounding * rounding
+}
+
+/// Median of the known sigmas around a point; 0 when there are none.
+fn typical_sigma(points: &[Point], index: usize) -> f64 {
+    let mut window = [0.0; 2 * NEIGHBOURS + 1];
+    let mut count = 0;
+    let known = points
+        .iter()
+        .skip(index.saturating_sub(NEIGHBOURS))
+        .take(index.min(NEIGHBOURS) + 1 + NEIGHBOURS)
+        .filter_map(Point::sigma);
+    for (place, sigma) in window.iter_mut().zip(known) {
+        *place = sigma;
+        count += 1;
+    }
+    let Some(window) = window.get_mut(..count) else { return 0.0 };
+    window.sort_unstable_by(f64::total_cmp);
+    window.get(count / 2).copied().unwrap_or(0.0)
+}
+
+/// Variance of a point of weight 1 from how far each point lies from the
+/// straight line between its neighbours: the median of these distances, so
+/// that neither a change nor an outlier (three distances each) matters.
+fn local_variance(nodes: &[Node]) -> f64 {
+    let deviation = median_by_counting(nodes.len().saturating_sub(2), |visit| {
+        for triple in nodes.windows(3) {
+            let [before, node, after] = triple else { continue };
+            visit(local_deviation(before, node, after));
+        }
+    });
+    let sigma = deviation / NORMAL_MAD;
+    sigma * sigma
+}
+
+fn local_deviation(before: &Node, node: &Node, after: &Node) -> f64 {
+    let reach = after.x() - before.x();
+    if reach <= 0.0 {
+        return 0.0;
+    }
+    let share = (node.x() - before.x()) / reach;
+    let predicted = before.value + (after.value - before.value) * share;
+    let variance = 1.0 / node.weight
+        + (1.0 - share) * (1.0 - share) / before.weight
+        + share * share / after.weight;
+    (node.value - predicted).abs() / libm::sqrt(variance)
+}
+
+/// The upper median of `count` non-negative numbers that `each` visits, found
+/// by halving the range of doubles, so that no memory is needed.
+fn median_by_counting(count: usize, each: impl Fn(&mut dyn FnMut(f64))) -> f64 {
+    // Non-negative doubles are ordered as their bits are.
+    let (mut low, mut high) = (0, f64::MAX.to_bits());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let mut below = 0;
+        each(&mut |value| below += usize::from(value.to_bits() <= middle));
+        if 2 * below > count {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    f64::from_bits(low)
+}

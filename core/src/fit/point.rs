@@ -1,0 +1,76 @@
+//! What goes into a fit.
+
+use core::fmt;
+
+/// Largest magnitude of a value or sigma, in ps: 2⁶² ps are 53 days.
+const LIMIT: f64 = 4_611_686_018_427_387_904.0;
+
+/// Smallest sigma that is told from none, in ps.
+const SMALLEST_SIGMA: f64 = 1e-6;
+
+/// One point of a sweep: a message size and the value measured there.
+///
+/// Always finite: an invalid number does not become a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    size: u64,
+    value: f64,
+    sigma: f64,
+}
+
+/// Why three numbers are not a point.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PointError {
+    /// The value is not finite or beyond ±2⁶² ps (53 days).
+    Value,
+    /// The sigma is not finite, negative or beyond 2⁶² ps.
+    Sigma,
+}
+
+impl fmt::Display for PointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Value => "value is not a finite time within 53 days",
+            Self::Sigma => "standard error is not a finite, non-negative time within 53 days",
+        })
+    }
+}
+
+impl core::error::Error for PointError {}
+
+impl Point {
+    /// A `value` in ps measured at `size` bytes. `sigma` is the standard error
+    /// of the value in ps, 0 when unknown (or when the samples did not
+    /// scatter at all, which says as little).
+    ///
+    /// # Errors
+    ///
+    /// [`PointError`] for numbers that are not finite or absurd.
+    pub fn new(size: u64, value: f64, sigma: f64) -> Result<Self, PointError> {
+        if !(value.is_finite() && value.abs() <= LIMIT) {
+            return Err(PointError::Value);
+        }
+        if !(0.0..=LIMIT).contains(&sigma) {
+            return Err(PointError::Sigma);
+        }
+        Ok(Self { size, value, sigma })
+    }
+
+    /// Message size in bytes.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Measured value in ps.
+    #[must_use]
+    pub const fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// Standard error of the value in ps, where known.
+    #[must_use]
+    pub fn sigma(&self) -> Option<f64> {
+        (self.sigma >= SMALLEST_SIGMA).then_some(self.sigma)
+    }
+}

@@ -1,0 +1,27 @@
+//! Order statistics and moments of borrowed samples, and the few
+//! distributions that intervals need.
+//!
+//! Samples are integers (picoseconds as `u64`, `i64` or
+//! [`Picos`](crate::units::Picos)) in memory that the caller lends; nothing
+//! is copied or allocated. Measured times are skewed and have outliers, so
+//! locations are medians and their intervals are distribution-free:
+//!
+//! - [`Sorted`] sorts a sample in place and answers median, quantiles, median
+//!   absolute deviation and the order-statistic interval of the median.
+//! - [`Difference`] is the interval of a scaled difference of two medians,
+//!   which is what Eq. 4 and 5 of Hoefler et al., "`LogGP` in Theory and
+//!   Practice", ask for.
+//! - [`Moments`] is the running mean and variance.
+//! - [`Confidence`] is a level, and turns into quantiles of the normal and of
+//!   Student's distribution.
+
+mod confidence;
+mod difference;
+pub(crate) mod distribution;
+mod moments;
+mod sorted;
+
+pub use confidence::Confidence;
+pub use difference::Difference;
+pub use moments::Moments;
+pub use sorted::{Measure, MedianInterval, Sorted};

@@ -1,0 +1,251 @@
+//! Order statistics of one sample.
+
+use super::Confidence;
+use super::distribution::{median_ranks, normal_upper};
+use crate::units::Picos;
+
+/// A quantity with exact midpoints and distances: what a median needs.
+pub trait Measure: Copy + Ord {
+    /// Halfway between both, rounded towards zero.
+    #[must_use]
+    fn halfway(self, other: Self) -> Self;
+
+    /// How far `other` lies from this, saturating.
+    #[must_use]
+    fn distance(self, other: Self) -> u64;
+
+    /// The nearest `f64`.
+    #[must_use]
+    fn to_f64(self) -> f64;
+}
+
+impl Measure for u64 {
+    fn halfway(self, other: Self) -> Self {
+        self.midpoint(other)
+    }
+
+    fn distance(self, other: Self) -> u64 {
+        self.abs_diff(other)
+    }
+
+    fn to_f64(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Measure for i64 {
+    fn halfway(self, other: Self) -> Self {
+        self.midpoint(other)
+    }
+
+    fn distance(self, other: Self) -> u64 {
+        self.abs_diff(other)
+    }
+
+    fn to_f64(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Measure for Picos {
+    fn halfway(self, other: Self) -> Self {
+        Self(self.0.midpoint(other.0))
+    }
+
+    fn distance(self, other: Self) -> u64 {
+        self.0.abs_diff(other.0)
+    }
+
+    fn to_f64(self) -> f64 {
+        self.0 as f64
+    }
+}
+
+/// A sample in ascending order.
+#[derive(Clone, Copy, Debug)]
+pub struct Sorted<'a, T>(&'a [T]);
+
+/// A median and the order statistics that enclose it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MedianInterval<T> {
+    /// The middle element, or halfway between the two middle ones (rounded
+    /// towards zero to the sample's unit).
+    pub median: T,
+    /// Lower end.
+    pub low: T,
+    /// Upper end.
+    pub high: T,
+    /// P(low ≤ true median ≤ high) for any continuous distribution. At least
+    /// the level asked for, unless the sample is too small.
+    pub coverage: f64,
+    /// False when even the whole sample, which is then given, does not reach
+    /// the level: fewer than 6 elements for 95 percent.
+    pub reached: bool,
+}
+
+impl<T: Measure> MedianInterval<T> {
+    /// The standard error that a normal estimate with this interval would
+    /// have: (high − low) / 2z, z the normal quantile of the interval's actual
+    /// coverage. Infinite for a single element.
+    #[must_use]
+    pub fn standard_error(&self) -> f64 {
+        let quantile = normal_upper((1.0 - self.coverage) / 2.0);
+        if quantile > 1e-6 {
+            self.low.distance(self.high) as f64 / (2.0 * quantile)
+        } else {
+            f64::INFINITY
+        }
+    }
+}
+
+impl<'a, T: Measure> Sorted<'a, T> {
+    /// Sorts `sample` in place; no memory besides it.
+    #[must_use]
+    pub fn new(sample: &'a mut [T]) -> Self {
+        sample.sort_unstable();
+        Self(sample)
+    }
+
+    /// Takes `sample` as it is; `None` when it is not ascending.
+    #[must_use]
+    pub fn from_ascending(sample: &'a [T]) -> Option<Self> {
+        sample.is_sorted().then_some(Self(sample))
+    }
+
+    /// The elements in ascending order.
+    #[must_use]
+    pub const fn as_slice(&self) -> &'a [T] {
+        self.0
+    }
+
+    /// The middle element, or halfway between the two middle ones; `None`
+    /// for an empty sample.
+    #[must_use]
+    pub fn median(&self) -> Option<T> {
+        let upper = self.0.len() / 2;
+        let lower = self.0.len().checked_sub(1)? / 2;
+        Some(self.0.get(lower)?.halfway(*self.0.get(upper)?))
+    }
+
+    /// The smallest element that at least `numerator`/`denominator` of the
+    /// sample does not exceed (nearest rank): 1/4 is the lower quartile, 0 is
+    /// the minimum. `None` for an empty sample, a zero denominator or a
+    /// fraction above 1.
+    #[must_use]
+    pub fn quantile(&self, numerator: u32, denominator: u32) -> Option<T> {
+        if numerator > denominator {
+            return None;
+        }
+        let scaled = (self.0.len() as u128) * u128::from(numerator);
+        let rank = scaled.checked_add(u128::from(denominator))?.checked_sub(1)?;
+        let rank = usize::try_from(rank.checked_div(u128::from(denominator))?).ok()?;
+        self.0.get(rank.saturating_sub(1)).copied()
+    }
+
+    /// The distribution-free interval of the median: order statistics whose
+    /// ranks come from the binomial distribution, exact up to 1,000 elements
+    /// and by normal approximation beyond (ranks ⌊(n − z√n)/2⌋ and its mirror
+    /// image). `None` for an empty sample.
+    #[must_use]
+    pub fn median_interval(&self, confidence: Confidence) -> Option<MedianInterval<T>> {
+        let median = self.median()?;
+        let ranks = median_ranks(self.0.len(), confidence.tail());
+        let last = self.0.len().checked_sub(1)?;
+        Some(MedianInterval {
+            median,
+            low: *self.0.get(ranks.outside)?,
+            high: *self.0.get(last.checked_sub(ranks.outside)?)?,
+            coverage: ranks.coverage,
+            reached: ranks.coverage >= confidence.probability() - 1e-9,
+        })
+    }
+
+    /// The median absolute deviation from the median, not scaled: 0.6745 of
+    /// the standard deviation of a normal sample. `None` for an empty sample.
+    ///
+    /// Distances grow outwards from the median on both sides, so they are
+    /// merged in order without a second array.
+    #[must_use]
+    pub fn median_absolute_deviation(&self) -> Option<u64> {
+        let median = self.median()?;
+        let length = self.0.len();
+        let split = self.0.partition_point(|&x| x < median);
+        let (below, above) = self.0.split_at_checked(split)?;
+        let mut left = below.iter().rev().map(|&x| median.distance(x)).peekable();
+        let mut right = above.iter().map(|&x| median.distance(x)).peekable();
+        let mut ordered = core::iter::from_fn(|| match (left.peek(), right.peek()) {
+            (Some(l), Some(r)) if l <= r => left.next(),
+            (Some(_), None) => left.next(),
+            _ => right.next(),
+        });
+        let upper = length / 2;
+        let lower = length.checked_sub(1)? / 2;
+        let first = ordered.nth(lower)?;
+        let second = if upper > lower { ordered.next()? } else { first };
+        Some(first.midpoint(second))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+    use std::vec::Vec;
+
+    #[test]
+    fn the_median_is_the_middle_element_or_halfway_between_two() {
+        assert_eq!(Sorted::new(&mut [3u64, 1, 2]).median(), Some(2));
+        assert_eq!(Sorted::new(&mut [4i64, -3, 2, 9]).median(), Some(3));
+        assert_eq!(Sorted::new(&mut [u64::MAX, u64::MAX - 2]).median(), Some(u64::MAX - 1));
+        assert_eq!(Sorted::new(&mut [7u64]).median(), Some(7));
+        assert_eq!(Sorted::<u64>::new(&mut []).median(), None);
+    }
+
+    #[test]
+    fn quantiles_are_elements_of_the_sample() {
+        let mut sample = [50u64, 10, 30, 20, 40];
+        let sorted = Sorted::new(&mut sample);
+        assert_eq!(sorted.quantile(0, 1), Some(10));
+        assert_eq!(sorted.quantile(1, 4), Some(20));
+        assert_eq!(sorted.quantile(1, 2), Some(30));
+        assert_eq!(sorted.quantile(1, 1), Some(50));
+        assert_eq!(sorted.quantile(2, 1), None);
+        assert_eq!(sorted.quantile(0, 0), None);
+    }
+
+    #[test]
+    fn a_sample_too_small_for_the_level_gives_its_ends_and_says_so() {
+        let mut five = [1u64, 2, 3, 4, 5];
+        let interval = Sorted::new(&mut five).median_interval(Confidence::P95).unwrap();
+        assert_eq!((interval.low, interval.median, interval.high), (1, 3, 5));
+        assert!(!interval.reached);
+        let mut ten: Vec<u64> = (1..=10).collect();
+        let interval = Sorted::new(&mut ten).median_interval(Confidence::P95).unwrap();
+        assert_eq!((interval.low, interval.high), (2, 9));
+        assert!(interval.reached);
+        let single = Sorted::new(&mut [5u64]).median_interval(Confidence::P95).unwrap();
+        assert!(!single.reached && single.standard_error().is_infinite());
+    }
+
+    quickcheck! {
+        fn the_deviation_merged_in_order_equals_the_one_sorted(sample: Vec<i64>) -> bool {
+            let mut sample = sample;
+            let sorted = Sorted::new(&mut sample);
+            let Some(median) = sorted.median() else {
+                return sorted.median_absolute_deviation().is_none();
+            };
+            let mut distances: Vec<u64> =
+                sorted.as_slice().iter().map(|&x| median.distance(x)).collect();
+            sorted.median_absolute_deviation() == Sorted::new(&mut distances).median()
+        }
+
+        fn the_interval_encloses_the_median(sample: Vec<u64>, percent: u8) -> bool {
+            let mut sample = sample;
+            let confidence = Confidence::from_percent(f64::from(percent % 99 + 1)).unwrap();
+            match Sorted::new(&mut sample).median_interval(confidence) {
+                None => sample.is_empty(),
+                Some(i) => i.low <= i.median && i.median <= i.high,
+            }
+        }
+    }
+}
