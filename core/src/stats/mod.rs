@@ -18,6 +18,7 @@
 mod confidence;
 mod difference;
 pub(crate) mod distribution;
+mod heap_sort;
 mod moments;
 mod sorted;
 

@@ -2,6 +2,7 @@
 
 use super::Confidence;
 use super::distribution::{median_ranks, normal_upper};
+use super::heap_sort::heap_sort;
 use crate::units::Picos;
 
 /// A quantity with exact midpoints and distances: what a median needs.
@@ -102,7 +103,7 @@ impl<'a, T: Measure> Sorted<'a, T> {
     /// Sorts `sample` in place; no memory besides it.
     #[must_use]
     pub fn new(sample: &'a mut [T]) -> Self {
-        sample.sort_unstable();
+        heap_sort(sample);
         Self(sample)
     }
 

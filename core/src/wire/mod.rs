@@ -1,1 +1,3 @@
-//! placeholder-module
+//! Frames between the measuring initiator and its responder.
+
+pub mod ethernet;

@@ -1,0 +1,59 @@
+//! Calls the core the way a firmware would. Only its symbols matter: a panic
+//! that the optimiser cannot exclude shows as an undefined
+//! `loggap_panic_was_reachable`.
+
+#![no_std]
+
+use loggap_core::fit::{Cell, Config, Node, Point, Segment, Segmentation};
+use loggap_core::stats::{Confidence, Sorted};
+use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::wire::ethernet::EthernetFrame;
+
+unsafe extern "C" {
+    fn loggap_panic_was_reachable() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: never linked into a program; the symbol exists to be found.
+    unsafe { loggap_panic_was_reachable() }
+}
+
+/// Sizes in the sweeps of this library.
+const POINTS: usize = 64;
+
+/// Median of `sample` with its interval's lower end.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_stats(sample: &mut [u64; POINTS]) -> u64 {
+    let sorted = Sorted::new(sample);
+    let low = sorted.median_interval(Confidence::P95).map_or(0, |interval| interval.low);
+    sorted.median().unwrap_or(0).wrapping_add(low)
+}
+
+/// Time of `bytes` bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_units(per_byte: u64, bytes: u64) -> u64 {
+    let time = PerByte(per_byte).times(Bytes(bytes)).and_then(|rest| rest.plus(Picos(1)));
+    time.map_or(0, |picos| picos.0)
+}
+
+/// Protocol changes in a sweep.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_fit(values: &[f64; POINTS], sizes: &[u64; POINTS]) -> u64 {
+    let mut points = [Point::new(1, 0.0, 0.0).unwrap_or_else(|_| loop {}); POINTS];
+    for ((slot, &value), &size) in points.iter_mut().zip(values).zip(sizes) {
+        let Ok(point) = Point::new(size, value, 0.0) else { return 0 };
+        *slot = point;
+    }
+    let mut nodes = [Node::default(); POINTS];
+    let mut cells = [Cell::default(); POINTS * 8];
+    let mut segments = [Segment::default(); 8];
+    let mut segmentation = Segmentation::new(&mut nodes, &mut cells, &mut segments);
+    segmentation.run(&points, &Config::default()).map_or(0, |fit| fit.changes().map(|c| c.at).sum())
+}
+
+/// Length of the message in an Ethernet frame.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_wire(frame: &[u8; 64]) -> usize {
+    EthernetFrame::parse(frame).map_or(0, |frame| frame.message().len())
+}
