@@ -8,12 +8,15 @@
     reason = "test code; the lints only know functions marked #[test]"
 )]
 
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use loggap::link::{LinkError, LinkSettings, ShmLink, TcpLink, UnixLink, Waiting};
+use loggap::link::{
+    AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink,
+    Waiting, connect, receive_buffer,
+};
 use loggap_core::measure::Link;
 
 /// From nothing over every power of two and its neighbours to a message that
@@ -112,6 +115,26 @@ fn shm(settings: LinkSettings) -> (ShmLink, ShmLink) {
     (created, ShmLink::join(far, "near end".into(), settings).unwrap())
 }
 
+fn udp(address: &str, settings: LinkSettings) -> (UdpLink, UdpLink) {
+    let near = UdpSocket::bind((address, 0)).unwrap();
+    let far = UdpSocket::bind((address, 0)).unwrap();
+    near.connect(far.local_addr().unwrap()).unwrap();
+    far.connect(near.local_addr().unwrap()).unwrap();
+    let end = |socket| UdpLink::from_socket(socket, None, settings).unwrap();
+    (end(near), end(far))
+}
+
+/// What arrives within two seconds, `None` when nothing does.
+fn receive_in_time<L: Link<Error = LinkError>>(link: &mut L, buffer: &mut [u8]) -> Option<usize> {
+    for _ in 0..2_000 {
+        if let Some(length) = link.poll_receive(buffer).unwrap() {
+            return Some(length);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    None
+}
+
 fn short() -> LinkSettings {
     LinkSettings { limit: Duration::from_millis(200), ..LinkSettings::default() }
 }
@@ -197,4 +220,93 @@ fn a_closed_stream_stays_closed() {
         assert!(matches!(receive(&mut near, &mut [0]), Err(LinkError::Closed { .. })));
     }
     let _connected: &TcpStream = near.stream();
+}
+
+#[test]
+fn datagrams_keep_their_boundaries() {
+    for (address, waiting) in [("127.0.0.1", Waiting::Poll), ("::1", Waiting::Block)] {
+        let (mut near, mut far) = udp(address, settings(waiting));
+        let mut buffer = vec![0; 65_507];
+        for size in sizes().into_iter().filter(|size| *size <= 65_507).chain([65_507]) {
+            near.send(&pattern(size, 1)).unwrap();
+            near.send(&pattern(size / 2, 2)).unwrap();
+            for (length, seed) in [(size, 1), (size / 2, 2)] {
+                assert_eq!(receive_in_time(&mut far, &mut buffer), Some(length));
+                assert!(
+                    buffer[..length] == pattern(length, seed),
+                    "{size} bytes changed on the way"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_datagram_too_long_to_send_or_to_take_is_named() {
+    let (mut near, mut far) = udp("127.0.0.1", short());
+    let error = near.send(&vec![0; 65_508]).unwrap_err();
+    assert!(matches!(error, LinkError::TooLong { length: 65_508, longest: 65_507 }), "{error}");
+    near.send(&[0; 9]).unwrap();
+    let error = loop {
+        match far.poll_receive(&mut [0; 8]) {
+            Ok(None) => {}
+            other => break other.unwrap_err(),
+        }
+    };
+    assert!(matches!(error, LinkError::NoRoom { length: 9, room: 8, .. }), "{error}");
+    near.send(&[7; 8]).unwrap();
+    assert_eq!(receive_in_time(&mut far, &mut [0; 8]), Some(8));
+}
+
+#[test]
+fn datagrams_beyond_the_receive_buffer_are_lost_and_the_link_goes_on() {
+    let (mut near, mut far) = udp("127.0.0.1", short());
+    let message = vec![1; 60_000];
+    let capacity = usize::try_from(receive_buffer(far.socket()).unwrap().0).unwrap();
+    let sent = capacity / message.len() + 10;
+    for _ in 0..sent {
+        near.send(&message).unwrap();
+    }
+    let arrived = far.drain().unwrap();
+    assert!(0 < arrived && arrived < sent, "{arrived} of {sent}");
+    near.send(b"after the loss").unwrap();
+    assert_eq!(receive_in_time(&mut far, &mut [0; 64]), Some(14));
+}
+
+#[test]
+fn discarded_datagrams_do_not_leak_into_the_next_round() {
+    let (mut near, mut far) = udp("127.0.0.1", short());
+    for late in 0..20 {
+        near.send(&[late]).unwrap();
+    }
+    far.discard().unwrap();
+    near.send(b"next").unwrap();
+    let mut buffer = [0; 4];
+    assert_eq!(receive_in_time(&mut far, &mut buffer), Some(4));
+    assert_eq!(&buffer, b"next");
+}
+
+#[test]
+fn a_host_that_refuses_datagrams_is_a_closed_peer() {
+    let (mut near, far) = udp("127.0.0.1", short());
+    drop(far);
+    near.send(b"anyone?").unwrap();
+    let error = receive(&mut near, &mut [0; 8]).unwrap_err();
+    assert!(matches!(error, LinkError::Closed { .. }), "{error}");
+}
+
+#[test]
+fn connecting_by_name_tries_every_address() {
+    // `localhost` may name ::1 first, where this listener is not.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let endpoint = Endpoint::parse(Transport::Tcp, "localhost", port).unwrap();
+    let mut link = connect(Transport::Tcp, &endpoint, short()).unwrap();
+    let (accepted, _) = listener.accept().unwrap();
+    let mut far = AnyLink::Tcp(TcpLink::from_stream(accepted, short()).unwrap());
+    far.send(b"hello").unwrap();
+    let mut buffer = [0; 5];
+    assert_eq!(receive(&mut link, &mut buffer).unwrap(), 5);
+    assert_eq!(link.transport(), Transport::Tcp);
+    assert!(link.peer().ends_with(&port.to_string()), "{}", link.peer());
 }

@@ -4,16 +4,22 @@
 //! send for sockets, one copy in and one copy out for shared memory; no
 //! allocation, no lock. Everything that can wait has a time limit.
 
+mod any;
+mod endpoint;
 mod error;
 mod shm;
 mod stream;
 mod tcp;
+mod udp;
 mod unix;
 
+pub use any::AnyLink;
+pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError, Transport, connect};
 pub use error::LinkError;
 pub use shm::{RING_BYTES, ShmLink};
 pub use stream::StreamLink;
 pub use tcp::TcpLink;
+pub use udp::{LONGEST_DATAGRAM, UdpLink, receive_buffer};
 pub use unix::UnixLink;
 
 use std::time::Duration;

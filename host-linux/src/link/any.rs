@@ -1,0 +1,71 @@
+//! A link of whichever transport was asked for.
+
+use loggap_core::measure::{Link, LinkProperties};
+
+use super::{LinkError, ShmLink, TcpLink, Transport, UdpLink, UnixLink};
+
+/// One of the links. As a [`Link`] itself it costs one predictable branch a
+/// call; match on it to time the transport's own code.
+#[derive(Debug)]
+pub enum AnyLink {
+    /// TCP.
+    Tcp(TcpLink),
+    /// UDP.
+    Udp(UdpLink),
+    /// A Unix stream socket.
+    Unix(UnixLink),
+    /// Shared memory.
+    Shm(ShmLink),
+}
+
+macro_rules! each {
+    ($any:expr, $link:ident => $call:expr) => {
+        match $any {
+            AnyLink::Tcp($link) => $call,
+            AnyLink::Udp($link) => $call,
+            AnyLink::Unix($link) => $call,
+            AnyLink::Shm($link) => $call,
+        }
+    };
+}
+
+impl AnyLink {
+    /// What carries the messages.
+    #[must_use]
+    pub const fn transport(&self) -> Transport {
+        match self {
+            Self::Tcp(_) => Transport::Tcp,
+            Self::Udp(_) => Transport::Udp,
+            Self::Unix(_) => Transport::Unix,
+            Self::Shm(_) => Transport::Shm,
+        }
+    }
+
+    /// The peer's address, path or process.
+    #[must_use]
+    pub fn peer(&self) -> &str {
+        each!(self, link => link.peer())
+    }
+}
+
+impl Link for AnyLink {
+    type Error = LinkError;
+
+    fn properties(&self) -> LinkProperties {
+        each!(self, link => link.properties())
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        each!(self, link => link.send(message))
+    }
+
+    #[inline]
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        each!(self, link => link.poll_receive(buffer))
+    }
+
+    fn discard(&mut self) -> Result<(), LinkError> {
+        each!(self, link => link.discard())
+    }
+}

@@ -1,0 +1,293 @@
+//! Where a peer is, and connecting to it.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, error, fmt, io, thread};
+
+use nix::unistd::Uid;
+
+use super::{AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, UdpLink, UnixLink};
+
+/// The port of `loggap serve`, for TCP and UDP; LOGP on a telephone's keys.
+pub const DEFAULT_PORT: u16 = 5647;
+
+/// What carries the messages.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Transport {
+    /// TCP over IPv4 or IPv6.
+    Tcp,
+    /// UDP over IPv4 or IPv6.
+    Udp,
+    /// A Unix stream socket.
+    Unix,
+    /// Memory that two processes of one machine share.
+    Shm,
+}
+
+impl Transport {
+    /// Every transport.
+    pub const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm];
+
+    /// The name on the command line and in profiles.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Unix => "unix",
+            Self::Shm => "shm",
+        }
+    }
+
+    /// The transport of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|transport| transport.name() == name)
+    }
+
+    /// Whether peers are found by host and port rather than by a path.
+    #[must_use]
+    pub const fn is_internet(self) -> bool {
+        matches!(self, Self::Tcp | Self::Udp)
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where to connect to or to listen.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Endpoint {
+    /// A host name or address, and a port.
+    Internet {
+        /// Name, IPv4 or IPv6 address, the latter without brackets.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A Unix socket: the link itself, or the control socket of shared
+    /// memory.
+    Path(PathBuf),
+}
+
+/// Text that names no endpoint.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EndpointError {
+    text: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' is no endpoint; expected {}", self.text, self.expected)
+    }
+}
+
+impl error::Error for EndpointError {}
+
+impl Endpoint {
+    /// Reads `HOST`, `HOST:PORT`, `[IPV6]:PORT` or a bare IPv6 address where
+    /// `transport` uses them, else a path. Without a port it is `port`.
+    ///
+    /// # Errors
+    ///
+    /// [`EndpointError`] names the text and the expected form.
+    pub fn parse(transport: Transport, text: &str, port: u16) -> Result<Self, EndpointError> {
+        let refused = |expected| EndpointError { text: text.to_owned(), expected };
+        if !transport.is_internet() {
+            return match text {
+                "" => Err(refused("the path of a socket")),
+                _ => Ok(Self::Path(PathBuf::from(text))),
+            };
+        }
+        let forms = "HOST, HOST:PORT or [IPV6]:PORT with a port from 1 to 65535";
+        let (host, port_text) = split_port(text).ok_or_else(|| refused(forms))?;
+        let port = match port_text {
+            None => port,
+            Some(digits) => digits.parse().map_err(|_| refused(forms))?,
+        };
+        if host.is_empty() || port == 0 {
+            return Err(refused(forms));
+        }
+        Ok(Self::Internet { host: host.to_owned(), port })
+    }
+
+    /// Where `serve` listens and a client looks when nothing is said: every
+    /// address and [`DEFAULT_PORT`], or a path that belongs to this user.
+    #[must_use]
+    pub fn default_for(transport: Transport) -> Self {
+        if transport.is_internet() {
+            return Self::Internet { host: "::".to_owned(), port: DEFAULT_PORT };
+        }
+        let folder =
+            env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
+        Self::Path(match folder {
+            Some(folder) => folder.join(format!("loggap-{transport}.sock")),
+            None => env::temp_dir().join(format!("loggap-{}-{transport}.sock", Uid::current())),
+        })
+    }
+
+    /// The addresses of an internet endpoint, found within `limit`.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Resolve`] when there is none, or none in time, or this
+    /// is a path.
+    pub fn addresses(&self, limit: Duration) -> Result<Vec<SocketAddr>, LinkError> {
+        let failed = |source| LinkError::Resolve { host: self.to_string(), source };
+        let Self::Internet { host, port } = self else {
+            return Err(failed(io::ErrorKind::Unsupported.into()));
+        };
+        let (host, port) = (host.clone(), *port);
+        // The system's resolver cannot be told how long to try, so it tries
+        // on a thread that nobody waits for longer than `limit`.
+        let (answer, answered) = mpsc::channel();
+        thread::spawn(move || {
+            let addresses =
+                (host.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+            let _nobody_waits = answer.send(addresses);
+        });
+        let addresses =
+            answered.recv_timeout(limit).map_err(|_| failed(io::ErrorKind::TimedOut.into()))?;
+        match addresses {
+            Ok(addresses) if addresses.is_empty() => Err(failed(io::ErrorKind::NotFound.into())),
+            Ok(addresses) => Ok(addresses),
+            Err(source) => Err(failed(source)),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Internet { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Internet { host, port } => write!(f, "{host}:{port}"),
+            Self::Path(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Host and port text; `None` for a bracket without its partner. More than
+/// one colon outside brackets is an IPv6 address without a port.
+fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(bracketed) = text.strip_prefix('[') {
+        let (host, rest) = bracketed.split_once(']')?;
+        return match rest.strip_prefix(':') {
+            Some(port) => Some((host, Some(port))),
+            None if rest.is_empty() => Some((host, None)),
+            None => None,
+        };
+    }
+    match text.split_once(':') {
+        Some((host, port)) if !port.contains(':') => Some((host, Some(port))),
+        _ => Some((text, None)),
+    }
+}
+
+/// Connects to `endpoint`, trying each of its addresses in turn.
+///
+/// # Errors
+///
+/// The error of the last address tried: see [`LinkError`].
+pub fn connect(
+    transport: Transport,
+    endpoint: &Endpoint,
+    settings: LinkSettings,
+) -> Result<AnyLink, LinkError> {
+    match (transport, endpoint) {
+        (Transport::Unix, Endpoint::Path(path)) => {
+            UnixLink::connect(path, settings).map(AnyLink::Unix)
+        }
+        (Transport::Shm, Endpoint::Path(path)) => {
+            ShmLink::connect(path, settings).map(AnyLink::Shm)
+        }
+        (Transport::Tcp, _) => first_that_connects(endpoint, settings, |address| {
+            TcpLink::connect(address, settings).map(AnyLink::Tcp)
+        }),
+        (Transport::Udp, _) => first_that_connects(endpoint, settings, |address| {
+            UdpLink::connect(address, settings).map(AnyLink::Udp)
+        }),
+        (Transport::Unix | Transport::Shm, Endpoint::Internet { .. }) => Err(LinkError::Connect {
+            peer: endpoint.to_string(),
+            source: io::Error::new(io::ErrorKind::InvalidInput, "this transport needs a path"),
+        }),
+    }
+}
+
+fn first_that_connects(
+    endpoint: &Endpoint,
+    settings: LinkSettings,
+    try_one: impl Fn(SocketAddr) -> Result<AnyLink, LinkError>,
+) -> Result<AnyLink, LinkError> {
+    let mut last =
+        LinkError::Resolve { host: endpoint.to_string(), source: io::ErrorKind::NotFound.into() };
+    for address in endpoint.addresses(settings.limit)? {
+        match try_one(address) {
+            Ok(link) => return Ok(link),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn internet(text: &str) -> Result<(String, u16), EndpointError> {
+        Endpoint::parse(Transport::Tcp, text, 7).map(|endpoint| match endpoint {
+            Endpoint::Internet { host, port } => (host, port),
+            Endpoint::Path(path) => panic!("{path:?}"),
+        })
+    }
+
+    #[test]
+    fn hosts_come_with_and_without_port() {
+        assert_eq!(internet("node3"), Ok(("node3".into(), 7)));
+        assert_eq!(internet("node3:80"), Ok(("node3".into(), 80)));
+        assert_eq!(internet("10.0.0.1:80"), Ok(("10.0.0.1".into(), 80)));
+        assert_eq!(internet("::1"), Ok(("::1".into(), 7)));
+        assert_eq!(internet("[::1]"), Ok(("::1".into(), 7)));
+        assert_eq!(internet("[fe80::1%eth0]:80"), Ok(("fe80::1%eth0".into(), 80)));
+    }
+
+    #[test]
+    fn what_names_no_host_is_refused_with_the_form() {
+        for text in
+            ["", ":80", "node:", "node:0", "node:65536", "node:x", "[::1", "[::1]80", "[]:80"]
+        {
+            let error = internet(text).unwrap_err().to_string();
+            assert!(error.contains("HOST:PORT") && error.contains(text), "{error}");
+        }
+        assert!(Endpoint::parse(Transport::Unix, "", 7).is_err());
+    }
+
+    #[test]
+    fn an_endpoint_prints_as_it_is_read() {
+        for text in ["node3:80", "[::1]:80"] {
+            assert_eq!(Endpoint::parse(Transport::Udp, text, 7).unwrap().to_string(), text);
+        }
+        let path = Endpoint::parse(Transport::Shm, "/tmp/a b", 7).unwrap();
+        assert_eq!(path.to_string(), "/tmp/a b");
+    }
+
+    #[test]
+    fn transports_have_names_that_read_back() {
+        for transport in Transport::ALL {
+            assert_eq!(Transport::from_name(transport.name()), Some(transport));
+        }
+        assert_eq!(Transport::from_name("carrier-pigeon"), None);
+    }
+
+    #[test]
+    fn a_name_without_address_is_an_error_in_time() {
+        let endpoint = Endpoint::Internet { host: "does-not-exist.invalid".into(), port: 1 };
+        let error = endpoint.addresses(Duration::from_secs(5)).unwrap_err().to_string();
+        assert!(error.contains("does-not-exist.invalid"), "{error}");
+    }
+}
