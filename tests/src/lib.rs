@@ -1,1 +1,18 @@
 //! Shared parts of the end-to-end tests.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "test support: a wrong assumption should end the test"
+)]
+
+pub mod cases;
+pub mod program;
+pub mod random_program;
+pub mod shadow;

@@ -1,0 +1,123 @@
+//! Random schedules and parameters, full of equal times.
+
+use crate::program::{Edge, Program, RankProgram};
+use loggap_core::goal::{ANY, Op, OpKind};
+use loggap_core::model::LogGops;
+use loggap_core::random::Random;
+use loggap_core::units::{Bytes, PerByte, Picos};
+
+/// Limits of a random schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Ranks at most.
+    pub ranks: u64,
+    /// Messages at most.
+    pub messages: u64,
+    /// Calculations of each rank at most.
+    pub calcs: u64,
+    /// Processors of a rank.
+    pub cpus: u64,
+    /// Interfaces of a rank.
+    pub nics: u64,
+    /// Out of 100 receives and tags, how many are wildcards.
+    pub wildcards: u64,
+    /// Out of 100 pairs of operations, how many depend on each other.
+    pub edges: u64,
+    /// Out of 100 messages, how many lack an end or differ in size.
+    pub faults: u64,
+}
+
+impl Shape {
+    /// One processor and interface, matching ends, no wildcards.
+    pub const PLAIN: Self = Self {
+        ranks: 6,
+        messages: 20,
+        calcs: 3,
+        cpus: 1,
+        nics: 1,
+        wildcards: 0,
+        edges: 12,
+        faults: 0,
+    };
+
+    /// Everything there is.
+    pub const WILD: Self =
+        Self { cpus: 3, nics: 2, wildcards: 25, edges: 10, faults: 3, ..Self::PLAIN };
+}
+
+/// A random schedule. Its dependencies have no cycles, but its messages may
+/// deadlock.
+#[must_use]
+pub fn program(random: &mut Random, shape: &Shape) -> Program {
+    let ranks = 1 + random.below(shape.ranks);
+    let mut program = Program::default();
+    program.ranks.resize(ranks as usize, RankProgram::default());
+    for rank in 0..ranks {
+        for _ in 0..random.below(shape.calcs + 1) {
+            let duration = Picos(random.below(6) * 1_000);
+            insert(random, shape, &mut program.ranks[rank as usize], OpKind::Calc { duration });
+        }
+    }
+    for _ in 0..random.below(shape.messages + 1) {
+        message(random, shape, &mut program);
+    }
+    for rank in &mut program.ranks {
+        for op in 1..rank.ops.len() as u32 {
+            for on in 0..op {
+                if random.below(100) < shape.edges {
+                    rank.edges.push(Edge { op, on, start: random.below(3) == 0 });
+                }
+            }
+        }
+        // The order of statements decides the order of releases.
+        for last in (1..rank.edges.len()).rev() {
+            rank.edges.swap(last, random.below(last as u64 + 1) as usize);
+        }
+    }
+    program
+}
+
+/// A send and its receive, at random places of two ranks.
+fn message(random: &mut Random, shape: &Shape, program: &mut Program) {
+    let ranks = program.ranks.len() as u64;
+    let (from, to) = (random.below(ranks), random.below(ranks));
+    let size = random.below(7);
+    let tag = random.below(3) as u32;
+    let wild = |random: &mut Random, value| {
+        if random.below(100) < shape.wildcards { ANY } else { value }
+    };
+    let fault = if random.below(100) < shape.faults { random.below(3) } else { 3 };
+    if fault != 0 {
+        let tag = if random.below(10) == 0 { wild(random, tag) } else { tag };
+        let kind = OpKind::Send { peer: to as u32, size, tag };
+        insert(random, shape, &mut program.ranks[from as usize], kind);
+    }
+    if fault != 1 {
+        let peer = wild(random, from as u32);
+        let tag = wild(random, tag);
+        let size = if fault == 2 { random.below(7) } else { size };
+        let kind = OpKind::Receive { peer, size, tag };
+        insert(random, shape, &mut program.ranks[to as usize], kind);
+    }
+}
+
+fn insert(random: &mut Random, shape: &Shape, rank: &mut RankProgram, kind: OpKind) {
+    let at = random.below(rank.ops.len() as u64 + 1) as usize;
+    let cpu = random.below(shape.cpus) as u8;
+    let nic = if matches!(kind, OpKind::Calc { .. }) { 0 } else { random.below(shape.nics) as u8 };
+    rank.ops.insert(at, Op { kind, cpu, nic });
+}
+
+/// Random parameters of few nanoseconds each, many of them 0.
+#[must_use]
+pub fn parameters(random: &mut Random) -> LogGops {
+    let mut nanos = |bound: u64| random.below(bound) * 1_000;
+    LogGops {
+        latency: Picos(nanos(4)),
+        overhead: Picos(nanos(3)),
+        gap: Picos(nanos(4)),
+        gap_per_byte: PerByte(nanos(3) << 15),
+        overhead_per_byte: PerByte(nanos(3) << 15),
+        eager_limit: Bytes(nanos(8) / 1_000),
+    }
+}
