@@ -1,0 +1,46 @@
+//! GOAL text: the language of LogGOPSim's `txt2bin`, one block of statements
+//! for each rank.
+//!
+//! ```text
+//! file    = { "num_ranks" int | "rank" int "{" { stmt } "}" | NL | comment } ;
+//! stmt    = op END | dep END | NL | comment ;
+//! op      = [ label ":" ] ( calc | send | recv ) ;
+//! calc    = "calc" int [ "cpu" int ] ;                    nanoseconds
+//! send    = "send" int "b" "to" int tail ;                bytes
+//! recv    = "recv" int "b" "from" ( int | "-1" ) tail ;
+//! tail    = [ "tag" ( int | "-1" ) ] [ "cpu" int ] [ "nic" int ] ;
+//! dep     = label ( "requires" | "irequires" ) label ;
+//! label   = [A-Za-z][A-Za-z0-9_]* ;   int = [0-9]+ ;
+//! END     = { comment } NL ;          NL = ["\r"] "\n" | end of text ;
+//! comment = "//" up to the line end | "/*" ... "*/" ;
+//! ```
+//!
+//! Blanks and tabs may stand between any two tokens and are needed nowhere
+//! except where two words would become one. Differences from the reference
+//! are listed in `docs/goal.md`: lines may be indented, comments may end a
+//! line, blocks may come in any order, and what the reference truncates,
+//! overwrites or crashes on is an error with its place.
+//!
+//! Reading takes two steps. [`Survey::of`] takes a fast first look and says
+//! how much memory to lend; [`read`] then passes the schedule to a
+//! [`Sink`](super::Sink), rank by rank in ascending order. Neither panics,
+//! recurses or takes more than time proportional to the text, whatever the
+//! text is.
+
+mod cursor;
+mod error;
+mod labels;
+mod operation;
+mod outline;
+mod read;
+mod survey;
+mod write;
+
+pub use error::{Name, Quantity, ReadError, TextError, TextErrorKind, Wanted, line_and_column};
+pub use labels::LabelMemory;
+pub use read::{TextMemory, read};
+pub use survey::{Block, Survey};
+pub use write::{TextWriteError, TextWriter};
+
+#[cfg(test)]
+mod tests;

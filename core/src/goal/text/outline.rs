@@ -1,0 +1,133 @@
+//! What stands outside of the ranks' blocks: `num_ranks N`, `rank N {` and
+//! comments.
+
+use super::cursor::{Cursor, NoNumber};
+use super::error::{Quantity, TextError, TextErrorKind, Wanted};
+
+/// What is wrong at one byte. Becomes a [`TextError`] once the line is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fault {
+    pub(super) at: usize,
+    pub(super) kind: TextErrorKind,
+}
+
+impl Fault {
+    #[cold]
+    pub(super) fn new(at: usize, kind: TextErrorKind) -> Self {
+        Self { at, kind }
+    }
+
+    /// Something other than `wanted` stands at `cursor`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn expected(cursor: &Cursor<'_>, wanted: Wanted) -> Self {
+        let found = if cursor.is_at_end() { None } else { Some(cursor.byte()) };
+        Self::new(cursor.at(), TextErrorKind::Expected { wanted, found })
+    }
+
+    /// With line and column.
+    pub(super) fn in_text(self, text: &[u8]) -> TextError {
+        TextError::new(text, self.at, self.kind)
+    }
+}
+
+/// Takes a number of at most `most`, and the blanks behind it.
+#[inline]
+pub(super) fn number_up_to(
+    cursor: &mut Cursor<'_>,
+    most: u64,
+    what: Quantity,
+) -> Result<u64, Fault> {
+    let start = cursor.at();
+    match cursor.take_number() {
+        Ok(value) if value <= most => {
+            cursor.skip_blanks();
+            Ok(value)
+        }
+        Err(NoNumber::Missing) => Err(Fault::expected(cursor, Wanted::Number)),
+        Ok(_) | Err(NoNumber::TooLarge) => {
+            Err(Fault::new(start, TextErrorKind::TooLarge { what, most }))
+        }
+    }
+}
+
+/// The start of a rank's block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub(super) rank: u32,
+    /// Offset of the word `rank`.
+    pub(super) at: usize,
+}
+
+/// Walks from block to block.
+#[derive(Debug)]
+pub(super) struct Outline<'t> {
+    /// Stands outside of all blocks, or after [`Outline::next_block`] behind
+    /// the `{` of one; who calls must then move it behind the `}`.
+    pub(super) cursor: Cursor<'t>,
+    /// What `num_ranks` says, once it was met.
+    pub(super) ranks: Option<u32>,
+}
+
+impl<'t> Outline<'t> {
+    pub(super) const fn new(text: &'t [u8], at: usize) -> Self {
+        Self { cursor: Cursor::new(text, at), ranks: None }
+    }
+
+    /// Moves behind the `{` of the next block; `None` at the end of the text.
+    pub(super) fn next_block(&mut self) -> Result<Option<Header>, Fault> {
+        loop {
+            let cursor = &mut self.cursor;
+            cursor.skip_blanks();
+            if cursor.is_at_end() {
+                return Ok(None);
+            }
+            if cursor.take_line_end() {
+                continue;
+            }
+            let at = cursor.at();
+            match cursor.byte() {
+                b'r' if cursor.take(b"rank") => return self.header(at).map(Some),
+                b'n' => self.take_count()?,
+                b'/' if take_comment(cursor)? => {}
+                _ => return Err(Fault::expected(cursor, Wanted::RankOrCount)),
+            }
+        }
+    }
+
+    /// The rest of `rank N {`.
+    fn header(&mut self, at: usize) -> Result<Header, Fault> {
+        let cursor = &mut self.cursor;
+        let rank = number_up_to(cursor, u64::from(u32::MAX) - 1, Quantity::Rank)?;
+        if !cursor.take(b"{") {
+            return Err(Fault::expected(cursor, Wanted::OpeningBrace));
+        }
+        Ok(Header { rank: u32::try_from(rank).unwrap_or(u32::MAX), at })
+    }
+
+    /// `num_ranks N`.
+    fn take_count(&mut self) -> Result<(), Fault> {
+        let cursor = &mut self.cursor;
+        let at = cursor.at();
+        let start = *cursor;
+        if !(cursor.take(b"num_rank") && cursor.take(b"s")) {
+            return Err(Fault::expected(&start, Wanted::RankOrCount));
+        }
+        let ranks = number_up_to(cursor, u64::from(u32::MAX), Quantity::Ranks)?;
+        match (ranks, self.ranks) {
+            (0, _) => Err(Fault::new(at, TextErrorKind::NoRanks)),
+            (_, Some(_)) => Err(Fault::new(at, TextErrorKind::CountTwice)),
+            _ => {
+                self.ranks = u32::try_from(ranks).ok();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Moves past a comment, if one starts here.
+#[inline(never)]
+pub(super) fn take_comment(cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
+    let unterminated = Fault { at: cursor.at(), kind: TextErrorKind::UnterminatedComment };
+    cursor.take_comment().map_err(|()| unterminated)
+}

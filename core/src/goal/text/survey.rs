@@ -1,0 +1,320 @@
+//! A first, fast look at GOAL text: how many ranks, operations and edges it
+//! holds, in which order its blocks stand, and how much memory reading it
+//! takes. It looks at line starts, colons, braces and comments only; whether
+//! the statements are right is for the reader to say.
+
+use super::cursor::{Cursor, ONES, TOPS, continues_identifier, equal};
+use super::error::{TextError, TextErrorKind, Wanted};
+use super::outline::{Fault, Header, Outline, take_comment};
+
+/// What a first look at a text found. Counts are exact for text that reads
+/// without error.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Survey {
+    length: usize,
+    ranks: u32,
+    blocks: usize,
+    consecutive: bool,
+    total: Counts,
+    most: Counts,
+}
+
+impl Survey {
+    /// Surveys `text`; takes time proportional to its length.
+    ///
+    /// # Errors
+    ///
+    /// Anything wrong outside of the ranks' blocks, a block or comment that
+    /// does not end, no `num_ranks`, a rank out of its range, or the last
+    /// ranks missing.
+    pub fn of(text: &[u8]) -> Result<Self, TextError> {
+        Self::scan(text).map_err(|fault| fault.in_text(text))
+    }
+
+    fn scan(text: &[u8]) -> Result<Self, Fault> {
+        let mut outline = Outline::new(text, 0);
+        let mut found = Self {
+            length: text.len(),
+            ranks: 0,
+            blocks: 0,
+            consecutive: true,
+            total: Counts::default(),
+            most: Counts::default(),
+        };
+        let mut highest = Header { rank: 0, at: 0 };
+        while let Some(header) = outline.next_block()? {
+            found.add(header.rank, count_body(&mut outline.cursor, header.rank)?);
+            if header.rank > highest.rank {
+                highest = header;
+            }
+        }
+        let end = text.len();
+        let Some(ranks) = outline.ranks else {
+            return Err(Fault::new(end, TextErrorKind::CountMissing));
+        };
+        if highest.rank >= ranks {
+            let kind = TextErrorKind::RankOutOfRange { rank: highest.rank, ranks };
+            return Err(Fault::new(highest.at, kind));
+        }
+        found.ranks = ranks;
+        match u32::try_from(found.blocks) {
+            Ok(rank) if found.consecutive && rank < ranks => {
+                Err(Fault::new(end, TextErrorKind::MissingRank { rank, ranks }))
+            }
+            _ => Ok(found),
+        }
+    }
+
+    fn add(&mut self, rank: u32, counts: Counts) {
+        self.consecutive &= usize::try_from(rank) == Ok(self.blocks);
+        self.blocks += 1;
+        self.total.ops += counts.ops;
+        self.total.edges += counts.edges;
+        self.total.labels += counts.labels;
+        self.most.ops = self.most.ops.max(counts.ops);
+        self.most.edges = self.most.edges.max(counts.edges);
+        self.most.labels = self.most.labels.max(counts.labels);
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub const fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Operations of all ranks.
+    #[must_use]
+    pub const fn ops(&self) -> usize {
+        self.total.ops
+    }
+
+    /// Dependencies of all ranks.
+    #[must_use]
+    pub const fn edges(&self) -> usize {
+        self.total.edges
+    }
+
+    /// Labels of all ranks.
+    #[must_use]
+    pub const fn labels(&self) -> usize {
+        self.total.labels
+    }
+
+    /// Operations of the rank that has the most.
+    #[must_use]
+    pub const fn ops_most(&self) -> usize {
+        self.most.ops
+    }
+
+    /// Dependencies of the rank that has the most.
+    #[must_use]
+    pub const fn edges_most(&self) -> usize {
+        self.most.edges
+    }
+
+    /// Labels of the rank that has the most: enough entries and buckets of
+    /// [`LabelMemory`](super::LabelMemory).
+    #[must_use]
+    pub const fn labels_most(&self) -> usize {
+        self.most.labels
+    }
+
+    /// Elements of [`Block`] memory that reading takes: 0 when the ranks
+    /// stand in ascending order.
+    #[must_use]
+    pub const fn blocks_to_lend(&self) -> usize {
+        if self.consecutive { 0 } else { self.blocks }
+    }
+
+    /// Length of the surveyed text in bytes.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+}
+
+/// Where the block of one rank stands. Content on entry does not matter.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Block {
+    rank: u32,
+    at: usize,
+}
+
+impl Block {
+    /// Finds all blocks of the surveyed `text` and puts them in the order of
+    /// the ranks.
+    pub(super) fn find_all<'b>(
+        text: &[u8],
+        survey: &Survey,
+        lent: &'b mut [Self],
+    ) -> Result<&'b [Self], Fault> {
+        let needed = survey.blocks;
+        let Some(blocks) = lent.get_mut(..needed) else {
+            return Err(Fault::new(0, TextErrorKind::BlockMemory { needed }));
+        };
+        let mut outline = Outline::new(text, 0);
+        let mut slots = blocks.iter_mut();
+        while let Some(header) = outline.next_block()? {
+            let slot = slots.next().ok_or(Fault::new(header.at, TextErrorKind::OtherText))?;
+            *slot = Self { rank: header.rank, at: header.at };
+            count_body(&mut outline.cursor, header.rank)?;
+        }
+        if slots.next().is_some() {
+            return Err(Fault::new(text.len(), TextErrorKind::OtherText));
+        }
+        blocks.sort_unstable();
+        Self::complete(text, survey.ranks, blocks)?;
+        Ok(blocks)
+    }
+
+    /// Refuses ranks that stand twice or not at all.
+    fn complete(text: &[u8], ranks: u32, blocks: &[Self]) -> Result<(), Fault> {
+        let twice = blocks.iter().zip(blocks.iter().skip(1)).find(|(a, b)| a.rank == b.rank);
+        if let Some((first, second)) = twice {
+            let (first_line, _) = super::error::line_and_column(text, first.at);
+            let kind = TextErrorKind::DuplicateRank { rank: second.rank, first_line };
+            return Err(Fault::new(second.at, kind));
+        }
+        let gap = (0..ranks)
+            .zip(blocks.iter().map(|b| Some(b.rank)).chain([None]))
+            .find(|&(expected, found)| found != Some(expected));
+        match gap {
+            Some((rank, _)) => {
+                Err(Fault::new(text.len(), TextErrorKind::MissingRank { rank, ranks }))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The rank.
+    pub(super) const fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Offset of the word `rank`.
+    pub(super) const fn at(&self) -> usize {
+        self.at
+    }
+}
+
+/// What one block holds.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct Counts {
+    ops: usize,
+    edges: usize,
+    labels: usize,
+}
+
+/// Moves from behind a `{` to behind its `}` and counts.
+///
+/// Every statement starts a line (or follows a comment or the brace), every
+/// label ends with the block's only colons, and an operation has a label or
+/// starts with its own name; so operations = labels + bare operations, and
+/// edges = statements − operations. Lines that start with `l`, as generated
+/// ones do, need no second look to be statements with a label.
+fn count_body(cursor: &mut Cursor<'_>, rank: u32) -> Result<Counts, Fault> {
+    let mut statements = 0;
+    let mut bare = 0;
+    let mut labels = 0;
+    // Bit 7 while the next byte starts a line.
+    let mut starts = 0x80_u64;
+    loop {
+        let word = cursor.word();
+        let stops = zeros(word ^ (ONES * u64::from(b'/')))
+            | zeros(word ^ (ONES * u64::from(b'}')))
+            | zeros(word ^ (ONES * u64::from(b'{')));
+        let seen = if stops == 0 { u64::MAX } else { (1 << stops.trailing_zeros()) - 1 };
+        let newlines = equal(word, b'\n');
+        let line_starts = (newlines << 8 | starts) & seen & TOPS;
+        labels += count(equal(word, b':') & seen);
+        let plain = line_starts & equal(word, b'l');
+        statements += count(plain);
+        let mut others = line_starts & !plain & !newlines;
+        while others != 0 {
+            let offset = others.trailing_zeros() as usize / 8;
+            others &= others - 1;
+            match line_start(cursor, offset) {
+                LineStart::Nothing => {}
+                LineStart::Bare => {
+                    statements += 1;
+                    bare += 1;
+                }
+                LineStart::Other => statements += 1,
+            }
+        }
+        if stops == 0 {
+            starts = newlines >> 56;
+            cursor.advance(8);
+            if cursor.is_at_end() {
+                return Err(Fault::new(
+                    cursor.text().len(),
+                    TextErrorKind::UnterminatedRank { rank },
+                ));
+            }
+            continue;
+        }
+        cursor.advance(stops.trailing_zeros() as usize / 8);
+        match cursor.byte() {
+            b'}' => {
+                cursor.advance(1);
+                let ops = labels + bare;
+                return Ok(Counts { ops, edges: usize::saturating_sub(statements, ops), labels });
+            }
+            b'{' => return Err(brace_inside(cursor)),
+            _ => {
+                // A `/` that starts no comment is the reader's to refuse.
+                let comment = take_comment(cursor)?;
+                cursor.advance(usize::from(!comment));
+                starts = u64::from(comment) << 7;
+            }
+        }
+    }
+}
+
+/// The top bit of the lowest zero byte of `word`; above it, bits may be
+/// wrong.
+#[inline]
+const fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & TOPS
+}
+
+/// Names the line with a `{` inside a block: the `}` before it is missing.
+#[cold]
+fn brace_inside(cursor: &Cursor<'_>) -> Fault {
+    let before = cursor.text().get(..cursor.at()).unwrap_or(&[]);
+    let line = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+    let mut start = Cursor::new(cursor.text(), line);
+    start.skip_blanks();
+    Fault::expected(&start, Wanted::Statement)
+}
+
+/// How many bytes of `tops` have their top bit set.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "at most 8")]
+const fn count(tops: u64) -> usize {
+    ((tops >> 7).wrapping_mul(ONES) >> 56) as usize
+}
+
+/// What starts at a line start.
+enum LineStart {
+    /// No statement: an empty line, a comment, a brace.
+    Nothing,
+    /// An operation without a label.
+    Bare,
+    /// Any other statement.
+    Other,
+}
+
+fn line_start(cursor: &Cursor<'_>, offset: usize) -> LineStart {
+    let mut cursor = *cursor;
+    cursor.advance(offset);
+    cursor.skip_blanks();
+    match cursor.byte() {
+        b'\n' | b'\r' | b'/' | b'}' | 0 => LineStart::Nothing,
+        b's' | b'r' | b'c' if !continues_identifier(cursor.byte_after(4)) => {
+            let bare = [b"send", b"recv", b"calc"].iter().any(|name| cursor.take(name));
+            if bare { LineStart::Bare } else { LineStart::Other }
+        }
+        _ => LineStart::Other,
+    }
+}

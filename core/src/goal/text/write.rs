@@ -1,0 +1,235 @@
+//! Writes a schedule as GOAL text, labelled as Schedgen labels: `l1`, `l2`,
+//! … in the order of each rank's operations.
+
+use core::fmt;
+
+use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::goal::output::Output;
+use crate::goal::protocol::{Misuse, Protocol};
+
+/// Why a schedule could not be written as text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TextWriteError<E> {
+    /// The output refused bytes.
+    Output(E),
+    /// Calls came in a wrong order.
+    Misuse(Misuse),
+    /// A calc does not last a whole number of nanoseconds, the unit of the
+    /// text.
+    FractionOfNano {
+        /// The rank.
+        rank: u32,
+        /// The operation.
+        op: u32,
+    },
+    /// A calc has a network interface, for which the text has no place.
+    CalcNic {
+        /// The rank.
+        rank: u32,
+        /// The operation.
+        op: u32,
+    },
+    /// A send has the wildcard as its peer.
+    SendToAny {
+        /// The rank.
+        rank: u32,
+        /// The operation.
+        op: u32,
+    },
+}
+
+impl<E: fmt::Display> fmt::Display for TextWriteError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(error) => error.fmt(f),
+            Self::Misuse(misuse) => misuse.fmt(f),
+            Self::FractionOfNano { rank, op } => write!(
+                f,
+                "operation {op} of rank {rank} lasts a fraction of a nanosecond, \
+                 which GOAL text cannot say: write the loggap binary format"
+            ),
+            Self::CalcNic { rank, op } => write!(
+                f,
+                "operation {op} of rank {rank} is a calc with a nic, \
+                 which GOAL text cannot say: write a binary format"
+            ),
+            Self::SendToAny { rank, op } => {
+                write!(f, "operation {op} of rank {rank} sends to no particular rank")
+            }
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> core::error::Error for TextWriteError<E> {}
+
+impl<E> From<Misuse> for TextWriteError<E> {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+/// A sink that writes GOAL text.
+#[derive(Debug)]
+pub struct TextWriter<O> {
+    output: O,
+    protocol: Protocol,
+}
+
+impl<O: Output> TextWriter<O> {
+    /// Writes to `output`.
+    pub fn new(output: O) -> Self {
+        Self { output, protocol: Protocol::default() }
+    }
+
+    /// Checks that every rank was written, and gives the output back.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`] when ranks are missing.
+    pub fn finish(self) -> Result<O, TextWriteError<O::Error>> {
+        self.protocol.finish()?;
+        Ok(self.output)
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), TextWriteError<O::Error>> {
+        self.output.append(line.bytes()).map_err(TextWriteError::Output)
+    }
+
+    fn edge(&mut self, op: u32, word: &[u8], on: u32) -> Result<(), TextWriteError<O::Error>> {
+        self.protocol.edge(op, on)?;
+        let mut line = Line::new();
+        line.label(op).text(word).label(on).text(b"\n");
+        self.append(&line)
+    }
+
+    /// The part of an operation's line after its label.
+    fn describe(
+        &self,
+        line: &mut Line,
+        index: u32,
+        op: Op,
+    ) -> Result<(), TextWriteError<O::Error>> {
+        let rank = self.protocol.rank();
+        match op.kind {
+            OpKind::Send { peer: ANY, .. } => {
+                return Err(TextWriteError::SendToAny { rank, op: index });
+            }
+            OpKind::Send { peer, size, tag } => {
+                line.text(b": send ").number(size).text(b"b to ").number_or_any(peer);
+                line.text(b" tag ").number_or_any(tag);
+            }
+            OpKind::Receive { peer, size, tag } => {
+                line.text(b": recv ").number(size).text(b"b from ").number_or_any(peer);
+                line.text(b" tag ").number_or_any(tag);
+            }
+            OpKind::Calc { duration } => {
+                if !duration.0.is_multiple_of(1_000) {
+                    return Err(TextWriteError::FractionOfNano { rank, op: index });
+                }
+                if op.nic != 0 {
+                    return Err(TextWriteError::CalcNic { rank, op: index });
+                }
+                line.text(b": calc ").number(duration.0 / 1_000);
+            }
+        }
+        line.unit(b" cpu ", op.cpu).unit(b" nic ", op.nic).text(b"\n");
+        Ok(())
+    }
+}
+
+impl<O: Output> Sink for TextWriter<O> {
+    type Error = TextWriteError<O::Error>;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), Self::Error> {
+        self.protocol.ranks(ranks)?;
+        let mut line = Line::new();
+        line.text(b"num_ranks ").number(u64::from(ranks)).text(b"\n");
+        self.append(&line)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), Self::Error> {
+        self.protocol.begin_rank(rank)?;
+        let mut line = Line::new();
+        line.text(b"\nrank ").number(u64::from(rank)).text(b" {\n");
+        self.append(&line)
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, Self::Error> {
+        let index = self.protocol.op()?;
+        let mut line = Line::new();
+        line.label(index);
+        self.describe(&mut line, index, op)?;
+        self.append(&line)?;
+        Ok(index)
+    }
+
+    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
+        self.edge(op, b" requires ", on)
+    }
+
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
+        self.edge(op, b" irequires ", on)
+    }
+
+    fn end_rank(&mut self) -> Result<(), Self::Error> {
+        self.protocol.end_rank()?;
+        self.output.append(b"}\n").map_err(TextWriteError::Output)
+    }
+}
+
+/// One line on its way out.
+struct Line {
+    bytes: [u8; Self::CAPACITY],
+    length: usize,
+}
+
+impl Line {
+    /// More than the longest line: a send with every number at its longest
+    /// takes 95 bytes.
+    const CAPACITY: usize = 128;
+
+    const fn new() -> Self {
+        Self { bytes: [0; Self::CAPACITY], length: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&[])
+    }
+
+    fn text(&mut self, text: &[u8]) -> &mut Self {
+        if let Some(space) = self.bytes.get_mut(self.length..self.length + text.len()) {
+            space.copy_from_slice(text);
+            self.length += text.len();
+        }
+        self
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "a remainder of 10 fits")]
+    fn number(&mut self, mut number: u64) -> &mut Self {
+        let mut digits = [b'0'; 20];
+        let mut used = 0;
+        for slot in digits.iter_mut().rev() {
+            *slot = b'0' + (number % 10) as u8;
+            number /= 10;
+            used += 1;
+            if number == 0 {
+                break;
+            }
+        }
+        self.text(digits.get(digits.len() - used..).unwrap_or(&[]))
+    }
+
+    fn number_or_any(&mut self, number: u32) -> &mut Self {
+        if number == ANY { self.text(b"-1") } else { self.number(u64::from(number)) }
+    }
+
+    /// The label of operation `op`.
+    fn label(&mut self, op: u32) -> &mut Self {
+        self.text(b"l").number(u64::from(op) + 1)
+    }
+
+    /// A cpu or nic, left out when 0.
+    fn unit(&mut self, word: &[u8], unit: u8) -> &mut Self {
+        if unit == 0 { self } else { self.text(word).number(u64::from(unit)) }
+    }
+}
