@@ -2,15 +2,12 @@
 //! order.
 
 mod op;
-<<<<<<< HEAD
-pub mod pattern;
-=======
 mod output;
+pub mod pattern;
 mod protocol;
 #[cfg(test)]
 mod testing;
 pub mod text;
->>>>>>> 2b88ee2 (Read and write GOAL text)
 
 pub use op::{ANY, Op, OpKind, Sink};
 pub use output::{NoRoom, Output, SliceOutput};

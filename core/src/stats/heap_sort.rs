@@ -5,7 +5,7 @@
 //! then, as the order of no [`Measure`](super::Measure) can cause anyway.
 
 /// Sorts `items` in ascending order, in place, in O(n log n) steps.
-pub(super) fn heap_sort<T: Copy + Ord>(items: &mut [T]) {
+pub(crate) fn heap_sort<T: Copy + Ord>(items: &mut [T]) {
     for root in (0..items.len() / 2).rev() {
         sink(items, root);
     }
@@ -29,7 +29,12 @@ fn sink<T: Copy + Ord>(heap: &mut [T], mut root: usize) {
         if largest <= parent {
             return;
         }
-        heap.swap(root, child);
+        // `swap` would leave its bounds check in for some element types.
+        for (at, item) in [(root, largest), (child, parent)] {
+            if let Some(slot) = heap.get_mut(at) {
+                *slot = item;
+            }
+        }
         root = child;
     }
 }

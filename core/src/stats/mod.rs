@@ -18,7 +18,7 @@
 mod confidence;
 mod difference;
 pub(crate) mod distribution;
-mod heap_sort;
+pub(crate) mod heap_sort;
 mod moments;
 mod sorted;
 

@@ -5,6 +5,8 @@
 #![no_std]
 
 use loggap_core::fit::{Cell, Config, Node, Point, Segment, Segmentation};
+use loggap_core::goal::SliceOutput;
+use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter, read};
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_core::wire::ethernet::EthernetFrame;
@@ -56,4 +58,18 @@ pub extern "C" fn footprint_fit(values: &[f64; POINTS], sizes: &[u64; POINTS]) -
 #[unsafe(no_mangle)]
 pub extern "C" fn footprint_wire(frame: &[u8; 64]) -> usize {
     EthernetFrame::parse(frame).map_or(0, |frame| frame.message().len())
+}
+
+/// Length of GOAL text after reading and writing it.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_goal_text(text: &[u8; 4096], out: &mut [u8; 4096]) -> usize {
+    let Ok(survey) = Survey::of(text) else { return 0 };
+    let (mut entries, mut buckets) = ([[0; 2]; POINTS], [0; POINTS]);
+    let labels = LabelMemory { entries: &mut entries, buckets: &mut buckets, seed: 0 };
+    let memory = TextMemory { blocks: &mut [Block::default(); POINTS], labels };
+    let mut writer = TextWriter::new(SliceOutput::new(out));
+    if read(text, &survey, memory, &mut writer).is_err() {
+        return 0;
+    }
+    writer.finish().map_or(0, |output| output.written().len())
 }

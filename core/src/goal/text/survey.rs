@@ -6,6 +6,7 @@
 use super::cursor::{Cursor, ONES, TOPS, continues_identifier, equal};
 use super::error::{TextError, TextErrorKind, Wanted};
 use super::outline::{Fault, Header, Outline, take_comment};
+use crate::stats::heap_sort::heap_sort;
 
 /// What a first look at a text found. Counts are exact for text that reads
 /// without error.
@@ -162,7 +163,7 @@ impl Block {
         if slots.next().is_some() {
             return Err(Fault::new(text.len(), TextErrorKind::OtherText));
         }
-        blocks.sort_unstable();
+        heap_sort(blocks);
         Self::complete(text, survey.ranks, blocks)?;
         Ok(blocks)
     }
