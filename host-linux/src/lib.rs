@@ -3,11 +3,15 @@
 //!
 //! # Tour, from the outside in
 //!
+//! - [`cli`]: the command line.
+//! - [`decimal`]: decimal text as exact integers.
 //! - [`clock`]: [`HostClock`](clock::HostClock), the processor's own counter
 //!   where it can be trusted.
 //! - [`link`]: connections that carry messages: TCP, UDP, Unix sockets and
 //!   shared memory.
 
+pub mod cli;
 pub mod clock;
+pub mod decimal;
 pub mod link;
 mod sys;

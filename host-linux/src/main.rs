@@ -1,3 +1,7 @@
 //! The command `loggap`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    loggap::cli::main(std::env::args_os())
+}

@@ -1,0 +1,123 @@
+//! Exit codes, and errors that carry them.
+
+use std::fmt::{self, Display};
+use std::io;
+use std::process::ExitCode;
+
+use super::Console;
+
+/// Shown at the end of `loggap --help`.
+pub(super) const HELP: &str = "\
+Exit codes:
+    0  done
+    1  failed while running, or the peer did
+    2  wrong usage or input
+    3  an assertion or comparison failed
+    4  not converged, under --strict
+    5  the environment refuses: no device, no privilege
+  130  stopped by Ctrl-C, with what was measured until then";
+
+/// How a command ended; the numbers are a contract with scripts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Exit {
+    /// 0: done.
+    Done,
+    /// 1: something failed while running, or the peer did.
+    Failed,
+    /// 2: the command line or an input file is wrong.
+    Usage,
+    /// 3: an assertion or comparison failed.
+    Differs,
+    /// 4: a number did not converge and `--strict` was given.
+    NotConverged,
+    /// 5: the environment refuses: no device, no privilege.
+    Refused,
+    /// 130: stopped by Ctrl-C; what was printed and written is valid.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number that the process exits with.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Differs => 3,
+            Self::NotConverged => 4,
+            Self::Refused => 5,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why a command stopped: an exit code and one message for standard error.
+#[derive(Debug)]
+pub enum CliError {
+    /// The message to print, without a newline at its end.
+    Message {
+        /// How the process exits.
+        exit: Exit,
+        /// What is wrong, where, and what to try.
+        text: String,
+    },
+    /// The reader of standard output has gone: nothing is wrong here and
+    /// nobody is left to tell.
+    ReaderGone,
+}
+
+impl CliError {
+    /// Something failed while running, or the peer did: exit 1.
+    pub fn failed(text: impl Display) -> Self {
+        Self::Message { exit: Exit::Failed, text: text.to_string() }
+    }
+
+    /// The command line or an input file is wrong: exit 2.
+    pub fn usage(text: impl Display) -> Self {
+        Self::Message { exit: Exit::Usage, text: text.to_string() }
+    }
+
+    /// The environment refuses: exit 5.
+    pub fn refused(text: impl Display) -> Self {
+        Self::Message { exit: Exit::Refused, text: text.to_string() }
+    }
+
+    /// Prints the message and returns how to exit.
+    pub(super) fn report(&self, console: &mut Console) -> Exit {
+        match self {
+            Self::Message { exit, text } => {
+                console.note(format_args!("error: {text}"));
+                *exit
+            }
+            Self::ReaderGone => Exit::Done,
+        }
+    }
+}
+
+impl Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message { text, .. } => f.write_str(text),
+            Self::ReaderGone => f.write_str("the reader of standard output has gone"),
+        }
+    }
+}
+
+impl std::error::Error for CliError {}
+
+impl From<io::Error> for CliError {
+    /// An error of writing to standard output.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::failed(format_args!("writing to standard output: {error}")),
+        }
+    }
+}

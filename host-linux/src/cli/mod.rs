@@ -1,0 +1,129 @@
+//! The command line: parse, plan, drive, export.
+//!
+//! A verb is a subcommand, and a subcommand is a file of this folder. It
+//! holds `Args`, what clap parses, and `run`, which calls the library and
+//! hands what came of it to the exporters. What decides or computes belongs
+//! in the library, not here.
+//!
+//! # How to add a subcommand
+//!
+//! 1. Write `cli/NAME.rs`:
+//!
+//!    ```text
+//!    //! `loggap NAME`: what it answers.
+//!
+//!    /// One line for `loggap --help`.
+//!    ///
+//!    /// Further paragraphs for `loggap NAME --help`, with units.
+//!    #[derive(Debug, clap::Args)]
+//!    #[command(after_help = "Examples:\n  loggap NAME …")]
+//!    pub struct Args {
+//!        /// Message sizes in bytes.
+//!        #[arg(short = 's', long, value_parser = parse::sizes)]
+//!        sizes: Sizes,
+//!    }
+//!
+//!    pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> { … }
+//!    ```
+//!
+//! 2. Add `mod NAME;`, a variant of [`Command`] and a line in `dispatch`.
+//! 3. Add an end-to-end test in `tests/tests/NAME.rs`.
+//!
+//! # Rules that hold for all
+//!
+//! - Results go to [`Console::data`], everything else to [`Console::note`]
+//!   and [`Console::warn`]; nobody calls `println!`. Files are written before
+//!   standard output, so that a reader who leaves early loses nothing.
+//! - Errors are [`CliError`]s, which carry the [`Exit`] code of the contract
+//!   and name the thing to try next. An `io::Error` of standard output
+//!   becomes one by `?`.
+//! - Values are read by [`parse`], so that a size, a time or a percentage is
+//!   written in the same way everywhere.
+
+mod console;
+mod exit;
+mod fit;
+mod interrupt;
+mod measure;
+pub mod parse;
+mod serve;
+
+pub use console::Console;
+pub use exit::{CliError, Exit};
+pub use interrupt::Interrupt;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Measure a network link as a few LogP-family parameters, simulate parallel
+/// programs with them, and check the prediction against reality.
+#[derive(Debug, Parser)]
+#[command(name = "loggap", version, propagate_version = true, after_help = exit::HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Measure(measure::Args),
+    Serve(serve::Args),
+    Fit(fit::Args),
+}
+
+/// Runs the command line `arguments`, the first of which is the program's
+/// own name.
+#[must_use]
+pub fn main<I, T>(arguments: I) -> ExitCode
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    let mut console = Console::standard();
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output and are no failure.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            let _nowhere_left_to_say_so = error.print();
+            return exit.into();
+        }
+    };
+    let outcome = dispatch(&cli.command, &mut console);
+    let outcome = outcome.and_then(|exit| Ok(console.flush().map(|()| exit)?));
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(error) => error.report(&mut console).into(),
+    }
+}
+
+fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> {
+    match command {
+        Command::Measure(args) => measure::run(args, console),
+        Command::Serve(args) => serve::run(args, console),
+        Command::Fit(args) => fit::run(args, console),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_is_explained() {
+        for command in Cli::command().get_subcommands() {
+            for argument in command.get_arguments().filter(|a| a.get_id() != "help") {
+                assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument);
+            }
+        }
+    }
+}

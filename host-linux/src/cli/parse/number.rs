@@ -1,0 +1,171 @@
+//! Percentages, times, seeds.
+
+use std::fmt;
+use std::time::Duration;
+
+use loggap_core::units::{PerByte, Picos};
+
+use crate::decimal::{self, DecimalError};
+
+/// Why text is not the number that is wanted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NumberError {
+    /// What is wrong; `None` when the form itself is.
+    reason: Option<DecimalError>,
+    expected: &'static str,
+}
+
+impl fmt::Display for NumberError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            Some(reason) => write!(f, "{reason}; expected {}", self.expected),
+            None => write!(f, "expected {}", self.expected),
+        }
+    }
+}
+
+impl std::error::Error for NumberError {}
+
+fn scaled(text: &str, digits: u32, expected: &'static str) -> Result<u64, NumberError> {
+    decimal::scaled(text, digits).map_err(|error| NumberError { reason: Some(error), expected })
+}
+
+/// Reads `5%` or `5` as parts per million, 50,000; from 0.0001% to below 100%.
+///
+/// # Errors
+///
+/// [`NumberError`]; also for a number below 1 without `%`, which might mean
+/// a fraction.
+pub fn percent(text: &str) -> Result<u32, NumberError> {
+    const FORM: &str = "a percentage above 0% and below 100%, such as 5% or 0.5%";
+    const SAY_WHICH: &str = "a percentage such as 5% (write 0.05% if you mean that little)";
+    const WHOLE: u64 = 1_000_000;
+    let digits = text.strip_suffix('%');
+    let ppm = scaled(digits.unwrap_or(text), 4, FORM)?;
+    if digits.is_none() && ppm > 0 && ppm < WHOLE / 100 {
+        return Err(NumberError { reason: None, expected: SAY_WHICH });
+    }
+    match u32::try_from(ppm) {
+        Ok(ppm) if ppm > 0 && u64::from(ppm) < WHOLE => Ok(ppm),
+        _ => Err(NumberError { reason: None, expected: FORM }),
+    }
+}
+
+/// Reads a positive time: `2`, `1.5s`, `200ms`, `50us`, `100ns`, `3m`, `1h`;
+/// without a unit in seconds, at most 30 days.
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn duration(text: &str) -> Result<Duration, NumberError> {
+    const FORM: &str = "a time above 0 and up to 30 days, such as 2, 1.5s, 200ms, 50us, 3m or 1h";
+    const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+    // Longer endings first: "ms" ends in "s" as well.
+    let units =
+        [("ms", 6, 1), ("us", 3, 1), ("ns", 0, 1), ("s", 9, 1), ("m", 9, 60), ("h", 9, 3600)];
+    let (digits, places, factor) = units
+        .into_iter()
+        .find_map(|(unit, places, factor)| Some((text.strip_suffix(unit)?, places, factor)))
+        .unwrap_or((text, 9, 1));
+    let nanos = scaled(digits.trim_end(), places, FORM)?.saturating_mul(factor);
+    let time = Duration::from_nanos(nanos);
+    if time.is_zero() || time > LONGEST {
+        return Err(NumberError { reason: None, expected: FORM });
+    }
+    Ok(time)
+}
+
+/// Reads a seed: a decimal or `0x` hexadecimal number below 2⁶⁴.
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn seed(text: &str) -> Result<u64, NumberError> {
+    const FORM: &str = "a whole number below 2^64, decimal or hexadecimal with 0x";
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16),
+        _ => text.parse(),
+    };
+    parsed.map_err(|_| NumberError { reason: None, expected: FORM })
+}
+
+/// Reads decimal nanoseconds, the customary unit of `LogGOPS` parameters, to
+/// the picosecond.
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn nanos(text: &str) -> Result<Picos, NumberError> {
+    scaled(text, 3, "nanoseconds, such as 2500 or 0.5").map(Picos)
+}
+
+/// Reads decimal nanoseconds per byte, to 10⁻⁹ ns and then to the nearest
+/// unit of [`PerByte`], 1.5·10⁻⁸ ns.
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn nanos_per_byte(text: &str) -> Result<PerByte, NumberError> {
+    const FORM: &str = "nanoseconds per byte, such as 6 or 0.02";
+    const UNITS_PER_NANO: u128 = 1_000 << PerByte::FRACTION_BITS;
+    const BILLION: u128 = 1_000_000_000;
+    let billionths = scaled(text, 9, FORM)?;
+    let units = (u128::from(billionths) * UNITS_PER_NANO + BILLION / 2) / BILLION;
+    u64::try_from(units)
+        .map(PerByte)
+        .map_err(|_| NumberError { reason: Some(DecimalError::TooLarge), expected: FORM })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_percentages_with_or_without_the_sign() {
+        assert_eq!(percent("5%"), Ok(50_000));
+        assert_eq!(percent("5"), Ok(50_000));
+        assert_eq!(percent("0.5%"), Ok(5_000));
+        assert_eq!(percent("99.9"), Ok(999_000));
+        for text in ["0%", "100%", "-1%", "five", "%", "", "1000000000000%"] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fraction_that_could_mean_a_percentage_is_questioned() {
+        let error = percent("0.05").unwrap_err().to_string();
+        assert!(error.contains("0.05%") && error.contains("5%"), "{error}");
+    }
+
+    #[test]
+    fn times_have_units_and_are_seconds_without() {
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(duration("200ms"), Ok(Duration::from_millis(200)));
+        assert_eq!(duration("50us"), Ok(Duration::from_micros(50)));
+        assert_eq!(duration("100 ns"), Ok(Duration::from_nanos(100)));
+        assert_eq!(duration("3m"), Ok(Duration::from_secs(180)));
+        assert_eq!(duration("1h"), Ok(Duration::from_secs(3_600)));
+        for text in ["0", "-1", "", "s", "10 parsecs", "721h", "99999999999999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn seeds_are_decimal_or_hexadecimal() {
+        assert_eq!(seed("42"), Ok(42));
+        assert_eq!(seed("0xffffffffffffffff"), Ok(u64::MAX));
+        for text in ["", "-1", "0x", "0x+1", "18446744073709551616", "x"] {
+            assert!(seed(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nanoseconds_keep_their_picoseconds() {
+        assert_eq!(nanos("2500"), Ok(Picos(2_500_000)));
+        assert_eq!(nanos("0.5"), Ok(Picos(500)));
+        assert_eq!(nanos_per_byte("6"), Ok(PerByte(6_000 << 16)));
+        assert_eq!(nanos_per_byte("0.02"), Ok(PerByte(20 << 16)));
+        assert!(nanos_per_byte("1e12").is_err());
+    }
+}

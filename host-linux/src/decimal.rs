@@ -1,0 +1,214 @@
+//! Decimal text as an exact integer of a smaller unit.
+//!
+//! Seconds become picoseconds without passing through a binary fraction, so
+//! that what was written by [`seconds`] is read back to the bit.
+
+use std::fmt;
+
+use loggap_core::units::Picos;
+
+/// Why text is not a usable decimal number.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DecimalError {
+    /// No digit at all.
+    Empty,
+    /// Something that is not part of a number, at this byte of the text.
+    Unexpected(usize),
+    /// A number below zero where none may be.
+    Negative,
+    /// More than the unit can hold.
+    TooLarge,
+}
+
+impl fmt::Display for DecimalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a number is missing"),
+            Self::Unexpected(at) => {
+                write!(f, "not a number (see its character {})", at.saturating_add(1))
+            }
+            Self::Negative => f.write_str("a number below zero makes no sense here"),
+            Self::TooLarge => f.write_str("the number is too large"),
+        }
+    }
+}
+
+impl std::error::Error for DecimalError {}
+
+/// Reads `12`, `1.5`, `.5`, `1e-6`, `+3` as a multiple of 10^−`digits`,
+/// rounded half up where more digits are written.
+///
+/// # Errors
+///
+/// [`DecimalError`] names what is wrong.
+pub fn scaled(text: &str, digits: u32) -> Result<u64, DecimalError> {
+    let number = Number::parse(text)?;
+    let value = number.scaled(i64::from(digits))?;
+    if number.negative && value != 0 { Err(DecimalError::Negative) } else { Ok(value) }
+}
+
+/// A time in seconds to the picosecond.
+///
+/// # Errors
+///
+/// [`DecimalError`] names what is wrong.
+pub fn picos(text: &str) -> Result<Picos, DecimalError> {
+    scaled(text, 12).map(Picos)
+}
+
+/// `time` in seconds, all twelve digits that it has and no more.
+#[must_use]
+pub fn seconds(time: Picos) -> String {
+    const SECOND: u64 = 1_000_000_000_000;
+    let text = format!("{}.{:012}", time.0 / SECOND, time.0 % SECOND);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A number as it is written: digits, and the power of ten of the last one.
+struct Number {
+    negative: bool,
+    digits: Digits,
+    exponent: i64,
+}
+
+/// Up to 38 leading digits; those that follow only shift the point.
+#[derive(Default)]
+struct Digits {
+    value: u128,
+    any: bool,
+    /// Digits that did not fit into `value`.
+    dropped: i64,
+}
+
+impl Digits {
+    fn push(&mut self, digit: u8) {
+        self.any = true;
+        match self.value.checked_mul(10).and_then(|value| value.checked_add(u128::from(digit))) {
+            Some(value) if self.dropped == 0 => self.value = value,
+            _ => self.dropped = self.dropped.saturating_add(1),
+        }
+    }
+}
+
+impl Number {
+    fn parse(text: &str) -> Result<Self, DecimalError> {
+        let (unsigned, negative) = match text.as_bytes().first() {
+            Some(b'-') => (text.get(1..).unwrap_or_default(), true),
+            Some(b'+') => (text.get(1..).unwrap_or_default(), false),
+            _ => (text, false),
+        };
+        let sign = text.len() - unsigned.len();
+        let mut digits = Digits::default();
+        let mut fraction: Option<i64> = None;
+        let mut exponent = 0;
+        for (at, byte) in unsigned.bytes().enumerate() {
+            match byte {
+                b'0'..=b'9' => {
+                    digits.push(byte - b'0');
+                    fraction = fraction.map(|places| places.saturating_add(1));
+                }
+                b'.' if fraction.is_none() => fraction = Some(0),
+                b'e' | b'E' if digits.any => {
+                    exponent = parse_exponent(unsigned, at.saturating_add(1), sign)?;
+                    break;
+                }
+                _ => return Err(DecimalError::Unexpected(sign.saturating_add(at))),
+            }
+        }
+        if !digits.any {
+            return Err(DecimalError::Empty);
+        }
+        let exponent =
+            exponent.saturating_add(digits.dropped).saturating_sub(fraction.unwrap_or(0));
+        Ok(Self { negative, digits, exponent })
+    }
+
+    fn scaled(&self, places: i64) -> Result<u64, DecimalError> {
+        let value = self.digits.value;
+        if value == 0 {
+            return Ok(0);
+        }
+        let shift = self.exponent.saturating_add(places);
+        let scaled = match u32::try_from(shift.unsigned_abs())
+            .ok()
+            .and_then(|s| 10u128.checked_pow(s))
+        {
+            Some(power) if shift >= 0 => value.checked_mul(power).ok_or(DecimalError::TooLarge)?,
+            Some(power) => value / power + u128::from(value % power >= power.div_ceil(2)),
+            None if shift >= 0 => return Err(DecimalError::TooLarge),
+            None => 0,
+        };
+        u64::try_from(scaled).map_err(|_| DecimalError::TooLarge)
+    }
+}
+
+/// The power of ten that starts at byte `start`; `sign` bytes stood before.
+fn parse_exponent(text: &str, start: usize, sign: usize) -> Result<i64, DecimalError> {
+    let rest = text.get(start..).unwrap_or_default();
+    let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+    let all_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !all_digits {
+        return Err(DecimalError::Unexpected(sign.saturating_add(start)));
+    }
+    // More digits than an i64 holds are as good as its end.
+    let magnitude = digits.parse().unwrap_or(i64::MAX);
+    Ok(if rest.starts_with('-') { -magnitude } else { magnitude })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+
+    #[test]
+    fn decimals_are_read_exactly() {
+        for (text, picos_expected) in [
+            ("0", 0),
+            ("1", 1_000_000_000_000),
+            ("0.000000000001", 1),
+            (".5", 500_000_000_000),
+            ("1.5e-6", 1_500_000),
+            ("12E+1", 120_000_000_000_000),
+            ("+3e0", 3_000_000_000_000),
+            ("1e-400", 0),
+            ("0e999999999999999999999", 0),
+            ("1.0000000000005", 1_000_000_000_001),
+            ("0.00000000000049999999999999999999999999999999999999999", 0),
+            ("-0", 0),
+        ] {
+            assert_eq!(picos(text), Ok(Picos(picos_expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused_with_its_place() {
+        use DecimalError::{Empty, Negative, TooLarge, Unexpected};
+        for (text, error) in [
+            ("", Empty),
+            ("-", Empty),
+            (".", Empty),
+            ("1.2.3", Unexpected(3)),
+            ("-1x", Unexpected(2)),
+            ("1e", Unexpected(2)),
+            ("1e+-3", Unexpected(2)),
+            ("NaN", Unexpected(0)),
+            ("inf", Unexpected(0)),
+            ("-1", Negative),
+            ("1e8", TooLarge),
+            ("1e999999999999999999999", TooLarge),
+        ] {
+            assert_eq!(picos(text), Err(error), "{text}");
+        }
+    }
+
+    quickcheck! {
+        fn times_are_read_back_to_the_picosecond(time: u64) -> bool {
+            picos(&seconds(Picos(time))) == Ok(Picos(time))
+        }
+
+        fn any_text_is_read_or_refused(text: String, digits: u8) -> bool {
+            let _either = scaled(&text, u32::from(digits));
+            true
+        }
+    }
+}
