@@ -16,6 +16,7 @@
 //!   [`Link`](measure::Link), the timed kernels, the planner of what to
 //!   measure next, the responder.
 //! - [`goal`]: GOAL schedules, text and binary.
+//! - [`noise`]: traces of detours and what they cost an operation.
 //! - [`sim`]: the LogGOPS simulator.
 //!
 //! # What this crate does not do
@@ -36,6 +37,7 @@ pub mod fit;
 pub mod goal;
 pub mod measure;
 pub mod model;
+pub mod noise;
 pub mod random;
 pub mod sim;
 pub mod stats;

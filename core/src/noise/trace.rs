@@ -1,0 +1,280 @@
+//! A trace of detours and what it takes from an operation.
+
+use core::fmt;
+
+use crate::random::Random;
+use crate::units::Picos;
+
+/// One interruption of the program.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Detour {
+    /// When it starts, from the start of the trace.
+    pub start: Picos,
+    /// How long it lasts.
+    pub duration: Picos,
+}
+
+impl Detour {
+    /// When it is over; saturating.
+    const fn end(self) -> u64 {
+        self.start.0.saturating_add(self.duration.0)
+    }
+}
+
+/// Why detours are no trace.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum InvalidTrace {
+    /// There are none.
+    Empty,
+    /// This one, counted from 0, starts before the one before it is over.
+    Overlap(usize),
+    /// This one, counted from 0, reaches past the end of the trace.
+    PastEnd(usize),
+}
+
+impl fmt::Display for InvalidTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the trace has no detour"),
+            Self::Overlap(index) => write!(
+                f,
+                "detour {index} starts before the end of the one before it; traces of \
+                 several runs must not be joined"
+            ),
+            Self::PastEnd(index) => write!(f, "detour {index} reaches past the end of the trace"),
+        }
+    }
+}
+
+impl core::error::Error for InvalidTrace {}
+
+/// Detours that repeat with a period.
+#[derive(Clone, Copy, Debug)]
+pub struct Trace<'a> {
+    detours: &'a [Detour],
+    length: u64,
+    /// Duration of all detours together.
+    total: u64,
+}
+
+impl<'a> Trace<'a> {
+    /// The trace of `detours`, in ascending order and without overlap, with
+    /// this length; without one it ends with its last detour.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidTrace`] names the first detour that is out of place.
+    pub fn new(detours: &'a [Detour], length: Option<Picos>) -> Result<Self, InvalidTrace> {
+        let mut end = 0;
+        let mut total = 0u64;
+        for (index, detour) in detours.iter().enumerate() {
+            if detour.start.0 < end {
+                return Err(InvalidTrace::Overlap(index));
+            }
+            end = detour.end();
+            total = total.saturating_add(detour.duration.0);
+        }
+        let length = length.map_or(end, |length| length.0);
+        if detours.is_empty() || length == 0 {
+            return Err(InvalidTrace::Empty);
+        }
+        if end > length {
+            return Err(InvalidTrace::PastEnd(detours.len().saturating_sub(1)));
+        }
+        Ok(Self { detours, length, total })
+    }
+
+    /// Period with which the detours repeat.
+    #[must_use]
+    pub const fn length(&self) -> Picos {
+        Picos(self.length)
+    }
+
+    /// Duration of all detours of one period.
+    #[must_use]
+    pub const fn total(&self) -> Picos {
+        Picos(self.total)
+    }
+
+    /// What an operation of `length` that starts at `start` loses on a rank
+    /// whose trace is `phase` ahead; saturating.
+    #[must_use]
+    pub fn lost(&self, phase: Picos, start: Picos, length: Picos) -> Picos {
+        // Sums of remainders stay below 2⁶⁵.
+        let phase = u128::from(phase.0 % self.length);
+        let position = (u128::from(start.0 % self.length) + phase) % u128::from(self.length);
+        let position = u64::try_from(position).unwrap_or_default();
+        let whole = (length.0 / self.length).saturating_mul(self.total);
+        let rest = length.0 % self.length;
+        let until = position.saturating_add(rest);
+        let mut lost = whole.saturating_add(self.rest_at(position));
+        lost = lost.saturating_add(self.starting(position, until.min(self.length)));
+        if until > self.length {
+            // Past the seam the first detour may start at the very instant.
+            lost = lost.saturating_add(self.starting_from(0, until - self.length));
+        }
+        Picos(lost)
+    }
+
+    /// Index of the first detour that starts after `position`.
+    fn after(&self, position: u64) -> usize {
+        self.detours.partition_point(|detour| detour.start.0 <= position)
+    }
+
+    /// What is left of a detour under way at `position`.
+    fn rest_at(&self, position: u64) -> u64 {
+        let under_way = self.after(position).checked_sub(1).and_then(|at| self.detours.get(at));
+        under_way.map_or(0, |detour| detour.end().saturating_sub(position))
+    }
+
+    /// Duration of the detours that start inside (from, until).
+    fn starting(&self, from: u64, until: u64) -> u64 {
+        self.sum(self.after(from), until)
+    }
+
+    /// Duration of the detours that start inside [from, until).
+    fn starting_from(&self, from: u64, until: u64) -> u64 {
+        self.sum(self.detours.partition_point(|detour| detour.start.0 < from), until)
+    }
+
+    fn sum(&self, first: usize, until: u64) -> u64 {
+        let later = self.detours.iter().skip(first).take_while(|detour| detour.start.0 < until);
+        later.fold(0, |sum, detour| sum.saturating_add(detour.duration.0))
+    }
+}
+
+/// Where in the trace each rank begins.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Phases {
+    /// Each rank at a place of its own, drawn from a seed.
+    Drawn {
+        /// The seed.
+        seed: u64,
+    },
+    /// All ranks at one place, drawn from a seed: their noise is
+    /// co-scheduled.
+    Together {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+impl Phases {
+    /// The phase of `rank` in a trace of `length`.
+    #[must_use]
+    pub const fn of(self, rank: u32, length: Picos) -> Picos {
+        let (seed, stream) = match self {
+            Self::Drawn { seed } => (seed, rank as u64),
+            Self::Together { seed } => (seed, 0),
+        };
+        Picos(Random::stream(seed, stream).below(length.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+    use std::vec::Vec;
+
+    const DETOURS: [Detour; 3] = [
+        Detour { start: Picos(0), duration: Picos(5) },
+        Detour { start: Picos(20), duration: Picos(10) },
+        Detour { start: Picos(50), duration: Picos(1) },
+    ];
+
+    fn trace() -> Trace<'static> {
+        Trace::new(&DETOURS, Some(Picos(100))).unwrap()
+    }
+
+    fn lost(start: u64, length: u64) -> u64 {
+        trace().lost(Picos::ZERO, Picos(start), Picos(length)).0
+    }
+
+    #[test]
+    fn an_operation_loses_the_rest_of_the_detour_under_way_and_those_that_start_in_it() {
+        assert_eq!(lost(5, 10), 0);
+        assert_eq!(lost(3, 1), 2);
+        assert_eq!(lost(25, 10), 5);
+        assert_eq!(lost(15, 10), 10);
+        assert_eq!(lost(15, 5), 0, "a detour at its end does not touch it");
+        assert_eq!(lost(10, 41), 11);
+        assert_eq!(lost(22, 0), 8, "even an empty operation waits for the detour");
+    }
+
+    #[test]
+    fn the_first_detour_counts_also_past_the_seam() {
+        assert_eq!(lost(0, 1), 5);
+        assert_eq!(lost(90, 10), 0);
+        assert_eq!(lost(90, 11), 5);
+        assert_eq!(lost(90, 31), 15);
+    }
+
+    #[test]
+    fn operations_longer_than_the_trace_lose_whole_periods() {
+        assert_eq!(lost(60, 100), 16);
+        assert_eq!(lost(60, 1_000), 160);
+        assert_eq!(lost(60, 1_041), 165);
+    }
+
+    #[test]
+    fn a_phase_moves_the_start() {
+        for start in 0..250 {
+            let moved = trace().lost(Picos(37), Picos(start), Picos(13)).0;
+            assert_eq!(moved, lost(start + 37, 13));
+        }
+        assert_eq!(trace().lost(Picos::MAX, Picos::MAX, Picos(1)), Picos(lost(30, 1)));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused_with_its_place() {
+        assert_eq!(Trace::new(&[], None).unwrap_err(), InvalidTrace::Empty);
+        let late = [DETOURS[0], DETOURS[2], DETOURS[1]];
+        assert_eq!(Trace::new(&late, None).unwrap_err(), InvalidTrace::Overlap(2));
+        let short = Trace::new(&DETOURS, Some(Picos(50))).unwrap_err();
+        assert_eq!(short, InvalidTrace::PastEnd(2));
+        assert_eq!(Trace::new(&DETOURS, None).unwrap().length(), Picos(51));
+    }
+
+    #[test]
+    fn ranks_have_phases_of_their_own_unless_scheduled_together() {
+        let length = Picos(1 << 40);
+        let drawn = Phases::Drawn { seed: 5 };
+        assert_ne!(drawn.of(0, length), drawn.of(1, length));
+        assert_eq!(drawn.of(3, length), drawn.of(3, length));
+        let together = Phases::Together { seed: 5 };
+        assert_eq!(together.of(0, length), together.of(1, length));
+        assert!((0..1_000).all(|rank| drawn.of(rank, Picos(10)).0 < 10));
+    }
+
+    quickcheck! {
+        fn noise_equals_the_sum_over_detours_one_by_one(
+            gaps: Vec<(u8, u8)>, start: u16, length: u16
+        ) -> bool {
+            let mut detours = Vec::new();
+            let mut time = 0u64;
+            for (gap, duration) in gaps {
+                let start = Picos(time + u64::from(gap));
+                detours.push(Detour { start, duration: Picos(u64::from(duration)) });
+                time = start.0 + u64::from(duration);
+            }
+            let Ok(trace) = Trace::new(&detours, Some(Picos(time + 7))) else {
+                return detours.is_empty();
+            };
+            let (start, length) = (u64::from(start), u64::from(length));
+            let mut expected = 0;
+            for period in 0..=(start + length) / (time + 7) {
+                for detour in &detours {
+                    let begin = detour.start.0 + period * (time + 7);
+                    let end = begin + detour.duration.0;
+                    if begin <= start {
+                        expected += end.saturating_sub(start);
+                    } else if begin < start + length {
+                        expected += detour.duration.0;
+                    }
+                }
+            }
+            trace.lost(Picos::ZERO, Picos(start), Picos(length)) == Picos(expected)
+        }
+    }
+}
