@@ -71,3 +71,49 @@ pub trait Link {
     /// The peer is gone.
     fn discard(&mut self) -> Result<(), Self::Error>;
 }
+
+impl<C: Clock + ?Sized> Clock for &C {
+    #[inline]
+    fn now(&self) -> u64 {
+        (**self).now()
+    }
+
+    #[inline]
+    fn duration(&self, ticks: u64) -> Picos {
+        (**self).duration(ticks)
+    }
+
+    #[inline]
+    fn ticks(&self, duration: Picos) -> u64 {
+        (**self).ticks(duration)
+    }
+
+    #[inline]
+    fn read_cost(&self) -> Picos {
+        (**self).read_cost()
+    }
+}
+
+impl<L: Link + ?Sized> Link for &mut L {
+    type Error = L::Error;
+
+    #[inline]
+    fn properties(&self) -> LinkProperties {
+        (**self).properties()
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> Result<(), Self::Error> {
+        (**self).send(message)
+    }
+
+    #[inline]
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
+        (**self).poll_receive(buffer)
+    }
+
+    #[inline]
+    fn discard(&mut self) -> Result<(), Self::Error> {
+        (**self).discard()
+    }
+}

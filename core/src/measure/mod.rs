@@ -5,9 +5,32 @@
 //! to measure next is decided by a state machine without I/O; the timed
 //! kernels are generic over both traits and inlined, so that the same code
 //! is timed on every host and on the device.
+//!
+//! - [`Initiator`] opens a session with a responder and runs
+//!   [`Experiment`]s, each of which gives a [`Sample`] or is lost.
+//! - [`serve`] is the other end: a [`Mirror`], the state machine, driven over
+//!   a link.
+//! - [`Simulated`] is a link on virtual time whose parameters are known.
 
+mod batch;
+mod exchange;
 mod experiment;
+mod initiator;
+mod kernel;
 mod link;
+mod mirror;
+mod patience;
+mod responder;
+mod simulated;
+mod traffic;
+mod watch;
 
 pub use experiment::{Experiment, Quantity, Sample};
+pub use initiator::{Buffers, Initiator, Outcome, SessionOptions};
+pub use kernel::{Expected, Ticks, Timer, mean_delay, without_reading};
 pub use link::{Clock, Link, LinkProperties};
+pub use mirror::{Action, Ending, Mirror, Served};
+pub use responder::{ServeError, serve};
+pub use simulated::{Disturbance, Simulated, Truth};
+pub use traffic::{Invalid, Phase, SessionError, Traffic};
+pub use watch::{Deadline, Watch};

@@ -1,0 +1,304 @@
+//! What the two sides agree on, and why they do not.
+
+use core::fmt;
+
+use super::codec::{Reader, Writer};
+use super::{ParseError, ParseErrorKind, Round, VERSION};
+use crate::units::{Bytes, Picos};
+
+/// A range of protocol versions, ends included.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Versions {
+    /// The oldest one.
+    pub lowest: u8,
+    /// The newest one.
+    pub highest: u8,
+}
+
+impl Versions {
+    /// What this crate speaks.
+    pub const OURS: Self = Self { lowest: VERSION, highest: VERSION };
+
+    /// The newest version in both ranges.
+    #[must_use]
+    pub fn newest_common(self, other: Self) -> Option<u8> {
+        let highest = self.highest.min(other.highest);
+        (highest >= self.lowest.max(other.lowest)).then_some(highest)
+    }
+
+    pub(super) fn emit(self, writer: &mut Writer<'_>) {
+        writer.u8(self.lowest);
+        writer.u8(self.highest);
+    }
+
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let lowest = reader.u8()?;
+        let highest = reader.u8()?;
+        if lowest > highest {
+            return Err(reader.reject("highest version", u64::from(highest), 1));
+        }
+        Ok(Self { lowest, highest })
+    }
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.lowest == self.highest {
+            write!(f, "{}", self.lowest)
+        } else {
+            write!(f, "{} to {}", self.lowest, self.highest)
+        }
+    }
+}
+
+/// What a responder accepts, announced in its welcome and enforced.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Bounds {
+    /// Largest message and largest reply.
+    pub message: u32,
+    /// Most messages in one round.
+    pub messages: u32,
+    /// Most rounds in one batch, repetitions counted.
+    pub rounds: u32,
+    /// Longest [`Round::pause`] between two receives.
+    pub pause: Picos,
+    /// Longest silence of the initiator.
+    pub silence: Picos,
+    /// Longest session.
+    pub session: Picos,
+}
+
+impl Default for Bounds {
+    /// 1 MiB, 65,536 messages a round, 65,536 rounds a batch, 1 s pause,
+    /// 10 s silence, 1 h altogether.
+    fn default() -> Self {
+        const SECOND: u64 = 1_000_000_000_000;
+        Self {
+            message: 1 << 20,
+            messages: 1 << 16,
+            rounds: 1 << 16,
+            pause: Picos(SECOND),
+            silence: Picos(10 * SECOND),
+            session: Picos(3_600 * SECOND),
+        }
+    }
+}
+
+impl Bounds {
+    /// The narrower of both in every respect.
+    #[must_use]
+    pub fn narrowed(self, other: Self) -> Self {
+        Self {
+            message: self.message.min(other.message),
+            messages: self.messages.min(other.messages),
+            rounds: self.rounds.min(other.rounds),
+            pause: self.pause.min(other.pause),
+            silence: self.silence.min(other.silence),
+            session: self.session.min(other.session),
+        }
+    }
+
+    /// These bounds with messages no longer than `largest`.
+    #[must_use]
+    pub fn with_message_at_most(self, largest: Bytes) -> Self {
+        let largest = u32::try_from(largest.0).unwrap_or(u32::MAX);
+        Self { message: self.message.min(largest), ..self }
+    }
+
+    /// Checks all rounds of one batch.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Bounds`] for the first bound that is passed.
+    pub fn check<'a>(&self, rounds: impl IntoIterator<Item = &'a Round>) -> Result<(), Refusal> {
+        let mut total = 0_u64;
+        for round in rounds {
+            within(Limited::Message, u64::from(round.size), u64::from(self.message))?;
+            within(Limited::Message, u64::from(round.reply_size), u64::from(self.message))?;
+            within(Limited::Messages, u64::from(round.messages), u64::from(self.messages))?;
+            within(Limited::Pause, round.pause.0, self.pause.0)?;
+            total += u64::from(round.repeats);
+        }
+        within(Limited::Rounds, total, u64::from(self.rounds))
+    }
+
+    pub(super) fn emit(&self, writer: &mut Writer<'_>) {
+        writer.u32(self.message);
+        writer.u32(self.messages);
+        writer.u32(self.rounds);
+        writer.u32(0);
+        writer.u64(self.pause.0);
+        writer.u64(self.silence.0);
+        writer.u64(self.session.0);
+    }
+
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let (message, messages, rounds) = (reader.u32()?, reader.u32()?, reader.u32()?);
+        let _reserved = reader.u32()?;
+        let (pause, silence, session) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        Ok(Self {
+            message,
+            messages,
+            rounds,
+            pause: Picos(pause),
+            silence: Picos(silence),
+            session: Picos(session),
+        })
+    }
+}
+
+fn within(what: Limited, asked: u64, allowed: u64) -> Result<(), Refusal> {
+    if asked <= allowed { Ok(()) } else { Err(Refusal::Bounds { what, asked, allowed }) }
+}
+
+/// What a bound is about.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Limited {
+    /// Bytes in a message.
+    Message,
+    /// Messages in a round.
+    Messages,
+    /// Rounds in a batch.
+    Rounds,
+    /// Picoseconds between two receives.
+    Pause,
+    /// Picoseconds of silence.
+    Silence,
+    /// Picoseconds of the whole session.
+    Session,
+}
+
+impl Limited {
+    const ALL: [Self; 6] =
+        [Self::Message, Self::Messages, Self::Rounds, Self::Pause, Self::Silence, Self::Session];
+
+    /// The number on the wire.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Message => 0,
+            Self::Messages => 1,
+            Self::Rounds => 2,
+            Self::Pause => 3,
+            Self::Silence => 4,
+            Self::Session => 5,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Message => "bytes in a message",
+            Self::Messages => "messages in a round",
+            Self::Rounds => "rounds in a batch",
+            Self::Pause => "picoseconds of pause",
+            Self::Silence => "picoseconds of silence",
+            Self::Session => "picoseconds of session",
+        }
+    }
+}
+
+/// Why the responder does not go on.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Refusal {
+    /// No version of the protocol is known to both sides.
+    Version {
+        /// What the initiator speaks.
+        initiator: Versions,
+        /// What the responder speaks.
+        responder: Versions,
+    },
+    /// Another initiator is being served, and as many as may wait do.
+    Busy {
+        /// How many wait.
+        waiting: u64,
+    },
+    /// More was asked for, or more time passed, than the responder allows.
+    Bounds {
+        /// What it is about.
+        what: Limited,
+        /// How much was asked for.
+        asked: u64,
+        /// How much is allowed.
+        allowed: u64,
+    },
+    /// A control frame of this kind does not belong there.
+    OutOfOrder {
+        /// The frame's kind.
+        kind: u8,
+    },
+    /// What arrived where a control frame belonged was none.
+    Malformed {
+        /// Offset of the byte that was wrong.
+        at: u64,
+    },
+}
+
+impl Refusal {
+    pub(super) fn emit(&self, writer: &mut Writer<'_>) {
+        let same = Versions::OURS;
+        let (reason, what, (initiator, responder), asked, allowed) = match *self {
+            Self::Version { initiator, responder } => (0, 0, (initiator, responder), 0, 0),
+            Self::Busy { waiting } => (1, 0, (same, same), waiting, 0),
+            Self::Bounds { what, asked, allowed } => (2, what.code(), (same, same), asked, allowed),
+            Self::OutOfOrder { kind } => (3, 0, (same, same), u64::from(kind), 0),
+            Self::Malformed { at } => (4, 0, (same, same), at, 0),
+        };
+        writer.u8(reason);
+        writer.u8(what);
+        initiator.emit(writer);
+        responder.emit(writer);
+        writer.u16(0);
+        writer.u64(asked);
+        writer.u64(allowed);
+    }
+
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let reason_at = reader.at();
+        let reason = reader.u8()?;
+        let what = reader.u8()?;
+        let Some(what) = Limited::ALL.into_iter().find(|known| known.code() == what) else {
+            return Err(reader.reject("bound", u64::from(what), 1));
+        };
+        let initiator = Versions::parse(reader)?;
+        let responder = Versions::parse(reader)?;
+        let _reserved = reader.u16()?;
+        let (asked, allowed) = (reader.u64()?, reader.u64()?);
+        match reason {
+            0 => Ok(Self::Version { initiator, responder }),
+            1 => Ok(Self::Busy { waiting: asked }),
+            2 => Ok(Self::Bounds { what, asked, allowed }),
+            3 => match u8::try_from(asked) {
+                Ok(kind) => Ok(Self::OutOfOrder { kind }),
+                Err(_) => Err(reader.reject("kind", asked, 16)),
+            },
+            4 => Ok(Self::Malformed { at: asked }),
+            other => Err(ParseError {
+                at: reason_at,
+                kind: ParseErrorKind::Field("reason", u64::from(other)),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Version { initiator, responder } => write!(
+                f,
+                "protocol versions differ: the initiator speaks {initiator}, the responder \
+                 {responder}; install the same loggap on both sides"
+            ),
+            Self::Busy { waiting } => {
+                write!(f, "the responder is taken and {waiting} others wait; try again later")
+            }
+            Self::Bounds { what, asked, allowed } => {
+                write!(f, "{asked} {}: the responder allows {allowed}", what.name())
+            }
+            Self::OutOfOrder { kind } => write!(f, "a control frame of kind {kind} out of order"),
+            Self::Malformed { at } => {
+                write!(f, "no control frame where one belongs: wrong at byte {at}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}

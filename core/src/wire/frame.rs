@@ -1,0 +1,141 @@
+//! The outer layout that all control frames of all versions share.
+
+use super::codec::{Reader, Writer};
+use super::{ParseError, ParseErrorKind, VERSION};
+
+/// First bytes of every control frame: `Λgp` in UTF-8.
+pub const MAGIC: [u8; 4] = [0xce, 0x9b, b'g', b'p'];
+
+/// Length of every control frame on the wire, in bytes.
+pub const FRAME_LEN: usize = 448;
+
+/// Bytes before the body.
+pub const HEADER_LEN: usize = 16;
+
+/// Offset of the kind.
+pub(super) const KIND_AT: usize = 5;
+/// Offset of the version.
+pub(super) const VERSION_AT: usize = 4;
+const BODY_LEN_AT: usize = 6;
+const SEQUENCE_AT: usize = 8;
+const CHECKSUM_AT: usize = 12;
+
+/// A view of the bytes of one control frame whose length, magic, body length
+/// and checksum have been checked.
+///
+/// ```text
+/// offset  0      4        5     6            8         12        16
+///         magic  version  kind  body length  sequence  checksum  body, zeros
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<T: AsRef<[u8]>> {
+    bytes: T,
+    header: Header,
+}
+
+/// The header's fields.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    version: u8,
+    kind: u8,
+    body_len: u16,
+    sequence: u32,
+}
+
+impl<T: AsRef<[u8]>> Frame<T> {
+    /// Checks `bytes`, of which everything past [`FRAME_LEN`] is ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`ParseError`] with the offset of the first thing that is not as in
+    /// a frame. The version is not looked at: it belongs to the kind.
+    pub fn new_checked(bytes: T) -> Result<Self, ParseError> {
+        let all = bytes.as_ref();
+        let error = |at, kind| Err(ParseError { at, kind });
+        let Some(frame) = all.first_chunk::<FRAME_LEN>() else {
+            return match all.first_chunk() {
+                Some(start) if *start != MAGIC => error(0, ParseErrorKind::Magic),
+                _ => error(all.len(), ParseErrorKind::Truncated(FRAME_LEN - all.len())),
+            };
+        };
+        let mut fields = Reader::new(frame, 0);
+        if fields.u32()?.to_le_bytes() != MAGIC {
+            return error(0, ParseErrorKind::Magic);
+        }
+        let header = Header {
+            version: fields.u8()?,
+            kind: fields.u8()?,
+            body_len: fields.u16()?,
+            sequence: fields.u32()?,
+        };
+        let found = fields.u32()?;
+        let Some(used) = frame.get(..HEADER_LEN + usize::from(header.body_len)) else {
+            return error(BODY_LEN_AT, ParseErrorKind::BodyLength(header.body_len));
+        };
+        let computed = checksum(used);
+        if computed != found {
+            return error(CHECKSUM_AT, ParseErrorKind::Checksum { found, computed });
+        }
+        Ok(Self { bytes, header })
+    }
+
+    /// Version of the protocol that the frame is written in.
+    pub const fn version(&self) -> u8 {
+        self.header.version
+    }
+
+    /// The number that says what the body means.
+    pub const fn kind(&self) -> u8 {
+        self.header.kind
+    }
+
+    /// Sequence number, whose meaning depends on the kind.
+    pub const fn sequence(&self) -> u32 {
+        self.header.sequence
+    }
+
+    /// The bytes after the header, without the padding.
+    pub fn body(&self) -> &[u8] {
+        let end = HEADER_LEN + usize::from(self.header.body_len);
+        self.bytes.as_ref().get(HEADER_LEN..end).unwrap_or_default()
+    }
+}
+
+/// Writes a frame around the body that `body` writes.
+pub(super) fn emit(
+    bytes: &mut [u8; FRAME_LEN],
+    kind: u8,
+    sequence: u32,
+    body: impl FnOnce(&mut Writer<'_>),
+) {
+    bytes.fill(0);
+    let (header, rest) = bytes.split_at_mut(HEADER_LEN);
+    let mut writer = Writer::new(rest);
+    body(&mut writer);
+    let body_len = writer.at();
+    let mut writer = Writer::new(header);
+    writer.u32(u32::from_le_bytes(MAGIC));
+    writer.u8(VERSION);
+    writer.u8(kind);
+    writer.u16(u16::try_from(body_len).unwrap_or(u16::MAX));
+    writer.u32(sequence);
+    let sum = checksum(bytes.get(..HEADER_LEN + body_len).unwrap_or_default());
+    if let Some(slot) = bytes.get_mut(CHECKSUM_AT..).and_then(<[u8]>::first_chunk_mut) {
+        *slot = sum.to_le_bytes();
+    }
+}
+
+/// FNV-1a over the frame with the checksum's own bytes left out. It detects
+/// every change of a single byte: each step maps states one to one.
+fn checksum(frame: &[u8]) -> u32 {
+    const OFFSET_BASIS: u32 = 0x811c_9dc5;
+    const PRIME: u32 = 0x0100_0193;
+    let before = frame.iter().take(CHECKSUM_AT);
+    let after = frame.iter().skip(HEADER_LEN);
+    before
+        .chain(after)
+        .fold(OFFSET_BASIS, |state, byte| (state ^ u32::from(*byte)).wrapping_mul(PRIME))
+}
+
+const _: () = assert!(SEQUENCE_AT + 4 == CHECKSUM_AT && CHECKSUM_AT + 4 == HEADER_LEN);
+const _: () = assert!(MAGIC[0] >= 128, "tags of data messages are below 128");

@@ -1,0 +1,100 @@
+//! What the responder has to know of a round before it begins.
+
+use heapless::Vec;
+
+use super::codec::{Reader, Writer};
+use super::{ParseError, ROUNDS_PER_BATCH};
+use crate::units::Picos;
+
+/// When the responder replies.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum ReplyPolicy {
+    /// Once, after the last message of the round.
+    AfterLast,
+    /// After each message.
+    AfterEach,
+}
+
+/// A round, or the same round several times in a row.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Round {
+    /// Messages from the initiator, at least 1.
+    pub messages: u32,
+    /// Bytes in each of them, at least 1.
+    pub size: u32,
+    /// Bytes in each reply, at least 1.
+    pub reply_size: u32,
+    /// When the responder replies.
+    pub policy: ReplyPolicy,
+    /// Whether the responder times its receive calls after the round's first
+    /// and reports their sum; only with one repetition.
+    pub timed: bool,
+    /// How often the round is repeated, at least 1.
+    pub repeats: u16,
+    /// How long the responder busy-waits before it looks for each message
+    /// but the first.
+    pub pause: Picos,
+}
+
+/// The rounds of one batch.
+pub type Rounds = Vec<Round, ROUNDS_PER_BATCH>;
+
+/// First byte of every data message of the `sequence`-th round of a session,
+/// there and back: below 128, so that it never begins a control frame.
+#[must_use]
+pub const fn tag_of(sequence: u32) -> u8 {
+    sequence.to_le_bytes()[0] & 0x7f
+}
+
+impl Round {
+    /// Messages from the responder in one repetition.
+    #[must_use]
+    pub const fn replies(&self) -> u32 {
+        match self.policy {
+            ReplyPolicy::AfterLast => 1,
+            ReplyPolicy::AfterEach => self.messages,
+        }
+    }
+
+    pub(super) fn emit(&self, writer: &mut Writer<'_>) {
+        writer.u32(self.messages);
+        writer.u32(self.size);
+        writer.u32(self.reply_size);
+        writer.u16(self.repeats);
+        writer.u8(match self.policy {
+            ReplyPolicy::AfterLast => 0,
+            ReplyPolicy::AfterEach => 1,
+        });
+        writer.u8(u8::from(self.timed));
+        writer.u64(self.pause.0);
+    }
+
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let messages = positive(reader, "messages")?;
+        let size = positive(reader, "size")?;
+        let reply_size = positive(reader, "reply size")?;
+        let repeats = reader.u16()?;
+        if repeats == 0 {
+            return Err(reader.reject("repeats", 0, 2));
+        }
+        let policy = match reader.u8()? {
+            0 => ReplyPolicy::AfterLast,
+            1 => ReplyPolicy::AfterEach,
+            other => return Err(reader.reject("reply policy", u64::from(other), 1)),
+        };
+        let timed = match reader.u8()? {
+            0 => false,
+            1 if repeats == 1 => true,
+            other => return Err(reader.reject("timed flag", u64::from(other), 1)),
+        };
+        let pause = Picos(reader.u64()?);
+        Ok(Self { messages, size, reply_size, policy, timed, repeats, pause })
+    }
+}
+
+fn positive(reader: &mut Reader<'_>, name: &'static str) -> Result<u32, ParseError> {
+    match reader.u32()? {
+        0 => Err(reader.reject(name, 0, 4)),
+        value => Ok(value),
+    }
+}

@@ -1,0 +1,112 @@
+//! Frames there and back, and arbitrary bytes.
+
+use super::*;
+use crate::units::Picos;
+use quickcheck::{Arbitrary, Gen, quickcheck};
+use std::vec::Vec;
+
+impl Arbitrary for Bounds {
+    fn arbitrary(g: &mut Gen) -> Self {
+        Self {
+            message: u32::arbitrary(g),
+            messages: u32::arbitrary(g),
+            rounds: u32::arbitrary(g),
+            pause: Picos(u64::arbitrary(g)),
+            silence: Picos(u64::arbitrary(g)),
+            session: Picos(u64::arbitrary(g)),
+        }
+    }
+}
+
+impl Arbitrary for Round {
+    fn arbitrary(g: &mut Gen) -> Self {
+        let timed = bool::arbitrary(g);
+        Self {
+            messages: u32::arbitrary(g).max(1),
+            size: u32::arbitrary(g).max(1),
+            reply_size: u32::arbitrary(g).max(1),
+            policy: *g.choose(&[ReplyPolicy::AfterLast, ReplyPolicy::AfterEach]).unwrap(),
+            timed,
+            repeats: if timed { 1 } else { u16::arbitrary(g).max(1) },
+            pause: Picos(u64::arbitrary(g)),
+        }
+    }
+}
+
+fn versions(g: &mut Gen) -> Versions {
+    let (a, b) = (u8::arbitrary(g), u8::arbitrary(g));
+    Versions { lowest: a.min(b), highest: a.max(b) }
+}
+
+fn refusal(g: &mut Gen) -> Refusal {
+    match u8::arbitrary(g) % 5 {
+        0 => Refusal::Version { initiator: versions(g), responder: versions(g) },
+        1 => Refusal::Busy { waiting: u64::arbitrary(g) },
+        2 => Refusal::Bounds {
+            what: *g.choose(&[Limited::Message, Limited::Rounds, Limited::Session]).unwrap(),
+            asked: u64::arbitrary(g),
+            allowed: u64::arbitrary(g),
+        },
+        3 => Refusal::OutOfOrder { kind: u8::arbitrary(g) },
+        _ => Refusal::Malformed { at: u64::arbitrary(g) },
+    }
+}
+
+fn list<T: Arbitrary>(g: &mut Gen) -> heapless::Vec<T, ROUNDS_PER_BATCH> {
+    let count = 1 + usize::arbitrary(g) % ROUNDS_PER_BATCH;
+    (0..count).map(|_| T::arbitrary(g)).collect()
+}
+
+impl Arbitrary for Message {
+    fn arbitrary(g: &mut Gen) -> Self {
+        let sequence = u32::arbitrary(g);
+        let capabilities = u32::arbitrary(g);
+        let bounds = Bounds::arbitrary(g);
+        match u8::arbitrary(g) % 10 {
+            0 => Self::Hello(Hello { versions: versions(g), capabilities, bounds }),
+            1 => Self::Welcome(Welcome { version: u8::arbitrary(g), capabilities, bounds }),
+            2 => Self::Refuse(refusal(g)),
+            3 => Self::Queue { position: sequence },
+            4 => Self::Batch { sequence, rounds: list(g) },
+            5 => Self::Ready { sequence },
+            6 => {
+                let values = list::<u64>(g).into_iter().map(Picos).collect();
+                Self::Report { sequence, values }
+            }
+            7 => Self::Sync { token: sequence },
+            8 => {
+                let (received, replied) = (u64::arbitrary(g), u64::arbitrary(g));
+                Self::Synced { token: sequence, received, replied }
+            }
+            _ => Self::Bye,
+        }
+    }
+}
+
+quickcheck! {
+    fn every_message_is_read_as_it_was_written(message: Message) -> bool {
+        let mut frame = [0; FRAME_LEN];
+        message.emit(&mut frame);
+        Message::parse(&frame).as_ref() == Ok(&message)
+    }
+
+    fn a_changed_byte_never_passes_for_the_message(message: Message, at: usize, flip: u8) -> bool {
+        let mut frame = [0; FRAME_LEN];
+        message.emit(&mut frame);
+        let used = HEADER_LEN + usize::from(u16::from_le_bytes([frame[6], frame[7]]));
+        frame[at % used] ^= flip.max(1);
+        Message::parse(&frame).is_err()
+    }
+
+    fn arbitrary_bytes_are_rejected_with_a_place(bytes: Vec<u8>) -> bool {
+        Message::parse(&bytes).is_err_and(|error| error.at <= bytes.len())
+    }
+}
+
+#[test]
+fn a_torn_frame_says_how_much_is_missing() {
+    let mut frame = [0; FRAME_LEN];
+    Message::Bye.emit(&mut frame);
+    let error = ParseError { at: 100, kind: ParseErrorKind::Truncated(FRAME_LEN - 100) };
+    assert_eq!(Message::parse(&frame[..100]), Err(error));
+}
