@@ -9,9 +9,16 @@
 //!   where it can be trusted.
 //! - [`link`]: connections that carry messages: TCP, UDP, Unix sockets and
 //!   shared memory.
+//! - [`placement`]: which cores the two ends run on.
+//! - [`environment`], [`disturbance`], [`warning`]: what numbers depend on,
+//!   what disturbed a run, and what to do about it.
 
 pub mod cli;
 pub mod clock;
 pub mod decimal;
+pub mod disturbance;
+pub mod environment;
 pub mod link;
+pub mod placement;
 mod sys;
+pub mod warning;

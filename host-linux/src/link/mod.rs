@@ -19,7 +19,7 @@ pub use error::LinkError;
 pub use shm::{RING_BYTES, ShmLink};
 pub use stream::StreamLink;
 pub use tcp::TcpLink;
-pub use udp::{LONGEST_DATAGRAM, UdpLink, receive_buffer};
+pub use udp::{LONGEST_DATAGRAM, UdpLink, WANTED_RECEIVE_BUFFER, receive_buffer};
 pub use unix::UnixLink;
 
 use std::time::Duration;

@@ -19,7 +19,7 @@ pub const LONGEST_DATAGRAM: Bytes = Bytes(65_507);
 
 /// The receive buffer asked for: trains of long datagrams have to wait
 /// somewhere while the receiver catches up.
-const WANTED_BUFFER: usize = 8 << 20;
+pub const WANTED_RECEIVE_BUFFER: usize = 8 << 20;
 
 /// Messages over a connected UDP socket.
 #[derive(Debug)]
@@ -210,12 +210,12 @@ impl Link for UdpLink {
     }
 }
 
-/// Asks for [`WANTED_BUFFER`], past `net.core.rmem_max` where this process
+/// Asks for [`WANTED_RECEIVE_BUFFER`], past `net.core.rmem_max` where this process
 /// may. Whether it was granted is for [`receive_buffer`] to say: a smaller
 /// one costs datagrams, which are counted.
 pub(crate) fn enlarge_receive_buffer(socket: &UdpSocket) {
-    if setsockopt(socket, sockopt::RcvBufForce, &WANTED_BUFFER).is_err() {
-        let _granted_in_part = setsockopt(socket, sockopt::RcvBuf, &WANTED_BUFFER);
+    if setsockopt(socket, sockopt::RcvBufForce, &WANTED_RECEIVE_BUFFER).is_err() {
+        let _granted_in_part = setsockopt(socket, sockopt::RcvBuf, &WANTED_RECEIVE_BUFFER);
     }
 }
 
