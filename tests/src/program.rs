@@ -3,9 +3,8 @@
 
 use core::convert::Infallible;
 use loggap_core::goal::pattern::{self, Options, Pattern};
-use loggap_core::goal::{Op, OpKind, Sink};
-use loggap_core::units::Picos;
-use std::fmt::Write as _;
+use loggap_core::goal::text::{self, Block, LabelMemory, Survey, TextMemory};
+use loggap_core::goal::{Op, Sink};
 
 /// A schedule.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -49,6 +48,25 @@ impl Program {
         program
     }
 
+    /// The schedule that GOAL text describes.
+    ///
+    /// # Panics
+    ///
+    /// Where the text is not GOAL.
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        let text = text.as_bytes();
+        let survey = Survey::of(text).expect("sound text");
+        let most = survey.labels_most();
+        let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
+        let labels =
+            LabelMemory { entries: &mut vec![[0; 2]; most], buckets: &mut vec![0; most], seed: 0 };
+        let memory = TextMemory { blocks: &mut blocks, labels };
+        let mut program = Self::default();
+        text::read(text, &survey, memory, &mut program).expect("sound text");
+        program
+    }
+
     /// Number of operations.
     #[must_use]
     pub fn ops(&self) -> usize {
@@ -78,42 +96,6 @@ impl Program {
             sink.end_rank()?;
         }
         Ok(())
-    }
-
-    /// The schedule as GOAL text with labels `l0`, `l1`, …; calculations in
-    /// whole nanoseconds, rounded down.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut text = format!("num_ranks {}\n", self.ranks.len());
-        for (rank, part) in self.ranks.iter().enumerate() {
-            writeln!(text, "rank {rank} {{").expect("strings grow");
-            for (index, op) in part.ops.iter().enumerate() {
-                let Op { cpu, nic, .. } = op;
-                match op.kind {
-                    OpKind::Send { peer, size, tag } => writeln!(
-                        text,
-                        "l{index}: send {size}b to {peer} tag {} cpu {cpu} nic {nic}",
-                        tag.cast_signed()
-                    ),
-                    OpKind::Receive { peer, size, tag } => writeln!(
-                        text,
-                        "l{index}: recv {size}b from {} tag {} cpu {cpu} nic {nic}",
-                        peer.cast_signed(),
-                        tag.cast_signed()
-                    ),
-                    OpKind::Calc { duration } => {
-                        writeln!(text, "l{index}: calc {} cpu {cpu}", duration.0 / 1_000)
-                    }
-                }
-                .expect("strings grow");
-            }
-            for Edge { op, on, start } in &part.edges {
-                let word = if *start { "irequires" } else { "requires" };
-                writeln!(text, "l{op} {word} l{on}").expect("strings grow");
-            }
-            text.push_str("}\n");
-        }
-        text
     }
 
     fn open(&mut self) -> &mut RankProgram {
@@ -154,52 +136,4 @@ impl Sink for Program {
     fn end_rank(&mut self) -> Result<(), Infallible> {
         Ok(())
     }
-}
-
-impl Program {
-    /// Reads GOAL text of the simplest form.
-    #[must_use]
-    pub fn of_text(text: &str) -> Self {
-        let mut program = Self::default();
-        let mut labels: Vec<&str> = Vec::new();
-        for line in text.lines().map(str::trim) {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            match words[..] {
-                [] | ["}"] | ["num_ranks", _] => {}
-                ["rank", _, "{"] => {
-                    program.ranks.push(RankProgram::default());
-                    labels.clear();
-                }
-                [op, word @ ("requires" | "irequires"), on] => {
-                    let index = |label| {
-                        labels.iter().position(|known| *known == label).expect("a label") as u32
-                    };
-                    let edge = Edge { op: index(op), on: index(on), start: word == "irequires" };
-                    program.open().edges.push(edge);
-                }
-                [label, ..] => {
-                    labels.push(label.strip_suffix(':').expect("a label"));
-                    program.open().ops.push(op_of_words(&words[1..]));
-                }
-            }
-        }
-        program
-    }
-}
-
-fn op_of_words(words: &[&str]) -> Op {
-    let number = |word: &str| word.trim_end_matches('b').parse::<i64>().expect("a number");
-    let after = |key: &str| {
-        let at = words.iter().position(|word| *word == key);
-        at.map_or(0, |at| number(words[at + 1]))
-    };
-    let size = number(words[1]).cast_unsigned();
-    let tag = after("tag") as u32;
-    let kind = match words[0] {
-        "send" => OpKind::Send { peer: after("to") as u32, size, tag },
-        "recv" => OpKind::Receive { peer: after("from") as u32, size, tag },
-        "calc" => OpKind::Calc { duration: Picos(size * 1_000) },
-        other => panic!("unknown operation {other}"),
-    };
-    Op { kind, cpu: after("cpu") as u8, nic: after("nic") as u8 }
 }

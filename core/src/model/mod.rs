@@ -5,21 +5,28 @@
 //! - [`Profile`]: what a measurement leaves behind: one [`Range`] of sizes
 //!   per protocol, every number with its interval and a [`Mark`] that says
 //!   whether it may be trusted.
+//! - [`ClosedForm`]: what collective operations take, and why a simulation
+//!   may say otherwise.
+//! - [`Preset`]: published parameter sets.
 //!
 //! Equation numbers are those of Hoefler, Lichei, Rehm: "Low-Overhead `LogGP`
 //! Parameter Assessment for Modern Interconnection Networks" and its journal
 //! form, "`LogGP` in Theory and Practice".
 
+mod collective;
 mod equations;
 mod estimate;
 mod line;
 mod parameters;
 mod predict;
+mod preset;
 mod profile;
 
+pub use collective::{Caveat, ClosedForm};
 pub use equations::{Prtt, per_message, send_overhead};
 pub use estimate::{Estimate, Mark};
 pub use line::SizeLine;
 pub use parameters::{LogGops, LogGp};
 pub use predict::{PredictError, Prediction};
+pub use preset::{Preset, Protocol, UnknownPreset};
 pub use profile::{Change, Parameter, Profile, Range, UnusableParameter};

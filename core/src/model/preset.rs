@@ -1,0 +1,188 @@
+//! Published parameter sets, by name.
+
+use core::fmt;
+use core::str::FromStr;
+
+use super::LogGops;
+use crate::units::{Bytes, PerByte, Picos};
+
+/// A published link: one parameter set for each protocol.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Preset {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What was measured, and where it is published.
+    pub source: &'static str,
+    /// Parameters of each protocol, ascending in size.
+    pub protocols: &'static [Protocol],
+}
+
+/// The parameters of one protocol of a [`Preset`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Protocol {
+    /// First size that uses it.
+    pub first: Bytes,
+    /// Its parameters.
+    pub parameters: LogGops,
+}
+
+/// Where the paper's parameters are printed.
+const PAPER: &str = "LogGP in Theory and Practice, Table 2";
+
+/// Without a limit, messages are eager.
+const ALWAYS_EAGER: Bytes = Bytes(u64::MAX);
+
+/// A row of the paper's Table 2: L, o, g in units of 10 ns, G in ps a byte.
+const fn row(first: u64, [latency, overhead, gap]: [u64; 3], gap_per_byte: u64) -> Protocol {
+    let scale = 10_000;
+    Protocol {
+        first: Bytes(first),
+        parameters: LogGops {
+            latency: Picos(latency * scale),
+            overhead: Picos(overhead * scale),
+            gap: Picos(gap * scale),
+            gap_per_byte: PerByte(gap_per_byte << 16),
+            overhead_per_byte: PerByte::ZERO,
+            eager_limit: ALWAYS_EAGER,
+        },
+    }
+}
+
+/// A set of the talk on `LogGOPSim`: L, o, g in ns, G and O in ps a byte.
+const fn talk([latency, overhead, gap]: [u64; 3], [gap_per_byte, per_byte]: [u64; 2]) -> Protocol {
+    Protocol {
+        first: Bytes(1),
+        parameters: LogGops {
+            latency: Picos(latency * 1_000),
+            overhead: Picos(overhead * 1_000),
+            gap: Picos(gap * 1_000),
+            gap_per_byte: PerByte(gap_per_byte << 16),
+            overhead_per_byte: PerByte(per_byte << 16),
+            eager_limit: Bytes(65_535),
+        },
+    }
+}
+
+static PRESETS: [Preset; 10] = [
+    Preset {
+        name: "loggopsim",
+        source: "the defaults of LogGOPSim",
+        protocols: &[talk([2_500, 1_500, 1_000], [6_000, 0])],
+    },
+    Preset {
+        name: "mpich2-tcp",
+        source: PAPER,
+        protocols: &[Protocol {
+            parameters: LogGops {
+                gap: Picos(915_000),
+                ..row(1, [4_574, 346, 0], 8_490).parameters
+            },
+            ..row(1, [4_574, 346, 0], 8_490)
+        }],
+    },
+    Preset {
+        name: "nmpi-sci",
+        source: PAPER,
+        protocols: &[row(1, [548, 610, 778], 4_500), row(12_289, [548, 610, 1_334], 3_700)],
+    },
+    Preset {
+        name: "ompi-ib-sdr",
+        source: PAPER,
+        protocols: &[row(1, [596, 472, 514], 730), row(12_289, [596, 472, 2_139], 1_030)],
+    },
+    Preset {
+        name: "ompi-10g",
+        source: PAPER,
+        protocols: &[row(1, [1_097, 505, 500], 2_300), row(12_289, [1_097, 505, 4_200], 1_010)],
+    },
+    Preset {
+        name: "ompi-ib-ddr",
+        source: PAPER,
+        protocols: &[row(1, [250, 149, 108], 670), row(12_289, [250, 149, 1_190], 580)],
+    },
+    Preset {
+        name: "ompi-gm",
+        source: PAPER,
+        protocols: &[row(1, [1_053, 127, 944], 9_200), row(32_769, [1_053, 127, 5_201], 4_200)],
+    },
+    Preset {
+        name: "ompi-mx",
+        source: PAPER,
+        protocols: &[row(1, [298, 148, 200], 810), row(32_769, [298, 148, 3_310], 1_090)],
+    },
+    Preset {
+        name: "odin",
+        source: "Odin (InfiniBand), talk on LogGOPSim, LSAP '10",
+        protocols: &[talk([5_300, 2_300, 2_000], [2_500, 1_000])],
+    },
+    Preset {
+        name: "bigred",
+        source: "Big Red (Myrinet), talk on LogGOPSim, LSAP '10",
+        protocols: &[talk([2_900, 2_400, 1_700], [5_000, 2_000])],
+    },
+];
+
+impl Preset {
+    /// Every preset, in the order of a help text.
+    #[must_use]
+    pub const fn all() -> &'static [Self] {
+        &PRESETS
+    }
+
+    /// The parameters for messages of `size` bytes.
+    #[must_use]
+    pub fn at(&self, size: Bytes) -> Option<&'static LogGops> {
+        let protocol = self.protocols.iter().rev().find(|protocol| protocol.first <= size);
+        protocol.or(self.protocols.first()).map(|protocol| &protocol.parameters)
+    }
+}
+
+/// A name that no preset has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct UnknownPreset;
+
+impl fmt::Display for UnknownPreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no such preset; there are")?;
+        PRESETS.iter().try_for_each(|preset| write!(f, " {}", preset.name))
+    }
+}
+
+impl core::error::Error for UnknownPreset {}
+
+impl FromStr for Preset {
+    type Err = UnknownPreset;
+
+    /// Finds a preset by its name.
+    fn from_str(name: &str) -> Result<Self, UnknownPreset> {
+        PRESETS.iter().find(|preset| preset.name == name).copied().ok_or(UnknownPreset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_found_by_its_name_and_begins_at_one_byte() {
+        for preset in Preset::all() {
+            assert_eq!(preset.name.parse::<Preset>(), Ok(*preset));
+            assert_eq!(preset.protocols[0].first, Bytes(1));
+            assert!(preset.protocols.is_sorted_by_key(|protocol| protocol.first));
+        }
+        assert_eq!("none".parse::<Preset>(), Err(UnknownPreset));
+    }
+
+    #[test]
+    fn the_protocol_changes_at_its_first_size() {
+        let infiniband: Preset = "ompi-ib-sdr".parse().unwrap();
+        let gap = |size| infiniband.at(Bytes(size)).unwrap().gap;
+        assert_eq!(gap(0), Picos(5_140_000));
+        assert_eq!(gap(12_288), Picos(5_140_000));
+        assert_eq!(gap(12_289), Picos(21_390_000));
+        let ethernet: Preset = "mpich2-tcp".parse().unwrap();
+        assert_eq!(ethernet.at(Bytes(8)).unwrap().gap, Picos(915_000));
+        assert_eq!(ethernet.at(Bytes(8)).unwrap().latency, Picos(45_740_000));
+        assert_eq!(ethernet.at(Bytes(8)).unwrap().gap_per_byte.times(Bytes(1)), Ok(Picos(8_490)));
+    }
+}

@@ -1,0 +1,104 @@
+//! Thousands of random schedules, each a seed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "helpers of tests: a wrong assumption should end the test"
+)]
+
+use loggap_core::goal::OpKind;
+use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::model::LogGops;
+use loggap_core::random::Random;
+use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_tests::program::Program;
+use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
+
+/// The settings of `seed`: all combinations of the switches.
+fn settings(random: &mut Random) -> Settings {
+    let switches = random.below(4);
+    Settings {
+        receive: if switches & 1 == 0 { Receive::Hold } else { Receive::Overlap },
+        rendezvous: if switches & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
+        ..Settings::new(parameters(random))
+    }
+}
+
+fn count(program: &Program, wanted: fn(&OpKind) -> bool) -> usize {
+    program.ranks.iter().flat_map(|rank| &rank.ops).filter(|op| wanted(&op.kind)).count()
+}
+
+/// No operation begins before what it requires has ended, nor before what it
+/// requires to have started has started.
+fn dependencies_hold(program: &Program, outcome: &Outcome) -> bool {
+    program.ranks.iter().zip(&outcome.spans).all(|(rank, spans)| {
+        rank.edges.iter().all(|edge| {
+            let Some((start, _)) = spans[edge.op as usize] else { return true };
+            let (began, ended) = spans[edge.on as usize].unwrap();
+            start >= if edge.start { began } else { ended }
+        })
+    })
+}
+
+#[test]
+fn nothing_begins_too_early_and_no_message_is_lost_or_doubled() {
+    for seed in 0..4_000 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &Shape::WILD);
+        let settings = settings(&mut random);
+        let outcome = shadow::run(&program, &settings, None);
+        assert!(dependencies_hold(&program, &outcome), "seed {seed}");
+        let released = outcome.spans.iter().flatten().flatten().count();
+        assert_eq!(released + outcome.never_ready.len(), program.ops(), "seed {seed}");
+        if outcome.never_ready.is_empty() {
+            let sends = count(&program, |kind| matches!(kind, OpKind::Send { .. }));
+            let receives = count(&program, |kind| matches!(kind, OpKind::Receive { .. }));
+            let matched = sends - outcome.unexpected.len();
+            assert_eq!(matched, receives - outcome.posted.len(), "seed {seed}");
+            if settings.rendezvous == Rendezvous::Instant {
+                assert_eq!(outcome.events, (program.ops() + sends) as u64, "seed {seed}");
+            }
+        }
+    }
+}
+
+/// Patterns in which nothing competes, so that slower parts only delay.
+const WITHOUT_CONTENTION: [Pattern; 5] = [
+    Pattern::BinomialBroadcast,
+    Pattern::BinaryBroadcast,
+    Pattern::PipelinedRing,
+    Pattern::Scatter,
+    Pattern::Dissemination,
+];
+
+#[test]
+fn without_contention_finishing_times_grow_with_every_parameter() {
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let eager = |set: LogGops| LogGops { eager_limit: Bytes(u64::MAX), ..set };
+        let set = eager(parameters(&mut random));
+        let pattern = WITHOUT_CONTENTION[random.below(5) as usize];
+        let options = Options::new(2 + random.below(14) as u32, 7);
+        let program = Program::of_pattern(pattern, &options);
+        let finish = |set| shadow::run(&program, &Settings::new(set), None).finish;
+        let base = finish(set);
+        let more = Picos(500 * (1 + random.below(6)));
+        let more_per_byte = PerByte((500 << 16) * (1 + random.below(6)));
+        let slower = [
+            LogGops { latency: Picos(set.latency.0 + more.0), ..set },
+            LogGops { overhead: Picos(set.overhead.0 + more.0), ..set },
+            LogGops { gap: Picos(set.gap.0 + more.0), ..set },
+            LogGops { gap_per_byte: PerByte(set.gap_per_byte.0 + more_per_byte.0), ..set },
+            LogGops {
+                overhead_per_byte: PerByte(set.overhead_per_byte.0 + more_per_byte.0),
+                ..set
+            },
+        ];
+        for set in slower {
+            let later = finish(set);
+            assert!(base.iter().zip(&later).all(|(a, b)| a <= b), "seed {seed} {pattern} {set:?}");
+        }
+    }
+}
