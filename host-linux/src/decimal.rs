@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use loggap_core::units::Picos;
+use loggap_core::units::{Picos, SignedPicos};
 
 /// Why text is not a usable decimal number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,9 +42,8 @@ impl std::error::Error for DecimalError {}
 ///
 /// [`DecimalError`] names what is wrong.
 pub fn scaled(text: &str, digits: u32) -> Result<u64, DecimalError> {
-    let number = Number::parse(text)?;
-    let value = number.scaled(i64::from(digits))?;
-    if number.negative && value != 0 { Err(DecimalError::Negative) } else { Ok(value) }
+    let (negative, value) = Number::parse(text)?.scaled(i64::from(digits))?;
+    if negative && value != 0 { Err(DecimalError::Negative) } else { Ok(value) }
 }
 
 /// A time in seconds to the picosecond.
@@ -54,6 +53,17 @@ pub fn scaled(text: &str, digits: u32) -> Result<u64, DecimalError> {
 /// [`DecimalError`] names what is wrong.
 pub fn picos(text: &str) -> Result<Picos, DecimalError> {
     scaled(text, 12).map(Picos)
+}
+
+/// A difference of times in seconds to the picosecond.
+///
+/// # Errors
+///
+/// [`DecimalError`] names what is wrong.
+pub fn signed_picos(text: &str) -> Result<SignedPicos, DecimalError> {
+    let (negative, value) = Number::parse(text)?.scaled(12)?;
+    let magnitude = i64::try_from(value).map_err(|_| DecimalError::TooLarge)?;
+    Ok(SignedPicos(if negative { -magnitude } else { magnitude }))
 }
 
 /// `time` in seconds, all twelve digits that it has and no more.
@@ -123,10 +133,11 @@ impl Number {
         Ok(Self { negative, digits, exponent })
     }
 
-    fn scaled(&self, places: i64) -> Result<u64, DecimalError> {
+    /// Whether it is negative, and its magnitude in units of 10^−`places`.
+    fn scaled(&self, places: i64) -> Result<(bool, u64), DecimalError> {
         let value = self.digits.value;
         if value == 0 {
-            return Ok(0);
+            return Ok((false, 0));
         }
         let shift = self.exponent.saturating_add(places);
         let scaled = match u32::try_from(shift.unsigned_abs())
@@ -138,7 +149,9 @@ impl Number {
             None if shift >= 0 => return Err(DecimalError::TooLarge),
             None => 0,
         };
-        u64::try_from(scaled).map_err(|_| DecimalError::TooLarge)
+        u64::try_from(scaled)
+            .map(|magnitude| (self.negative, magnitude))
+            .map_err(|_| DecimalError::TooLarge)
     }
 }
 
@@ -199,6 +212,13 @@ mod tests {
         ] {
             assert_eq!(picos(text), Err(error), "{text}");
         }
+    }
+
+    #[test]
+    fn differences_may_be_negative() {
+        assert_eq!(signed_picos("-1.5e-9"), Ok(SignedPicos(-1_500)));
+        assert_eq!(signed_picos("2e-12"), Ok(SignedPicos(2)));
+        assert_eq!(signed_picos("9300000"), Err(DecimalError::TooLarge));
     }
 
     quickcheck! {

@@ -4,6 +4,8 @@
 //! # Tour, from the outside in
 //!
 //! - [`cli`]: the command line.
+//! - [`output`]: exporters of results.
+//! - [`samples`]: measured rounds as comma-separated values.
 //! - [`decimal`]: decimal text as exact integers.
 //! - [`clock`]: [`HostClock`](clock::HostClock), the processor's own counter
 //!   where it can be trusted.
@@ -19,6 +21,8 @@ pub mod decimal;
 pub mod disturbance;
 pub mod environment;
 pub mod link;
+pub mod output;
 pub mod placement;
+pub mod samples;
 mod sys;
 pub mod warning;

@@ -1,0 +1,5 @@
+//! Exporters: what a command hands its results to.
+
+mod file;
+
+pub use file::{FileError, PendingFile};

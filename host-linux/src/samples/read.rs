@@ -1,0 +1,375 @@
+//! Reading samples, a line at a time.
+
+use std::io::{BufRead, BufReader, Read};
+
+use loggap_core::measure::{Experiment, Quantity, Sample};
+use loggap_core::units::{Picos, SignedPicos};
+
+use super::{RAW, SHORT, SamplesError, SamplesErrorKind};
+use crate::decimal;
+
+/// What a file may ask for at most.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// Samples.
+    pub samples: u64,
+    /// Bytes in a line.
+    pub line: usize,
+}
+
+impl Default for Limits {
+    /// 10 million samples in lines of 1,024 bytes.
+    fn default() -> Self {
+        Self { samples: 10_000_000, line: 1_024 }
+    }
+}
+
+/// A line of a file of samples.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Row {
+    /// A timed round.
+    Round(Sample),
+    /// A value of `G_all` that somebody else has computed.
+    Gap {
+        /// Message size in bytes.
+        size: u32,
+        /// The value.
+        gap: SignedPicos,
+    },
+}
+
+/// Reads both forms. Its memory does not grow with the file.
+#[derive(Debug)]
+pub struct SampleReader<R> {
+    lines: Lines<R>,
+    form: Form,
+    limits: Limits,
+    taken: u64,
+}
+
+/// Which columns a file has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Form {
+    Short,
+    /// With or without the column `receive_s`.
+    Raw {
+        receive: bool,
+    },
+}
+
+impl Form {
+    fn of(header: &str) -> Option<Self> {
+        let is = |names: &[&'static str]| fields(header).eq(names.iter().copied());
+        let without_receive = RAW.split_last().map_or(&[][..], |(_, rest)| rest);
+        match () {
+            () if is(&SHORT) => Some(Self::Short),
+            () if is(&RAW) => Some(Self::Raw { receive: true }),
+            () if is(without_receive) => Some(Self::Raw { receive: false }),
+            () => None,
+        }
+    }
+
+    const fn fields(self) -> usize {
+        match self {
+            Self::Short => SHORT.len(),
+            Self::Raw { receive } => RAW.len() - if receive { 0 } else { 1 },
+        }
+    }
+}
+
+impl<R: Read> SampleReader<R> {
+    /// Reads the header of `input`.
+    ///
+    /// # Errors
+    ///
+    /// [`SamplesError`] when there is none or of neither form.
+    pub fn new(input: R, limits: Limits) -> Result<Self, SamplesError> {
+        let mut lines = Lines::new(input, limits.line);
+        if !lines.advance()? {
+            return Err(lines.error(SamplesErrorKind::Empty));
+        }
+        let Some(form) = Form::of(&lines.text) else {
+            // Escaped and cut, as anything may stand there.
+            let found = lines.text.trim().escape_debug().take(80).collect();
+            return Err(lines.error(SamplesErrorKind::Header(found)));
+        };
+        Ok(Self { lines, form, limits, taken: 0 })
+    }
+
+    /// The next sample; `None` at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`SamplesError`] names line and column. The file cannot be read on.
+    pub fn next_row(&mut self) -> Result<Option<Row>, SamplesError> {
+        if !self.lines.advance()? {
+            return match self.taken {
+                0 => Err(self.lines.error(SamplesErrorKind::NoSamples)),
+                _ => Ok(None),
+            };
+        }
+        if self.taken == self.limits.samples {
+            return Err(self.lines.error(SamplesErrorKind::TooMany(self.limits.samples)));
+        }
+        self.taken += 1;
+        let (found, expected) = (fields(&self.lines.text).count(), self.form.fields());
+        if found != expected {
+            return Err(self.lines.error(SamplesErrorKind::Fields { found, expected }));
+        }
+        match self.form {
+            Form::Short => self.gap(),
+            Form::Raw { .. } => self.round(),
+        }
+        .map(Some)
+    }
+
+    fn gap(&self) -> Result<Row, SamplesError> {
+        let size = self.whole(0, SHORT, 1, MOST_BYTES)?;
+        let gap = decimal::signed_picos(self.field(1));
+        let gap = gap.map_err(|error| self.error(1, SHORT, SamplesErrorKind::Number(error)))?;
+        Ok(Row::Gap { size, gap })
+    }
+
+    fn round(&self) -> Result<Row, SamplesError> {
+        const DELAY: usize = 2;
+        const PRTT: usize = 3;
+        const RECEIVE: usize = 4;
+        let size = self.whole(0, RAW, 1, MOST_BYTES)?;
+        let messages = self.whole(1, RAW, 1, u32::MAX)?;
+        let delay = self.time(DELAY)?;
+        let (quantity, elapsed) = match (self.field(PRTT), self.field(RECEIVE)) {
+            ("", "") => return Err(self.error(PRTT, RAW, SamplesErrorKind::OneOfTwo)),
+            ("", _) => (Quantity::Receive, self.time(RECEIVE)?),
+            (_, "") => (quantity(messages, delay), self.time(PRTT)?),
+            _ => return Err(self.error(RECEIVE, RAW, SamplesErrorKind::OneOfTwo)),
+        };
+        if quantity == Quantity::RoundTrip && delay != Picos::ZERO {
+            return Err(self.error(DELAY, RAW, SamplesErrorKind::DelayOfOne));
+        }
+        let experiment = Experiment { quantity, messages, delay, size };
+        Ok(Row::Round(Sample { experiment, delay, elapsed }))
+    }
+
+    fn field(&self, index: usize) -> &str {
+        fields(&self.lines.text).nth(index).unwrap_or_default()
+    }
+
+    fn time(&self, index: usize) -> Result<Picos, SamplesError> {
+        decimal::picos(self.field(index))
+            .map_err(|error| self.error(index, RAW, SamplesErrorKind::Number(error)))
+    }
+
+    fn whole<const N: usize>(
+        &self,
+        index: usize,
+        names: [&'static str; N],
+        least: u32,
+        most: u32,
+    ) -> Result<u32, SamplesError> {
+        let parsed: Option<u32> = self.field(index).parse().ok();
+        parsed
+            .filter(|value| (least..=most).contains(value))
+            .ok_or_else(|| self.error(index, names, SamplesErrorKind::Whole { least, most }))
+    }
+
+    fn error<const N: usize>(
+        &self,
+        index: usize,
+        names: [&'static str; N],
+        kind: SamplesErrorKind,
+    ) -> SamplesError {
+        let column = names.get(index).map(|&name| (index.saturating_add(1), name));
+        SamplesError { column, ..self.lines.error(kind) }
+    }
+}
+
+/// The largest message that a file may speak of: as large as a link takes.
+const MOST_BYTES: u32 = 1 << 30;
+
+/// What a round without `receive_s` was for.
+fn quantity(messages: u32, delay: Picos) -> Quantity {
+    match (messages, delay) {
+        (0 | 1, _) => Quantity::RoundTrip,
+        (_, Picos::ZERO) => Quantity::Gap,
+        _ => Quantity::Paced,
+    }
+}
+
+/// The fields of a line, without white space and quotation marks around them.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(|field| {
+        let field = field.trim();
+        field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(field)
+    })
+}
+
+/// The lines of a file that are neither empty nor comments, each of bounded
+/// length, so that a file without line ends cannot fill the memory.
+#[derive(Debug)]
+struct Lines<R> {
+    input: BufReader<R>,
+    longest: usize,
+    /// The current line without its end.
+    text: String,
+    /// Its number, counted from 1.
+    number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    fn new(input: R, longest: usize) -> Self {
+        Self { input: BufReader::new(input), longest, text: String::new(), number: 0 }
+    }
+
+    /// Goes to the next line that holds something; false at the end.
+    fn advance(&mut self) -> Result<bool, SamplesError> {
+        loop {
+            self.number += 1;
+            if !self.read_line()? {
+                return Ok(false);
+            }
+            if self.number == 1 && self.text.starts_with('\u{feff}') {
+                self.text.remove(0);
+            }
+            let text = self.text.trim();
+            if !text.is_empty() && !text.starts_with('#') {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn read_line(&mut self) -> Result<bool, SamplesError> {
+        self.text.clear();
+        let most = u64::try_from(self.longest).unwrap_or(u64::MAX).saturating_add(1);
+        let read = self.input.by_ref().take(most).read_line(&mut self.text);
+        let read = read.map_err(|error| self.error(SamplesErrorKind::Io(error)))?;
+        if read > self.longest && !self.text.ends_with('\n') {
+            return Err(self.error(SamplesErrorKind::LineTooLong(self.longest)));
+        }
+        Ok(read > 0)
+    }
+
+    fn error(&self, kind: SamplesErrorKind) -> SamplesError {
+        SamplesError { line: self.number, column: None, kind }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::write;
+    use quickcheck::{Arbitrary, Gen, quickcheck};
+
+    fn rows(text: &str) -> Result<Vec<Row>, SamplesError> {
+        let mut reader = SampleReader::new(text.as_bytes(), Limits::default())?;
+        let mut rows = Vec::new();
+        while let Some(row) = reader.next_row()? {
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    fn refusal(text: &str) -> String {
+        rows(text).unwrap_err().to_string()
+    }
+
+    #[derive(Clone, Debug)]
+    struct AnySample(Sample);
+
+    impl Arbitrary for AnySample {
+        fn arbitrary(g: &mut Gen) -> Self {
+            let kinds = [Quantity::RoundTrip, Quantity::Gap, Quantity::Paced, Quantity::Receive];
+            let quantity = *g.choose(&kinds).unwrap();
+            let positive = |g: &mut Gen| u64::arbitrary(g).max(1);
+            let (messages, delay) = match quantity {
+                Quantity::RoundTrip => (1, 0),
+                Quantity::Gap => (2 + u32::from(u8::arbitrary(g)), 0),
+                Quantity::Paced => (2 + u32::from(u8::arbitrary(g)), positive(g)),
+                Quantity::Receive => (1, positive(g)),
+            };
+            let delay = Picos(delay);
+            let size = 1 + u32::arbitrary(g) % MOST_BYTES;
+            let experiment = Experiment { quantity, messages, delay, size };
+            Self(Sample { experiment, delay, elapsed: Picos(u64::arbitrary(g)) })
+        }
+    }
+
+    quickcheck! {
+        fn what_was_written_is_read_back(samples: Vec<AnySample>) -> bool {
+            let samples: Vec<Sample> = samples.into_iter().map(|sample| sample.0).collect();
+            let mut text = Vec::new();
+            write(&mut text, &samples).unwrap();
+            let expected: Vec<Row> = samples.into_iter().map(Row::Round).collect();
+            let read = rows(std::str::from_utf8(&text).unwrap());
+            if expected.is_empty() { read.is_err() } else { read.unwrap() == expected }
+        }
+
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>, header: bool) -> bool {
+            let start: &[u8] = if header { b"size_bytes,value_s\n" } else { b"" };
+            let text = [start, &bytes].concat();
+            if let Ok(mut reader) = SampleReader::new(text.as_slice(), Limits::default()) {
+                while matches!(reader.next_row(), Ok(Some(_))) {}
+            }
+            true
+        }
+    }
+
+    #[test]
+    fn the_short_form_is_read() {
+        let text = "\"size_bytes\",\"value_s\"\n1,1.5e-6\n# a comment\n 64 , -0.000000000001\r\n";
+        let expected = [
+            Row::Gap { size: 1, gap: SignedPicos(1_500_000) },
+            Row::Gap { size: 64, gap: SignedPicos(-1) },
+        ];
+        assert_eq!(rows(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_raw_form_of_the_contract_is_read_without_the_receive_column() {
+        let text = "\u{feff}size_bytes,n,delay_s,prtt_s\n8,1,0,2e-5\n8,10,0,4e-5\n8,10,3e-5,3e-4\n";
+        let kinds: Vec<Quantity> = rows(text)
+            .unwrap()
+            .iter()
+            .map(|row| match row {
+                Row::Round(sample) => sample.experiment.quantity,
+                Row::Gap { .. } => panic!("{row:?}"),
+            })
+            .collect();
+        assert_eq!(kinds, [Quantity::RoundTrip, Quantity::Gap, Quantity::Paced]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_line_and_column() {
+        for (text, expected) in [
+            ("", "line 1: the file is empty"),
+            ("a,b\n", "line 1: unknown header 'a,b'"),
+            ("size_bytes,value_s\n", "no sample"),
+            ("# size\n\n\"a b\"\n", "line 3: unknown header"),
+            ("size_bytes,value_s\n1,2,3\n", "line 2: 3 fields where the header has 2"),
+            ("size_bytes,value_s\n1\n", "line 2: 1 fields"),
+            ("size_bytes,value_s\n1,1\n\n# c\n0,1\n", "line 5, column 1 (size_bytes): expected"),
+            ("size_bytes,value_s\n1,NaN\n", "line 2, column 2 (value_s): not a number"),
+            ("size_bytes,value_s\n1,1e99\n", "column 2 (value_s): the number is too large"),
+            ("size_bytes,n,delay_s,prtt_s\n1,0,0,1\n", "column 2 (n): expected a whole number"),
+            ("size_bytes,n,delay_s,prtt_s\n1,1,0,-1\n", "column 4 (prtt_s): a number below zero"),
+            ("size_bytes,n,delay_s,prtt_s\n1,1,1,1\n", "column 3 (delay_s): a delay between"),
+            ("size_bytes,n,delay_s,prtt_s,receive_s\n1,1,0,,\n", "column 4 (prtt_s): expected a"),
+            ("size_bytes,n,delay_s,prtt_s,receive_s\n1,1,0,1,1\n", "column 5 (receive_s)"),
+        ] {
+            let refusal = refusal(text);
+            assert!(refusal.contains(expected), "{text:?}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_and_a_flood_of_lines_are_cut_off() {
+        let endless = std::io::repeat(b'1');
+        let error = SampleReader::new(endless, Limits::default()).unwrap_err().to_string();
+        assert!(error.contains("line 1: a line of more than 1024 bytes"), "{error}");
+        let flood = "size_bytes,value_s\n1,1\n2,1\n3,1\n";
+        let limits = Limits { samples: 2, ..Limits::default() };
+        let mut reader = SampleReader::new(flood.as_bytes(), limits).unwrap();
+        assert!(reader.next_row().is_ok() && reader.next_row().is_ok());
+        let error = reader.next_row().unwrap_err().to_string();
+        assert!(error.contains("line 4: more than 2 samples"), "{error}");
+    }
+}
