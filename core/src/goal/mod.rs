@@ -1,10 +1,12 @@
 //! GOAL schedules: what each rank sends, receives and computes, and in which
 //! order.
 
+pub mod binary;
 mod op;
 mod output;
 pub mod pattern;
 mod protocol;
+mod rank;
 #[cfg(test)]
 mod testing;
 pub mod text;
@@ -12,3 +14,4 @@ pub mod text;
 pub use op::{ANY, Op, OpKind, Sink};
 pub use output::{NoRoom, Output, SliceOutput};
 pub use protocol::Misuse;
+pub use rank::{RankEdge, RankMemory, RankNode};

@@ -147,7 +147,7 @@ pub(crate) fn mutate(bytes: &mut Vec<u8>, changes: &[(usize, u8)]) {
             0 => drop(bytes.remove(at)),
             1 => bytes.insert(at, bytes[at]),
             2 => bytes.truncate(at),
-            _ => bytes[at] = value,
+            _ => bytes[at] = value.rotate_right(2),
         }
     }
 }

@@ -5,8 +5,9 @@
 #![no_std]
 
 use loggap_core::fit::{Cell, Config, Node, Point, Segment, Segmentation};
-use loggap_core::goal::SliceOutput;
+use loggap_core::goal::binary::{Native, NativeWriter, Reference, ReferenceWriter};
 use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter, read};
+use loggap_core::goal::{RankEdge, RankMemory, RankNode, SliceOutput};
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_core::wire::ethernet::EthernetFrame;
@@ -69,6 +70,32 @@ pub extern "C" fn footprint_goal_text(text: &[u8; 4096], out: &mut [u8; 4096]) -
     let memory = TextMemory { blocks: &mut [Block::default(); POINTS], labels };
     let mut writer = TextWriter::new(SliceOutput::new(out));
     if read(text, &survey, memory, &mut writer).is_err() {
+        return 0;
+    }
+    writer.finish().map_or(0, |output| output.written().len())
+}
+
+/// Length of a schedule in LogGOPSim's format after a way through ours.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_goal_binary(
+    file: &[u8; 4096],
+    ours: &mut [u8; 4096],
+    out: &mut [u8; 4096],
+) -> usize {
+    let Ok(view) = Reference::open(file) else { return 0 };
+    let mut pending = [[0; 8]; POINTS];
+    let mut writer = NativeWriter::new(SliceOutput::new(ours), &mut pending);
+    if view.read(&mut [0; POINTS], &mut writer).is_err() {
+        return 0;
+    }
+    let Ok(written) = writer.finish() else { return 0 };
+    let Ok(view) = Native::open(written.written()) else { return 0 };
+    let mut nodes = [RankNode::EMPTY; POINTS];
+    let mut edges = [RankEdge::default(); POINTS];
+    let mut successors = [0; POINTS];
+    let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
+    let mut writer = ReferenceWriter::new(SliceOutput::new(out), memory);
+    if view.read(&mut writer).is_err() {
         return 0;
     }
     writer.finish().map_or(0, |output| output.written().len())

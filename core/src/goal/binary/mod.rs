@@ -1,0 +1,65 @@
+//! Binary schedules: the format of LogGOPSim's `txt2bin`, byte for byte
+//! ([`Reference`], [`ReferenceWriter`]), and our own ([`Native`],
+//! [`NativeWriter`]) for what that one cannot hold. `docs/goal.md` gives both
+//! byte by byte.
+//!
+//! | | reference (`.bin`) | ours (`.lgs`) |
+//! |---|---|---|
+//! | ranks | 2³² − 1 | 2³² − 1 |
+//! | operations a rank | 110,127,366 | 2³¹ − 1 |
+//! | dependencies a rank | 2³² − 1 | 2³² − 1 |
+//! | message size | 2⁶⁴ − 1 | 2⁶⁴ − 1 |
+//! | calc | whole nanoseconds | picoseconds |
+//! | cpu, nic | 0 to 254 | 0 to 255 |
+//! | order of dependency statements | of those on one operation | all |
+//!
+//! Readers are views over bytes, a memory map for example: nothing is copied
+//! and nothing written. Each rank is checked whole, every count, index and
+//! list, before anything of it reaches the sink.
+
+mod bytes;
+mod error;
+mod native;
+mod native_writer;
+mod reference;
+mod reference_writer;
+
+pub use error::{
+    BinaryError, BinaryErrorKind, BinaryReadError, BinaryWriteError, Field, Unsayable,
+};
+pub use native::Native;
+pub use native_writer::NativeWriter;
+pub use reference::Reference;
+pub use reference_writer::ReferenceWriter;
+
+#[cfg(test)]
+mod tests;
+
+/// Operation types of both formats.
+const SEND: u8 = 1;
+const RECEIVE: u8 = 2;
+const CALC: u8 = 3;
+
+/// Which binary format some bytes are in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Format {
+    /// LogGOPSim's, read by [`Reference`].
+    Reference,
+    /// Ours, read by [`Native`].
+    Native,
+}
+
+impl Format {
+    /// The format that the first eight bytes announce, if any.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes.first_chunk() {
+            Some(&native::MAGIC) => Some(Self::Native),
+            Some(first) => match u64::from_le_bytes(*first) {
+                reference::MAGIC | reference::MAGIC_CONSUMED => Some(Self::Reference),
+                _ => None,
+            },
+            None => None,
+        }
+    }
+}

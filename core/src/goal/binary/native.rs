@@ -1,0 +1,249 @@
+//! Reads our own binary format, version 1.
+//!
+//! Little endian; every field aligned to its size from the file's start.
+//!
+//! | at | type | content |
+//! |---|---|---|
+//! | 0 | 8 bytes | 89 4C 47 53 0D 0A 1A 0A |
+//! | 8 | u32 | version, 1 |
+//! | 12 | u32 | length of this header, 64 |
+//! | 16 | u64 | length of the file |
+//! | 24 | u64 | operations of all ranks |
+//! | 32 | u64 | dependencies of all ranks |
+//! | 40 | u32 | ranks |
+//! | 44 | 20 bytes | 0 |
+//! | 64 | ranks × (u64, u32, u32) | start of the rank's block, its operations, its dependencies |
+//! | then | | the blocks, without gaps |
+//!
+//! A block is 24 bytes for each operation, then 8 bytes for each dependency
+//! in the order of their statements: `u32` operation, `u32` operation that
+//! it waits for, with the top bit set when it waits only for the start.
+
+use super::bytes::{Bytes, u8_in, u32_in, u64_in};
+use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
+use super::reference::implied;
+use super::{CALC, RECEIVE, SEND};
+use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::units::Picos;
+
+/// PNG's trick: a high bit, both line ends and a DOS end of file show what
+/// a transfer as text did.
+pub(super) const MAGIC: [u8; 8] = *b"\x89LGS\r\n\x1a\n";
+pub(super) const VERSION: u32 = 1;
+/// Bytes of the header.
+pub(super) const HEADER: u64 = HEADER_SIZE as u64;
+pub(super) const HEADER_SIZE: usize = HEADER_LENGTH as usize;
+pub(super) const HEADER_LENGTH: u32 = 64;
+/// Bytes of a table entry.
+pub(super) const ENTRY: u64 = ENTRY_SIZE as u64;
+pub(super) const ENTRY_SIZE: usize = 16;
+/// Bytes of an operation.
+pub(super) const OP: u64 = OP_SIZE as u64;
+pub(super) const OP_SIZE: usize = 24;
+/// Bytes of a dependency.
+pub(super) const EDGE: u64 = EDGE_SIZE as u64;
+pub(super) const EDGE_SIZE: usize = 8;
+/// Marks a dependency on a start.
+pub(super) const START: u32 = 1 << 31;
+
+/// A view of a file in our format, its header and table checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Native<'b> {
+    bytes: Bytes<'b>,
+    ranks: u32,
+    ops: u64,
+    edges: u64,
+    ops_most: u32,
+    edges_most: u32,
+}
+
+impl<'b> Native<'b> {
+    /// Checks header and table: takes time proportional to the ranks.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and where.
+    pub fn open(bytes: &'b [u8]) -> Result<Self, BinaryError> {
+        let bytes = Bytes(bytes);
+        let header = bytes.part(0, HEADER)?;
+        let refuse = |at, kind| Err(BinaryError { at, rank: None, kind });
+        if !header.starts_with(&MAGIC) {
+            return refuse(0, BinaryErrorKind::Magic { found: u64_in(header, 0) });
+        }
+        match u32_in(header, 8) {
+            VERSION => {}
+            found => return refuse(8, BinaryErrorKind::Version { found }),
+        }
+        implied(Field::HeaderLength, HEADER, u64::from(u32_in(header, 12))).at(12, None)?;
+        let length = u64_in(header, 16);
+        if length > bytes.length() {
+            return Err(bytes.truncated(length));
+        }
+        implied(Field::FileLength, bytes.length(), length).at(16, None)?;
+        for at in [44, 48, 52, 56, 60] {
+            implied(Field::Reserved, 0, u64::from(u32_in(header, at))).at(at as u64, None)?;
+        }
+        let ranks = u32_in(header, 40);
+        if ranks == 0 {
+            return refuse(40, BinaryErrorKind::NoRanks);
+        }
+        let mut view = Self { bytes, ranks, ops: 0, edges: 0, ops_most: 0, edges_most: 0 };
+        view.measure_blocks()?;
+        implied(Field::Ops, view.ops, u64_in(header, 24)).at(24, None)?;
+        implied(Field::Edges, view.edges, u64_in(header, 32)).at(32, None)?;
+        Ok(view)
+    }
+
+    /// Checks that the blocks follow each other up to the end of the file,
+    /// and adds up what they hold.
+    fn measure_blocks(&mut self) -> Result<(), BinaryError> {
+        let mut start = HEADER + u64::from(self.ranks) * ENTRY;
+        if start > self.bytes.length() {
+            return Err(self.bytes.truncated(start));
+        }
+        for rank in 0..self.ranks {
+            let block = self.block(rank)?;
+            let entry = HEADER + u64::from(rank) * ENTRY;
+            implied(Field::BlockStart, start, block.start).at(entry, Some(rank))?;
+            start = start.saturating_add(block.length());
+            self.ops += u64::from(block.ops);
+            self.edges += u64::from(block.edges);
+            self.ops_most = self.ops_most.max(block.ops);
+            self.edges_most = self.edges_most.max(block.edges);
+        }
+        implied(Field::FileLength, start, self.bytes.length()).at(self.bytes.length(), None)
+    }
+
+    fn block(&self, rank: u32) -> Result<Block, BinaryError> {
+        let entry = self.bytes.part(HEADER + u64::from(rank) * ENTRY, ENTRY)?;
+        Ok(Block { start: u64_in(entry, 0), ops: u32_in(entry, 8), edges: u32_in(entry, 12) })
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub const fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Operations of all ranks.
+    #[must_use]
+    pub const fn ops(&self) -> u64 {
+        self.ops
+    }
+
+    /// Dependencies of all ranks.
+    #[must_use]
+    pub const fn edges(&self) -> u64 {
+        self.edges
+    }
+
+    /// Operations of the rank that has the most.
+    #[must_use]
+    pub const fn ops_most(&self) -> u32 {
+        self.ops_most
+    }
+
+    /// Dependencies of the rank that has the most.
+    #[must_use]
+    pub const fn edges_most(&self) -> u32 {
+        self.edges_most
+    }
+
+    /// Reads all ranks into `sink`, each after it was checked.
+    ///
+    /// # Errors
+    ///
+    /// The first thing wrong in the file, with its place, or what the sink
+    /// refused. The sink then holds an unfinished schedule.
+    pub fn read<S: Sink>(&self, sink: &mut S) -> Result<(), BinaryReadError<S::Error>> {
+        sink.ranks(self.ranks).map_err(|error| BinaryReadError::Sink { rank: 0, error })?;
+        for rank in 0..self.ranks {
+            let block = self.block(rank)?;
+            let ops = self.bytes.part(block.start, OP * u64::from(block.ops))?;
+            let first_edge = block.start + OP * u64::from(block.ops);
+            let edges = self.bytes.part(first_edge, EDGE * u64::from(block.edges))?;
+            check(rank, &block, ops, edges)?;
+            feed(rank, ops, edges, sink).map_err(|error| BinaryReadError::Sink { rank, error })?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a rank's block stands and what it holds.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    start: u64,
+    ops: u32,
+    edges: u32,
+}
+
+impl Block {
+    const fn length(&self) -> u64 {
+        OP * self.ops as u64 + EDGE * self.edges as u64
+    }
+}
+
+/// The operations of a block, each decoded or refused.
+fn decoded(ops: &[u8]) -> impl Iterator<Item = Result<Op, BinaryErrorKind>> {
+    ops.as_chunks::<{ OP_SIZE }>().0.iter().map(decode)
+}
+
+/// The dependencies of a block: operation, what it waits for, and whether
+/// only for the start.
+fn dependencies(edges: &[u8]) -> impl Iterator<Item = (u32, u32, bool)> {
+    edges.as_chunks::<{ EDGE_SIZE }>().0.iter().map(|record| {
+        let (op, on) = (u32_in(record, 0), u32_in(record, 4));
+        (op, on & !START, on & START != 0)
+    })
+}
+
+fn check(rank: u32, block: &Block, ops: &[u8], edges: &[u8]) -> Result<(), BinaryError> {
+    let error = |at, kind| BinaryError { at, rank: Some(rank), kind };
+    if block.ops >= START {
+        let kind = BinaryErrorKind::OpIndex { found: block.ops - 1, ops: START };
+        return Err(error(HEADER + u64::from(rank) * ENTRY + 8, kind));
+    }
+    for (index, op) in (0..).zip(decoded(ops)) {
+        op.map_err(|kind| error(block.start + OP * index, kind))?;
+    }
+    let first = block.start + OP * u64::from(block.ops);
+    for (index, (op, on, _)) in (0..).zip(dependencies(edges)) {
+        let found = op.max(on);
+        if found >= block.ops {
+            let kind = BinaryErrorKind::OpIndex { found, ops: block.ops };
+            return Err(error(first + EDGE * index, kind));
+        }
+    }
+    Ok(())
+}
+
+/// Hands a checked block to `sink`.
+fn feed<S: Sink>(rank: u32, ops: &[u8], edges: &[u8], sink: &mut S) -> Result<(), S::Error> {
+    sink.begin_rank(rank)?;
+    for op in decoded(ops).flatten() {
+        sink.op(op)?;
+    }
+    for (op, on, start) in dependencies(edges) {
+        if start { sink.requires_start(op, on)? } else { sink.requires(op, on)? }
+    }
+    sink.end_rank()
+}
+
+/// The operation in 24 bytes: size or picoseconds, peer, tag, type, cpu,
+/// nic, zeros.
+fn decode(record: &[u8; OP_SIZE]) -> Result<Op, BinaryErrorKind> {
+    let (size, peer, tag) = (u64_in(record, 0), u32_in(record, 8), u32_in(record, 12));
+    let kind = match u8_in(record, 16) {
+        SEND if peer == ANY => return Err(BinaryErrorKind::SendToAny),
+        SEND => OpKind::Send { peer, size, tag },
+        RECEIVE => OpKind::Receive { peer, size, tag },
+        CALC => OpKind::Calc { duration: Picos(size) },
+        found => return Err(BinaryErrorKind::OpType { found }),
+    };
+    let reserved = u64::from(u8_in(record, 19)) | u64::from(u32_in(record, 20));
+    if reserved != 0 {
+        let field = Field::Reserved;
+        return Err(BinaryErrorKind::Field { field, expected: 0, found: reserved });
+    }
+    Ok(Op { kind, cpu: u8_in(record, 17), nic: u8_in(record, 18) })
+}

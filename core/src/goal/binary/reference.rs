@@ -1,0 +1,380 @@
+//! Reads the format of LogGOPSim's `txt2bin`.
+//!
+//! Little endian, unaligned. Offsets in the table count from byte 8.
+//!
+//! | at | type | content |
+//! |---|---|---|
+//! | 0 | u64 | 4223 |
+//! | 8 | u32 | ranks |
+//! | 12, 13 | u8 | highest cpu, highest nic |
+//! | 14 | ranks × (u64, u64) | start and end of each rank's block |
+//! | then | | the blocks, without gaps |
+//!
+//! A block is `u32` operations, `u32` roots, the roots (operations without
+//! dependencies, ascending), 39 bytes for each operation, and the successors
+//! of all operations, `u32` each: of each operation first those that wait for
+//! its completion, then those that wait for its start.
+
+use super::bytes::{Bytes, u8_in, u32_in, u64_in};
+use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
+use super::{CALC, RECEIVE, SEND};
+use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::units::Picos;
+
+pub(super) const MAGIC: u64 = 4_223;
+pub(super) const MAGIC_CONSUMED: u64 = 2_342;
+/// Offset from which the table counts.
+pub(super) const BASE: u64 = 8;
+/// Offset of the table.
+pub(super) const TABLE: u64 = TABLE_AT as u64;
+pub(super) const TABLE_AT: usize = 14;
+/// Bytes of a table entry.
+pub(super) const ENTRY: u64 = 16;
+/// Bytes of an operation.
+pub(super) const NODE: u64 = NODE_SIZE as u64;
+pub(super) const NODE_SIZE: usize = 39;
+
+/// A view of a file in the reference's format, its header and table checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference<'b> {
+    bytes: Bytes<'b>,
+    ranks: u32,
+    highest_cpu: u8,
+    highest_nic: u8,
+    ops: u64,
+    edges: u64,
+    ops_most: u32,
+    edges_most: u32,
+}
+
+impl<'b> Reference<'b> {
+    /// Checks header and table: takes time proportional to the ranks.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and where.
+    pub fn open(bytes: &'b [u8]) -> Result<Self, BinaryError> {
+        let bytes = Bytes(bytes);
+        let header = bytes.part(0, TABLE)?;
+        let refuse = |at, kind| Err(BinaryError { at, rank: None, kind });
+        match u64_in(header, 0) {
+            MAGIC => {}
+            MAGIC_CONSUMED => return refuse(0, BinaryErrorKind::Consumed),
+            found => return refuse(0, BinaryErrorKind::Magic { found }),
+        }
+        let mut view = Self {
+            bytes,
+            ranks: u32_in(header, 8),
+            highest_cpu: u8_in(header, 12),
+            highest_nic: u8_in(header, 13),
+            ops: 0,
+            edges: 0,
+            ops_most: 0,
+            edges_most: 0,
+        };
+        if view.ranks == 0 {
+            return refuse(8, BinaryErrorKind::NoRanks);
+        }
+        let blocks = TABLE + u64::from(view.ranks) * ENTRY;
+        if blocks > bytes.length() {
+            return Err(bytes.truncated(blocks));
+        }
+        view.measure_blocks(blocks)?;
+        Ok(view)
+    }
+
+    /// Checks that the blocks follow each other up to the end of the file,
+    /// and adds up what they hold.
+    fn measure_blocks(&mut self, first: u64) -> Result<(), BinaryError> {
+        let mut start = first;
+        for rank in 0..self.ranks {
+            let block = self.block(rank, start)?;
+            self.ops += u64::from(block.ops);
+            self.edges += u64::from(block.successors);
+            self.ops_most = self.ops_most.max(block.ops);
+            self.edges_most = self.edges_most.max(block.successors);
+            start = block.end;
+        }
+        implied(Field::FileLength, start, self.bytes.length()).at(self.bytes.length(), None)
+    }
+
+    /// The parts of the block of `rank`, which must start at byte `start`.
+    fn block(&self, rank: u32, start: u64) -> Result<Block, BinaryError> {
+        let entry = TABLE + u64::from(rank) * ENTRY;
+        let place = self.bytes.u64(entry)?;
+        implied(Field::BlockStart, start - BASE, place).at(entry, Some(rank))?;
+        let end = self.bytes.u64(entry + 8)?.saturating_add(BASE);
+        if end > self.bytes.length() {
+            return Err(self.bytes.truncated(end));
+        }
+        let head = if end < start + 8 { None } else { Some(self.bytes.part(start, 8)?) };
+        let (ops, roots) = head.map_or((0, 0), |head| (u32_in(head, 0), u32_in(head, 4)));
+        let nodes = start + 8 + 4 * u64::from(roots);
+        let successors = nodes + NODE * u64::from(ops);
+        let count = end.checked_sub(successors).filter(|bytes| bytes.is_multiple_of(4));
+        match count.and_then(|bytes| u32::try_from(bytes / 4).ok()) {
+            Some(count) if head.is_some() && roots <= ops => {
+                Ok(Block { ops, roots, nodes, first_successor: successors, successors: count, end })
+            }
+            _ => {
+                let bytes = end.saturating_sub(start);
+                let kind = BinaryErrorKind::BlockSize { bytes, ops: u64::from(ops) };
+                Err(BinaryError { at: start, rank: Some(rank), kind })
+            }
+        }
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub const fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Operations of all ranks.
+    #[must_use]
+    pub const fn ops(&self) -> u64 {
+        self.ops
+    }
+
+    /// Dependencies of all ranks.
+    #[must_use]
+    pub const fn edges(&self) -> u64 {
+        self.edges
+    }
+
+    /// Operations of the rank that has the most: elements of scratch memory
+    /// that [`Reference::read`] takes.
+    #[must_use]
+    pub const fn ops_most(&self) -> u32 {
+        self.ops_most
+    }
+
+    /// Dependencies of the rank that has the most.
+    #[must_use]
+    pub const fn edges_most(&self) -> u32 {
+        self.edges_most
+    }
+
+    /// Reads all ranks into `sink`, each after it was checked.
+    ///
+    /// # Errors
+    ///
+    /// The first thing wrong in the file, with its place, or what the sink
+    /// refused. The sink then holds an unfinished schedule.
+    pub fn read<S: Sink>(
+        &self,
+        scratch: &mut [u32],
+        sink: &mut S,
+    ) -> Result<(), BinaryReadError<S::Error>> {
+        let refused = |rank| move |error| BinaryReadError::Sink { rank, error };
+        sink.ranks(self.ranks).map_err(refused(0))?;
+        let mut start = TABLE + u64::from(self.ranks) * ENTRY;
+        for rank in 0..self.ranks {
+            let block = self.block(rank, start)?;
+            start = block.end;
+            Checker { view: self, rank, block: &block }.check(scratch)?;
+            self.feed(rank, &block, sink).map_err(|stop| match stop {
+                Stop::File(error) => BinaryReadError::File(error),
+                Stop::Sink(error) => BinaryReadError::Sink { rank, error },
+            })?;
+        }
+        Ok(())
+    }
+
+    fn feed<S: Sink>(&self, rank: u32, block: &Block, sink: &mut S) -> Result<(), Stop<S::Error>> {
+        sink.begin_rank(rank).map_err(Stop::Sink)?;
+        let nodes = self.bytes.part(block.nodes, NODE * u64::from(block.ops))?;
+        let nodes = nodes.chunks_exact(NODE_SIZE);
+        for node in nodes.clone() {
+            let op =
+                decode(node).map_err(|kind| BinaryError { at: block.nodes, rank: None, kind })?;
+            sink.op(op).map_err(Stop::Sink)?;
+        }
+        for (on, node) in (0..).zip(nodes) {
+            for op in self.list(block, List::Completions, node)? {
+                sink.requires(op, on).map_err(Stop::Sink)?;
+            }
+            for op in self.list(block, List::Starts, node)? {
+                sink.requires_start(op, on).map_err(Stop::Sink)?;
+            }
+        }
+        sink.end_rank().map_err(Stop::Sink)
+    }
+
+    /// The successors in one of a node's lists.
+    fn list(
+        &self,
+        block: &Block,
+        list: List,
+        node: &[u8],
+    ) -> Result<impl Iterator<Item = u32> + use<'b>, BinaryError> {
+        let (length, first) = list.of(node);
+        let at = block.first_successor + 4 * u64::from(if length == 0 { 0 } else { first });
+        let bytes = self.bytes.part(at, 4 * u64::from(length))?;
+        Ok(bytes.as_chunks().0.iter().map(|chunk| u32::from_le_bytes(*chunk)))
+    }
+}
+
+/// Why feeding a sink stopped.
+enum Stop<E> {
+    File(BinaryError),
+    Sink(E),
+}
+
+impl<E> From<BinaryError> for Stop<E> {
+    fn from(error: BinaryError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// Where the parts of a rank's block stand. Offsets from the file's start.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    ops: u32,
+    roots: u32,
+    nodes: u64,
+    first_successor: u64,
+    successors: u32,
+    end: u64,
+}
+
+/// Which successors of a node.
+#[derive(Clone, Copy)]
+enum List {
+    Completions,
+    Starts,
+}
+
+impl List {
+    /// Length and first element.
+    fn of(self, node: &[u8]) -> (u32, u32) {
+        match self {
+            Self::Completions => (u32_in(node, 23), u32_in(node, 27)),
+            Self::Starts => (u32_in(node, 31), u32_in(node, 35)),
+        }
+    }
+}
+
+/// Checks one block before it is used.
+struct Checker<'v, 'b> {
+    view: &'v Reference<'b>,
+    rank: u32,
+    block: &'v Block,
+}
+
+impl Checker<'_, '_> {
+    fn error(&self, at: u64, kind: BinaryErrorKind) -> BinaryError {
+        BinaryError { at, rank: Some(self.rank), kind }
+    }
+
+    /// Counts dependencies in `scratch` on the way.
+    fn check(&self, scratch: &mut [u32]) -> Result<(), BinaryError> {
+        let needed = self.view.ops_most as usize;
+        let Some(waiting) = scratch.get_mut(..self.block.ops as usize) else {
+            return Err(self.error(self.block.nodes, BinaryErrorKind::Memory { needed }));
+        };
+        waiting.fill(0);
+        let bytes = self.view.bytes.part(self.block.nodes, NODE * u64::from(self.block.ops))?;
+        let nodes = bytes.chunks_exact(NODE_SIZE);
+        let available = u64::from(self.block.successors);
+        let mut successors = 0;
+        for (index, node) in (0..).zip(nodes.clone()) {
+            let at = self.block.nodes + NODE * index;
+            self.check_node(node).map_err(|kind| self.error(at, kind))?;
+            for (list, field) in [(List::Completions, 23), (List::Starts, 31)] {
+                successors += u64::from(list.of(node).0);
+                // Lists that overlap could cost quadratic time.
+                if successors <= available {
+                    self.count(list, node, waiting).map_err(|kind| self.error(at + field, kind))?;
+                }
+            }
+        }
+        implied(Field::Successors, available, successors)
+            .at(self.block.first_successor, Some(self.rank))?;
+        for ((index, node), waiting) in (0..).zip(nodes).zip(waiting.iter()) {
+            implied(Field::Dependencies, u64::from(*waiting), u64::from(u32_in(node, 0)))
+                .at(self.block.nodes + NODE * index, Some(self.rank))?;
+        }
+        self.check_roots(waiting)
+    }
+
+    fn check_node(&self, node: &[u8]) -> Result<(), BinaryErrorKind> {
+        let op = decode(node)?;
+        let units = [(op.cpu, self.view.highest_cpu), (op.nic, self.view.highest_nic)];
+        match units.into_iter().find(|(found, highest)| found > highest) {
+            Some((found, highest)) => Err(BinaryErrorKind::Unit { highest, found }),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts the dependencies that a list of successors stands for.
+    fn count(&self, list: List, node: &[u8], waiting: &mut [u32]) -> Result<(), BinaryErrorKind> {
+        let available = self.block.successors;
+        let (length, first) = list.of(node);
+        if length > 0 && first.checked_add(length).is_none_or(|end| end > available) {
+            return Err(BinaryErrorKind::List { first, length, available });
+        }
+        let successors = self.view.list(self.block, list, node).map_err(|error| error.kind)?;
+        for found in successors {
+            let ops = self.block.ops;
+            let slot = waiting.get_mut(found as usize);
+            let slot = slot.ok_or(BinaryErrorKind::OpIndex { found, ops })?;
+            *slot = slot.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// The roots must be the operations that wait for nothing, in order.
+    fn check_roots(&self, waiting: &[u32]) -> Result<(), BinaryError> {
+        let free = (0_u32..).zip(waiting).filter(|&(_, &count)| count == 0);
+        let mut at = self.block.nodes - 4 * u64::from(self.block.roots);
+        let count = free.clone().count() as u64;
+        implied(Field::RootCount, count, u64::from(self.block.roots))
+            .at(at - 4, Some(self.rank))?;
+        for (index, _) in free {
+            let found = self.view.bytes.u32(at)?;
+            implied(Field::Root, u64::from(index), u64::from(found)).at(at, Some(self.rank))?;
+            at += 4;
+        }
+        Ok(())
+    }
+}
+
+/// The operation in the 39 bytes of a node.
+fn decode(node: &[u8]) -> Result<Op, BinaryErrorKind> {
+    let (peer, size, tag) = (u32_in(node, 5), u64_in(node, 9), u32_in(node, 17));
+    let kind = match u8_in(node, 4) {
+        SEND if peer == ANY => return Err(BinaryErrorKind::SendToAny),
+        SEND => OpKind::Send { peer, size, tag },
+        RECEIVE => OpKind::Receive { peer, size, tag },
+        CALC => {
+            let duration = Picos::from_nanos(size);
+            OpKind::Calc { duration: duration.ok_or(BinaryErrorKind::Duration { found: size })? }
+        }
+        found => return Err(BinaryErrorKind::OpType { found }),
+    };
+    Ok(Op { kind, cpu: u8_in(node, 21), nic: u8_in(node, 22) })
+}
+
+/// Whether a field has the value that others imply.
+pub(super) fn implied(field: Field, expected: u64, found: u64) -> Implied {
+    Implied { field, expected, found }
+}
+
+/// A field and the value that others imply for it.
+pub(super) struct Implied {
+    field: Field,
+    expected: u64,
+    found: u64,
+}
+
+impl Implied {
+    /// An error at byte `at` when the two differ.
+    pub(super) fn at(self, at: u64, rank: Option<u32>) -> Result<(), BinaryError> {
+        let Self { field, expected, found } = self;
+        if expected == found {
+            return Ok(());
+        }
+        Err(BinaryError { at, rank, kind: BinaryErrorKind::Field { field, expected, found } })
+    }
+}

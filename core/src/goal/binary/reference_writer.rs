@@ -1,0 +1,165 @@
+//! Writes the format of LogGOPSim's `txt2bin`, byte for byte as it does.
+
+use super::bytes::Record;
+use super::error::{BinaryWriteError, Unsayable};
+use super::reference::{BASE, ENTRY, MAGIC, NODE, NODE_SIZE, TABLE, TABLE_AT};
+use super::{CALC, RECEIVE, SEND};
+use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::goal::output::Output;
+use crate::goal::protocol::Protocol;
+use crate::goal::rank::{RankBuffer, RankEdge, RankMemory, RankNode};
+
+/// A sink that writes the reference's format.
+#[derive(Debug)]
+pub struct ReferenceWriter<'m, O> {
+    output: O,
+    protocol: Protocol,
+    rank: RankBuffer<'m>,
+    /// Where the open rank's block starts, counted from [`BASE`].
+    start: u64,
+    highest_cpu: u8,
+    highest_nic: u8,
+}
+
+impl<'m, O: Output> ReferenceWriter<'m, O> {
+    /// LogGOPSim multiplies operation numbers with the node size in 32 bits.
+    pub const MOST_OPS: u32 = u32::MAX / 39;
+
+    /// Writes to `output`, with `memory` for the largest rank.
+    pub fn new(output: O, memory: RankMemory<'m>) -> Self {
+        Self {
+            output,
+            protocol: Protocol::default(),
+            rank: RankBuffer::new(memory),
+            start: 0,
+            highest_cpu: 0,
+            highest_nic: 0,
+        }
+    }
+
+    /// Checks that every rank was written, completes the header and gives
+    /// the output back.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](crate::goal::Misuse) when ranks are missing; the output refuses bytes.
+    pub fn finish(mut self) -> Result<O, BinaryWriteError<O::Error>> {
+        let ranks = self.protocol.finish()?;
+        let header = Record::<{ TABLE_AT }>::new()
+            .add(MAGIC.to_le_bytes())
+            .add(ranks.to_le_bytes())
+            .add([self.highest_cpu, self.highest_nic]);
+        self.output.patch(0, header.bytes()).map_err(BinaryWriteError::Output)?;
+        Ok(self.output)
+    }
+
+    fn edge(&mut self, edge: RankEdge) -> Result<(), BinaryWriteError<O::Error>> {
+        self.protocol.edge(edge.op, edge.on)?;
+        let rank = self.protocol.rank();
+        self.rank.push_edge(edge).map_err(|_| BinaryWriteError::RankMemory { rank })
+    }
+
+    /// Writes the complete rank and returns the length of its block.
+    fn write_block(&mut self) -> Result<u64, O::Error> {
+        let Self { output, rank, .. } = self;
+        rank.group();
+        let roots = || (0_u32..).zip(rank.nodes()).filter(|(_, node)| node.dependencies == 0);
+        let counts =
+            [rank.nodes().len(), roots().count()].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        output.append(&counts[0].to_le_bytes())?;
+        output.append(&counts[1].to_le_bytes())?;
+        for (index, _) in roots() {
+            output.append(&index.to_le_bytes())?;
+        }
+        for node in rank.nodes() {
+            output.append(encode(node).bytes())?;
+        }
+        for successor in rank.successors() {
+            output.append(&successor.to_le_bytes())?;
+        }
+        let nodes = rank.nodes().len() as u64;
+        Ok(8 + 4 * u64::from(counts[1]) + NODE * nodes + 4 * rank.successors().len() as u64)
+    }
+}
+
+impl<O: Output> Sink for ReferenceWriter<'_, O> {
+    type Error = BinaryWriteError<O::Error>;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), Self::Error> {
+        self.protocol.ranks(ranks)?;
+        let head = TABLE + ENTRY * u64::from(ranks);
+        self.start = head - BASE;
+        self.output.reserve(head).map_err(BinaryWriteError::Output)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), Self::Error> {
+        self.protocol.begin_rank(rank)?;
+        self.rank.clear();
+        Ok(())
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, Self::Error> {
+        let index = self.protocol.op()?;
+        let rank = self.protocol.rank();
+        if index >= Self::MOST_OPS {
+            return Err(BinaryWriteError::RankTooLarge { rank, most: Self::MOST_OPS });
+        }
+        if let Some(why) = unsayable(op) {
+            return Err(BinaryWriteError::Op { rank, op: index, why });
+        }
+        self.rank.push_op(op).map_err(|_| BinaryWriteError::RankMemory { rank })?;
+        self.highest_cpu = self.highest_cpu.max(op.cpu);
+        self.highest_nic = self.highest_nic.max(op.nic);
+        Ok(index)
+    }
+
+    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
+        self.edge(RankEdge { op, on, start: false })
+    }
+
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
+        self.edge(RankEdge { op, on, start: true })
+    }
+
+    fn end_rank(&mut self) -> Result<(), Self::Error> {
+        self.protocol.end_rank()?;
+        let length = self.write_block().map_err(BinaryWriteError::Output)?;
+        let end = self.start + length;
+        let entry = Record::<16>::new().add(self.start.to_le_bytes()).add(end.to_le_bytes());
+        let at = TABLE + ENTRY * u64::from(self.protocol.rank());
+        self.start = end;
+        self.output.patch(at, entry.bytes()).map_err(BinaryWriteError::Output)
+    }
+}
+
+/// What the format cannot say of `op`, or LogGOPSim cannot read.
+fn unsayable(op: Op) -> Option<Unsayable> {
+    match op.kind {
+        _ if op.cpu == u8::MAX || op.nic == u8::MAX => Some(Unsayable::Unit255),
+        OpKind::Send { peer: ANY, .. } => Some(Unsayable::SendToAny),
+        OpKind::Calc { duration } if !duration.0.is_multiple_of(1_000) => {
+            Some(Unsayable::FractionOfNano)
+        }
+        _ => None,
+    }
+}
+
+/// The 39 bytes of a node.
+fn encode(node: &RankNode) -> Record<{ NODE_SIZE }> {
+    let (kind, peer, size, tag) = match node.op.kind {
+        OpKind::Send { peer, size, tag } => (SEND, peer, size, tag),
+        OpKind::Receive { peer, size, tag } => (RECEIVE, peer, size, tag),
+        OpKind::Calc { duration } => (CALC, 0, duration.0 / 1_000, 0),
+    };
+    Record::new()
+        .add(node.dependencies.to_le_bytes())
+        .add([kind])
+        .add(peer.to_le_bytes())
+        .add(size.to_le_bytes())
+        .add(tag.to_le_bytes())
+        .add([node.op.cpu, node.op.nic])
+        .add(node.completions.to_le_bytes())
+        .add(node.first.to_le_bytes())
+        .add(node.starts.to_le_bytes())
+        .add((node.first + node.completions).to_le_bytes())
+}

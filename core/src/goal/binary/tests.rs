@@ -1,0 +1,364 @@
+#![allow(clippy::cast_possible_truncation, reason = "the programs are small")]
+
+use std::string::ToString;
+use std::vec;
+use std::vec::Vec;
+
+use quickcheck::quickcheck;
+
+use super::*;
+use crate::goal::testing::{Edge, Program, Rank, mutate};
+use crate::goal::{
+    ANY, Misuse, Op, OpKind, Output, RankEdge, RankMemory, RankNode, Sink, SliceOutput,
+};
+use crate::units::Picos;
+
+const ROOM: usize = 1 << 14;
+
+fn write_reference(program: &Program) -> Result<Vec<u8>, BinaryWriteError<crate::goal::NoRoom>> {
+    let mut memory = vec![0xee; ROOM];
+    let mut nodes = [RankNode::EMPTY; 64];
+    let mut edges = [RankEdge::default(); 64];
+    let mut successors = [0xeeee; 64];
+    let rank = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
+    let mut writer = ReferenceWriter::new(SliceOutput::new(&mut memory), rank);
+    program.feed(&mut writer)?;
+    Ok(writer.finish()?.written().to_vec())
+}
+
+fn read_reference(bytes: &[u8]) -> Result<Program, BinaryReadError<Misuse>> {
+    let view = Reference::open(bytes)?;
+    let mut scratch = vec![77; view.ops_most() as usize];
+    let mut program = Program::default();
+    view.read(&mut scratch, &mut program)?;
+    assert!(program.is_finished());
+    let count = |f: fn(&Rank) -> usize| program.ranks.iter().map(move |rank| f(rank) as u64);
+    let (ops, edges) = (count(|r| r.ops.len()), count(|r| r.edges.len()));
+    assert_eq!((view.ops(), view.edges()), (ops.clone().sum(), edges.clone().sum()));
+    let most = (u64::from(view.ops_most()), u64::from(view.edges_most()));
+    assert_eq!(most, (ops.max().unwrap(), edges.max().unwrap()));
+    Ok(program)
+}
+
+fn write_native(program: &Program) -> Result<Vec<u8>, BinaryWriteError<crate::goal::NoRoom>> {
+    let mut memory = vec![0xee; ROOM];
+    let mut pending = [[0xee; 8]; 64];
+    let mut writer = NativeWriter::new(SliceOutput::new(&mut memory), &mut pending);
+    program.feed(&mut writer)?;
+    Ok(writer.finish()?.written().to_vec())
+}
+
+fn read_native(bytes: &[u8]) -> Result<Program, BinaryReadError<Misuse>> {
+    let view = Native::open(bytes)?;
+    let mut program = Program::default();
+    view.read(&mut program)?;
+    assert!(program.is_finished());
+    Ok(program)
+}
+
+/// The order of dependencies that the reference's format keeps.
+fn grouped(program: &Program) -> Program {
+    let mut program = Program::new(program.ranks.clone());
+    for rank in &mut program.ranks {
+        rank.edges.sort_by_key(|&(_, on, start)| (on, start));
+    }
+    program
+}
+
+/// The reference's format, put together from its description without any of
+/// the code under test.
+fn plain_reference(program: &Program) -> Vec<u8> {
+    let mut blocks: Vec<Vec<u8>> = vec![];
+    for rank in &program.ranks {
+        let waits = |op: usize| rank.edges.iter().filter(|e| e.0 as usize == op).count() as u32;
+        let roots: Vec<u32> =
+            (0..rank.ops.len()).filter(|&op| waits(op) == 0).map(|op| op as u32).collect();
+        let mut words = vec![rank.ops.len() as u32, roots.len() as u32];
+        words.extend(roots);
+        let mut block: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let mut appendix: Vec<u32> = vec![];
+        for (index, op) in rank.ops.iter().enumerate() {
+            let (kind, peer, size, tag) = match op.kind {
+                OpKind::Send { peer, size, tag } => (1, peer, size, tag),
+                OpKind::Receive { peer, size, tag } => (2, peer, size, tag),
+                OpKind::Calc { duration } => (3, 0, duration.0 / 1000, 0),
+            };
+            block.extend(waits(index).to_le_bytes());
+            block.push(kind);
+            block.extend(peer.to_le_bytes());
+            block.extend(size.to_le_bytes());
+            block.extend(tag.to_le_bytes());
+            block.extend([op.cpu, op.nic]);
+            for start in [false, true] {
+                let on_this = |e: &&Edge| e.1 as usize == index && e.2 == start;
+                let successors: Vec<u32> = rank.edges.iter().filter(on_this).map(|e| e.0).collect();
+                block.extend((successors.len() as u32).to_le_bytes());
+                block.extend((appendix.len() as u32).to_le_bytes());
+                appendix.extend(successors);
+            }
+        }
+        block.extend(appendix.iter().flat_map(|s| s.to_le_bytes()));
+        blocks.push(block);
+    }
+    let ops = || program.ranks.iter().flat_map(|rank| &rank.ops);
+    let mut file = 4223_u64.to_le_bytes().to_vec();
+    file.extend((blocks.len() as u32).to_le_bytes());
+    file.push(ops().map(|op| op.cpu).max().unwrap_or(0));
+    file.push(ops().map(|op| op.nic).max().unwrap_or(0));
+    let mut start = 6 + 16 * blocks.len() as u64;
+    for block in &blocks {
+        file.extend(start.to_le_bytes());
+        start += block.len() as u64;
+        file.extend(start.to_le_bytes());
+    }
+    file.extend(blocks.concat());
+    file
+}
+
+/// `a: calc 5`, `b: send 9b to 1 tag 7 cpu 1 nic 2`, `b requires a`.
+fn sample() -> Program {
+    let calc = Op { kind: OpKind::Calc { duration: Picos(5_000) }, cpu: 0, nic: 0 };
+    let send = Op { kind: OpKind::Send { peer: 1, size: 9, tag: 7 }, cpu: 1, nic: 2 };
+    let receive = Op { kind: OpKind::Receive { peer: ANY, size: 9, tag: ANY }, cpu: 0, nic: 0 };
+    let first = Rank { ops: vec![calc, send], edges: vec![(1, 0, false)] };
+    Program::new(vec![first, Rank { ops: vec![receive], edges: vec![] }])
+}
+
+#[test]
+fn the_reference_format_is_written_byte_for_byte() {
+    let head: &[u8] = &[
+        0x7f, 0x10, 0, 0, 0, 0, 0, 0, // magic
+        2, 0, 0, 0, 1, 2, // ranks, highest cpu and nic
+        38, 0, 0, 0, 0, 0, 0, 0, 132, 0, 0, 0, 0, 0, 0, 0, // rank 0
+        132, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 0, 0, 0, // rank 1
+    ];
+    let first: &[u8] = &[
+        2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, // two operations, one root: 0
+        0, 0, 0, 0, 3, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // calc 5
+        1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, // one successor, from 0
+        1, 0, 0, 0, 1, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1, 2, // send
+        0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, // no successor, from 1
+        1, 0, 0, 0, // operation 1 waits for operation 0
+    ];
+    let second: &[u8] = &[
+        1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, // one operation, one root: 0
+        0, 0, 0, 0, 2, 255, 255, 255, 255, 9, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    assert_eq!(write_reference(&sample()), Ok([head, first, second].concat()));
+}
+
+#[test]
+fn our_format_is_written_byte_for_byte() {
+    let head: &[u8] = &[
+        0x89, 0x4c, 0x47, 0x53, 0x0d, 0x0a, 0x1a, 0x0a, 1, 0, 0, 0, 64, 0, 0,
+        0, // magic, version
+        176, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, // length, operations
+        1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, // dependencies, ranks
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, //
+        96, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, // rank 0
+        152, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, // rank 1
+    ];
+    let first: &[u8] = &[
+        0x88, 0x13, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, // calc
+        9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 0, // send
+        1, 0, 0, 0, 0, 0, 0, 0, // 1 requires 0
+    ];
+    let second: &[u8] =
+        &[9, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(write_native(&sample()), Ok([head, first, second].concat()));
+}
+
+#[test]
+fn the_first_eight_bytes_tell_the_format() {
+    assert_eq!(Format::of(&write_reference(&sample()).unwrap()), Some(Format::Reference));
+    assert_eq!(Format::of(&write_native(&sample()).unwrap()), Some(Format::Native));
+    assert_eq!(Format::of(b"num_ranks 2"), None);
+    assert_eq!(Format::of(&[0x7f, 0x10]), None);
+}
+
+/// A change to the sample's bytes, and what the reader says of it.
+const REFERENCE_DAMAGE: &[(usize, u8, &str)] = &[
+    (0, 0x26, "not a binary schedule"),
+    (8, 0, "a schedule of no ranks"),
+    (8, 1, "start of the rank's block is 38 where 22 is implied"),
+    (9, 1, "needs at least"),
+    (12, 0, "cpu or nic 1, but the header says at most 0"),
+    (13, 1, "cpu or nic 2, but the header says at most 1"),
+    (14, 37, "byte 14, rank 0: start of the rank's block is 37 where 38 is implied"),
+    (22, 131, "do not add up"),
+    (24, 1, "needs at least 65676 bytes"),
+    (46, 3, "byte 46, rank 0: 3 operations do not add up to a block of 94 bytes"),
+    (50, 2, "operation type 0 is unknown"),
+    (54, 1, "operation without dependencies is 1 where 0 is implied"),
+    (58, 1, "byte 58, rank 0: number of dependencies of the operation is 1 where 0"),
+    (62, 4, "operation type 4 is unknown"),
+    (74, 0xff, "a calc of 18374686479671623685 ns"),
+    (81, 2, "number of successors is 2 where 1 is implied"),
+    (81, 0, "number of successors is 0 where 1 is implied"),
+    (85, 1, "successors 1 and 1 more, of 1"),
+    (85, 0xff, "successors 255 and 1 more, of 1"),
+    (89, 1, "number of successors is 2 where 1 is implied"),
+    (136, 2, "operation 2 of 2"),
+    (136, 0, "number of dependencies of the operation is 0 where 1 is implied"),
+];
+
+#[test]
+fn every_damage_to_the_reference_format_is_named_with_its_place() {
+    let whole = write_reference(&sample()).unwrap();
+    assert_eq!(read_reference(&whole).as_ref(), Ok(&sample()));
+    for &(at, value, message) in REFERENCE_DAMAGE {
+        let mut bytes = whole.clone();
+        bytes[at] = value;
+        match read_reference(&bytes) {
+            Ok(_) => panic!("byte {at} = {value} is accepted"),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(error.contains(message), "byte {at} = {value}: {error}");
+            }
+        }
+    }
+    for length in 0..whole.len() {
+        let error = read_reference(&whole[..length]).unwrap_err().to_string();
+        assert!(error.contains("cut off"), "{length}: {error}");
+    }
+    let longer = [&whole[..], &[0]].concat();
+    let error = read_reference(&longer).unwrap_err().to_string();
+    assert!(error.contains("file length is 192 where 191 is implied"), "{error}");
+}
+
+#[test]
+fn a_file_used_up_by_the_reference_is_recognised() {
+    let mut bytes = write_reference(&sample()).unwrap();
+    bytes[..8].copy_from_slice(&2_342_u64.to_le_bytes());
+    let error = read_reference(&bytes).unwrap_err().to_string();
+    assert!(error.contains("--save-mem"), "{error}");
+}
+
+#[test]
+fn lists_that_overlap_are_refused_before_they_cost_time() {
+    // 20,000 operations that each claim all 20,000 successors of the block:
+    // 4·10⁸ steps if each were followed.
+    let count = 20_000_u32;
+    let node = |op: u32| {
+        let mut node = vec![0; 39];
+        node[4] = 3;
+        node[23..27].copy_from_slice(&count.to_le_bytes());
+        node[..4].copy_from_slice(&u32::from(op == 0).to_le_bytes());
+        node
+    };
+    let mut block = [count.to_le_bytes(), 0_u32.to_le_bytes()].concat();
+    block.extend((0..count).flat_map(node));
+    block.extend((0..count).flat_map(|_| [0; 4]));
+    let mut file = [&4223_u64.to_le_bytes()[..], &1_u32.to_le_bytes(), &[0, 0]].concat();
+    file.extend(22_u64.to_le_bytes());
+    file.extend((22 + block.len() as u64).to_le_bytes());
+    file.extend(block);
+    let error = read_reference(&file).unwrap_err().to_string();
+    assert!(error.contains("number of successors is 400000000 where 20000 is implied"), "{error}");
+}
+
+const NATIVE_DAMAGE: &[(usize, u8, &str)] = &[
+    (0, 0x88, "not a binary schedule"),
+    (8, 2, "format version 2 is unknown"),
+    (12, 65, "header length is 65 where 64 is implied"),
+    (16, 175, "file length is 175 where 176 is implied"),
+    (24, 4, "number of operations is 4 where 3 is implied"),
+    (32, 0, "number of dependencies is 0 where 1 is implied"),
+    (40, 0, "a schedule of no ranks"),
+    (43, 1, "needs at least 268435552 bytes"),
+    (44, 1, "reserved field is 1 where 0"),
+    (64, 97, "start of the rank's block is 97 where 96 is implied"),
+    (72, 3, "byte 80, rank 1: start of the rank's block is 152 where 176 is implied"),
+    (88, 2, "file length is 176 where 200 is implied"),
+    (112, 0, "byte 96, rank 0: operation type 0 is unknown"),
+    (115, 1, "reserved field is 1 where 0"),
+    (144, 2, "byte 144, rank 0: operation 2 of 2"),
+    (148, 2, "operation 2 of 2"),
+];
+
+#[test]
+fn every_damage_to_our_format_is_named_with_its_place() {
+    let whole = write_native(&sample()).unwrap();
+    assert_eq!(read_native(&whole).as_ref(), Ok(&sample()));
+    for &(at, value, message) in NATIVE_DAMAGE {
+        let mut bytes = whole.clone();
+        bytes[at] = value;
+        let error = read_native(&bytes).unwrap_err().to_string();
+        assert!(error.contains(message), "byte {at} = {value}: {error}");
+    }
+    for length in 0..whole.len() {
+        let error = read_native(&whole[..length]).unwrap_err().to_string();
+        assert!(error.contains("cut off"), "{length}: {error}");
+    }
+}
+
+#[test]
+fn what_the_reference_cannot_hold_is_refused_and_ours_holds_it() {
+    let of = |op: Op| Program::new(vec![Rank { ops: vec![op], edges: vec![] }]);
+    let calc = Op { kind: OpKind::Calc { duration: Picos(1_000) }, cpu: 0, nic: 0 };
+    let refused = |why| Err(BinaryWriteError::Op { rank: 0, op: 0, why });
+    let fraction = of(Op { kind: OpKind::Calc { duration: Picos(999) }, ..calc });
+    assert_eq!(write_reference(&fraction), refused(Unsayable::FractionOfNano));
+    let high = of(Op { cpu: 255, nic: 255, ..calc });
+    assert_eq!(write_reference(&high), refused(Unsayable::Unit255));
+    for program in [fraction, high] {
+        assert_eq!(read_native(&write_native(&program).unwrap()).as_ref(), Ok(&program));
+    }
+    let any = of(Op { kind: OpKind::Send { peer: ANY, size: 0, tag: 0 }, ..calc });
+    assert_eq!(write_reference(&any), refused(Unsayable::SendToAny));
+    assert_eq!(write_native(&any), refused(Unsayable::SendToAny));
+}
+
+#[test]
+fn memory_for_a_rank_that_is_too_small_is_named() {
+    let mut memory = [0; 512];
+    let rank = RankMemory { nodes: &mut [RankNode::EMPTY; 1], edges: &mut [], successors: &mut [] };
+    let mut writer = ReferenceWriter::new(SliceOutput::new(&mut memory), rank);
+    assert_eq!(sample().feed(&mut writer), Err(BinaryWriteError::RankMemory { rank: 0 }));
+    let mut writer = NativeWriter::new(SliceOutput::new(&mut memory), &mut []);
+    assert_eq!(sample().feed(&mut writer), Err(BinaryWriteError::RankMemory { rank: 0 }));
+    let mut writer = NativeWriter::new(SliceOutput::new(&mut []), &mut []);
+    assert_eq!(writer.ranks(1), Err(BinaryWriteError::Output(crate::goal::NoRoom)));
+    let view = write_reference(&sample()).unwrap();
+    let result = Reference::open(&view).unwrap().read(&mut [0; 1], &mut Program::default());
+    assert!(result.unwrap_err().to_string().contains("lend 2 elements"));
+    assert_eq!(SliceOutput::new(&mut []).reserve(1), Err(crate::goal::NoRoom));
+}
+
+quickcheck! {
+    fn the_reference_format_is_as_described(program: Program) -> bool {
+        write_reference(&program) == Ok(plain_reference(&program))
+    }
+
+    fn the_reference_format_keeps_all_but_the_order_across_operations(program: Program) -> bool {
+        let bytes = write_reference(&program).unwrap();
+        let read = read_reference(&bytes).unwrap();
+        read == grouped(&program) && write_reference(&read) == Ok(bytes)
+    }
+
+    fn our_format_keeps_everything(program: Program) -> bool {
+        read_native(&write_native(&program).unwrap()).as_ref() == Ok(&program)
+    }
+
+    fn arbitrary_bytes_are_read_or_refused(bytes: Vec<u8>) -> () {
+        for magic in [&[][..], &4223_u64.to_le_bytes(), &native::MAGIC] {
+            let bytes = [magic, &bytes].concat();
+            let _ = (read_reference(&bytes), read_native(&bytes));
+        }
+    }
+
+    fn mutated_files_are_read_or_refused(program: Program, changes: Vec<(usize, u8)>) -> () {
+        let changes = &changes[..changes.len().min(3)];
+        let mut bytes = write_reference(&program).unwrap();
+        mutate(&mut bytes, changes);
+        if let Ok(read) = read_reference(&bytes) {
+            assert_eq!(read_reference(&write_reference(&read).unwrap()), Ok(grouped(&read)));
+        }
+        let mut bytes = write_native(&program).unwrap();
+        mutate(&mut bytes, changes);
+        if let Ok(read) = read_native(&bytes) {
+            assert_eq!(write_native(&read), Ok(bytes));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! One rank's operations and dependencies on lent memory, with the
+//! dependencies grouped by the operation that others wait for.
+
+use super::op::{Op, OpKind};
+use crate::units::Picos;
+
+/// Memory for one rank at a time: nodes for its operations, edges and
+/// successors for its dependencies. Content on entry does not matter.
+#[derive(Debug)]
+pub struct RankMemory<'m> {
+    /// One for each operation of the largest rank.
+    pub nodes: &'m mut [RankNode],
+    /// One for each dependency of the rank that has most.
+    pub edges: &'m mut [RankEdge],
+    /// As many as edges.
+    pub successors: &'m mut [u32],
+}
+
+/// An operation with its place among the dependencies.
+#[derive(Clone, Copy, Debug)]
+pub struct RankNode {
+    pub(super) op: Op,
+    /// How many dependencies it waits for.
+    pub(super) dependencies: u32,
+    /// Where its successors start; those that wait for its completion come
+    /// first, those that wait for its start behind them.
+    pub(super) first: u32,
+    /// How many wait for its completion.
+    pub(super) completions: u32,
+    /// How many wait for its start.
+    pub(super) starts: u32,
+    /// For whoever walks the rank.
+    pub(super) mark: u32,
+}
+
+impl RankNode {
+    /// A calc that takes no time.
+    pub const EMPTY: Self =
+        Self::new(Op { kind: OpKind::Calc { duration: Picos::ZERO }, cpu: 0, nic: 0 });
+
+    const fn new(op: Op) -> Self {
+        Self { op, dependencies: 0, first: 0, completions: 0, starts: 0, mark: 0 }
+    }
+
+    /// Where its successors end.
+    pub(super) const fn end(&self) -> u32 {
+        self.first + self.completions + self.starts
+    }
+}
+
+impl Default for RankNode {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+/// A dependency.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RankEdge {
+    pub(super) op: u32,
+    pub(super) on: u32,
+    /// Whether it waits only for the start.
+    pub(super) start: bool,
+}
+
+/// The lent memory is used up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct RankFull;
+
+/// One rank's content.
+#[derive(Debug)]
+pub(super) struct RankBuffer<'m> {
+    memory: RankMemory<'m>,
+    ops: usize,
+    edges: usize,
+}
+
+impl<'m> RankBuffer<'m> {
+    pub(super) fn new(memory: RankMemory<'m>) -> Self {
+        Self { memory, ops: 0, edges: 0 }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.ops = 0;
+        self.edges = 0;
+    }
+
+    pub(super) fn push_op(&mut self, op: Op) -> Result<(), RankFull> {
+        *self.memory.nodes.get_mut(self.ops).ok_or(RankFull)? = RankNode::new(op);
+        self.ops += 1;
+        Ok(())
+    }
+
+    /// Adds a dependency between operations that are there.
+    pub(super) fn push_edge(&mut self, edge: RankEdge) -> Result<(), RankFull> {
+        if self.edges >= self.memory.successors.len() || u32::try_from(self.edges + 1).is_err() {
+            return Err(RankFull);
+        }
+        *self.memory.edges.get_mut(self.edges).ok_or(RankFull)? = edge;
+        self.edges += 1;
+        Ok(())
+    }
+
+    /// Counts dependencies and groups successors; call it when the rank is
+    /// complete.
+    pub(super) fn group(&mut self) {
+        let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
+        let edges = self.memory.edges.get(..self.edges).unwrap_or_default();
+        for edge in edges {
+            if let Some(node) = nodes.get_mut(edge.op as usize) {
+                node.dependencies += 1;
+            }
+            if let Some(node) = nodes.get_mut(edge.on as usize) {
+                node.completions += u32::from(!edge.start);
+                node.starts += u32::from(edge.start);
+            }
+        }
+        let mut first = 0;
+        for node in nodes.iter_mut() {
+            node.first = first;
+            first = node.end();
+            // Until all are placed, both counts say how many were.
+            (node.mark, node.completions, node.starts) = (node.completions, 0, 0);
+        }
+        for edge in edges {
+            let Some(node) = nodes.get_mut(edge.on as usize) else { continue };
+            let place = if edge.start {
+                node.starts += 1;
+                node.first + node.mark + node.starts - 1
+            } else {
+                node.completions += 1;
+                node.first + node.completions - 1
+            };
+            if let Some(slot) = self.memory.successors.get_mut(place as usize) {
+                *slot = edge.op;
+            }
+        }
+    }
+
+    pub(super) fn nodes(&self) -> &[RankNode] {
+        self.memory.nodes.get(..self.ops).unwrap_or_default()
+    }
+
+    /// All successors, node by node. Valid after [`RankBuffer::group`].
+    pub(super) fn successors(&self) -> &[u32] {
+        self.memory.successors.get(..self.edges).unwrap_or_default()
+    }
+}
