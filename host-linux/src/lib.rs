@@ -11,6 +11,8 @@
 //!   where it can be trusted.
 //! - [`link`]: connections that carry messages: TCP, UDP, Unix sockets and
 //!   shared memory.
+//! - [`responder`]: the answering end of a link; [`embedded`] starts one as a
+//!   second process, [`listen`] and [`lobby`] take clients one after another.
 //! - [`placement`]: which cores the two ends run on.
 //! - [`environment`], [`disturbance`], [`warning`]: what numbers depend on,
 //!   what disturbed a run, and what to do about it.
@@ -19,10 +21,14 @@ pub mod cli;
 pub mod clock;
 pub mod decimal;
 pub mod disturbance;
+pub mod embedded;
 pub mod environment;
 pub mod link;
+pub mod listen;
+pub mod lobby;
 pub mod output;
 pub mod placement;
+pub mod responder;
 pub mod samples;
 mod sys;
 pub mod warning;

@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+use loggap::{cli, embedded};
+
 fn main() -> ExitCode {
-    loggap::cli::main(std::env::args_os())
+    match embedded::child_main(std::env::args_os()) {
+        Some(exit) => exit,
+        None => cli::main(std::env::args_os()),
+    }
 }

@@ -105,8 +105,24 @@ pub fn allowed() -> Vec<Cpu> {
 ///
 /// [`PlacementError::NotAllowed`] or [`PlacementError::Refused`].
 pub fn pin(cpu: Cpu) -> Result<(), PlacementError> {
+    pin_to(Pid::from_raw(0), cpu)
+}
+
+/// Pins another process of this user, all of whose threads start later.
+///
+/// # Errors
+///
+/// As for [`pin`].
+pub fn pin_process(process: u32, cpu: Cpu) -> Result<(), PlacementError> {
+    match i32::try_from(process) {
+        Ok(process) if process > 0 => pin_to(Pid::from_raw(process), cpu),
+        _ => Err(PlacementError::Refused { cpu, source: io::ErrorKind::NotFound.into() }),
+    }
+}
+
+fn pin_to(process: Pid, cpu: Cpu) -> Result<(), PlacementError> {
     let mut set = CpuSet::new();
-    match set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)) {
+    match set.set(cpu).and_then(|()| sched_setaffinity(process, &set)) {
         Ok(()) => Ok(()),
         Err(Errno::EINVAL) => Err(PlacementError::NotAllowed { cpu, allowed: allowed() }),
         Err(error) => Err(PlacementError::Refused { cpu, source: error.into() }),

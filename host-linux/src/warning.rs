@@ -163,7 +163,7 @@ pub fn before_run(
     placement: Placement,
     topology: &Topology,
     clock: &HostClock,
-    pinned: &[Result<(), PlacementError>],
+    pinned: &[&Result<(), PlacementError>],
 ) -> Vec<Warning> {
     let refused = pinned.iter().filter_map(|outcome| outcome.as_ref().err());
     let mut warnings: Vec<Warning> =
@@ -235,7 +235,8 @@ mod tests {
         let placement = Placement { initiator: 0, responder: 0 };
         let clock = HostClock::monotonic_raw();
         let refused = PlacementError::NotAllowed { cpu: 9, allowed: vec![0] };
-        let warnings = before_run(placement, &Topology::default(), &clock, &[Ok(()), Err(refused)]);
+        let warnings =
+            before_run(placement, &Topology::default(), &clock, &[&Ok(()), &Err(refused)]);
         assert!(warnings.contains(&Warning::OneProcessor { cpu: 0 }));
         let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         assert!(texts.iter().any(|text| text.contains("--cpu A,B")), "{texts:?}");

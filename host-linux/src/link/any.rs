@@ -1,5 +1,7 @@
 //! A link of whichever transport was asked for.
 
+use std::os::fd::{AsFd, BorrowedFd};
+
 use loggap_core::measure::{Link, LinkProperties};
 
 use super::{LinkError, ShmLink, TcpLink, Transport, UdpLink, UnixLink};
@@ -45,6 +47,18 @@ impl AnyLink {
     #[must_use]
     pub fn peer(&self) -> &str {
         each!(self, link => link.peer())
+    }
+}
+
+impl AsFd for AnyLink {
+    /// The socket; of shared memory the control socket.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(link) => link.stream().as_fd(),
+            Self::Udp(link) => link.socket().as_fd(),
+            Self::Unix(link) => link.stream().as_fd(),
+            Self::Shm(link) => link.control().as_fd(),
+        }
     }
 }
 

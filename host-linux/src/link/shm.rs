@@ -154,6 +154,12 @@ impl ShmLink {
         &self.peer
     }
 
+    /// The socket that says whether the peer lives.
+    #[must_use]
+    pub fn control(&self) -> &UnixStream {
+        &self.control
+    }
+
     /// Puts one record in, waiting for room within the limit.
     #[inline]
     fn put(&mut self, payload: &[u8], part: Part) -> Result<(), LinkError> {

@@ -37,6 +37,12 @@ impl<S: AsFd> StreamLink<S> {
         &self.peer
     }
 
+    /// The same link with another name for its peer in errors.
+    #[must_use]
+    pub fn named(self, peer: String) -> Self {
+        Self { peer, ..self }
+    }
+
     /// The socket.
     pub fn stream(&self) -> &S {
         &self.stream

@@ -82,6 +82,12 @@ impl UdpLink {
         &self.peer
     }
 
+    /// The same link with another name for its peer in errors.
+    #[must_use]
+    pub fn named(self, peer: String) -> Self {
+        Self { peer, ..self }
+    }
+
     /// The socket.
     #[must_use]
     pub fn socket(&self) -> &UdpSocket {

@@ -1,0 +1,354 @@
+//! The side that waits for a peer.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{error, fmt};
+
+use loggap_core::wire::{FRAME_LEN, Message};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
+};
+
+use crate::clock::Deadline;
+use crate::link::{
+    AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink,
+};
+
+/// Why nobody can connect here.
+#[derive(Debug)]
+pub enum ListenError {
+    /// The endpoint does not fit the transport or has no address.
+    Endpoint(LinkError),
+    /// Somebody listens there already.
+    Taken {
+        /// Address or path.
+        endpoint: String,
+    },
+    /// The system refused to listen.
+    Bind {
+        /// Address or path.
+        endpoint: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refused to take a connection.
+    Accept {
+        /// Address or path.
+        endpoint: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Endpoint(error) => error.fmt(f),
+            Self::Taken { endpoint } => write!(
+                f,
+                "{endpoint} is taken; stop the process that listens there, or choose another port with -p or path with --bind"
+            ),
+            Self::Bind { endpoint, source } => {
+                let hint = match source.kind() {
+                    ErrorKind::PermissionDenied => {
+                        "choose a port above 1023 or a path you may write"
+                    }
+                    ErrorKind::AddrNotAvailable => "give --bind an address of this machine",
+                    ErrorKind::NotFound => {
+                        "create the folder first, or choose another path with --bind"
+                    }
+                    ErrorKind::AlreadyExists => {
+                        "it is not a socket; choose another path with --bind"
+                    }
+                    _ => "choose another address with --bind",
+                };
+                write!(f, "cannot listen on {endpoint} ({source}); {hint}")
+            }
+            Self::Accept { endpoint, source } => {
+                write!(
+                    f,
+                    "{endpoint} takes no more connections ({source}); close some and start again"
+                )
+            }
+        }
+    }
+}
+
+impl error::Error for ListenError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Endpoint(error) => Some(error),
+            Self::Bind { source, .. } | Self::Accept { source, .. } => Some(source),
+            Self::Taken { .. } => None,
+        }
+    }
+}
+
+/// Takes connections of one transport.
+#[derive(Debug)]
+pub struct Listener {
+    door: Door,
+    transport: Transport,
+    /// With the port that the system chose where 0 was asked for.
+    endpoint: Endpoint,
+    settings: LinkSettings,
+}
+
+#[derive(Debug)]
+enum Door {
+    Tcp(TcpListener),
+    Unix(UnixDoor),
+    Shm(UnixDoor),
+    Udp(UdpDoor),
+}
+
+impl Listener {
+    /// Listens at `endpoint`; port 0 lets the system choose one. Links get
+    /// `settings`.
+    ///
+    /// # Errors
+    ///
+    /// [`ListenError`] says whether the endpoint is taken, not allowed or
+    /// not of this machine.
+    pub fn bind(
+        transport: Transport,
+        endpoint: &Endpoint,
+        settings: LinkSettings,
+    ) -> Result<Self, ListenError> {
+        let mut endpoint = endpoint.clone();
+        let door = match (transport, &mut endpoint) {
+            (Transport::Unix, Endpoint::Path(path)) => Door::Unix(UnixDoor::open(path)?),
+            (Transport::Shm, Endpoint::Path(path)) => Door::Shm(UnixDoor::open(path)?),
+            (Transport::Tcp, _) => {
+                let (door, bound) = first_that_binds(&endpoint, settings.limit, |address| {
+                    let listener = TcpListener::bind(address)?;
+                    listener.set_nonblocking(true)?;
+                    let bound = listener.local_addr()?;
+                    Ok((Door::Tcp(listener), bound))
+                })?;
+                endpoint = endpoint_of(bound);
+                door
+            }
+            (Transport::Udp, _) => {
+                let (door, bound) = first_that_binds(&endpoint, settings.limit, |address| {
+                    let (door, bound) = UdpDoor::open(address)?;
+                    Ok((Door::Udp(door), bound))
+                })?;
+                endpoint = endpoint_of(bound);
+                door
+            }
+            (Transport::Unix | Transport::Shm, Endpoint::Internet { .. }) => {
+                let source = io::Error::new(ErrorKind::InvalidInput, "this transport needs a path");
+                return Err(ListenError::Bind { endpoint: endpoint.to_string(), source });
+            }
+        };
+        Ok(Self { door, transport, endpoint, settings })
+    }
+
+    /// Where peers connect to.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What carries the messages.
+    #[must_use]
+    pub const fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Takes one connection, `None` when none waits. A peer that fails while
+    /// it is taken is dropped and counts as none.
+    ///
+    /// # Errors
+    ///
+    /// [`ListenError::Accept`] when the system has no more descriptors or
+    /// memory.
+    pub fn try_accept(&mut self) -> Result<Option<AnyLink>, ListenError> {
+        let settings = self.settings;
+        let taken = match &mut self.door {
+            Door::Tcp(listener) => pending(listener.accept()).map(|peer| {
+                peer.and_then(|(stream, _)| TcpLink::from_stream(stream, settings).ok())
+                    .map(AnyLink::Tcp)
+            }),
+            Door::Unix(door) => pending(door.listener.accept()).map(|peer| {
+                let stream = peer.map(|(stream, _)| stream);
+                let link = stream
+                    .and_then(|stream| UnixLink::from_stream(stream, door.client(), settings).ok());
+                link.map(AnyLink::Unix)
+            }),
+            Door::Shm(door) => pending(door.listener.accept()).map(|peer| {
+                let stream = peer.map(|(stream, _)| stream);
+                let link =
+                    stream.and_then(|stream| ShmLink::create(stream, door.client(), settings).ok());
+                link.map(AnyLink::Shm)
+            }),
+            Door::Udp(door) => door.accept(settings).map(|link| link.map(AnyLink::Udp)),
+        };
+        taken.map_err(|source| ListenError::Accept { endpoint: self.endpoint.to_string(), source })
+    }
+}
+
+impl AsFd for Listener {
+    /// Readable when a peer waits.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.door {
+            Door::Tcp(listener) => listener.as_fd(),
+            Door::Unix(door) | Door::Shm(door) => door.listener.as_fd(),
+            Door::Udp(door) => door.socket.as_fd(),
+        }
+    }
+}
+
+/// Nobody waiting is no error, and neither is one that left again.
+fn pending<T>(accepted: io::Result<T>) -> io::Result<Option<T>> {
+    match accepted {
+        Ok(peer) => Ok(Some(peer)),
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {
+                Ok(None)
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+fn endpoint_of(address: SocketAddr) -> Endpoint {
+    Endpoint::Internet { host: address.ip().to_string(), port: address.port() }
+}
+
+fn first_that_binds(
+    endpoint: &Endpoint,
+    limit: Duration,
+    open: impl Fn(SocketAddr) -> io::Result<(Door, SocketAddr)>,
+) -> Result<(Door, SocketAddr), ListenError> {
+    let mut addresses = endpoint.addresses(limit).map_err(ListenError::Endpoint)?;
+    // Every IPv6 address includes every IPv4 address, unless the machine has
+    // no IPv6 at all.
+    if let Some(every) = addresses.iter().find(|address| address.ip() == IpAddr::from([0_u16; 8])) {
+        addresses.push(SocketAddr::from((Ipv4Addr::UNSPECIFIED, every.port())));
+    }
+    let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match open(address) {
+            Ok(opened) => return Ok(opened),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                return Err(ListenError::Taken { endpoint: endpoint.to_string() });
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(ListenError::Bind { endpoint: endpoint.to_string(), source: last })
+}
+
+/// A Unix socket in the file system, removed when dropped.
+#[derive(Debug)]
+struct UnixDoor {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl UnixDoor {
+    fn open(path: &Path) -> Result<Self, ListenError> {
+        let endpoint = || path.display().to_string();
+        let failed = |source| ListenError::Bind { endpoint: endpoint(), source };
+        if let Ok(found) = fs::symlink_metadata(path) {
+            if !found.file_type().is_socket() {
+                return Err(failed(ErrorKind::AlreadyExists.into()));
+            }
+            match UnixStream::connect(path) {
+                // Left behind by a process that is gone.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    fs::remove_file(path).map_err(failed)?;
+                }
+                Ok(_) => return Err(ListenError::Taken { endpoint: endpoint() }),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let door = Self { listener, path: path.to_owned() };
+        door.listener.set_nonblocking(true).map_err(failed)?;
+        Ok(door)
+    }
+
+    /// What errors call a peer.
+    fn client(&self) -> String {
+        format!("client of {}", self.path.display())
+    }
+}
+
+impl Drop for UnixDoor {
+    fn drop(&mut self) {
+        let _somebody_else_removed_it = fs::remove_file(&self.path);
+    }
+}
+
+/// A UDP port. Each peer gets a socket of its own on the same port, connected
+/// to the peer, so that the kernel tells the peers apart.
+#[derive(Debug)]
+struct UdpDoor {
+    socket: UdpSocket,
+    address: SocketAddr,
+    /// Peers that have just been taken: what they sent before their own
+    /// socket existed arrives here and is not another peer.
+    recent: Vec<(SocketAddr, Deadline)>,
+}
+
+impl UdpDoor {
+    /// How long after it was taken a peer's stray datagrams are ignored.
+    const RECENT: Duration = Duration::from_millis(500);
+
+    fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+        let socket = UdpSocket::bind(address)?;
+        socket.set_nonblocking(true)?;
+        // Only now: a second listener, which binds without this option, is
+        // refused; the peers' sockets, which have it, are not.
+        setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+        let address = socket.local_addr()?;
+        Ok((Self { socket, address, recent: Vec::new() }, address))
+    }
+
+    /// The peer whose greeting has arrived; whatever else arrives is dropped.
+    fn accept(&mut self, settings: LinkSettings) -> io::Result<Option<UdpLink>> {
+        const MOST_AT_ONCE: usize = 1_024;
+        self.recent.retain(|(_, until)| !until.expired());
+        let mut buffer = [0; FRAME_LEN + 1];
+        for _ in 0..MOST_AT_ONCE {
+            let (length, peer) = match self.socket.recv_from(&mut buffer) {
+                Ok(received) => received,
+                // An ICMP error about an earlier peer.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
+                Err(error) => return pending(Err(error)),
+            };
+            let greeting = buffer.get(..length).unwrap_or_default();
+            let known = self.recent.iter().any(|(recent, _)| *recent == peer);
+            if known || !matches!(Message::parse(greeting), Ok(Message::Hello(_))) {
+                continue;
+            }
+            let socket = self.socket_for(peer)?;
+            self.recent.push((peer, Deadline::after(Self::RECENT)));
+            return Ok(UdpLink::from_socket(socket, Some(greeting.to_vec()), settings).ok());
+        }
+        Ok(None)
+    }
+
+    fn socket_for(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
+        let family =
+            if self.address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let descriptor = socket(family, SockType::Datagram, flags, None)?;
+        setsockopt(&descriptor, sockopt::ReuseAddr, &true)?;
+        bind(descriptor.as_raw_fd(), &SockaddrStorage::from(self.address))?;
+        let socket = UdpSocket::from(descriptor);
+        socket.connect(peer)?;
+        // What others sent between `bind` and `connect` is not this peer's.
+        while socket.recv_from(&mut [0]).is_ok() {}
+        Ok(socket)
+    }
+}

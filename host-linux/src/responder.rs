@@ -1,0 +1,48 @@
+//! The responding end of a link.
+
+use loggap_core::measure::{Buffers, Ending, Link, ServeError, Served, serve};
+use loggap_core::wire::{Bounds, FRAME_LEN};
+
+use crate::clock::HostClock;
+use crate::link::{AnyLink, LinkError};
+
+/// What came of one session: its counts and how it ended, or why it failed.
+pub type Session = Result<(Served, Ending), ServeError<LinkError>>;
+
+/// Serves one initiator on `link`, within `bounds`, and returns when it has
+/// left. The memory it takes is twice `bounds.message`.
+///
+/// # Errors
+///
+/// [`ServeError`] when the initiator is gone, is silent too long or does not
+/// speak the protocol.
+pub fn respond(clock: &HostClock, link: &mut AnyLink, bounds: Bounds) -> Session {
+    match link {
+        AnyLink::Tcp(link) => respond_on(clock, link, bounds),
+        AnyLink::Udp(link) => respond_on(clock, link, bounds),
+        AnyLink::Unix(link) => respond_on(clock, link, bounds),
+        AnyLink::Shm(link) => respond_on(clock, link, bounds),
+    }
+}
+
+fn respond_on<L: Link<Error = LinkError>>(
+    clock: &HostClock,
+    link: &mut L,
+    bounds: Bounds,
+) -> Session {
+    let length = usize::try_from(bounds.message).unwrap_or(usize::MAX).max(FRAME_LEN);
+    let mut outgoing = present_bytes(length);
+    let mut incoming = present_bytes(length);
+    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+    serve(clock, link, buffers, bounds)
+}
+
+/// A buffer whose every page is present, so that no page fault falls into a
+/// measurement: fresh zeroed memory would be given page by page when first
+/// written.
+#[must_use]
+pub fn present_bytes(length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length);
+    bytes.resize(length, 1);
+    bytes
+}

@@ -1,0 +1,193 @@
+//! The responder in a second process: it answers over every transport, dies
+//! with its parent, and its death is noticed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code; the lints only know functions marked #[test]"
+)]
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use loggap::clock::HostClock;
+use loggap::embedded::{COMMAND, EmbeddedError, Responder};
+use loggap::link::{AnyLink, LinkError, LinkSettings, Transport, Waiting};
+use loggap::placement::allowed;
+use loggap_core::measure::{
+    Buffers, Experiment, Initiator, Link, Outcome, Quantity, SessionError, SessionOptions,
+};
+use loggap_core::units::Picos;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_loggap");
+const LONGEST: u32 = 3 << 20;
+
+fn responder(transport: Transport) -> Responder {
+    Responder {
+        program: PathBuf::from(PROGRAM),
+        transport,
+        // Test machines have fewer processors than tests have processes.
+        settings: LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() },
+        cpu: None,
+        longest_message: LONGEST,
+    }
+}
+
+fn experiments(longest: u32) -> Vec<Experiment> {
+    let sizes = [1, 100, 5_000, longest];
+    let of = |size| {
+        [
+            (Quantity::RoundTrip, 1, 0),
+            (Quantity::Gap, 10, 0),
+            (Quantity::Paced, 4, 30),
+            (Quantity::Receive, 1, 200),
+        ]
+        .map(|(quantity, messages, micros)| Experiment {
+            quantity,
+            messages,
+            delay: Picos::from_micros(micros).unwrap(),
+            size,
+        })
+    };
+    sizes.into_iter().flat_map(of).collect()
+}
+
+/// Runs every kind of experiment and returns how many gave a sample.
+fn measure(link: AnyLink, longest: u32) -> Result<usize, SessionError<LinkError>> {
+    let (mut outgoing, mut incoming) = (vec![0; LONGEST as usize], vec![0; LONGEST as usize]);
+    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+    let nobody_waits = |_| ControlFlow::Break(());
+    let clock = HostClock::calibrated();
+    let mut session =
+        Initiator::connect(clock, link, buffers, SessionOptions::default(), nobody_waits)?;
+    let mut samples = 0;
+    session.run(&experiments(longest), |outcome| {
+        if let Outcome::Sample(sample) = outcome {
+            assert!(sample.elapsed > Picos::ZERO, "{sample:?}");
+            samples += 1;
+        }
+    })?;
+    session.close()?;
+    Ok(samples)
+}
+
+#[test]
+fn every_transport_measures_with_a_responder_of_its_own() {
+    for transport in Transport::ALL {
+        let (link, process) = responder(transport).spawn().unwrap();
+        let longest = if transport == Transport::Udp { 60_000 } else { LONGEST };
+        let samples = measure(link, longest).unwrap();
+        // Datagrams may be lost, nothing else may.
+        let least = if transport == Transport::Udp { 8 } else { 16 };
+        assert!(samples >= least, "{transport}: {samples} samples");
+        process.finish().unwrap();
+    }
+}
+
+#[test]
+fn the_death_of_the_responder_is_an_error_and_no_hang() {
+    for transport in Transport::ALL {
+        let (mut link, process) = responder(transport).spawn().unwrap();
+        drop(process);
+        // A datagram shows that nobody is there, a stream just ends.
+        let _may_fail_already = link.send(&[1]);
+        let error = loop {
+            match link.poll_receive(&mut [0; 448]) {
+                Ok(None) => {}
+                Ok(Some(length)) => panic!("{length} bytes from nobody"),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, LinkError::Closed { .. }), "{transport}: {error}");
+        assert!(error.to_string().contains("responder on this machine"), "{error}");
+    }
+}
+
+#[test]
+fn a_responder_without_its_initiator_ends() {
+    for transport in [Transport::Tcp, Transport::Unix, Transport::Shm] {
+        let (link, process) = responder(transport).spawn().unwrap();
+        drop(link);
+        let error = process.finish().unwrap_err();
+        assert!(matches!(error, EmbeddedError::Failed { .. }), "{transport}: {error}");
+    }
+}
+
+#[test]
+fn a_responder_dies_with_its_parent() {
+    // `sh` starts the responder in the background, with itself as parent,
+    // says its number and is killed.
+    let script = format!("'{PROGRAM}' {COMMAND} udp block 65536 $$ <&3 & echo $!; wait");
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(socket.local_addr().unwrap()).unwrap();
+    let mut shell = Command::new("sh")
+        .args(["-c", &format!("exec 3<&0; {script}")])
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(socket)))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = std::io::BufReader::new(shell.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    let process: u32 = line.trim().parse().unwrap();
+    let is_responder = || {
+        fs::read(format!("/proc/{process}/cmdline"))
+            .is_ok_and(|line| line.windows(COMMAND.len()).any(|part| part == COMMAND.as_bytes()))
+    };
+    assert!(within_two_seconds(is_responder), "{process} never became a responder");
+    // Past its set-up it waits for a greeting; give it time to get there.
+    thread::sleep(Duration::from_millis(200));
+    assert!(is_responder(), "it ended by itself");
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    assert!(within_two_seconds(|| !is_responder()), "{process} has outlived its parent");
+}
+
+fn within_two_seconds(happens: impl Fn() -> bool) -> bool {
+    (0..200).any(|_| {
+        let now = happens();
+        if !now {
+            thread::sleep(Duration::from_millis(10));
+        }
+        now
+    })
+}
+
+#[test]
+fn the_responder_runs_where_it_was_told_to() {
+    let cpu = *allowed().last().unwrap();
+    let (link, process) =
+        Responder { cpu: Some(cpu), ..responder(Transport::Unix) }.spawn().unwrap();
+    process.pinned().as_ref().unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
+    assert_eq!(line.split_whitespace().last(), Some(cpu.to_string().as_str()));
+    drop(link);
+    let (_link, process) =
+        Responder { cpu: Some(9_999), ..responder(Transport::Unix) }.spawn().unwrap();
+    assert!(process.pinned().as_ref().unwrap_err().to_string().contains("9999"));
+}
+
+#[test]
+fn a_program_that_cannot_start_is_named() {
+    let missing =
+        Responder { program: PathBuf::from("/nonexistent/loggap"), ..responder(Transport::Shm) };
+    let error = missing.spawn().unwrap_err().to_string();
+    assert!(error.contains("/nonexistent/loggap") && error.contains("loggap serve"), "{error}");
+}
+
+#[test]
+fn the_hidden_command_explains_itself_when_called_by_hand() {
+    for arguments in [&[][..], &["carrier-pigeon", "poll", "1", "1"], &["tcp", "poll", "x", "1"]] {
+        let output =
+            Command::new(Path::new(PROGRAM)).arg(COMMAND).args(arguments).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && text.contains("loggap serve --help"), "{text}");
+        assert!(output.stdout.is_empty());
+    }
+}
