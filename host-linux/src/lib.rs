@@ -5,6 +5,7 @@
 //!
 //! - [`cli`]: the command line.
 //! - [`output`]: exporters of results.
+//! - [`profile`]: the profile file.
 //! - [`samples`]: measured rounds as comma-separated values.
 //! - [`decimal`]: decimal text as exact integers.
 //! - [`clock`]: [`HostClock`](clock::HostClock), the processor's own counter
@@ -28,6 +29,7 @@ pub mod listen;
 pub mod lobby;
 pub mod output;
 pub mod placement;
+pub mod profile;
 pub mod responder;
 pub mod samples;
 mod sys;

@@ -1,0 +1,297 @@
+//! The documents: what `measure` and `fit` write.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use loggap_core::model::{Change, Profile, Range};
+use serde::{Deserialize, Serialize};
+
+use super::error::{ProfileError, ProfileErrorKind};
+use super::{ChangeRecord, RangeRecord, SizeRecord};
+use crate::environment::Fingerprint;
+
+/// The version of the format. It grows when a reader of the old one would
+/// misunderstand the new one; keys may be added without.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The longest profile that is read; 10,000 sizes take about 5 MB.
+const LONGEST: u64 = 64 << 20;
+
+/// What `measure -o` and `measure -J` write.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ProfileDocument {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Version of the program.
+    #[serde(default)]
+    pub loggap_version: String,
+    /// The command line, word by word.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// When the run began, in seconds since 1970-01-01 UTC.
+    #[serde(default)]
+    pub started_unix_s: u64,
+    /// What decided every random choice.
+    #[serde(default)]
+    pub seed: u64,
+    /// The machine and the link.
+    #[serde(default)]
+    pub host: Fingerprint,
+    /// `tcp`, `udp`, `unix`, `shm`.
+    #[serde(default)]
+    pub transport: String,
+    /// `prtt`.
+    #[serde(default)]
+    pub method: String,
+    /// How exact the numbers were to be.
+    #[serde(default)]
+    pub requested: Requested,
+    /// One set of parameters per protocol.
+    pub ranges: Vec<RangeRecord>,
+    /// The changes between them, one fewer.
+    #[serde(default)]
+    pub changes: Vec<ChangeRecord>,
+    /// What was measured at each size.
+    #[serde(default)]
+    pub sizes: Vec<SizeRecord>,
+    /// Messages in both directions, lost ones included, control frames not.
+    #[serde(default)]
+    pub messages_sent: u64,
+    /// Messages of both directions that never arrived.
+    #[serde(default)]
+    pub messages_lost: u64,
+    /// How long the run took, in seconds.
+    #[serde(default)]
+    pub wall_s: f64,
+    /// How much of that a message was under way, from 0 to 1.
+    #[serde(default)]
+    pub link_busy_share: f64,
+    /// Why the run ended.
+    #[serde(default)]
+    pub stopped: Stopped,
+    /// Whether every number is as exact as was asked for.
+    #[serde(default)]
+    pub converged: bool,
+    /// What spoils the numbers, in words.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// How exact the numbers were to be.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Requested {
+    /// Half an interval over its value, from 0 to 1.
+    pub relative_error: f64,
+    /// How often an interval is to hold the truth, in percent.
+    pub confidence_percent: f64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// Nothing more was to be measured.
+    #[default]
+    Finished,
+    /// The time or the messages allowed were spent.
+    Budget,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// What `fit -J` writes.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct FitDocument {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Version of the program.
+    pub loggap_version: String,
+    /// The command line, word by word.
+    pub command: Vec<String>,
+    /// How changes of protocol were found.
+    pub detector: String,
+    /// How exact the numbers were to be.
+    pub requested: Requested,
+    /// One set of parameters per protocol.
+    pub ranges: Vec<RangeRecord>,
+    /// The changes between them, one fewer.
+    pub changes: Vec<ChangeRecord>,
+    /// What was measured at each size.
+    pub sizes: Vec<SizeRecord>,
+    /// Whether every number is as exact as was asked for.
+    pub converged: bool,
+    /// What spoils the numbers, in words.
+    pub warnings: Vec<String>,
+}
+
+impl ProfileDocument {
+    /// Reads and checks the profile at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError`] names the file and what is wrong, with line and
+    /// column where the text itself is.
+    pub fn read(path: &Path) -> Result<Self, ProfileError> {
+        let failed = |kind| ProfileError { path: path.to_owned(), kind };
+        let file = File::open(path).map_err(|error| failed(ProfileErrorKind::Io(error)))?;
+        let mut text = Vec::new();
+        file.take(LONGEST + 1)
+            .read_to_end(&mut text)
+            .map_err(|error| failed(ProfileErrorKind::Io(error)))?;
+        if text.len() as u64 > LONGEST {
+            return Err(failed(ProfileErrorKind::TooLong(LONGEST)));
+        }
+        Self::parse(&text).map_err(failed)
+    }
+
+    /// Reads and checks the profile in `text`.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileErrorKind`] says what is wrong.
+    pub fn parse(text: &[u8]) -> Result<Self, ProfileErrorKind> {
+        /// Looked at first, so that another version is named as such.
+        #[derive(Deserialize)]
+        struct Versioned {
+            schema_version: u32,
+        }
+        let versioned: Versioned = serde_json::from_slice(text).map_err(ProfileErrorKind::Json)?;
+        if versioned.schema_version != SCHEMA_VERSION {
+            return Err(ProfileErrorKind::Version(versioned.schema_version));
+        }
+        let document: Self = serde_json::from_slice(text).map_err(ProfileErrorKind::Json)?;
+        check(&document.ranges, &document.changes).map_err(ProfileErrorKind::Inconsistent)?;
+        Ok(document)
+    }
+
+    /// The parameters alone.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileErrorKind::Inconsistent`] for more ranges than a
+    /// [`Profile`] holds; not of a document that was read.
+    pub fn model(&self) -> Result<Profile, ProfileErrorKind> {
+        let mut profile = Profile::default();
+        let full = || ProfileErrorKind::Inconsistent(too_many());
+        for RangeRecord(range) in &self.ranges {
+            profile.ranges.push(*range).map_err(|_| full())?;
+        }
+        for change in &self.changes {
+            profile.changes.push(Change::from(*change)).map_err(|_| full())?;
+        }
+        Ok(profile)
+    }
+}
+
+fn too_many() -> String {
+    format!("more than {} ranges", Profile::<16>::default().ranges.capacity())
+}
+
+/// That ranges ascend without holes and that a change stands between each two.
+fn check(ranges: &[RangeRecord], changes: &[ChangeRecord]) -> Result<(), String> {
+    if ranges.len() > Profile::<16>::default().ranges.capacity() {
+        return Err(too_many());
+    }
+    for (index, RangeRecord(range)) in ranges.iter().enumerate() {
+        let Range { first, last, .. } = range;
+        if first.0 == 0 || first > last {
+            return Err(format!("ranges[{index}] goes from {first} to {last}"));
+        }
+    }
+    if changes.len() != ranges.len().saturating_sub(1) {
+        let (changes, ranges) = (changes.len(), ranges.len());
+        return Err(format!("{changes} changes between {ranges} ranges"));
+    }
+    let neighbours = ranges.iter().zip(ranges.iter().skip(1)).zip(changes);
+    for (index, ((before, after), change)) in neighbours.enumerate() {
+        let (ends, begins) = (before.0.last, after.0.first);
+        if ends.0.checked_add(1) != Some(begins.0) {
+            let next = index.saturating_add(1);
+            return Err(format!(
+                "ranges[{index}] ends at {ends}, ranges[{next}] begins at {begins}"
+            ));
+        }
+        let ordered = change.lo_bytes <= change.at_bytes && change.at_bytes <= change.hi_bytes;
+        if change.at_bytes != begins.0 || !ordered {
+            return Err(format!(
+                "changes[{index}] is at {} B, from {} to {} B, and the range begins at {begins}",
+                change.at_bytes, change.lo_bytes, change.hi_bytes
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn document(ranges: &str, changes: &str) -> String {
+        format!(r#"{{"schema_version":1,"ranges":[{ranges}],"changes":[{changes}]}}"#)
+    }
+
+    fn range(first: u64, last: u64) -> String {
+        format!(r#"{{"first_bytes":{first},"last_bytes":{last},"gap_s":1e-6}}"#)
+    }
+
+    fn refusal(text: &str) -> String {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        ProfileDocument::read(file.path()).unwrap_err().to_string()
+    }
+
+    const CHANGE: &str = r#"{"at_bytes":100,"lo_bytes":90,"hi_bytes":101}"#;
+
+    #[test]
+    fn a_document_is_read_back() {
+        let text = document(&format!("{},{}", range(1, 99), range(100, 200)), CHANGE);
+        let document = ProfileDocument::parse(text.as_bytes()).unwrap();
+        let written = serde_json::to_vec_pretty(&document).unwrap();
+        assert_eq!(ProfileDocument::parse(&written).unwrap(), document);
+        assert_eq!(document.model().unwrap().changes.len(), 1);
+    }
+
+    #[test]
+    fn syntax_is_refused_with_line_and_column() {
+        let error = refusal("{\n  \"schema_version\": 1,\n  \"ranges\": [}\n");
+        assert!(error.contains("line 3 column 14"), "{error}");
+        let error = refusal(&document(r#"{"first_bytes":"x"}"#, ""));
+        assert!(error.contains("first_bytes") && error.contains("line 1"), "{error}");
+        assert!(refusal("").contains("line 1"));
+        assert!(refusal(&"[".repeat(100_000)).contains("line 1"));
+    }
+
+    #[test]
+    fn another_version_is_named_whatever_else_it_holds() {
+        let error = refusal(r#"{"schema_version":7,"ranges":"elsewhere"}"#);
+        assert!(error.contains('7') && error.contains("reads 1"), "{error}");
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_together_are_named() {
+        let hole = document(&format!("{},{}", range(1, 98), range(100, 200)), CHANGE);
+        let no_change = document(&format!("{},{}", range(1, 99), range(100, 200)), "");
+        let elsewhere = CHANGE.replace("\"at_bytes\":100", "\"at_bytes\":98");
+        let elsewhere = document(&format!("{},{}", range(1, 99), range(100, 200)), &elsewhere);
+        let many = (0..17).map(|i| range(i + 1, i + 1)).collect::<Vec<_>>().join(",");
+        for (text, expected) in [
+            (hole, "ranges[0] ends at 98 B, ranges[1] begins at 100 B"),
+            (no_change, "0 changes between 2 ranges"),
+            (elsewhere, "changes[0] is at 98 B"),
+            (document(&range(9, 1), ""), "ranges[0] goes from 9 B to 1 B"),
+            (document(&range(0, 1), ""), "ranges[0] goes from 0 B"),
+            (document(&many, ""), "more than 16 ranges"),
+        ] {
+            let error = refusal(&text);
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = ProfileDocument::read(Path::new("/nonexistent")).unwrap_err().to_string();
+        assert!(error.contains("'/nonexistent'"), "{error}");
+    }
+}

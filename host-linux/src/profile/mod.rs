@@ -1,0 +1,17 @@
+//! The profile file: what a measurement leaves behind, as JSON.
+//!
+//! It can be printed, plotted, compared and simulated without the machine
+//! that made it. Units stand in the keys: `_s` seconds, `_bytes`,
+//! `_per_byte_s` seconds per byte; a number `x_s` has its interval beside it
+//! as `x_s_lo` and `x_s_hi`. The format is described in `docs/formats.md`.
+
+mod document;
+mod error;
+mod range;
+mod record;
+mod size;
+
+pub use document::{FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped};
+pub use error::{ProfileError, ProfileErrorKind};
+pub use range::{ChangeRecord, RangeRecord};
+pub use size::{SizeRecord, SizeRow};

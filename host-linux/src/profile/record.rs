@@ -1,0 +1,221 @@
+//! JSON objects with numbers that carry their intervals.
+
+use std::fmt;
+
+use loggap_core::model::{Estimate, Mark};
+use loggap_core::units::{Bytes, SignedPerByte, SignedPicos};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+/// Picoseconds in a second.
+const SECOND: f64 = 1e12;
+/// Units of [`SignedPerByte`] in a second per byte.
+const SECOND_PER_BYTE: f64 = 65_536e12;
+/// The largest whole number that a double holds exactly.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// An integer quantity that is written as a decimal in SI units.
+pub(super) trait Quantity: Copy + PartialOrd {
+    /// Its units in one SI unit.
+    const UNIT: f64;
+    fn units(self) -> i64;
+    fn from_units(units: i64) -> Self;
+}
+
+impl Quantity for SignedPicos {
+    const UNIT: f64 = SECOND;
+    fn units(self) -> i64 {
+        self.0
+    }
+    fn from_units(units: i64) -> Self {
+        Self(units)
+    }
+}
+
+impl Quantity for SignedPerByte {
+    const UNIT: f64 = SECOND_PER_BYTE;
+    fn units(self) -> i64 {
+        self.0
+    }
+    fn from_units(units: i64) -> Self {
+        Self(units)
+    }
+}
+
+/// In SI units, the shortest decimal that leads back here.
+#[allow(clippy::cast_precision_loss, reason = "exact below 2^53, and rounded beyond")]
+pub(super) fn to_si<Q: Quantity>(quantity: Q) -> f64 {
+    quantity.units() as f64 / Q::UNIT
+}
+
+/// From SI units, rounded to the nearest; `None` beyond 2⁵³ units. Up to 2⁵⁰
+/// (19 minutes) this undoes [`to_si`].
+#[allow(clippy::cast_possible_truncation, reason = "below 2^53 by the filter")]
+pub(super) fn from_si<Q: Quantity>(value: f64) -> Option<Q> {
+    let units = (value * Q::UNIT).round();
+    (units.abs() <= EXACT).then(|| Q::from_units(units as i64))
+}
+
+/// An object under construction, its keys in the order of insertion.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    entries: Vec<(String, Value)>,
+    marks: Map<String, Value>,
+}
+
+impl Record {
+    pub(super) fn put(&mut self, key: impl Into<String>, value: impl Into<Value>) {
+        self.entries.push((key.into(), value.into()));
+    }
+
+    /// A number with its interval, and its mark if it has one.
+    pub(super) fn put_estimate<Q: Quantity>(&mut self, key: &str, estimate: &Estimate<Q>) {
+        self.put(key, to_si(estimate.value));
+        self.put(format!("{key}_lo"), to_si(estimate.low));
+        self.put(format!("{key}_hi"), to_si(estimate.high));
+        if let Some(name) = mark_name(estimate.mark) {
+            self.marks.insert(key.to_owned(), name.into());
+        }
+    }
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in &self.entries {
+            map.serialize_entry(key, value)?;
+        }
+        if !self.marks.is_empty() {
+            map.serialize_entry("not_converged", &self.marks)?;
+        }
+        map.end()
+    }
+}
+
+/// What `not_converged` says of a number.
+const fn mark_name(mark: Mark) -> Option<&'static str> {
+    match mark {
+        Mark::Converged => None,
+        Mark::BudgetSpent => Some("budget_spent"),
+        Mark::Misfit => Some("misfit"),
+    }
+}
+
+/// An object that was read, taken apart key by key. Errors are sentences.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    map: &'a Map<String, Value>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(map: &'a Map<String, Value>) -> Self {
+        Self { map }
+    }
+
+    pub(super) fn bytes(&self, key: &str) -> Result<Bytes, String> {
+        match self.map.get(key).map(Value::as_u64) {
+            Some(Some(bytes)) => Ok(Bytes(bytes)),
+            Some(None) => Err(format!("'{key}' must be a whole number of bytes")),
+            None => Err(format!("'{key}' is missing")),
+        }
+    }
+
+    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, String> {
+        match self.map.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => {
+                value.as_f64().map(Some).ok_or_else(|| format!("'{key}' must be a number"))
+            }
+        }
+    }
+
+    pub(super) fn quantity<Q: Quantity>(&self, key: &str) -> Result<Option<Q>, String> {
+        let Some(value) = self.number(key)? else { return Ok(None) };
+        from_si(value).map(Some).ok_or_else(|| format!("'{key}' is too large"))
+    }
+
+    /// A number with its interval; one without an interval is exact.
+    pub(super) fn estimate<Q: Quantity>(&self, key: &str) -> Result<Option<Estimate<Q>>, String> {
+        let Some(value) = self.quantity(key)? else { return Ok(None) };
+        let low: Q = self.quantity(&format!("{key}_lo"))?.unwrap_or(value);
+        let high: Q = self.quantity(&format!("{key}_hi"))?.unwrap_or(value);
+        if !(low <= value && value <= high) {
+            return Err(format!("'{key}' does not lie between '{key}_lo' and '{key}_hi'"));
+        }
+        Ok(Some(Estimate { value, low, high, mark: self.mark(key)? }))
+    }
+
+    fn mark(&self, key: &str) -> Result<Mark, String> {
+        let marks = self.map.get("not_converged").and_then(Value::as_object);
+        match marks.and_then(|marks| marks.get(key)).map(Value::as_str) {
+            None => Ok(Mark::Converged),
+            Some(name) => [Mark::BudgetSpent, Mark::Misfit]
+                .into_iter()
+                .find(|mark| mark_name(*mark) == name)
+                .ok_or_else(|| format!("'not_converged' of '{key}' is unknown")),
+        }
+    }
+}
+
+/// Reads an object and lets `parse` take it apart. As this happens before the
+/// deserializer goes on, its error gets line and column of the object's end.
+pub(super) fn deserialize_object<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    parse: fn(&Reader<'_>) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    deserializer.deserialize_map(ObjectVisitor { parse })
+}
+
+struct ObjectVisitor<T> {
+    parse: fn(&Reader<'_>) -> Result<T, String>,
+}
+
+impl<'de, T> Visitor<'de> for ObjectVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<T, A::Error> {
+        let map = Map::<String, Value>::deserialize(MapAccessDeserializer::new(access))?;
+        (self.parse)(&Reader::new(&map)).map_err(A::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+
+    quickcheck! {
+        fn quantities_are_read_back_to_the_unit(units: i64) -> bool {
+            let units = units >> 13; // both roundings together stay below half a unit
+            from_si(to_si(SignedPicos(units))) == Some(SignedPicos(units))
+                && from_si(to_si(SignedPerByte(units))) == Some(SignedPerByte(units))
+        }
+    }
+
+    #[test]
+    fn times_are_written_as_short_decimals() {
+        assert_eq!(to_si(SignedPicos(12_345_678)).to_string(), "0.000012345678");
+        assert_eq!(to_si(SignedPerByte(20 << 16)).to_string(), "0.00000000002");
+    }
+
+    #[test]
+    fn what_no_integer_can_hold_is_refused() {
+        for absurd in [1e5, -1e5, f64::INFINITY, f64::NAN] {
+            assert_eq!(from_si::<SignedPicos>(absurd), None, "{absurd}");
+        }
+    }
+
+    #[test]
+    fn a_value_outside_its_interval_is_refused() {
+        let map = serde_json::json!({"g_s": 3e-6, "g_s_lo": 1e-6, "g_s_hi": 2e-6});
+        let reader = Reader::new(map.as_object().unwrap());
+        let error = reader.estimate::<SignedPicos>("g_s").unwrap_err();
+        assert!(error.contains("'g_s_lo'"), "{error}");
+    }
+}
