@@ -69,8 +69,17 @@ pub fn signed_picos(text: &str) -> Result<SignedPicos, DecimalError> {
 /// `time` in seconds, all twelve digits that it has and no more.
 #[must_use]
 pub fn seconds(time: Picos) -> String {
-    const SECOND: u64 = 1_000_000_000_000;
-    let text = format!("{}.{:012}", time.0 / SECOND, time.0 % SECOND);
+    fixed(u128::from(time.0), 12)
+}
+
+/// `value` multiples of 10^−`digits`, without zeros at the end. More than 38
+/// digits count as 38.
+#[must_use]
+pub fn fixed(value: u128, digits: u32) -> String {
+    let digits = digits.min(38);
+    let one = 10u128.pow(digits);
+    let width = usize::try_from(digits).unwrap_or_default();
+    let text = format!("{}.{:0width$}", value / one, value % one);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 

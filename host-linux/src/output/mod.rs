@@ -1,5 +1,8 @@
 //! Exporters: what a command hands its results to.
 
 mod file;
+pub mod flags;
+pub mod number;
+pub mod table;
 
 pub use file::{FileError, PendingFile};

@@ -1,0 +1,96 @@
+//! The parameter line of the field's simulators.
+
+use loggap_core::model::{LogGops, Profile, UnusableParameter};
+use loggap_core::units::{Bytes, PerByte, Picos};
+
+use crate::decimal;
+
+/// The parameters of the smallest messages as `-L -o -g -G -O -S`, times in
+/// nanoseconds; `S` is the last size before the first change of protocol, or
+/// the largest size measured. `None` without any range.
+///
+/// # Errors
+///
+/// [`UnusableParameter`] when the range does not hold all of them.
+pub fn line(profile: &Profile) -> Option<Result<String, UnusableParameter>> {
+    let first = profile.ranges.first()?;
+    let eager_limit = match profile.changes.first() {
+        Some(change) => Bytes(change.at.0.saturating_sub(1)),
+        None => first.last,
+    };
+    Some(first.loggops(eager_limit).map(|set| format(&set)))
+}
+
+fn format(set: &LogGops) -> String {
+    format!(
+        "-L {} -o {} -g {} -G {} -O {} -S {}",
+        nanos(set.latency),
+        nanos(set.overhead),
+        nanos(set.gap),
+        nanos_per_byte(set.gap_per_byte),
+        nanos_per_byte(set.overhead_per_byte),
+        set.eager_limit.0
+    )
+}
+
+/// Decimal nanoseconds, exact.
+fn nanos(time: Picos) -> String {
+    decimal::fixed(u128::from(time.0), 3)
+}
+
+/// Decimal nanoseconds per byte, to a millionth of a picosecond.
+fn nanos_per_byte(slope: PerByte) -> String {
+    const MILLION: u128 = 1_000_000;
+    const HALF: u128 = 1 << (PerByte::FRACTION_BITS - 1);
+    let millionths = (u128::from(slope.0) * MILLION + HALF) >> PerByte::FRACTION_BITS;
+    decimal::fixed(millionths, 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::parse;
+    use loggap_core::model::{Change, Estimate, Range, SizeLine};
+    use loggap_core::units::{SignedPerByte, SignedPicos};
+
+    fn profile() -> Profile {
+        let line = |at_one, per_byte| SizeLine::exact(SignedPicos(at_one), SignedPerByte(per_byte));
+        let range = Range {
+            first: Bytes(1),
+            last: Bytes(4_095),
+            gap: line(1_234_567, 20 << 16),
+            half_rtt: Some(line(5_000_000, 0)),
+            send_overhead: Some(line(1_000_000, 1 << 15)),
+            recv_overhead: Some(line(2_000_000, 0)),
+            latency: Some(Estimate::exact(SignedPicos(2_000_500))),
+        };
+        let mut profile = Profile::default();
+        profile.ranges.push(range).unwrap();
+        profile
+    }
+
+    #[test]
+    fn the_line_is_what_the_simulators_take() {
+        let mut profile = profile();
+        let expected = "-L 2000.5 -o 1500 -g 1234.567 -G 0.02 -O 0.00025 -S 4095";
+        assert_eq!(line(&profile), Some(Ok(expected.to_owned())));
+        let change = Change { at: Bytes(512), low: Bytes(512), high: Bytes(512) };
+        profile.changes.push(change).unwrap();
+        let flags = line(&profile).unwrap().unwrap();
+        assert!(flags.ends_with("-S 511"), "{flags}");
+    }
+
+    #[test]
+    fn the_line_is_read_back_by_simulate() {
+        assert_eq!(parse::nanos("2000.5"), Ok(Picos(2_000_500)));
+        assert_eq!(parse::nanos_per_byte(&nanos_per_byte(PerByte(12_345))), Ok(PerByte(12_345)));
+    }
+
+    #[test]
+    fn without_a_parameter_there_is_no_line() {
+        let mut profile = profile();
+        profile.ranges[0].recv_overhead = None;
+        assert!(line(&profile).unwrap().is_err());
+        assert!(line(&Profile::default()).is_none());
+    }
+}
