@@ -2,11 +2,13 @@
 //! order.
 
 pub mod binary;
+pub mod check;
 mod op;
 mod output;
 pub mod pattern;
 mod protocol;
 mod rank;
+pub mod stats;
 #[cfg(test)]
 mod testing;
 pub mod text;

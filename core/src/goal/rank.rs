@@ -29,8 +29,13 @@ pub struct RankNode {
     pub(super) completions: u32,
     /// How many wait for its start.
     pub(super) starts: u32,
-    /// For whoever walks the rank.
+    /// While grouping, how many wait for its completion; while ordering, how
+    /// many of its dependencies are left.
     pub(super) mark: u32,
+    /// Operations on the longest chain of dependencies that ends with it.
+    pub(super) level: u32,
+    /// The next operation in a list.
+    pub(super) next: u32,
 }
 
 impl RankNode {
@@ -39,7 +44,8 @@ impl RankNode {
         Self::new(Op { kind: OpKind::Calc { duration: Picos::ZERO }, cpu: 0, nic: 0 });
 
     const fn new(op: Op) -> Self {
-        Self { op, dependencies: 0, first: 0, completions: 0, starts: 0, mark: 0 }
+        let (dependencies, first, completions, starts) = (0, 0, 0, 0);
+        Self { op, dependencies, first, completions, starts, mark: 0, level: 0, next: 0 }
     }
 
     /// Where its successors end.
@@ -144,5 +150,17 @@ impl<'m> RankBuffer<'m> {
     /// All successors, node by node. Valid after [`RankBuffer::group`].
     pub(super) fn successors(&self) -> &[u32] {
         self.memory.successors.get(..self.edges).unwrap_or_default()
+    }
+
+    /// Nodes and all successors. Valid after [`RankBuffer::group`].
+    pub(super) fn parts_mut(&mut self) -> (&mut [RankNode], &[u32]) {
+        let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
+        (nodes, self.memory.successors.get(..self.edges).unwrap_or_default())
+    }
+
+    /// Dependencies in the order in which they came, and nodes.
+    pub(super) fn edges_and_nodes_mut(&mut self) -> (&[RankEdge], &mut [RankNode]) {
+        let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
+        (self.memory.edges.get(..self.edges).unwrap_or_default(), nodes)
     }
 }

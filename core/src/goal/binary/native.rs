@@ -230,7 +230,7 @@ fn feed<S: Sink>(rank: u32, ops: &[u8], edges: &[u8], sink: &mut S) -> Result<()
 }
 
 /// The operation in 24 bytes: size or picoseconds, peer, tag, type, cpu,
-/// nic, zeros.
+/// nic, zeros. A calc has zeros for peer and tag.
 fn decode(record: &[u8; OP_SIZE]) -> Result<Op, BinaryErrorKind> {
     let (size, peer, tag) = (u64_in(record, 0), u32_in(record, 8), u32_in(record, 12));
     let kind = match u8_in(record, 16) {
@@ -240,7 +240,8 @@ fn decode(record: &[u8; OP_SIZE]) -> Result<Op, BinaryErrorKind> {
         CALC => OpKind::Calc { duration: Picos(size) },
         found => return Err(BinaryErrorKind::OpType { found }),
     };
-    let reserved = u64::from(u8_in(record, 19)) | u64::from(u32_in(record, 20));
+    let unused = if matches!(kind, OpKind::Calc { .. }) { peer | tag } else { 0 };
+    let reserved = u64::from(u8_in(record, 19)) | u64::from(u32_in(record, 20) | unused);
     if reserved != 0 {
         let field = Field::Reserved;
         return Err(BinaryErrorKind::Field { field, expected: 0, found: reserved });

@@ -32,12 +32,14 @@ mod error;
 mod labels;
 mod operation;
 mod outline;
+mod places;
 mod read;
 mod survey;
 mod write;
 
 pub use error::{Name, Quantity, ReadError, TextError, TextErrorKind, Wanted, line_and_column};
 pub use labels::LabelMemory;
+pub use places::{LabelUse, OpPlace, locate, unused_labels};
 pub use read::{TextMemory, read};
 pub use survey::{Block, Survey};
 pub use write::{TextWriteError, TextWriter};

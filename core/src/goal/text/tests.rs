@@ -415,3 +415,42 @@ fn colliding_labels_do_not_make_reading_slow() {
     assert_eq!(program.ranks[0].ops.len(), 40_000);
     println!("{} bytes", text.len());
 }
+
+/// Lends memory that is enough for `text` and hands it to `work`.
+fn with_memory<T>(text: &[u8], work: impl FnOnce(&Survey, TextMemory<'_>) -> T) -> T {
+    let survey = Survey::of(text).unwrap();
+    let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
+    let mut entries = vec![[0; 2]; survey.labels_most()];
+    let mut buckets = vec![0; survey.labels_most()];
+    let labels = LabelMemory { entries: &mut entries, buckets: &mut buckets, seed: 3 };
+    work(&survey, TextMemory { blocks: &mut blocks, labels })
+}
+
+const PLACES: &[u8] = b"num_ranks 2\nrank 1 {\nx: calc 1\n  y: calc 2\nx irequires x\n}\n\
+                        rank 0 {\nsend 1b to 0\nl2: calc 1\n}\n";
+
+#[test]
+fn operations_are_found_in_the_text() {
+    let mut wanted =
+        [(0, 0), (0, 1), (0, 9), (1, 1), (1, 1)].map(|(rank, op)| OpPlace::new(rank, op));
+    with_memory(PLACES, |survey, memory| locate(PLACES, survey, memory, &mut wanted)).unwrap();
+    let found = wanted.map(|place| {
+        (place.at.map(|at| line_and_column(PLACES, at)), place.label.map(|label| label.to_string()))
+    });
+    let second = (Some((4, 3)), Some("y".to_string()));
+    let first = (Some((9, 1)), Some("l2".to_string()));
+    assert_eq!(found, [(Some((8, 1)), None), first, (None, None), second.clone(), second]);
+}
+
+#[test]
+fn labels_that_nothing_names_are_found() {
+    let mut found = vec![];
+    let mut uses = [LabelUse::default(); 2];
+    with_memory(PLACES, |survey, memory| {
+        unused_labels(PLACES, survey, memory, &mut uses, |unused| found.push(unused))
+    })
+    .unwrap();
+    let names: Vec<_> =
+        found.iter().map(|u| (u.rank, u.op, u.label.unwrap().to_string())).collect();
+    assert_eq!(names, [(0, 1, "l2".to_string()), (1, 1, "y".to_string())]);
+}

@@ -1,0 +1,223 @@
+//! Whether every message that is sent is received, and in its size.
+//!
+//! Messages to one rank are split into components that no receive reaches
+//! across: by source and tag, or by what wildcards leave of these. In a
+//! component there must be as many sends as receives, in every run. Where
+//! every receive of a component takes every message of it, that is enough;
+//! elsewhere a wildcard may take a message that another receive needs, which
+//! depends on times and is reported as possible.
+
+use super::finding::{Certainty, Envelope, Finding, Place};
+use crate::goal::op::ANY;
+
+/// A send or a receive. Lent to the check in bulk; content on entry does not
+/// matter.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Message {
+    to: u32,
+    from: u32,
+    tag: u32,
+    receive: bool,
+    op: u32,
+    size: u64,
+}
+
+impl Message {
+    /// A send of `size` bytes by `place`.
+    pub(super) const fn sent(place: Place, to: u32, tag: u32, size: u64) -> Self {
+        Self { to, from: place.rank, tag, receive: false, op: place.op, size }
+    }
+
+    /// A receive of `size` bytes by `place`.
+    pub(super) const fn received(place: Place, from: u32, tag: u32, size: u64) -> Self {
+        Self { to: place.rank, from, tag, receive: true, op: place.op, size }
+    }
+
+    const fn place(&self) -> Place {
+        Place { rank: if self.receive { self.to } else { self.from }, op: self.op }
+    }
+
+    const fn is_any_source(&self) -> bool {
+        self.from == ANY
+    }
+
+    const fn is_any_tag(&self) -> bool {
+        self.tag == ANY
+    }
+}
+
+/// Reports what does not match among all `messages`, in the order of the
+/// receiving ranks. Leaves them in some other order.
+pub(super) fn match_all(messages: &mut [Message], report: &mut impl FnMut(Finding)) {
+    messages.sort_unstable();
+    for group in messages.chunk_by_mut(|a, b| a.to == b.to) {
+        match_rank(group, report);
+    }
+}
+
+/// All messages to one rank, sorted.
+fn match_rank(group: &mut [Message], report: &mut impl FnMut(Finding)) {
+    let any_tag = group.iter().any(Message::is_any_tag);
+    let any_source = group.iter().any(Message::is_any_source);
+    match (any_source, any_tag) {
+        (false, false) => {
+            for part in group.chunk_by_mut(|a, b| (a.from, a.tag) == (b.from, b.tag)) {
+                match_exact(part, report);
+            }
+        }
+        (false, true) => {
+            for part in group.chunk_by_mut(|a, b| a.from == b.from) {
+                let from = part.first().map_or(ANY, |message| message.from);
+                match_component(part, from, ANY, report);
+            }
+        }
+        (true, false) => {
+            group.sort_unstable_by_key(|m| (m.tag, m.from, m.receive, m.op));
+            for part in group.chunk_by_mut(|a, b| a.tag == b.tag) {
+                let tag = part.first().map_or(ANY, |message| message.tag);
+                match_component(part, ANY, tag, report);
+            }
+        }
+        (true, true) => match_component(group, ANY, ANY, report),
+    }
+}
+
+/// Messages of one source and tag, sorted: sends, then receives, each in the
+/// order of the operations.
+fn match_exact(part: &mut [Message], report: &mut impl FnMut(Finding)) {
+    let Some(&Message { from, to, tag, .. }) = part.first() else { return };
+    let messages = Envelope { from, to, tag };
+    if let Some(finding) = unbalanced(part, messages) {
+        return report(finding);
+    }
+    let (sends, receives) = split(part);
+    if different_size(sends, receives).is_none() {
+        return; // in the order of the program, the usual case
+    }
+    report_sizes(part, messages, report);
+}
+
+/// Messages among which every receive finds all that it can take.
+fn match_component(part: &mut [Message], from: u32, tag: u32, report: &mut impl FnMut(Finding)) {
+    let Some(&Message { to, .. }) = part.first() else { return };
+    let messages = Envelope { from, to, tag };
+    let simple = all_take_all(part);
+    if !simple && report_surplus(part, report) {
+        return;
+    }
+    match unbalanced(part, messages) {
+        Some(finding) => report(finding),
+        None if simple => report_sizes(part, messages, report),
+        None => report(possibly_unmatched(part, messages)),
+    }
+}
+
+/// Sends and receives of a part in which the sends stand first.
+fn split(part: &[Message]) -> (&[Message], &[Message]) {
+    part.split_at_checked(part.partition_point(|message| !message.receive)).unwrap_or((part, &[]))
+}
+
+/// How many sends and how many receives.
+fn counts(part: &[Message]) -> (usize, usize) {
+    let sends = part.iter().filter(|message| !message.receive).count();
+    (sends, part.len() - sends)
+}
+
+/// What is wrong when there are not as many sends as receives.
+fn unbalanced(part: &[Message], messages: Envelope) -> Option<Finding> {
+    let (sends, receives) = counts(part);
+    if sends == receives {
+        return None;
+    }
+    // The last of the side that has more: the first ones find partners.
+    let more = receives > sends;
+    let last = part.iter().filter(|message| message.receive == more).max_by_key(|m| m.op)?;
+    Some(unmatched(last.place(), messages, (sends, receives), Certainty::Certain))
+}
+
+fn unmatched(
+    place: Place,
+    messages: Envelope,
+    (sends, receives): (usize, usize),
+    certainty: Certainty,
+) -> Finding {
+    let [sends, receives] = [sends, receives].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    Finding::Unmatched { place, messages, sends, receives, certainty }
+}
+
+/// Whether every receive of a component takes every message of it.
+fn all_take_all(part: &[Message]) -> bool {
+    let mut sends = part.iter().filter(|message| !message.receive);
+    let Some(first) = sends.next() else { return true };
+    let one_source = sends.clone().all(|send| send.from == first.from);
+    let one_tag = sends.all(|send| send.tag == first.tag);
+    part.iter().filter(|message| message.receive).all(|receive| {
+        let source = receive.is_any_source() || one_source && receive.from == first.from;
+        let tag =
+            receive.is_any_tag() || one_tag && (receive.tag == first.tag || first.is_any_tag());
+        source && tag
+    })
+}
+
+/// Reports classes of equal source and tag that not even all wildcards of
+/// the component could balance; says whether there was one.
+fn report_surplus(part: &[Message], report: &mut impl FnMut(Finding)) -> bool {
+    let is_wildcard = |m: &&Message| m.receive && (m.is_any_source() || m.is_any_tag());
+    let wildcard_receives = part.iter().filter(is_wildcard).count();
+    let wildcard_sends = part.iter().filter(|m| !m.receive && m.is_any_tag()).count();
+    let mut found = false;
+    for class in part.chunk_by(|a, b| (a.from, a.tag) == (b.from, b.tag)) {
+        let Some(&first) = class.first() else { continue };
+        let (sends, receives) = counts(class);
+        if first.is_any_source()
+            || first.is_any_tag()
+            || sends <= receives + wildcard_receives && receives <= sends + wildcard_sends
+        {
+            continue;
+        }
+        let Message { from, to, tag, .. } = first;
+        if let Some(finding) = unbalanced(class, Envelope { from, to, tag }) {
+            report(finding);
+            found = true;
+        }
+    }
+    found
+}
+
+/// A balanced component that an unlucky order may leave unmatched.
+fn possibly_unmatched(part: &[Message], messages: Envelope) -> Finding {
+    let wildcard = part.iter().find(|m| m.is_any_source() || m.is_any_tag());
+    let place =
+        wildcard.or(part.first()).map_or(Place { rank: messages.to, op: 0 }, Message::place);
+    unmatched(place, messages, counts(part), Certainty::Possible)
+}
+
+/// The first pair of a send and a receive of different size.
+fn different_size<'p>(
+    sends: &'p [Message],
+    receives: &'p [Message],
+) -> Option<(&'p Message, &'p Message)> {
+    sends.iter().zip(receives).find(|(send, receive)| send.size != receive.size)
+}
+
+/// Compares sizes where any send may meet any receive.
+fn report_sizes(part: &mut [Message], messages: Envelope, report: &mut impl FnMut(Finding)) {
+    part.sort_unstable_by_key(|message| (message.receive, message.size, message.op));
+    let (sends, receives) = split(part);
+    let sides = |(send, receive): (&Message, &Message)| {
+        ((send.place(), send.size), (receive.place(), receive.size))
+    };
+    if let Some(pair) = different_size(sends, receives) {
+        let (send, receive) = sides(pair);
+        let certainty = Certainty::Certain;
+        return report(Finding::SizeMismatch { send, receive, messages, certainty });
+    }
+    // Equal sizes on both sides, but not all the same: the order decides.
+    if let (Some(smallest), Some(largest)) = (receives.first(), sends.last())
+        && smallest.size != largest.size
+    {
+        let (send, receive) = sides((largest, smallest));
+        let certainty = Certainty::Possible;
+        report(Finding::SizeMismatch { send, receive, messages, certainty });
+    }
+}

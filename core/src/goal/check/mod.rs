@@ -1,0 +1,185 @@
+//! Checks a schedule before it runs: circles among dependencies, peers that
+//! do not exist, messages that are not received or not sent or differ in
+//! size.
+//!
+//! What is reported as certain goes wrong in every run. Not found are
+//! deadlocks across ranks, such as two ranks that each receive before they
+//! send: the simulator finds those.
+
+mod finding;
+mod messages;
+mod order;
+
+use core::fmt;
+
+pub use finding::{Certainty, Envelope, Finding, Place, Severity};
+pub use messages::Message;
+pub use order::Cycle;
+
+use super::op::{ANY, Op, OpKind, Sink};
+use super::protocol::{Misuse, Protocol};
+use super::rank::{RankBuffer, RankEdge, RankMemory};
+
+/// Why a schedule could not be checked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CheckError {
+    /// Calls came in a wrong order.
+    Misuse(Misuse),
+    /// The memory lent for one rank is too small for this one.
+    RankMemory {
+        /// The rank.
+        rank: u32,
+    },
+    /// The memory lent for messages is too small: lend one for each send and
+    /// receive.
+    MessageMemory,
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misuse(misuse) => misuse.fmt(f),
+            Self::RankMemory { rank } => {
+                write!(f, "rank {rank} does not fit into the memory lent for one rank")
+            }
+            Self::MessageMemory => {
+                f.write_str("the memory lent for messages is too small: one a send and receive")
+            }
+        }
+    }
+}
+
+impl core::error::Error for CheckError {}
+
+impl From<Misuse> for CheckError {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+/// What a check saw besides findings.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Checked {
+    /// Operations on the longest chain of dependencies within a rank.
+    pub depth: u32,
+    /// Operations that a dependency joins to others.
+    pub linked: u64,
+}
+
+/// A sink that reports findings to a closure: circles and wrong peers as
+/// they come, messages at the end.
+#[derive(Debug)]
+pub struct Checker<'m, F> {
+    protocol: Protocol,
+    ranks: u32,
+    rank: RankBuffer<'m>,
+    messages: &'m mut [Message],
+    used: usize,
+    checked: Checked,
+    report: F,
+}
+
+impl<'m, F: FnMut(Finding)> Checker<'m, F> {
+    /// Lends memory for the largest rank and for every send and receive.
+    pub fn new(rank: RankMemory<'m>, messages: &'m mut [Message], report: F) -> Self {
+        Self {
+            protocol: Protocol::default(),
+            ranks: 0,
+            rank: RankBuffer::new(rank),
+            messages,
+            used: 0,
+            checked: Checked::default(),
+            report,
+        }
+    }
+
+    /// Matches messages and ends the check.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`] when ranks are missing.
+    pub fn finish(mut self) -> Result<Checked, CheckError> {
+        self.protocol.finish()?;
+        let messages = self.messages.get_mut(..self.used).unwrap_or_default();
+        messages::match_all(messages, &mut self.report);
+        Ok(self.checked)
+    }
+
+    fn message(&mut self, message: Message) -> Result<(), CheckError> {
+        *self.messages.get_mut(self.used).ok_or(CheckError::MessageMemory)? = message;
+        self.used += 1;
+        Ok(())
+    }
+
+    fn edge(&mut self, edge: RankEdge) -> Result<(), CheckError> {
+        self.protocol.edge(edge.op, edge.on)?;
+        let rank = self.protocol.rank();
+        self.rank.push_edge(edge).map_err(|_| CheckError::RankMemory { rank })
+    }
+
+    fn out_of_range(&mut self, place: Place, peer: u32) {
+        (self.report)(Finding::PeerOutOfRange { place, peer, ranks: self.ranks });
+    }
+}
+
+impl<F: FnMut(Finding)> Sink for Checker<'_, F> {
+    type Error = CheckError;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), CheckError> {
+        self.ranks = ranks;
+        Ok(self.protocol.ranks(ranks)?)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), CheckError> {
+        self.rank.clear();
+        Ok(self.protocol.begin_rank(rank)?)
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, CheckError> {
+        let index = self.protocol.op()?;
+        let place = Place { rank: self.protocol.rank(), op: index };
+        self.rank.push_op(op).map_err(|_| CheckError::RankMemory { rank: place.rank })?;
+        match op.kind {
+            OpKind::Send { peer, size, tag } if peer < self.ranks => {
+                self.message(Message::sent(place, peer, tag, size))?;
+            }
+            OpKind::Receive { peer, size, tag } if peer < self.ranks || peer == ANY => {
+                self.message(Message::received(place, peer, tag, size))?;
+            }
+            OpKind::Send { peer, .. } | OpKind::Receive { peer, .. } => {
+                self.out_of_range(place, peer);
+            }
+            OpKind::Calc { .. } => {}
+        }
+        Ok(index)
+    }
+
+    fn requires(&mut self, op: u32, on: u32) -> Result<(), CheckError> {
+        self.edge(RankEdge { op, on, start: false })
+    }
+
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), CheckError> {
+        self.edge(RankEdge { op, on, start: true })
+    }
+
+    fn end_rank(&mut self) -> Result<(), CheckError> {
+        self.protocol.end_rank()?;
+        self.rank.group();
+        let linked =
+            |node: &&super::RankNode| node.dependencies + node.completions + node.starts > 0;
+        self.checked.linked += self.rank.nodes().iter().filter(linked).count() as u64;
+        let order = order::order(&mut self.rank);
+        self.checked.depth = self.checked.depth.max(order.depth);
+        if order.blocked > 0
+            && let Some(cycle) = order::cycle(&mut self.rank)
+        {
+            let op = cycle.ops().first().copied().unwrap_or(0);
+            let place = Place { rank: self.protocol.rank(), op };
+            (self.report)(Finding::Cycle { place, cycle, blocked: order.blocked });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The order that dependencies leave to one rank's operations: how long its
+//! longest chain is, and which operations wait for each other in a circle.
+
+use crate::goal::rank::{RankBuffer, RankNode};
+
+/// What the dependencies of one rank allow.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Order {
+    /// Operations on the longest chain of dependencies.
+    pub(super) depth: u32,
+    /// Operations that wait on a circle, directly or not.
+    pub(super) blocked: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Lets every operation of the grouped `rank` run as soon as it may. Blocked
+/// ones keep a `mark` above 0.
+pub(super) fn order(rank: &mut RankBuffer<'_>) -> Order {
+    let (nodes, successors) = rank.parts_mut();
+    let mut ready = NONE;
+    let mut found = Order::default();
+    for (index, node) in (0..).zip(nodes.iter_mut()) {
+        node.mark = node.dependencies;
+        node.level = 1;
+        found.blocked += 1;
+        if node.mark == 0 {
+            node.next = ready;
+            ready = index;
+        }
+    }
+    while let Some(&node) = nodes.get(ready as usize) {
+        ready = node.next;
+        found.blocked -= 1;
+        found.depth = found.depth.max(node.level);
+        let range = node.first as usize..node.end() as usize;
+        for &successor in successors.get(range).unwrap_or_default() {
+            release(nodes, successor, node.level, &mut ready);
+        }
+    }
+    found
+}
+
+/// One dependency of operation `index` is met.
+fn release(nodes: &mut [RankNode], index: u32, level: u32, ready: &mut u32) {
+    let Some(node) = nodes.get_mut(index as usize) else { return };
+    node.level = node.level.max(level.saturating_add(1));
+    node.mark = node.mark.saturating_sub(1);
+    if node.mark == 0 {
+        node.next = *ready;
+        *ready = index;
+    }
+}
+
+/// Operations that wait for each other in a circle, each for the next, the
+/// last for the first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Cycle {
+    ops: [u32; Self::SHOWN],
+    length: u32,
+}
+
+impl Cycle {
+    /// The most operations that are kept.
+    pub const SHOWN: usize = 8;
+
+    /// The first operations of the circle, from the lowest on.
+    #[must_use]
+    pub fn ops(&self) -> &[u32] {
+        let shown = Self::SHOWN.min(self.length as usize);
+        self.ops.get(..shown).unwrap_or_default()
+    }
+
+    /// How many operations it has.
+    #[must_use]
+    pub const fn length(&self) -> u32 {
+        self.length
+    }
+}
+
+/// A circle of the rank that [`order`] left blocked operations in.
+pub(super) fn cycle(rank: &mut RankBuffer<'_>) -> Option<Cycle> {
+    let (edges, nodes) = rank.edges_and_nodes_mut();
+    // Every blocked operation waits for another one: remember which.
+    for edge in edges {
+        let blocked = nodes.get(edge.on as usize).is_some_and(|node| node.mark > 0);
+        if let Some(node) = nodes.get_mut(edge.op as usize).filter(|_| blocked) {
+            node.next = edge.on;
+        }
+    }
+    let nodes = &*nodes;
+    let next = |op: u32| nodes.get(op as usize).map_or(NONE, |node| node.next);
+    let mut op = (0..).zip(nodes).find(|(_, node)| node.mark > 0)?.0;
+    for _ in nodes {
+        op = next(op); // as many steps as operations lead into the circle
+    }
+    let steps = || core::iter::successors(Some(op), |&at| Some(next(at)).filter(|&at| at != op));
+    let lowest = steps().min()?;
+    let mut found = Cycle { ops: [0; Cycle::SHOWN], length: 0 };
+    let circle =
+        core::iter::successors(Some(lowest), |&at| Some(next(at)).filter(|&at| at != lowest));
+    let mut slots = found.ops.iter_mut();
+    for op in circle {
+        found.length += 1;
+        if let Some(slot) = slots.next() {
+            *slot = op;
+        }
+    }
+    Some(found)
+}

@@ -1,0 +1,306 @@
+//! What a schedule consists of, counted while it passes.
+
+use super::op::{ANY, Op, OpKind, Sink};
+use super::protocol::{Misuse, Protocol};
+
+/// Classes of message sizes: 0, 1, 2 to 3, 4 to 7, … up to 2⁶³ and more.
+pub const SIZE_CLASSES: usize = 65;
+
+/// What a schedule consists of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Stats {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Ranks without any operation.
+    pub idle_ranks: u32,
+    /// Sends.
+    pub sends: u64,
+    /// Receives.
+    pub receives: u64,
+    /// Calcs.
+    pub calcs: u64,
+    /// Dependencies on a completion.
+    pub requires: u64,
+    /// Dependencies on a start.
+    pub irequires: u64,
+    /// Operations of the rank that has the most.
+    pub ops_most: u64,
+    /// Dependencies of the rank that has the most.
+    pub edges_most: u64,
+    /// Bytes of all sends.
+    pub bytes_sent: u128,
+    /// Picoseconds of all calcs.
+    pub calc_picos: u128,
+    /// Sizes of the smallest and the largest send in bytes.
+    pub size_range: Option<(u64, u64)>,
+    /// Sends by size: class k counts those of k bits, see [`size_class`].
+    pub size_classes: [u64; SIZE_CLASSES],
+    /// Receives from any rank.
+    pub any_source: u64,
+    /// Sends and receives with any tag.
+    pub any_tag: u64,
+    /// Highest cpu.
+    pub highest_cpu: u8,
+    /// Highest nic.
+    pub highest_nic: u8,
+}
+
+impl Stats {
+    const NOTHING: Self = Self {
+        ranks: 0,
+        idle_ranks: 0,
+        sends: 0,
+        receives: 0,
+        calcs: 0,
+        requires: 0,
+        irequires: 0,
+        ops_most: 0,
+        edges_most: 0,
+        bytes_sent: 0,
+        calc_picos: 0,
+        size_range: None,
+        size_classes: [0; SIZE_CLASSES],
+        any_source: 0,
+        any_tag: 0,
+        highest_cpu: 0,
+        highest_nic: 0,
+    };
+
+    /// All operations.
+    #[must_use]
+    pub const fn ops(&self) -> u64 {
+        self.sends + self.receives + self.calcs
+    }
+
+    /// All dependencies.
+    #[must_use]
+    pub const fn edges(&self) -> u64 {
+        self.requires + self.irequires
+    }
+}
+
+/// The class of a message of `size` bytes: the number of its bits.
+#[must_use]
+pub const fn size_class(size: u64) -> usize {
+    (u64::BITS - size.leading_zeros()) as usize
+}
+
+/// A sink that counts.
+#[derive(Debug)]
+pub struct Counter<'m> {
+    protocol: Protocol,
+    stats: Stats,
+    /// Operations and dependencies of the open rank.
+    open: (u64, u64),
+    tags: Tags<'m>,
+}
+
+impl<'m> Counter<'m> {
+    /// Lends memory for tags: as many different ones are told apart.
+    pub fn new(tags: &'m mut [u32]) -> Self {
+        let tags = Tags { memory: tags, used: 0, complete: true };
+        Self { protocol: Protocol::default(), stats: Stats::NOTHING, open: (0, 0), tags }
+    }
+
+    /// The counts, and the tags that occurred.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`] when ranks are missing.
+    pub fn finish(self) -> Result<(Stats, Tags<'m>), Misuse> {
+        self.protocol.finish()?;
+        Ok((self.stats, self.tags))
+    }
+
+    fn message(&mut self, tag: u32) {
+        if tag == ANY {
+            self.stats.any_tag += 1;
+        } else {
+            self.tags.add(tag);
+        }
+    }
+
+    fn edge(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
+        self.protocol.edge(op, on)?;
+        self.open.1 += 1;
+        Ok(())
+    }
+}
+
+impl Sink for Counter<'_> {
+    type Error = Misuse;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), Misuse> {
+        self.stats.ranks = ranks;
+        self.protocol.ranks(ranks)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), Misuse> {
+        self.open = (0, 0);
+        self.protocol.begin_rank(rank)
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, Misuse> {
+        let index = self.protocol.op()?;
+        self.open.0 += 1;
+        let stats = &mut self.stats;
+        stats.highest_cpu = stats.highest_cpu.max(op.cpu);
+        stats.highest_nic = stats.highest_nic.max(op.nic);
+        match op.kind {
+            OpKind::Send { size, tag, .. } => {
+                stats.sends += 1;
+                stats.bytes_sent += u128::from(size);
+                let (smallest, largest) = stats.size_range.unwrap_or((size, size));
+                stats.size_range = Some((smallest.min(size), largest.max(size)));
+                if let Some(class) = stats.size_classes.get_mut(size_class(size)) {
+                    *class += 1;
+                }
+                self.message(tag);
+            }
+            OpKind::Receive { peer, tag, .. } => {
+                stats.receives += 1;
+                stats.any_source += u64::from(peer == ANY);
+                self.message(tag);
+            }
+            OpKind::Calc { duration } => {
+                stats.calcs += 1;
+                stats.calc_picos += u128::from(duration.0);
+            }
+        }
+        Ok(index)
+    }
+
+    fn requires(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
+        self.stats.requires += 1;
+        self.edge(op, on)
+    }
+
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
+        self.stats.irequires += 1;
+        self.edge(op, on)
+    }
+
+    fn end_rank(&mut self) -> Result<(), Misuse> {
+        self.stats.ops_most = self.stats.ops_most.max(self.open.0);
+        self.stats.edges_most = self.stats.edges_most.max(self.open.1);
+        self.stats.idle_ranks += u32::from(self.open.0 == 0);
+        self.protocol.end_rank()
+    }
+}
+
+/// The different tags of a schedule, wildcards aside.
+#[derive(Debug)]
+pub struct Tags<'m> {
+    /// In ascending order up to `used`.
+    memory: &'m mut [u32],
+    used: usize,
+    complete: bool,
+}
+
+impl Tags<'_> {
+    /// The tags, ascending.
+    #[must_use]
+    pub fn values(&self) -> &[u32] {
+        self.memory.get(..self.used).unwrap_or_default()
+    }
+
+    /// Whether these are all; else the memory lent for them was too small.
+    #[must_use]
+    pub const fn are_complete(&self) -> bool {
+        self.complete
+    }
+
+    fn add(&mut self, tag: u32) {
+        let Err(place) = self.values().binary_search(&tag) else { return };
+        let Some(space) = self.memory.get_mut(place..=self.used) else {
+            self.complete = false;
+            return;
+        };
+        space.rotate_right(1);
+        if let Some(slot) = space.first_mut() {
+            *slot = tag;
+        }
+        self.used += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::goal::testing::{Program, Rank};
+    use crate::units::Picos;
+    use quickcheck::quickcheck;
+    use std::collections::BTreeSet;
+    use std::vec;
+    use std::vec::Vec;
+
+    fn count(program: &Program, room: usize) -> (Stats, Vec<u32>, bool) {
+        let mut memory = vec![7; room];
+        let mut counter = Counter::new(&mut memory);
+        program.feed(&mut counter).unwrap();
+        let (stats, tags) = counter.finish().unwrap();
+        (stats, tags.values().to_vec(), tags.are_complete())
+    }
+
+    #[test]
+    fn everything_is_counted_once() {
+        let op = |kind| Op { kind, cpu: 1, nic: 0 };
+        let ops = vec![
+            op(OpKind::Send { peer: 0, size: 0, tag: 5 }),
+            op(OpKind::Send { peer: 1, size: 1024, tag: ANY }),
+            Op { nic: 3, ..op(OpKind::Receive { peer: ANY, size: 1, tag: 4 }) },
+            op(OpKind::Calc { duration: Picos(500) }),
+        ];
+        let edges = vec![(1, 0, false), (2, 0, true), (3, 3, false)];
+        let program = Program::new(vec![Rank { ops, edges }, Rank::default()]);
+        let (stats, tags, complete) = count(&program, 8);
+        let mut size_classes = [0; SIZE_CLASSES];
+        (size_classes[0], size_classes[11]) = (1, 1);
+        let expected = Stats {
+            ranks: 2,
+            idle_ranks: 1,
+            sends: 2,
+            receives: 1,
+            calcs: 1,
+            requires: 2,
+            irequires: 1,
+            ops_most: 4,
+            edges_most: 3,
+            bytes_sent: 1024,
+            calc_picos: 500,
+            size_range: Some((0, 1024)),
+            size_classes,
+            any_source: 1,
+            any_tag: 1,
+            highest_cpu: 1,
+            highest_nic: 3,
+        };
+        assert_eq!((stats, tags, complete), (expected, vec![4, 5], true));
+    }
+
+    #[test]
+    fn classes_of_sizes_are_powers_of_two() {
+        for (size, class) in [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (u64::MAX, 64)] {
+            assert_eq!(size_class(size), class);
+        }
+    }
+
+    quickcheck! {
+        fn tags_are_a_sorted_set_as_far_as_memory_goes(tags: Vec<u32>, room: u8) -> bool {
+            let op = |&tag: &u32| Op {
+                kind: OpKind::Receive { peer: 0, size: 0, tag: tag % 20 },
+                cpu: 0,
+                nic: 0,
+            };
+            let program =
+                Program::new(vec![Rank { ops: tags.iter().map(op).collect(), edges: vec![] }]);
+            let room = usize::from(room % 24);
+            let (_, found, complete) = count(&program, room);
+            let all: BTreeSet<u32> = tags.iter().map(|tag| tag % 20).collect();
+            complete == (all.len() <= room)
+                && found.len() == all.len().min(room)
+                && found.is_sorted()
+                && found.iter().all(|tag| all.contains(tag))
+        }
+    }
+}
