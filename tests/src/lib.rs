@@ -15,4 +15,5 @@
 pub mod cases;
 pub mod program;
 pub mod random_program;
+pub mod relay;
 pub mod shadow;
