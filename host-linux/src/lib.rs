@@ -15,6 +15,7 @@
 //! - [`responder`]: the answering end of a link; [`embedded`] starts one as a
 //!   second process, [`listen`] and [`lobby`] take clients one after another.
 //! - [`placement`]: which cores the two ends run on.
+//! - [`timeline`]: what happened when in a simulation, drawn and exported.
 //! - [`environment`], [`disturbance`], [`warning`]: what numbers depend on,
 //!   what disturbed a run, and what to do about it.
 
@@ -33,4 +34,5 @@ pub mod profile;
 pub mod responder;
 pub mod samples;
 mod sys;
+pub mod timeline;
 pub mod warning;

@@ -4,8 +4,10 @@
 //! must agree with it on every schedule.
 
 use crate::program::Program;
+use loggap::timeline::{self, Calc, Costs, End, Timeline};
 use loggap_core::goal::{ANY, Op, OpKind};
 use loggap_core::model::LogGops;
+use loggap_core::units::Picos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How messages are received.
@@ -93,6 +95,8 @@ pub struct Outcome {
     pub never_ready: Vec<(usize, usize)>,
     /// When each operation started and ended.
     pub spans: Vec<Vec<Option<(u64, u64)>>>,
+    /// Everything that occupied something.
+    pub timeline: Timeline,
 }
 
 impl Outcome {
@@ -134,6 +138,8 @@ struct Message {
     taken: Option<u64>,
     /// End of its handling, once handled.
     end: u64,
+    /// Index in the timeline.
+    record: u32,
 }
 
 impl Message {
@@ -177,6 +183,7 @@ struct Shadow<'a> {
     stamp: u64,
     touched: BTreeSet<usize>,
     spans: Vec<Vec<Option<(u64, u64)>>>,
+    timeline: Timeline,
 }
 
 /// Runs `program`.
@@ -237,6 +244,7 @@ impl<'a> Shadow<'a> {
             stamp: 0,
             touched: BTreeSet::new(),
             spans,
+            timeline: Timeline { ranks: program.ranks.len() as u32, ..Timeline::default() },
         }
     }
 
@@ -283,7 +291,16 @@ impl<'a> Shadow<'a> {
         }
         match kind {
             OpKind::Calc { duration } => {
-                let end = time + duration.0 + self.noise(rank, time, duration.0);
+                let noise = self.noise(rank, time, duration.0);
+                let end = time + duration.0 + noise;
+                self.timeline.calcs.push(Calc {
+                    rank: rank as u32,
+                    cpu,
+                    op: index as u32,
+                    start: Picos(time),
+                    work: duration,
+                    noise: Picos(noise),
+                });
                 self.ranks[rank].cpu[usize::from(cpu)] = end;
                 self.satisfy(rank, index, 0, time);
                 self.satisfy(rank, index, 1, end);
@@ -299,7 +316,8 @@ impl<'a> Shadow<'a> {
         let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
         let part = if handshake { Part::Request } else { Part::Whole };
         self.satisfy(send.0, send.1, 0, time);
-        let end = self.transmit(time, Message { send, receiver, part, taken: None, end: 0 });
+        let end =
+            self.transmit(time, Message { send, receiver, part, taken: None, end: 0, record: 0 });
         self.spans[send.0][send.1] = Some((time, end));
         if !rendezvous {
             self.satisfy(send.0, send.1, 1, end);
@@ -345,14 +363,16 @@ impl<'a> Shadow<'a> {
 
     /// Charges a message to its source, whose resources are free, and puts
     /// it on its way. Returns when the processor is done with it.
-    fn transmit(&mut self, time: u64, message: Message) -> u64 {
+    fn transmit(&mut self, time: u64, mut message: Message) -> u64 {
         let (set, by_cpu, by_nic) = self.cost(&message);
         let (rank, op) = self.source(&message);
         let noise = self.noise(rank, time, set.overhead.0);
         let end = time.wrapping_add(set.overhead.0).wrapping_add(by_cpu).wrapping_add(noise);
+        let next = time.wrapping_add(set.gap.0).wrapping_add(by_nic);
+        message.record = self.record_sent(time, &message, noise);
         let state = &mut self.ranks[rank];
         state.cpu[usize::from(op.cpu)] = end;
-        state.send_nic[usize::from(op.nic)] = time.wrapping_add(set.gap.0).wrapping_add(by_nic);
+        state.send_nic[usize::from(op.nic)] = next;
         self.create(time + set.overhead.0 + set.latency.0, Item::Arrival(message));
         end
     }
@@ -426,6 +446,7 @@ impl<'a> Shadow<'a> {
     /// A receive and a message have met, and the message has been handled.
     fn matched(&mut self, time: u64, index: usize, message: Message, decides: Option<u64>) {
         let rank = message.receiver;
+        self.timeline.messages[message.record as usize].matched = Some(Picos(time));
         if message.part == Part::Request {
             let free = self.free_to_send(rank, self.op(rank, index));
             let ready = message.part(Part::Ready { receive: index });
@@ -526,17 +547,58 @@ impl<'a> Shadow<'a> {
             self.queue.insert((free, stamp), Item::Arrival(*message));
             return None;
         }
-        let held = time + set.overhead.0 + self.noise(rank, time, set.overhead.0);
-        let state = &mut self.ranks[rank];
-        if overlap {
-            let taken = message.taken.expect("its interface has it");
-            state.cpu[cpu] = held + by_cpu;
-            return Some(state.cpu[cpu].max(taken + set.overhead.0 + by_nic));
-        }
+        let noise = self.noise(rank, time, set.overhead.0);
+        let taken = message.taken.unwrap_or(time);
         // These wrap only where an empty message is made to.
-        state.cpu[cpu] = held.wrapping_add(by_cpu.max(by_nic));
-        state.receive_nic[nic] = time.wrapping_add(set.gap.0).wrapping_add(by_nic);
-        Some(state.cpu[cpu])
+        let held = if overlap { by_cpu } else { by_cpu.max(by_nic) };
+        let released = time.wrapping_add(set.overhead.0).wrapping_add(held).wrapping_add(noise);
+        let next = taken.wrapping_add(set.gap.0).wrapping_add(by_nic);
+        let state = &mut self.ranks[rank];
+        state.cpu[cpu] = released;
+        state.receive_nic[nic] = next;
+        let end = if overlap { released.max(taken + set.overhead.0 + by_nic) } else { released };
+        let record = &mut self.timeline.messages[message.record as usize];
+        record.to = End { rank: rank as u32, cpu: op.cpu, nic: op.nic };
+        record.taken = Picos(taken);
+        record.handled = Picos(time);
+        record.held = Picos(set.overhead.0.wrapping_add(held));
+        record.receive_noise = Picos(noise);
+        record.done = Picos(end);
+        Some(end)
+    }
+
+    /// Keeps a message that leaves; what happens at its other end follows.
+    fn record_sent(&mut self, time: u64, message: &Message, noise: u64) -> u32 {
+        let (set, by_cpu, by_nic) = self.cost(message);
+        let OpKind::Send { size, tag, .. } = self.op(message.send.0, message.send.1).kind else {
+            unreachable!("only sends make messages")
+        };
+        let (rank, op) = self.source(message);
+        let part = match message.part {
+            Part::Whole => timeline::Part::Whole,
+            Part::Request => timeline::Part::Request,
+            Part::Ready { .. } => timeline::Part::Ready,
+            Part::Data { .. } => timeline::Part::Data,
+        };
+        let data = matches!(part, timeline::Part::Whole | timeline::Part::Data);
+        self.timeline.messages.push(timeline::Message {
+            from: End { rank: rank as u32, cpu: op.cpu, nic: op.nic },
+            op: message.send.1 as u32,
+            part,
+            size: if data { size } else { 1 },
+            tag,
+            costs: Costs {
+                overhead: set.overhead,
+                overhead_bytes: Picos(by_cpu),
+                gap: set.gap,
+                gap_bytes: Picos(by_nic),
+            },
+            sent: Picos(time),
+            send_noise: Picos(noise),
+            arrived: Picos(time + set.overhead.0 + set.latency.0),
+            ..timeline::Message::default()
+        });
+        self.timeline.messages.len() as u32 - 1
     }
 
     fn outcome(self) -> Outcome {
@@ -555,6 +617,7 @@ impl<'a> Shadow<'a> {
             outcome.never_ready.extend(missing.filter(|(_, n)| **n > 0).map(|(op, _)| (rank, op)));
         }
         outcome.spans = self.spans;
+        outcome.timeline = self.timeline;
         outcome
     }
 }

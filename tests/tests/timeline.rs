@@ -1,0 +1,75 @@
+//! Exports of a timeline.
+
+use loggap::timeline::{Selection, Timeline, chrome, svg, viz};
+use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::model::Preset;
+use loggap_core::units::{Bytes, Picos};
+use loggap_tests::program::Program;
+use loggap_tests::shadow::{self, Settings};
+use serde_json::Value;
+
+/// The double ring of the paper's Fig. 6, with the reference simulator's
+/// default parameters.
+fn double_ring() -> Result<Timeline, Box<dyn std::error::Error>> {
+    let preset: Preset = "loggopsim".parse()?;
+    let program = Program::of_pattern(Pattern::DoubleRing, &Options::new(4, 8));
+    let set = preset.at(Bytes(8)).ok_or("no set")?;
+    Ok(shadow::run(&program, &Settings::new(*set), None).timeline)
+}
+
+#[test]
+fn the_reference_format_has_a_line_for_everything() -> Result<(), Box<dyn std::error::Error>> {
+    let mut out = Vec::new();
+    viz::write(&double_ring()?, &mut out)?;
+    let text = String::from_utf8(out)?;
+    assert_eq!(text.lines().count(), 1 + 8 + 8 + 8);
+    assert!(text.starts_with("numranks 4;\nosend 0 0 0 1500 0 0 1;\n"), "{text}");
+    assert!(text.contains("\ntransmission 0 1 1500 4000 8 6 0 0 1;\n"), "{text}");
+    assert!(text.contains("\norecv 1 0 4000 5542 0 0 1;\n"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn the_trace_document_has_slices_names_and_both_ends_of_arrows()
+-> Result<(), Box<dyn std::error::Error>> {
+    let mut out = Vec::new();
+    chrome::write(&double_ring()?, &mut out)?;
+    let document: Value = serde_json::from_slice(&out)?;
+    let events = document["traceEvents"].as_array().ok_or("no events")?;
+    let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+    // Four ranks with three lanes; eight messages with two lanes at each end.
+    assert_eq!((count("M"), count("X"), count("s"), count("f")), (16, 32, 8, 8));
+    // 1,542 ns on the processor, not one picosecond less.
+    let received = events.iter().find(|event| event["name"] == "receive 8 B from 0");
+    assert_eq!(received.ok_or("no receive")?["dur"].as_f64(), Some(1.542));
+    Ok(())
+}
+
+#[test]
+fn the_picture_shows_every_lane_and_message() -> Result<(), Box<dyn std::error::Error>> {
+    let mut out = Vec::new();
+    let options = svg::Options { title: "double ring".into(), from: Picos::ZERO, to: None };
+    svg::write(&double_ring()?, &options, &mut out)?;
+    let text = String::from_utf8(out)?;
+    for rank in 0..4 {
+        assert!(text.contains(&format!(">rank {rank}</text>")));
+    }
+    assert_eq!(text.matches("stroke=\"#333\" stroke-width=\"0.8\"").count(), 8);
+    assert_eq!(text.matches("<title>receive 8 B").count(), 16);
+    assert!(text.contains(">time [µs]</text>"));
+    assert_eq!(text.matches("<g").count(), text.matches("</g>").count());
+    Ok(())
+}
+
+#[test]
+fn a_selection_keeps_its_ranks_and_window() -> Result<(), Box<dyn std::error::Error>> {
+    let all = double_ring()?;
+    let window = Picos(0)..Picos(6_000_000);
+    let part = all.selected(&Selection { ranks: 0..2, window });
+    assert_eq!(part.ranks, 4);
+    // From 0 to 1 and from 0 to 3: the second has an end outside.
+    assert_eq!(part.messages.len(), 3);
+    assert!(part.messages.iter().all(|m| m.sent < Picos(6_000_000)));
+    assert_eq!(all.selected(&Selection::default()), all);
+    Ok(())
+}
