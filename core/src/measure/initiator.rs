@@ -175,12 +175,7 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         experiments: &[Experiment],
         mut each: impl FnMut(Outcome),
     ) -> Result<(), SessionError<L::Error>> {
-        batch::check(experiments, &self.agreed).map_err(|refused| match refused {
-            batch::Rejected::Invalid(invalid) => SessionError::Invalid(invalid),
-            batch::Rejected::OutOfBounds { what, asked, allowed } => {
-                SessionError::OutOfBounds { what, asked, allowed }
-            }
-        })?;
+        batch::check(experiments, &self.agreed).map_err(batch::Rejected::into_session)?;
         let mut rest = experiments;
         let mut unanswered = 0;
         while !rest.is_empty() {

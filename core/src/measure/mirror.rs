@@ -114,6 +114,12 @@ impl Mirror {
         self.current.map_or(FRAME_LEN, |current| to_usize(current.round.size))
     }
 
+    /// Bytes of the replies of the round under way.
+    #[must_use]
+    pub fn reply_length(&self) -> usize {
+        self.current.map_or(0, |current| to_usize(current.round.reply_size))
+    }
+
     /// How long to busy-wait before looking for the next message.
     #[must_use]
     pub fn pause(&self) -> Picos {

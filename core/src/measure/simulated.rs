@@ -13,12 +13,12 @@
 //!
 //! The clock reads time exactly and each reading costs what it says.
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
 
 use super::{Action, Clock, Link, LinkProperties, Mirror};
 use crate::units::{Bytes, PerByte, Picos};
-use crate::wire::Bounds;
+use crate::wire::{Bounds, FRAME_LEN};
 
 /// The parameters of one protocol, valid from its first size on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -56,7 +56,7 @@ pub struct Disturbance {
 }
 
 /// Messages of the far end on their way back.
-const IN_FLIGHT: usize = 4;
+const IN_FLIGHT: usize = 64;
 /// Memory of the far end: its longest reply.
 const LONGEST: usize = 1 << 16;
 
@@ -78,6 +78,10 @@ pub struct Simulated<'t> {
     /// No message of the round has been sent yet.
     round_begins: bool,
     replies: heapless::Deque<Reply, IN_FLIGHT>,
+    /// The control frame among them: there is one at a time.
+    control: [u8; FRAME_LEN],
+    /// Looks for a message in a row that found none.
+    polls: u32,
     /// Lengths are all that the far end looks at, beside control frames.
     far: [u8; 512],
 }
@@ -87,8 +91,8 @@ pub struct Simulated<'t> {
 struct Reply {
     arrives: u64,
     length: usize,
-    /// Its first bytes: a whole control frame, or the tag of a data message.
-    head: [u8; crate::wire::FRAME_LEN],
+    /// First byte of a data message; a control frame has none.
+    tag: Option<u8>,
 }
 
 impl<'t> Simulated<'t> {
@@ -111,6 +115,8 @@ impl<'t> Simulated<'t> {
             outlier: 1.0,
             round_begins: true,
             replies: heapless::Deque::new(),
+            control: [0; FRAME_LEN],
+            polls: 0,
             far: [0; 512],
         }
     }
@@ -148,7 +154,7 @@ impl<'t> Simulated<'t> {
             message.len(),
         ));
         self.far_free = received;
-        let long = self.mirror.expected();
+        let reply = self.mirror.reply_length();
         let action = self.mirror.handle(Picos(received), message, &mut self.far);
         let (Action::Send(length) | Action::SendMore(length) | Action::End(length, _)) = action
         else {
@@ -156,7 +162,7 @@ impl<'t> Simulated<'t> {
         };
         // A data reply may be longer than the far end's memory: its length is what counts.
         let data = self.far.first().is_some_and(|first| *first < 128);
-        let length = if data { long.max(length) } else { length };
+        let length = if data { reply } else { length };
         self.send_back(length);
         if matches!(action, Action::SendMore(_))
             && let Some(length) = self.mirror.poll_more(&mut self.far)
@@ -174,13 +180,15 @@ impl<'t> Simulated<'t> {
         let overhead = self.cost(truth.send_overhead, truth.send_overhead_per_byte, length);
         self.far_free = self.far_free.saturating_add(overhead);
         let arrives = self.far_free.saturating_add(self.travel(&truth, length));
-        let mut head = [0; crate::wire::FRAME_LEN];
-        for (slot, byte) in head.iter_mut().zip(&self.far) {
-            *slot = *byte;
+        let tag = self.far.first().copied().filter(|first| *first < 128);
+        if tag.is_none() {
+            for (slot, byte) in self.control.iter_mut().zip(&self.far) {
+                *slot = *byte;
+            }
         }
         if !self.random.chance(self.disturbance.losses) {
             // Full only if the initiator never looks: then the newest is lost.
-            let _ = self.replies.push_back(Reply { arrives, length, head });
+            let _ = self.replies.push_back(Reply { arrives, length, tag });
         }
     }
 }
@@ -205,6 +213,8 @@ impl Clock for Simulated<'_> {
     }
 }
 
+/// Looks in a row that cost nothing; from then on the link waits inside.
+const PATIENT_POLLS: u32 = 64;
 /// Time passes this fast for who waits in vain.
 const EMPTY_POLL: u64 = 1_000_000_000;
 
@@ -219,6 +229,7 @@ impl Link for Simulated<'_> {
     fn send(&mut self, message: &[u8]) -> Result<(), Infallible> {
         let size = message.len();
         let truth = self.truth(size);
+        self.polls = 0;
         if core::mem::take(&mut self.round_begins) {
             let hit = self.random.chance(self.disturbance.outliers);
             self.outlier = if hit { 10.0 + 90.0 * self.random.fraction() } else { 1.0 };
@@ -237,17 +248,26 @@ impl Link for Simulated<'_> {
 
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Infallible> {
         self.round_begins = true;
+        let now = self.now.get();
+        let arrived = self.replies.front().is_some_and(|reply| reply.arrives <= now);
+        self.polls += 1;
+        if !arrived && self.polls < PATIENT_POLLS {
+            return Ok(None);
+        }
+        // Who keeps looking waits until something arrives, or a while.
         let Some(reply) = self.replies.pop_front() else {
             self.advance(EMPTY_POLL);
             return Ok(None);
         };
+        self.polls = 0;
         let truth = self.truth(reply.length);
         self.now.set(self.now.get().max(reply.arrives));
         let overhead = self.cost(truth.recv_overhead, truth.recv_overhead_per_byte, reply.length);
         self.advance(scale(overhead, self.outlier));
         let length = reply.length.min(buffer.len());
-        for (slot, byte) in buffer.iter_mut().zip(&reply.head) {
-            *slot = *byte;
+        match reply.tag {
+            Some(tag) => buffer.iter_mut().take(1).for_each(|first| *first = tag),
+            None => buffer.iter_mut().zip(&self.control).for_each(|(slot, byte)| *slot = *byte),
         }
         Ok(Some(length))
     }
@@ -257,6 +277,48 @@ impl Link for Simulated<'_> {
             self.now.set(self.now.get().max(reply.arrives));
         }
         Ok(())
+    }
+}
+
+/// Clock and link of one session: both are the same simulation.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<'a, 't>(pub &'a RefCell<Simulated<'t>>);
+
+impl Clock for Shared<'_, '_> {
+    fn now(&self) -> u64 {
+        self.0.borrow().now()
+    }
+
+    fn duration(&self, ticks: u64) -> Picos {
+        Picos(ticks)
+    }
+
+    fn ticks(&self, duration: Picos) -> u64 {
+        duration.0
+    }
+
+    fn read_cost(&self) -> Picos {
+        self.0.borrow().read_cost()
+    }
+}
+
+impl Link for Shared<'_, '_> {
+    type Error = Infallible;
+
+    fn properties(&self) -> LinkProperties {
+        self.0.borrow().properties()
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), Infallible> {
+        self.0.borrow_mut().send(message)
+    }
+
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Infallible> {
+        self.0.borrow_mut().poll_receive(buffer)
+    }
+
+    fn discard(&mut self) -> Result<(), Infallible> {
+        self.0.borrow_mut().discard()
     }
 }
 
@@ -318,7 +380,6 @@ impl Random {
 mod tests {
     use super::*;
     use crate::measure::{Buffers, Experiment, Initiator, Outcome, Quantity, SessionOptions};
-    use core::cell::RefCell;
     use core::ops::ControlFlow;
     use std::vec;
 
@@ -332,40 +393,6 @@ mod tests {
         gap: Picos(1_500_000),
         gap_per_byte: PerByte(80 << 16),
     };
-
-    /// Clock and link are one thing that both ends of the session share.
-    struct Shared<'a, 't>(&'a RefCell<Simulated<'t>>);
-
-    impl Clock for Shared<'_, '_> {
-        fn now(&self) -> u64 {
-            self.0.borrow().now()
-        }
-        fn duration(&self, ticks: u64) -> Picos {
-            Picos(ticks)
-        }
-        fn ticks(&self, duration: Picos) -> u64 {
-            duration.0
-        }
-        fn read_cost(&self) -> Picos {
-            self.0.borrow().read_cost()
-        }
-    }
-
-    impl Link for Shared<'_, '_> {
-        type Error = Infallible;
-        fn properties(&self) -> LinkProperties {
-            self.0.borrow().properties()
-        }
-        fn send(&mut self, message: &[u8]) -> Result<(), Infallible> {
-            self.0.borrow_mut().send(message)
-        }
-        fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Infallible> {
-            self.0.borrow_mut().poll_receive(buffer)
-        }
-        fn discard(&mut self) -> Result<(), Infallible> {
-            self.0.borrow_mut().discard()
-        }
-    }
 
     fn outcomes(disturbance: Disturbance, experiments: &[Experiment]) -> vec::Vec<Outcome> {
         let simulated = RefCell::new(Simulated::new(&[TRUTH], disturbance, Picos(20_000)));
