@@ -10,7 +10,14 @@ use super::Exit;
 
 /// Whether the user or the system has asked to stop.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    requested: AtomicBool,
+    /// Whether nobody can ask [`Interrupt::is_requested`] for now.
+    deaf: AtomicBool,
+}
 
 impl Interrupt {
     /// Takes over Ctrl-C and the polite request to terminate: the first is
@@ -35,14 +42,23 @@ impl Interrupt {
     /// Whether to stop.
     #[must_use]
     pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.requested.load(Ordering::Relaxed)
+    }
+
+    /// Does `work`, which does not ask: Ctrl-C meanwhile ends the process.
+    pub fn ending_at_once<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.0.deaf.store(true, Ordering::Relaxed);
+        let outcome = work();
+        self.0.deaf.store(false, Ordering::Relaxed);
+        outcome
     }
 }
 
-#[allow(clippy::exit, reason = "the second Ctrl-C asks for just that")]
+#[allow(clippy::exit, reason = "a second Ctrl-C asks for just that")]
 fn wait(signals: SigSet, noted: &Interrupt) {
     while signals.wait().is_ok() {
-        if noted.0.swap(true, Ordering::Relaxed) {
+        let again = noted.0.requested.swap(true, Ordering::Relaxed);
+        if again || noted.0.deaf.load(Ordering::Relaxed) {
             process::exit(i32::from(Exit::Interrupted.code()));
         }
     }

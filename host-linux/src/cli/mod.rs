@@ -44,6 +44,7 @@ mod console;
 mod exit;
 mod fit;
 mod interrupt;
+mod link;
 mod measure;
 pub mod parse;
 mod serve;
