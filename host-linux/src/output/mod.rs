@@ -3,6 +3,7 @@
 mod file;
 pub mod flags;
 pub mod number;
+pub mod plot;
 pub mod table;
 
 pub use file::{FileError, PendingFile};

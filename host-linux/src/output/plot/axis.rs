@@ -1,0 +1,150 @@
+//! Logarithmic axes: where a value lies, and which values to label.
+
+use super::super::number;
+
+/// A logarithmic axis between two pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    /// Pixels of both ends; the second may be the smaller one.
+    pixels: (i32, i32),
+}
+
+/// A value to mark on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tick {
+    pub(super) value: f64,
+    /// `None` for a line without text.
+    pub(super) label: Option<String>,
+}
+
+impl Axis {
+    /// From `low` to `high`, which are set apart if they are one; both
+    /// positive.
+    pub(super) fn new(low: f64, high: f64, pixels: (i32, i32)) -> Self {
+        let low = low.max(f64::MIN_POSITIVE);
+        let (low, high) = if high > low { (low, high) } else { (low / 2.0, low * 2.0) };
+        Self { low, high, pixels }
+    }
+
+    /// The pixel of `value`; what lies outside is moved to the nearer end.
+    #[allow(clippy::cast_possible_truncation, reason = "between two i32 pixels")]
+    pub(super) fn place(&self, value: f64) -> i32 {
+        let value = value.clamp(self.low, self.high);
+        let share = (value / self.low).ln() / (self.high / self.low).ln();
+        let (start, end) = (f64::from(self.pixels.0), f64::from(self.pixels.1));
+        (start + share * (end - start)).round() as i32
+    }
+
+    pub(super) fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// `count` values from one end of `first` to `last` to the other, each
+    /// the same factor from the next.
+    pub(super) fn steps(first: f64, last: f64, count: u32) -> impl Iterator<Item = f64> {
+        let factor = (last / first).powf(1.0 / f64::from(count.max(2) - 1));
+        (0..count).map(move |index| first * factor.powi(index.cast_signed()))
+    }
+
+    /// Powers of two, at most a dozen of them labelled as sizes.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "exponents of u64")]
+    pub(super) fn binary_ticks(&self) -> Vec<Tick> {
+        let exponent = |value: f64| value.log2().clamp(0.0, 63.0);
+        let (first, last) = (exponent(self.low).ceil() as u32, exponent(self.high).floor() as u32);
+        let every = (last.saturating_sub(first) / 12 + 1).next_power_of_two();
+        (first..=last)
+            .map(|exponent| {
+                let size = 1_u64 << exponent;
+                let label = (exponent % every == 0).then(|| number::bytes(size));
+                Tick { value: f64::from(exponent).exp2(), label }
+            })
+            .collect()
+    }
+
+    /// Round decimals: 1, 2, 5 times powers of ten; over more than three
+    /// decades only the powers have labels, below one decade finer steps.
+    pub(super) fn decimal_ticks(&self) -> Vec<Tick> {
+        let ratio = self.high / self.low;
+        if ratio < 8.0 {
+            return self.linear_ticks();
+        }
+        let labelled: &[u32] = if ratio > 2e3 { &[1] } else { &[1, 2, 5] };
+        let mut ticks = Vec::new();
+        let mut decade = 10_f64.powf(self.low.log10().floor());
+        while decade <= self.high {
+            for digit in 1..10 {
+                let value = decade * f64::from(digit);
+                let label = labelled.contains(&digit).then(|| short(value));
+                if self.contains(value) {
+                    ticks.push(Tick { value, label });
+                }
+            }
+            decade *= 10.0;
+        }
+        ticks
+    }
+
+    fn linear_ticks(&self) -> Vec<Tick> {
+        let raw = (self.high - self.low) / 8.0;
+        let decade = 10_f64.powf(raw.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * decade);
+        let step = step.into_iter().find(|step| *step >= raw).unwrap_or(decade);
+        let first = (self.low / step).ceil();
+        (0..10_u32)
+            .map(|index| (first + f64::from(index)) * step)
+            .filter(|value| self.contains(*value))
+            .map(|value| Tick { value, label: Some(short(value)) })
+            .collect()
+    }
+}
+
+/// At most six digits without zeros at the end.
+fn short(value: f64) -> String {
+    let text = format!("{value:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ticks: &[Tick]) -> Vec<&str> {
+        ticks.iter().filter_map(|tick| tick.label.as_deref()).collect()
+    }
+
+    #[test]
+    fn equal_factors_are_equal_distances() {
+        let axis = Axis::new(1.0, 100.0, (200, 0));
+        assert_eq!([1.0, 10.0, 100.0].map(|value| axis.place(value)), [200, 100, 0]);
+        assert_eq!([0.0, -5.0, 1e9].map(|value| axis.place(value)), [200, 200, 0]);
+    }
+
+    #[test]
+    fn sizes_are_labelled_at_powers_of_two() {
+        let axis = Axis::new(1.0, 65_536.0, (0, 100));
+        let expected = ["1", "4", "16", "64", "256", "1K", "4K", "16K", "64K"];
+        assert_eq!(labels(&axis.binary_ticks()), expected);
+        assert_eq!(labels(&Axis::new(3.0, 9.0, (0, 9)).binary_ticks()), ["4", "8"]);
+    }
+
+    #[test]
+    fn times_are_labelled_at_round_decimals() {
+        let labels_of = |low, high| {
+            let ticks = Axis::new(low, high, (0, 100)).decimal_ticks();
+            labels(&ticks).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(labels_of(0.15, 12.0), ["0.2", "0.5", "1", "2", "5", "10"]);
+        assert_eq!(labels_of(0.01, 100.0), ["0.01", "0.1", "1", "10", "100"]);
+        assert_eq!(labels_of(1.0, 1.3), ["1", "1.05", "1.1", "1.15", "1.2", "1.25", "1.3"]);
+        assert!(!labels_of(5.0, 5.0).is_empty());
+    }
+
+    #[test]
+    fn steps_reach_both_ends() {
+        let steps: Vec<f64> = Axis::steps(1.0, 64.0, 7).map(f64::round).collect();
+        assert_eq!(steps, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
+    }
+}
