@@ -4,10 +4,12 @@
 //! always the value at one byte.
 //!
 //! - [`Line`]: incremental least squares.
+//! - [`MisfitLine`]: a weighted line that tells noise from misfit.
 //! - [`Segmentation`]: optimal piecewise-linear fit of a stored sweep.
 
 mod double;
 mod line;
+mod misfit;
 mod node;
 mod noise;
 mod partition;
@@ -18,6 +20,7 @@ mod segmentation;
 mod select;
 
 pub use line::Line;
+pub use misfit::MisfitLine;
 pub use node::Node;
 pub use partition::Cell;
 pub use point::{Point, PointError};

@@ -11,7 +11,7 @@ const SMALLEST_SIGMA: f64 = 1e-6;
 /// One point of a sweep: a message size and the value measured there.
 ///
 /// Always finite: an invalid number does not become a point.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     size: u64,
     value: f64,

@@ -24,7 +24,9 @@ mod patience;
 mod plogp;
 mod responder;
 mod signature;
+mod samples;
 mod simulated;
+mod table;
 mod traffic;
 mod watch;
 
@@ -36,5 +38,8 @@ pub use methods::{MethodOptions, MethodSamples};
 pub use mirror::{Action, Ending, Mirror, Served};
 pub use responder::{ServeError, serve};
 pub use simulated::{Disturbance, Shared, Simulated, Truth};
+pub use samples::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};
+pub use simulated::{Disturbance, Simulated, Truth};
+pub use table::{Curve, SizeRow};
 pub use traffic::{Invalid, Phase, SessionError, Traffic};
 pub use watch::{Deadline, Watch};

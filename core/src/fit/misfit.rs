@@ -1,0 +1,302 @@
+//! A straight line through points that have noise of their own and do not
+//! quite lie on a line.
+//!
+//! The straight line of `LogGP` is a model: measured points lie beside it by
+//! more than their own noise (caches, segmentation, alignment). A fit that
+//! knows only the noise trusts its most precise points blindly and prints
+//! intervals that the next size measured falls out of. So the variance of a
+//! point is taken as `σᵢ² + (τ·yᵢ)²`: its own noise and a scatter `τ`
+//! relative to the line, the same for all sizes. `τ` is the value at which
+//! the weighted sum of squares equals its degrees of freedom (Paule and
+//! Mandel, J. Res. NBS 87, 1982), 0 where the noise explains everything.
+
+use super::Point;
+use super::line::after_first;
+use crate::stats::Confidence;
+
+/// Smallest standard error that is believed, in picoseconds: the resolution
+/// of the time unit. Keeps weights finite where there is no noise at all.
+const LEAST_SIGMA: f64 = 0.5;
+/// Largest relative scatter that is tried: points ten times off the line.
+const LARGEST_SCATTER: f64 = 10.0;
+/// Halvings of the scatter's interval: leaves 10⁻⁸ of the largest.
+const HALVINGS: u32 = 30;
+/// Rounds in which the scale of the scatter, the line itself, is refined.
+const REFINEMENTS: u32 = 3;
+
+/// `value(s) = at_one + slope·(s − 1)` with what is known about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MisfitLine {
+    /// Weighted mean of `s − 1`, where the line is known best.
+    pub centre: f64,
+    /// Value there, in picoseconds.
+    pub at_centre: f64,
+    /// Slope, in picoseconds per byte.
+    pub slope: f64,
+    /// Weighted sum of squares of the sizes about the centre, relative to
+    /// the sum of weights; 0 where all points have one size.
+    spread: f64,
+    /// Sum of weights.
+    weight: f64,
+    /// Scatter about the line beyond the points' own noise, relative to the
+    /// line's value.
+    pub scatter: f64,
+    /// Number of points.
+    pub count: u32,
+}
+
+impl MisfitLine {
+    /// Fits `points`; `None` without points.
+    #[must_use]
+    pub fn fit(points: &[Point]) -> Option<Self> {
+        let mut line = Self::weighted(points, |point| own_variance(point))?;
+        if line.count < 3 || line.spread <= 0.0 {
+            return Some(line);
+        }
+        for _ in 0..REFINEMENTS {
+            let scale = line;
+            let fitted = |scatter| {
+                Self::weighted(points, |point| {
+                    own_variance(point) + square(scatter * scale.scale_at(point))
+                })
+            };
+            let freedom = f64::from(line.count - 2);
+            let excess = |scatter: f64| -> Option<bool> {
+                let candidate: Self = fitted(scatter)?;
+                let scaled =
+                    |point: &Point| own_variance(point) + square(scatter * scale.scale_at(point));
+                Some(candidate.sum_of_squares(points, scaled) > freedom)
+            };
+            let scatter = smallest_sufficient(excess)?;
+            line = Self { scatter, ..fitted(scatter)? };
+        }
+        Some(line)
+    }
+
+    /// The line's value at size 1.
+    #[must_use]
+    pub fn at_one(&self) -> f64 {
+        self.at_centre - self.slope * self.centre
+    }
+
+    /// The line's value at `bytes` beyond the first.
+    #[must_use]
+    pub fn at(&self, bytes: f64) -> f64 {
+        self.at_centre + self.slope * (bytes - self.centre)
+    }
+
+    /// Whether a slope could be fitted: points of at least two sizes.
+    #[must_use]
+    pub fn has_slope(&self) -> bool {
+        self.spread > 0.0
+    }
+
+    /// Standard error of the value at the centre.
+    #[must_use]
+    pub fn centre_error(&self) -> f64 {
+        libm::sqrt(1.0 / self.weight)
+    }
+
+    /// Standard error of the slope; infinite without one.
+    #[must_use]
+    pub fn slope_error(&self) -> f64 {
+        if self.has_slope() { libm::sqrt(1.0 / (self.weight * self.spread)) } else { f64::INFINITY }
+    }
+
+    /// Standard error of the value at size 1; infinite without a slope
+    /// unless the points are there.
+    #[must_use]
+    pub fn at_one_error(&self) -> f64 {
+        if self.centre == 0.0 {
+            return self.centre_error();
+        }
+        libm::hypot(self.centre_error(), self.centre * self.slope_error())
+    }
+
+    /// How many standard errors the interval of `confidence` spans to each
+    /// side: Student's where the scatter was estimated from the points,
+    /// normal where their own noise explains them.
+    #[must_use]
+    pub fn quantile(&self, confidence: Confidence) -> f64 {
+        if self.scatter > 0.0 {
+            confidence.student(self.count.saturating_sub(2))
+        } else {
+            confidence.normal()
+        }
+    }
+
+    /// How much `point` moves the value at size 1: the derivative of
+    /// [`MisfitLine::at_one`] by the point's value.
+    #[must_use]
+    pub fn pull_at_one(&self, point: &Point) -> f64 {
+        self.weight_of(point) / self.weight - self.centre * self.pull_slope(point)
+    }
+
+    /// How much `point` moves the slope: the derivative of the slope by the
+    /// point's value.
+    #[must_use]
+    pub fn pull_slope(&self, point: &Point) -> f64 {
+        if !self.has_slope() {
+            return 0.0;
+        }
+        self.weight_of(point) * (bytes(point) - self.centre) / (self.weight * self.spread)
+    }
+
+    fn weight_of(&self, point: &Point) -> f64 {
+        1.0 / (own_variance(point) + square(self.scatter * self.scale_at(point)))
+    }
+
+    /// What a scatter is relative to: the line's value, or the point's where
+    /// the line is lower than half of it.
+    fn scale_at(&self, point: &Point) -> f64 {
+        self.at(bytes(point)).max(0.5 * point.value().abs()).max(LEAST_SIGMA)
+    }
+
+    fn sum_of_squares(&self, points: &[Point], variance: impl Fn(&Point) -> f64) -> f64 {
+        let term = |point: &Point| square(point.value() - self.at(bytes(point))) / variance(point);
+        points.iter().map(term).sum()
+    }
+
+    /// Weighted least squares, in two passes so that nothing cancels.
+    fn weighted(points: &[Point], variance: impl Fn(&Point) -> f64) -> Option<Self> {
+        let usable = || points.iter().map(|point| (point, 1.0 / variance(point)));
+        let (mut weight, mut centre, mut at_centre, mut count) = (0.0, 0.0, 0.0, 0);
+        for (point, w) in usable() {
+            weight += w;
+            centre += (bytes(point) - centre) * (w / weight);
+            at_centre += (point.value() - at_centre) * (w / weight);
+            count += 1;
+        }
+        if count == 0 {
+            return None;
+        }
+        let (mut spread, mut product) = (0.0, 0.0);
+        for (point, w) in usable() {
+            let share = w / weight;
+            spread += share * square(bytes(point) - centre);
+            product += share * (bytes(point) - centre) * (point.value() - at_centre);
+        }
+        let slope = if spread > 0.0 { product / spread } else { 0.0 };
+        Some(Self { centre, at_centre, slope, spread, weight, scatter: 0.0, count })
+    }
+}
+
+/// Bytes beyond the first, `s − 1`.
+fn bytes(point: &Point) -> f64 {
+    after_first(point.size()) as f64
+}
+
+/// The variance of the point's own noise.
+fn own_variance(point: &Point) -> f64 {
+    square(point.sigma().unwrap_or(LEAST_SIGMA).max(LEAST_SIGMA))
+}
+
+/// The smallest scatter in [0, [`LARGEST_SCATTER`]] that is not in `excess`,
+/// to within 2⁻³⁰ of the largest.
+fn smallest_sufficient(excess: impl Fn(f64) -> Option<bool>) -> Option<f64> {
+    if !excess(0.0)? {
+        return Some(0.0);
+    }
+    let (mut low, mut high) = (0.0, LARGEST_SCATTER);
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (low + high);
+        if excess(middle)? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(high)
+}
+
+fn square(x: f64) -> f64 {
+    x * x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn points(values: impl Fn(u64) -> f64, sigma: impl Fn(u64) -> f64) -> Vec<Point> {
+        (0..16).map(|e| 1 << e).map(|s| Point::new(s, values(s), sigma(s)).unwrap()).collect()
+    }
+
+    #[test]
+    fn points_on_a_line_are_fitted_exactly_and_without_scatter() {
+        let line = MisfitLine::fit(&points(|s| 1e6 + 80.0 * (s - 1) as f64, |_| 0.0)).unwrap();
+        assert!((line.at_one() - 1e6).abs() < 1e-6 && (line.slope - 80.0).abs() < 1e-9);
+        assert_eq!(line.scatter, 0.0);
+    }
+
+    #[test]
+    fn scatter_beyond_the_noise_is_found_relative_to_the_line() {
+        let wiggle = |s: u64| if s.ilog2() % 2 == 0 { 1.05 } else { 0.95 };
+        let value = |s: u64| (1e6 + 80.0 * s as f64) * wiggle(s);
+        let line = MisfitLine::fit(&points(value, |_| 1.0)).unwrap();
+        assert!((0.04..0.07).contains(&line.scatter), "{}", line.scatter);
+        assert!((line.at_one() - 1e6).abs() < 3e4, "{}", line.at_one());
+        // Noise alone would claim a slope within 1e-5.
+        assert!(line.slope_error() > 1.0, "{}", line.slope_error());
+    }
+
+    #[test]
+    fn noise_that_explains_the_residuals_leaves_no_scatter() {
+        let wiggle = |s: u64| if s.ilog2() % 2 == 0 { 500.0 } else { -500.0 };
+        let line = MisfitLine::fit(&points(|s| 1e6 + wiggle(s), |_| 1_000.0)).unwrap();
+        assert_eq!(line.scatter, 0.0);
+    }
+
+    #[test]
+    fn pulls_are_the_derivatives() {
+        let sigma = |s: u64| 1_000.0 + s as f64;
+        let plain = points(|s| 1e6 + 80.0 * s as f64, sigma);
+        let before = MisfitLine::fit(&plain).unwrap();
+        for (index, point) in plain.iter().enumerate() {
+            let mut moved = plain.clone();
+            moved[index] =
+                Point::new(point.size(), point.value() + 10.0, sigma(point.size())).unwrap();
+            let after = MisfitLine::fit(&moved).unwrap();
+            let (at_one, slope) = (after.at_one() - before.at_one(), after.slope - before.slope);
+            assert!((at_one - 10.0 * before.pull_at_one(point)).abs() < 1e-6);
+            assert!((slope - 10.0 * before.pull_slope(point)).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn one_size_has_a_value_but_no_slope() {
+        let point = Point::new(4, 70.0, 2.0).unwrap();
+        let line = MisfitLine::fit(&[point]).unwrap();
+        assert!(!line.has_slope() && line.slope_error().is_infinite());
+        assert_eq!((line.at_centre, line.slope), (70.0, 0.0));
+        assert_eq!(MisfitLine::fit(&[]), None);
+    }
+
+    #[test]
+    fn the_interval_covers_the_truth_as_often_as_it_says() {
+        // A linear congruential generator is random enough for a coverage count.
+        let mut state = 1_u64;
+        let mut uniform = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let mut covered = 0;
+        for _ in 0..400 {
+            let mut normal = || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+            let sample: Vec<Point> = (0..12)
+                .map(|e| {
+                    let size = 1_u64 << e;
+                    let truth = 1e6 + 300.0 * (size - 1) as f64;
+                    let value = truth * (1.0 + 0.02 * normal()) + 5_000.0 * normal();
+                    Point::new(size, value, 5_000.0).unwrap()
+                })
+                .collect();
+            let line = MisfitLine::fit(&sample).unwrap();
+            let half = line.quantile(Confidence::P95) * line.slope_error();
+            covered += u32::from((line.slope - 300.0).abs() <= half);
+        }
+        assert!((368..=396).contains(&covered), "{covered} of 400");
+    }
+}
