@@ -49,7 +49,7 @@ impl MisfitLine {
     /// Fits `points`; `None` without points.
     #[must_use]
     pub fn fit(points: &[Point]) -> Option<Self> {
-        let mut line = Self::weighted(points, |point| own_variance(point))?;
+        let mut line = Self::weighted(points, own_variance)?;
         if line.count < 3 || line.spread <= 0.0 {
             return Some(line);
         }
@@ -142,6 +142,24 @@ impl MisfitLine {
         self.weight_of(point) * (bytes(point) - self.centre) / (self.weight * self.spread)
     }
 
+    /// The part of [`MisfitLine::at_one_error`] that comes from the points'
+    /// own noise and that more measuring would reduce.
+    #[must_use]
+    pub fn at_one_noise(&self, points: &[Point]) -> f64 {
+        root_sum(points, |point| self.pull_at_one(point))
+    }
+
+    /// The part of [`MisfitLine::slope_error`] that comes from the points'
+    /// own noise; infinite without a slope.
+    #[must_use]
+    pub fn slope_noise(&self, points: &[Point]) -> f64 {
+        if self.has_slope() {
+            root_sum(points, |point| self.pull_slope(point))
+        } else {
+            f64::INFINITY
+        }
+    }
+
     fn weight_of(&self, point: &Point) -> f64 {
         1.0 / (own_variance(point) + square(self.scatter * self.scale_at(point)))
     }
@@ -191,6 +209,11 @@ fn own_variance(point: &Point) -> f64 {
     square(point.sigma().unwrap_or(LEAST_SIGMA).max(LEAST_SIGMA))
 }
 
+/// `√Σ(pull·σ)²`: how far the points' own noise moves what they pull at.
+fn root_sum(points: &[Point], pull: impl Fn(&Point) -> f64) -> f64 {
+    libm::sqrt(points.iter().map(|point| square(pull(point)) * own_variance(point)).sum())
+}
+
 /// The smallest scatter in [0, [`LARGEST_SCATTER`]] that is not in `excess`,
 /// to within 2⁻³⁰ of the largest.
 fn smallest_sufficient(excess: impl Fn(f64) -> Option<bool>) -> Option<f64> {
@@ -226,12 +249,12 @@ mod tests {
     fn points_on_a_line_are_fitted_exactly_and_without_scatter() {
         let line = MisfitLine::fit(&points(|s| 1e6 + 80.0 * (s - 1) as f64, |_| 0.0)).unwrap();
         assert!((line.at_one() - 1e6).abs() < 1e-6 && (line.slope - 80.0).abs() < 1e-9);
-        assert_eq!(line.scatter, 0.0);
+        assert!(line.scatter.abs() < 1e-12);
     }
 
     #[test]
     fn scatter_beyond_the_noise_is_found_relative_to_the_line() {
-        let wiggle = |s: u64| if s.ilog2() % 2 == 0 { 1.05 } else { 0.95 };
+        let wiggle = |s: u64| if s.ilog2().is_multiple_of(2) { 1.05 } else { 0.95 };
         let value = |s: u64| (1e6 + 80.0 * s as f64) * wiggle(s);
         let line = MisfitLine::fit(&points(value, |_| 1.0)).unwrap();
         assert!((0.04..0.07).contains(&line.scatter), "{}", line.scatter);
@@ -242,9 +265,9 @@ mod tests {
 
     #[test]
     fn noise_that_explains_the_residuals_leaves_no_scatter() {
-        let wiggle = |s: u64| if s.ilog2() % 2 == 0 { 500.0 } else { -500.0 };
+        let wiggle = |s: u64| if s.ilog2().is_multiple_of(2) { 500.0 } else { -500.0 };
         let line = MisfitLine::fit(&points(|s| 1e6 + wiggle(s), |_| 1_000.0)).unwrap();
-        assert_eq!(line.scatter, 0.0);
+        assert!(line.scatter.abs() < 1e-12);
     }
 
     #[test]

@@ -10,36 +10,54 @@
 //!   [`Experiment`]s, each of which gives a [`Sample`] or is lost.
 //! - [`serve`] is the other end: a [`Mirror`], the state machine, driven over
 //!   a link.
+//! - [`Planner`] decides which experiments come next and keeps the samples in
+//!   a [`SampleStore`]; [`Assessment`] turns these into a
+//!   [`Profile`](crate::model::Profile), and can do so again at any time from
+//!   the same samples.
 //! - [`Simulated`] is a link on virtual time whose parameters are known.
 
+mod assess;
 mod batch;
+mod bisect;
+mod effort;
 mod exchange;
 mod experiment;
 mod initiator;
 mod kernel;
+mod ladder;
 mod link;
 mod methods;
 mod mirror;
 mod patience;
+mod plan_memory;
+mod planner;
 mod plogp;
+mod random;
+mod ranges;
 mod responder;
-mod signature;
 mod samples;
+mod signature;
 mod simulated;
 mod table;
 mod traffic;
+mod warmup;
+mod warning;
 mod watch;
 
+pub use assess::{AssessMemory, AssessOptions, AssessRequirements, Assessment, MAX_WARNINGS};
 pub use experiment::{Experiment, Quantity, Sample};
 pub use initiator::{Buffers, Initiator, Outcome, SessionOptions};
 pub use kernel::{Expected, Ticks, Timer, mean_delay, without_reading};
+pub use ladder::coarse_sizes;
 pub use link::{Clock, Link, LinkProperties};
 pub use methods::{MethodOptions, MethodSamples};
 pub use mirror::{Action, Ending, Mirror, Served};
+pub use plan_memory::{PlanError, PlanMemory, PlanRequirements, RowPlan, Slot};
+pub use planner::{Conclusion, Kept, PlanOptions, Planner, Progress};
 pub use responder::{ServeError, serve};
-pub use simulated::{Disturbance, Shared, Simulated, Truth};
 pub use samples::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};
-pub use simulated::{Disturbance, Simulated, Truth};
+pub use simulated::{Disturbance, Shared, Simulated, Truth};
 pub use table::{Curve, SizeRow};
 pub use traffic::{Invalid, Phase, SessionError, Traffic};
+pub use warning::{AssessError, Warning};
 pub use watch::{Deadline, Watch};

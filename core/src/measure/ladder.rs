@@ -1,0 +1,96 @@
+//! The coarse sweep: which sizes to measure first.
+
+/// Parts of an octave are tried down to this many.
+const FINEST: u32 = 8;
+
+/// Sizes from `first` to `last`, both included, to measure first: powers of
+/// two and, between them, up to seven odd sizes an octave, as many as fit
+/// into `sizes`. Returns how many were written, in ascending order.
+///
+/// Powers of two are where protocols change and what programs send; odd sizes
+/// between them show what alignment hides. A `first` of 0 counts as 1; below
+/// two places only `first` is written, and nothing where `last < first`.
+pub fn coarse_sizes(first: u32, last: u32, sizes: &mut [u32]) -> usize {
+    let first = first.max(1);
+    let finer = (1..=FINEST).rev().map(|parts| (1, parts));
+    let coarser = (2..=u32::BITS).map(|stride| (stride, 1));
+    let fits =
+        |&(stride, parts): &(u32, u32)| steps((first, last), stride, parts).count() <= sizes.len();
+    let (stride, parts) = finer.chain(coarser).find(fits).unwrap_or((u32::BITS, 1));
+    let mut count = 0;
+    for (place, size) in sizes.iter_mut().zip(steps((first, last), stride, parts)) {
+        *place = size;
+        count += 1;
+    }
+    count
+}
+
+/// `first`, `last` and the steps between them, ascending: `parts` an octave,
+/// of every `stride`-th octave.
+fn steps((first, last): (u32, u32), stride: u32, parts: u32) -> impl Iterator<Item = u32> {
+    let octaves = (0..u32::BITS).filter(move |exponent| exponent % stride == 0);
+    let octaves = octaves.map(|exponent| 1_u32 << exponent);
+    let between =
+        octaves.flat_map(move |power| (0..parts).filter_map(move |part| step(power, part, parts)));
+    let inside = between.filter(move |&size| first < size && size < last);
+    let begin = (first <= last).then_some(first);
+    let end = (first < last).then_some(last);
+    begin.into_iter().chain(inside).chain(end)
+}
+
+/// The `part`-th of `parts` steps in the octave from `power` on; `None` where
+/// small numbers leave no room for it.
+fn step(power: u32, part: u32, parts: u32) -> Option<u32> {
+    if part == 0 {
+        return Some(power);
+    }
+    let spacing = power / parts;
+    // Not a multiple of anything, and at least 4 bytes from its neighbours.
+    (spacing >= 8).then(|| (power + spacing * part - spacing / 16) | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+    use std::vec;
+
+    quickcheck! {
+        fn sizes_ascend_from_first_to_last(first: u32, last: u32, room: u8) -> bool {
+            let mut sizes = vec![0; usize::from(room)];
+            let count = coarse_sizes(first, last, &mut sizes);
+            let sizes = &sizes[..count];
+            let first = first.max(1);
+            let ends = match sizes {
+                [] => room == 0 || last < first,
+                [only] => *only == first && (room == 1 || first == last),
+                [begin, .., end] => (*begin, *end) == (first, last),
+            };
+            ends && sizes.is_sorted_by(|a, b| a < b)
+        }
+    }
+
+    #[test]
+    fn the_default_sweep_has_two_sizes_an_octave() {
+        let mut sizes = [0; 32];
+        let count = coarse_sizes(1, 65_536, &mut sizes);
+        assert_eq!(
+            sizes[..count],
+            [
+                1, 2, 4, 8, 16, 25, 32, 47, 64, 95, 128, 189, 256, 377, 512, 753, 1_024, 1_505,
+                2_048, 3_009, 4_096, 6_017, 8_192, 12_033, 16_384, 24_065, 32_768, 48_129, 65_536
+            ]
+        );
+    }
+
+    #[test]
+    fn little_room_leaves_the_powers_of_two() {
+        let mut sizes = [0; 17];
+        assert_eq!(coarse_sizes(1, 65_536, &mut sizes), 17);
+        assert_eq!(sizes[..4], [1, 2, 4, 8]);
+        assert_eq!(coarse_sizes(5, 9, &mut sizes), 3);
+        assert_eq!(sizes[..3], [5, 8, 9]);
+        assert_eq!(coarse_sizes(1, 65_536, &mut sizes[..7]), 7);
+        assert_eq!(sizes[..7], [1, 8, 64, 512, 4_096, 32_768, 65_536]);
+    }
+}

@@ -1,0 +1,160 @@
+//! The memory that a plan works on, and why there may be no plan.
+
+use core::fmt;
+
+use super::{AssessMemory, AssessRequirements, QUANTITIES, Quantity, RowHeader, StoreRequirements};
+use crate::units::Picos;
+
+/// Losses in a row after which a row is given up.
+const LOSSES_IN_A_ROW: u16 = 24;
+
+/// What a plan intends for one row of the store.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowPlan {
+    /// Quantities that want samples, one bit each.
+    wanted: u8,
+    /// Whether overheads are measured here, not only the gap.
+    pub(super) full: bool,
+    /// Left out because time is short.
+    pub(super) parked: bool,
+    /// Rounds lost since the last sample.
+    pub(super) losses: u16,
+    /// The round trip as far as the pilot knows it; zero before.
+    pub(super) round_trip: Picos,
+    /// Delay of the paced rounds, `d_G`; zero before it was chosen.
+    pub(super) pace: Picos,
+}
+
+impl RowPlan {
+    /// A row at which everything is measured.
+    pub(super) fn full() -> Self {
+        Self { full: true, ..Self::default() }
+    }
+
+    /// Whether `quantity` is measured at this row at all.
+    pub(super) const fn takes(&self, quantity: Quantity) -> bool {
+        match quantity {
+            Quantity::RoundTrip | Quantity::Gap => true,
+            Quantity::Paced | Quantity::Receive => self.full,
+        }
+    }
+
+    /// Whether rounds of `quantity` may be run now.
+    pub(super) fn takes_rounds(&self, quantity: Quantity) -> bool {
+        let needs_delay = matches!(quantity, Quantity::Paced | Quantity::Receive);
+        let delay_chosen = self.pace > Picos::ZERO;
+        self.takes(quantity)
+            && !self.parked
+            && !self.is_given_up()
+            && (delay_chosen || !needs_delay)
+    }
+
+    /// Whether so many rounds were lost that no more are tried.
+    pub(super) const fn is_given_up(&self) -> bool {
+        self.losses >= LOSSES_IN_A_ROW
+    }
+
+    pub(super) const fn wants(&self, quantity: Quantity) -> bool {
+        self.wanted & (1 << quantity as u8) != 0
+    }
+
+    pub(super) const fn want(&mut self, quantity: Quantity) {
+        if self.takes(quantity) {
+            self.wanted |= 1 << quantity as u8;
+        }
+    }
+
+    pub(super) const fn want_nothing(&mut self) {
+        self.wanted = 0;
+    }
+}
+
+/// One experiment to come: a row and what to measure there.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    pub(super) row: u16,
+    pub(super) quantity: Quantity,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self { row: 0, quantity: Quantity::RoundTrip }
+    }
+}
+
+/// How much memory a plan needs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PlanRequirements {
+    /// The sample store.
+    pub store: StoreRequirements,
+    /// Length of the slice of [`RowPlan`].
+    pub plans: usize,
+    /// Length of the slice of [`Slot`].
+    pub order: usize,
+    /// The analysis.
+    pub assess: AssessRequirements,
+}
+
+impl PlanRequirements {
+    /// What `sizes` sizes, those added by bisection included, with up to
+    /// `repetitions` values per quantity and up to `max_changes` protocol
+    /// changes need; `None` beyond 65,535 of the first two.
+    #[must_use]
+    pub fn new(sizes: usize, repetitions: usize, max_changes: usize) -> Option<Self> {
+        Some(Self {
+            store: StoreRequirements::new(sizes, repetitions)?,
+            plans: sizes,
+            order: Self::order(sizes),
+            assess: AssessRequirements::new(sizes, max_changes),
+        })
+    }
+
+    /// One sweep through all cells, with the round trips twice.
+    pub(super) const fn order(sizes: usize) -> usize {
+        sizes.saturating_mul(QUANTITIES + 1)
+    }
+}
+
+/// The memory of a plan; its contents do not matter.
+#[derive(Debug)]
+pub struct PlanMemory<'m> {
+    /// See [`StoreRequirements::rows`].
+    pub rows: &'m mut [RowHeader],
+    /// See [`StoreRequirements::values`].
+    pub values: &'m mut [u64],
+    /// See [`PlanRequirements::plans`].
+    pub plans: &'m mut [RowPlan],
+    /// See [`PlanRequirements::order`].
+    pub order: &'m mut [Slot],
+    /// See [`PlanRequirements::assess`].
+    pub assess: AssessMemory<'m>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PlanError {
+    /// No size was given.
+    NoSizes,
+    /// A message of no bytes cannot be measured.
+    EmptyMessage,
+    /// A burst needs at least two messages, this many were asked for.
+    TooFewMessages(u32),
+    /// The memory lent is too small for this many sizes, or its parts do not
+    /// match.
+    Memory(usize),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSizes => f.write_str("no message size to measure"),
+            Self::EmptyMessage => f.write_str("messages of 0 B cannot be measured: begin with 1"),
+            Self::TooFewMessages(messages) => {
+                write!(f, "a burst of {messages} messages has no gap: use -n 2 or more")
+            }
+            Self::Memory(sizes) => write!(f, "too little memory lent for {sizes} sizes"),
+        }
+    }
+}
+
+impl core::error::Error for PlanError {}

@@ -1,0 +1,108 @@
+//! Warming up until the round trip stands still.
+
+use super::Sample;
+use crate::stats::Sorted;
+use crate::units::Picos;
+
+/// Round trips in a window whose medians are compared.
+const WINDOW: usize = 8;
+/// Medians of consecutive windows that differ by at most 1 in this are equal.
+const TOLERANCE: u64 = 16;
+
+/// Watches round trips at the smallest and the largest size.
+#[derive(Clone, Debug)]
+pub(super) struct Warmup {
+    ends: [End; 2],
+}
+
+#[derive(Clone, Debug, Default)]
+struct End {
+    size: u32,
+    window: heapless::Vec<u64, WINDOW>,
+    /// Median of the last full window.
+    median: Option<u64>,
+    stable: bool,
+}
+
+impl Warmup {
+    pub(super) fn new(smallest: u32, largest: u32) -> Self {
+        Self { ends: [smallest, largest].map(|size| End { size, ..End::default() }) }
+    }
+
+    pub(super) fn handle(&mut self, sample: &Sample) {
+        for end in &mut self.ends {
+            if end.size == sample.experiment.size {
+                end.add(sample.elapsed.0);
+            }
+        }
+    }
+
+    /// Whether two consecutive windows agreed at both ends.
+    pub(super) fn is_stable(&self) -> bool {
+        self.ends.iter().all(|end| end.stable)
+    }
+
+    /// The round trip to be expected at `size`, on the line through both
+    /// ends; zero while nothing is known.
+    pub(super) fn expected(&self, size: u32) -> Picos {
+        let [small, large] = &self.ends;
+        let (low, high) = (small.latest(), large.latest());
+        let rise =
+            u128::from(high.saturating_sub(low)) * u128::from(size.saturating_sub(small.size));
+        let rise = rise / u128::from(large.size.saturating_sub(small.size).max(1));
+        Picos(low.saturating_add(u64::try_from(rise).unwrap_or(u64::MAX)))
+    }
+}
+
+impl End {
+    fn add(&mut self, elapsed: u64) {
+        // Never full here: emptied below as soon as it is.
+        let _ = self.window.push(elapsed);
+        if self.window.is_full() {
+            let median = Sorted::new(&mut self.window).median().unwrap_or(elapsed);
+            self.stable = self.median.is_some_and(|last| median.abs_diff(last) <= last / TOLERANCE);
+            self.median = Some(median);
+            self.window.clear();
+        }
+    }
+
+    fn latest(&self) -> u64 {
+        self.median.or(self.window.first().copied()).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Experiment, Quantity};
+
+    fn feed(warmup: &mut Warmup, size: u32, elapsed: u64) {
+        let quantity = Quantity::RoundTrip;
+        let experiment = Experiment { quantity, messages: 1, delay: Picos::ZERO, size };
+        warmup.handle(&Sample { experiment, delay: Picos::ZERO, elapsed: Picos(elapsed) });
+    }
+
+    #[test]
+    fn it_takes_two_equal_windows_at_both_ends() {
+        let mut warmup = Warmup::new(1, 101);
+        for round in 0..16 {
+            assert!(!warmup.is_stable());
+            feed(&mut warmup, 1, 1_000 + round);
+        }
+        assert!(!warmup.is_stable());
+        (0..16).for_each(|_| feed(&mut warmup, 101, 3_000));
+        assert!(warmup.is_stable());
+        assert_eq!(warmup.expected(51).0.abs_diff(2_000), 5);
+    }
+
+    #[test]
+    fn falling_round_trips_are_not_stable() {
+        let mut warmup = Warmup::new(1, 1);
+        for window in 0..4 {
+            (0..8).for_each(|_| feed(&mut warmup, 1, 10_000 >> window));
+            assert!(!warmup.is_stable());
+        }
+        (0..8).for_each(|_| feed(&mut warmup, 1, 1_250));
+        assert!(warmup.is_stable());
+    }
+}
