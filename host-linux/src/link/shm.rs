@@ -24,8 +24,10 @@ use crate::sys::mapping::SharedMemory;
 use crate::sys::pass::{receive_file, send_file};
 use crate::sys::ring::{Broken, Consumer, Part, Producer, Taken, footprint};
 
-/// Data bytes of each of the two rings: 31 messages of 64 KiB in flight.
-pub const RING_BYTES: u64 = 2 << 20;
+/// Data bytes of each of the two rings: 15 messages of 64 KiB in flight.
+/// Rings that do not fit into a core's second-level cache are slower and
+/// spread more.
+pub const RING_BYTES: u64 = 1 << 20;
 
 /// Every ring starts on a page of its own.
 const PAGE: u64 = 4_096;

@@ -3,19 +3,21 @@
 //! Layout, in bytes from the start of a ring:
 //!
 //! ```text
-//!    0  tail  u64: bytes ever published, written by the producer only
-//!  128  head  u64: bytes ever consumed,  written by the consumer only
-//!  256  data  `capacity` bytes, a power of two
+//!    0  head  u64: bytes ever consumed, written by the consumer only
+//!  128  data  `capacity` bytes, a power of two
 //! ```
 //!
-//! Both counters grow for ever and are taken modulo the capacity. They stand
-//! 128 bytes apart because processors fetch lines in pairs. The data are
-//! records that start at multiples of 64 bytes, so that no two records share
-//! a cache line: a word with the payload's length and whether more of the
-//! same message follows, then the payload.
+//! The data are records that start at multiples of 64 bytes, so that no two
+//! share a cache line: a word, then the payload. The word is 0 while there is
+//! no record yet, else the payload's length plus 1, with a mark when more of
+//! the same message follows. Before the producer publishes a record by
+//! storing its word, it clears the word behind it. So the word that the
+//! consumer looks at is never a left-over, and a short message moves between
+//! the processors as one cache line. The head tells the producer what is
+//! free, and is only read when the ring seems full.
 //!
-//! Each side keeps its own counter privately and trusts nothing it reads:
-//! the peer is another process and may be broken. A counter or a length that
+//! Each side keeps its own position privately and trusts nothing it reads:
+//! the peer is another process and may be broken. A head or a length that
 //! does not fit is [`Broken`], never an access outside the mapping.
 
 use std::ptr::NonNull;
@@ -24,11 +26,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::mapping::Mapping;
 
-const TAIL: usize = 0;
-const HEAD: usize = 128;
-const DATA: usize = 256;
+const HEAD: usize = 0;
+/// Two lines behind the head, because processors fetch lines in pairs.
+const DATA: usize = 128;
 const LINE: u64 = 64;
 const WORD: usize = size_of::<u64>();
+/// The word where no record is yet.
+const NOTHING: u64 = 0;
 /// Marks a record that the next one continues.
 const MORE: u64 = 1 << 63;
 
@@ -114,22 +118,28 @@ impl Ring {
         self.mask + 1
     }
 
-    /// The counter at `TAIL` or `HEAD`.
+    /// How much the consumer has consumed.
     #[inline(always)]
-    fn counter(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: `at` checked that the header is inside the mapping and
-        // aligned to a line.
-        let counter = unsafe { self.base.add(offset) };
+    fn head(&self) -> &AtomicU64 {
+        self.atomic(HEAD)
+    }
+
+    /// The eight bytes at `offset`, a multiple of a line inside the ring.
+    #[inline(always)]
+    fn atomic(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: `at` checked that the ring is inside the mapping and
+        // aligned to a line; so is every offset that is passed.
+        let at = unsafe { self.base.add(offset) };
         // SAFETY: valid and aligned as above for as long as `self` keeps the
         // mapping; both processes use it as an atomic only.
-        unsafe { AtomicU64::from_ptr(counter.cast().as_ptr()) }
+        unsafe { AtomicU64::from_ptr(at.cast().as_ptr()) }
     }
 
     /// The word that starts the record at `position`, which is a multiple of
     /// a line.
     #[inline(always)]
     fn word(&self, position: u64) -> &AtomicU64 {
-        self.counter(self.data_offset(position))
+        self.atomic(self.data_offset(position))
     }
 
     #[inline(always)]
@@ -161,7 +171,7 @@ impl Ring {
         let to = unsafe { self.base.add(self.data_offset(position)) };
         // SAFETY: inside the data as above; `bytes` is ours and not part of
         // the mapping. The consumer does not read here before the release
-        // store of the tail, and a consumer that breaks this rule only reads
+        // store of the record's word, and a consumer that breaks this rule only reads
         // odd bytes.
         unsafe { to.copy_from_nonoverlapping(NonNull::from(first).cast(), first.len()) };
         if !second.is_empty() {
@@ -230,22 +240,23 @@ impl Producer {
     /// payload over [`Producer::longest`] never has room.
     #[inline(always)]
     pub(crate) fn try_put(&mut self, payload: &[u8], part: Part) -> Result<bool, Broken> {
-        let needed = record_bytes(payload.len());
-        let end = self.tail + needed;
+        let next = self.tail + record_bytes(payload.len());
+        // The word behind the record has to be free as well.
+        let end = next + LINE;
         if end - self.head > self.ring.capacity() && !self.room_up_to(end)? {
             return Ok(false);
         }
-        let word = payload.len() as u64 | part.mark();
-        self.ring.word(self.tail).store(word, Ordering::Relaxed);
+        self.ring.word(next).store(NOTHING, Ordering::Relaxed);
         self.ring.write(self.tail + WORD as u64, payload);
-        self.tail = end;
-        self.ring.counter(TAIL).store(end, Ordering::Release);
+        let word = (payload.len() as u64 + 1) | part.mark();
+        self.ring.word(self.tail).store(word, Ordering::Release);
+        self.tail = next;
         Ok(true)
     }
 
     #[cold]
     fn room_up_to(&mut self, end: u64) -> Result<bool, Broken> {
-        let head = self.ring.counter(HEAD).load(Ordering::Acquire);
+        let head = self.ring.head().load(Ordering::Acquire);
         if head < self.head || head > self.tail {
             return Err(Broken);
         }
@@ -259,49 +270,39 @@ impl Producer {
 pub(crate) struct Consumer {
     ring: Ring,
     head: u64,
-    /// The tail as last read; it can only have grown since.
-    tail: u64,
 }
 
 impl Consumer {
     /// The receiving end of the ring at `offset`, `None` where no ring fits.
     pub(crate) fn new(mapping: &Arc<Mapping>, offset: u64, capacity: u64) -> Option<Self> {
-        Ring::at(mapping, offset, capacity).map(|ring| Self { ring, head: 0, tail: 0 })
+        Ring::at(mapping, offset, capacity).map(|ring| Self { ring, head: 0 })
     }
 
     /// Takes one record out into the start of `room`.
     #[inline(always)]
     pub(crate) fn try_take(&mut self, room: &mut [u8]) -> Result<Taken, Broken> {
-        if self.tail == self.head {
-            self.tail = self.ring.counter(TAIL).load(Ordering::Acquire);
-            if self.tail == self.head {
-                return Ok(Taken::Nothing);
-            }
-            self.check_tail()?;
+        let word = self.ring.word(self.head).load(Ordering::Acquire);
+        if word == NOTHING {
+            return Ok(Taken::Nothing);
         }
-        let word = self.ring.word(self.head).load(Ordering::Relaxed);
-        let length = usize::try_from(word & !MORE).map_err(|_| Broken)?;
-        if length as u64 > self.ring.capacity() || record_bytes(length) > self.tail - self.head {
-            return Err(Broken);
-        }
+        let length = self.length(word)?;
         let Some(room) = room.get_mut(..length) else { return Ok(Taken::NoRoom { length }) };
         self.ring.read(self.head + WORD as u64, room);
         self.head += record_bytes(length);
-        self.ring.counter(HEAD).store(self.head, Ordering::Release);
+        self.ring.head().store(self.head, Ordering::Release);
         Ok(Taken::Bytes { length, part: Part::of(word) })
     }
 
     /// Whether nothing is left to take, as far as the producer has published.
     pub(crate) fn is_empty(&self) -> bool {
-        self.ring.counter(TAIL).load(Ordering::Acquire) == self.head
+        self.ring.word(self.head).load(Ordering::Acquire) == NOTHING
     }
 
+    /// The length that `word` says, if a producer could have put it in.
     #[inline(always)]
-    fn check_tail(&self) -> Result<(), Broken> {
-        let filled = self.tail.wrapping_sub(self.head);
-        let sound =
-            self.tail > self.head && filled <= self.ring.capacity() && filled.is_multiple_of(LINE);
-        if sound { Ok(()) } else { Err(Broken) }
+    fn length(&self, word: u64) -> Result<usize, Broken> {
+        let length = usize::try_from((word & !MORE).wrapping_sub(1)).map_err(|_| Broken)?;
+        if length as u64 <= self.ring.capacity() - 2 * LINE { Ok(length) } else { Err(Broken) }
     }
 }
 
@@ -358,17 +359,31 @@ mod tests {
             take(&mut waiting)
         }
 
-        fn any_counter_and_length_the_peer_writes_is_refused_or_harmless(tail: u64, word: u64) -> bool {
+        fn any_word_the_peer_writes_is_refused_or_harmless(word: u64) -> bool {
             let (_, mut consumer) = ends();
-            consumer.ring.counter(TAIL).store(tail, Ordering::Relaxed);
             consumer.ring.word(0).store(word, Ordering::Relaxed);
             let mut room = [0; 512];
             match consumer.try_take(&mut room) {
-                Err(Broken) => true,
-                Ok(Taken::Nothing) => tail == 0,
+                Err(Broken) => (word & !MORE).wrapping_sub(1) > CAPACITY - 2 * LINE,
+                Ok(Taken::Nothing) => word == NOTHING,
                 Ok(Taken::Bytes { length, .. } | Taken::NoRoom { length }) =>
-                    tail <= CAPACITY && record_bytes(length) <= tail,
+                    length as u64 + 1 == word & !MORE,
             }
+        }
+    }
+
+    #[test]
+    fn what_a_payload_left_behind_is_never_taken_for_a_record() {
+        let (mut producer, mut consumer) = ends();
+        // Every line of the ring, each of which could start a record, begins
+        // with what would be the word of a short record.
+        let mut payload = [0; 1_000];
+        payload.chunks_mut(8).for_each(|word| word[0] = 3);
+        for length in (0..payload.len()).step_by(7).chain([1_000; 40]) {
+            assert_eq!(producer.try_put(&payload[..length], Part::Last), Ok(true));
+            let taken = consumer.try_take(&mut [0; 1_000]);
+            assert_eq!(taken, Ok(Taken::Bytes { length, part: Part::Last }));
+            assert_eq!(consumer.try_take(&mut [0; 1_000]), Ok(Taken::Nothing));
         }
     }
 
@@ -392,7 +407,7 @@ mod tests {
         while producer.try_put(&[1; 56], Part::Last).unwrap() {
             put += 1;
         }
-        assert_eq!(put, CAPACITY / LINE);
+        assert_eq!(put, CAPACITY / LINE - 1);
         assert_eq!(
             consumer.try_take(&mut [0; 56]),
             Ok(Taken::Bytes { length: 56, part: Part::Last })
@@ -405,7 +420,7 @@ mod tests {
     fn a_head_ahead_of_the_tail_is_broken() {
         let (mut producer, _) = ends();
         while producer.try_put(&[0; 500], Part::Last).unwrap() {}
-        producer.ring.counter(HEAD).store(CAPACITY * 9, Ordering::Relaxed);
+        producer.ring.head().store(CAPACITY * 9, Ordering::Relaxed);
         assert_eq!(producer.try_put(&[0; 500], Part::Last), Err(Broken));
     }
 
