@@ -13,6 +13,7 @@
 )]
 
 pub mod cases;
+pub mod command;
 pub mod program;
 pub mod random_program;
 pub mod relay;
