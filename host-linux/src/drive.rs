@@ -2,32 +2,38 @@
 //! samples are kept for whoever wants to assess them.
 
 use std::ops::ControlFlow;
+use std::{error, fmt};
 
-use loggap_core::fit::{Cell, Node, Point, Requirements, Segment};
+use loggap_core::fit::{Cell, Node, Point, Segment};
 use loggap_core::measure::{
-    Buffers, Clock, Finish, Initiator, Link, Options, Outcome, Planner, PlannerError,
-    PlannerMemory, Progress, RowHeader, Sample, SampleStore, SessionError, SessionOptions,
-    StoreRequirements, Traffic,
+    AssessError, AssessMemory, AssessRequirements, Assessment, Buffers, Clock, Conclusion,
+    Experiment, Initiator, Kept, Link, Outcome, PlanError, PlanMemory, PlanOptions,
+    PlanRequirements, Planner, Progress, RowHeader, RowPlan, Sample, SessionError, SessionOptions,
+    Slot, Traffic, coarse_sizes,
 };
 use loggap_core::units::Picos;
-use loggap_core::wire::FRAME_LEN;
+use loggap_core::wire::{FRAME_LEN, ROUNDS_PER_BATCH};
+
+use crate::responder::present_bytes;
 
 /// Room for sizes that bisection adds, beside those that were asked for.
 const ADDED_SIZES: usize = 96;
 /// Most values kept of one quantity at one size.
 const REPETITIONS: usize = 1_024;
+/// Most sizes of a sweep that is chosen here.
+const COARSE_SIZES: usize = 256;
 
 /// What came of a measurement.
 #[derive(Debug)]
 pub struct Measured {
-    /// All samples but those of the warm-up, in the order they were taken.
+    /// All samples that count, in the order they were taken.
     pub samples: Vec<Sample>,
+    /// What they say about the link, or why they say nothing.
+    pub assessment: Result<Assessment, AssessError>,
     /// What went over the link.
     pub traffic: Traffic,
-    /// How planning ended.
-    pub finish: Finish,
-    /// Where it stood then.
-    pub progress: Progress,
+    /// Why planning ended.
+    pub conclusion: Conclusion,
     /// From the first batch to the end of the last.
     pub wall: Picos,
 }
@@ -43,20 +49,19 @@ impl Measured {
     }
 }
 
-/// Why a measurement failed. What was measured until then is lost, except
-/// after [`DriveError::Session`], which carries it.
+/// Why a measurement failed.
 #[derive(Debug)]
 pub enum DriveError<E> {
     /// There is nothing to measure.
-    Plan(PlannerError),
+    Plan(PlanError),
     /// The session failed before the first sample.
     Connect(SessionError<E>),
-    /// The session failed on the way.
+    /// The session failed on the way; this is what was measured until then.
     Session(SessionError<E>, Box<Measured>),
 }
 
-impl<E: std::fmt::Display> std::fmt::Display for DriveError<E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<E: fmt::Display> fmt::Display for DriveError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plan(error) => error.fmt(f),
             Self::Connect(error) | Self::Session(error, _) => error.fmt(f),
@@ -64,9 +69,9 @@ impl<E: std::fmt::Display> std::fmt::Display for DriveError<E> {
     }
 }
 
-impl<E: std::fmt::Debug + std::fmt::Display> std::error::Error for DriveError<E> {}
+impl<E: fmt::Debug + fmt::Display> error::Error for DriveError<E> {}
 
-/// What the caller is told, and may answer to by breaking off.
+/// Who is told how a measurement goes, and may break it off.
 pub trait Listener {
     /// Another initiator is served; this many are before this one.
     fn on_queue(&mut self, position: u32) -> ControlFlow<()>;
@@ -75,7 +80,7 @@ pub trait Listener {
     fn on_progress(&mut self, progress: &Progress) -> ControlFlow<()>;
 }
 
-/// Measures `sizes` over `link`.
+/// Measures `sizes` over `link` by the PRTT method and assesses the samples.
 ///
 /// # Errors
 ///
@@ -84,19 +89,19 @@ pub fn drive<C: Clock, L: Link>(
     clock: &C,
     link: L,
     sizes: &[u32],
-    (options, session): (Options, SessionOptions),
+    (options, session): (PlanOptions, SessionOptions),
     listener: &mut impl Listener,
 ) -> Result<Measured, DriveError<L::Error>> {
     let largest = sizes.iter().copied().max().unwrap_or(1);
     let mut memory = Memory::for_sizes(sizes.len(), &options);
     let planner = Planner::new(options, sizes, memory.lend()).map_err(DriveError::Plan)?;
     let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
-    let (mut outgoing, mut incoming) = (vec![0; longest], vec![0; longest]);
+    let (mut outgoing, mut incoming) = (present_bytes(longest), present_bytes(longest));
     let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
     let initiator =
         Initiator::connect(clock, link, buffers, session, |position| listener.on_queue(position))
             .map_err(DriveError::Connect)?;
-    Run { clock, planner, initiator, samples: Vec::new() }.to_the_end(listener)
+    Run { clock, planner, initiator, samples: Vec::new() }.run_to_end(listener)
 }
 
 /// A measurement under way.
@@ -108,38 +113,30 @@ struct Run<'m, 'c, C, L> {
 }
 
 impl<C: Clock, L: Link> Run<'_, '_, C, L> {
-    fn to_the_end(
+    fn run_to_end(
         mut self,
         listener: &mut impl Listener,
     ) -> Result<Measured, DriveError<L::Error>> {
         let began = self.clock.now();
         let failed = loop {
-            let now = self.clock.duration(self.clock.now());
-            let Some(batch) = self.planner.poll(now) else { break None };
-            // The planner takes outcomes while the batch is under way.
-            let batch: Vec<_> = batch.to_vec();
-            let kept = !self.planner.is_warming_up();
-            let (planner, samples) = (&mut self.planner, &mut self.samples);
-            let run = self.initiator.run(&batch, |outcome| {
-                planner.handle(&outcome);
-                if let (Outcome::Sample(sample), true) = (outcome, kept) {
-                    samples.push(sample);
-                }
-            });
-            if let Err(error) = run {
+            let batch = self.planner.poll_batch::<ROUNDS_PER_BATCH>(self.now());
+            if batch.is_empty() {
+                break None;
+            }
+            if let Err(error) = self.measure(&batch) {
                 break Some(error);
             }
-            if listener.on_progress(&self.planner.progress()).is_break() {
+            if listener.on_progress(&self.planner.progress(self.now())).is_break() {
                 self.planner.stop();
             }
         };
         let wall = self.clock.duration(self.clock.now().saturating_sub(began));
         self.planner.stop();
         let measured = Measured {
+            assessment: self.planner.assess(),
             samples: self.samples,
             traffic: *self.initiator.traffic(),
-            finish: self.planner.finish().unwrap_or(Finish::Stopped),
-            progress: self.planner.progress(),
+            conclusion: self.planner.conclusion().unwrap_or(Conclusion::Stopped),
             wall,
         };
         match failed {
@@ -151,42 +148,49 @@ impl<C: Clock, L: Link> Run<'_, '_, C, L> {
             }
         }
     }
+
+    fn now(&self) -> Picos {
+        self.clock.duration(self.clock.now())
+    }
+
+    fn measure(&mut self, batch: &[Experiment]) -> Result<(), SessionError<L::Error>> {
+        let (planner, samples) = (&mut self.planner, &mut self.samples);
+        self.initiator.run(batch, |outcome| match outcome {
+            Outcome::Lost(experiment) => planner.handle_lost(&experiment),
+            Outcome::Sample(sample) => {
+                if planner.handle_sample(&sample) == Kept::Stored {
+                    samples.push(sample);
+                }
+            }
+        })
+    }
 }
 
-/// The planner's memory.
-struct Memory {
-    rows: Vec<RowHeader>,
-    values: Vec<u64>,
-    order: Vec<u16>,
+/// The memory of an assessment of up to so many sizes and changes.
+#[derive(Debug)]
+pub struct AssessBuffers {
     points: Vec<Point>,
     nodes: Vec<Node>,
     cells: Vec<Cell>,
     segments: Vec<Segment>,
 }
 
-impl Memory {
-    fn for_sizes(asked: usize, options: &Options) -> Self {
-        let sizes = asked.saturating_add(ADDED_SIZES).min(usize::from(u16::MAX));
-        let store = StoreRequirements::new(sizes, REPETITIONS)
-            .unwrap_or(StoreRequirements { rows: 0, values: 0 });
-        let Requirements { nodes, cells, segments } =
-            Planner::requirements(sizes, options.max_changes);
-        let nothing = Point::new(1, 0.0, 0.0).ok();
+impl AssessBuffers {
+    /// Memory for up to `sizes` sizes and `max_changes` changes.
+    #[must_use]
+    pub fn new(sizes: usize, max_changes: usize) -> Self {
+        let needed = AssessRequirements::new(sizes, max_changes);
         Self {
-            rows: vec![RowHeader::default(); store.rows],
-            values: vec![0; store.values],
-            order: vec![0; sizes],
-            points: nothing.map(|point| vec![point; sizes]).unwrap_or_default(),
-            nodes: vec![Node::default(); nodes],
-            cells: vec![Cell::default(); cells],
-            segments: vec![Segment::default(); segments],
+            points: vec![Point::default(); needed.points],
+            nodes: vec![Node::default(); needed.nodes],
+            cells: vec![Cell::default(); needed.cells],
+            segments: vec![Segment::default(); needed.segments],
         }
     }
 
-    fn lend(&mut self) -> PlannerMemory<'_> {
-        PlannerMemory {
-            store: SampleStore::new(&mut self.rows, &mut self.values),
-            order: &mut self.order,
+    /// Lends all of it.
+    pub fn lend(&mut self) -> AssessMemory<'_> {
+        AssessMemory {
             points: &mut self.points,
             nodes: &mut self.nodes,
             cells: &mut self.cells,
@@ -195,20 +199,50 @@ impl Memory {
     }
 }
 
-/// The sizes measured by default between `first` and `last`: powers of two
-/// and, between them, sizes beside the middle, alternately one more and one
-/// less, so that what depends on alignment shows.
+/// The planner's memory.
+struct Memory {
+    rows: Vec<RowHeader>,
+    values: Vec<u64>,
+    plans: Vec<RowPlan>,
+    order: Vec<Slot>,
+    assess: AssessBuffers,
+}
+
+impl Memory {
+    fn for_sizes(asked: usize, options: &PlanOptions) -> Self {
+        let most = usize::from(u16::MAX) / 8;
+        let sizes = asked.saturating_add(ADDED_SIZES).min(most);
+        let changes = options.assess.max_changes;
+        let (rows, values, plans, order) = PlanRequirements::new(sizes, REPETITIONS, changes)
+            .map_or((0, 0, 0, 0), |needed| {
+                (needed.store.rows, needed.store.values, needed.plans, needed.order)
+            });
+        Self {
+            rows: vec![RowHeader::default(); rows],
+            values: vec![0; values],
+            plans: vec![RowPlan::default(); plans],
+            order: vec![Slot::default(); order],
+            assess: AssessBuffers::new(sizes, changes),
+        }
+    }
+
+    fn lend(&mut self) -> PlanMemory<'_> {
+        PlanMemory {
+            rows: &mut self.rows,
+            values: &mut self.values,
+            plans: &mut self.plans,
+            order: &mut self.order,
+            assess: self.assess.lend(),
+        }
+    }
+}
+
+/// The sizes measured by default from `first` to `last` bytes.
 #[must_use]
 pub fn default_sweep(first: u32, last: u32) -> Vec<u32> {
-    let mut sizes = vec![first, last];
-    for power in (0..32).map(|k| 1_u32 << k) {
-        let beside = if power.trailing_zeros() % 2 == 0 { 1 } else { -1 };
-        let middle = (power.saturating_add(power / 2)).saturating_add_signed(beside);
-        sizes.extend([power, middle].into_iter().filter(|&s| first <= s && s <= last));
-    }
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes.retain(|&size| size > 0);
+    let mut sizes = vec![0; COARSE_SIZES];
+    let count = coarse_sizes(first, last, &mut sizes);
+    sizes.truncate(count);
     sizes
 }
 
@@ -232,16 +266,6 @@ mod tests {
     }
 
     #[test]
-    fn the_default_sweep_ascends_and_holds_both_ends() {
-        let sizes = default_sweep(1, 65_536);
-        assert!(sizes.is_sorted() && sizes.len() > 30);
-        assert_eq!((sizes.first(), sizes.last()), (Some(&1), Some(&65_536)));
-        assert!(sizes.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(default_sweep(3, 3), [3]);
-        assert!(default_sweep(1, u32::MAX).contains(&(1 << 31)));
-    }
-
-    #[test]
     fn a_real_link_gives_samples_of_every_quantity_at_every_size() {
         let (ours, mut theirs) = UnixLink::pair(LinkSettings::default()).unwrap();
         let clock = HostClock::calibrated();
@@ -252,7 +276,7 @@ mod tests {
                 let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
                 serve(&HostClock::calibrated(), &mut theirs, buffers, Bounds::default()).unwrap()
             });
-            let options = Options { max_messages: 4_000, ..Options::default() };
+            let options = PlanOptions { max_messages: 4_000, ..PlanOptions::default() };
             let session = SessionOptions::default();
             let measured = drive(&clock, ours, &sizes, (options, session), &mut Patient).unwrap();
             let (served, _) = responder.join().unwrap();
@@ -265,10 +289,12 @@ mod tests {
                 let of =
                     |s: &&Sample| s.experiment.size == size && s.experiment.quantity == quantity;
                 let count = measured.samples.iter().filter(of).count();
-                assert!(count >= 10, "{count} samples of {quantity:?} at {size} B");
+                assert!(count >= 6, "{count} samples of {quantity:?} at {size} B");
             }
         }
         assert!(measured.samples.iter().all(|s| s.elapsed > Picos::ZERO));
         assert!((0.0..=1.0).contains(&measured.link_in_use()));
+        let profile = measured.assessment.unwrap().profile;
+        assert!(profile.ranges.iter().all(|range| range.gap.at_one.value.0 != 0));
     }
 }

@@ -16,6 +16,7 @@
 //!   second process, [`listen`] and [`lobby`] take clients one after another.
 //! - [`placement`]: which cores the two ends run on.
 //! - [`timeline`]: what happened when in a simulation, drawn and exported.
+//! - [`drive`]: a measurement from the first batch to the last.
 //! - [`environment`], [`disturbance`], [`warning`]: what numbers depend on,
 //!   what disturbed a run, and what to do about it.
 
@@ -23,6 +24,7 @@ pub mod cli;
 pub mod clock;
 pub mod decimal;
 pub mod disturbance;
+pub mod drive;
 pub mod embedded;
 pub mod environment;
 pub mod link;
