@@ -15,6 +15,7 @@
 //! - [`responder`]: the answering end of a link; [`embedded`] starts one as a
 //!   second process, [`listen`] and [`lobby`] take clients one after another.
 //! - [`placement`]: which cores the two ends run on.
+//! - [`study`]: simulations in series that answer a question.
 //! - [`timeline`]: what happened when in a simulation, drawn and exported.
 //! - [`drive`]: a measurement from the first batch to the last.
 //! - [`environment`], [`disturbance`], [`warning`]: what numbers depend on,
@@ -35,6 +36,7 @@ pub mod placement;
 pub mod profile;
 pub mod responder;
 pub mod samples;
+pub mod study;
 mod sys;
 pub mod timeline;
 pub mod warning;

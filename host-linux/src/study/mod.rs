@@ -1,0 +1,7 @@
+//! Studies: simulations in series that answer a question of the literature.
+
+pub mod in_order;
+pub mod pipelining;
+mod plot;
+
+pub use plot::{Chart, Series};

@@ -1,0 +1,317 @@
+//! What pipelining does to the measurement of collective operations.
+//!
+//! Section 4.2 of "LogGP in Theory and Practice": a broadcast is measured by
+//! repeating it n times in a loop and dividing the time by n. Repetitions
+//! overlap, so that the quotient is below the time of one broadcast. A root
+//! that moves on by one rank a repetition is said to prevent that. This
+//! study compares both with the time of one broadcast that all ranks begin
+//! together.
+
+use std::fmt;
+
+use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::model::LogGops;
+use loggap_core::units::Picos;
+
+use super::plot::{Chart, Series};
+
+/// A broadcast algorithm of the study.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Algorithm {
+    /// Binomial tree.
+    Tree,
+    /// Pipeline along all ranks.
+    Pipeline,
+}
+
+impl Algorithm {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Tree, Self::Pipeline];
+
+    /// The schedule it is simulated with.
+    #[must_use]
+    pub const fn pattern(self) -> Pattern {
+        match self {
+            Self::Tree => Pattern::BinomialBroadcast,
+            Self::Pipeline => Pattern::PipelinedRing,
+        }
+    }
+
+    /// As printed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tree => "binomial",
+            Self::Pipeline => "pipeline",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is studied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Question {
+    /// Parameters of messages of this size.
+    pub parameters: LogGops,
+    /// Bytes of the broadcast.
+    pub size: u64,
+    /// Bytes of a segment of the pipeline; the whole message if `None`.
+    pub segment: Option<u64>,
+    /// Repetitions, n.
+    pub repetitions: u32,
+}
+
+/// The times of one algorithm at one number of ranks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Row {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// One broadcast, begun by all ranks together.
+    pub synchronised: Picos,
+    /// n broadcasts in a loop, over n.
+    pub looped: Picos,
+    /// n broadcasts with a moving root, over n.
+    pub rotated: Picos,
+}
+
+impl Row {
+    /// What the loop measures too little, in seconds; below zero when too
+    /// much.
+    #[must_use]
+    pub fn loop_error_s(&self) -> f64 {
+        self.synchronised.seconds() - self.looped.seconds()
+    }
+
+    /// What the moving root measures too little, in seconds.
+    #[must_use]
+    pub fn rotated_error_s(&self) -> f64 {
+        self.synchronised.seconds() - self.rotated.seconds()
+    }
+}
+
+impl Question {
+    /// Options of `repetitions` broadcasts over `ranks` ranks.
+    #[must_use]
+    pub const fn options(&self, ranks: u32, repetitions: u32) -> Options {
+        let options = Options::new(ranks, self.size);
+        Options { segment: self.segment, repeat: repetitions, ..options }
+    }
+
+    /// Answers for one algorithm and number of ranks; `simulate` returns the
+    /// makespan of a schedule.
+    ///
+    /// # Errors
+    ///
+    /// Those of `simulate`.
+    pub fn answer<E>(
+        &self,
+        algorithm: Algorithm,
+        ranks: u32,
+        mut simulate: impl FnMut(Pattern, &Options, &LogGops) -> Result<Picos, E>,
+    ) -> Result<Row, E> {
+        let mut time = |options: Options| simulate(algorithm.pattern(), &options, &self.parameters);
+        let mean = |total: Picos| Picos(total.0 / u64::from(self.repetitions.max(1)));
+        let many = self.options(ranks, self.repetitions);
+        Ok(Row {
+            ranks,
+            algorithm,
+            synchronised: time(self.options(ranks, 1))?,
+            looped: mean(time(many)?),
+            rotated: mean(time(Options { rotate_root: true, ..many })?),
+        })
+    }
+}
+
+/// Which algorithm each scheme calls the faster one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Winners {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// By one synchronised broadcast: the truth.
+    pub synchronised: Algorithm,
+    /// By the loop.
+    pub looped: Algorithm,
+    /// By the moving root.
+    pub rotated: Algorithm,
+}
+
+/// The winners at every number of ranks that has rows of both algorithms.
+#[must_use]
+pub fn winners(rows: &[Row]) -> Vec<Winners> {
+    let of = |algorithm| rows.iter().filter(move |row| row.algorithm == algorithm);
+    let faster = |tree: Picos, pipeline: Picos| {
+        if pipeline < tree { Algorithm::Pipeline } else { Algorithm::Tree }
+    };
+    let pair = |tree: &Row| {
+        let pipeline = of(Algorithm::Pipeline).find(|row| row.ranks == tree.ranks)?;
+        Some(Winners {
+            ranks: tree.ranks,
+            synchronised: faster(tree.synchronised, pipeline.synchronised),
+            looped: faster(tree.looped, pipeline.looped),
+            rotated: faster(tree.rotated, pipeline.rotated),
+        })
+    };
+    of(Algorithm::Tree).filter_map(pair).collect()
+}
+
+/// How an error grows with the number of ranks: the straight line that fits
+/// best, over P and over log₂ P.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// Share of the variance that a line over P leaves unexplained.
+    pub linear_residual: f64,
+    /// Share of the variance that a line over log₂ P leaves unexplained.
+    pub logarithmic_residual: f64,
+}
+
+impl Growth {
+    /// Of the error of the loop for `algorithm`; `None` with fewer than
+    /// three numbers of ranks.
+    #[must_use]
+    pub fn of_loop_error(rows: &[Row], algorithm: Algorithm) -> Option<Self> {
+        let rows = rows.iter().filter(|row| row.algorithm == algorithm);
+        let points: Vec<(f64, f64)> =
+            rows.map(|row| (f64::from(row.ranks), row.loop_error_s())).collect();
+        let logarithmic: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.log2(), *y)).collect();
+        Some(Self {
+            linear_residual: unexplained(&points)?,
+            logarithmic_residual: unexplained(&logarithmic)?,
+        })
+    }
+
+    /// Whether P fits better than log₂ P.
+    #[must_use]
+    pub fn is_linear(&self) -> bool {
+        self.linear_residual < self.logarithmic_residual
+    }
+}
+
+/// 1 − R² of the best line through `points`.
+#[allow(clippy::cast_precision_loss, reason = "a few points")]
+fn unexplained(points: &[(f64, f64)]) -> Option<f64> {
+    if points.len() < 3 {
+        return None;
+    }
+    let count = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x_mean, y_mean) = (mean(|point| point.0), mean(|point| point.1));
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in points {
+        let (x, y) = (x - x_mean, y - y_mean);
+        xx += x * x;
+        xy += x * y;
+        yy += y * y;
+    }
+    (xx > 0.0 && yy > 0.0).then(|| (1.0 - xy * xy / (xx * yy)).max(0.0))
+}
+
+/// The two plots of the paper's Fig. 9: times, and errors of the loop.
+#[must_use]
+pub fn charts(links: &[(String, Vec<Row>)]) -> [Chart; 2] {
+    let micros = |seconds: f64| seconds * 1e6;
+    let mut times = Vec::new();
+    let mut errors = Vec::new();
+    for (link, rows) in links {
+        for algorithm in Algorithm::ALL {
+            let of = |value: &dyn Fn(&Row) -> f64| {
+                let rows = rows.iter().filter(|row| row.algorithm == algorithm);
+                rows.map(|row| (f64::from(row.ranks), value(row))).collect()
+            };
+            let label = |scheme: &str| format!("{link}, {algorithm}, {scheme}");
+            times.push(Series::new(
+                label("synchronised"),
+                of(&|row| micros(row.synchronised.seconds())),
+            ));
+            times.push(Series::new(label("loop"), of(&|row| micros(row.looped.seconds()))));
+            times.push(Series::new(label("root moves"), of(&|row| micros(row.rotated.seconds()))));
+            errors.push(Series::new(label("loop"), of(&|row| micros(row.loop_error_s()))));
+            errors.push(Series::new(label("root moves"), of(&|row| micros(row.rotated_error_s()))));
+        }
+    }
+    [
+        Chart {
+            title: "Time of a broadcast as measured".into(),
+            x_label: "ranks".into(),
+            y_label: "time [µs]".into(),
+            series: times,
+        },
+        Chart {
+            title: "Error: time of one broadcast less time as measured".into(),
+            x_label: "ranks".into(),
+            y_label: "error [µs]".into(),
+            series: errors,
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap_core::model::Preset;
+
+    fn row(ranks: u32, algorithm: Algorithm, [synchronised, looped, rotated]: [u64; 3]) -> Row {
+        let time = |micros| Picos(micros * 1_000_000);
+        Row {
+            ranks,
+            algorithm,
+            synchronised: time(synchronised),
+            looped: time(looped),
+            rotated: time(rotated),
+        }
+    }
+
+    #[test]
+    fn a_linear_error_is_told_from_a_logarithmic_one() {
+        let mut rows = Vec::new();
+        for power in 1..=10u32 {
+            let ranks = 1u64 << power;
+            let pipeline = [50 * ranks, ranks, ranks];
+            rows.push(row(1 << power, Algorithm::Pipeline, pipeline));
+            rows.push(row(1 << power, Algorithm::Tree, [50 * u64::from(power), 0, 0]));
+        }
+        let growth = |algorithm| Growth::of_loop_error(&rows, algorithm).unwrap();
+        assert!(growth(Algorithm::Pipeline).is_linear());
+        assert!(!growth(Algorithm::Tree).is_linear());
+        assert!(growth(Algorithm::Pipeline).linear_residual < 1e-9);
+        assert_eq!(Growth::of_loop_error(&rows[..4], Algorithm::Tree), None);
+    }
+
+    #[test]
+    fn winners_differ_where_the_scheme_misleads() {
+        let rows = [
+            row(64, Algorithm::Tree, [300, 30, 50]),
+            row(64, Algorithm::Pipeline, [3_000, 20, 90]),
+        ];
+        let expected = Winners {
+            ranks: 64,
+            synchronised: Algorithm::Tree,
+            looped: Algorithm::Pipeline,
+            rotated: Algorithm::Tree,
+        };
+        assert_eq!(winners(&rows), [expected]);
+        assert_eq!(winners(&rows[..1]), []);
+    }
+
+    #[test]
+    fn means_are_over_the_repetitions() {
+        let question = Question {
+            parameters: Preset::all()[0].protocols[0].parameters,
+            size: 1,
+            segment: None,
+            repetitions: 10,
+        };
+        let row = question.answer(Algorithm::Tree, 8, |_, options, _| {
+            let base = if options.rotate_root { 20 } else { 10 };
+            Ok::<_, ()>(Picos(base * u64::from(options.repeat)))
+        });
+        let row = row.unwrap();
+        assert_eq!([row.synchronised, row.looped, row.rotated], [Picos(10), Picos(10), Picos(20)]);
+    }
+}
