@@ -6,6 +6,7 @@
 //! - [`cli`]: the command line.
 //! - [`output`]: exporters of results.
 //! - [`profile`]: the profile file.
+//! - [`schedule`]: GOAL schedules in files.
 //! - [`samples`]: measured rounds as comma-separated values.
 //! - [`decimal`]: decimal text as exact integers.
 //! - [`clock`]: [`HostClock`](clock::HostClock), the processor's own counter
@@ -36,6 +37,7 @@ pub mod placement;
 pub mod profile;
 pub mod responder;
 pub mod samples;
+pub mod schedule;
 pub mod study;
 mod sys;
 pub mod timeline;

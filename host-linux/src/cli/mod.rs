@@ -43,10 +43,12 @@
 mod console;
 mod exit;
 mod fit;
+mod goal;
 mod interrupt;
 mod link;
 mod measure;
 pub mod parse;
+mod pattern_args;
 mod serve;
 
 pub use console::Console;
@@ -73,6 +75,7 @@ enum Command {
     Measure(measure::Args),
     Serve(serve::Args),
     Fit(fit::Args),
+    Goal(goal::Args),
 }
 
 /// Runs the command line `arguments`, the first of which is the program's
@@ -106,6 +109,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Measure(args) => measure::run(args, console),
         Command::Serve(args) => serve::run(args, console),
         Command::Fit(args) => fit::run(args, console),
+        Command::Goal(args) => goal::run(args, console),
     }
 }
 

@@ -88,14 +88,33 @@ impl PendingFile {
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), FileError> {
-        let written = match self.target {
-            Target::Replace { mut temporary, path } => fill(temporary.as_file_mut(), write)
-                .and_then(|()| temporary.as_file().sync_data())
-                .and_then(|()| temporary.persist(path).map_err(|error| error.error))
-                .map(drop),
-            Target::Direct(mut file) => fill(&mut file, write),
-        };
-        written.map_err(|source| FileError { path: self.path, source })
+        let path = self.path.clone();
+        let failed = |source| FileError { path, source };
+        self.commit_with(|file| fill(file, write).map_err(failed))
+    }
+
+    /// Lets `write` fill the file, which it may do in any order, and gives
+    /// it its name.
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`, and [`FileError`]; what stood under the name before
+    /// still does.
+    pub fn commit_with<E: From<FileError>>(
+        self,
+        write: impl FnOnce(&mut File) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.target {
+            Target::Replace { mut temporary, path } => {
+                write(temporary.as_file_mut())?;
+                let named = temporary
+                    .as_file()
+                    .sync_data()
+                    .and_then(|()| temporary.persist(path).map_err(|error| error.error));
+                named.map(drop).map_err(|source| FileError { path: self.path, source }.into())
+            }
+            Target::Direct(mut file) => write(&mut file),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
-//! All unsafe code of this crate: processor counters and shared memory.
+//! All unsafe code of this crate: processor counters, shared memory and mapped
+//! files.
 //!
 //! Everything exported from here is safe to call; each unsafe block says why.
 
 #![allow(unsafe_code, reason = "the one place of this crate that may; see each SAFETY line")]
 
 pub(crate) mod counter;
+pub(crate) mod file_map;
 pub(crate) mod mapping;
 pub(crate) mod pass;
 pub(crate) mod ring;

@@ -18,7 +18,7 @@ pub use order::Cycle;
 
 use super::op::{ANY, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
-use super::rank::{RankBuffer, RankEdge, RankMemory};
+use super::rank::{RankBuffer, RankEdge, RankMemory, RankNode};
 
 /// Why a schedule could not be checked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,49 +66,35 @@ pub struct Checked {
     pub linked: u64,
 }
 
-/// A sink that reports findings to a closure: circles and wrong peers as
-/// they come, messages at the end.
+/// A sink that reports circles among dependencies to a closure, as they come.
 #[derive(Debug)]
-pub struct Checker<'m, F> {
+pub struct DependencyChecker<'m, F> {
     protocol: Protocol,
-    ranks: u32,
     rank: RankBuffer<'m>,
-    messages: &'m mut [Message],
-    used: usize,
     checked: Checked,
     report: F,
 }
 
-impl<'m, F: FnMut(Finding)> Checker<'m, F> {
-    /// Lends memory for the largest rank and for every send and receive.
-    pub fn new(rank: RankMemory<'m>, messages: &'m mut [Message], report: F) -> Self {
-        Self {
-            protocol: Protocol::default(),
-            ranks: 0,
-            rank: RankBuffer::new(rank),
-            messages,
-            used: 0,
-            checked: Checked::default(),
-            report,
-        }
+impl<'m, F: FnMut(Finding)> DependencyChecker<'m, F> {
+    /// Lends memory for the largest rank.
+    pub fn new(rank: RankMemory<'m>, report: F) -> Self {
+        let protocol = Protocol::default();
+        Self { protocol, rank: RankBuffer::new(rank), checked: Checked::default(), report }
     }
 
-    /// Matches messages and ends the check.
+    /// Ends the check.
     ///
     /// # Errors
     ///
     /// [`Misuse`] when ranks are missing.
-    pub fn finish(mut self) -> Result<Checked, CheckError> {
+    pub fn finish(self) -> Result<Checked, CheckError> {
         self.protocol.finish()?;
-        let messages = self.messages.get_mut(..self.used).unwrap_or_default();
-        messages::match_all(messages, &mut self.report);
         Ok(self.checked)
     }
 
-    fn message(&mut self, message: Message) -> Result<(), CheckError> {
-        *self.messages.get_mut(self.used).ok_or(CheckError::MessageMemory)? = message;
-        self.used += 1;
-        Ok(())
+    /// Operation `op` of the open rank.
+    const fn place(&self, op: u32) -> Place {
+        Place { rank: self.protocol.rank(), op }
     }
 
     fn edge(&mut self, edge: RankEdge) -> Result<(), CheckError> {
@@ -116,17 +102,12 @@ impl<'m, F: FnMut(Finding)> Checker<'m, F> {
         let rank = self.protocol.rank();
         self.rank.push_edge(edge).map_err(|_| CheckError::RankMemory { rank })
     }
-
-    fn out_of_range(&mut self, place: Place, peer: u32) {
-        (self.report)(Finding::PeerOutOfRange { place, peer, ranks: self.ranks });
-    }
 }
 
-impl<F: FnMut(Finding)> Sink for Checker<'_, F> {
+impl<F: FnMut(Finding)> Sink for DependencyChecker<'_, F> {
     type Error = CheckError;
 
     fn ranks(&mut self, ranks: u32) -> Result<(), CheckError> {
-        self.ranks = ranks;
         Ok(self.protocol.ranks(ranks)?)
     }
 
@@ -137,20 +118,8 @@ impl<F: FnMut(Finding)> Sink for Checker<'_, F> {
 
     fn op(&mut self, op: Op) -> Result<u32, CheckError> {
         let index = self.protocol.op()?;
-        let place = Place { rank: self.protocol.rank(), op: index };
-        self.rank.push_op(op).map_err(|_| CheckError::RankMemory { rank: place.rank })?;
-        match op.kind {
-            OpKind::Send { peer, size, tag } if peer < self.ranks => {
-                self.message(Message::sent(place, peer, tag, size))?;
-            }
-            OpKind::Receive { peer, size, tag } if peer < self.ranks || peer == ANY => {
-                self.message(Message::received(place, peer, tag, size))?;
-            }
-            OpKind::Send { peer, .. } | OpKind::Receive { peer, .. } => {
-                self.out_of_range(place, peer);
-            }
-            OpKind::Calc { .. } => {}
-        }
+        let rank = self.protocol.rank();
+        self.rank.push_op(op).map_err(|_| CheckError::RankMemory { rank })?;
         Ok(index)
     }
 
@@ -165,19 +134,96 @@ impl<F: FnMut(Finding)> Sink for Checker<'_, F> {
     fn end_rank(&mut self) -> Result<(), CheckError> {
         self.protocol.end_rank()?;
         self.rank.group();
-        let linked =
-            |node: &&super::RankNode| node.dependencies + node.completions + node.starts > 0;
+        let linked = |node: &&RankNode| node.dependencies + node.completions + node.starts > 0;
         self.checked.linked += self.rank.nodes().iter().filter(linked).count() as u64;
         let order = order::order(&mut self.rank);
         self.checked.depth = self.checked.depth.max(order.depth);
         if order.blocked > 0
             && let Some(cycle) = order::cycle(&mut self.rank)
         {
-            let op = cycle.ops().first().copied().unwrap_or(0);
-            let place = Place { rank: self.protocol.rank(), op };
+            let place = self.place(cycle.ops().first().copied().unwrap_or(0));
             (self.report)(Finding::Cycle { place, cycle, blocked: order.blocked });
         }
         Ok(())
+    }
+}
+
+/// A sink that reports findings to a closure: circles and wrong peers as
+/// they come, messages at the end.
+#[derive(Debug)]
+pub struct Checker<'m, F> {
+    dependencies: DependencyChecker<'m, F>,
+    ranks: u32,
+    messages: &'m mut [Message],
+    used: usize,
+}
+
+impl<'m, F: FnMut(Finding)> Checker<'m, F> {
+    /// Lends memory for the largest rank and for every send and receive.
+    pub fn new(rank: RankMemory<'m>, messages: &'m mut [Message], report: F) -> Self {
+        Self { dependencies: DependencyChecker::new(rank, report), ranks: 0, messages, used: 0 }
+    }
+
+    /// Matches messages and ends the check.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`] when ranks are missing.
+    pub fn finish(mut self) -> Result<Checked, CheckError> {
+        self.dependencies.protocol.finish()?;
+        let messages = self.messages.get_mut(..self.used).unwrap_or_default();
+        messages::match_all(messages, &mut self.dependencies.report);
+        self.dependencies.finish()
+    }
+
+    fn message(&mut self, message: Message) -> Result<(), CheckError> {
+        *self.messages.get_mut(self.used).ok_or(CheckError::MessageMemory)? = message;
+        self.used += 1;
+        Ok(())
+    }
+}
+
+impl<F: FnMut(Finding)> Sink for Checker<'_, F> {
+    type Error = CheckError;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), CheckError> {
+        self.ranks = ranks;
+        self.dependencies.ranks(ranks)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), CheckError> {
+        self.dependencies.begin_rank(rank)
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, CheckError> {
+        let index = self.dependencies.op(op)?;
+        let place = self.dependencies.place(index);
+        match op.kind {
+            OpKind::Send { peer, size, tag } if peer < self.ranks => {
+                self.message(Message::sent(place, peer, tag, size))?;
+            }
+            OpKind::Receive { peer, size, tag } if peer < self.ranks || peer == ANY => {
+                self.message(Message::received(place, peer, tag, size))?;
+            }
+            OpKind::Send { peer, .. } | OpKind::Receive { peer, .. } => {
+                let ranks = self.ranks;
+                (self.dependencies.report)(Finding::PeerOutOfRange { place, peer, ranks });
+            }
+            OpKind::Calc { .. } => {}
+        }
+        Ok(index)
+    }
+
+    fn requires(&mut self, op: u32, on: u32) -> Result<(), CheckError> {
+        self.dependencies.requires(op, on)
+    }
+
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), CheckError> {
+        self.dependencies.requires_start(op, on)
+    }
+
+    fn end_rank(&mut self) -> Result<(), CheckError> {
+        self.dependencies.end_rank()
     }
 }
 

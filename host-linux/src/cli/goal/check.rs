@@ -1,0 +1,298 @@
+//! `loggap goal check`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use loggap_core::goal::check::{
+    Certainty, CheckError, Checked, Checker, Finding, Message, Severity,
+};
+use loggap_core::goal::{ANY, RankEdge, RankMemory, RankNode};
+use serde::Serialize;
+
+use super::{FeedError, ScheduleFile, open};
+use crate::cli::{CliError, Console, Exit};
+use crate::schedule::Location;
+
+/// Check a schedule before it runs.
+///
+/// Finds circles among dependencies, peers that do not exist, messages that
+/// are sent and not received or the other way, sizes that differ, and labels
+/// that nothing refers to. What wildcards leave to chance is called possible
+/// and is a warning, as is a receive larger than its message. Not found are
+/// deadlocks across ranks, such as two ranks that each receive before they
+/// send: 'loggap simulate' finds those.
+///
+/// Exits with 1 if there are errors.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Schedule to read.
+    input: PathBuf,
+
+    /// Most findings to list; 0 lists all.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+
+    /// Count warnings as errors.
+    #[arg(long)]
+    strict: bool,
+
+    /// Also list the labels that no dependency refers to.
+    #[arg(long)]
+    unused_labels: bool,
+
+    /// Print JSON.
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let file = open(&args.input)?;
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let mut listed = Listed { limit, findings: Vec::new(), errors: 0, warnings: 0 };
+    let checked = check(&file, &mut listed)?;
+    let report = report(args, &file, &listed, checked)?;
+    if args.json {
+        console.json(&report)?;
+    } else {
+        print(console.data(), &report)?;
+    }
+    let failed = report.errors > 0 || args.strict && report.warnings > 0;
+    Ok(if failed { Exit::Failed } else { Exit::Done })
+}
+
+/// Findings up to a limit, and the counts of all.
+struct Listed {
+    limit: usize,
+    findings: Vec<Finding>,
+    errors: u64,
+    warnings: u64,
+}
+
+impl Listed {
+    fn add(&mut self, finding: Finding) {
+        match finding.severity() {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
+        }
+        if self.findings.len() < self.limit {
+            self.findings.push(finding);
+        }
+    }
+}
+
+fn check(file: &ScheduleFile, listed: &mut Listed) -> Result<Checked, CliError> {
+    let extent = file.extent();
+    let mut nodes = vec![RankNode::EMPTY; extent.ops_most];
+    let mut edges = vec![RankEdge::default(); extent.edges_most];
+    let mut successors = vec![0; extent.edges_most];
+    let mut messages = vec![Message::default(); extent.ops];
+    let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
+    let mut checker = Checker::new(memory, &mut messages, |finding| listed.add(finding));
+    file.feed(&mut checker).map_err(input_error)?;
+    checker.finish().map_err(CliError::failed)
+}
+
+/// Only the input can be wrong: the memory is as large as the extent says.
+pub(super) fn input_error(error: FeedError<CheckError>) -> CliError {
+    match error {
+        FeedError::Input(refused) => CliError::usage(refused),
+        sink @ FeedError::Sink { .. } => CliError::failed(sink),
+    }
+}
+
+/// What `--json` prints and the text says.
+#[derive(Serialize)]
+struct Report {
+    schema_version: u32,
+    file: String,
+    form: String,
+    ranks: u32,
+    ops: usize,
+    errors: u64,
+    warnings: u64,
+    findings: Vec<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<Labels>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    severity: &'static str,
+    kind: &'static str,
+    certain: bool,
+    rank: u32,
+    op: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    /// Sending and receiving rank and tag; absent where a wildcard or where
+    /// it is not about messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tag: Option<u32>,
+    message: String,
+}
+
+/// Labels of a text.
+#[derive(Serialize)]
+struct Labels {
+    defined: usize,
+    unused: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unused_listed: Vec<UnusedLabel>,
+}
+
+#[derive(Serialize)]
+struct UnusedLabel {
+    rank: u32,
+    op: u32,
+    line: usize,
+    offset_bytes: usize,
+    label: String,
+}
+
+fn report(
+    args: &Args,
+    file: &ScheduleFile,
+    listed: &Listed,
+    checked: Checked,
+) -> Result<Report, CliError> {
+    let places = listed.findings.iter().map(|finding| finding.place());
+    let places: Vec<(u32, u32)> = places.map(|place| (place.rank, place.op)).collect();
+    let locations = if places.is_empty() {
+        Vec::new()
+    } else {
+        file.locate(&places).map_err(CliError::usage)?
+    };
+    let findings = listed.findings.iter().map(|finding| Entry::new(finding, &locations)).collect();
+    let labels = match file.labels() {
+        Some(defined) => Some(labels(args, file, defined, checked)?),
+        None => None,
+    };
+    let extent = file.extent();
+    Ok(Report {
+        schema_version: 1,
+        file: file.name().to_owned(),
+        form: file.form().to_string(),
+        ranks: extent.ranks,
+        ops: extent.ops,
+        errors: listed.errors,
+        warnings: listed.warnings,
+        findings,
+        labels,
+    })
+}
+
+/// A label is used if a dependency joins its operation to others, which only
+/// labels can say; so their number needs no second look at the text.
+fn labels(
+    args: &Args,
+    file: &ScheduleFile,
+    defined: usize,
+    checked: Checked,
+) -> Result<Labels, CliError> {
+    let linked = usize::try_from(checked.linked).unwrap_or(usize::MAX);
+    let unused = defined.saturating_sub(linked);
+    let mut unused_listed = Vec::new();
+    if args.unused_labels {
+        let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+        let (found, _) = file.unused_labels(limit).map_err(CliError::usage)?;
+        unused_listed.extend(found.into_iter().map(|place| UnusedLabel {
+            rank: place.rank,
+            op: place.op,
+            line: place.line,
+            offset_bytes: place.offset,
+            label: place.label.unwrap_or_default(),
+        }));
+    }
+    Ok(Labels { defined, unused, unused_listed })
+}
+
+impl Entry {
+    fn new(finding: &Finding, locations: &[Location]) -> Self {
+        let place = finding.place();
+        let location = locations.iter().find(|at| (at.rank, at.op) == (place.rank, place.op));
+        let (kind, messages, certainty) = match finding {
+            Finding::PeerOutOfRange { .. } => ("peer_out_of_range", None, Certainty::Certain),
+            Finding::Cycle { .. } => ("cycle", None, Certainty::Certain),
+            Finding::Unmatched { messages, certainty, .. } => {
+                ("unmatched", Some(messages), *certainty)
+            }
+            Finding::SizeMismatch { messages, certainty, .. } => {
+                ("size_mismatch", Some(messages), *certainty)
+            }
+        };
+        let specific = |number: u32| Some(number).filter(|&number| number != ANY);
+        Self {
+            severity: match finding.severity() {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            kind,
+            certain: certainty == Certainty::Certain,
+            rank: place.rank,
+            op: place.op,
+            line: location.map(|at| at.line),
+            offset_bytes: location.map(|at| at.offset),
+            label: location.and_then(|at| at.label.clone()),
+            from: messages.and_then(|messages| specific(messages.from)),
+            to: messages.map(|messages| messages.to),
+            tag: messages.and_then(|messages| specific(messages.tag)),
+            message: finding.to_string(),
+        }
+    }
+}
+
+fn print(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    for entry in &report.findings {
+        write!(out, "{}: ", entry.severity)?;
+        match entry.line {
+            Some(line) => write!(out, "{}:{line}: ", report.file)?,
+            None => write!(out, "{}: ", report.file)?,
+        }
+        write!(out, "rank {}, operation {}", entry.rank, entry.op)?;
+        if let Some(label) = &entry.label {
+            write!(out, " ({label})")?;
+        }
+        writeln!(out, ": {}", entry.message)?;
+    }
+    let listed = report.findings.len() as u64;
+    if listed < report.errors + report.warnings {
+        let more = report.errors + report.warnings - listed;
+        writeln!(out, "and {more} more: --limit 0 lists all")?;
+    }
+    for unused in report.labels.iter().flat_map(|labels| &labels.unused_listed) {
+        let UnusedLabel { rank, op, line, label, .. } = unused;
+        writeln!(
+            out,
+            "{}:{line}: rank {rank}, operation {op}: label {label} is not used",
+            report.file
+        )?;
+    }
+    write!(
+        out,
+        "{}: {} ranks, {} operations: {}, {}",
+        report.file,
+        report.ranks,
+        report.ops,
+        counted(report.errors, "error"),
+        counted(report.warnings, "warning")
+    )?;
+    match &report.labels {
+        Some(labels) if labels.defined > 0 => {
+            writeln!(out, "; {} of {} labels unused", labels.unused, labels.defined)
+        }
+        _ => writeln!(out),
+    }
+}
+
+/// `1 error`, `2 errors`.
+fn counted(count: u64, name: &str) -> String {
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,72 @@
+//! `loggap goal generate`.
+
+use loggap_core::goal::Sink;
+use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
+use loggap_core::goal::stats::Counter;
+
+use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
+use crate::cli::pattern_args::{PatternArgs, pattern_help};
+use crate::cli::{CliError, Console, Exit};
+
+/// Write the schedule of a communication pattern.
+///
+/// The patterns are those of Schedgen 1 and 2, operation by operation, and
+/// repaired where those do not run: a binary tree with any root, recursive
+/// doubling for any number of ranks.
+#[derive(Debug, clap::Args)]
+#[command(after_help = pattern_help())]
+pub(super) struct Args {
+    #[command(flatten)]
+    pattern: PatternArgs,
+
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let (Some(pattern), Some(ranks)) = (args.pattern.pattern, args.pattern.ranks) else {
+        return Err(CliError::usage(
+            "give --pattern NAME and --ranks P; 'loggap goal generate --help' lists the patterns",
+        ));
+    };
+    let source = Generated { pattern, options: args.pattern.options(ranks) };
+    args.target.write(Some(Form::Text), &source, console)?;
+    Ok(Exit::Done)
+}
+
+/// A pattern that is computed each time it is played.
+struct Generated {
+    pattern: Pattern,
+    options: Options,
+}
+
+impl Generated {
+    fn play<S: Sink>(&self, sink: &mut S) -> Result<(), GenerateError<S::Error>> {
+        let words = scratch_words(self.pattern, &self.options).map_err(GenerateError::Options)?;
+        generate(self.pattern, &self.options, &mut vec![0; words], sink)
+    }
+
+    fn write<S: Sink<Error: Into<WriteError>>>(&self, sink: &mut S) -> Result<(), Trouble> {
+        self.play(sink).map_err(|error| match error {
+            GenerateError::Options(error) => Trouble::Options(error.to_string()),
+            GenerateError::Sink(error) => Trouble::Write(error.into()),
+        })
+    }
+}
+
+impl Source for Generated {
+    fn extent(&self) -> Result<Extent, Trouble> {
+        let mut counter = Counter::new(&mut []);
+        self.play(&mut counter).map_err(|error| Trouble::Options(error.to_string()))?;
+        let counted = counter.finish().map_err(|error| Trouble::Options(error.to_string()))?;
+        Ok(Extent::from(&counted.0))
+    }
+
+    fn to_file(&self, writer: &mut Writer<'_, '_>) -> Result<(), Trouble> {
+        self.write(writer)
+    }
+
+    fn to_stream(&self, writer: &mut StreamWriter<'_>) -> Result<(), Trouble> {
+        self.write(writer)
+    }
+}

@@ -1,0 +1,194 @@
+//! `loggap goal`: makes, converts, checks and counts schedules.
+
+mod check;
+mod convert;
+mod generate;
+mod stats;
+
+use std::path::{Path, PathBuf};
+
+use crate::output::{FileError, PendingFile};
+use crate::schedule::{
+    Extent, FeedError, Form, RefusedInput, ScheduleFile, StreamOutput, WriteError, Writer, write,
+    write_text,
+};
+use loggap_core::goal::text::TextWriter;
+
+use super::{CliError, Console, Exit};
+
+/// Make, convert, check and count GOAL schedules.
+///
+/// Schedules are GOAL text (.goal), the binary format of LogGOPSim's txt2bin
+/// (.bin) or our own (.lgs), which also holds picoseconds, cpu 255, more
+/// than 110 million operations a rank and the order of all dependency
+/// statements. Inputs are told apart by their content; '-' is standard
+/// input.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Generate(generate::Args),
+    Compile(convert::CompileArgs),
+    Decompile(convert::DecompileArgs),
+    Check(check::Args),
+    Stats(stats::Args),
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    match &args.command {
+        Command::Generate(args) => generate::run(args, console),
+        Command::Compile(args) => convert::compile(args, console),
+        Command::Decompile(args) => convert::decompile(args, console),
+        Command::Check(args) => check::run(args, console),
+        Command::Stats(args) => stats::run(args, console),
+    }
+}
+
+/// Where a schedule goes, and in which form.
+#[derive(Debug, clap::Args)]
+struct Target {
+    /// File to write; its ending decides the form: .goal, .bin or .lgs.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Form to write, whatever the file's ending.
+    #[arg(long, value_enum, value_name = "FORM")]
+    form: Option<FormName>,
+}
+
+/// Names of the forms on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum FormName {
+    /// GOAL text.
+    Text,
+    /// The binary format of LogGOPSim.
+    Bin,
+    /// Our binary format.
+    Lgs,
+}
+
+impl From<FormName> for Form {
+    fn from(name: FormName) -> Self {
+        match name {
+            FormName::Text => Self::Text,
+            FormName::Bin => Self::Reference,
+            FormName::Lgs => Self::Native,
+        }
+    }
+}
+
+impl Target {
+    /// The form asked for, by option or by ending.
+    fn form(&self) -> Option<Form> {
+        self.form.map(Form::from).or_else(|| Form::of_name(self.output.as_deref()?))
+    }
+
+    /// Writes what `source` plays; `form` where nothing else is asked for.
+    fn write(
+        &self,
+        form: Option<Form>,
+        source: &dyn Source,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let Some(path) = self.output.as_deref().filter(|path| *path != Path::new("-")) else {
+            return match self.form() {
+                None | Some(Form::Text) => to_stream(source, console),
+                Some(_) => Err(CliError::usage("a binary schedule needs a file: give -o FILE")),
+            };
+        };
+        let Some(form) = self.form().or(form) else {
+            return Err(CliError::usage(format_args!(
+                "the ending of '{}' is none of .goal, .bin and .lgs: give --form text, bin or lgs",
+                path.display()
+            )));
+        };
+        let file = PendingFile::create(path).map_err(CliError::failed)?;
+        let extent = source.extent().map_err(|trouble| trouble.at(path))?;
+        file.commit_with(|file| write(file, form, &extent, |writer| source.to_file(writer)))
+            .map_err(|trouble: Trouble| trouble.at(path))
+    }
+}
+
+fn to_stream(source: &dyn Source, console: &mut Console) -> Result<(), CliError> {
+    write_text(console.data(), |writer| source.to_stream(writer)).map_err(|trouble: Trouble| {
+        match trouble {
+            Trouble::Write(WriteError::Io(error)) => error.into(),
+            other => other.at(Path::new("-")),
+        }
+    })
+}
+
+/// Text on its way to standard output.
+type StreamWriter<'o> = TextWriter<StreamOutput<&'o mut dyn std::io::Write>>;
+
+/// What can play a schedule into a writer.
+trait Source {
+    /// How large the schedule is.
+    fn extent(&self) -> Result<Extent, Trouble>;
+    fn to_file(&self, writer: &mut Writer<'_, '_>) -> Result<(), Trouble>;
+    fn to_stream(&self, writer: &mut StreamWriter<'_>) -> Result<(), Trouble>;
+}
+
+/// What can go wrong between a schedule and its file.
+#[derive(Debug)]
+enum Trouble {
+    /// The schedule cannot be read.
+    Input(RefusedInput),
+    /// The options make no pattern.
+    Options(String),
+    /// The schedule cannot be written.
+    Write(WriteError),
+    /// The file cannot be written.
+    File(FileError),
+}
+
+impl Trouble {
+    /// While writing to `path`.
+    fn at(self, path: &Path) -> CliError {
+        match self {
+            Self::Input(refused) => CliError::usage(refused),
+            Self::Options(reason) => CliError::usage(reason),
+            Self::Write(WriteError::Schedule(reason)) => CliError::usage(format_args!(
+                "cannot write '{}' in this form: {reason}",
+                path.display()
+            )),
+            Self::Write(WriteError::Io(source)) => {
+                CliError::failed(FileError { path: path.to_owned(), source })
+            }
+            Self::File(error) => CliError::failed(error),
+        }
+    }
+}
+
+impl From<WriteError> for Trouble {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<FileError> for Trouble {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+impl<E: Into<WriteError>> From<FeedError<E>> for Trouble {
+    fn from(error: FeedError<E>) -> Self {
+        match error {
+            FeedError::Input(refused) => Self::Input(refused),
+            FeedError::Sink { place, error } => Self::Write(match error.into() {
+                WriteError::Schedule(reason) => WriteError::Schedule(format!("{place}: {reason}")),
+                error => error,
+            }),
+        }
+    }
+}
+
+/// Opens an input.
+fn open(path: &Path) -> Result<ScheduleFile, CliError> {
+    ScheduleFile::open(path).map_err(CliError::usage)
+}

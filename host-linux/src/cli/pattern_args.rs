@@ -1,0 +1,147 @@
+//! Options that choose a communication pattern, the same for every verb
+//! that takes one.
+
+use clap::builder::PossibleValue;
+use loggap_core::goal::pattern::{Algorithm, Background, Options, Pattern};
+use loggap_core::units::Picos;
+
+use super::parse;
+
+/// A pattern and its settings.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Pattern")]
+pub(super) struct PatternArgs {
+    /// Communication pattern, by Schedgen's name or by one that reads better.
+    #[arg(long, value_name = "NAME", value_parser = NamedPattern, hide_possible_values = true)]
+    pub(super) pattern: Option<Pattern>,
+
+    /// Number of ranks.
+    #[arg(long, value_name = "P", requires = "pattern")]
+    pub(super) ranks: Option<u32>,
+
+    /// Bytes of the collective.
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, default_value = "1")]
+    size: u64,
+
+    /// Root of broadcast, reduction, gather and scatter.
+    #[arg(long, value_name = "RANK", default_value_t = 0)]
+    root: u32,
+
+    /// Targets of a rank in each round of the n-way dissemination.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    nway: u32,
+
+    /// Bytes of a segment of the pipelined rings [default: the whole message].
+    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    segment: Option<u64>,
+
+    /// Sends in flight at once in linear collectives of Schedgen 2.
+    #[arg(long, value_name = "SENDS")]
+    window: Option<u32>,
+
+    /// Calculation between the rounds, in nanoseconds.
+    #[arg(long, value_name = "NS", value_parser = parse::nanos)]
+    compute: Option<Picos>,
+
+    /// Divides the size for the small messages of the skewed all-to-all.
+    #[arg(long, value_name = "DIVISOR", default_value_t = 1)]
+    skew: u32,
+
+    /// In the skewed all-to-all, the rank above the root sends large
+    /// messages only.
+    #[arg(long)]
+    outcast: bool,
+
+    /// A calculation of so many nanoseconds beside the pattern, on every rank.
+    #[arg(long, value_name = "NS", value_parser = parse::nanos)]
+    nb: Option<Picos>,
+
+    /// Cuts that calculation into pieces of so many nanoseconds.
+    #[arg(long, value_name = "NS", value_parser = parse::nanos, requires = "nb")]
+    nb_poll: Option<Picos>,
+
+    /// The cpu of that calculation.
+    #[arg(long, value_name = "CPU", default_value_t = 0, requires = "nb")]
+    nb_cpu: u8,
+
+    /// Algorithm of a collective of Schedgen 2: auto, linear, binomialtree,
+    /// recdoub or ring.
+    #[arg(long, value_name = "NAME", default_value_t = Algorithm::Auto)]
+    algorithm: Algorithm,
+
+    /// Disjoint groups of ranks that all run the pattern.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    groups: u32,
+
+    /// Repetitions, one after the other on each rank.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeat: u32,
+
+    /// Moves the root one rank further with each repetition.
+    #[arg(long)]
+    rotate_root: bool,
+
+    /// Decides random patterns.
+    #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
+    seed: u64,
+}
+
+impl PatternArgs {
+    /// The settings, for `ranks` ranks.
+    pub(super) fn options(&self, ranks: u32) -> Options {
+        let background =
+            self.nb.map(|duration| Background { duration, poll: self.nb_poll, cpu: self.nb_cpu });
+        Options {
+            root: self.root,
+            ways: self.nway,
+            segment: self.segment,
+            window: self.window,
+            compute: self.compute,
+            skew: self.skew,
+            outcast: self.outcast,
+            background,
+            algorithm: self.algorithm,
+            groups: self.groups,
+            repeat: self.repeat,
+            rotate_root: self.rotate_root,
+            seed: self.seed,
+            ..Options::new(ranks, self.size)
+        }
+    }
+}
+
+/// All patterns, two lines each, for the end of a help text.
+pub(super) fn pattern_help() -> String {
+    let describe = |d: &loggap_core::goal::pattern::Description| {
+        format!("  {}, {}\n      {}", d.name, d.alias, d.help)
+    };
+    let lines: Vec<String> = Pattern::all().iter().map(describe).collect();
+    format!("Patterns:\n{}", lines.join("\n"))
+}
+
+/// Reads a pattern's name and names the others when there is no such.
+#[derive(Clone, Debug)]
+struct NamedPattern;
+
+impl clap::builder::TypedValueParser for NamedPattern {
+    type Value = Pattern;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Pattern, clap::Error> {
+        let names = clap::builder::StringValueParser::new();
+        let name = names.parse_ref(command, argument, value)?;
+        name.parse().map_err(|_unknown| {
+            let all: Vec<&str> = Pattern::all().iter().map(|pattern| pattern.name).collect();
+            let text = format!("no pattern is called '{name}'; there are: {}\n", all.join(", "));
+            clap::Error::raw(clap::error::ErrorKind::InvalidValue, text).with_cmd(command)
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Pattern::all().iter().map(|pattern| PossibleValue::new(pattern.name))))
+    }
+}

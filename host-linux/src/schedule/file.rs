@@ -1,0 +1,412 @@
+//! Opens a schedule file and plays it into a sink.
+
+use std::fmt;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use loggap_core::goal::Sink;
+use loggap_core::goal::binary::{self, BinaryError, BinaryReadError, Native, Reference};
+use loggap_core::goal::text::{
+    self, Block, LabelMemory, LabelUse, OpPlace, ReadError, Survey, TextError, TextMemory,
+};
+
+use super::form::{Extent, Form};
+use crate::sys::file_map::FileMap;
+
+/// An input that cannot be read as a schedule: which, where, why.
+#[derive(Debug)]
+pub struct RefusedInput {
+    /// The file.
+    pub name: String,
+    /// What is wrong, with its place.
+    pub message: String,
+}
+
+impl fmt::Display for RefusedInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.message)
+    }
+}
+
+impl std::error::Error for RefusedInput {}
+
+/// Why a schedule did not reach its sink.
+#[derive(Debug)]
+pub enum FeedError<E> {
+    /// The file is wrong.
+    Input(RefusedInput),
+    /// The sink refused what stands at this place.
+    Sink {
+        /// File and line, or file and rank.
+        place: String,
+        /// Why.
+        error: E,
+    },
+}
+
+impl<E: fmt::Display> fmt::Display for FeedError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(refused) => refused.fmt(f),
+            Self::Sink { place, error } => write!(f, "{place}: {error}"),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for FeedError<E> {}
+
+/// Where an operation stands in a text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Location {
+    /// Its rank.
+    pub rank: u32,
+    /// Its index in the rank.
+    pub op: u32,
+    /// Line of its statement, from 1.
+    pub line: usize,
+    /// Byte offset of its statement.
+    pub offset: usize,
+    /// Its label.
+    pub label: Option<String>,
+}
+
+/// An open schedule file. Its frame was checked, so that its extent is
+/// known; its operations are checked while they are read.
+#[derive(Debug)]
+pub struct ScheduleFile {
+    name: String,
+    contents: Contents,
+    frame: Frame,
+}
+
+#[derive(Debug)]
+enum Contents {
+    Mapped(FileMap),
+    Owned(Vec<u8>),
+}
+
+/// What opening found out.
+#[derive(Debug)]
+enum Frame {
+    Text(Survey),
+    Binary(Form, Extent),
+}
+
+impl Contents {
+    fn load(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return read_to_end(&mut io::stdin().lock());
+        }
+        let mut file = File::open(path)?;
+        let about = file.metadata()?;
+        let length = usize::try_from(about.len()).ok().and_then(NonZeroUsize::new);
+        match length.filter(|_| about.is_file()) {
+            Some(length) => FileMap::new(&file, length).map(Self::Mapped),
+            None => read_to_end(&mut file),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map.bytes(),
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+fn read_to_end(from: &mut dyn Read) -> io::Result<Contents> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes)?;
+    Ok(Contents::Owned(bytes))
+}
+
+impl ScheduleFile {
+    /// Opens the file at `path`, or standard input for `-`. Its content
+    /// tells its form: the binary formats have marks, all else is text.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened, or its frame (blocks, header, table) is
+    /// wrong.
+    pub fn open(path: &Path) -> Result<Self, RefusedInput> {
+        let name = match path.to_str() {
+            Some("-") => "standard input".to_owned(),
+            _ => path.display().to_string(),
+        };
+        match Contents::load(path) {
+            Ok(contents) => Self::examine(name, contents),
+            Err(error) => Err(RefusedInput { name, message: error.to_string() }),
+        }
+    }
+
+    /// A schedule that is in memory already.
+    ///
+    /// # Errors
+    ///
+    /// Its frame is wrong.
+    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, RefusedInput> {
+        Self::examine(name.into(), Contents::Owned(bytes))
+    }
+
+    fn examine(name: String, contents: Contents) -> Result<Self, RefusedInput> {
+        let bytes = contents.bytes();
+        let binary = |error: BinaryError| error.to_string();
+        let frame = match binary::Format::of(bytes) {
+            Some(binary::Format::Reference) => Reference::open(bytes)
+                .map(|view| Frame::Binary(Form::Reference, Extent::from(&view)))
+                .map_err(binary),
+            Some(binary::Format::Native) => Native::open(bytes)
+                .map(|view| Frame::Binary(Form::Native, Extent::from(&view)))
+                .map_err(binary),
+            None => Survey::of(bytes).map(Frame::Text).map_err(|error| explain(bytes, &error)),
+        };
+        match frame {
+            Ok(frame) => Ok(Self { name, contents, frame }),
+            Err(message) => Err(RefusedInput { name, message }),
+        }
+    }
+
+    /// The file's name, for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its form.
+    #[must_use]
+    pub const fn form(&self) -> Form {
+        match self.frame {
+            Frame::Text(_) => Form::Text,
+            Frame::Binary(form, _) => form,
+        }
+    }
+
+    /// Length of the file in bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.contents.bytes().len()
+    }
+
+    /// How large its schedule is: exact if reading succeeds.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        match &self.frame {
+            Frame::Text(survey) => Extent::from(survey),
+            Frame::Binary(_, extent) => *extent,
+        }
+    }
+
+    /// Labels in the text; binary formats have none.
+    #[must_use]
+    pub fn labels(&self) -> Option<usize> {
+        match &self.frame {
+            Frame::Text(survey) => Some(survey.labels()),
+            Frame::Binary(..) => None,
+        }
+    }
+
+    /// Plays the schedule into `sink`.
+    ///
+    /// # Errors
+    ///
+    /// The first thing wrong in the file, or what the sink refused.
+    pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<(), FeedError<S::Error>> {
+        let bytes = self.contents.bytes();
+        match &self.frame {
+            Frame::Text(survey) => {
+                let read = |memory: TextMemory<'_>| text::read(bytes, survey, memory, sink);
+                with_memory(survey, read).map_err(|error| self.text_error(error))
+            }
+            Frame::Binary(form, extent) => {
+                let read = match form {
+                    Form::Native => Native::open(bytes)
+                        .map_err(BinaryReadError::from)
+                        .and_then(|v| v.read(sink)),
+                    _ => Reference::open(bytes)
+                        .map_err(BinaryReadError::from)
+                        .and_then(|view| view.read(&mut vec![0; extent.ops_most], sink)),
+                };
+                read.map_err(|error| self.binary_error(error))
+            }
+        }
+    }
+
+    /// Finds operations, given by rank and index, in a text; empty for
+    /// binary formats.
+    ///
+    /// # Errors
+    ///
+    /// The text is wrong.
+    pub fn locate(&self, ops: &[(u32, u32)]) -> Result<Vec<Location>, RefusedInput> {
+        let Frame::Text(survey) = &self.frame else { return Ok(Vec::new()) };
+        let bytes = self.contents.bytes();
+        let mut wanted: Vec<OpPlace> =
+            ops.iter().map(|&(rank, op)| OpPlace::new(rank, op)).collect();
+        wanted.sort_unstable_by_key(|place| (place.rank, place.op));
+        with_memory(survey, |memory| text::locate(bytes, survey, memory, &mut wanted))
+            .map_err(|error| self.refused(explain(bytes, &error)))?;
+        Ok(locations(bytes, &wanted))
+    }
+
+    /// The first `most` labels of a text that no dependency names, and how
+    /// many there are; none in binary formats.
+    ///
+    /// # Errors
+    ///
+    /// The text is wrong.
+    pub fn unused_labels(&self, most: usize) -> Result<(Vec<Location>, usize), RefusedInput> {
+        let Frame::Text(survey) = &self.frame else { return Ok((Vec::new(), 0)) };
+        let bytes = self.contents.bytes();
+        let mut uses = vec![LabelUse::default(); survey.ops_most()];
+        let (mut found, mut count) = (Vec::new(), 0);
+        let report = |unused| {
+            count += 1;
+            if found.len() < most {
+                found.push(unused);
+            }
+        };
+        with_memory(survey, |memory| text::unused_labels(bytes, survey, memory, &mut uses, report))
+            .map_err(|error| self.refused(explain(bytes, &error)))?;
+        // Where blocks stand in another order, so do the places.
+        found.sort_unstable_by_key(|place| place.at);
+        let mut found = locations(bytes, &found);
+        found.sort_unstable_by_key(|place| (place.rank, place.op));
+        Ok((found, count))
+    }
+
+    fn refused(&self, message: String) -> RefusedInput {
+        RefusedInput { name: self.name.clone(), message }
+    }
+
+    fn text_error<E>(&self, error: ReadError<E>) -> FeedError<E> {
+        match error {
+            ReadError::Text(error) => {
+                FeedError::Input(self.refused(explain(self.contents.bytes(), &error)))
+            }
+            ReadError::Sink { line, error, .. } => {
+                FeedError::Sink { place: format!("{}: line {line}", self.name), error }
+            }
+        }
+    }
+
+    fn binary_error<E>(&self, error: BinaryReadError<E>) -> FeedError<E> {
+        match error {
+            BinaryReadError::File(error) => FeedError::Input(self.refused(error.to_string())),
+            BinaryReadError::Sink { rank, error } => {
+                FeedError::Sink { place: format!("{}: rank {rank}", self.name), error }
+            }
+        }
+    }
+}
+
+/// Lends memory for reading a text.
+fn with_memory<T>(survey: &Survey, read: impl FnOnce(TextMemory<'_>) -> T) -> T {
+    // Zeroed memory costs nothing until it is used, which numbered labels
+    // do not do.
+    let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
+    let mut entries = vec![[0_u64; 2]; survey.labels_most()];
+    let mut buckets = vec![0_u32; survey.labels_most()];
+    // What a label means does not depend on the seed; only who knows it can
+    // write labels that are slow to look up.
+    let seed = RandomState::new().build_hasher().finish();
+    let labels = LabelMemory { entries: &mut entries, buckets: &mut buckets, seed };
+    read(TextMemory { blocks: &mut blocks, labels })
+}
+
+/// Lines and labels of places; `places` in ascending order of offset count
+/// the lines of the text once.
+fn locations(bytes: &[u8], places: &[OpPlace]) -> Vec<Location> {
+    let (mut line, mut counted) = (1, 0);
+    let mut found = Vec::with_capacity(places.len());
+    for place in places {
+        let Some(offset) = place.at else { continue };
+        if offset < counted {
+            (line, counted) = (1, 0);
+        }
+        let between = bytes.get(counted..offset).unwrap_or_default();
+        line += between.iter().filter(|&&byte| byte == b'\n').count();
+        counted = offset;
+        let label = place.label.map(|name| name.to_string());
+        found.push(Location { rank: place.rank, op: place.op, line, offset, label });
+    }
+    found
+}
+
+/// The error with the line it is about and a mark under the place.
+fn explain(bytes: &[u8], error: &TextError) -> String {
+    const WIDTH: usize = 100;
+    let start = error.at.saturating_sub(error.column - 1);
+    // Of a long line, the part before the place that fits.
+    let shown = start.max(error.at.saturating_sub(WIDTH - 20));
+    let rest = bytes.get(shown..).unwrap_or_default();
+    let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line.get(..WIDTH).unwrap_or(line));
+    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.trim().is_empty() {
+        return error.to_string();
+    }
+    let before = String::from_utf8_lossy(bytes.get(shown..error.at).unwrap_or_default());
+    let blanks = " ".repeat(before.chars().count());
+    format!("{error}\n  {line}\n  {blanks}^", line = line.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap_core::goal::stats::Counter;
+
+    fn open(text: &str) -> ScheduleFile {
+        ScheduleFile::from_bytes("t.goal", text.into()).unwrap()
+    }
+
+    #[test]
+    fn an_error_shows_the_line_and_marks_the_place() {
+        let file = open("num_ranks 1\nrank 0 {\n  a: sned 5b to 1\n}\n");
+        let error = file.feed(&mut Counter::new(&mut [])).unwrap_err().to_string();
+        let mut lines = error.lines();
+        let first = lines.next().unwrap();
+        assert!(first.starts_with("t.goal: line 3, column 6 (byte 26): expected"), "{first}");
+        assert_eq!(lines.next(), Some("    a: sned 5b to 1"));
+        assert_eq!(lines.next(), Some("       ^"));
+    }
+
+    #[test]
+    fn an_error_in_a_very_long_line_shows_a_part_of_it() {
+        let text = format!("num_ranks 1\nrank 0 {{\na: send 5b to {}\n}}\n", "9".repeat(5_000));
+        let error = open(&text).feed(&mut Counter::new(&mut [])).unwrap_err().to_string();
+        assert!(error.len() < 400 && error.contains("peer too large"), "{error}");
+    }
+
+    #[test]
+    fn operations_and_unused_labels_are_found_in_blocks_of_any_order() {
+        let file = open(
+            "num_ranks 2\nrank 1 {\nx: calc 1\ny: calc 2\nx requires x\n}\n\
+             rank 0 {\nz: calc 1\n}\n",
+        );
+        let place = |rank, op, line, offset, label: &str| Location {
+            rank,
+            op,
+            line,
+            offset,
+            label: Some(label.to_owned()),
+        };
+        let found = file.locate(&[(1, 1), (0, 0)]).unwrap();
+        assert_eq!(found, [place(0, 0, 8, 66, "z"), place(1, 1, 4, 31, "y")]);
+        let unused = file.unused_labels(9).unwrap();
+        assert_eq!(unused, (vec![place(0, 0, 8, 66, "z"), place(1, 1, 4, 31, "y")], 2));
+        assert_eq!(file.unused_labels(1).unwrap().1, 2);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_or_empty_is_named() {
+        let missing = ScheduleFile::open(Path::new("/nonexistent/x.goal")).unwrap_err();
+        assert!(missing.to_string().starts_with("/nonexistent/x.goal: No such file"), "{missing}");
+        let folder = ScheduleFile::open(Path::new("/")).unwrap_err().to_string();
+        assert!(folder.contains("directory"), "{folder}");
+        let empty = ScheduleFile::open(Path::new("/dev/null")).unwrap_err().to_string();
+        assert!(empty.contains("no num_ranks"), "{empty}");
+    }
+}

@@ -1,0 +1,13 @@
+//! Schedules in files: GOAL text, LogGOPSim's binary format and ours.
+//!
+//! [`ScheduleFile`] opens any of the three, told apart by their content, and
+//! plays it into a [`Sink`](loggap_core::goal::Sink); [`write`](write()) is
+//! the other way. The formats themselves are in [`loggap_core::goal`].
+
+mod file;
+mod form;
+mod write;
+
+pub use file::{FeedError, Location, RefusedInput, ScheduleFile};
+pub use form::{Extent, Form};
+pub use write::{StreamOutput, WriteError, Writer, write, write_text};
