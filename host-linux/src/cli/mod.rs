@@ -50,6 +50,7 @@ mod measure;
 pub mod parse;
 mod pattern_args;
 mod serve;
+mod study;
 
 pub use console::Console;
 pub use exit::{CliError, Exit};
@@ -76,6 +77,7 @@ enum Command {
     Serve(serve::Args),
     Fit(fit::Args),
     Goal(goal::Args),
+    Study(study::Args),
 }
 
 /// Runs the command line `arguments`, the first of which is the program's
@@ -110,6 +112,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Serve(args) => serve::run(args, console),
         Command::Fit(args) => fit::run(args, console),
         Command::Goal(args) => goal::run(args, console),
+        Command::Study(args) => study::run(args, console),
     }
 }
 

@@ -53,7 +53,7 @@ impl Chart {
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn write(&self, group: usize, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, group: usize, out: &mut dyn Write) -> io::Result<()> {
         let frame = Frame::around(self);
         writeln!(
             out,
@@ -117,7 +117,7 @@ impl Frame {
         )
     }
 
-    fn grid(&self, chart: &Chart, out: &mut impl Write) -> io::Result<()> {
+    fn grid(&self, chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
         let mut decade = self.y.0;
         while decade <= self.y.1 * 1.001 {
@@ -158,7 +158,7 @@ impl Frame {
         series: &Series,
         colour: &str,
         dashes: &str,
-        out: &mut impl Write,
+        out: &mut dyn Write,
     ) -> io::Result<()> {
         write!(
             out,

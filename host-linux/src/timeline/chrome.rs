@@ -16,7 +16,7 @@ use super::{Activity, Lane, Message, Span, Timeline};
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
+pub fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let mut events = Events { out, first: true };
     for (rank, lanes) in timeline.lanes() {
@@ -88,12 +88,12 @@ impl std::fmt::Display for Tag {
     }
 }
 
-struct Events<'a, W> {
-    out: &'a mut W,
+struct Events<'a> {
+    out: &'a mut dyn Write,
     first: bool,
 }
 
-impl<W: Write> Events<'_, W> {
+impl Events<'_> {
     /// Separates an event from the one before.
     fn next(&mut self) -> io::Result<()> {
         if self.first {

@@ -50,7 +50,7 @@ pub struct Options {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(timeline: &Timeline, options: &Options, out: &mut impl Write) -> io::Result<()> {
+pub fn write(timeline: &Timeline, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let page = Page::new(timeline, options);
     page.open(out, &options.title)?;
     page.axis(out)?;
@@ -128,7 +128,7 @@ impl Page {
         LEFT + width * share
     }
 
-    fn open(&self, out: &mut impl Write, title: &str) -> io::Result<()> {
+    fn open(&self, out: &mut dyn Write, title: &str) -> io::Result<()> {
         let Self { height, .. } = self;
         writeln!(
             out,
@@ -150,7 +150,7 @@ impl Page {
         self.legend(out)
     }
 
-    fn legend(&self, out: &mut impl Write) -> io::Result<()> {
+    fn legend(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut x = LEFT;
         for activity in &self.used {
             writeln!(
@@ -181,7 +181,7 @@ impl Page {
         )
     }
 
-    fn axis(&self, out: &mut impl Write) -> io::Result<()> {
+    fn axis(&self, out: &mut dyn Write) -> io::Result<()> {
         let scale = Scale::of(self.to);
         let step = tick_step(self.to.since(self.from));
         let base = self.height - BOTTOM + 4.0;
@@ -209,7 +209,7 @@ impl Page {
         )
     }
 
-    fn bands(&self, out: &mut impl Write) -> io::Result<()> {
+    fn bands(&self, out: &mut dyn Write) -> io::Result<()> {
         let right = WIDTH - RIGHT;
         let mut last = f64::NEG_INFINITY;
         for (rank, band) in &self.bands {
@@ -257,7 +257,7 @@ impl Page {
         Ok(())
     }
 
-    fn span(&self, out: &mut impl Write, span: &Span, message: Option<&Message>) -> io::Result<()> {
+    fn span(&self, out: &mut dyn Write, span: &Span, message: Option<&Message>) -> io::Result<()> {
         let Some(row) = self.rows.get(&(span.rank, span.lane)) else { return Ok(()) };
         let (from, to) = (self.x(span.start), self.x(span.end));
         let cpu = matches!(span.lane, Lane::Cpu(_));
@@ -307,7 +307,7 @@ impl Page {
         }
     }
 
-    fn message(&self, out: &mut impl Write, message: &Message) -> io::Result<()> {
+    fn message(&self, out: &mut dyn Write, message: &Message) -> io::Result<()> {
         let Some((start, end)) = self.ends(message) else { return Ok(()) };
         let later = |time: Picos| self.x(time.plus(message.costs.gap_bytes).unwrap_or(Picos::MAX));
         let (x1, x2) = (self.x(message.left()), self.x(message.arrived));

@@ -17,7 +17,7 @@ use super::{Activity, Lane, Timeline};
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
+pub fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
     let nanos = |time: Picos| time.0 / 1_000;
     writeln!(out, "numranks {};", timeline.ranks)?;
     for (span, _) in timeline.spans() {

@@ -1,0 +1,323 @@
+//! `loggap study`: simulations in series that answer a question.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use loggap_core::model::{LogGops, Preset};
+use loggap_core::units::{Bytes, Overflow, Picos};
+use serde::Serialize;
+
+use super::parse::{self, Sizes};
+use super::{CliError, Console, Exit};
+use crate::output::PendingFile;
+use crate::study::Chart;
+use crate::study::in_order::{self, Series};
+use crate::study::pipelining::{Algorithm, Growth, Question, Row, charts, winners};
+
+/// The most ranks times repetitions of a study.
+const MOST_BROADCASTS: u64 = 1 << 32;
+
+/// Answer a question by a series of simulations.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    study: Study,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Study {
+    Pipelining(Pipelining),
+}
+
+/// How wrong is a broadcast measured in a loop?
+///
+/// Compares the time of one broadcast that all ranks begin together with
+/// that of a loop over its number of repetitions, and of a loop whose root
+/// moves on by one rank each time, for a binomial tree and a pipeline
+/// (section 4.2 and Fig. 9 of "LogGP in Theory and Practice").
+///
+/// Each rank handles a message when the turn of its receive comes, as a
+/// blocking program does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  loggap study pipelining
+  loggap study pipelining --preset ompi-mx -s 64K --segment 8K --ranks 2:4096 --plot mx")]
+struct Pipelining {
+    /// Published links to study; their protocol for the size is used.
+    #[arg(long, value_delimiter = ',', value_name = "NAME", value_parser = preset,
+          default_value = "mpich2-tcp,ompi-ib-sdr", long_help = preset_help())]
+    preset: Vec<Preset>,
+    /// Bytes of the broadcast.
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, default_value = "1")]
+    size: u64,
+    /// Bytes of a segment of the pipeline [default: the whole message].
+    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    segment: Option<u64>,
+    /// Numbers of ranks, written like sizes; a range goes in factors of two.
+    #[arg(short = 'p', long, value_name = "LIST", value_parser = parse::sizes,
+          default_value = "2:1024")]
+    ranks: Sizes,
+    /// Repetitions in a loop.
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "1000",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+    /// Draw the two plots of Fig. 9 to PREFIX-time.svg and PREFIX-error.svg.
+    #[arg(long, value_name = "PREFIX")]
+    plot: Option<PathBuf>,
+    /// One JSON document instead of tables.
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+/// Finds a preset; the error lists all.
+fn preset(name: &str) -> Result<Preset, loggap_core::model::UnknownPreset> {
+    name.parse()
+}
+
+fn preset_help() -> String {
+    let list =
+        Preset::all().iter().map(|preset| format!("  {:<12} {}", preset.name, preset.source));
+    let list = list.collect::<Vec<_>>().join("\n");
+    format!("Published links to study; their protocol for the size is used:\n{list}\n")
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    match &args.study {
+        Study::Pipelining(study) => study.run(console),
+    }
+}
+
+/// The rows of one link.
+struct Link {
+    preset: Preset,
+    parameters: LogGops,
+    rows: Vec<Row>,
+}
+
+impl Pipelining {
+    fn run(&self, console: &mut Console) -> Result<Exit, CliError> {
+        let ranks = self.numbers_of_ranks()?;
+        let files = self.plot.as_deref().map(plot_files).transpose()?;
+        let mut links = Vec::new();
+        for preset in &self.preset {
+            links.push(self.link(preset, &ranks)?);
+        }
+        if let Some(files) = files {
+            let named = links.iter().map(|link| (link.preset.name.to_owned(), link.rows.clone()));
+            draw(files, &charts(&named.collect::<Vec<_>>()))?;
+        }
+        if self.json {
+            console.json(&self.document(&links))?;
+        } else {
+            self.write(console, &links)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    fn numbers_of_ranks(&self) -> Result<Vec<u32>, CliError> {
+        let too_many = || {
+            CliError::usage(format_args!(
+                "more than 2^32 broadcasts over ranks; take fewer --ranks, -n or larger --segment"
+            ))
+        };
+        let segments = self.size.div_ceil(self.segment_size());
+        let work = u64::from(self.repetitions).checked_mul(segments.max(1));
+        let work = work.and_then(|work| work.checked_mul(self.ranks.last()));
+        if work.is_none_or(|work| work > MOST_BROADCASTS) {
+            return Err(too_many());
+        }
+        let narrow = |ranks: u64| u32::try_from(ranks).ok().filter(|&ranks| ranks > 0);
+        let ranks: Option<Vec<u32>> = self.ranks.list().into_iter().map(narrow).collect();
+        ranks.ok_or_else(|| CliError::usage("--ranks takes numbers from 1 to 4G - 1"))
+    }
+
+    fn segment_size(&self) -> u64 {
+        self.segment.unwrap_or(self.size).max(1)
+    }
+
+    fn link(&self, preset: &Preset, ranks: &[u32]) -> Result<Link, CliError> {
+        let none = || CliError::usage(format_args!("preset {} holds no parameters", preset.name));
+        let parameters = *preset.at(Bytes(self.size)).ok_or_else(none)?;
+        let question = Question {
+            parameters,
+            size: self.size,
+            segment: Some(self.segment_size()),
+            repetitions: self.repetitions,
+        };
+        let mut rows = Vec::new();
+        for &ranks in ranks {
+            for algorithm in Algorithm::ALL {
+                let row = question.answer(algorithm, ranks, |_, options, set| {
+                    let series = Series {
+                        algorithm,
+                        ranks,
+                        size: options.size,
+                        segment: self.segment_size(),
+                        repetitions: options.repeat,
+                        rotate_root: options.rotate_root,
+                    };
+                    in_order::makespan(&series, set)
+                });
+                rows.push(row.map_err(|overflow: Overflow| CliError::failed(overflow))?);
+            }
+        }
+        Ok(Link { preset: *preset, parameters, rows })
+    }
+
+    fn write(&self, console: &mut Console, links: &[Link]) -> Result<(), CliError> {
+        let out = console.data();
+        writeln!(
+            out,
+            "# broadcast of {} B; one synchronised, the mean of {} in a loop, and with a root that \
+             moves\n# error = synchronised - measured",
+            self.size, self.repetitions
+        )?;
+        for link in links {
+            writeln!(out, "#\n# {}: {}", link.preset.name, link.preset.source)?;
+            writeln!(
+                out,
+                "#{:>7}  {:<9} {:>14} {:>12} {:>14} {:>14} {:>14}",
+                "ranks",
+                "algorithm",
+                "synchron.[us]",
+                "loop[us]",
+                "moving[us]",
+                "err.loop[us]",
+                "err.mov.[us]"
+            )?;
+            for row in &link.rows {
+                writeln!(
+                    out,
+                    "{:>8}  {:<9} {:>14.3} {:>12.3} {:>14.3} {:>14.3} {:>14.3}",
+                    row.ranks,
+                    row.algorithm,
+                    micros(row.synchronised),
+                    micros(row.looped),
+                    micros(row.rotated),
+                    row.loop_error_s() * 1e6,
+                    row.rotated_error_s() * 1e6,
+                )?;
+            }
+            conclude(out, &link.rows)?;
+        }
+        Ok(())
+    }
+
+    fn document(&self, links: &[Link]) -> Document {
+        let links = links.iter().map(|link| LinkDocument {
+            name: link.preset.name,
+            source: link.preset.source,
+            latency_s: link.parameters.latency.seconds(),
+            overhead_s: link.parameters.overhead.seconds(),
+            gap_s: link.parameters.gap.seconds(),
+            gap_per_byte_s: link.parameters.gap_per_byte.seconds(),
+            rows: link.rows.iter().map(RowDocument::of).collect(),
+            loop_misleads_at_ranks: misled(&link.rows),
+        });
+        Document {
+            schema_version: 1,
+            study: "pipelining",
+            size_bytes: self.size,
+            segment_bytes: self.segment_size(),
+            repetitions: self.repetitions,
+            links: links.collect(),
+        }
+    }
+}
+
+fn micros(time: Picos) -> f64 {
+    time.seconds() * 1e6
+}
+
+/// Numbers of ranks at which the loop prefers the wrong algorithm.
+fn misled(rows: &[Row]) -> Vec<u32> {
+    let wrong = winners(rows).into_iter().filter(|winner| winner.looped != winner.synchronised);
+    wrong.map(|winner| winner.ranks).collect()
+}
+
+/// What the rows show.
+fn conclude(out: &mut dyn Write, rows: &[Row]) -> Result<(), CliError> {
+    for algorithm in Algorithm::ALL {
+        if let Some(growth) = Growth::of_loop_error(rows, algorithm) {
+            let law = if growth.is_linear() { "P" } else { "log P" };
+            writeln!(out, "# the loop's error of {algorithm} grows like {law}")?;
+        }
+    }
+    let wrong = misled(rows);
+    match (wrong.first(), wrong.last()) {
+        (Some(first), Some(last)) => writeln!(
+            out,
+            "# the loop makes the slower algorithm look faster at {} of {} numbers of ranks, from \
+             {first} to {last}",
+            wrong.len(),
+            winners(rows).len()
+        )?,
+        _ => writeln!(out, "# the loop shows the faster algorithm everywhere")?,
+    }
+    Ok(())
+}
+
+/// Opens both plots before the work, so that a bad path is found early.
+fn plot_files(prefix: &Path) -> Result<[PendingFile; 2], CliError> {
+    let open = |ending: &str| {
+        let mut name = prefix.as_os_str().to_owned();
+        name.push(ending);
+        PendingFile::create(PathBuf::from(name)).map_err(CliError::failed)
+    };
+    Ok([open("-time.svg")?, open("-error.svg")?])
+}
+
+fn draw(files: [PendingFile; 2], charts: &[Chart; 2]) -> Result<(), CliError> {
+    // Times come as three lines for each link and algorithm, errors as two.
+    for ((file, chart), group) in files.into_iter().zip(charts).zip([3, 2]) {
+        file.commit(|out| chart.write(group, out)).map_err(CliError::failed)?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema_version: u32,
+    study: &'static str,
+    size_bytes: u64,
+    segment_bytes: u64,
+    repetitions: u32,
+    links: Vec<LinkDocument>,
+}
+
+#[derive(Serialize)]
+struct LinkDocument {
+    name: &'static str,
+    source: &'static str,
+    latency_s: f64,
+    overhead_s: f64,
+    gap_s: f64,
+    gap_per_byte_s: f64,
+    rows: Vec<RowDocument>,
+    loop_misleads_at_ranks: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct RowDocument {
+    ranks: u32,
+    algorithm: &'static str,
+    synchronised_s: f64,
+    loop_s: f64,
+    rotated_s: f64,
+    loop_error_s: f64,
+    rotated_error_s: f64,
+}
+
+impl RowDocument {
+    fn of(row: &Row) -> Self {
+        Self {
+            ranks: row.ranks,
+            algorithm: row.algorithm.name(),
+            synchronised_s: row.synchronised.seconds(),
+            loop_s: row.looped.seconds(),
+            rotated_s: row.rotated.seconds(),
+            loop_error_s: row.loop_error_s(),
+            rotated_error_s: row.rotated_error_s(),
+        }
+    }
+}
