@@ -101,7 +101,10 @@ pub fn drive<C: Clock, L: Link>(
     let initiator =
         Initiator::connect(clock, link, buffers, session, |position| listener.on_queue(position))
             .map_err(DriveError::Connect)?;
-    Run { clock, planner, initiator, samples: Vec::new() }.run_to_end(listener)
+    let stretch = Picos(options.max_time.0 / 10 * 9);
+    let max_messages = options.max_messages;
+    Run { clock, planner, initiator, samples: Vec::new(), stretch, max_messages }
+        .run_to_end(listener)
 }
 
 /// A measurement under way.
@@ -110,6 +113,9 @@ struct Run<'m, 'c, C, L> {
     planner: Planner<'m>,
     initiator: Initiator<'m, &'c C, L>,
     samples: Vec<Sample>,
+    /// Time over which all messages would be spread.
+    stretch: Picos,
+    max_messages: u64,
 }
 
 impl<C: Clock, L: Link> Run<'_, '_, C, L> {
@@ -129,6 +135,7 @@ impl<C: Clock, L: Link> Run<'_, '_, C, L> {
             if listener.on_progress(&self.planner.progress(self.now())).is_break() {
                 self.planner.stop();
             }
+            self.pace(began);
         };
         let wall = self.clock.duration(self.clock.now().saturating_sub(began));
         self.planner.stop();
@@ -151,6 +158,20 @@ impl<C: Clock, L: Link> Run<'_, '_, C, L> {
 
     fn now(&self) -> Picos {
         self.clock.duration(self.clock.now())
+    }
+
+    /// Waits until as much of the time has passed as of the messages is
+    /// spent, so that the samples cover the whole time: a machine is slower
+    /// or faster for tenths of a second at a time, and a measurement that is
+    /// over in one of them tells only of that one.
+    fn pace(&self, began: u64) {
+        let Progress { messages, .. } = self.planner.progress(self.now());
+        let spent = u128::from(messages) * u128::from(self.stretch.0);
+        let due = spent / u128::from(self.max_messages.max(1));
+        let due = self.clock.ticks(Picos(u64::try_from(due).unwrap_or(u64::MAX)));
+        while self.clock.now().saturating_sub(began) < due && self.planner.conclusion().is_none() {
+            std::hint::spin_loop();
+        }
     }
 
     fn measure(&mut self, batch: &[Experiment]) -> Result<(), SessionError<L::Error>> {

@@ -125,8 +125,9 @@ impl<const N: usize> Assessment<N> {
         let first = Bytes(span.0);
         let mut line = |curve: Curve| {
             let points = store.points(curve, span, options.confidence, points);
-            let line = ranges::line(points, span, options)?;
+            let mut line = ranges::line(points, span, options)?;
             self.check_line(&line, curve, span, points.len());
+            line.include_scatter(store.round_spread_ppm(curve, span));
             Some(line)
         };
         let gap = line(Curve::Gap).ok_or(AssessError::NoSamples)?;

@@ -38,6 +38,7 @@ mod responder;
 mod samples;
 mod signature;
 mod simulated;
+mod spread;
 mod table;
 mod traffic;
 mod warmup;

@@ -19,8 +19,9 @@ pub struct SizeLine {
     pub centre: Bytes,
     /// Half the interval of the value at `centre`.
     pub centre_half_width: Picos,
-    /// How far a point may lie from the line beyond the line's own interval,
-    /// in millionths of the line's value: the misfit of the model.
+    /// How far a round measured later may lie from the line beyond the line's
+    /// own interval, in millionths of the line's value: the misfit of the
+    /// model and the scatter of single rounds.
     pub scatter_ppm: u32,
 }
 
@@ -62,6 +63,12 @@ impl SizeLine {
         let scatter = value * u128::from(self.scatter_ppm) / 1_000_000;
         let scatter = Picos(scatter.min(u128::from(u64::MAX)) as u64);
         hypotenuse(self.half_width(size), scatter)
+    }
+
+    /// Adds an independent scatter, in millionths of the line's value.
+    pub(crate) fn include_scatter(&mut self, ppm: u32) {
+        let both = hypotenuse(Picos(self.scatter_ppm.into()), Picos(ppm.into()));
+        self.scatter_ppm = u32::try_from(both.0).unwrap_or(u32::MAX);
     }
 
     /// Whether both numbers are as exact as was asked for.

@@ -1,0 +1,40 @@
+//! How far single rounds lie from their median.
+//!
+//! The interval of a median says where the median lies. A prediction is about
+//! a round measured later, on a machine that is now a little faster and now a
+//! little slower; the samples of one measurement, spread over its whole time,
+//! show how much.
+
+use super::{Curve, Quantity, SampleStore};
+use crate::stats::Sorted;
+
+impl SampleStore<'_> {
+    /// Half the distance of the 5% and the 95% quantile of single rounds,
+    /// relative to the curve's value, as the mean over the sizes of `span`;
+    /// in millionths.
+    pub(super) fn round_spread_ppm(&self, curve: Curve, span: (u64, u64)) -> u32 {
+        let quantity = match curve {
+            Curve::HalfRtt => Quantity::RoundTrip,
+            Curve::Gap => Quantity::Gap,
+            Curve::SendOverhead => Quantity::Paced,
+            Curve::RecvOverhead => Quantity::Receive,
+        };
+        let inside = |row: &usize| {
+            self.size(*row).is_some_and(|size| (span.0..=span.1).contains(&u64::from(size)))
+        };
+        let (sum, count) = (0..self.len())
+            .filter(inside)
+            .filter_map(|row| self.relative_spread(row, quantity))
+            .fold((0_u64, 0_u64), |(sum, count), ppm| (sum + u64::from(ppm), count + 1));
+        u32::try_from(sum / count.max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Spread of one size's rounds, at most 100%. A difference of rounds is
+    /// judged by the burst it comes from.
+    fn relative_spread(&self, row: usize, quantity: Quantity) -> Option<u32> {
+        let rounds = Sorted::from_ascending(self.cell(row, quantity))?;
+        let distance = rounds.quantile(19, 20)?.abs_diff(rounds.quantile(1, 20)?) / 2;
+        let ppm = u128::from(distance) * 1_000_000 / u128::from(rounds.median()?.max(1));
+        Some(u32::try_from(ppm.min(1_000_000)).unwrap_or(1_000_000))
+    }
+}
