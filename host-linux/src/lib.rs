@@ -4,6 +4,7 @@
 //! # Tour, from the outside in
 //!
 //! - [`cli`]: the command line.
+//! - [`measurement`]: from the open link to the parameters.
 //! - [`output`]: exporters of results.
 //! - [`profile`]: the profile file.
 //! - [`schedule`]: GOAL schedules in files.
@@ -32,6 +33,7 @@ pub mod environment;
 pub mod link;
 pub mod listen;
 pub mod lobby;
+pub mod measurement;
 pub mod output;
 pub mod placement;
 pub mod profile;

@@ -43,23 +43,27 @@ impl MethodSamples {
         round_trip: Picos,
         (send, receive, gap): (i64, i64, i64),
     ) -> Self {
-        let sample = |quantity, messages, elapsed: Picos| Sample {
-            experiment: Experiment { quantity, messages, delay: Picos::ZERO, size },
-            delay: Picos::ZERO,
+        let sample = |quantity, (messages, delay), elapsed: Picos| Sample {
+            experiment: Experiment { quantity, messages, delay, size },
+            delay,
             elapsed,
         };
-        let messages = messages.max(2);
-        let burst = |each: i64| {
+        let (messages, zero) = (messages.max(2), Picos::ZERO);
+        let burst = |delay: Picos, each: i64| {
+            let each = each.saturating_add_unsigned(delay.0);
             let more = each.saturating_mul(i64::from(messages - 1));
             Picos(round_trip.0.saturating_add_signed(more))
         };
+        // Eq. 3 shows the overhead only when paced beyond the gap.
+        let beyond_gap = u64::try_from(gap).unwrap_or_default().saturating_mul(2);
+        let delay = Picos(round_trip.0.max(beyond_gap).saturating_add(1));
         let receive = Picos(u64::try_from(receive).unwrap_or_default());
         Self {
             samples: [
-                sample(Quantity::RoundTrip, 1, round_trip),
-                sample(Quantity::Gap, messages, burst(gap)),
-                sample(Quantity::Paced, messages, burst(send)),
-                sample(Quantity::Receive, 1, receive),
+                sample(Quantity::RoundTrip, (1, zero), round_trip),
+                sample(Quantity::Gap, (messages, zero), burst(zero, gap)),
+                sample(Quantity::Paced, (messages, delay), burst(delay, send)),
+                sample(Quantity::Receive, (1, delay), receive),
             ],
         }
     }

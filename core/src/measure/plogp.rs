@@ -158,11 +158,13 @@ mod tests {
     }
 
     fn burst(samples: MethodSamples, quantity: Quantity) -> u64 {
-        let of =
-            |q| samples.as_slice().iter().find(|s| s.experiment.quantity == q).unwrap().elapsed.0;
+        let of = |q| samples.as_slice().iter().find(|s| s.experiment.quantity == q).unwrap();
         match quantity {
-            Quantity::Receive => of(quantity),
-            _ => (of(quantity) - of(Quantity::RoundTrip)) / 9,
+            Quantity::Receive => of(quantity).elapsed.0,
+            _ => {
+                let more = of(quantity).elapsed.0 - of(Quantity::RoundTrip).elapsed.0;
+                more / 9 - of(quantity).delay.0
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use loggap_core::measure::Conclusion;
 use loggap_core::model::{Change, Profile, Range};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +42,7 @@ pub struct ProfileDocument {
     /// `tcp`, `udp`, `unix`, `shm`.
     #[serde(default)]
     pub transport: String,
-    /// `prtt`.
+    /// `prtt`, `signature` or `plogp`.
     #[serde(default)]
     pub method: String,
     /// How exact the numbers were to be.
@@ -55,7 +56,7 @@ pub struct ProfileDocument {
     /// What was measured at each size.
     #[serde(default)]
     pub sizes: Vec<SizeRecord>,
-    /// Messages in both directions, lost ones included, control frames not.
+    /// Messages in both directions, control frames included.
     #[serde(default)]
     pub messages_sent: u64,
     /// Messages of both directions that never arrived.
@@ -91,13 +92,45 @@ pub struct Requested {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
-    /// Nothing more was to be measured.
+    /// More measuring would not have narrowed anything that is still wide.
     #[default]
     Finished,
-    /// The time or the messages allowed were spent.
-    Budget,
+    /// The time allowed was spent.
+    TimeSpent,
+    /// The messages allowed were sent.
+    MessagesSpent,
+    /// There was no room for more samples.
+    MemorySpent,
+    /// Where samples are missing, all rounds were lost.
+    RoundsLost,
     /// The user stopped it.
     Interrupted,
+}
+
+impl From<Conclusion> for Stopped {
+    fn from(conclusion: Conclusion) -> Self {
+        match conclusion {
+            Conclusion::Converged => Self::Finished,
+            Conclusion::TimeSpent => Self::TimeSpent,
+            Conclusion::MessagesSpent => Self::MessagesSpent,
+            Conclusion::MemorySpent => Self::MemorySpent,
+            Conclusion::RoundsLost => Self::RoundsLost,
+            Conclusion::Stopped => Self::Interrupted,
+        }
+    }
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Finished => "nothing more to gain",
+            Self::TimeSpent => "the time allowed was spent",
+            Self::MessagesSpent => "the messages allowed were sent",
+            Self::MemorySpent => "no room for more samples",
+            Self::RoundsLost => "all rounds were lost at some sizes",
+            Self::Interrupted => "interrupted",
+        })
+    }
 }
 
 /// What `fit -J` writes.

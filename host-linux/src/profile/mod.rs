@@ -14,4 +14,4 @@ mod size;
 pub use document::{FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped};
 pub use error::{ProfileError, ProfileErrorKind};
 pub use range::{ChangeRecord, RangeRecord};
-pub use size::{SizeRecord, SizeRow};
+pub use size::SizeRecord;

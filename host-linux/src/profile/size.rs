@@ -1,29 +1,10 @@
 //! The per-size table.
 
-use loggap_core::model::Estimate;
-use loggap_core::units::{Bytes, Picos, SignedPicos};
+use loggap_core::measure::SizeRow;
+use loggap_core::units::SignedPicos;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::record::{Reader, Record, deserialize_object, to_si};
-
-/// What was measured at one size.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SizeRow {
-    /// Message size.
-    pub size: Bytes,
-    /// `PRTT(1,0,s)/2`.
-    pub half_rtt: Option<Estimate<SignedPicos>>,
-    /// `G_all`.
-    pub gap: Option<Estimate<SignedPicos>>,
-    /// `o_s`.
-    pub send_overhead: Option<Estimate<SignedPicos>>,
-    /// `o_r`.
-    pub recv_overhead: Option<Estimate<SignedPicos>>,
-    /// The shortest delay of the paced rounds.
-    pub delay: Option<Picos>,
-    /// Rounds kept of each kind: round trip, gap, paced, receive.
-    pub samples: [usize; 4],
-}
 
 /// A [`SizeRow`] with the keys of the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,7 +73,8 @@ fn row(reader: &Reader<'_>) -> Result<SizeRow, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loggap_core::model::Mark;
+    use loggap_core::model::{Estimate, Mark};
+    use loggap_core::units::{Bytes, Picos};
 
     #[test]
     fn a_row_is_read_back_with_what_it_has() {

@@ -1,6 +1,7 @@
 //! The curves: measured points with their intervals, fitted lines with
 //! theirs.
 
+use loggap_core::measure::SizeRow;
 use loggap_core::model::{Estimate, Range, SizeLine};
 use loggap_core::units::{Bytes, SignedPicos};
 use plotters::style::RGBColor;
@@ -8,7 +9,6 @@ use plotters::style::RGBColor;
 use super::axis::Axis;
 use super::canvas::{Canvas, Pixel};
 use super::{Figure, PlotError, Unit};
-use crate::profile::SizeRow;
 
 /// One of the measured times.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

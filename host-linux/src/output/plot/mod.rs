@@ -7,9 +7,9 @@ mod canvas;
 mod curve;
 mod frame;
 
+use loggap_core::measure::SizeRow;
 use loggap_core::model::{Profile, Range};
 
-use crate::profile::SizeRow;
 use axis::Axis;
 use canvas::Canvas;
 use curve::Curve;
