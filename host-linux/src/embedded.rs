@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
-use std::{env, error, fmt};
+use std::{env, error, fmt, mem};
 
 use loggap_core::measure::{Ending, ServeError};
 use loggap_core::wire::{Bounds, Refusal};
@@ -189,6 +189,15 @@ impl Process {
     /// Whether it could be pinned to the processor asked for.
     pub fn pinned(&self) -> &Result<(), PlacementError> {
         &self.pinned
+    }
+
+    /// Hands over why it could not be pinned.
+    ///
+    /// # Errors
+    ///
+    /// What [`Process::pinned`] holds, which is `Ok` from now on.
+    pub fn take_pinned(&mut self) -> Result<(), PlacementError> {
+        mem::replace(&mut self.pinned, Ok(()))
     }
 
     /// Waits a bounded time until the process has ended. Call it after the

@@ -49,6 +49,8 @@ mod link;
 mod measure;
 pub mod parse;
 mod pattern_args;
+mod progress;
+mod report;
 mod serve;
 mod study;
 

@@ -14,7 +14,7 @@ use crate::link::LinkError;
 /// Sizes that may be added around changes: a bisection of seven changes.
 const ADDED_SIZES: usize = 160;
 /// Values of a quantity at a size, per second allowed, at least and at most.
-const REPETITIONS: (u64, u64, u64) = (256, 512, 8_192);
+const REPETITIONS: (u64, u64, u64) = (512, 2_048, 16_384);
 
 pub(super) fn measure<L: Link<Error = LinkError>>(
     session: &mut Initiator<'_, HostClock, L>,
