@@ -18,8 +18,9 @@ use crate::responder::present_bytes;
 
 /// Room for sizes that bisection adds, beside those that were asked for.
 const ADDED_SIZES: usize = 96;
-/// Most values kept of one quantity at one size.
-const REPETITIONS: usize = 1_024;
+/// Most values kept of one quantity at one size: so many a second allowed,
+/// but at least the second and at most the third.
+const REPETITIONS: (u64, u64, u64) = (512, 2_048, 16_384);
 /// Most sizes of a sweep that is chosen here.
 const COARSE_SIZES: usize = 256;
 
@@ -234,10 +235,11 @@ impl Memory {
         let most = usize::from(u16::MAX) / 8;
         let sizes = asked.saturating_add(ADDED_SIZES).min(most);
         let changes = options.assess.max_changes;
-        let (rows, values, plans, order) = PlanRequirements::new(sizes, REPETITIONS, changes)
-            .map_or((0, 0, 0, 0), |needed| {
-                (needed.store.rows, needed.store.values, needed.plans, needed.order)
-            });
+        let (rows, values, plans, order) =
+            PlanRequirements::new(sizes, repetitions(options), changes)
+                .map_or((0, 0, 0, 0), |needed| {
+                    (needed.store.rows, needed.store.values, needed.plans, needed.order)
+                });
         Self {
             rows: vec![RowHeader::default(); rows],
             values: vec![0; values],
@@ -256,6 +258,14 @@ impl Memory {
             assess: self.assess.lend(),
         }
     }
+}
+
+/// Values of a quantity at a size that there is room for.
+pub(crate) fn repetitions(options: &PlanOptions) -> usize {
+    let (each_second, least, most) = REPETITIONS;
+    let seconds = options.max_time.0 / 1_000_000_000_000;
+    let wanted = seconds.saturating_mul(each_second).clamp(least, most);
+    usize::try_from(wanted).unwrap_or(usize::MAX)
 }
 
 /// The sizes measured by default from `first` to `last` bytes.

@@ -1,11 +1,95 @@
-//! `loggap fit`.
+//! `loggap fit`: the assessment, repeated from a file of samples.
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::report::{self, ExactArgs, Report, ReportArgs, Strictness};
 use super::{CliError, Console, Exit};
+use crate::measurement::Analysis;
+use crate::profile::{ChangeRecord, FitDocument, RangeRecord, SCHEMA_VERSION, SizeRecord};
+use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
 
-/// Repeat the fit from a file of samples.
+/// Repeat the assessment from a file of samples, on any machine.
+///
+/// The file is CSV with a header line: either what `loggap measure --samples`
+/// writes, `size_bytes,n,delay_s,prtt_s,receive_s`, a line per timed round
+/// (the last column may be missing), or `size_bytes,value_s` with a value of
+/// the gap a line. From the samples of a run come the numbers of that run, if
+/// --rel-err and --confidence are the same.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+#[command(after_help = "\
+Examples:
+  loggap measure --samples run.csv && loggap fit run.csv
+  loggap fit gaps.csv -J --plot gaps.svg")]
+pub(super) struct Args {
+    /// The samples.
+    #[arg(value_name = "SAMPLES.csv")]
+    samples: PathBuf,
+    #[command(flatten)]
+    exact: ExactArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
 
-pub(super) fn run(_args: &Args, _console: &mut Console) -> Result<Exit, CliError> {
-    Err(CliError::failed("'fit' is being written"))
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let options = args.exact.options()?;
+    let plot = args.report.open_plot()?;
+    let rows = read(&args.samples)?;
+    let analysis = Analysis::of(&rows, &options).map_err(|error| at(&args.samples, error))?;
+    let document = document(args, &analysis);
+    for warning in &document.warnings {
+        console.warn(warning);
+    }
+    let profile = &analysis.assessment.profile;
+    let report = Report {
+        document: &document,
+        title: &format!("loggap {} fit: {}", document.loggap_version, args.samples.display()),
+        subtitle: &format!("{} samples at {} sizes", rows.len(), analysis.rows.len()),
+        profile,
+        rows: &analysis.rows,
+        confidence_percent: document.requested.confidence_percent,
+        closing: &[],
+    };
+    let drawn = plot.map_or(Ok(()), |file| report.draw(file));
+    drawn.and(args.report.print(&report, console))?;
+    let strictness = if args.exact.strict { Strictness::Strict } else { Strictness::Lenient };
+    Ok(report::exit(strictness, profile))
+}
+
+fn read(path: &Path) -> Result<Vec<Row>, CliError> {
+    let file = File::open(path).map_err(|error| at(path, error))?;
+    let failed = |error: SamplesError| match error.kind {
+        SamplesErrorKind::Io(ref source) if source.kind() != std::io::ErrorKind::InvalidData => {
+            CliError::failed(format_args!("'{}': {error}", path.display()))
+        }
+        _ => at(path, error),
+    };
+    let mut reader = SampleReader::new(file, Limits::default()).map_err(failed)?;
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next_row().map_err(failed)? {
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Wrong input, with its file.
+fn at(path: &Path, error: impl std::fmt::Display) -> CliError {
+    CliError::usage(format_args!("'{}': {error}", path.display()))
+}
+
+fn document(args: &Args, analysis: &Analysis) -> FitDocument {
+    let assessment = &analysis.assessment;
+    let profile = &assessment.profile;
+    FitDocument {
+        schema_version: SCHEMA_VERSION,
+        loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        detector: "optimal".to_owned(),
+        requested: args.exact.requested(),
+        ranges: profile.ranges.iter().copied().map(RangeRecord).collect(),
+        changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
+        sizes: analysis.rows.iter().copied().map(SizeRecord).collect(),
+        converged: report::is_converged(profile),
+        warnings: assessment.warnings.iter().map(ToString::to_string).collect(),
+    }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use loggap_core::measure::{AssessError, Clock, PlanOptions, SessionError};
+use loggap_core::measure::{Clock, PlanOptions, Progress, SessionError};
 use loggap_core::units::Picos;
 
 use super::link::LinkArgs;
@@ -18,8 +18,9 @@ use super::report::{ExactArgs, ReportArgs};
 use super::{CliError, Console, Exit, Interrupt};
 use crate::clock::HostClock;
 use crate::disturbance::RunWatch;
+use crate::drive::Listener;
 use crate::environment::Fingerprint;
-use crate::measurement::{self, MeasureError, Measurement, Method, Observer, Settings, SizePlan};
+use crate::measurement::{self, MeasureError, Measurement, Method, Settings, SizePlan};
 use crate::warning;
 use ends::Ends;
 use export::{Circumstances, Files};
@@ -175,22 +176,39 @@ fn drive(
     interrupt: &Interrupt,
     (clock, console): (&HostClock, &mut Console),
 ) -> Result<Measurement, MeasureError> {
-    let going_on = || match interrupt.is_requested() {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    };
-    let mut line = ProgressLine::new(console, *clock, settings.plan.assess.relative_error_ppm);
-    let mut observer = Observer {
-        on_queue: &mut |position| {
-            console.note(format_args!("waiting: position {position} in the responder's queue"));
-            going_on()
-        },
-        on_progress: &mut |progress| {
-            line.show(progress);
-            going_on()
-        },
-    };
-    measurement::run(clock, link, settings, &mut observer)
+    let line = ProgressLine::new(console, *clock, settings.plan.assess.relative_error_ppm);
+    let mut watcher = Watcher { line, interrupt, console };
+    measurement::run(clock, link, settings, &mut watcher)
+}
+
+/// Shows how it goes, and breaks off when asked to.
+struct Watcher<'a> {
+    line: ProgressLine,
+    interrupt: &'a Interrupt,
+    console: &'a mut Console,
+}
+
+impl Watcher<'_> {
+    fn go_on(&self) -> ControlFlow<()> {
+        if self.interrupt.is_requested() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+impl Listener for Watcher<'_> {
+    fn on_queue(&mut self, position: u32) -> ControlFlow<()> {
+        let waiting = format_args!("waiting: position {position} in the responder's queue");
+        self.console.note(waiting);
+        self.go_on()
+    }
+
+    fn on_progress(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.line.show(progress);
+        self.go_on()
+    }
 }
 
 impl From<MeasureError> for CliError {
@@ -202,12 +220,7 @@ impl From<MeasureError> for CliError {
             | MeasureError::NoSizes
             | MeasureError::TooLong { .. }
             | MeasureError::TooManySizes(_) => Self::usage(error),
-            MeasureError::Session(_)
-            | MeasureError::Assess(
-                AssessError::NoSamples
-                | AssessError::DelayedAcknowledgement(..)
-                | AssessError::Memory(_),
-            ) => Self::failed(error),
+            MeasureError::Session(_) | MeasureError::Analysis(_) => Self::failed(error),
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::{error, fmt};
 
-use loggap_core::measure::{AssessError, PlanError, SessionError};
+use loggap_core::measure::{PlanError, SessionError};
 
+use super::AnalysisError;
+use crate::drive::DriveError;
 use crate::link::LinkError;
 
 /// Why there are no parameters.
@@ -14,10 +16,10 @@ pub enum MeasureError {
     /// There is nothing to plan.
     Plan(PlanError),
     /// The samples do not suffice, or show something else than the link.
-    Assess(AssessError),
+    Analysis(AnalysisError),
     /// No size was given.
     NoSizes,
-    /// A size is over what this link and its responder take.
+    /// A size is over what this link takes.
     TooLong {
         /// The size in bytes.
         size: u32,
@@ -33,12 +35,12 @@ impl fmt::Display for MeasureError {
         match self {
             Self::Session(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
-            Self::Assess(error) => error.fmt(f),
+            Self::Analysis(error) => error.fmt(f),
             Self::NoSizes => f.write_str("no message size to measure; give some with -s"),
             Self::TooLong { size, longest } => write!(
                 f,
-                "a message of {size} bytes is over the {longest} that this link and its \
-                 responder take; use -s 1:{longest}, or `loggap serve --max-message` there"
+                "a message of {size} bytes is over the {longest} that this link takes; \
+                 use -s 1:{longest}"
             ),
             Self::TooManySizes(count) => {
                 write!(f, "{count} sizes are more than can be measured at once; use a larger step")
@@ -52,7 +54,7 @@ impl error::Error for MeasureError {
         match self {
             Self::Session(SessionError::Link(error)) => Some(error),
             Self::Plan(error) => Some(error),
-            Self::Assess(error) => Some(error),
+            Self::Analysis(error) => Some(error),
             _ => None,
         }
     }
@@ -64,14 +66,11 @@ impl From<SessionError<LinkError>> for MeasureError {
     }
 }
 
-impl From<PlanError> for MeasureError {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
-    }
-}
-
-impl From<AssessError> for MeasureError {
-    fn from(error: AssessError) -> Self {
-        Self::Assess(error)
+impl From<DriveError<LinkError>> for MeasureError {
+    fn from(error: DriveError<LinkError>) -> Self {
+        match error {
+            DriveError::Plan(error) => Self::Plan(error),
+            DriveError::Connect(error) | DriveError::Session(error, _) => Self::Session(error),
+        }
     }
 }

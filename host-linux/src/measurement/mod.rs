@@ -1,28 +1,22 @@
 //! A measurement from the open link to the parameters: drives the core's
 //! planner, session and assessment, and lends them memory.
 
+mod analysis;
 mod error;
-mod memory;
 mod method;
-mod planned;
 mod repeated;
 
+pub use analysis::{Analysis, AnalysisError};
 pub use error::MeasureError;
-pub use memory::{AssessVecs, StoreVecs};
 pub use method::Method;
 
-use std::ops::ControlFlow;
-
 use loggap_core::measure::{
-    AssessError, AssessOptions, Assessment, Buffers, Clock, Conclusion, Initiator, Link,
-    PlanOptions, Progress, Sample, SampleStore, SessionOptions, SizeRow, Traffic, coarse_sizes,
+    AssessError, Conclusion, Link, PlanOptions, Sample, SessionOptions, Traffic, coarse_sizes,
 };
-use loggap_core::units::Picos;
-use loggap_core::wire::FRAME_LEN;
 
 use crate::clock::HostClock;
+use crate::drive::{self, Listener, drive};
 use crate::link::{AnyLink, LinkError};
-use crate::responder::present_bytes;
 
 /// Sizes of a coarse sweep: powers of two and one size between each two, over
 /// sixteen octaves.
@@ -86,27 +80,11 @@ pub struct Settings {
     pub plan: PlanOptions,
 }
 
-/// Somebody to be told how it goes, who may break off.
-pub struct Observer<'a> {
-    /// The position in the responder's queue.
-    pub on_queue: &'a mut dyn FnMut(u32) -> ControlFlow<()>,
-    /// How far the measurement is, about as often as batches end.
-    pub on_progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
-}
-
-impl std::fmt::Debug for Observer<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Observer").finish_non_exhaustive()
-    }
-}
-
 /// What came of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// The parameters, and what there is to say about them.
-    pub assessment: Assessment,
-    /// The per-size table.
-    pub rows: Vec<SizeRow>,
+    /// Parameters and per-size table.
+    pub analysis: Analysis,
     /// Every sample that counts, in the order of measuring.
     pub samples: Vec<Sample>,
     /// What went over the link.
@@ -115,7 +93,8 @@ pub struct Measurement {
     pub conclusion: Conclusion,
 }
 
-/// Measures over `link` and says goodbye.
+/// Measures over `link` and says goodbye. `listener` is told how it goes and
+/// may break off; what was measured until then is assessed.
 ///
 /// # Errors
 ///
@@ -124,13 +103,13 @@ pub fn run(
     clock: &HostClock,
     link: AnyLink,
     settings: &Settings,
-    observer: &mut Observer<'_>,
+    listener: &mut impl Listener,
 ) -> Result<Measurement, MeasureError> {
     match link {
-        AnyLink::Tcp(link) => run_on(clock, link, settings, observer),
-        AnyLink::Udp(link) => run_on(clock, link, settings, observer),
-        AnyLink::Unix(link) => run_on(clock, link, settings, observer),
-        AnyLink::Shm(link) => run_on(clock, link, settings, observer),
+        AnyLink::Tcp(link) => run_on(clock, link, settings, listener),
+        AnyLink::Udp(link) => run_on(clock, link, settings, listener),
+        AnyLink::Unix(link) => run_on(clock, link, settings, listener),
+        AnyLink::Shm(link) => run_on(clock, link, settings, listener),
     }
 }
 
@@ -138,33 +117,31 @@ fn run_on<L: Link<Error = LinkError>>(
     clock: &HostClock,
     link: L,
     settings: &Settings,
-    observer: &mut Observer<'_>,
+    listener: &mut impl Listener,
 ) -> Result<Measurement, MeasureError> {
-    let length = usize::try_from(settings.sizes.largest()).unwrap_or(usize::MAX).max(FRAME_LEN);
-    let (mut outgoing, mut incoming) = (present_bytes(length), present_bytes(length));
-    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-    let options = SessionOptions::default();
-    let on_queue = |position| (observer.on_queue)(position);
-    let mut session = Initiator::connect(*clock, link, buffers, options, on_queue)?;
-    let sizes = sizes_within(&settings.sizes, session.bounds().message)?;
+    let longest = u32::try_from(link.properties().max_message.0).unwrap_or(u32::MAX);
+    let sizes = sizes_within(&settings.sizes, longest)?;
     let measured = match settings.method {
-        Method::Prtt => planned::measure(&mut session, settings, &sizes, observer),
-        Method::Signature | Method::Plogp => {
-            repeated::measure(&mut session, settings, &sizes, observer)
+        Method::Prtt => {
+            let adapt_sizes = settings.sizes.may_add();
+            let options = PlanOptions { adapt_sizes, ..settings.plan };
+            drive(clock, link, &sizes, (options, SessionOptions::default()), listener)?
         }
-    }?;
-    let traffic = *session.traffic();
-    session.close()?;
-    let Measured { assessment, rows, samples, conclusion } = measured;
-    Ok(Measurement { assessment, rows, samples, traffic, conclusion })
-}
-
-/// A [`Measurement`] as long as the session is open.
-struct Measured {
-    assessment: Assessment,
-    rows: Vec<SizeRow>,
-    samples: Vec<Sample>,
-    conclusion: Conclusion,
+        Method::Signature | Method::Plogp => {
+            repeated::measure(clock, link, settings, &sizes, listener)?
+        }
+    };
+    let drive::Measured { samples, traffic, conclusion, .. } = measured;
+    let analysis = match Analysis::of_samples(&samples, &settings.plan.assess) {
+        Ok(analysis) => analysis,
+        // After breaking off early there may be too little to assess: then
+        // nothing is known, which is no error.
+        Err(AnalysisError::Assess(AssessError::NoSamples)) if conclusion == Conclusion::Stopped => {
+            Analysis::default()
+        }
+        Err(error) => return Err(MeasureError::Analysis(error)),
+    };
+    Ok(Measurement { analysis, samples, traffic, conclusion })
 }
 
 fn sizes_within(plan: &SizePlan, longest: u32) -> Result<Vec<u32>, MeasureError> {
@@ -174,31 +151,4 @@ fn sizes_within(plan: &SizePlan, longest: u32) -> Result<Vec<u32>, MeasureError>
         Some(size) if size > longest => Err(MeasureError::TooLong { size, longest }),
         Some(_) => Ok(sizes),
     }
-}
-
-/// After [`Conclusion::Stopped`] there may be too little to assess: then
-/// nothing is known, which is no error.
-fn partial(
-    assessed: Result<Assessment, AssessError>,
-    conclusion: Conclusion,
-) -> Result<Assessment, AssessError> {
-    match assessed {
-        Err(AssessError::NoSamples) if conclusion == Conclusion::Stopped => {
-            Ok(Assessment::default())
-        }
-        other => other,
-    }
-}
-
-/// The clock's reading as a time.
-fn now(clock: &HostClock) -> Picos {
-    clock.duration(clock.now())
-}
-
-/// The per-size table of `store`.
-pub(crate) fn rows(store: &SampleStore<'_>, options: &AssessOptions) -> Vec<SizeRow> {
-    (0..store.len())
-        .filter_map(|row| store.row(row, options.confidence, options.relative_error_ppm))
-        .filter(|row| row.samples != [0; 4])
-        .collect()
 }

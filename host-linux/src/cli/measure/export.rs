@@ -55,14 +55,14 @@ pub(super) fn export(
     for warning in &document.warnings {
         console.warn(warning);
     }
-    let profile = &measurement.assessment.profile;
+    let profile = &measurement.analysis.assessment.profile;
     let (title, subtitle) = (title(&document), subtitle(&document));
     let report = Report {
         document: &document,
         title: &title,
         subtitle: &subtitle,
         profile,
-        rows: &measurement.rows,
+        rows: &measurement.analysis.rows,
         confidence_percent: document.requested.confidence_percent,
         closing: &closing(&document),
     };
@@ -95,7 +95,7 @@ fn document(
     circumstances: Circumstances<'_>,
 ) -> ProfileDocument {
     let Circumstances { host, warnings, wall, settings } = circumstances;
-    let assessment = &measurement.assessment;
+    let assessment = &measurement.analysis.assessment;
     let profile = &assessment.profile;
     let about_run = warnings.iter().map(ToString::to_string);
     let about_link = assessment.warnings.iter().map(ToString::to_string);
@@ -113,7 +113,7 @@ fn document(
         requested: args.exact.requested(),
         ranges: profile.ranges.iter().copied().map(RangeRecord).collect(),
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
-        sizes: measurement.rows.iter().copied().map(SizeRecord).collect(),
+        sizes: measurement.analysis.rows.iter().copied().map(SizeRecord).collect(),
         messages_sent: measurement.traffic.messages(),
         messages_lost: measurement.traffic.messages_lost,
         wall_s,
