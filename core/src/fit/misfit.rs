@@ -19,6 +19,8 @@ use crate::stats::Confidence;
 const LEAST_SIGMA: f64 = 0.5;
 /// Largest relative scatter that is tried: points ten times off the line.
 const LARGEST_SCATTER: f64 = 10.0;
+/// See [`MisfitLine::misfits`]; by chance once in a hundred lines.
+const SIGNIFICANT: f64 = 2.5;
 /// Halvings of the scatter's interval: leaves 10⁻⁸ of the largest.
 const HALVINGS: u32 = 30;
 /// Rounds in which the scale of the scatter, the line itself, is refined.
@@ -41,6 +43,9 @@ pub struct MisfitLine {
     /// Scatter about the line beyond the points' own noise, relative to the
     /// line's value.
     pub scatter: f64,
+    /// Whether the scatter is more than chance makes of noise alone: a
+    /// chi-square [`SIGNIFICANT`] standard deviations beyond its mean.
+    pub misfits: bool,
     /// Number of points.
     pub count: u32,
 }
@@ -53,6 +58,9 @@ impl MisfitLine {
         if line.count < 3 || line.spread <= 0.0 {
             return Some(line);
         }
+        let freedom = f64::from(line.count - 2);
+        let limit = freedom + SIGNIFICANT * libm::sqrt(2.0 * freedom);
+        let misfits = line.sum_of_squares(points, own_variance) > limit;
         for _ in 0..REFINEMENTS {
             let scale = line;
             let fitted = |scatter| {
@@ -60,7 +68,6 @@ impl MisfitLine {
                     own_variance(point) + square(scatter * scale.scale_at(point))
                 })
             };
-            let freedom = f64::from(line.count - 2);
             let excess = |scatter: f64| -> Option<bool> {
                 let candidate: Self = fitted(scatter)?;
                 let scaled =
@@ -68,7 +75,7 @@ impl MisfitLine {
                 Some(candidate.sum_of_squares(points, scaled) > freedom)
             };
             let scatter = smallest_sufficient(excess)?;
-            line = Self { scatter, ..fitted(scatter)? };
+            line = Self { scatter, misfits, ..fitted(scatter)? };
         }
         Some(line)
     }
@@ -195,7 +202,7 @@ impl MisfitLine {
             product += share * (bytes(point) - centre) * (point.value() - at_centre);
         }
         let slope = if spread > 0.0 { product / spread } else { 0.0 };
-        Some(Self { centre, at_centre, slope, spread, weight, scatter: 0.0, count })
+        Some(Self { centre, at_centre, slope, spread, weight, scatter: 0.0, misfits: false, count })
     }
 }
 

@@ -15,6 +15,10 @@ use crate::fit::{MisfitLine, Point};
 /// cell again, should the machine drift.
 const WORTHWHILE: f64 = 0.2;
 
+/// Share of the wanted interval that noise may take: the rest is for what the
+/// points scatter beyond it.
+const NOISE_SHARE: f64 = 0.8;
+
 /// One parameter of a line that is still too uncertain.
 #[derive(Clone, Copy)]
 enum Wide {
@@ -72,7 +76,7 @@ impl<const N: usize> Planner<'_, N> {
             [(at_one, wanted[0], Wide::AtOne), (slope, wanted[1], Wide::Slope)]
         {
             self.note_width(noise, wanted);
-            if noise > wanted {
+            if noise > NOISE_SHARE * wanted {
                 self.want_cells(curve, span, &line, wide);
             }
         }
@@ -92,7 +96,7 @@ impl<const N: usize> Planner<'_, N> {
         let noises = [half_rtt.1[0], send.1[0], recv.1[0]];
         let noise = noises.iter().copied().fold(0.0, libm::hypot);
         self.note_width(noise, wanted);
-        if noise <= wanted {
+        if noise <= NOISE_SHARE * wanted {
             return;
         }
         for ((curve, (line, _)), part) in curves.into_iter().zip([half_rtt, send, recv]).zip(noises)
@@ -104,14 +108,22 @@ impl<const N: usize> Planner<'_, N> {
     }
 
     /// A curve's line in a range with the half intervals at size 1 and of the
-    /// slope that come from noise, which more samples would reduce.
+    /// slope as far as more samples would reduce them: where the points
+    /// scatter about the line for other reasons than noise, only the part
+    /// that comes from noise.
     fn noise(&mut self, curve: Curve, span: (u64, u64)) -> Option<(MisfitLine, [f64; 2])> {
         let assess = &self.options.assess;
         let points = self.store.points(curve, span, assess.confidence, self.memory.points);
         let line = MisfitLine::fit(points)?;
-        let quantile = assess.confidence.normal();
-        let slope = if line.has_slope() { line.slope_noise(points) } else { 0.0 };
-        Some((line, [quantile * line.at_one_noise(points), quantile * slope]))
+        let quantile = line.quantile(assess.confidence);
+        let errors = if line.misfits {
+            [line.at_one_noise(points), line.slope_noise(points)]
+        } else {
+            [line.at_one_error(), line.slope_error()]
+        };
+        // A single size has no slope, however often it is measured.
+        let slope = if line.has_slope() { errors[1] } else { 0.0 };
+        Some((line, [quantile * errors[0], quantile * slope]))
     }
 
     /// Marks the cells of `curve` that narrow its line in `span`.

@@ -109,7 +109,7 @@ pub(super) fn marks(
         let within = |errors: &[f64; 2]| matches!((errors.get(index), wanted.get(index)), (Some(e), Some(w)) if quantile * e <= *w);
         match (within(&total), within(&noise)) {
             (true, _) => Mark::Converged,
-            (false, true) if fitted.scatter > 0.0 => Mark::Misfit,
+            (false, true) if fitted.misfits => Mark::Misfit,
             _ => Mark::BudgetSpent,
         }
     })

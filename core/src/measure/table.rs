@@ -50,21 +50,14 @@ pub(super) struct Derived {
 }
 
 impl Derived {
-    fn of_median(median: &MedianInterval<u64>, convert: impl Fn(u64) -> f64) -> Self {
+    fn of_median(median: &MedianInterval<u64>, sigma: f64, convert: impl Fn(u64) -> f64) -> Self {
         let (low, high) = (convert(median.low), convert(median.high));
-        let width = median.low.abs_diff(median.high).max(1) as f64;
-        let sigma = median.standard_error() * ((high - low) / width);
         Self { value: convert(median.median), low, high, sigma, reached: median.reached }
     }
 
-    fn of_difference(difference: &Difference) -> Self {
-        Self {
-            value: difference.value,
-            low: difference.low,
-            high: difference.high,
-            sigma: difference.standard_error(),
-            reached: difference.reached,
-        }
+    fn of_difference(difference: &Difference, sigma: f64) -> Self {
+        let Difference { value, low, high, reached, .. } = *difference;
+        Self { value, low, high, sigma, reached }
     }
 
     /// As a point of a sweep. A single sample has no standard error: its
@@ -151,23 +144,20 @@ impl SampleStore<'_> {
         curve: Curve,
         confidence: Confidence,
     ) -> Option<Derived> {
-        let median = |quantity| self.median(row, quantity, confidence);
-        match curve {
-            Curve::HalfRtt => {
-                Some(Derived::of_median(&median(Quantity::RoundTrip)?, |time| time as f64 / 2.0))
-            }
-            Curve::RecvOverhead => {
-                Some(Derived::of_median(&median(Quantity::Receive)?, |time| time as f64))
-            }
-            Curve::Gap if self.holds_gaps() => {
-                Some(Derived::of_median(&median(Quantity::Gap)?, |gap| unordered(gap).0 as f64))
-            }
-            Curve::Gap => self.excess(row, Quantity::Gap, confidence),
-            Curve::SendOverhead => {
-                self.delay_exceeds_gap(row)?.then_some(())?;
-                self.excess(row, Quantity::Paced, confidence)
-            }
+        if curve == Curve::SendOverhead {
+            self.delay_exceeds_gap(row)?.then_some(())?;
         }
+        let (quantity, minus_round_trip) = curve.parts();
+        if minus_round_trip && !self.holds_gaps() {
+            return self.excess(row, quantity, confidence);
+        }
+        let median = self.median(row, quantity, confidence)?;
+        let sigma = self.standard_error(row, quantity)?;
+        Some(match curve {
+            Curve::HalfRtt => Derived::of_median(&median, sigma / 2.0, |time| time as f64 / 2.0),
+            Curve::Gap => Derived::of_median(&median, sigma, |gap| unordered(gap).0 as f64),
+            _ => Derived::of_median(&median, sigma, |time| time as f64),
+        })
     }
 
     /// (median of `quantity` − median round trip)/(n − 1).
@@ -175,7 +165,24 @@ impl SampleStore<'_> {
         let many = self.median(row, quantity, confidence)?;
         let one = self.median(row, Quantity::RoundTrip, confidence)?;
         let rest = self.messages()?.checked_sub(1)?;
-        Difference::of(&many, &one, rest).map(|difference| Derived::of_difference(&difference))
+        let difference = Difference::of(&many, &one, rest)?;
+        let errors =
+            (self.standard_error(row, quantity)?, self.standard_error(row, Quantity::RoundTrip)?);
+        let sigma = libm::hypot(errors.0, errors.1) / f64::from(rest);
+        Some(Derived::of_difference(&difference, sigma))
+    }
+
+    /// The standard error of a cell's median, from the median absolute
+    /// deviation: `√(π/2) · 1.4826 · m/(m − 0.8) · MAD / √m`, the correction
+    /// for small m after Croux and Rousseeuw (COMPSTAT '92). What weights are made of must
+    /// not depend on whether an outlier happens to stand at the end of an
+    /// order-statistic interval. Infinite for a single sample.
+    fn standard_error(&self, row: usize, quantity: Quantity) -> Option<f64> {
+        let sorted = Sorted::from_ascending(self.cell(row, quantity))?;
+        let deviation = sorted.median_absolute_deviation()?;
+        let count = sorted.as_slice().len() as f64;
+        let error = MEDIAN_ERROR * deviation as f64 * libm::sqrt(count) / (count - 0.8);
+        Some(if count > 1.0 { error } else { f64::INFINITY })
     }
 
     /// Whether the paced rounds of a row show the send overhead; `None`
@@ -190,8 +197,8 @@ impl SampleStore<'_> {
     /// the front of `points`, in ascending order of size, and returns that
     /// part. Points that do not fit are left out: lend one per row.
     ///
-    /// A handful of samples may agree by chance: half of each point's
-    /// variance is taken from its neighbours.
+    /// A handful of samples may agree by chance: the variance of a single
+    /// sample is largely taken from the neighbours where there are few.
     pub(super) fn points<'p>(
         &self,
         curve: Curve,
@@ -205,24 +212,48 @@ impl SampleStore<'_> {
             else {
                 continue;
             };
+            let samples = self.count(row, curve.parts().0) as f64;
             let point = self.derive(row, curve, confidence).and_then(|derived| derived.point(size));
+            let point = point.map(|point| rescaled(point, libm::sqrt(samples)));
             if let (Some(point), Some(place)) = (point, points.get_mut(count)) {
                 *place = point;
                 count += 1;
             }
         }
         let points = points.get_mut(..count).unwrap_or_default();
-        smooth(points);
+        let samples = |point: &Point| {
+            let row = u32::try_from(point.size()).map(|size| self.find(size));
+            row.map_or(0, |row| self.count(row.unwrap_or(usize::MAX), curve.parts().0)) as f64
+        };
+        smooth(points, samples);
+        for point in points.iter_mut() {
+            *point = rescaled(*point, 1.0 / libm::sqrt(samples(point)));
+        }
         points
     }
 }
 
+/// Standard error of the median of a normal sample, in median absolute
+/// deviations over the root of its size: √(π/2)/0.6745.
+const MEDIAN_ERROR: f64 = 1.858_142_4;
+
 /// Points on each side whose errors a point's own is averaged with.
 const NEIGHBOURS: usize = 3;
 
-/// Replaces each variance by the mean of itself and the median variance of
-/// the neighbourhood.
-fn smooth(points: &mut [Point]) {
+/// `point` with its standard error times `factor`.
+fn rescaled(point: Point, factor: f64) -> Point {
+    let sigma = point.sigma().unwrap_or(0.0) * factor;
+    Point::new(point.size(), point.value(), sigma).unwrap_or(point)
+}
+
+/// Samples at which a size's own variance counts as much as its
+/// neighbours'. The variance from m samples has a relative error of about
+/// 2/√m, and a line's chi-square needs it better than that.
+const OWN_WEIGHT: f64 = 32.0;
+
+/// Replaces the variance of each point by a mean of itself and the typical
+/// variance of its neighbourhood, weighted by the number of `samples`.
+fn smooth(points: &mut [Point], samples: impl Fn(&Point) -> f64) {
     // The original errors of this point and those before it, which are overwritten.
     let mut before = [0.0; NEIGHBOURS + 1];
     for index in 0..points.len() {
@@ -238,24 +269,26 @@ fn smooth(points: &mut [Point]) {
             *place = sigma;
             count += 1;
         }
-        let typical = median(window.get_mut(..count).unwrap_or_default());
-        let sigma = libm::sqrt(0.5 * (own * own + typical * typical));
+        let typical = typical_square(window.get(..count).unwrap_or_default());
         if let Some(point) = points.get_mut(index) {
+            let share = samples(point) / (samples(point) + OWN_WEIGHT);
+            let sigma = libm::sqrt(share * own * own + (1.0 - share) * typical);
             *point = Point::new(point.size(), point.value(), sigma).unwrap_or(*point);
         }
     }
 }
 
-/// The upper median; at most a handful of values.
-fn median(values: &mut [f64]) -> f64 {
-    for end in 1..values.len() {
-        let mut place = end;
-        while place > 0 && values.get(place - 1) > values.get(place) {
-            values.swap(place - 1, place);
-            place -= 1;
-        }
+/// The mean of the squares without the largest and the smallest, where there
+/// are more than two; at most a handful of values.
+fn typical_square(values: &[f64]) -> f64 {
+    let squares = || values.iter().map(|value| value * value);
+    let (sum, count) = (squares().sum::<f64>(), values.len() as f64);
+    if count < 3.0 {
+        return sum / count.max(1.0);
     }
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    let largest = squares().fold(0.0, f64::max);
+    let smallest = squares().fold(f64::INFINITY, f64::min);
+    (sum - largest - smallest).max(0.0) / (count - 2.0)
 }
 
 #[cfg(test)]
@@ -322,7 +355,7 @@ mod tests {
             .zip(1..)
             .map(|(&sigma, size)| Point::new(size, 1.0, sigma).unwrap())
             .collect();
-        smooth(&mut points);
+        smooth(&mut points, |_| OWN_WEIGHT);
         let smoothed: std::vec::Vec<f64> =
             points.iter().map(|point| point.sigma().unwrap()).collect();
         assert!((smoothed[1] - 10.0 / 2.0_f64.sqrt()).abs() < 1e-9, "{smoothed:?}");
@@ -331,11 +364,11 @@ mod tests {
     }
 
     #[test]
-    fn medians_of_few_values_are_the_middle_ones() {
-        for (values, expected) in
-            [(&mut [3.0, 1.0, 2.0][..], 2.0), (&mut [4.0, 1.0], 4.0), (&mut [], 0.0)]
-        {
-            assert!((median(values) - expected).abs() < 1e-12);
+    fn the_typical_square_ignores_the_extremes() {
+        let cases: [(&[f64], f64); 4] =
+            [(&[], 0.0), (&[3.0], 9.0), (&[1.0, 3.0], 5.0), (&[900.0, 1.0, 2.0, 4.0], 10.0)];
+        for (values, expected) in cases {
+            assert!((typical_square(values) - expected).abs() < 1e-6, "{values:?}");
         }
     }
 }
