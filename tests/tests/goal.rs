@@ -158,6 +158,7 @@ fn compiling_and_decompiling_keep_the_schedule() {
         convert("decompile", &second, &again);
         assert_eq!(fs::read(&first).unwrap(), fs::read(&second).unwrap());
         assert_eq!(fs::read(&text).unwrap(), fs::read(&again).unwrap());
+        assert_eq!(fs::read(&text).unwrap(), fs::read(&goal).unwrap());
     }
     let options =
         ["goal", "generate", "--pattern", "binomialtreebcast", "--ranks", "9", "-s", "1K"];

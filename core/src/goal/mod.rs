@@ -3,6 +3,7 @@
 
 pub mod binary;
 pub mod check;
+mod interleave;
 mod op;
 mod output;
 pub mod pattern;
@@ -13,6 +14,7 @@ pub mod stats;
 mod testing;
 pub mod text;
 
+pub use interleave::{InterleaveError, Interleaver, KeptOrder};
 pub use op::{ANY, Op, OpKind, Sink};
 pub use output::{NoRoom, Output, SliceOutput};
 pub use protocol::Misuse;

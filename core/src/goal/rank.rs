@@ -163,4 +163,15 @@ impl<'m> RankBuffer<'m> {
         let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
         (self.memory.edges.get(..self.edges).unwrap_or_default(), nodes)
     }
+
+    /// Nodes, dependencies in the order in which they came, and room for an
+    /// order of the dependencies.
+    pub(super) fn sorting_parts(&mut self) -> (&mut [RankNode], &[RankEdge], &mut [u32]) {
+        let RankMemory { nodes, edges, successors } = &mut self.memory;
+        (
+            nodes.get_mut(..self.ops).unwrap_or_default(),
+            edges.get(..self.edges).unwrap_or_default(),
+            successors.get_mut(..self.edges).unwrap_or_default(),
+        )
+    }
 }

@@ -61,7 +61,7 @@ pub(super) struct PatternArgs {
     nb_poll: Option<Picos>,
 
     /// The cpu of that calculation.
-    #[arg(long, value_name = "CPU", default_value_t = 0, requires = "nb")]
+    #[arg(long, alias = "cpu", value_name = "CPU", default_value_t = 0, requires = "nb")]
     nb_cpu: u8,
 
     /// Algorithm of a collective of Schedgen 2: auto, linear, binomialtree,

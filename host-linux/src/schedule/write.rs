@@ -169,6 +169,12 @@ impl Sink for Writer<'_, '_> {
 }
 
 impl Writer<'_, '_> {
+    /// Whether it writes text.
+    #[must_use]
+    pub const fn is_text(&self) -> bool {
+        matches!(self.0, AnyWriter::Text(_))
+    }
+
     fn finish(self) -> Result<(), WriteError> {
         let output = match self.0 {
             AnyWriter::Text(writer) => writer.finish()?,

@@ -1,8 +1,16 @@
 //! `loggap goal compile` and `loggap goal decompile`.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
-use super::{Extent, Form, ScheduleFile, Source, StreamWriter, Target, Trouble, Writer, open};
+use loggap_core::goal::{
+    InterleaveError, Interleaver, KeptOrder, RankEdge, RankMemory, RankNode, Sink,
+};
+
+use super::{
+    Extent, FeedError, Form, ScheduleFile, Source, StreamWriter, Target, Trouble, WriteError,
+    Writer, open,
+};
 use crate::cli::{CliError, Console, Exit};
 
 /// Convert a schedule, usually text to binary.
@@ -23,10 +31,9 @@ pub(super) struct CompileArgs {
 
 /// Write a schedule as text.
 ///
-/// Labels are l1, l2, ... in the order of each rank's operations. The
-/// reference's binary format groups dependencies by the operation that
-/// others wait for, and so does the text; compiling it gives the same
-/// binary.
+/// Labels are l1, l2, ... in the order of each rank's operations; each
+/// dependency stands behind its operations, as generators write it.
+/// Compiling the text gives the same binary.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  loggap goal decompile bcast.bin -o bcast.goal")]
 pub(super) struct DecompileArgs {
@@ -58,10 +65,38 @@ impl Source for ScheduleFile {
     }
 
     fn to_file(&self, writer: &mut Writer<'_, '_>) -> Result<(), Trouble> {
-        Ok(self.feed(writer)?)
+        if writer.is_text() { interleaved(self, writer) } else { Ok(self.feed(writer)?) }
     }
 
     fn to_stream(&self, writer: &mut StreamWriter<'_>) -> Result<(), Trouble> {
-        Ok(self.feed(writer)?)
+        interleaved(self, writer)
     }
+}
+
+/// Plays a file into a text, dependencies near their operations.
+fn interleaved<S>(file: &ScheduleFile, sink: &mut S) -> Result<(), Trouble>
+where
+    S: Sink<Error: Into<WriteError> + Display>,
+{
+    let kept = match file.form() {
+        Form::Text => return Ok(file.feed(sink)?),
+        Form::Native => KeptOrder::All,
+        Form::Reference => KeptOrder::OfEachOperation,
+    };
+    let extent = file.extent();
+    let mut nodes = vec![RankNode::EMPTY; extent.ops_most];
+    let mut edges = vec![RankEdge::default(); extent.edges_most];
+    let mut successors = vec![0; extent.edges_most];
+    let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
+    let mut interleaver = Interleaver::new(sink, memory, kept);
+    Ok(file.feed(&mut interleaver).map_err(|error| match error {
+        FeedError::Input(refused) => FeedError::Input(refused),
+        FeedError::Sink { place, error } => {
+            let error = match error {
+                InterleaveError::Sink(error) => error.into(),
+                other => WriteError::Schedule(other.to_string()),
+            };
+            FeedError::Sink { place, error }
+        }
+    })?)
 }

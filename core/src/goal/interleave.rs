@@ -1,0 +1,302 @@
+//! Moves each dependency up to the operations it joins, as a person would
+//! write them, while orders that matter stay.
+
+use core::fmt;
+
+use super::op::{Op, Sink};
+use super::protocol::{Misuse, Protocol};
+use super::rank::{RankBuffer, RankEdge, RankMemory, RankNode};
+
+/// Which order of dependencies stays.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeptOrder {
+    /// That of all.
+    All,
+    /// That of those that wait for the completion of one operation, and of
+    /// those that wait for its start: what the reference's binary format
+    /// keeps and what a run depends on.
+    OfEachOperation,
+}
+
+/// Why a schedule did not pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum InterleaveError<E> {
+    /// The sink behind refused an element.
+    Sink(E),
+    /// Calls came in a wrong order.
+    Misuse(Misuse),
+    /// The memory lent for one rank is too small for this one.
+    RankMemory {
+        /// The rank.
+        rank: u32,
+    },
+}
+
+impl<E: fmt::Display> fmt::Display for InterleaveError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sink(error) => error.fmt(f),
+            Self::Misuse(misuse) => misuse.fmt(f),
+            Self::RankMemory { rank } => {
+                write!(f, "rank {rank} does not fit into the memory lent for one rank")
+            }
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> core::error::Error for InterleaveError<E> {}
+
+impl<E> From<Misuse> for InterleaveError<E> {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+/// A sink that passes each rank on to another sink when it is complete, each
+/// dependency right behind the later of its operations as far as the kept
+/// order allows.
+#[derive(Debug)]
+pub struct Interleaver<'m, 's, S> {
+    sink: &'s mut S,
+    protocol: Protocol,
+    rank: RankBuffer<'m>,
+    kept: KeptOrder,
+}
+
+impl<'m, 's, S: Sink> Interleaver<'m, 's, S> {
+    /// Passes on to `sink`, with `memory` for the largest rank.
+    pub fn new(sink: &'s mut S, memory: RankMemory<'m>, kept: KeptOrder) -> Self {
+        Self { sink, protocol: Protocol::default(), rank: RankBuffer::new(memory), kept }
+    }
+
+    fn edge(&mut self, edge: RankEdge) -> Result<(), InterleaveError<S::Error>> {
+        self.protocol.edge(edge.op, edge.on)?;
+        let rank = self.protocol.rank();
+        self.rank.push_edge(edge).map_err(|_| InterleaveError::RankMemory { rank })
+    }
+
+    /// Passes the complete rank on.
+    fn pass(&mut self) -> Result<(), S::Error> {
+        let kept = self.kept;
+        let (nodes, edges, order) = self.rank.sorting_parts();
+        sort(nodes, edges, order, kept);
+        let mut placed = order.iter();
+        for node in nodes.iter() {
+            self.sink.op(node.op)?;
+            for &index in placed.as_slice().get(..node.dependencies as usize).unwrap_or_default() {
+                let Some(&RankEdge { op, on, start }) = edges.get(index as usize) else { continue };
+                if start {
+                    self.sink.requires_start(op, on)?
+                } else {
+                    self.sink.requires(op, on)?
+                }
+                placed.next();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: Sink> Sink for Interleaver<'_, '_, S> {
+    type Error = InterleaveError<S::Error>;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), Self::Error> {
+        self.protocol.ranks(ranks)?;
+        self.sink.ranks(ranks).map_err(InterleaveError::Sink)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), Self::Error> {
+        self.protocol.begin_rank(rank)?;
+        self.rank.clear();
+        self.sink.begin_rank(rank).map_err(InterleaveError::Sink)
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, Self::Error> {
+        let index = self.protocol.op()?;
+        let rank = self.protocol.rank();
+        self.rank.push_op(op).map_err(|_| InterleaveError::RankMemory { rank })?;
+        Ok(index)
+    }
+
+    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
+        self.edge(RankEdge { op, on, start: false })
+    }
+
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
+        self.edge(RankEdge { op, on, start: true })
+    }
+
+    fn end_rank(&mut self) -> Result<(), Self::Error> {
+        self.protocol.end_rank()?;
+        self.pass().map_err(InterleaveError::Sink)?;
+        self.sink.end_rank().map_err(InterleaveError::Sink)
+    }
+}
+
+/// Decides behind which operation an edge stands.
+struct Placer {
+    kept: KeptOrder,
+    /// Where the last edge of all stands.
+    last: u32,
+}
+
+impl Placer {
+    /// The operation behind which `edge` stands, no earlier than those whose
+    /// order it must keep: a node's `mark` and `level` say where the last
+    /// edge on its completion and on its start stands.
+    fn place(&mut self, edge: &RankEdge, nodes: &mut [RankNode]) -> u32 {
+        let earliest = edge.op.max(edge.on);
+        let last = match (self.kept, nodes.get_mut(edge.on as usize)) {
+            (KeptOrder::OfEachOperation, Some(node)) if edge.start => &mut node.level,
+            (KeptOrder::OfEachOperation, Some(node)) => &mut node.mark,
+            _ => &mut self.last,
+        };
+        *last = earliest.max(*last);
+        *last
+    }
+}
+
+/// Puts into `order` the indices of `edges` in the order of their places,
+/// and into each node's `dependencies` how many stand behind it.
+fn sort(nodes: &mut [RankNode], edges: &[RankEdge], order: &mut [u32], kept: KeptOrder) {
+    // Places are computed twice, from the same state: to count, then to sort.
+    let start = |nodes: &mut [RankNode]| {
+        for node in nodes {
+            (node.mark, node.level) = (0, 0);
+        }
+        Placer { kept, last: 0 }
+    };
+    for node in nodes.iter_mut() {
+        node.dependencies = 0;
+    }
+    let mut placer = start(nodes);
+    for edge in edges {
+        let place = placer.place(edge, nodes);
+        if let Some(node) = nodes.get_mut(place as usize) {
+            node.dependencies += 1;
+        }
+    }
+    let mut first = 0;
+    for node in nodes.iter_mut() {
+        node.first = first;
+        first += node.dependencies;
+    }
+    let mut placer = start(nodes);
+    for (index, edge) in (0..).zip(edges) {
+        let place = placer.place(edge, nodes);
+        let Some(node) = nodes.get_mut(place as usize) else { continue };
+        if let Some(slot) = order.get_mut(node.first as usize) {
+            *slot = index;
+        }
+        node.first += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::goal::testing::{Edge, Program};
+    use quickcheck::quickcheck;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// What came behind each operation, and the whole program.
+    #[derive(Default)]
+    struct Trace {
+        program: Program,
+        /// Of each rank, each edge with how many operations stood before it.
+        places: Vec<Vec<(Edge, u32)>>,
+    }
+
+    impl Trace {
+        fn note(&mut self, edge: Edge) {
+            let ops = u32::try_from(self.program.ranks.last().unwrap().ops.len()).unwrap();
+            self.places.last_mut().unwrap().push((edge, ops));
+        }
+    }
+
+    impl Sink for Trace {
+        type Error = Misuse;
+
+        fn ranks(&mut self, ranks: u32) -> Result<(), Misuse> {
+            self.program.ranks(ranks)
+        }
+
+        fn begin_rank(&mut self, rank: u32) -> Result<(), Misuse> {
+            self.places.push(vec![]);
+            self.program.begin_rank(rank)
+        }
+
+        fn op(&mut self, op: Op) -> Result<u32, Misuse> {
+            self.program.op(op)
+        }
+
+        fn requires(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
+            self.note((op, on, false));
+            self.program.requires(op, on)
+        }
+
+        fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
+            self.note((op, on, true));
+            self.program.requires_start(op, on)
+        }
+
+        fn end_rank(&mut self) -> Result<(), Misuse> {
+            self.program.end_rank()
+        }
+    }
+
+    fn interleave(program: &Program, kept: KeptOrder) -> Trace {
+        let mut trace = Trace::default();
+        let mut nodes = [RankNode::EMPTY; 64];
+        let mut edges = [RankEdge::default(); 64];
+        let mut successors = [9; 64];
+        let memory =
+            RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
+        program.feed(&mut Interleaver::new(&mut trace, memory, kept)).unwrap();
+        assert!(trace.program.is_finished());
+        trace
+    }
+
+    fn sorted(program: &Program) -> Program {
+        let mut program = Program::new(program.ranks.clone());
+        for rank in &mut program.ranks {
+            rank.edges.sort_by_key(|&(_, on, start)| (on, start));
+        }
+        program
+    }
+
+    quickcheck! {
+        fn the_order_of_all_stays(program: Program) -> bool {
+            interleave(&program, KeptOrder::All).program == program
+        }
+
+        fn the_order_of_each_operation_stays(program: Program) -> bool {
+            let passed = interleave(&program, KeptOrder::OfEachOperation).program;
+            sorted(&passed) == sorted(&program)
+        }
+
+        fn an_edge_waits_only_for_its_operations_and_those_it_must_follow(program: Program) -> () {
+            let trace = interleave(&program, KeptOrder::OfEachOperation);
+            for edges in trace.places {
+                for (index, &((op, on, start), place)) in edges.iter().enumerate() {
+                    let before = edges[..index].iter().filter(|(e, _)| (e.1, e.2) == (on, start));
+                    let latest = before.map(|(_, place)| *place).max().unwrap_or(0);
+                    assert_eq!(place, latest.max(op.max(on) + 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_is_too_small_is_named() {
+        let mut sink = Program::default();
+        let memory = RankMemory { nodes: &mut [], edges: &mut [], successors: &mut [] };
+        let mut interleaver = Interleaver::new(&mut sink, memory, KeptOrder::All);
+        assert_eq!((interleaver.ranks(1), interleaver.begin_rank(0)), (Ok(()), Ok(())));
+        assert_eq!(
+            interleaver.op(RankNode::EMPTY.op),
+            Err(InterleaveError::RankMemory { rank: 0 })
+        );
+    }
+}
