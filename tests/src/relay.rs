@@ -1,4 +1,4 @@
-//! A network of known parameters between two UDP sockets on loopback.
+//! A network of known parameters in front of a responder.
 //!
 //! The relay keeps every datagram until the LogGP wire it emulates would have
 //! delivered it. A wire serves one message at a time in each direction:
@@ -9,23 +9,20 @@
 //! delivery = start + L + (s − 1)·G(s)
 //! ```
 //!
-//! `arrival` is the kernel's own time stamp of the datagram, so that it does
-//! not matter how late the relay wakes up, as long as that is less than L. It
-//! sleeps until shortly before a delivery and busy-waits for the rest, so
-//! that it needs a core only while it delivers: initiator, relay and
-//! responder fit on a machine with two cores.
+//! It is a [`Link`] for the responder, and runs on the responder's thread:
+//! initiator, relay and responder need two cores. `arrival` is the kernel's
+//! own time stamp of a datagram, so that it does not matter when the relay
+//! looks, as long as it looks in time for the delivery. While nothing is due
+//! for a while it sleeps.
 
 use std::collections::VecDeque;
-use std::io::IoSliceMut;
+use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use loggap::clock::HostClock;
-use loggap_core::measure::Clock;
+use loggap_core::measure::{Clock, Link, LinkProperties};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use nix::cmsg_space;
 use nix::errno::Errno;
@@ -67,45 +64,16 @@ impl Wire {
     }
 }
 
-/// A running relay; it ends when dropped.
+/// The far end of a wire, whose near end is a UDP port on loopback.
 #[derive(Debug)]
 pub struct Relay {
-    front: SocketAddr,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Relay {
-    /// Starts a relay between whoever sends to [`Relay::address`] first and
-    /// the socket that is returned, which is connected to it.
-    #[must_use]
-    pub fn start(wire: Wire) -> (Self, UdpSocket) {
-        let [front, back, responder] =
-            [(); 3].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-        back.connect(responder.local_addr().unwrap()).unwrap();
-        responder.connect(back.local_addr().unwrap()).unwrap();
-        let address = front.local_addr().unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || Engine::new(wire, front, back).run(&stopped));
-        (Self { front: address, stop, thread: Some(thread) }, responder)
-    }
-
-    /// Where the initiator sends to.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.front
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed already.
-            let _ended = thread.join();
-        }
-    }
+    wire: Wire,
+    clock: HostClock,
+    socket: UdpSocket,
+    /// Who sent something last.
+    initiator: Option<SocketAddr>,
+    there: Lane,
+    home: Lane,
 }
 
 /// One direction.
@@ -137,90 +105,62 @@ impl Lane {
     }
 }
 
-struct Engine {
-    wire: Wire,
-    clock: HostClock,
-    front: UdpSocket,
-    back: UdpSocket,
-    /// Who sent to `front` last.
-    initiator: Option<SocketAddr>,
-    there: Lane,
-    home: Lane,
-}
-
-impl Engine {
+impl Relay {
     /// How long before a delivery the relay stops sleeping: beyond what any
     /// wake-up takes.
-    const AWAKE: Picos = Picos(150_000_000);
+    const AWAKE: Picos = Picos(300_000_000);
 
-    fn new(wire: Wire, front: UdpSocket, back: UdpSocket) -> Self {
-        for socket in [&front, &back] {
-            socket.set_nonblocking(true).unwrap();
-            setsockopt(socket, sockopt::ReceiveTimestampns, &true).unwrap();
-            // Trains of datagrams wait here while the relay sleeps.
-            setsockopt(socket, sockopt::RcvBuf, &(4 << 20)).unwrap();
-        }
+    /// A relay on a port that the system chooses.
+    #[must_use]
+    pub fn new(wire: Wire) -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true).unwrap();
+        // Trains of datagrams wait here while the relay sleeps.
+        setsockopt(&socket, sockopt::RcvBuf, &(4 << 20)).unwrap();
         let clock = HostClock::calibrated();
-        Self {
-            wire,
-            clock,
-            front,
-            back,
-            initiator: None,
-            there: Lane::default(),
-            home: Lane::default(),
-        }
+        let (there, home) = (Lane::default(), Lane::default());
+        Self { wire, clock, socket, initiator: None, there, home }
     }
 
-    fn run(mut self, stop: &AtomicBool) {
-        // Sleeping is 50 us late by default.
+    /// Where the initiator sends to.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.socket.local_addr().unwrap()
+    }
+
+    /// Sleeps exactly from now on, on this thread: by default the kernel is
+    /// 50 us late.
+    pub fn sleep_exactly() {
         set_timerslack(1).unwrap();
-        while !stop.load(Ordering::Relaxed) {
-            self.take_in();
-            self.deliver();
-            self.rest();
-        }
     }
 
     fn now(&self) -> Picos {
         self.clock.duration(self.clock.now())
     }
 
-    fn take_in(&mut self) {
-        while let Some((age, from, datagram)) = receive(&self.front) {
+    /// Takes in what has arrived and sends what is due. What a peer that is
+    /// gone does not get is lost, as on any network.
+    fn pump(&mut self) {
+        while let Some((age, from, datagram)) = receive(&self.socket) {
             self.initiator = from.or(self.initiator);
             let arrival = self.now().since(age);
             self.there.accept(&self.wire, arrival, datagram);
         }
-        while let Some((age, _, datagram)) = receive(&self.back) {
-            let arrival = self.now().since(age);
-            self.home.accept(&self.wire, arrival, datagram);
-        }
-    }
-
-    /// A peer that is gone, or whose buffer is full, loses what was on the
-    /// way to it, as on any network.
-    fn deliver(&mut self) {
-        while let Some(datagram) = self.there.due(self.now()) {
-            let _lost = self.back.send(&datagram);
-        }
         while let Some(datagram) = self.home.due(self.now()) {
-            let _lost = self.initiator.map(|peer| self.front.send_to(&datagram, peer));
+            let _lost = self.initiator.map(|peer| self.socket.send_to(&datagram, peer));
         }
     }
 
-    /// Sleeps until something arrives or a delivery is near.
+    /// Sleeps until something arrives or a delivery is near, at most 10 ms.
     fn rest(&self) {
         let next = self.there.next().into_iter().chain(self.home.next()).min();
-        let wait = match next {
-            None => Duration::from_millis(20),
-            Some(due) => Duration::from_nanos(due.since(self.now()).since(Self::AWAKE).0 / 1_000),
-        };
+        let left = next.map_or(Picos::MAX, |due| due.since(self.now()).since(Self::AWAKE));
+        let wait = Duration::from_nanos(left.0 / 1_000).min(Duration::from_millis(10));
         if wait.is_zero() {
             return;
         }
-        let mut sockets =
-            [&self.front, &self.back].map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN));
+        let mut sockets = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         match ppoll(&mut sockets, Some(TimeSpec::from(wait)), None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => panic!("ppoll: {error}"),
@@ -228,9 +168,42 @@ impl Engine {
     }
 }
 
+impl Link for Relay {
+    type Error = io::Error;
+
+    fn properties(&self) -> LinkProperties {
+        LinkProperties { max_message: Bytes(65_507), reliable: false }
+    }
+
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        let now = self.now();
+        self.home.accept(&self.wire, now, message.to_vec());
+        self.pump();
+        Ok(())
+    }
+
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        self.pump();
+        let Some(datagram) = self.there.due(self.now()) else {
+            self.rest();
+            return Ok(None);
+        };
+        let room = buffer.get_mut(..datagram.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        room.copy_from_slice(&datagram);
+        Ok(Some(datagram.len()))
+    }
+
+    fn discard(&mut self) -> io::Result<()> {
+        self.pump();
+        while self.there.due(self.now()).is_some() {}
+        Ok(())
+    }
+}
+
 /// A datagram, its sender, and how long ago the kernel got it.
 fn receive(socket: &UdpSocket) -> Option<(Picos, Option<SocketAddr>, Vec<u8>)> {
-    let mut bytes = vec![0; 65_536];
+    // On the stack: a fresh vector of this size would cost page faults.
+    let mut bytes = [0; 65_536];
     let mut space = cmsg_space!(TimeSpec);
     let (length, from, stamp) = {
         let mut parts = [IoSliceMut::new(&mut bytes)];
@@ -252,8 +225,7 @@ fn receive(socket: &UdpSocket) -> Option<(Picos, Option<SocketAddr>, Vec<u8>)> {
         let from = message.address.and_then(|address| address.as_sockaddr_in().copied());
         (message.bytes, from.map(|v4| SocketAddr::from((v4.ip(), v4.port()))), stamp)
     };
-    bytes.truncate(length);
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
     let age = now.saturating_sub(stamp.expect("the kernel stamps every datagram"));
-    Some((Picos(u64::try_from(age.as_nanos()).unwrap() * 1_000), from, bytes))
+    Some((Picos(u64::try_from(age.as_nanos()).unwrap() * 1_000), from, bytes[..length].to_vec()))
 }

@@ -6,20 +6,22 @@
     reason = "test code; the lints only know functions marked #[test]"
 )]
 
+use std::io;
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::thread;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use loggap::clock::HostClock;
-use loggap::link::{AnyLink, LinkSettings, UdpLink, Waiting};
-use loggap::responder::respond;
-use loggap_core::measure::{Buffers, Experiment, Initiator, Outcome, Quantity, SessionOptions};
+use loggap::drive::{self, drive};
+use loggap::link::{LinkSettings, UdpLink};
+use loggap_core::measure::{
+    Buffers, Ending, Experiment, Initiator, Outcome, PlanOptions, Progress, Quantity, ServeError,
+    Served, SessionOptions, serve,
+};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_core::wire::Bounds;
 use loggap_tests::relay::{Range, Relay, Wire};
-
-const SETTINGS: LinkSettings =
-    LinkSettings { waiting: Waiting::Block, limit: Duration::from_secs(5) };
 
 /// Messages in a train.
 const TRAIN: u32 = 10;
@@ -28,14 +30,43 @@ fn micros(micros: u64) -> Picos {
     Picos::from_micros(micros).unwrap()
 }
 
-/// 4 ms of latency, beside which the wake-ups of two sleeping ends are small; from 4 KiB on another protocol.
+/// 300 us of latency; from 4 KiB on another protocol.
 fn wire() -> Wire {
     let range = |first, gap, picos| Range {
         first,
         gap: micros(gap),
         gap_per_byte: PerByte::from_picos(picos).unwrap(),
     };
-    Wire { latency: micros(4_000), ranges: vec![range(1, 500, 20_000), range(4_096, 900, 40_000)] }
+    Wire { latency: micros(300), ranges: vec![range(1, 60, 10_000), range(4_096, 150, 25_000)] }
+}
+
+/// A responder at the far end of a wire.
+struct Network {
+    address: SocketAddr,
+    responder: JoinHandle<Result<(Served, Ending), ServeError<io::Error>>>,
+}
+
+impl Network {
+    fn start(wire: Wire) -> Self {
+        let mut relay = Relay::new(wire);
+        let address = relay.address();
+        let responder = thread::spawn(move || {
+            Relay::sleep_exactly();
+            let (mut outgoing, mut incoming) = (vec![0; 65_536], vec![0; 65_536]);
+            let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+            serve(&HostClock::calibrated(), &mut relay, buffers, Bounds::default())
+        });
+        Self { address, responder }
+    }
+
+    fn link(&self) -> UdpLink {
+        UdpLink::connect(self.address, LinkSettings::default()).unwrap()
+    }
+}
+
+/// A busy machine is late; that is no loss.
+fn patient() -> SessionOptions {
+    SessionOptions { shortest_reply: micros(200_000), ..SessionOptions::default() }
 }
 
 fn median(mut values: Vec<u64>) -> f64 {
@@ -43,15 +74,33 @@ fn median(mut values: Vec<u64>) -> f64 {
     values[values.len() / 2] as f64
 }
 
+/// Both tests keep two cores busy, and another process that takes one of them
+/// disturbs what is measured: one at a time, and up to three attempts. What
+/// is wrong on a quiet machine is wrong three times.
+fn within_three_attempts(attempt: fn() -> Vec<String>) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let failures: Vec<_> =
+        (0..3).map(|_| attempt()).take_while(|problems| !problems.is_empty()).collect();
+    assert!(failures.len() < 3, "{failures:#?}");
+}
+
+/// What is wrong with a measured value, unless it is within five percent.
+fn apart(what: &str, measured: f64, truth: f64) -> Option<String> {
+    let error = measured / truth - 1.0;
+    let problem = || format!("{what} is {measured}, true {truth}: off by {:.1} %", error * 100.0);
+    (error.abs() > 0.05).then(problem)
+}
+
 #[test]
 fn the_relay_delays_by_what_it_was_told() {
+    within_three_attempts(delays_as_told);
+}
+
+fn delays_as_told() -> Vec<String> {
     let wire = wire();
-    let (relay, responder) = Relay::start(wire.clone());
-    let far = thread::spawn(move || {
-        let link = UdpLink::from_socket(responder, None, SETTINGS).unwrap();
-        respond(&HostClock::calibrated(), &mut AnyLink::Udp(link), Bounds::default())
-    });
-    let link = UdpLink::connect(relay.address(), SETTINGS).unwrap();
+    let network = Network::start(wire.clone());
+    let link = network.link();
     let (mut outgoing, mut incoming) = (vec![0; 65_536], vec![0; 65_536]);
     let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
     let options = SessionOptions { shortest_reply: micros(200_000), ..SessionOptions::default() };
@@ -75,6 +124,7 @@ fn the_relay_delays_by_what_it_was_told() {
             .unwrap();
         (median(singles.split_off(3)), median(trains.split_off(3)))
     };
+    let mut problems = Vec::new();
     for (size, range) in [(1, 0), (2_000, 0), (4_095, 0), (4_096, 1), (16_000, 1)] {
         let (single, train) = measure(size);
         let per_byte =
@@ -82,15 +132,58 @@ fn the_relay_delays_by_what_it_was_told() {
         let round_trip = 2.0 * (wire.latency.0 + per_byte.0) as f64;
         let gap = (wire.ranges[range].gap.0 + per_byte.0) as f64;
         let measured_gap = (train - single) / f64::from(TRAIN - 1);
-        assert!(
-            (single / round_trip - 1.0).abs() < 0.05,
-            "{size}: PRTT(1) {single} ps, true {round_trip}"
-        );
-        assert!(
-            (measured_gap / gap - 1.0).abs() < 0.05,
-            "{size}: gap {measured_gap} ps, true {gap}"
-        );
+        problems.extend(apart(&format!("PRTT(1, 0, {size})"), single, round_trip));
+        problems.extend(apart(&format!("gap of {size} B"), measured_gap, gap));
     }
     session.close().unwrap();
-    far.join().unwrap().unwrap();
+    network.responder.join().unwrap().unwrap();
+    problems
+}
+
+struct Silent;
+
+impl drive::Listener for Silent {
+    fn on_queue(&mut self, _: u32) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    fn on_progress(&mut self, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn the_parameters_of_a_network_are_recovered_within_five_percent() {
+    within_three_attempts(recovers_the_parameters);
+}
+
+fn recovers_the_parameters() -> Vec<String> {
+    let wire = wire();
+    let network = Network::start(wire.clone());
+    let clock = HostClock::calibrated();
+    let options = PlanOptions { max_time: micros(5_000_000), ..PlanOptions::default() };
+    let sizes = drive::default_sweep(1, 16_384);
+    let measured =
+        drive(&clock, network.link(), &sizes, (options, patient()), &mut Silent).unwrap();
+    network.responder.join().unwrap().unwrap();
+    let profile = measured.assessment.unwrap().profile;
+    let at = Bytes(wire.ranges[1].first as u64);
+    match &profile.changes[..] {
+        [change] if change.low <= at && at <= change.high => {}
+        changes => return vec![format!("the change is at {at}, found {changes:?}")],
+    }
+    let mut problems = Vec::new();
+    for (found, range) in profile.ranges.iter().zip(&wire.ranges) {
+        let half_rtt = found.half_rtt.unwrap();
+        let per_byte = range.gap_per_byte.0 as f64;
+        let latency = wire.latency.0 as f64;
+        problems.extend([
+            apart("g", found.gap.at_one.value.0 as f64, range.gap.0 as f64),
+            apart("G", found.gap.per_byte.value.0 as f64, per_byte),
+            apart("PRTT(1, 0, 1)/2", half_rtt.at_one.value.0 as f64, latency),
+            apart("PRTT(1, 0, s)/2 a byte", half_rtt.per_byte.value.0 as f64, per_byte),
+            apart("L", found.latency.unwrap().value.0 as f64, latency),
+        ]);
+    }
+    problems.into_iter().flatten().collect()
 }
