@@ -394,9 +394,9 @@ mod tests {
             label: Some(label.to_owned()),
         };
         let found = file.locate(&[(1, 1), (0, 0)]).unwrap();
-        assert_eq!(found, [place(0, 0, 8, 66, "z"), place(1, 1, 4, 31, "y")]);
+        assert_eq!(found, [place(0, 0, 8, 65, "z"), place(1, 1, 4, 31, "y")]);
         let unused = file.unused_labels(9).unwrap();
-        assert_eq!(unused, (vec![place(0, 0, 8, 66, "z"), place(1, 1, 4, 31, "y")], 2));
+        assert_eq!(unused, (vec![place(0, 0, 8, 65, "z"), place(1, 1, 4, 31, "y")], 2));
         assert_eq!(file.unused_labels(1).unwrap().1, 2);
     }
 
