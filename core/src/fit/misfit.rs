@@ -44,7 +44,7 @@ pub struct MisfitLine {
     /// line's value.
     pub scatter: f64,
     /// Whether the scatter is more than chance makes of noise alone: a
-    /// chi-square [`SIGNIFICANT`] standard deviations beyond its mean.
+    /// chi-square `SIGNIFICANT` standard deviations beyond its mean.
     pub misfits: bool,
     /// Number of points.
     pub count: u32,

@@ -124,7 +124,7 @@ pub struct PlanMemory<'m> {
     pub values: &'m mut [u64],
     /// See [`PlanRequirements::plans`].
     pub plans: &'m mut [RowPlan],
-    /// See [`PlanRequirements::order`].
+    /// See `PlanRequirements::order`.
     pub order: &'m mut [Slot],
     /// See [`PlanRequirements::assess`].
     pub assess: AssessMemory<'m>,

@@ -26,7 +26,7 @@
 //!    pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> { … }
 //!    ```
 //!
-//! 2. Add `mod NAME;`, a variant of [`Command`] and a line in `dispatch`.
+//! 2. Add `mod NAME;`, a variant of `Command` and a line in `dispatch`.
 //! 3. Add an end-to-end test in `tests/tests/NAME.rs`.
 //!
 //! # Rules that hold for all

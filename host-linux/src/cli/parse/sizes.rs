@@ -81,7 +81,7 @@ pub enum SizeError {
         /// The offending one, in bytes.
         size: u64,
     },
-    /// More than [`MOST_SIZES`].
+    /// More than `MOST_SIZES`.
     TooMany,
     /// No size at all.
     Empty,
