@@ -17,6 +17,7 @@
 //! - [`responder`]: the answering end of a link; [`embedded`] starts one as a
 //!   second process, [`listen`] and [`lobby`] take clients one after another.
 //! - [`placement`]: which cores the two ends run on.
+//! - [`simulation`]: schedules under LogGOPS.
 //! - [`study`]: simulations in series that answer a question.
 //! - [`timeline`]: what happened when in a simulation, drawn and exported.
 //! - [`drive`]: a measurement from the first batch to the last.
@@ -40,6 +41,7 @@ pub mod profile;
 pub mod responder;
 pub mod samples;
 pub mod schedule;
+pub mod simulation;
 pub mod study;
 mod sys;
 pub mod timeline;

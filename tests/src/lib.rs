@@ -14,6 +14,7 @@
 
 pub mod cases;
 pub mod command;
+pub mod engine;
 pub mod program;
 pub mod random_program;
 pub mod relay;

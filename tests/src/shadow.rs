@@ -555,7 +555,9 @@ impl<'a> Shadow<'a> {
         let next = taken.wrapping_add(set.gap.0).wrapping_add(by_nic);
         let state = &mut self.ranks[rank];
         state.cpu[cpu] = released;
-        state.receive_nic[nic] = next;
+        if !overlap {
+            state.receive_nic[nic] = next;
+        }
         let end = if overlap { released.max(taken + set.overhead.0 + by_nic) } else { released };
         let record = &mut self.timeline.messages[message.record as usize];
         record.to = End { rank: rank as u32, cpu: op.cpu, nic: op.nic };

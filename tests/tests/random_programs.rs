@@ -12,6 +12,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
@@ -99,6 +100,44 @@ fn without_contention_finishing_times_grow_with_every_parameter() {
         for set in slower {
             let later = finish(set);
             assert!(base.iter().zip(&later).all(|(a, b)| a <= b), "seed {seed} {pattern} {set:?}");
+        }
+    }
+}
+
+/// What engine and shadow must have in common, in one order.
+fn common(outcome: &Outcome) -> Outcome {
+    let mut common = Outcome {
+        finish: outcome.finish.clone(),
+        events: outcome.events,
+        unexpected: outcome.unexpected.clone(),
+        posted: outcome.posted.clone(),
+        never_ready: outcome.never_ready.clone(),
+        ..Outcome::default()
+    };
+    common.unexpected.sort_unstable();
+    common.posted.sort_unstable();
+    common.never_ready.sort_unstable();
+    common
+}
+
+/// Every third nanosecond of a rank is lost, from a phase of its own.
+fn detours(rank: usize, start: u64, length: u64) -> u64 {
+    let phase = rank as u64 * 700;
+    (start + length + phase) / 3_000 * 500 - (start + phase) / 3_000 * 500
+}
+
+#[test]
+fn the_engine_equals_the_shadow_on_every_program() {
+    for (shape, seeds) in [(Shape::WILD, 0..20_000), (Shape::PLAIN, 20_000..30_000)] {
+        for seed in seeds {
+            let mut random = Random::new(seed);
+            let program = program(&mut random, &shape);
+            let settings = settings(&mut random);
+            let noise: Option<shadow::Noise<'_>> =
+                if random.below(3) == 0 { Some(&detours) } else { None };
+            let theirs = shadow::run(&program, &settings, noise);
+            let ours = engine::run(&program, &settings, noise);
+            assert_eq!(common(&ours), common(&theirs), "seed {seed} {settings:?} {program:?}");
         }
     }
 }

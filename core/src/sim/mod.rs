@@ -1,1 +1,50 @@
-//! placeholder-module
+//! The simulator: schedules under LogGOPS.
+//!
+//! # Tour
+//!
+//! - [`Parameters`], [`Settings`]: what messages cost, and how they are
+//!   received and sent.
+//! - [`Survey`] counts a schedule and says how much memory to lend
+//!   ([`Memory`]); [`Builder`] is the sink that puts it there.
+//! - [`Engine`] runs it. [`Noise`] takes time from operations, an
+//!   [`Observer`] is told what happens; both are chosen at compile time, and
+//!   without them nothing is paid for them.
+//! - [`Unfinished`] names what is left when a run cannot go on.
+//!
+//! # Rules
+//!
+//! Those of `docs/simulating.md`, which are LogGOPSim's with its errors
+//! mended. Every operation and message, once created, waits until its time
+//! has come and its processor and interface are free; the next event is the
+//! one with the least (time, stamp), where stamps are drawn at creation. So
+//! at equal times the oldest comes first; what one event creates has the
+//! order: message, then released operations by rank, on a rank sends before
+//! receives before calculations, each in the order in which it became ready.
+
+mod engine;
+mod event;
+mod hooks;
+mod list;
+mod matching;
+mod memory;
+mod message;
+mod operation;
+mod parameters;
+mod queue;
+mod rank;
+mod record;
+mod release;
+mod schedule;
+mod survey;
+mod unfinished;
+
+pub use engine::{Engine, Finished, SimError};
+pub use hooks::{Calculated, Handled, Matched, NoNoise, Noise, Observer, Part, Sent, Silent};
+pub use memory::{Memory, Requirements};
+pub use parameters::{Parameters, Receive, Rendezvous, Settings};
+pub use queue::Entry;
+pub use rank::Rank;
+pub use record::{Record, Slot};
+pub use schedule::{BuildError, Builder, Schedule};
+pub use survey::Survey;
+pub use unfinished::Unfinished;

@@ -1,0 +1,487 @@
+//! The loop: one event after the other, in the order of (time, stamp).
+
+use core::fmt;
+
+use super::hooks::{NoNoise, Noise, Observer, Silent};
+use super::list::Records;
+use super::parameters::{Parameters, Receive, Settings};
+use super::queue::{Entry, Queue};
+use super::rank::Rank;
+use super::record::{NONE, Slot};
+use super::release::Ready;
+use super::schedule::Schedule;
+use crate::units::{Overflow, Picos};
+
+/// Why a run stopped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SimError {
+    /// A time past 2⁶⁴ ps, on this rank or on its way from it.
+    Overflow {
+        /// The rank.
+        rank: u32,
+    },
+    /// More than 2³² operations and messages were created at one instant.
+    TooManyAtOnce {
+        /// The instant.
+        time: Picos,
+    },
+}
+
+impl fmt::Display for SimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overflow { rank } => write!(
+                f,
+                "on rank {rank} a time passes 2^64 ps (213 days); make calculations, messages or \
+                 parameters smaller"
+            ),
+            Self::TooManyAtOnce { time } => {
+                write!(f, "more than 2^32 operations become ready at {time}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for SimError {}
+
+impl From<Overflow> for SimError {
+    /// The rank is filled in by the loop, which knows it.
+    fn from(_: Overflow) -> Self {
+        Self::Overflow { rank: NONE }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Finished {
+    /// When the last rank was done.
+    pub makespan: Picos,
+    /// The rank that was last, the lowest of several.
+    pub last_rank: u32,
+    /// Operations released and messages created.
+    pub events: u64,
+}
+
+/// The states of all ranks; an index that is none gives an idle rank.
+#[derive(Debug)]
+pub(super) struct Ranks<'m> {
+    all: &'m mut [Rank],
+    hole: Rank,
+}
+
+impl Ranks<'_> {
+    #[inline]
+    pub(super) fn at(&self, rank: u32) -> &Rank {
+        self.all.get(rank as usize).unwrap_or(&self.hole)
+    }
+
+    #[inline]
+    pub(super) fn at_mut(&mut self, rank: u32) -> &mut Rank {
+        match self.all.get_mut(rank as usize) {
+            Some(state) => state,
+            None => &mut self.hole,
+        }
+    }
+}
+
+/// A simulation of one schedule.
+#[derive(Debug)]
+pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
+    pub(super) records: Records<'m>,
+    pub(super) edges: &'m [u32],
+    pub(super) ranks: Ranks<'m>,
+    firsts: &'m [u32],
+    pub(super) slots: &'m mut [Slot],
+    /// Of each rank its processors but the first, then the sending and the
+    /// receiving sides of its interfaces but the first.
+    clocks: &'m mut [u64],
+    /// Of each operation: before its release, the earliest time for it; of a
+    /// message, when it was taken, then when it was handled. Empty where the
+    /// processor's clock says as much.
+    pub(super) times: &'m mut [u64],
+    /// Of each message, when it next tries to be received.
+    pub(super) tries: &'m mut [u64],
+    pub(super) done: &'m mut [u64],
+    queue: Queue<'m>,
+    wakes: &'m mut [Entry],
+    cpus: usize,
+    nics: usize,
+    /// Whether the members of a list all have the same time.
+    pub(super) single: bool,
+    pub(super) parameters: Parameters<'p>,
+    pub(super) settings: Settings,
+    pub(super) noise: N,
+    pub(super) observer: O,
+    /// Messages on their way, by protocol, and how long they travel.
+    flights: [(u32, u64); Parameters::MOST],
+    pub(super) now: u64,
+    /// The second part of the next stamp, counted within an instant.
+    seq: u32,
+    events: u64,
+    pub(super) released: [Ready; 2],
+    /// Ranks whose next event may have changed.
+    touched: [u32; 2],
+}
+
+impl<'m, 'p> Engine<'m, 'p> {
+    /// A simulation without noise or observer.
+    #[must_use]
+    pub fn new(schedule: Schedule<'m>, parameters: Parameters<'p>, settings: Settings) -> Self {
+        Engine::with(schedule, (parameters, settings), NoNoise, Silent)
+    }
+}
+
+impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
+    /// A simulation with noise and an observer.
+    #[must_use]
+    pub fn with(
+        schedule: Schedule<'m>,
+        (parameters, settings): (Parameters<'p>, Settings),
+        noise: N,
+        observer: O,
+    ) -> Self {
+        let Schedule { records, edges, ranks, firsts, slots, .. } = schedule;
+        let Schedule { clocks, times, tries, done, queue, wakes, cpus, nics, .. } = schedule;
+        let mut flights = [(NONE, 0); Parameters::MOST];
+        for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
+            flight.1 = delay;
+        }
+        Self {
+            records,
+            edges,
+            ranks: Ranks { all: ranks, hole: Rank::default() },
+            firsts,
+            slots,
+            clocks,
+            times,
+            tries,
+            done,
+            queue: Queue::new(queue),
+            wakes,
+            cpus,
+            nics,
+            single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
+            parameters,
+            settings,
+            noise,
+            observer,
+            flights,
+            now: 0,
+            seq: 0,
+            events: 0,
+            released: [Ready::NOBODY; 2],
+            touched: [NONE; 2],
+        }
+    }
+
+    /// Runs to the end, which is when nothing can happen any more; whether
+    /// everything has happened, [`Engine::unfinished`] tells.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`]; the engine is of no further use then.
+    pub fn run(&mut self) -> Result<Finished, SimError> {
+        self.start()?;
+        while self.step()? {}
+        Ok(self.finished())
+    }
+
+    /// Releases the operations that wait for nothing, rank by rank.
+    fn start(&mut self) -> Result<(), SimError> {
+        let firsts = self.firsts;
+        for (rank, bounds) in (0u32..).zip(firsts.windows(2)) {
+            if let [first, end] = *bounds {
+                for op in first..end {
+                    if self.records.at(op).link == 0 {
+                        self.ready(rank, op);
+                    }
+                }
+            }
+            self.release()?;
+            self.refresh_touched();
+        }
+        Ok(())
+    }
+
+    /// The next event; `false` when there is none.
+    #[inline]
+    fn step(&mut self) -> Result<bool, SimError> {
+        let entry = self.next_entry();
+        match (entry, self.next_flight()) {
+            (None, None) => return Ok(false),
+            (Some(entry), flight)
+                if flight.is_none_or(|(_, first)| entry_first(&entry, &first)) =>
+            {
+                self.queue.pop();
+                self.wake(entry.rank, Entry { rank: NONE, ..entry });
+                self.advance(entry.time);
+                if let Some(next) = self.candidate(entry.rank, self.now) {
+                    self.execute(entry.rank, next).map_err(|error| error.on(entry.rank))?;
+                }
+            }
+            (_, Some((protocol, first))) => {
+                self.advance(first.time);
+                self.land(protocol);
+                let rank = self.arrive(first.rank);
+                self.changed(rank);
+            }
+            (Some(_), None) => {}
+        }
+        self.refresh_touched();
+        Ok(true)
+    }
+
+    fn advance(&mut self, time: u64) {
+        if time > self.now {
+            self.now = time;
+            self.seq = 0;
+        }
+    }
+
+    /// Draws the second part of a stamp.
+    #[inline]
+    pub(super) fn draw(&mut self) -> Result<u32, SimError> {
+        let seq = self.seq;
+        self.seq = seq.checked_add(1).ok_or(SimError::TooManyAtOnce { time: Picos(self.now) })?;
+        self.events += 1;
+        Ok(seq)
+    }
+
+    /// The first entry of the queue that is still some rank's next event.
+    fn next_entry(&mut self) -> Option<Entry> {
+        loop {
+            let entry = self.queue.first()?;
+            if self.wakes.get(entry.rank as usize) == Some(&entry) {
+                return Some(entry);
+            }
+            self.queue.pop();
+        }
+    }
+
+    /// The message that arrives next: its protocol, and its arrival as an
+    /// entry that has the record in place of the rank.
+    #[inline]
+    fn next_flight(&self) -> Option<(usize, Entry)> {
+        let mut next: Option<(usize, Entry)> = None;
+        for (protocol, &(last, delay)) in self.flights.iter().enumerate() {
+            if last == NONE {
+                continue;
+            }
+            let first = self.records.at(last).link;
+            let (created, seq) = self.records.at(first).stamp();
+            // The sum was checked when the message left.
+            let arrival = Entry { time: created.wrapping_add(delay), created, seq, rank: first };
+            if next.is_none_or(|(_, next)| entry_first(&arrival, &next)) {
+                next = Some((protocol, arrival));
+            }
+        }
+        next
+    }
+
+    /// Puts a message on its way.
+    #[inline]
+    pub(super) fn launch(&mut self, op: u32, protocol: usize) {
+        if let Some((last, _)) = self.flights.get_mut(protocol) {
+            self.records.push(last, op);
+        }
+    }
+
+    /// Takes the first message of a protocol off its way.
+    #[inline]
+    fn land(&mut self, protocol: usize) {
+        if let Some((last, _)) = self.flights.get_mut(protocol) {
+            let (before, first) = (*last, self.records.at(*last).link);
+            self.records.remove(last, before, first);
+        }
+    }
+
+    fn wake(&mut self, rank: u32, entry: Entry) {
+        if let Some(wake) = self.wakes.get_mut(rank as usize) {
+            *wake = entry;
+        }
+    }
+
+    /// Notes that the next event of a rank may be another now.
+    #[inline]
+    pub(super) fn changed(&mut self, rank: u32) {
+        let [own, other] = &mut self.touched;
+        if *own == NONE || *own == rank {
+            *own = rank;
+        } else {
+            *other = rank;
+        }
+    }
+
+    #[inline]
+    fn refresh_touched(&mut self) {
+        for rank in core::mem::replace(&mut self.touched, [NONE; 2]) {
+            if rank != NONE {
+                self.refresh(rank);
+            }
+        }
+    }
+
+    /// Sees to it that the queue knows a rank's next event.
+    #[inline]
+    fn refresh(&mut self, rank: u32) {
+        let Some(next) = self.candidate(rank, self.now) else { return };
+        let (created, seq) = next.stamp;
+        let entry = Entry { time: next.time, created, seq, rank };
+        let Some(wake) = self.wakes.get_mut(rank as usize) else { return };
+        if *wake == entry {
+            return;
+        }
+        *wake = entry;
+        if !self.queue.push(entry) {
+            let wakes = &*self.wakes;
+            self.queue.retain(|old| wakes.get(old.rank as usize) == Some(old) && *old != entry);
+            // At most one entry a rank was kept; there is room for two.
+            let _there_is_room = self.queue.push(entry);
+        }
+    }
+
+    fn finished(&self) -> Finished {
+        let mut finished = Finished { events: self.events, ..Finished::default() };
+        for rank in 0..self.rank_count() {
+            let finish = self.finish(rank);
+            if finish > finished.makespan {
+                finished.makespan = finish;
+                finished.last_rank = rank;
+            }
+        }
+        finished
+    }
+
+    /// Number of ranks.
+    #[allow(clippy::cast_possible_truncation, reason = "ranks were counted in a u32")]
+    pub(super) const fn rank_count(&self) -> u32 {
+        self.firsts.len().saturating_sub(1) as u32
+    }
+
+    /// When `rank` was done: its processors, and the messages that it
+    /// received.
+    #[must_use]
+    pub fn finish(&self, rank: u32) -> Picos {
+        let processors = (0..self.cpus).map(|cpu| self.cpu(rank, cpu)).max();
+        let done = self.done.get(rank as usize).copied().unwrap_or_default();
+        Picos(processors.unwrap_or_default().max(done))
+    }
+
+    /// The observer, with what it has seen.
+    pub fn into_observer(self) -> O {
+        self.observer
+    }
+}
+
+/// Accessors of clocks; those beyond a rank's last read as 0.
+impl<N, O> Engine<'_, '_, N, O> {
+    #[inline]
+    pub(super) fn rank(&self, rank: u32) -> &Rank {
+        self.ranks.at(rank)
+    }
+
+    /// The rank that has an operation.
+    #[allow(clippy::cast_possible_truncation, reason = "at most one for each rank")]
+    pub(super) fn owner(&self, op: u32) -> u32 {
+        self.firsts.partition_point(|&first| first <= op).saturating_sub(1) as u32
+    }
+
+    /// First operation of a rank, and the one after its last.
+    pub(super) fn bounds(&self, rank: u32) -> (u32, u32) {
+        let at = |rank: usize| self.firsts.get(rank).copied().unwrap_or_default();
+        (at(rank as usize), at(rank as usize + 1))
+    }
+
+    /// Place of a clock that is not a first one.
+    fn extra(&self, rank: u32, offset: usize) -> usize {
+        let each = (self.cpus - 1) + 2 * (self.nics - 1);
+        rank as usize * each + offset
+    }
+
+    fn clock(&self, place: usize) -> u64 {
+        self.clocks.get(place).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(super) fn cpu(&self, rank: u32, cpu: usize) -> u64 {
+        if cpu == 0 { self.rank(rank).cpu } else { self.clock(self.extra(rank, cpu - 1)) }
+    }
+
+    #[inline]
+    pub(super) fn out(&self, rank: u32, nic: usize) -> u64 {
+        if nic == 0 {
+            return self.rank(rank).out;
+        }
+        self.clock(self.extra(rank, self.cpus - 1 + nic - 1))
+    }
+
+    #[inline]
+    pub(super) fn arrivals(&self, rank: u32, nic: usize) -> u64 {
+        if nic == 0 {
+            return self.rank(rank).into;
+        }
+        self.clock(self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1))
+    }
+
+    fn clock_mut(&mut self, rank: u32, place: usize) -> &mut u64 {
+        match self.clocks.get_mut(place) {
+            Some(clock) => clock,
+            None => &mut self.ranks.at_mut(rank).wake,
+        }
+    }
+
+    #[inline]
+    pub(super) fn cpu_mut(&mut self, rank: u32, cpu: usize) -> &mut u64 {
+        if cpu == 0 {
+            return &mut self.ranks.at_mut(rank).cpu;
+        }
+        let place = self.extra(rank, cpu - 1);
+        self.clock_mut(rank, place)
+    }
+
+    #[inline]
+    pub(super) fn out_mut(&mut self, rank: u32, nic: usize) -> &mut u64 {
+        if nic == 0 {
+            return &mut self.ranks.at_mut(rank).out;
+        }
+        let place = self.extra(rank, self.cpus - 1 + nic - 1);
+        self.clock_mut(rank, place)
+    }
+
+    #[inline]
+    pub(super) fn arrivals_mut(&mut self, rank: u32, nic: usize) -> &mut u64 {
+        if nic == 0 {
+            return &mut self.ranks.at_mut(rank).into;
+        }
+        let place = self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1);
+        self.clock_mut(rank, place)
+    }
+
+    /// See [`Engine::times`]; 0 where none are kept.
+    #[inline]
+    pub(super) fn time_of(&self, op: u32) -> u64 {
+        self.times.get(op as usize).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(super) fn set_time(&mut self, op: u32, time: u64) {
+        if let Some(slot) = self.times.get_mut(op as usize) {
+            *slot = time;
+        }
+    }
+}
+
+impl SimError {
+    const fn on(self, rank: u32) -> Self {
+        match self {
+            Self::Overflow { .. } => Self::Overflow { rank },
+            other @ Self::TooManyAtOnce { .. } => other,
+        }
+    }
+}
+
+/// Whether `a` comes before `b` by (time, stamp).
+#[inline]
+fn entry_first(a: &Entry, b: &Entry) -> bool {
+    (a.time, a.created, a.seq) < (b.time, b.created, b.seq)
+}

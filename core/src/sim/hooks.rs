@@ -1,0 +1,155 @@
+//! What a simulation can be given and can tell: noise and observers.
+
+use crate::units::Picos;
+
+/// Takes time from operations.
+pub trait Noise {
+    /// What an operation of `rank` that holds a processor for `length` from
+    /// `start` on loses.
+    fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos;
+}
+
+/// No noise; the calls vanish.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoNoise;
+
+impl Noise for NoNoise {
+    #[inline]
+    fn lost(&self, _rank: u32, _start: Picos, _length: Picos) -> Picos {
+        Picos::ZERO
+    }
+}
+
+/// Which message of a send.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Part {
+    /// The only one.
+    Whole,
+    /// Of a handshake: asks the receiver.
+    Request,
+    /// Of a handshake: tells the sender to go on.
+    Ready,
+    /// Of a handshake: the data.
+    Data,
+}
+
+/// A calculation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Calculated {
+    /// Its rank.
+    pub rank: u32,
+    /// The operation, counted over the whole schedule.
+    pub op: u32,
+    /// Its processor.
+    pub cpu: u8,
+    /// When it began.
+    pub start: Picos,
+    /// How long it was meant to take.
+    pub work: Picos,
+    /// What noise added.
+    pub noise: Picos,
+}
+
+/// A message leaves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Sent {
+    /// The rank that sends.
+    pub rank: u32,
+    /// The rank that the message goes to.
+    pub to: u32,
+    /// The send, counted over the whole schedule; it names the message.
+    pub op: u32,
+    /// Which message of the send.
+    pub part: Part,
+    /// The processor that sends.
+    pub cpu: u8,
+    /// The interface that sends.
+    pub nic: u8,
+    /// Bytes; 1 where only the handshake itself is sent.
+    pub size: u64,
+    /// Tag; meaningless in ready and data messages.
+    pub tag: u32,
+    /// When the processor began.
+    pub start: Picos,
+    /// What noise added.
+    pub noise: Picos,
+    /// o.
+    pub overhead: Picos,
+    /// (s − 1)·O.
+    pub overhead_bytes: Picos,
+    /// g.
+    pub gap: Picos,
+    /// (s − 1)·G.
+    pub gap_bytes: Picos,
+    /// When the first byte arrives.
+    pub arrival: Picos,
+}
+
+/// A message has been handled where it arrived.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Handled {
+    /// The rank that received.
+    pub rank: u32,
+    /// The send, counted over the whole schedule.
+    pub op: u32,
+    /// Which message of the send.
+    pub part: Part,
+    /// The processor that received.
+    pub cpu: u8,
+    /// The interface that received.
+    pub nic: u8,
+    /// When the interface took the message.
+    pub taken: Picos,
+    /// When the processor began with it.
+    pub start: Picos,
+    /// How long it was held.
+    pub held: Picos,
+    /// What noise added.
+    pub noise: Picos,
+    /// When all of it was there and handled.
+    pub done: Picos,
+    /// Receives that are posted and not matched, this one's included.
+    pub posted: u32,
+}
+
+/// A message and a receive have met.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Matched {
+    /// The rank of the receive.
+    pub rank: u32,
+    /// The send, counted over the whole schedule.
+    pub send: u32,
+    /// The receive, counted over the whole schedule.
+    pub receive: u32,
+    /// When.
+    pub time: Picos,
+    /// Whether the message was there before the receive.
+    pub unexpected: bool,
+}
+
+/// Is told what happens, in the order of events.
+pub trait Observer {
+    /// A calculation began.
+    fn calculated(&mut self, event: &Calculated);
+    /// A message left.
+    fn sent(&mut self, event: &Sent);
+    /// A message was handled.
+    fn handled(&mut self, event: &Handled);
+    /// A message and a receive met.
+    fn matched(&mut self, event: &Matched);
+}
+
+/// Nobody; the calls vanish.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    #[inline]
+    fn calculated(&mut self, _event: &Calculated) {}
+    #[inline]
+    fn sent(&mut self, _event: &Sent) {}
+    #[inline]
+    fn handled(&mut self, _event: &Handled) {}
+    #[inline]
+    fn matched(&mut self, _event: &Matched) {}
+}

@@ -1,0 +1,214 @@
+//! Messages: arrival, handling, meeting their receives.
+
+use super::engine::{Engine, SimError};
+use super::event::Candidate;
+use super::hooks::{Handled, Matched, Noise, Observer};
+use super::matching::{self, Found};
+use super::operation::{cpu_index, sum};
+use super::parameters::{Costs, Receive, Rendezvous};
+use super::rank::Class;
+use super::record::{Phase, Record, Successors};
+use super::release::Reached;
+use crate::units::Picos;
+
+impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+    /// A message is there: it joins those that wait on its rank.
+    pub(super) fn arrive(&mut self, op: u32) -> u32 {
+        let record = *self.records.at(op);
+        let rank = record.peer;
+        let source = match record.phase() {
+            Phase::Ready => self.owner(record.tag),
+            _ if record.successors() == Successors::None && self.is_eager(&record) => record.next,
+            _ => self.owner(op),
+        };
+        self.records.at_mut(op).peer = source;
+        self.wait(rank, Class::Arrived, (op, self.now));
+        rank
+    }
+
+    /// Puts a message into a list of those that wait, to try again at `time`.
+    fn wait(&mut self, rank: u32, class: Class, (op, time): (u32, u64)) {
+        if let Some(next) = self.tries.get_mut(op as usize) {
+            *next = time;
+        }
+        let state = self.ranks.at_mut(rank);
+        self.records.insert(state.list_mut(class), op);
+    }
+
+    /// Whether the record of a message on its way keeps its sender.
+    fn is_eager(&self, record: &Record) -> bool {
+        record.phase() == Phase::Whole
+            && self.parameters.costs(record.amount).is_ok_and(|costs| !costs.rendezvous)
+    }
+
+    /// The interface takes a message, or the processor handles it.
+    pub(super) fn message(&mut self, rank: u32, next: Candidate) -> Result<(), SimError> {
+        let op = next.at;
+        let record = *self.records.at(op);
+        let partner = match record.phase() {
+            Phase::Whole | Phase::Request => {
+                let envelope = (record.peer, record.tag);
+                matching::posted(&self.records, self.slots, self.rank(rank), envelope)
+            }
+            Phase::Ready | Phase::Data => None,
+        };
+        let place = match record.phase() {
+            Phase::Data => record.tag,
+            _ => partner.map_or(op, |found| found.op),
+        };
+        let free = self.free_to_receive(rank, next.class, self.records.at(place));
+        if free > self.now {
+            self.wait(rank, next.class, (op, free));
+            return Ok(());
+        }
+        let control = matches!(record.phase(), Phase::Request | Phase::Ready);
+        let costs = self.parameters.costs(if control { 1 } else { record.amount })?;
+        if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
+            return self.take(rank, (op, place), &costs);
+        }
+        let end = self.handle(rank, (op, place), &costs)?;
+        match (record.phase(), partner) {
+            (Phase::Ready, _) => self.depart(rank, op, Phase::Data),
+            (Phase::Data, _) => {
+                self.note_match(rank, op, record.tag);
+                self.meet(rank, record.tag, op, end)
+            }
+            (_, Some(found)) => self.matched(rank, (op, end), found),
+            (_, None) => {
+                let state = self.ranks.at_mut(rank);
+                self.records.push(&mut state.unexpected, op);
+                Ok(())
+            }
+        }
+    }
+
+    /// Overlap: the interface takes the message; the processor may be busy.
+    fn take(&mut self, rank: u32, (op, place): (u32, u32), costs: &Costs) -> Result<(), SimError> {
+        let nic = self.records.at(place).nic();
+        *self.arrivals_mut(rank, nic) = sum(&[self.now, costs.gap, costs.gap_bytes])?;
+        self.set_time(op, self.now);
+        self.wait(rank, Class::Taken, (op, self.now));
+        Ok(())
+    }
+
+    /// Charges a message to the processor, and unless it is there already to
+    /// the interface, of `place`. Returns when all of it is there and
+    /// handled.
+    fn handle(
+        &mut self,
+        rank: u32,
+        (op, place): (u32, u32),
+        costs: &Costs,
+    ) -> Result<u64, SimError> {
+        let now = self.now;
+        let (cpu, nic) = (self.records.at(place).cpu(), self.records.at(place).nic());
+        let noise = self.noise.lost(rank, Picos(now), Picos(costs.overhead)).0;
+        let overlap = self.settings.receive == Receive::Overlap;
+        let bytes =
+            if overlap { costs.overhead_bytes } else { costs.overhead_bytes.max(costs.gap_bytes) };
+        let held = sum(&[costs.overhead, bytes])?;
+        let released = sum(&[now, held, noise])?;
+        *self.cpu_mut(rank, cpu) = released;
+        let (taken, done) = if overlap {
+            let taken = self.time_of(op);
+            (taken, released.max(sum(&[taken, costs.overhead, costs.gap_bytes])?))
+        } else {
+            *self.arrivals_mut(rank, nic) = sum(&[now, costs.gap, costs.gap_bytes])?;
+            (now, released)
+        };
+        self.set_time(op, done);
+        let [first, end] = self.rank(rank).posted;
+        self.observer.handled(&Handled {
+            rank,
+            op,
+            part: self.records.at(op).phase().part(),
+            cpu: cpu_index(cpu),
+            nic: cpu_index(nic),
+            taken: Picos(taken),
+            start: Picos(now),
+            held: Picos(held),
+            noise: Picos(noise),
+            done: Picos(done),
+            posted: end - first,
+        });
+        Ok(done)
+    }
+
+    fn matched(
+        &mut self,
+        rank: u32,
+        (message, end): (u32, u64),
+        found: Found,
+    ) -> Result<(), SimError> {
+        let state = self.ranks.at_mut(rank);
+        matching::take(self.slots, state, found);
+        self.note_match(rank, message, found.op);
+        self.meet(rank, found.op, message, end)
+    }
+
+    fn note_match(&mut self, rank: u32, send: u32, receive: u32) {
+        let time = Picos(self.now);
+        self.observer.matched(&Matched { rank, send, receive, time, unexpected: false });
+    }
+
+    /// A receive and a handled message, which was all there at `end`, have
+    /// met.
+    pub(super) fn meet(
+        &mut self,
+        rank: u32,
+        receive: u32,
+        message: u32,
+        end: u64,
+    ) -> Result<(), SimError> {
+        let record = *self.records.at(message);
+        let now = self.now;
+        if record.phase() == Phase::Request {
+            self.records.at_mut(message).tag = receive;
+            return self.depart(rank, message, Phase::Ready);
+        }
+        if record.phase() == Phase::Whole && self.is_rendezvous(&record) {
+            self.release_sender(record.peer, message)?;
+        }
+        if let Some(done) = self.done.get_mut(rank as usize) {
+            *done = (*done).max(end);
+        }
+        self.satisfy(rank, receive, Reached::End, end.max(now));
+        Ok(())
+    }
+
+    fn is_rendezvous(&self, record: &Record) -> bool {
+        self.settings.rendezvous == Rendezvous::Instant
+            && self.parameters.costs(record.amount).is_ok_and(|costs| costs.rendezvous)
+    }
+
+    /// The send of `message` is done at the instant of its match, not before
+    /// its processor is done with it.
+    fn release_sender(&mut self, sender: u32, message: u32) -> Result<(), SimError> {
+        let now = self.now;
+        let record = *self.records.at(message);
+        let costs = self.parameters.costs(record.amount)?;
+        let (sent, length) = (Picos(record.created), Picos(costs.overhead));
+        let noise = self.noise.lost(sender, sent, length).0;
+        let end = sum(&[record.created, costs.overhead, costs.overhead_bytes, noise])?;
+        let cpu = self.cpu_mut(sender, record.cpu());
+        *cpu = (*cpu).max(now);
+        let out = self.out_mut(sender, record.nic());
+        *out = (*out).max(now);
+        self.satisfy(sender, message, Reached::End, end.max(now));
+        self.changed(sender);
+        Ok(())
+    }
+
+    /// Lets the next message of a handshake wait to leave from `rank`.
+    fn depart(&mut self, rank: u32, op: u32, phase: Phase) -> Result<(), SimError> {
+        let seq = self.draw()?;
+        let now = self.now;
+        let record = self.records.at_mut(op);
+        record.set_phase(phase);
+        record.created = now;
+        record.seq = seq;
+        let state = self.ranks.at_mut(rank);
+        self.records.push(state.list_mut(Class::Sends), op);
+        Ok(())
+    }
+}

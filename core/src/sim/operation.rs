@@ -1,0 +1,176 @@
+//! Operations: calculations, sends, receives.
+
+use super::engine::{Engine, SimError};
+use super::event::Candidate;
+use super::hooks::{Calculated, Matched, Noise, Observer, Part, Sent};
+use super::matching;
+use super::parameters::{Costs, Rendezvous};
+use super::rank::Class;
+use super::record::{Phase, Successors};
+use super::release::Reached;
+use crate::units::{Overflow, Picos};
+
+/// The sum of times, checked.
+#[inline]
+pub(super) fn sum(times: &[u64]) -> Result<u64, Overflow> {
+    times.iter().try_fold(0u64, |sum, time| sum.checked_add(*time)).ok_or(Overflow)
+}
+
+impl Phase {
+    pub(super) const fn part(self) -> Part {
+        match self {
+            Self::Whole => Part::Whole,
+            Self::Request => Part::Request,
+            Self::Ready => Part::Ready,
+            Self::Data => Part::Data,
+        }
+    }
+}
+
+impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+    /// Executes the next event of `rank`, whose time has come.
+    #[inline]
+    pub(super) fn execute(&mut self, rank: u32, next: Candidate) -> Result<(), SimError> {
+        let state = self.ranks.at_mut(rank);
+        self.records.remove(state.list_mut(next.class), next.before, next.at);
+        match next.class {
+            Class::Calcs => self.calculate(rank, next.at)?,
+            Class::Sends => self.send(rank, next.at)?,
+            Class::Receives => self.receive(rank, next.at)?,
+            Class::Arrived | Class::Taken => self.message(rank, next)?,
+        }
+        self.release()?;
+        self.changed(rank);
+        Ok(())
+    }
+
+    fn calculate(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
+        let now = self.now;
+        let record = *self.records.at(op);
+        let work = record.amount;
+        let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
+        let end = sum(&[now, work, noise])?;
+        *self.cpu_mut(rank, record.cpu()) = end;
+        self.observer.calculated(&Calculated {
+            rank,
+            op,
+            cpu: cpu_index(record.cpu()),
+            start: Picos(now),
+            work: Picos(work),
+            noise: Picos(noise),
+        });
+        self.satisfy(rank, op, Reached::Start, now);
+        self.satisfy(rank, op, Reached::End, end);
+        Ok(())
+    }
+
+    /// A send, or a later message of a handshake, leaves.
+    fn send(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
+        let now = self.now;
+        let record = *self.records.at(op);
+        match record.phase() {
+            Phase::Whole | Phase::Request => {
+                let costs = self.parameters.costs(record.amount)?;
+                let handshake =
+                    costs.rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
+                self.satisfy(rank, op, Reached::Start, now);
+                if handshake {
+                    self.records.at_mut(op).set_phase(Phase::Request);
+                    let costs = self.parameters.costs(1)?;
+                    self.transmit(rank, (op, op), &costs)?;
+                    return Ok(());
+                }
+                let end = self.transmit(rank, (op, op), &costs)?;
+                if !costs.rendezvous {
+                    self.satisfy(rank, op, Reached::End, end);
+                    self.records.at_mut(op).set_successors(Successors::None, rank);
+                }
+            }
+            Phase::Ready => {
+                let costs = self.parameters.costs(1)?;
+                self.transmit(rank, (op, record.tag), &costs)?;
+            }
+            Phase::Data => {
+                let costs = self.parameters.costs(record.amount)?;
+                let end = self.transmit(rank, (op, op), &costs)?;
+                self.satisfy(rank, op, Reached::End, end);
+            }
+        }
+        Ok(())
+    }
+
+    /// Charges the message of `op` to the processor and interface of `at`,
+    /// which are free, and puts it on its way. Returns when the processor is
+    /// done.
+    fn transmit(
+        &mut self,
+        rank: u32,
+        (op, at): (u32, u32),
+        costs: &Costs,
+    ) -> Result<u64, SimError> {
+        let now = self.now;
+        let (cpu, nic) = (self.records.at(at).cpu(), self.records.at(at).nic());
+        let noise = self.noise.lost(rank, Picos(now), Picos(costs.overhead)).0;
+        let end = sum(&[now, costs.overhead, costs.overhead_bytes, noise])?;
+        *self.cpu_mut(rank, cpu) = end;
+        *self.out_mut(rank, nic) = sum(&[now, costs.gap, costs.gap_bytes])?;
+        let arrival = sum(&[now, costs.overhead, costs.latency])?;
+        let seq = self.draw()?;
+        let record = self.records.at_mut(op);
+        record.created = now;
+        record.seq = seq;
+        let record = *record;
+        self.observer.sent(&Sent {
+            rank,
+            to: record.peer,
+            op,
+            part: record.phase().part(),
+            cpu: cpu_index(cpu),
+            nic: cpu_index(nic),
+            size: if matches!(record.phase(), Phase::Request | Phase::Ready) {
+                1
+            } else {
+                record.amount
+            },
+            tag: record.tag,
+            start: Picos(now),
+            noise: Picos(noise),
+            overhead: Picos(costs.overhead),
+            overhead_bytes: Picos(costs.overhead_bytes),
+            gap: Picos(costs.gap),
+            gap_bytes: Picos(costs.gap_bytes),
+            arrival: Picos(arrival),
+        });
+        self.launch(op, costs.protocol);
+        Ok(end)
+    }
+
+    /// A receive is posted, or finds its message.
+    fn receive(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
+        let now = self.now;
+        self.satisfy(rank, op, Reached::Start, now);
+        let receive = *self.records.at(op);
+        let state = self.ranks.at_mut(rank);
+        let found = matching::unexpected(&self.records, state, &receive);
+        let Some((before, message)) = found else {
+            matching::post(&self.records, self.slots, state, op);
+            return Ok(());
+        };
+        self.records.remove(&mut state.unexpected, before, message);
+        let end = self.time_of(message);
+        self.observer.matched(&Matched {
+            rank,
+            send: message,
+            receive: op,
+            time: Picos(now),
+            unexpected: true,
+        });
+        self.meet(rank, op, message, end)
+    }
+}
+
+/// An index of a processor or interface, which is a byte in the schedule.
+#[allow(clippy::cast_possible_truncation, reason = "a record keeps it in one byte")]
+pub(super) const fn cpu_index(index: usize) -> u8 {
+    index as u8
+}

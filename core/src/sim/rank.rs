@@ -1,0 +1,82 @@
+//! The state of one rank.
+
+use super::record::NONE;
+
+/// Lists of records on a rank. Each is circular, known by its last record,
+/// and in the order of stamps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Class {
+    /// Released sends, and later messages of handshakes that leave from here.
+    Sends = 0,
+    /// Released receives that are not posted yet.
+    Receives = 1,
+    /// Released calculations.
+    Calcs = 2,
+    /// Messages that have arrived and wait for an interface.
+    Arrived = 3,
+    /// Messages that an interface has taken and that wait for a processor.
+    Taken = 4,
+}
+
+/// The state of one rank; 64 bytes, one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct Rank {
+    /// When the first processor is free.
+    pub(super) cpu: u64,
+    /// When the first interface can send.
+    pub(super) out: u64,
+    /// When the first interface can receive.
+    pub(super) into: u64,
+    /// The time at which the queue will come to this rank.
+    pub(super) wake: u64,
+    /// The last record of each list, by [`Class`].
+    pub(super) lists: [u32; 5],
+    /// Handled messages without a receive: the last record of their list.
+    pub(super) unexpected: u32,
+    /// Slots of posted receives: the first that may be unmatched, and the
+    /// end.
+    pub(super) posted: [u32; 2],
+}
+
+const _: () = assert!(size_of::<Rank>() == 64, "one cache line");
+
+impl Default for Rank {
+    fn default() -> Self {
+        Self {
+            cpu: 0,
+            out: 0,
+            into: 0,
+            wake: u64::MAX,
+            lists: [NONE; 5],
+            unexpected: NONE,
+            posted: [0; 2],
+        }
+    }
+}
+
+impl Rank {
+    #[inline]
+    pub(super) const fn list(&self, class: Class) -> u32 {
+        let [sends, receives, calcs, arrived, taken] = self.lists;
+        match class {
+            Class::Sends => sends,
+            Class::Receives => receives,
+            Class::Calcs => calcs,
+            Class::Arrived => arrived,
+            Class::Taken => taken,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn list_mut(&mut self, class: Class) -> &mut u32 {
+        let [sends, receives, calcs, arrived, taken] = &mut self.lists;
+        match class {
+            Class::Sends => sends,
+            Class::Receives => receives,
+            Class::Calcs => calcs,
+            Class::Arrived => arrived,
+            Class::Taken => taken,
+        }
+    }
+}

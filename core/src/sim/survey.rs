@@ -1,0 +1,115 @@
+//! How large a schedule is, and how much memory a simulation of it needs.
+
+use super::memory::Requirements;
+use super::parameters::{Receive, Settings};
+use super::schedule::BuildError;
+use crate::goal::{Op, OpKind, Sink};
+
+/// A sink that only counts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Survey {
+    ranks: u32,
+    ops: u64,
+    edges: u64,
+    receives: u64,
+    /// Dependencies of the rank that has most.
+    edges_most: u64,
+    edges_here: u64,
+    ops_here: u32,
+    /// The highest index that occurs.
+    cpu: u8,
+    nic: u8,
+}
+
+impl Survey {
+    /// Number of ranks.
+    #[must_use]
+    pub const fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Operations of all ranks.
+    #[must_use]
+    pub const fn ops(&self) -> u64 {
+        self.ops
+    }
+
+    /// Dependencies of all ranks.
+    #[must_use]
+    pub const fn edges(&self) -> u64 {
+        self.edges
+    }
+
+    /// Elements of memory to lend for a simulation with `settings`.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::TooManyOps`] past what a simulation can hold.
+    pub fn requirements(&self, settings: Settings) -> Result<Requirements, BuildError> {
+        let size = |count: u64| usize::try_from(count).map_err(|_| BuildError::TooManyOps);
+        if self.ops >= u64::from(u32::MAX) || self.edges > u64::from(u32::MAX) / 2 {
+            return Err(BuildError::TooManyOps);
+        }
+        let ranks = u64::from(self.ranks);
+        let several = self.cpu > 0 || self.nic > 0;
+        let extra = u64::from(self.cpu) + 2 * u64::from(self.nic);
+        let timed = several || settings.receive == Receive::Overlap;
+        Ok(Requirements {
+            records: size(self.ops)?,
+            // A list has two words more than operations, of which at least two.
+            edges: size(2 * self.edges)?,
+            ranks: size(ranks)?,
+            firsts: size(ranks + 1)?,
+            slots: size(self.receives)?,
+            clocks: size(ranks * extra)?,
+            times: if timed { size(self.ops)? } else { 0 },
+            tries: if several { size(self.ops)? } else { 0 },
+            done: if settings.receive == Receive::Overlap { size(ranks)? } else { 0 },
+            queue: size(2 * ranks + 16)?,
+            wakes: size(ranks)?,
+            scratch: size(self.edges_most)?,
+            cpus: usize::from(self.cpu) + 1,
+            nics: usize::from(self.nic) + 1,
+        })
+    }
+}
+
+impl Sink for Survey {
+    type Error = BuildError;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
+        self.ranks = ranks;
+        Ok(())
+    }
+
+    fn begin_rank(&mut self, _rank: u32) -> Result<(), BuildError> {
+        self.edges_here = 0;
+        self.ops_here = 0;
+        Ok(())
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, BuildError> {
+        let index = self.ops_here;
+        self.ops_here = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
+        self.ops += 1;
+        self.receives += u64::from(matches!(op.kind, OpKind::Receive { .. }));
+        self.cpu = self.cpu.max(op.cpu);
+        self.nic = self.nic.max(op.nic);
+        Ok(index)
+    }
+
+    fn requires(&mut self, _op: u32, _on: u32) -> Result<(), BuildError> {
+        self.edges_here += 1;
+        self.edges += 1;
+        self.edges_most = self.edges_most.max(self.edges_here);
+        Ok(())
+    }
+
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), BuildError> {
+        self.requires(op, on)
+    }
+
+    fn end_rank(&mut self) -> Result<(), BuildError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! What is left when nothing can happen any more.
+
+use core::fmt;
+
+use super::engine::Engine;
+use super::hooks::{Noise, Observer};
+use super::record::NONE;
+use crate::goal::ANY;
+
+/// Something that never came to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unfinished {
+    /// A message that no receive took.
+    Unreceived {
+        /// The rank that it was sent to.
+        rank: u32,
+        /// The rank that sent it.
+        from: u32,
+        /// The send, counted on that rank.
+        op: u32,
+        /// Its tag.
+        tag: u32,
+    },
+    /// A receive that no message came for.
+    Waiting {
+        /// Its rank.
+        rank: u32,
+        /// The receive, counted on its rank.
+        op: u32,
+        /// The rank that it receives from, or [`ANY`].
+        peer: u32,
+        /// Its tag, or [`ANY`].
+        tag: u32,
+    },
+    /// An operation that never became ready.
+    NeverReady {
+        /// Its rank.
+        rank: u32,
+        /// The operation, counted on its rank.
+        op: u32,
+    },
+}
+
+/// A number, or what stands for all.
+struct Or(u32, &'static str);
+
+impl fmt::Display for Or {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == ANY { f.write_str(self.1) } else { write!(f, "{}", self.0) }
+    }
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Unreceived { rank, from, op, tag } => write!(
+                f,
+                "rank {rank} never receives the message with tag {} from rank {from} (its \
+                 operation {op})",
+                Or(tag, "any")
+            ),
+            Self::Waiting { rank, op, peer, tag } => write!(
+                f,
+                "rank {rank} waits for ever in operation {op} for a message from {} with tag {}",
+                Or(peer, "any rank"),
+                Or(tag, "any")
+            ),
+            Self::NeverReady { rank, op } => {
+                write!(f, "operation {op} of rank {rank} never becomes ready")
+            }
+        }
+    }
+}
+
+impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+    /// Calls `tell` with everything that never came to its end, by rank:
+    /// messages without a receive, receives without a message, operations
+    /// that were never ready. After a run that went well there is nothing.
+    pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
+        for rank in 0..self.rank_count() {
+            for (_, message) in self.records.iter(self.rank(rank).unexpected) {
+                let record = self.records.at(message);
+                let (first, _) = self.bounds(record.peer);
+                let op = message.wrapping_sub(first);
+                tell(Unfinished::Unreceived { rank, from: record.peer, op, tag: record.tag });
+            }
+            let [posted, end] = self.rank(rank).posted;
+            let (first, ops_end) = self.bounds(rank);
+            for slot in self.slots.get(posted as usize..end as usize).unwrap_or_default() {
+                if slot.op != NONE {
+                    let record = self.records.at(slot.op);
+                    let op = slot.op.wrapping_sub(first);
+                    tell(Unfinished::Waiting { rank, op, peer: record.peer, tag: record.tag });
+                }
+            }
+            for op in first..ops_end {
+                if !self.records.at(op).started() {
+                    tell(Unfinished::NeverReady { rank, op: op.wrapping_sub(first) });
+                }
+            }
+        }
+    }
+}

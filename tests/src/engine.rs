@@ -1,0 +1,91 @@
+//! Runs of the engine under test, with results in the form of the shadow's.
+
+use crate::program::Program;
+use crate::shadow::{self, Outcome};
+use loggap::simulation::OwnedMemory;
+use loggap_core::model::Protocol;
+use loggap_core::sim::{
+    Builder, Engine, NoNoise, Noise, Parameters, Receive, Rendezvous, Settings, Silent, Survey,
+    Unfinished,
+};
+use loggap_core::units::{Bytes, Picos};
+
+/// Noise that a function gives.
+#[derive(Clone, Copy)]
+#[allow(missing_debug_implementations, reason = "a function has nothing to show")]
+pub struct Function<'a>(pub shadow::Noise<'a>);
+
+impl Noise for Function<'_> {
+    fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos {
+        Picos((self.0)(rank as usize, start.0, length.0))
+    }
+}
+
+/// The engine's settings for the shadow's.
+#[must_use]
+pub fn settings(settings: &shadow::Settings) -> Settings {
+    Settings {
+        receive: match settings.receive {
+            shadow::Receive::Hold => Receive::Hold,
+            shadow::Receive::Overlap => Receive::Overlap,
+        },
+        rendezvous: match settings.rendezvous {
+            shadow::Rendezvous::Instant => Rendezvous::Instant,
+            shadow::Rendezvous::Handshake => Rendezvous::Handshake,
+        },
+    }
+}
+
+/// The engine's parameter sets for the shadow's.
+#[must_use]
+pub fn protocols(settings: &shadow::Settings) -> Vec<Protocol> {
+    let mut first = Bytes(0);
+    let of = |(last, parameters): &(u64, _)| {
+        let protocol = Protocol { first, parameters: *parameters };
+        first = Bytes(last.saturating_add(1));
+        protocol
+    };
+    settings.parameters.iter().map(of).collect()
+}
+
+/// What the engine makes of `program`. Timeline and spans stay empty: they
+/// are the shadow's own.
+#[must_use]
+pub fn run(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: Option<shadow::Noise<'_>>,
+) -> Outcome {
+    match noise {
+        Some(noise) => run_with(program, settings, Function(noise)),
+        None => run_with(program, settings, NoNoise),
+    }
+}
+
+fn run_with(program: &Program, settings: &shadow::Settings, noise: impl Noise) -> Outcome {
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let protocols = protocols(settings);
+    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let settings = self::settings(settings);
+    let requirements = survey.requirements(settings).unwrap();
+    let mut memory = OwnedMemory::new(&requirements);
+    let mut builder = Builder::new(memory.lend(), requirements).unwrap();
+    program.replay(&mut builder).unwrap();
+    let schedule = builder.finish().unwrap();
+    let mut engine = Engine::with(schedule, (parameters, settings), noise, Silent);
+    let finished = engine.run().unwrap();
+    let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
+    outcome.finish = (0..survey.ranks()).map(|rank| engine.finish(rank).0).collect();
+    assert_eq!(outcome.makespan(), finished.makespan.0);
+    engine.unfinished(|left| match left {
+        Unfinished::Unreceived { rank, from, tag, .. } => {
+            outcome.unexpected.push((rank as usize, from as usize, tag));
+        }
+        Unfinished::Waiting { rank, op, .. } => outcome.posted.push((rank as usize, op as usize)),
+        Unfinished::NeverReady { rank, op } => {
+            outcome.never_ready.push((rank as usize, op as usize));
+        }
+    });
+    outcome
+}
