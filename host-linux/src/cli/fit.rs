@@ -58,6 +58,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 
 fn read(path: &Path) -> Result<Vec<Row>, CliError> {
     let file = File::open(path).map_err(|error| at(path, error))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(at(path, "this is a folder; name a file of samples"));
+    }
     let failed = |error: SamplesError| match error.kind {
         SamplesErrorKind::Io(ref source) if source.kind() != std::io::ErrorKind::InvalidData => {
             CliError::failed(format_args!("'{}': {error}", path.display()))

@@ -67,7 +67,8 @@ pub(super) struct Args {
     /// Ends earlier when everything has converged. 2.5 s unless given.
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]
     max_time: Option<Duration>,
-    /// Most messages to send. 34000 unless this or --max-time is given.
+    /// Most messages of both ends. Without --max-time, prtt sends up to
+    /// 34000 unless told otherwise.
     #[arg(long, value_name = "N")]
     max_messages: Option<u64>,
     /// Processors of both ends on this machine, as A,B, or A for one end.
@@ -141,10 +142,11 @@ fn settings(args: &Args) -> Result<Settings, CliError> {
         Some(Sizes::Listed(sizes)) => SizePlan::Listed(sizes.iter().copied().map(whole).collect()),
     };
     let defaults = PlanOptions::default();
-    let max_messages = match (args.max_messages, args.max_time) {
-        (Some(messages), _) => messages,
-        (None, None) => defaults.max_messages,
-        (None, Some(_)) => u64::MAX,
+    let max_messages = match (args.max_messages, args.max_time, args.method) {
+        (Some(messages), ..) => messages,
+        (None, None, Method::Prtt) => defaults.max_messages,
+        // The other methods need more messages for the same exactness.
+        (None, Some(_), _) | (None, None, Method::Signature | Method::Plogp) => u64::MAX,
     };
     let plan = PlanOptions {
         assess: args.exact.options()?,

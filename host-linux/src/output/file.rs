@@ -131,10 +131,12 @@ impl Target {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
+        fs::metadata(folder)?;
         let temporary = tempfile::Builder::new()
             .prefix(".loggap-")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder)
+            // Which temporary name was tried means nothing to the user.
             .map_err(|error| io::Error::from(error.kind()))?;
         Ok(Self::Replace { temporary, path })
     }
