@@ -11,7 +11,7 @@ use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::clock::HostClock;
 use crate::listen::Listener;
 use crate::lobby::{DEFAULT_CAPACITY, Lobby};
-use crate::placement::{self, Cpu, Placement, Topology};
+use crate::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::responder::{Session, respond};
 use crate::warning;
 
@@ -57,6 +57,7 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let endpoint = args.link.endpoint(args.bind.as_deref(), args.port)?;
     let bounds = bounds(args.max_message)?;
+    let cpu = processor(args.cpu)?;
     let system = |error: io::Error| CliError::failed(format_args!("cannot start: {error}"));
     let interrupt = Interrupt::catch().map_err(system)?;
     let listener = Listener::bind(args.link.transport, &endpoint, args.link.settings())?;
@@ -65,7 +66,16 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     // The lobby's thread is to run anywhere, so it starts before the pinning.
     let mut lobby = Lobby::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
-    pin(args.cpu, &clock, console);
+    if let Some(cpu) = cpu {
+        let pinned = placement::pin(cpu);
+        for warning in warning::before_run_alone(cpu, &clock, &pinned) {
+            console.warn(warning);
+        }
+        // What was asked for must be had; what is chosen here may fail.
+        if args.cpu.is_some() {
+            pinned?;
+        }
+    }
     loop {
         if interrupt.is_requested() {
             return Ok(Exit::Interrupted);
@@ -96,14 +106,18 @@ fn bounds(max_message: u64) -> Result<Bounds, CliError> {
     }
 }
 
-fn pin(wanted: Option<Cpu>, clock: &HostClock, console: &mut Console) {
+/// The processor to serve on: the one asked for, or the best.
+fn processor(asked: Option<Cpu>) -> Result<Option<Cpu>, PlacementError> {
     let allowed = placement::allowed();
-    let topology = Topology::of(&allowed);
-    let best = || Placement::choose(&allowed, &topology).map(|best| best.responder);
-    let Some(cpu) = wanted.or_else(best) else { return };
-    let pinned = placement::pin(cpu);
-    for warning in warning::before_run_alone(cpu, clock, &pinned) {
-        console.warn(warning);
+    match asked {
+        Some(cpu) if !allowed.is_empty() && !allowed.contains(&cpu) => {
+            Err(PlacementError::NotAllowed { cpu, allowed })
+        }
+        Some(cpu) => Ok(Some(cpu)),
+        None => {
+            let topology = Topology::of(&allowed);
+            Ok(Placement::choose(&allowed, &topology).map(|best| best.responder))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where a peer is, and connecting to it.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -111,7 +111,7 @@ impl Endpoint {
             None => port,
             Some(digits) => digits.parse().map_err(|_| refused(forms))?,
         };
-        if host.is_empty() || port == 0 {
+        if host.is_empty() || port == 0 || (host.contains(':') && !is_ipv6(host)) {
             return Err(refused(forms));
         }
         Ok(Self::Internet { host: host.to_owned(), port })
@@ -189,6 +189,12 @@ fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
+/// Whether `host` is an IPv6 address, with or without the interface that
+/// link-local ones need.
+fn is_ipv6(host: &str) -> bool {
+    host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
+}
+
 /// Connects to `endpoint`, trying each of its addresses in turn.
 ///
 /// # Errors
@@ -258,9 +264,9 @@ mod tests {
 
     #[test]
     fn what_names_no_host_is_refused_with_the_form() {
-        for text in
-            ["", ":80", "node:", "node:0", "node:65536", "node:x", "[::1", "[::1]80", "[]:80"]
-        {
+        let ports = ["", ":80", "node:", "node:0", "node:65536", "node:x"];
+        let brackets = ["[::1", "[::1]80", "[]:80", "[::1]:", "a:b:c", "[a:b]:80", "1::2::3"];
+        for text in ports.into_iter().chain(brackets) {
             let error = internet(text).unwrap_err().to_string();
             assert!(error.contains("HOST:PORT") && error.contains(text), "{error}");
         }
