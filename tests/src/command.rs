@@ -1,12 +1,27 @@
 //! The command `loggap` as a user runs it.
 
+use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
 use std::time::Duration;
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// Longer than any command of a test takes; a test that hangs fails by it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The right to measure on this machine: measurements beside each other would
+/// measure each other. Held by one test of all processes at a time, until it
+/// is dropped.
+pub fn machine() -> Flock<File> {
+    let path = std::env::temp_dir().join("loggap-tests.lock");
+    let file = File::options().create(true).append(true).open(path).expect("a file to lock");
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).expect("a lock")
+}
 
 /// `loggap` with a time limit, ready for arguments.
 pub fn loggap() -> assert_cmd::Command {
@@ -18,6 +33,29 @@ pub fn loggap() -> assert_cmd::Command {
 /// `loggap` as a plain command, for processes that run beside the test.
 pub fn loggap_process() -> Command {
     Command::new(binary())
+}
+
+/// Sends `signal` to a process that this test started and has not waited for.
+pub fn send(signal: Signal, process: u32) {
+    kill(pid(process), signal).expect("a process to signal");
+}
+
+/// Waits for the end of `child` while reading what it writes: a pipe that
+/// nobody reads would stop it when full. It is killed when it takes too long.
+pub fn finish(child: Child) -> Output {
+    let process = child.id();
+    let (done, ended) = mpsc::channel();
+    thread::spawn(move || done.send(child.wait_with_output()));
+    let output = ended.recv_timeout(PATIENCE).or_else(|_| {
+        send(Signal::SIGKILL, process);
+        ended.recv()
+    });
+    output.expect("a thread that waits").expect("output of the process")
+}
+
+/// The process number as the system's calls take it.
+pub fn pid(process: u32) -> Pid {
+    Pid::from_raw(process.try_into().expect("a process number"))
 }
 
 /// Path of the program, built by the first call in this process. Cargo builds

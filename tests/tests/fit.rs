@@ -1,0 +1,105 @@
+//! `loggap fit`: files of samples from anywhere.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a wrong assumption should end the test"
+)]
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use loggap_tests::command::loggap;
+use serde_json::Value;
+
+/// Two protocols: 2 µs and 100 ps a byte below 4 KiB, 5 µs and 300 ps from
+/// there on; a wobble of 20 ns.
+fn two_protocols() -> String {
+    let mut text = String::from("size_bytes,value_s\n");
+    for exponent in 0..17 {
+        for step in [0, 1] {
+            let size: u64 = (1 << exponent) + (step << exponent) / 2;
+            let (gap, slope) = if size < 4_096 { (2_000_000, 100) } else { (5_000_000, 300) };
+            for sample in 0..9_u64 {
+                let picos = gap + slope * (size - 1) + sample * 5_000 - 20_000;
+                writeln!(text, "{size},{picos}e-12").unwrap();
+            }
+        }
+    }
+    text
+}
+
+fn file(folder: &tempfile::TempDir, content: &str) -> PathBuf {
+    let path = folder.path().join("samples.csv");
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn fit(content: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let assert = loggap().arg("fit").arg(file(&folder, content)).arg("-J").assert().success();
+    serde_json::from_slice(&assert.get_output().stdout).unwrap()
+}
+
+fn near(value: &Value, truth: f64) -> bool {
+    (value.as_f64().unwrap() - truth).abs() <= 0.01 * truth
+}
+
+#[test]
+fn gaps_alone_give_both_protocols_and_the_change_between_them() {
+    let document = fit(&two_protocols());
+    let ranges = document["ranges"].as_array().unwrap();
+    assert_eq!(ranges.len(), 2, "{document}");
+    assert!(near(&ranges[0]["gap_s"], 2e-6) && near(&ranges[0]["gap_per_byte_s"], 100e-12));
+    assert!(near(&ranges[1]["gap_s"], 5e-6) && near(&ranges[1]["gap_per_byte_s"], 300e-12));
+    assert!(ranges[0].get("latency_s").is_none(), "what was not measured is left out");
+    let change = &document["changes"][0];
+    let bound = |key: &str| change[key].as_u64().unwrap();
+    assert!((3_072..=4_096).contains(&bound("at_bytes")), "{change}");
+    assert!(bound("lo_bytes") <= 4_096 && 4_096 <= bound("hi_bytes"), "{change}");
+}
+
+#[test]
+fn the_order_of_lines_does_not_matter() {
+    let text = two_protocols();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[1..].reverse();
+    let (forwards, backwards) = (fit(&text), fit(&lines.join("\n")));
+    assert_eq!(forwards["ranges"], backwards["ranges"]);
+    assert_eq!(forwards["changes"], backwards["changes"]);
+}
+
+#[test]
+fn a_picture_and_a_table_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("p.svg");
+    let samples = file(&folder, &two_protocols());
+    let output = loggap().arg("fit").arg(samples).arg("--plot").arg(&picture).assert().success();
+    let table = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(table.contains("#change_at[B]"), "{table}");
+    assert!(std::fs::read_to_string(picture).unwrap().contains("change at"));
+}
+
+#[test]
+fn wrong_files_are_named_with_line_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    for (content, named) in [
+        ("", "line 1: the file is empty"),
+        ("size,value\n1,2\n", "line 1: unknown header"),
+        ("size_bytes,value_s\n", "no sample"),
+        ("size_bytes,value_s\n1,1e-6\n2,fast\n", "line 3, column 2 (value_s)"),
+        ("size_bytes,value_s\n0,1e-6\n", "line 2, column 1 (size_bytes)"),
+        ("size_bytes,value_s\n1,NaN\n", "line 2, column 2 (value_s)"),
+        ("size_bytes,n,delay_s,prtt_s\n8,1,0\n", "line 2: 3 fields where the header has 4"),
+        ("size_bytes,n,delay_s,prtt_s\n8,4,0,1e-6\n8,5,0,1e-6\n", "one assessment uses one n"),
+        ("size_bytes,n,delay_s,prtt_s\n8,1,0,1e-6\n", "nothing to assess"),
+    ] {
+        let path = file(&folder, content);
+        let output = loggap().arg("fit").arg(&path).assert().code(2).get_output().clone();
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert!(talk.contains(named) && talk.contains("samples.csv"), "{content:?}: {talk}");
+        assert!(output.stdout.is_empty());
+    }
+    loggap().args(["fit", "/nonexistent.csv"]).assert().code(2);
+    loggap().arg("fit").arg(folder.path()).assert().code(2);
+}

@@ -1,0 +1,265 @@
+//! `loggap serve`: clients near and far, well and ill behaved.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a wrong assumption should end the test"
+)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Refusal, Versions};
+use loggap_tests::command::{PATIENCE, loggap, loggap_process, machine, send};
+use nix::sys::signal::Signal;
+
+/// A server that is killed when the test is over.
+struct Server {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    /// What it said where it listens: transport and endpoint.
+    transport: String,
+    endpoint: String,
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = loggap_process()
+            .arg("serve")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["listening", transport, endpoint] = words[..] else { panic!("{line}") };
+        let (transport, endpoint) = (transport.to_owned(), endpoint.to_owned());
+        Self { child, lines, transport, endpoint }
+    }
+
+    /// A TCP server of this machine on a port of its own.
+    fn tcp(arguments: &[&str]) -> Self {
+        Self::start(&[&["--bind", "127.0.0.1", "-p", "0"], arguments].concat())
+    }
+
+    fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Waits for the end and says how it ended.
+    fn exit_code(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    fn interrupt(&self) {
+        send(Signal::SIGINT, self.child.id());
+    }
+
+    fn measure(&self) -> assert_cmd::Command {
+        let mut command = loggap();
+        command.args(["measure", "--transport", &self.transport, &self.endpoint]);
+        command.args(["--max-time", "300ms", "-J"]);
+        command
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.endpoint).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// A client that is being served.
+    fn connect_and_greet(&self) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(&hello(Versions::OURS)).unwrap();
+        assert!(matches!(read(&mut stream), Message::Welcome(_)));
+        stream
+    }
+}
+
+fn frame(message: &Message) -> [u8; FRAME_LEN] {
+    let mut frame = [0; FRAME_LEN];
+    message.emit(&mut frame);
+    frame
+}
+
+fn hello(versions: Versions) -> [u8; FRAME_LEN] {
+    let bounds = Bounds::default();
+    frame(&Message::Hello(Hello { versions, capabilities: 0, bounds }))
+}
+
+fn read(stream: &mut TcpStream) -> Message {
+    let mut frame = [0; FRAME_LEN];
+    stream.read_exact(&mut frame).unwrap();
+    Message::parse(&frame).unwrap()
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_client_of_every_transport_is_served() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    for arguments in [
+        &["--transport", "tcp", "--bind", "127.0.0.1", "-p", "0"][..],
+        &["--transport", "udp", "--bind", "127.0.0.1", "-p", "0"],
+        &["--transport", "unix", "--bind", &path(&socket)],
+        &["--transport", "shm", "--bind", &path(&socket)],
+    ] {
+        let mut server = Server::start(&[arguments, &["--once"]].concat());
+        server.measure().assert().success();
+        let line = server.next_line();
+        assert!(line.starts_with("served "), "{line}");
+        assert_eq!(server.exit_code(), Some(0), "{arguments:?}");
+        assert!(!socket.exists(), "the socket is removed");
+    }
+}
+
+#[test]
+fn a_client_reaches_every_address_over_both_families() {
+    let _machine = machine();
+    let server = Server::start(&["-p", "0"]);
+    let port = server.endpoint.rsplit(':').next().unwrap().to_owned();
+    for host in ["127.0.0.1", "localhost", "[::1]"] {
+        if host == "[::1]" && TcpListener::bind("[::1]:0").is_err() {
+            continue; // a machine without IPv6
+        }
+        let arguments = ["measure", host, "-p", &port, "--max-time", "200ms"];
+        loggap().args(arguments).assert().success();
+    }
+}
+
+#[test]
+fn who_comes_second_waits_and_is_told_so() {
+    let _machine = machine();
+    let mut server = Server::tcp(&[]);
+    let mut first = server.connect_and_greet();
+    let leaving = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(600));
+        first.write_all(&frame(&Message::Bye)).unwrap();
+    });
+    let output = server.measure().assert().success().get_output().clone();
+    leaving.join().unwrap();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("waiting: position 1 in the responder's queue"), "{talk}");
+    assert!(server.next_line().starts_with("served ") && server.next_line().starts_with("served "));
+}
+
+#[test]
+fn whoever_does_not_speak_the_protocol_is_refused_and_the_next_is_served() {
+    let _machine = machine();
+    let mut server = Server::tcp(&[]);
+    let mut stranger = server.connect();
+    // More than a frame, so that the server has to close on unread bytes.
+    stranger.write_all(&[b'x'; 4_096]).unwrap();
+    let mut answer = Vec::new();
+    let _reset_after_the_answer = stranger.read_to_end(&mut answer);
+    assert!(server.next_line().starts_with("refused "));
+    let quitter = server.connect_and_greet();
+    drop(quitter);
+    assert!(server.next_line().starts_with("failed "));
+    server.measure().assert().success();
+    assert!(server.next_line().starts_with("served "));
+}
+
+#[test]
+fn once_fails_with_the_session() {
+    let server = Server::tcp(&["--once"]);
+    drop(server.connect_and_greet());
+    assert_eq!(server.exit_code(), Some(1));
+}
+
+#[test]
+fn another_version_is_named_on_both_sides() {
+    let mut server = Server::tcp(&[]);
+    let mut client = server.connect();
+    let versions = Versions { lowest: 77, highest: 78 };
+    client.write_all(&hello(versions)).unwrap();
+    let refusal = match read(&mut client) {
+        Message::Refuse(refusal @ Refusal::Version { .. }) => refusal,
+        other => panic!("{other:?}"),
+    };
+    let line = server.next_line();
+    assert!(line.contains("protocol versions differ") && line.contains("78"), "{line}");
+
+    // The other way round: a responder that speaks another version.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let responder = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(matches!(read(&mut stream), Message::Hello(_)));
+        stream.write_all(&frame(&Message::Refuse(refusal))).unwrap();
+        let _until_it_leaves = stream.read(&mut [0]);
+    });
+    let output = loggap().args(["measure", &address]).assert().code(1).get_output().clone();
+    responder.join().unwrap();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("install the same loggap on both sides"), "{talk}");
+}
+
+#[test]
+fn a_responder_that_never_answers_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let output = loggap().args(["measure", &address]).assert().code(1).get_output().clone();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("silent") && talk.contains("loggap serve"), "{talk}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let arguments = ["serve", "--bind", "127.0.0.1", "-p", &port];
+    let output = loggap().args(arguments).assert().code(1).get_output().clone();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("is taken") && talk.contains(&port), "{talk}");
+}
+
+#[test]
+fn wrong_places_are_named_and_exit_with_two() {
+    for (arguments, named) in [
+        (&["--bind", "host:port:more]"][..], "host:port:more]"),
+        (&["--transport", "unix", "-p", "5"], "has no ports"),
+        (&["--bind", "127.0.0.1:many"], "127.0.0.1:many"),
+        (&["--transport", "unix", "--bind", "/nonexistent/socket"], "create the folder"),
+        (&["--transport", "shm", "--bind", "/dev/null"], "not a socket"),
+        (&["--max-message", "1"], "--max-message"),
+        (&["--cpu", "8191"], "processor 8191"),
+    ] {
+        let output = loggap().arg("serve").args(arguments).assert().code(2).get_output().clone();
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert!(talk.contains(named), "{arguments:?}: {talk}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_it_idle_or_busy() {
+    let idle = Server::tcp(&[]);
+    idle.interrupt();
+    assert_eq!(idle.exit_code(), Some(130));
+    let busy = Server::tcp(&[]);
+    let client = busy.connect();
+    thread::sleep(Duration::from_millis(300));
+    busy.interrupt();
+    assert_eq!(busy.exit_code(), Some(130));
+    drop(client);
+}
