@@ -8,10 +8,11 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use loggap_core::measure::Link;
@@ -34,9 +35,10 @@ const HUNG_UP: PollFlags = PollFlags::from_bits_retain(POLLRDHUP);
 #[derive(Debug)]
 pub struct Lobby {
     next: Receiver<Result<AnyLink, ListenError>>,
-    /// A byte asks for the next client; closing it ends the thread.
+    /// A byte asks for the next client; shutting it down ends the thread.
     asking: UnixStream,
     asked: bool,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Lobby {
@@ -63,8 +65,8 @@ impl Lobby {
             wanted: false,
             serving: false,
         };
-        thread::Builder::new().name("lobby".into()).spawn(move || room.run())?;
-        Ok(Self { next, asking, asked: false })
+        let thread = thread::Builder::new().name("lobby".into()).spawn(move || room.run())?;
+        Ok(Self { next, asking, asked: false, thread: Some(thread) })
     }
 
     /// Waits up to `limit` for the next client; `None` when none came.
@@ -84,6 +86,17 @@ impl Lobby {
                 outcome.map(Some)
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+        }
+    }
+}
+
+impl Drop for Lobby {
+    /// Waits until the listener is closed, so that a socket in the file
+    /// system does not outlive the process.
+    fn drop(&mut self) {
+        let _closed_already = self.asking.shutdown(Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _what_it_said_is_in_the_channel = thread.join();
         }
     }
 }

@@ -205,7 +205,7 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
     let _machine = machine();
     for option in ["-o", "--samples", "--plot"] {
         let output = loggap()
-            .args(["measure", "--max-time", "200ms", option, "/dev/full"])
+            .args(["measure", "-s", "1,64", "--max-time", "300ms", option, "/dev/full"])
             .assert()
             .code(1)
             .get_output()
@@ -216,7 +216,7 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
     }
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = loggap_process()
-        .args(["measure", "--max-time", "200ms"])
+        .args(["measure", "-s", "1,64", "--max-time", "300ms"])
         .stdout(full)
         .stderr(Stdio::null())
         .status()
