@@ -61,7 +61,7 @@ where
         let expected = Expected { length: size, tag: 1, datagrams: false };
         let limit = clock.ticks(loggap_core::units::Picos(1_000_000_000_000));
         let (clock, link, watch) = (&clock, &mut ours, &mut watch);
-        let mut timer = Timer { clock, link, watch, limit };
+        let mut timer = Timer { clock, link, watch, limit, strays: 0 };
         let ticks = timer.back_to_back(&message, BURST, (&mut buffer, expected)).unwrap();
         kernel.push(ticks.unwrap().elapsed);
         empty(&mut theirs, &mut buffer);

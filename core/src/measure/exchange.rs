@@ -23,8 +23,16 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let mut limit = Picos(self.options.handshake.0 / u64::from(tries));
         self.send_control(&hello)?;
         loop {
-            match self.hear(phase, limit)? {
+            let deadline = self.deadline(self.clock.ticks(limit));
+            match self.hear(phase, deadline)? {
                 Some(Message::Welcome(welcome)) => {
+                    let version = welcome.version;
+                    let responder = Versions { lowest: version, highest: version };
+                    let initiator = Versions::OURS;
+                    if initiator.newest_common(responder).is_none() {
+                        let mismatch = Refusal::Version { initiator, responder };
+                        return Err(SessionError::Refused(mismatch));
+                    }
                     self.agreed = bounds.narrowed(welcome.bounds);
                     return Ok(());
                 }
@@ -60,12 +68,11 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     pub(super) fn announce(&mut self, rounds: Rounds) -> Result<bool, SessionError<L::Error>> {
         let sequence = self.sequence;
         self.send_control(&Message::Batch { sequence, rounds })?;
-        let sent = self.clock.now();
+        let deadline = self.deadline(self.control_limit());
         loop {
-            let limit = self.control_limit();
-            match self.hear(Phase::Batch, limit)? {
+            match self.hear(Phase::Batch, deadline)? {
                 Some(Message::Ready { sequence: ready }) if ready == sequence => {
-                    self.learn(sent, 2, 2 * FRAME_LEN as u64);
+                    self.learn(deadline.since);
                     return Ok(true);
                 }
                 // Late answers to what was repeated.
@@ -105,18 +112,15 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
 
     /// One timed round; `None` when its reply did not come.
     fn round(&mut self, experiment: &Experiment) -> Result<Option<Sample>, SessionError<L::Error>> {
-        let ticks = self.timed(experiment)?;
+        let timed = self.timed(experiment);
         self.sequence = self.sequence.wrapping_add(1);
         self.traffic.data_sent += u64::from(experiment.messages);
-        let Some(ticks) = ticks else {
-            if !self.datagrams {
-                return Err(self.silent(Phase::Round, self.patience.longest));
-            }
+        let Some(ticks) = timed? else {
             self.traffic.rounds_lost += 1;
             self.patience.on_loss();
             return Ok(None);
         };
-        self.account(experiment, ticks)?;
+        self.account(experiment, ticks);
         let delay = match experiment.quantity {
             Quantity::RoundTrip | Quantity::Gap => Picos::ZERO,
             Quantity::Paced => {
@@ -145,47 +149,47 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let expected = Expected { length: size, tag, datagrams: self.datagrams };
         let reply = (&mut *self.buffers.incoming, expected);
         let (clock, link) = (&self.clock, &mut self.link);
-        let mut timer = Timer { clock, link, watch: &mut self.watch, limit };
-        match experiment.quantity {
+        let mut timer = Timer { clock, link, watch: &mut self.watch, limit, strays: 0 };
+        let ticks = match experiment.quantity {
             Quantity::RoundTrip | Quantity::Gap => timer.back_to_back(message, count, reply),
             Quantity::Paced => timer.paced(message, (count, delay), reply),
             Quantity::Receive => timer.receive(message, delay, reply),
+        };
+        let strays = timer.strays;
+        self.traffic.strays += strays;
+        self.traffic.data_received += strays;
+        let ticks = ticks.map_err(SessionError::Link)?;
+        if ticks.is_some() || self.datagrams {
+            Ok(ticks)
+        } else if strays > 0 {
+            let tag = self.buffers.incoming.first().copied().unwrap_or_default();
+            Err(SessionError::Misplaced { tag })
+        } else {
+            Err(self.silent(Phase::Round, limit))
         }
-        .map_err(SessionError::Link)
     }
 
     /// Counts a round that came to its end.
-    fn account(
-        &mut self,
-        experiment: &Experiment,
-        ticks: Ticks,
-    ) -> Result<(), SessionError<L::Error>> {
-        self.traffic.data_received += u64::from(ticks.strays) + 1;
-        self.traffic.strays += u64::from(ticks.strays);
+    fn account(&mut self, experiment: &Experiment, ticks: Ticks) {
+        self.traffic.data_received += 1;
         self.traffic.rounds += 1;
         self.traffic.late_replies += u64::from(!ticks.prompt);
         let whole = self.clock.duration(ticks.whole);
         self.traffic.in_rounds = Picos(self.traffic.in_rounds.0.saturating_add(whole.0));
-        if ticks.strays > 0 && !self.datagrams {
-            let tag = self.buffers.incoming.first().copied().unwrap_or_default();
-            let length = usize::try_from(experiment.size).unwrap_or(usize::MAX);
-            return Err(SessionError::Misplaced { length, tag });
-        }
         let messages = u64::from(experiment.messages) + 1;
         let busy = ticks.whole.saturating_sub(ticks.waited);
         let bytes = messages * u64::from(experiment.size);
         self.patience.on_success(Exchange { ticks: busy, messages, bytes });
-        Ok(())
     }
 
     /// The round whose receives the responder times: its messages, and the
-    /// reply.
+    /// reply. False when it was lost.
     pub(super) fn far_round(
         &mut self,
         messages: u32,
         size: u32,
         pause: Picos,
-    ) -> Result<(), SessionError<L::Error>> {
+    ) -> Result<bool, SessionError<L::Error>> {
         let experiment = Experiment { quantity: Quantity::Gap, messages, delay: Picos::ZERO, size };
         let pauses = pause.0.saturating_mul(u64::from(messages));
         let allowance = self.clock.ticks(Picos(pauses));
@@ -195,7 +199,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         self.patience.shortest = shortest.saturating_add(allowance);
         let outcome = self.round(&experiment);
         (self.patience.longest, self.patience.shortest) = (longest, shortest);
-        outcome.map(|_| ())
+        outcome.map(|sample| sample.is_some())
     }
 
     /// The sum of receive times that the responder reports for the batch of
@@ -204,8 +208,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         &mut self,
         sequence: u32,
     ) -> Result<Option<Picos>, SessionError<L::Error>> {
-        let limit = self.control_limit();
-        match self.hear(Phase::Report, limit)? {
+        let deadline = self.deadline(self.control_limit());
+        match self.hear(Phase::Report, deadline)? {
             Some(Message::Report { sequence: of, values }) if of == sequence => {
                 Ok(values.first().copied())
             }
@@ -223,14 +227,13 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         for _ in 0..self.options.tries.max(1) {
             self.link.discard().map_err(SessionError::Link)?;
             self.send_control(&Message::Sync { token })?;
-            let asked = self.clock.now();
-            let limit = self.control_limit();
-            while let Some(heard) = self.hear(phase, limit)? {
+            let deadline = self.deadline(self.control_limit());
+            while let Some(heard) = self.hear(phase, deadline)? {
                 if let Message::Synced { token: answered, received, replied } = heard
                     && answered == token
                 {
                     self.compare(received, replied);
-                    self.learn(asked, 2, 2 * FRAME_LEN as u64);
+                    self.learn(deadline.since);
                     return Ok(());
                 }
             }
@@ -246,14 +249,20 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         self.traffic.messages_lost = there.saturating_add(back);
     }
 
-    fn learn(&mut self, since: u64, messages: u64, bytes: u64) {
+    /// A control frame was answered that was sent at `since`.
+    fn learn(&mut self, since: u64) {
         let ticks = self.clock.now().saturating_sub(since);
-        self.patience.on_success(Exchange { ticks, messages, bytes });
+        self.patience.on_success(Exchange { ticks, messages: 2, bytes: 2 * FRAME_LEN as u64 });
     }
 
-    /// How long an answer to a control frame is waited for.
-    fn control_limit(&self) -> Picos {
-        self.clock.duration(self.patience.limit(2, 2 * FRAME_LEN as u64))
+    /// Ticks to wait for an answer to a control frame.
+    fn control_limit(&self) -> u64 {
+        self.patience.limit(2, 2 * FRAME_LEN as u64)
+    }
+
+    /// `limit` ticks from now on.
+    fn deadline(&self, limit: u64) -> Deadline {
+        Deadline { since: self.clock.now(), limit }
     }
 
     pub(super) fn silent(&self, phase: Phase, limit: u64) -> SessionError<L::Error> {
@@ -269,14 +278,17 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     }
 
     /// Waits for a control frame; on a datagram link anything else is a late
-    /// reply and skipped.
+    /// reply and skipped. However much arrives, nothing is waited for beyond
+    /// the deadline.
     fn hear(
         &mut self,
         phase: Phase,
-        limit: Picos,
+        deadline: Deadline,
     ) -> Result<Option<Message>, SessionError<L::Error>> {
-        let deadline = Deadline { since: self.clock.now(), limit: self.clock.ticks(limit) };
         loop {
+            if self.clock.now().saturating_sub(deadline.since) > deadline.limit {
+                return Ok(None);
+            }
             let whole = if self.datagrams { self.buffers.incoming.len() } else { FRAME_LEN };
             let window = self.buffers.incoming.get_mut(..whole).unwrap_or_default();
             let arrived = self

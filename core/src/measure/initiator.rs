@@ -223,8 +223,10 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         }
         let sequence = self.sequence;
         let report = if self.announce(batch.rounds)? {
-            self.far_round(messages, size, pause)?;
-            self.report(sequence)?
+            match self.far_round(messages, size, pause)? {
+                true => self.report(sequence)?,
+                false => None,
+            }
         } else {
             None
         };

@@ -19,8 +19,6 @@ pub struct Ticks {
     pub waited: u64,
     /// From the round's first reading to its last.
     pub whole: u64,
-    /// Arrivals that were not the reply that was waited for.
-    pub strays: u32,
     /// Whether the reply was complete when it was looked for first.
     pub prompt: bool,
 }
@@ -66,6 +64,9 @@ pub struct Timer<'a, C, L> {
     /// Ticks after which the reply is given up, counted from the round's
     /// first reading.
     pub limit: u64,
+    /// Counts arrivals that were not the reply that was waited for. On a link
+    /// that loses nothing the first one ends the wait.
+    pub strays: u64,
 }
 
 impl<C: Clock, L: Link> Timer<'_, C, L> {
@@ -133,7 +134,6 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
         self.link.send(message)?;
         let idle = self.idle(delay);
         let mut from = idle.until;
-        let mut strays = 0;
         let window = expected.window(reply);
         loop {
             let mut prompt = true;
@@ -146,10 +146,12 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
             let ended = self.clock.now();
             let Some(length) = arrived else { return Ok(None) };
             if expected.matches(window, length) {
-                let arrival = Arrival { at: ended, strays, prompt };
+                let arrival = Arrival { at: ended, prompt };
                 return Ok(Some(arrival.ticks(started, from, idle.kept)));
             }
-            strays += 1;
+            if self.is_over(expected, started, ended) {
+                return Ok(None);
+            }
             from = self.clock.now();
         }
     }
@@ -164,16 +166,26 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
     ) -> Result<Option<Arrival>, L::Error> {
         let deadline = Deadline { since, limit: self.limit };
         let window = expected.window(reply);
-        let mut strays = 0;
         loop {
             let arrived = self.watch.receive(self.clock, self.link, window, deadline)?;
             let at = self.clock.now();
             let Some(length) = arrived else { return Ok(None) };
             if expected.matches(window, length) {
-                return Ok(Some(Arrival { at, strays, prompt: true }));
+                return Ok(Some(Arrival { at, prompt: true }));
             }
-            strays += 1;
+            if self.is_over(expected, since, at) {
+                return Ok(None);
+            }
         }
+    }
+
+    /// Counts a stray message that was there at `now`. True when the wait is
+    /// over: where nothing gets lost the reply will not come any more, and
+    /// elsewhere strays must not keep it going beyond its limit.
+    #[cold]
+    fn is_over(&mut self, expected: Expected, since: u64, now: u64) -> bool {
+        self.strays += 1;
+        !expected.datagrams || now.saturating_sub(since) > self.limit
     }
 
     /// Busy-waits for at least `delay` ticks.
@@ -202,7 +214,6 @@ struct Idle {
 /// The expected reply is there.
 struct Arrival {
     at: u64,
-    strays: u32,
     prompt: bool,
 }
 
@@ -212,7 +223,6 @@ impl Arrival {
             elapsed: self.at.saturating_sub(from),
             waited,
             whole: self.at.saturating_sub(started),
-            strays: self.strays,
             prompt: self.prompt,
         }
     }

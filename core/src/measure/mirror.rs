@@ -1,10 +1,10 @@
 //! The responder's half of a session as a state machine without I/O.
 
-use super::{Clock, Deadline, LinkProperties};
+use super::{Expected, LinkProperties};
 use crate::units::Picos;
 use crate::wire::{
-    Bounds, FRAME_LEN, Hello, Limited, MAGIC, Message, ParseError, ROUNDS_PER_BATCH, Refusal,
-    ReplyPolicy, Round, Rounds, Versions, Welcome, tag_of,
+    Bounds, FRAME_LEN, Hello, Limited, Message, ParseError, ROUNDS_PER_BATCH, Refusal, ReplyPolicy,
+    Round, Rounds, Versions, Welcome, tag_of,
 };
 
 /// What is to be done after a message.
@@ -45,9 +45,10 @@ pub struct Served {
 /// Answers control frames and mirrors rounds.
 ///
 /// Feed every message to [`Mirror::handle`], with the buffer that replies are
-/// sent from, and do the [`Action`] before the next one. Nothing here waits;
-/// `now` never decreases. A message costs a comparison and a count; only
-/// control frames cost more.
+/// sent from, and do the [`Action`] before the next one. Who receives in a
+/// tight loop asks [`Mirror::burst`] what comes next, counts it and calls
+/// [`Mirror::handle_burst`] instead. Nothing here waits; `now` never
+/// decreases.
 #[derive(Debug)]
 pub struct Mirror {
     bounds: Bounds,
@@ -63,6 +64,15 @@ pub struct Mirror {
     batch: u32,
     reports: heapless::Vec<Picos, ROUNDS_PER_BATCH>,
     served: Served,
+}
+
+/// Messages that come next and need nothing but to be received and counted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Burst {
+    /// How many, at least 1: up to the next reply.
+    pub messages: u32,
+    /// What each of them looks like.
+    pub expected: Expected,
 }
 
 /// A round under way.
@@ -138,10 +148,21 @@ impl Mirror {
         })
     }
 
-    /// How long the next message may take, from `now` on.
+    /// The messages of the round under way up to its next reply, `None`
+    /// outside of rounds and where each receive has to be timed or waited
+    /// for.
     #[must_use]
-    pub fn deadline<C: Clock>(&self, clock: &C) -> Deadline {
-        Deadline { since: clock.now(), limit: clock.ticks(self.agreed.silence) }
+    pub fn burst(&self) -> Option<Burst> {
+        let Current { round, sequence, messages_left, .. } = self.current.as_ref()?;
+        if round.timed || round.pause > Picos::ZERO {
+            return None;
+        }
+        let messages = match round.policy {
+            ReplyPolicy::AfterLast => *messages_left,
+            ReplyPolicy::AfterEach => 1,
+        };
+        let (length, tag) = (to_usize(round.size), tag_of(*sequence));
+        Some(Burst { messages, expected: Expected { length, tag, datagrams: self.datagrams } })
     }
 
     /// Takes the duration of the receive call before its message.
@@ -153,13 +174,20 @@ impl Mirror {
 
     /// Takes one message of the initiator.
     pub fn handle(&mut self, now: Picos, message: &[u8], outgoing: &mut [u8]) -> Action {
-        let Some(current) = &mut self.current else { return self.outside(now, message, outgoing) };
+        let Some(current) = &self.current else { return self.outside(now, message, outgoing) };
         let fits = message.len() == to_usize(current.round.size);
         if !fits || message.first() != Some(&tag_of(current.sequence)) {
-            return self.unexpected(now, message, outgoing);
+            return self.outside(now, message, outgoing);
         }
-        self.served.received += 1;
-        current.messages_left -= 1;
+        self.handle_burst(1, outgoing)
+    }
+
+    /// Takes `count` messages of a [`Burst`], at most as many as it has.
+    #[inline]
+    pub fn handle_burst(&mut self, count: u32, outgoing: &mut [u8]) -> Action {
+        let Some(current) = &mut self.current else { return Action::Nothing };
+        self.served.received += u64::from(count);
+        current.messages_left = current.messages_left.saturating_sub(count);
         let done = current.messages_left == 0;
         if !done && current.round.policy == ReplyPolicy::AfterLast {
             return Action::Nothing;
@@ -170,6 +198,17 @@ impl Mirror {
         }
         self.served.replied += 1;
         if done && self.finish_round() { Action::SendMore(reply) } else { Action::Send(reply) }
+    }
+
+    /// Time has passed: refuses to go on once the session lasts too long.
+    #[inline]
+    pub fn handle_time(&mut self, now: Picos, outgoing: &mut [u8]) -> Action {
+        let (age, allowed) = (now.since(self.began), self.agreed.session);
+        if !self.open || age <= allowed {
+            return Action::Nothing;
+        }
+        let (what, asked, allowed) = (Limited::Session, age.0, allowed.0);
+        self.refuse(Refusal::Bounds { what, asked, allowed }, outgoing)
     }
 
     /// What follows the reply of a batch's last round: the report, if rounds
@@ -211,31 +250,19 @@ impl Mirror {
         self.current.is_none() && !self.reports.is_empty()
     }
 
-    /// A message during a round that is not the round's.
-    fn unexpected(&mut self, now: Picos, message: &[u8], outgoing: &mut [u8]) -> Action {
-        if !self.datagrams {
-            return self.refuse(Refusal::Malformed { at: 0 }, outgoing);
-        }
-        if message.starts_with(&MAGIC) && message.len() == FRAME_LEN {
-            self.current = None;
-            return self.outside(now, message, outgoing);
-        }
-        self.stray();
-        Action::Nothing
-    }
-
-    fn stray(&mut self) {
-        self.served.received += 1;
-        self.served.strays += 1;
-    }
-
-    /// A message outside of rounds.
+    /// A message that is not one of the round under way, if there is one.
+    #[cold]
     fn outside(&mut self, now: Picos, message: &[u8], outgoing: &mut [u8]) -> Action {
         match Message::parse(message) {
-            Ok(message) => self.control(now, &message, outgoing),
+            // Control frames come during a round only where messages get lost.
+            Ok(message) if self.datagrams || self.current.is_none() => {
+                self.control(now, &message, outgoing)
+            }
+            Ok(message) => self.refuse(Refusal::OutOfOrder { kind: message.kind() }, outgoing),
             // A late or repeated message of a round that was given up.
             Err(_) if self.datagrams && self.open => {
-                self.stray();
+                self.served.received += 1;
+                self.served.strays += 1;
                 Action::Nothing
             }
             Err(ParseError { at, .. }) => {
@@ -245,20 +272,18 @@ impl Mirror {
     }
 
     fn control(&mut self, now: Picos, message: &Message, outgoing: &mut [u8]) -> Action {
-        let age = now.since(self.began);
+        let kind = message.kind();
         match message {
-            Message::Hello(hello) => return self.welcome(now, hello, outgoing),
-            Message::Bye => return Action::End(0, Ending::Goodbye),
-            _ if !self.open => {
-                let kind = message.kind();
-                return self.refuse(Refusal::OutOfOrder { kind }, outgoing);
+            Message::Hello(hello) if self.datagrams || !self.open => {
+                return self.welcome(now, hello, outgoing);
             }
+            Message::Bye => return Action::End(0, Ending::Goodbye),
+            _ if !self.open => return self.refuse(Refusal::OutOfOrder { kind }, outgoing),
             _ => {}
         }
-        if age > self.agreed.session {
-            let (asked, allowed) = (age.0, self.agreed.session.0);
-            let what = Limited::Session;
-            return self.refuse(Refusal::Bounds { what, asked, allowed }, outgoing);
+        let expired = self.handle_time(now, outgoing);
+        if expired != Action::Nothing {
+            return expired;
         }
         match message {
             Message::Batch { sequence, rounds } => match self.agreed.check(rounds) {
@@ -274,20 +299,22 @@ impl Mirror {
                 let synced = Message::Synced { token: *token, received, replied };
                 Action::Send(put(outgoing, &synced))
             }
-            other => self.refuse(Refusal::OutOfOrder { kind: other.kind() }, outgoing),
+            _ => self.refuse(Refusal::OutOfOrder { kind }, outgoing),
         }
     }
 
+    /// Opens the session. A greeting that is repeated because its answer was
+    /// lost is answered again and changes nothing.
     fn welcome(&mut self, now: Picos, hello: &Hello, outgoing: &mut [u8]) -> Action {
         let Some(version) = hello.versions.newest_common(Versions::OURS) else {
             let (initiator, responder) = (hello.versions, Versions::OURS);
             return self.refuse(Refusal::Version { initiator, responder }, outgoing);
         };
-        self.open = true;
-        self.began = now;
-        self.current = None;
-        self.served = Served::default();
-        self.agreed = self.bounds.narrowed(hello.bounds);
+        if !self.open {
+            self.open = true;
+            self.began = now;
+            self.agreed = self.bounds.narrowed(hello.bounds);
+        }
         let welcome = Welcome { version, capabilities: 0, bounds: self.agreed };
         Action::Send(put(outgoing, &Message::Welcome(welcome)))
     }

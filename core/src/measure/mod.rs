@@ -22,6 +22,8 @@ mod bisect;
 mod effort;
 mod exchange;
 mod experiment;
+#[cfg(test)]
+mod hostile;
 mod initiator;
 mod kernel;
 mod ladder;
@@ -52,7 +54,7 @@ pub use kernel::{Expected, Ticks, Timer, mean_delay, without_reading};
 pub use ladder::coarse_sizes;
 pub use link::{Clock, Link, LinkProperties};
 pub use methods::{MethodOptions, MethodSamples};
-pub use mirror::{Action, Ending, Mirror, Served};
+pub use mirror::{Action, Burst, Ending, Mirror, Served};
 pub use plan_memory::{PlanError, PlanMemory, PlanRequirements, RowPlan, Slot};
 pub use planner::{Conclusion, Kept, PlanOptions, Planner, Progress};
 pub use responder::{ServeError, serve};

@@ -280,13 +280,15 @@ impl Link for Simulated<'_> {
     }
 }
 
-/// Clock and link of one session: both are the same simulation.
+/// Clock and link of one session: both are the same simulation. While its
+/// owner has borrowed the simulation for changing it, time stands still,
+/// what is sent is lost and nothing arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared<'a, 't>(pub &'a RefCell<Simulated<'t>>);
 
 impl Clock for Shared<'_, '_> {
     fn now(&self) -> u64 {
-        self.0.borrow().now()
+        self.0.try_borrow().map_or(0, |simulated| simulated.now())
     }
 
     fn duration(&self, ticks: u64) -> Picos {
@@ -298,7 +300,7 @@ impl Clock for Shared<'_, '_> {
     }
 
     fn read_cost(&self) -> Picos {
-        self.0.borrow().read_cost()
+        self.0.try_borrow().map_or(Picos::ZERO, |simulated| simulated.read_cost())
     }
 }
 
@@ -306,19 +308,20 @@ impl Link for Shared<'_, '_> {
     type Error = Infallible;
 
     fn properties(&self) -> LinkProperties {
-        self.0.borrow().properties()
+        let absent = LinkProperties { max_message: Bytes(0), reliable: true };
+        self.0.try_borrow().map_or(absent, |simulated| simulated.properties())
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Infallible> {
-        self.0.borrow_mut().send(message)
+        self.0.try_borrow_mut().map_or(Ok(()), |mut simulated| simulated.send(message))
     }
 
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Infallible> {
-        self.0.borrow_mut().poll_receive(buffer)
+        self.0.try_borrow_mut().map_or(Ok(None), |mut simulated| simulated.poll_receive(buffer))
     }
 
     fn discard(&mut self) -> Result<(), Infallible> {
-        self.0.borrow_mut().discard()
+        self.0.try_borrow_mut().map_or(Ok(()), |mut simulated| simulated.discard())
     }
 }
 

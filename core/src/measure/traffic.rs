@@ -104,9 +104,7 @@ pub enum SessionError<E> {
     /// The reply of a round on a reliable link is not the one that was
     /// waited for: the two sides have lost each other.
     Misplaced {
-        /// Length of what came, in bytes.
-        length: usize,
-        /// Its first byte.
+        /// First byte of what came.
         tag: u8,
     },
     /// The experiment needs more than the two sides agreed on. Nothing was
@@ -155,10 +153,9 @@ impl<E: fmt::Display> fmt::Display for SessionError<E> {
             Self::OutOfOrder { phase, kind } => {
                 write!(f, "in {phase}: a control frame of kind {kind} out of order")
             }
-            Self::Misplaced { length, tag } => write!(
-                f,
-                "a message of {length} bytes beginning with {tag:#04x} came instead of the reply"
-            ),
+            Self::Misplaced { tag } => {
+                write!(f, "a message beginning with {tag:#04x} came instead of the reply")
+            }
             Self::OutOfBounds { what, asked, allowed } => {
                 let refusal = Refusal::Bounds { what: *what, asked: *asked, allowed: *allowed };
                 refusal.fmt(f)
