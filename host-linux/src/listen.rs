@@ -1,23 +1,20 @@
 //! The side that waits for a peer.
 
+mod udp;
+
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{error, fmt};
 
-use loggap_core::wire::{FRAME_LEN, Message};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
-};
-
-use crate::clock::Deadline;
+use self::udp::UdpDoor;
 use crate::link::{
-    AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink,
+    AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UnixLink,
 };
 
 /// Why nobody can connect here.
@@ -201,7 +198,7 @@ impl AsFd for Listener {
         match &self.door {
             Door::Tcp(listener) => listener.as_fd(),
             Door::Unix(door) | Door::Shm(door) => door.listener.as_fd(),
-            Door::Udp(door) => door.socket.as_fd(),
+            Door::Udp(door) => door.as_fd(),
         }
     }
 }
@@ -286,69 +283,5 @@ impl UnixDoor {
 impl Drop for UnixDoor {
     fn drop(&mut self) {
         let _somebody_else_removed_it = fs::remove_file(&self.path);
-    }
-}
-
-/// A UDP port. Each peer gets a socket of its own on the same port, connected
-/// to the peer, so that the kernel tells the peers apart.
-#[derive(Debug)]
-struct UdpDoor {
-    socket: UdpSocket,
-    address: SocketAddr,
-    /// Peers that have just been taken: what they sent before their own
-    /// socket existed arrives here and is not another peer.
-    recent: Vec<(SocketAddr, Deadline)>,
-}
-
-impl UdpDoor {
-    /// How long after it was taken a peer's stray datagrams are ignored.
-    const RECENT: Duration = Duration::from_millis(500);
-
-    fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
-        let socket = UdpSocket::bind(address)?;
-        socket.set_nonblocking(true)?;
-        // Only now: a second listener, which binds without this option, is
-        // refused; the peers' sockets, which have it, are not.
-        setsockopt(&socket, sockopt::ReuseAddr, &true)?;
-        let address = socket.local_addr()?;
-        Ok((Self { socket, address, recent: Vec::new() }, address))
-    }
-
-    /// The peer whose greeting has arrived; whatever else arrives is dropped.
-    fn accept(&mut self, settings: LinkSettings) -> io::Result<Option<UdpLink>> {
-        const MOST_AT_ONCE: usize = 1_024;
-        self.recent.retain(|(_, until)| !until.expired());
-        let mut buffer = [0; FRAME_LEN + 1];
-        for _ in 0..MOST_AT_ONCE {
-            let (length, peer) = match self.socket.recv_from(&mut buffer) {
-                Ok(received) => received,
-                // An ICMP error about an earlier peer.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
-                Err(error) => return pending(Err(error)),
-            };
-            let greeting = buffer.get(..length).unwrap_or_default();
-            let known = self.recent.iter().any(|(recent, _)| *recent == peer);
-            if known || !matches!(Message::parse(greeting), Ok(Message::Hello(_))) {
-                continue;
-            }
-            let socket = self.socket_for(peer)?;
-            self.recent.push((peer, Deadline::after(Self::RECENT)));
-            return Ok(UdpLink::from_socket(socket, Some(greeting.to_vec()), settings).ok());
-        }
-        Ok(None)
-    }
-
-    fn socket_for(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
-        let family =
-            if self.address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let descriptor = socket(family, SockType::Datagram, flags, None)?;
-        setsockopt(&descriptor, sockopt::ReuseAddr, &true)?;
-        bind(descriptor.as_raw_fd(), &SockaddrStorage::from(self.address))?;
-        let socket = UdpSocket::from(descriptor);
-        socket.connect(peer)?;
-        // What others sent between `bind` and `connect` is not this peer's.
-        while socket.recv_from(&mut [0]).is_ok() {}
-        Ok(socket)
     }
 }

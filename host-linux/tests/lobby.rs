@@ -183,6 +183,22 @@ fn every_address_of_the_machine_reaches_the_default_endpoint() {
 }
 
 #[test]
+fn answers_come_from_the_address_that_was_written_to() {
+    for every in ["0.0.0.0", "::"] {
+        let any = Endpoint::Internet { host: every.into(), port: 0 };
+        let listener = Listener::bind(Transport::Udp, &any, SETTINGS).unwrap();
+        let Endpoint::Internet { port, .. } = *listener.endpoint() else { panic!("no port") };
+        let mut lobby = Lobby::open(listener, 4).unwrap();
+        // Routing would answer from 127.0.0.1, which this client does not hear.
+        let mut near =
+            client(Transport::Udp, &Endpoint::Internet { host: "127.0.0.2".into(), port });
+        let mut far = lobby.next(LONG).unwrap().expect("a client");
+        far.send(&hello()).unwrap();
+        assert!(matches!(frame(&mut near), Ok(Message::Hello(_))), "{every}");
+    }
+}
+
+#[test]
 fn datagrams_that_greet_nobody_are_no_clients() {
     let folder = TempDir::new().unwrap();
     let listener = listener(Transport::Udp, &folder);
