@@ -3,17 +3,21 @@
 /// Limits for replies, learnt from the exchanges that came to their end.
 ///
 /// On a reliable link the limit is always the longest: a reply that does not
-/// come means that the peer is gone. On a datagram link it is four times what
-/// the slowest exchange so far suggests, scaled up by messages and bytes and
-/// doubled after each loss, so that a lost message costs little time.
+/// come means that the peer is gone. On a datagram link a lost message is to
+/// cost little time. As TCP does (RFC 6298), the limit is made of what an
+/// exchange takes on average and of how far exchanges exceeded that: four
+/// times the sum, doubled after each loss.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     /// Never wait longer, in ticks.
     pub(super) longest: u64,
     /// Never give up earlier, in ticks.
     pub(super) shortest: u64,
-    /// The slowest exchange so far.
-    slowest: Option<Exchange>,
+    /// What exchanges took and weighed, older ones less and less.
+    ticks: u64,
+    weight: u64,
+    /// How far one exceeded the average, in ticks, slowly forgotten.
+    excess: u64,
     /// Losses since the last success.
     losses: u32,
     learns: bool,
@@ -30,42 +34,62 @@ pub(super) struct Exchange {
     pub(super) bytes: u64,
 }
 
+/// What a message weighs besides its bytes. On links that are slower to it a
+/// byte costs more than is expected here; the first such loss teaches it.
+const MESSAGE: u64 = 1_024;
+/// Weight beyond which the past counts half.
+const MEMORY: u64 = 1 << 24;
+/// The excess shrinks by this part with every exchange.
+const FORGOTTEN: u64 = 64;
+
 impl Patience {
     /// For a reliable link.
     pub(super) const fn fixed(longest: u64) -> Self {
-        Self { longest, shortest: longest, slowest: None, losses: 0, learns: false }
+        Self { learns: false, ..Self::learning(longest, longest) }
     }
 
     /// For a datagram link.
     pub(super) const fn learning(longest: u64, shortest: u64) -> Self {
-        Self { longest, shortest, slowest: None, losses: 0, learns: true }
+        Self { longest, shortest, ticks: 0, weight: 0, excess: 0, losses: 0, learns: true }
     }
 
     /// Ticks to wait for an exchange of that many messages and bytes.
     pub(super) fn limit(&self, messages: u64, bytes: u64) -> u64 {
-        let Some(slowest) = self.slowest.filter(|_| self.learns) else {
+        if !self.learns || self.weight == 0 {
             return self.longest;
-        };
-        let more = |now: u64, then: u64| u128::from(now.div_ceil(then.max(1)).max(1));
-        let expected = u128::from(slowest.ticks)
-            .saturating_mul(more(messages, slowest.messages))
-            .saturating_mul(more(bytes, slowest.bytes));
-        let limit = expected.saturating_mul(4 << self.losses.min(16));
+        }
+        let expected = self.expected(messages, bytes).saturating_add(self.excess);
+        let limit = u128::from(expected) * (4 << self.losses.min(16));
         u64::try_from(limit).unwrap_or(u64::MAX).max(self.shortest).min(self.longest)
     }
 
     /// An exchange came to its end.
     pub(super) fn on_success(&mut self, exchange: Exchange) {
+        let Exchange { ticks, messages, bytes } = exchange;
         self.losses = 0;
-        if self.slowest.is_none_or(|slowest| exchange.ticks >= slowest.ticks) {
-            self.slowest = Some(exchange);
+        let excess = ticks.saturating_sub(self.expected(messages, bytes));
+        self.excess = excess.max(self.excess - self.excess.div_ceil(FORGOTTEN));
+        self.ticks = self.ticks.saturating_add(ticks);
+        self.weight = self.weight.saturating_add(weight(messages, bytes));
+        if self.weight > MEMORY {
+            (self.ticks, self.weight) = (self.ticks / 2, self.weight / 2);
         }
+    }
+
+    /// What such an exchange takes on average; nothing is known at first.
+    fn expected(&self, messages: u64, bytes: u64) -> u64 {
+        let weighted = u128::from(self.ticks) * u128::from(weight(messages, bytes));
+        u64::try_from(weighted / u128::from(self.weight.max(1))).unwrap_or(u64::MAX)
     }
 
     /// An exchange was given up.
     pub(super) fn on_loss(&mut self) {
         self.losses = self.losses.saturating_add(1);
     }
+}
+
+const fn weight(messages: u64, bytes: u64) -> u64 {
+    messages.saturating_mul(MESSAGE).saturating_add(bytes)
 }
 
 #[cfg(test)]
@@ -79,30 +103,63 @@ mod tests {
         assert_eq!(patience.limit(2, 2), 1_000_000);
     }
 
+    /// So many ticks for one empty message.
+    const fn one(ticks: u64) -> Exchange {
+        Exchange { ticks, messages: 1, bytes: 0 }
+    }
+
     #[test]
-    fn a_datagram_link_waits_four_times_the_slowest_scaled_up() {
-        let mut patience = Patience::learning(1_000_000, 10);
-        assert_eq!(patience.limit(2, 2), 1_000_000);
-        patience.on_success(Exchange { ticks: 100, messages: 2, bytes: 100 });
-        patience.on_success(Exchange { ticks: 50, messages: 2, bytes: 100 });
-        assert_eq!(patience.limit(1, 1), 400);
-        assert_eq!(patience.limit(4, 100), 800);
-        assert_eq!(patience.limit(4, 1_000), 8_000);
-        assert_eq!(patience.limit(u64::MAX, u64::MAX), 1_000_000);
+    fn a_datagram_link_waits_four_times_the_average_scaled_up() {
+        let mut patience = Patience::learning(10_000_000, 10);
+        assert_eq!(patience.limit(2, 2), 10_000_000);
+        // The first exceeds an average of nothing; that is forgotten.
+        for _ in 0..400 {
+            patience.on_success(one(1_000));
+        }
+        assert_eq!(patience.limit(1, 0), 4_000);
+        assert_eq!(patience.limit(10, 0), 40_000);
+        assert_eq!(patience.limit(1, 9 * MESSAGE), 40_000);
+        assert_eq!(patience.limit(u64::MAX, u64::MAX), 10_000_000);
+    }
+
+    #[test]
+    fn a_hiccup_is_allowed_for_but_not_scaled_up() {
+        let mut patience = Patience::learning(100_000_000, 10);
+        for _ in 0..400 {
+            patience.on_success(one(1_000));
+        }
+        patience.on_success(one(1_000_000));
+        let limit = patience.limit(100, 0);
+        assert!((4_000_000..6_000_000).contains(&limit), "{limit}");
+        for _ in 0..2_000 {
+            patience.on_success(one(1_000));
+        }
+        assert!(patience.limit(1, 0) < 20_000, "{}", patience.limit(1, 0));
     }
 
     #[test]
     fn each_loss_doubles_the_limit_and_a_success_ends_that() {
         let mut patience = Patience::learning(1_000_000, 10);
-        patience.on_success(Exchange { ticks: 100, messages: 1, bytes: 1 });
+        patience.on_success(one(100));
+        assert_eq!(patience.limit(1, 0), 800);
         patience.on_loss();
         patience.on_loss();
-        assert_eq!(patience.limit(1, 1), 1_600);
+        assert_eq!(patience.limit(1, 0), 3_200);
         for _ in 0..100 {
             patience.on_loss();
         }
-        assert_eq!(patience.limit(1, 1), 1_000_000);
-        patience.on_success(Exchange { ticks: 1, messages: 1, bytes: 1 });
-        assert_eq!(patience.limit(1, 1), 400);
+        assert_eq!(patience.limit(1, 0), 1_000_000);
+        patience.on_success(one(100));
+        assert!(patience.limit(1, 0) <= 800);
+    }
+
+    #[test]
+    fn absurd_exchanges_overflow_nothing() {
+        let mut patience = Patience::learning(u64::MAX, 0);
+        for _ in 0..3 {
+            patience.on_success(Exchange { ticks: u64::MAX, messages: u64::MAX, bytes: u64::MAX });
+            patience.on_loss();
+        }
+        assert_eq!(patience.limit(u64::MAX, u64::MAX), u64::MAX);
     }
 }
