@@ -72,7 +72,7 @@ pub(super) fn line(
     let scatter_ppm = 1e6 * quantile * fitted.scatter;
     let [at_one, per_byte] = marks(&fitted, points, span, options);
     let interval = |value: f64, error: f64| (value - quantile * error, value + quantile * error);
-    let (low, high) = interval(fitted.at_one(), fitted.at_one_error());
+    let (low, high) = interval(fitted.at_one(), at_one_error(&fitted));
     let (least, most) = interval(fitted.slope, fitted.slope_error());
     Some(SizeLine {
         at_one: Estimate {
@@ -93,8 +93,15 @@ pub(super) fn line(
     })
 }
 
+/// Standard error of the value at size 1. Points of a single size say nothing
+/// about any other: the value is the one there, and so is its error.
+fn at_one_error(fitted: &MisfitLine) -> f64 {
+    if fitted.has_slope() { fitted.at_one_error() } else { fitted.centre_error() }
+}
+
 /// Whether the value at size 1 and the slope have converged, see
-/// [`targets`].
+/// [`targets`]. A slope of which nothing can be known, for want of a second
+/// size, is not waited for.
 pub(super) fn marks(
     fitted: &MisfitLine,
     points: &[Point],
@@ -103,6 +110,11 @@ pub(super) fn marks(
 ) -> [Mark; 2] {
     let quantile = fitted.quantile(options.confidence);
     let wanted = targets(fitted, (first, last), options);
+    if !fitted.has_slope() {
+        let converged = matches!(wanted, [wanted, _] if quantile * fitted.centre_error() <= wanted);
+        let at_one = if converged { Mark::Converged } else { Mark::BudgetSpent };
+        return [at_one, Mark::Converged];
+    }
     let total = [fitted.at_one_error(), fitted.slope_error()];
     let noise = [fitted.at_one_noise(points), fitted.slope_noise(points)];
     core::array::from_fn(|index| {

@@ -66,6 +66,11 @@ impl fmt::Display for Warning {
                  use the per-size table for exact values",
                 ppm.div_ceil(10_000)
             ),
+            Self::FewSizes(first, 1) => write!(
+                f,
+                "only one size in the range from {first}: its numbers are those at that size, and \
+                 G is not known (measure more sizes)"
+            ),
             Self::FewSizes(first, count) => write!(
                 f,
                 "only {count} sizes in the range from {first}: nothing tells whether they lie on a \
@@ -96,7 +101,7 @@ impl fmt::Display for AssessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSamples => f.write_str(
-                "nothing to assess: no size has both round trips and bursts (allow more time)",
+                "nothing to assess: no size has both round trips and bursts (allow more time or messages)",
             ),
             Self::DelayedAcknowledgement(size, stall) => write!(
                 f,

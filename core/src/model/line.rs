@@ -38,6 +38,14 @@ impl SizeLine {
         }
     }
 
+    /// Whether anything is known about the slope. Where a single size was
+    /// measured there is not: the interval of the slope holds every number,
+    /// and [`SizeLine::at_one`] is the value at that size.
+    #[must_use]
+    pub const fn has_slope(&self) -> bool {
+        self.per_byte.low.0 > i64::MIN || self.per_byte.high.0 < i64::MAX
+    }
+
     /// The line's value at `size`, saturating; size 0 counts as 1.
     #[must_use]
     pub const fn at(&self, size: Bytes) -> SignedPicos {

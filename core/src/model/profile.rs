@@ -74,6 +74,9 @@ pub enum UnusableParameter {
     NotMeasured(Parameter),
     /// This parameter falls with the size, to nothing within the range.
     Negative(Parameter),
+    /// This parameter was measured at one size, so that nothing is known
+    /// about others.
+    OneSize(Parameter),
 }
 
 impl fmt::Display for UnusableParameter {
@@ -84,6 +87,9 @@ impl fmt::Display for UnusableParameter {
             }
             Self::Negative(parameter) => {
                 write!(f, "{parameter} came out negative: measure for longer on a quieter machine")
+            }
+            Self::OneSize(parameter) => {
+                write!(f, "{parameter} was measured at one size only: measure more sizes")
             }
         }
     }
@@ -145,6 +151,9 @@ impl Range {
         parameter: Parameter,
     ) -> Result<(Picos, PerByte), UnusableParameter> {
         let line = line.ok_or(UnusableParameter::NotMeasured(parameter))?;
+        if !line.has_slope() {
+            return Err(UnusableParameter::OneSize(parameter));
+        }
         let slope = line.per_byte.value.max(SignedPerByte(0)).per_byte().unwrap_or_default();
         if let (Some(at_one), true) = (line.at_one.value.picos(), line.per_byte.value.0 >= 0) {
             return Ok((at_one, slope));

@@ -92,7 +92,9 @@ impl Cell {
 
 fn cells(range: &Range) -> [Option<Cell>; 8] {
     let at_one = |line: Option<&SizeLine>| line.map(|line| Cell::micros(&line.at_one));
-    let slope = |line: Option<&SizeLine>| line.map(|line| Cell::nanos_per_byte(&line.per_byte));
+    let slope = |line: Option<&SizeLine>| {
+        line.filter(|line| line.has_slope()).map(|line| Cell::nanos_per_byte(&line.per_byte))
+    };
     let (send, recv) = (range.send_overhead.as_ref(), range.recv_overhead.as_ref());
     [
         at_one(range.half_rtt.as_ref()),

@@ -14,7 +14,7 @@ const SECOND: f64 = 1e12;
 /// Units of [`SignedPerByte`] in a second per byte.
 const SECOND_PER_BYTE: f64 = 65_536e12;
 /// The largest whole number that a double holds exactly.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const EXACT: u64 = 1 << 53;
 
 /// An integer quantity that is written as a decimal in SI units.
 pub(super) trait Quantity: Copy + PartialOrd {
@@ -50,12 +50,22 @@ pub(super) fn to_si<Q: Quantity>(quantity: Q) -> f64 {
     quantity.units() as f64 / Q::UNIT
 }
 
+/// Whether `end` of an interval can be written. Beyond are only the ends of
+/// `i64`, where an interval is not bounded.
+fn is_end<Q: Quantity>(end: Q) -> bool {
+    end.units().unsigned_abs() <= EXACT
+}
+
 /// From SI units, rounded to the nearest; `None` beyond 2⁵³ units. Up to 2⁵⁰
 /// (19 minutes) this undoes [`to_si`].
-#[allow(clippy::cast_possible_truncation, reason = "below 2^53 by the filter")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "below 2^53 by the filter, and exact as a power of two"
+)]
 pub(super) fn from_si<Q: Quantity>(value: f64) -> Option<Q> {
     let units = (value * Q::UNIT).round();
-    (units.abs() <= EXACT).then(|| Q::from_units(units as i64))
+    (units.abs() <= EXACT as f64).then(|| Q::from_units(units as i64))
 }
 
 /// An object under construction, its keys in the order of insertion.
@@ -70,11 +80,15 @@ impl Record {
         self.entries.push((key.into(), value.into()));
     }
 
-    /// A number with its interval, and its mark if it has one.
+    /// A number with its interval, and its mark if it has one; `null` for
+    /// one that is not known at all, and for an end of an interval without
+    /// one.
     pub(super) fn put_estimate<Q: Quantity>(&mut self, key: &str, estimate: &Estimate<Q>) {
-        self.put(key, to_si(estimate.value));
-        self.put(format!("{key}_lo"), to_si(estimate.low));
-        self.put(format!("{key}_hi"), to_si(estimate.high));
+        let Estimate { value, low, high, .. } = *estimate;
+        let known = is_end(low) || is_end(high);
+        self.put(key, known.then(|| to_si(value)));
+        self.put(format!("{key}_lo"), is_end(low).then(|| to_si(low)));
+        self.put(format!("{key}_hi"), is_end(high).then(|| to_si(high)));
         if let Some(name) = mark_name(estimate.mark) {
             self.marks.insert(key.to_owned(), name.into());
         }
@@ -136,11 +150,20 @@ impl<'a> Reader<'a> {
         from_si(value).map(Some).ok_or_else(|| format!("'{key}' is too large"))
     }
 
-    /// A number with its interval; one without an interval is exact.
+    /// A number with its interval. One without an interval is exact, a
+    /// `null` is not known, and an end that is `null` is not there.
     pub(super) fn estimate<Q: Quantity>(&self, key: &str) -> Result<Option<Estimate<Q>>, String> {
-        let Some(value) = self.quantity(key)? else { return Ok(None) };
-        let low: Q = self.quantity(&format!("{key}_lo"))?.unwrap_or(value);
-        let high: Q = self.quantity(&format!("{key}_hi"))?.unwrap_or(value);
+        if !self.map.contains_key(key) {
+            return Ok(None);
+        }
+        let value = self.quantity(key)?;
+        let end = |suffix: &str, without: i64| {
+            let name = format!("{key}_{suffix}");
+            let absent = if self.map.contains_key(&name) { None } else { value };
+            Ok::<Q, String>(self.quantity(&name)?.or(absent).unwrap_or(Q::from_units(without)))
+        };
+        let (low, high) = (end("lo", i64::MIN)?, end("hi", i64::MAX)?);
+        let value = value.unwrap_or(Q::from_units(0));
         if !(low <= value && value <= high) {
             return Err(format!("'{key}' does not lie between '{key}_lo' and '{key}_hi'"));
         }
@@ -208,6 +231,21 @@ mod tests {
     fn what_no_integer_can_hold_is_refused() {
         for absurd in [1e5, -1e5, f64::INFINITY, f64::NAN] {
             assert_eq!(from_si::<SignedPicos>(absurd), None, "{absurd}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        let (low, high) = (SignedPerByte(i64::MIN), SignedPerByte(i64::MAX));
+        let unknown = Estimate { value: SignedPerByte(0), low, high, mark: Mark::Converged };
+        let below = Estimate { high: SignedPerByte(1 << 20), ..unknown };
+        for estimate in [unknown, below] {
+            let mut record = Record::default();
+            record.put_estimate("g", &estimate);
+            let text = serde_json::to_string(&record).unwrap();
+            assert!(text.contains(r#""g_lo":null"#), "{text}");
+            let map = serde_json::from_str(&text).unwrap();
+            assert_eq!(Reader::new(&map).estimate("g"), Ok(Some(estimate)), "{text}");
         }
     }
 

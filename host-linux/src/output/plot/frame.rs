@@ -115,8 +115,10 @@ fn parameters(range: &Range) -> String {
     parts.extend(range.send_overhead.map(|line| micros("o_s", line.at_one)));
     parts.extend(range.recv_overhead.map(|line| micros("o_r", line.at_one)));
     parts.push(micros("g", range.gap.at_one));
-    let slope = range.gap.per_byte;
-    let per_byte = number::plain(slope.value.seconds() * 1e9);
-    parts.push(format!("G {per_byte}{} ns/B", slope.mark.symbol()));
+    if range.gap.has_slope() {
+        let slope = range.gap.per_byte;
+        let per_byte = number::plain(slope.value.seconds() * 1e9);
+        parts.push(format!("G {per_byte}{} ns/B", slope.mark.symbol()));
+    }
     format!("{} to {} B:  {}", range.first.0, range.last.0, parts.join(",  "))
 }
