@@ -50,6 +50,24 @@ impl Console {
         self.data.write_all(b"\n")
     }
 
+    /// Writes a line to standard output at once. When its reader has gone,
+    /// this line and all further data are dropped: for commands whose work
+    /// goes on without a reader.
+    ///
+    /// # Errors
+    ///
+    /// The stream's own, such as a full disk.
+    pub fn announce(&mut self, line: impl Display) -> io::Result<()> {
+        let written = writeln!(self.data, "{line}").and_then(|()| self.data.flush());
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.data = Box::new(io::sink());
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
     /// Says `text` on standard error, on its own line.
     pub fn note(&mut self, text: impl Display) {
         // When standard error is closed there is nobody left to tell.

@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let report = Report {
         document: &document,
         title: &format!("loggap {} fit: {}", document.loggap_version, args.samples.display()),
-        subtitle: &format!("{} samples at {} sizes", rows.len(), analysis.rows.len()),
+        subtitle: &format!("{} samples; different sizes: {}", rows.len(), analysis.rows.len()),
         profile,
         rows: &analysis.rows,
         confidence_percent: document.requested.confidence_percent,

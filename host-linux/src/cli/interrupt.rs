@@ -1,28 +1,33 @@
 //! Ctrl-C as a question that a driver asks between two rounds.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{io, process, thread};
+use std::sync::{Arc, Mutex};
+use std::{fs, io, process, thread};
 
 use nix::sys::signal::{SigSet, Signal};
 
 use super::Exit;
 
 /// Whether the user or the system has asked to stop.
+///
+/// At first a request ends the process at once, as nothing would be lost.
+/// Between [`Interrupt::listen`] and the end, it is only noted for a driver
+/// that looks at [`Interrupt::is_requested`]; a second one ends the process.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     requested: AtomicBool,
-    /// Whether nobody can ask [`Interrupt::is_requested`] for now.
-    deaf: AtomicBool,
+    /// Whether somebody asks [`Interrupt::is_requested`] for now.
+    listening: AtomicBool,
+    /// Removed before the process ends at once.
+    unfinished: Mutex<Vec<PathBuf>>,
 }
 
 impl Interrupt {
-    /// Takes over Ctrl-C and the polite request to terminate: the first is
-    /// only noted, so that the command ends with what it has; the second
-    /// ends the process at once.
+    /// Takes over Ctrl-C and the polite request to terminate.
     ///
     /// To be called before other threads start, as they inherit that the
     /// signals wait for this one.
@@ -39,27 +44,48 @@ impl Interrupt {
         Ok(interrupt)
     }
 
+    /// From now on a request is noted, for somebody who looks soon.
+    pub fn listen(&self) {
+        self.0.listening.store(true, Ordering::Relaxed);
+    }
+
     /// Whether to stop.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.0.requested.load(Ordering::Relaxed)
     }
 
-    /// Does `work`, which does not ask: Ctrl-C meanwhile ends the process.
+    /// Does `work`, during which nobody looks: a request meanwhile ends the
+    /// process.
     pub fn ending_at_once<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.0.deaf.store(true, Ordering::Relaxed);
+        self.0.listening.store(false, Ordering::Relaxed);
         let outcome = work();
-        self.0.deaf.store(false, Ordering::Relaxed);
+        self.listen();
         outcome
+    }
+
+    /// Files that are not to outlive the process unfinished.
+    pub fn remove_at_end(&self, unfinished: impl IntoIterator<Item = PathBuf>) {
+        if let Ok(mut list) = self.0.unfinished.lock() {
+            list.extend(unfinished);
+        }
+    }
+
+    #[allow(clippy::exit, reason = "nothing is under way that could be handed on")]
+    fn end(&self) -> ! {
+        let unfinished = self.0.unfinished.lock();
+        for path in unfinished.iter().flat_map(|list| list.iter()) {
+            let _finished_already = fs::remove_file(path);
+        }
+        process::exit(i32::from(Exit::Interrupted.code()))
     }
 }
 
-#[allow(clippy::exit, reason = "a second Ctrl-C asks for just that")]
 fn wait(signals: SigSet, noted: &Interrupt) {
     while signals.wait().is_ok() {
         let again = noted.0.requested.swap(true, Ordering::Relaxed);
-        if again || noted.0.deaf.load(Ordering::Relaxed) {
-            process::exit(i32::from(Exit::Interrupted.code()));
+        if again || !noted.0.listening.load(Ordering::Relaxed) {
+            noted.end();
         }
     }
 }

@@ -65,11 +65,11 @@ pub(super) struct Args {
     exact: ExactArgs,
     /// Longest time to measure: seconds, or with a unit such as 500ms, 2m.
     /// Ends earlier when everything has converged. 2.5 s unless given.
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = parse::duration)]
     max_time: Option<Duration>,
     /// Most messages of both ends. Without --max-time, prtt sends up to
     /// 34000 unless told otherwise.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_messages: Option<u64>,
     /// Processors of both ends on this machine, as A,B, or A for one end.
     /// The best two unless given.
@@ -100,6 +100,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let files = Files::open(args)?;
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    interrupt.remove_at_end(files.temporary());
     let clock = HostClock::calibrated();
     let Ends { link, responder, placement, mut warnings } = Ends::open(args, &settings, &clock)?;
     let cpu = placement.map(|placement| placement.initiator);
@@ -115,7 +116,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             console.note("interrupted before anything was measured");
             return Ok(Exit::Interrupted);
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => {
+            // They may say why.
+            warnings.iter().for_each(|warning| console.warn(warning));
+            return Err(error.into());
+        }
     };
     if let Some(process) = responder
         && let Err(error) = process.finish()
@@ -208,6 +213,7 @@ impl Listener for Watcher<'_> {
     }
 
     fn on_progress(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.interrupt.listen();
         self.line.show(progress);
         self.go_on()
     }

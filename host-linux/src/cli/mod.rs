@@ -62,6 +62,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use nix::sys::signal::{SigSet, Signal};
 
 /// Measure a network link as a few LogP-family parameters, simulate parallel
 /// programs with them, and check the prediction against reality.
@@ -90,6 +91,9 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
+    // A write beyond `ulimit -f` then fails and is told, like a full disk,
+    // instead of ending the process.
+    let _told_less_well = SigSet::from(Signal::SIGXFSZ).thread_block();
     let mut console = Console::standard();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

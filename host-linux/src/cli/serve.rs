@@ -61,8 +61,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let system = |error: io::Error| CliError::failed(format_args!("cannot start: {error}"));
     let interrupt = Interrupt::catch().map_err(system)?;
     let listener = Listener::bind(args.link.transport, &endpoint, args.link.settings())?;
-    writeln!(console.data(), "listening {} {}", listener.transport(), listener.endpoint())?;
-    console.flush()?;
+    console.announce(format_args!("listening {} {}", listener.transport(), listener.endpoint()))?;
     // The lobby's thread is to run anywhere, so it starts before the pinning.
     let mut lobby = Lobby::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
@@ -76,6 +75,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             pinned?;
         }
     }
+    interrupt.listen();
     loop {
         if interrupt.is_requested() {
             return Ok(Exit::Interrupted);
@@ -142,7 +142,6 @@ fn report(
             (format!("failed {why}"), Some(why))
         }
     };
-    writeln!(console.data(), "{line}")?;
-    console.flush()?;
+    console.announce(line)?;
     Ok(failed)
 }

@@ -26,6 +26,7 @@ impl fmt::Display for FileError {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "; make room or choose another folder"
             }
+            io::ErrorKind::FileTooLarge => "; raise the limit on file sizes, see `ulimit -f`",
             _ => "",
         };
         write!(f, "cannot write '{}': {}{hint}", self.path.display(), self.source)
@@ -77,6 +78,16 @@ impl PendingFile {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where the file stands until it is complete; `None` for devices and
+    /// pipes.
+    #[must_use]
+    pub fn temporary(&self) -> Option<&Path> {
+        match &self.target {
+            Target::Replace { temporary, .. } => Some(temporary.path()),
+            Target::Direct(_) => None,
+        }
     }
 
     /// Lets `write` fill the file and gives it its name.

@@ -1,5 +1,6 @@
 //! What a measurement leaves: files first, then standard output.
 
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use loggap_core::units::Picos;
@@ -25,7 +26,7 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn open(args: &Args) -> Result<Self, CliError> {
-        let create = |path: &Option<std::path::PathBuf>| -> Result<_, FileError> {
+        let create = |path: &Option<PathBuf>| -> Result<_, FileError> {
             path.as_ref().map(PendingFile::create).transpose()
         };
         Ok(Self {
@@ -33,6 +34,12 @@ impl Files {
             samples: create(&args.samples)?,
             plot: args.report.open_plot()?,
         })
+    }
+
+    /// Where the files stand until they are complete.
+    pub(super) fn temporary(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let files = [&self.profile, &self.samples, &self.plot];
+        files.into_iter().flatten().filter_map(PendingFile::temporary).map(Path::to_owned)
     }
 }
 
