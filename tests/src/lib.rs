@@ -15,7 +15,9 @@
 pub mod cases;
 pub mod command;
 pub mod engine;
+pub mod lossy;
 pub mod program;
 pub mod random_program;
 pub mod relay;
+pub mod server;
 pub mod shadow;

@@ -10,12 +10,15 @@
 )]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use loggap::profile::ProfileDocument;
 use loggap_tests::command::{PATIENCE, finish, loggap, loggap_process, machine, send};
+use loggap_tests::server::Server;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -128,6 +131,30 @@ fn the_table_has_a_row_per_range_and_units_in_its_heads() {
     assert!(first[3].starts_with('±'), "{first:?}");
     let talk = String::from_utf8(output.stderr).unwrap();
     assert!(!talk.contains(['\r', '\u{1b}']), "no progress where nobody watches: {talk}");
+}
+
+#[test]
+fn one_size_gives_the_numbers_of_that_size_and_no_slope() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("p.json");
+    let output = loggap()
+        .args(["measure", "-s", "64", "--max-time", "300ms", "-J", "-o"])
+        .arg(&profile)
+        .assert()
+        .success()
+        .get_output()
+        .clone();
+    let document = json(&output.stdout);
+    let range = &document["ranges"][0];
+    check_intervals(range, &["gap_s", "half_rtt_s", "send_overhead_s", "recv_overhead_s"]);
+    assert!(range["gap_s_hi"].as_f64() < Some(1.0), "{range}");
+    assert!(range["gap_per_byte_s"].is_null() && range["gap_per_byte_s_hi"].is_null(), "{range}");
+    let read = ProfileDocument::read(&profile).unwrap();
+    assert_eq!(json(&serde_json::to_vec(&read).unwrap()), document);
+    let flags = ["measure", "-s", "64", "--max-time", "300ms", "--flags"];
+    let refused = loggap().args(flags).assert().code(1).get_output().clone();
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("measure more sizes"));
 }
 
 #[test]
@@ -245,6 +272,34 @@ fn ctrl_c_leaves_what_was_measured() {
     assert_eq!(document["stopped"], "interrupted");
     assert!(!document["ranges"].as_array().unwrap().is_empty());
     assert_eq!(json(text(&profile).as_bytes()), document);
+}
+
+#[test]
+fn ctrl_c_before_anything_was_measured_ends_at_once_and_leaves_no_file() {
+    let server = Server::tcp(&[]);
+    let first = server.connect_and_greet();
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = loggap_process()
+        .args(["measure", &server.endpoint, "-o"])
+        .arg(folder.path().join("p.json"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It waits for its turn by the time that it says so.
+    let mut line = String::new();
+    let mut talk = BufReader::new(child.stderr.take().unwrap());
+    while !line.contains("position 1") {
+        line.clear();
+        assert!(talk.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    send(Signal::SIGINT, child.id());
+    let started = Instant::now();
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(130));
+    assert!(started.elapsed() < Duration::from_secs(3) && output.stdout.is_empty());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    drop(first);
 }
 
 /// The only child of a process.

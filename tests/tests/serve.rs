@@ -8,114 +8,15 @@
     reason = "a wrong assumption should end the test"
 )]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Refusal, Versions};
-use loggap_tests::command::{PATIENCE, loggap, loggap_process, machine, send};
-use nix::sys::signal::Signal;
-
-/// A server that is killed when the test is over.
-struct Server {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-    /// What it said where it listens: transport and endpoint.
-    transport: String,
-    endpoint: String,
-}
-
-impl Server {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = loggap_process()
-            .arg("serve")
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let ["listening", transport, endpoint] = words[..] else { panic!("{line}") };
-        let (transport, endpoint) = (transport.to_owned(), endpoint.to_owned());
-        Self { child, lines, transport, endpoint }
-    }
-
-    /// A TCP server of this machine on a port of its own.
-    fn tcp(arguments: &[&str]) -> Self {
-        Self::start(&[&["--bind", "127.0.0.1", "-p", "0"], arguments].concat())
-    }
-
-    fn next_line(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        line
-    }
-
-    /// Waits for the end and says how it ended.
-    fn exit_code(mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
-    }
-
-    fn interrupt(&self) {
-        send(Signal::SIGINT, self.child.id());
-    }
-
-    fn measure(&self) -> assert_cmd::Command {
-        let mut command = loggap();
-        command.args(["measure", "--transport", &self.transport, &self.endpoint]);
-        command.args(["--max-time", "300ms", "-J"]);
-        command
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.endpoint).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream
-    }
-
-    /// A client that is being served.
-    fn connect_and_greet(&self) -> TcpStream {
-        let mut stream = self.connect();
-        stream.write_all(&hello(Versions::OURS)).unwrap();
-        // The server may not be done with the client before.
-        let mut answer = read(&mut stream);
-        while matches!(answer, Message::Queue { .. }) {
-            answer = read(&mut stream);
-        }
-        assert!(matches!(answer, Message::Welcome(_)), "{answer:?}");
-        stream
-    }
-}
-
-fn frame(message: &Message) -> [u8; FRAME_LEN] {
-    let mut frame = [0; FRAME_LEN];
-    message.emit(&mut frame);
-    frame
-}
-
-fn hello(versions: Versions) -> [u8; FRAME_LEN] {
-    let bounds = Bounds::default();
-    frame(&Message::Hello(Hello { versions, capabilities: 0, bounds }))
-}
-
-fn read(stream: &mut TcpStream) -> Message {
-    let mut frame = [0; FRAME_LEN];
-    stream.read_exact(&mut frame).unwrap();
-    Message::parse(&frame).unwrap()
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use loggap_core::wire::{Message, Refusal, Versions};
+use loggap_tests::command::{loggap, machine};
+use loggap_tests::server::{Server, frame, hello, read};
 
 #[test]
 fn a_client_of_every_transport_is_served() {
@@ -129,7 +30,7 @@ fn a_client_of_every_transport_is_served() {
         &["--transport", "unix", "--bind", &path(&socket)],
         &["--transport", "shm", "--bind", &path(&socket)],
     ] {
-        let mut server = Server::start(&[arguments, &["--once"]].concat());
+        let server = Server::start(&[arguments, &["--once"]].concat());
         server.measure().assert().success();
         let line = server.next_line();
         assert!(line.starts_with("served "), "{line}");
@@ -155,7 +56,7 @@ fn a_client_reaches_every_address_over_both_families() {
 #[test]
 fn who_comes_second_waits_and_is_told_so() {
     let _machine = machine();
-    let mut server = Server::tcp(&[]);
+    let server = Server::tcp(&[]);
     let mut first = server.connect_and_greet();
     let leaving = thread::spawn(move || {
         thread::sleep(Duration::from_millis(600));
@@ -171,7 +72,7 @@ fn who_comes_second_waits_and_is_told_so() {
 #[test]
 fn whoever_does_not_speak_the_protocol_is_refused_and_the_next_is_served() {
     let _machine = machine();
-    let mut server = Server::tcp(&[]);
+    let server = Server::tcp(&[]);
     let mut stranger = server.connect();
     // More than a frame, so that the server has to close on unread bytes.
     stranger.write_all(&[b'x'; 4_096]).unwrap();
@@ -194,7 +95,7 @@ fn once_fails_with_the_session() {
 
 #[test]
 fn another_version_is_named_on_both_sides() {
-    let mut server = Server::tcp(&[]);
+    let server = Server::tcp(&[]);
     let mut client = server.connect();
     let versions = Versions { lowest: 77, highest: 78 };
     client.write_all(&hello(versions)).unwrap();
