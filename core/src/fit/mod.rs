@@ -18,6 +18,12 @@ mod report;
 mod segment;
 mod segmentation;
 mod select;
+mod split;
+
+#[cfg(test)]
+mod rates;
+#[cfg(test)]
+mod trials;
 
 pub use line::Line;
 pub use misfit::MisfitLine;

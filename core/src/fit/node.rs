@@ -1,5 +1,6 @@
 //! A point under analysis, and the trimmed line through a run of them.
 
+use super::Point;
 use super::line::{Line, Solved, after_first};
 
 /// Points that a segment needs besides its outliers.
@@ -25,9 +26,15 @@ pub struct Node {
     pub(super) weight: f64,
     /// Left out as an outlier.
     pub(super) dropped: bool,
+    /// What `dropped` was before another choice is tried.
+    before: bool,
 }
 
 impl Node {
+    pub(super) const fn new(point: Point, weight: f64) -> Self {
+        Self { size: point.size(), value: point.value(), weight, dropped: false, before: false }
+    }
+
     pub(super) const fn x(&self) -> f64 {
         after_first(self.size) as f64
     }
@@ -54,11 +61,20 @@ pub(super) struct Trimmed {
     price: f64,
     /// Length at which all points are looked at again.
     next_scan: usize,
+    solved: Option<Solved>,
 }
 
 impl Trimmed {
     pub(super) fn new(price: f64) -> Self {
-        Self { line: Line::new(), length: 0, dropped: 0, paid: 0.0, price, next_scan: 0 }
+        Self {
+            line: Line::new(),
+            length: 0,
+            dropped: 0,
+            paid: 0.0,
+            price,
+            next_scan: 0,
+            solved: None,
+        }
     }
 
     /// The trimmed line through all of `nodes`; marks the outliers.
@@ -80,13 +96,17 @@ impl Trimmed {
         self.line.accumulate(node.size, node.value, node.weight);
         self.length += 1;
         let newest = *node;
-        if self.length <= MIN_POINTS {
+        if self.length < MIN_POINTS {
             return;
         }
-        let Some(solved) = self.line.solve() else { return };
+        self.solved = self.line.solve();
+        let Some(solved) = self.solved else { return };
         if self.length >= self.next_scan || deletion_gain(&newest, &solved) > self.price {
             self.next_scan = self.length + 1 + self.length / 32;
             self.scan(run, solved);
+            if self.dropped > 0 {
+                self.scan_afresh(run);
+            }
         }
     }
 
@@ -96,7 +116,12 @@ impl Trimmed {
         if self.kept() < MIN_POINTS {
             return None;
         }
-        Some(self.line.solve()?.squares + self.paid)
+        Some(self.solved?.squares + self.paid)
+    }
+
+    /// The line through what was kept; `None` for too few points.
+    pub(super) const fn solved(&self) -> Option<Solved> {
+        self.solved
     }
 
     pub(super) const fn kept(&self) -> usize {
@@ -117,10 +142,39 @@ impl Trimmed {
                 self.dropped -= 1;
             }
             self.paid = self.total_price(run);
-            match self.line.solve() {
+            self.solved = self.line.solve();
+            match self.solved {
                 Some(line) => solved = line,
                 None => return,
             }
+        }
+    }
+
+    /// Chooses the outliers anew and keeps the choice when it is better: the
+    /// point that looked worst of four may be the only sound one of them
+    /// once there are more, and neither leaving out nor taking back a single
+    /// point leads from one choice to the other.
+    fn scan_afresh(&mut self, run: &mut [Node]) {
+        let before = *self;
+        for node in run.iter_mut() {
+            node.before = node.dropped;
+            if node.dropped {
+                self.line.accumulate(node.size, node.value, node.weight);
+                node.dropped = false;
+            }
+        }
+        (self.dropped, self.paid) = (0, 0.0);
+        self.solved = self.line.solve();
+        if let Some(solved) = self.solved {
+            self.scan(run, solved);
+        }
+        let cost = |trimmed: &Self| trimmed.cost().unwrap_or(f64::INFINITY);
+        if cost(self) < cost(&before) {
+            return;
+        }
+        *self = before;
+        for node in run {
+            node.dropped = node.before;
         }
     }
 

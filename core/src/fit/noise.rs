@@ -16,6 +16,9 @@ const RELATIVE_FLOOR: f64 = 1e-12;
 /// The noise of a sweep, as far as known before fitting.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noise {
+    /// Whether the points' weights are 1/variance; otherwise all are 1 and
+    /// the scale has to be estimated.
+    pub(super) known: bool,
     /// Variance of a point of weight 1: 1 when known, a robust estimate
     /// otherwise.
     pub(super) scale: f64,
@@ -41,12 +44,12 @@ impl Noise {
             } else {
                 1.0
             };
-            *node = Node { size: point.size(), value: point.value(), weight, dropped: false };
+            *node = Node::new(*point, weight);
         }
         if known {
-            Self { scale: 1.0, floor: 1.0 }
+            Self { known, scale: 1.0, floor: 1.0 }
         } else {
-            Self { scale: local_variance(nodes).max(floor), floor }
+            Self { known, scale: local_variance(nodes).max(floor), floor }
         }
     }
 }

@@ -1,12 +1,36 @@
 //! How many changes a sweep has.
+//!
+//! Evidence for a change is the log likelihood ratio of Gaussian noise: the
+//! fall of the cost when the noise is known, ν·ln of its ratio when the noise
+//! comes from the residuals themselves. Thresholds are
+//!
+//! ```text
+//! step of g alone:      2 ln n + STEP
+//! new g and G:          2 ln n + FREE
+//! each change further:  2 ln n + MORE
+//! ```
+//!
+//! 2 ln n is what the largest of n such ratios grows by, so that the chance
+//! of any false change in a sweep does not depend on its length; the
+//! constants were set by simulation so that this chance is below 1 percent
+//! (see `docs/fit.md` and the tests in `rates`).
 
 use super::node::{Node, Trimmed};
 use super::noise::Noise;
 use super::partition::{Cell, Partition};
 use super::segmentation::{Config, MAX_SEGMENTS};
+use super::split::Split;
 
 /// Price of an outlier in units of the noise variance.
 pub(super) const OUTLIER_PRICE: f64 = 9.0;
+
+const STEP: f64 = 6.0;
+const FREE: f64 = 13.0;
+const MORE: f64 = 1.0;
+
+/// Degrees of freedom that the trimming and the search for the best split
+/// cost the estimate of the noise.
+const SEARCHED: usize = 2;
 
 /// Where the segments of a sweep begin, and the noise about their lines.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +39,37 @@ pub(super) struct Selection {
     count: usize,
     /// Variance of a point of weight 1.
     pub(super) scale: f64,
+}
+
+/// How to judge a fall of the cost.
+#[derive(Clone, Copy, Debug)]
+struct Judge {
+    noise: Noise,
+    points: usize,
+}
+
+impl Judge {
+    /// Twice the log likelihood ratio of two fits, `after` leaving `free`
+    /// degrees of freedom.
+    fn evidence(&self, before: f64, after: f64, free: usize) -> f64 {
+        let spare = free as f64;
+        if self.noise.known && after <= spare + libm::sqrt(2.0 * spare) {
+            return before - after;
+        }
+        let least = spare * self.noise.floor;
+        let ratio = before.max(least) / after.max(least);
+        free.saturating_sub(SEARCHED) as f64 * libm::log(ratio)
+    }
+
+    /// Degrees of freedom left by `segments` free segments and `steps` more
+    /// that only have a g of their own.
+    const fn free(&self, segments: usize) -> usize {
+        self.points.saturating_sub(2 * segments)
+    }
+
+    fn growth(&self) -> f64 {
+        2.0 * libm::log(self.points as f64)
+    }
 }
 
 impl Selection {
@@ -29,40 +84,108 @@ impl Selection {
         noise: Noise,
         config: &Config,
     ) -> Self {
-        let rows = config.max_changes + 1;
-        let mut scale = noise.scale;
-        let mut count = 1;
-        let points = nodes.len();
+        let judge = Judge { noise, points: nodes.len() };
+        let rows = (config.max_changes + 1).min(MAX_SEGMENTS);
+        let mut found = Self { starts: [0; MAX_SEGMENTS], count: 1, scale: noise.scale };
         for _ in 0..3 {
-            let table = Partition::fill(cells, nodes, rows, OUTLIER_PRICE * scale);
-            count = 1;
-            for more in 2..=table.rows() {
-                let Some(free) = points.checked_sub(2 * more).filter(|&f| f > 0) else { break };
-                let variance = (table.total(more - 1) / free as f64).max(noise.floor);
-                let gain = table.total(count - 1) - table.total(more - 1);
-                if gain > variance * 20.0 * (more - count) as f64 {
-                    count = more;
-                }
+            let price = OUTLIER_PRICE * found.scale;
+            let table = Partition::fill(cells, nodes, rows, price);
+            found.count = judge.count(&table);
+            if let Some(starts) = found.starts.get_mut(..found.count) {
+                table.trace(starts);
             }
-            let free = points.saturating_sub(2 * count).max(1);
-            scale = (table.total(count - 1) / free as f64).max(noise.floor);
+            let mut cost = table.total(found.count - 1);
+            while found.count < rows && found.add_step(nodes, &judge, &mut cost) {}
+            let scale = found.scatter(nodes, &judge);
+            let settled = (scale / found.scale - 1.0).abs() < 0.1;
+            found.scale = scale;
+            if settled {
+                break;
+            }
         }
-        let table = Partition::fill(cells, nodes, rows, OUTLIER_PRICE * scale);
-        let mut starts = [0; MAX_SEGMENTS];
-        if let Some(starts) = starts.get_mut(..count) {
-            table.trace(starts);
-        }
-        let found = Self { starts, count, scale };
         found.mark(nodes);
         found
     }
 
-    fn mark(&self, nodes: &mut [Node]) {
-        for (order, &first) in self.starts().iter().enumerate() {
-            let end = self.starts().get(order + 1).copied().unwrap_or(nodes.len());
-            if let Some(run) = nodes.get_mut(first..end) {
-                Trimmed::through(run, OUTLIER_PRICE * self.scale);
+    /// Adds the most convincing step of g within a segment, if any convinces.
+    fn add_step(&mut self, nodes: &mut [Node], judge: &Judge, cost: &mut f64) -> bool {
+        let price = OUTLIER_PRICE * self.scale;
+        let free = judge.free(self.count).saturating_sub(1);
+        let mut best: Option<(usize, f64, f64)> = None;
+        for order in 0..self.count {
+            let Some((first, run)) = self.run(nodes, order) else { continue };
+            let Some(whole) = Trimmed::through(run, price).cost() else { continue };
+            let Some(split) = Split::best(run, price, |s| s.step) else { continue };
+            let evidence = judge.evidence(*cost, *cost - whole + split.step, free);
+            if evidence > judge.growth() + STEP && best.is_none_or(|(_, e, _)| evidence > e) {
+                best = Some((first + split.index, evidence, *cost - whole + split.free));
             }
+        }
+        let Some((start, _, after)) = best else { return false };
+        *cost = after;
+        self.insert(start)
+    }
+
+    fn insert(&mut self, start: usize) -> bool {
+        let Some(place) = self.starts.get_mut(self.count) else { return false };
+        *place = start;
+        self.count += 1;
+        if let Some(starts) = self.starts.get_mut(..self.count) {
+            starts.sort_unstable();
+        }
+        true
+    }
+
+    /// The nodes of one segment and where it begins.
+    fn run<'n>(&self, nodes: &'n mut [Node], order: usize) -> Option<(usize, &'n mut [Node])> {
+        let first = *self.starts().get(order)?;
+        let end = self.starts().get(order + 1).copied().unwrap_or(nodes.len());
+        Some((first, nodes.get_mut(first..end)?))
+    }
+
+    /// Marks the outliers of each segment.
+    fn mark(&self, nodes: &mut [Node]) {
+        self.scatter_of(nodes);
+    }
+
+    /// Mean square of the residuals of what is no outlier; what was paid for
+    /// outliers does not count, or they would raise their own price.
+    fn scatter(&self, nodes: &mut [Node], judge: &Judge) -> f64 {
+        let (squares, kept) = self.scatter_of(nodes);
+        let free = kept.saturating_sub(2 * self.count).max(1);
+        (squares / free as f64).max(judge.noise.floor)
+    }
+
+    fn scatter_of(&self, nodes: &mut [Node]) -> (f64, usize) {
+        let mut sums = (0.0, 0);
+        for order in 0..self.count {
+            let Some((_, run)) = self.run(nodes, order) else { continue };
+            let trimmed = Trimmed::through(run, OUTLIER_PRICE * self.scale);
+            sums.0 += trimmed.solved().map_or(0.0, |line| line.squares);
+            sums.1 += trimmed.kept();
+        }
+        sums
+    }
+}
+
+impl Judge {
+    /// Segments that the table gives evidence for.
+    fn count(&self, table: &Partition<'_>) -> usize {
+        let mut count = 1;
+        'grow: loop {
+            for more in 1..=table.rows().saturating_sub(count) {
+                let (before, after) = (table.total(count - 1), table.total(count + more - 1));
+                let free = self.free(count + more);
+                if !after.is_finite() || free == 0 {
+                    break;
+                }
+                let further = (more - 1) as f64 * (self.growth() + MORE);
+                if self.evidence(before, after, free) > self.growth() + FREE + further {
+                    count += more;
+                    continue 'grow;
+                }
+            }
+            return count;
         }
     }
 }
