@@ -6,9 +6,11 @@
 //! - [`Line`]: incremental least squares.
 //! - [`MisfitLine`]: a weighted line that tells noise from misfit.
 //! - [`Segmentation`]: optimal piecewise-linear fit of a stored sweep.
+//! - [`ChangeDetector`]: changes found while a sweep runs, by looking ahead.
 
 mod double;
 mod line;
+mod look_ahead;
 mod misfit;
 mod node;
 mod noise;
@@ -26,9 +28,10 @@ mod rates;
 mod trials;
 
 pub use line::Line;
+pub use look_ahead::{ChangeDetector, Detected, LookAhead, MOST_AHEAD};
 pub use misfit::MisfitLine;
 pub use node::Node;
 pub use partition::Cell;
 pub use point::{Point, PointError};
 pub use segment::{Change, Estimate, Segment};
-pub use segmentation::{Config, Fit, FitError, Requirements, Segmentation};
+pub use segmentation::{Config, Detector, Fit, FitError, Requirements, Segmentation};

@@ -1,7 +1,9 @@
 //! How often the segmentation errs on synthetic sweeps.
 
 use super::trials::{Generator, Grid, Sigmas, clean, raised};
-use super::{Cell, Change, Config, Node, Point, Segment, Segmentation};
+use super::{
+    Cell, Change, ChangeDetector, Config, Detected, LookAhead, Node, Point, Segment, Segmentation,
+};
 use std::vec;
 use std::vec::Vec;
 
@@ -130,4 +132,94 @@ fn a_step_before_the_last_points_is_found() {
             assert!(rate >= 990, "{grid:?} sigma {sigma}: {rate} of 1000");
         }
     }
+}
+
+fn detected(points: &[Point], settings: LookAhead) -> Vec<Detected> {
+    let mut detector = ChangeDetector::new(settings);
+    let mut found: Vec<_> = points.iter().filter_map(|point| detector.push(*point)).collect();
+    found.extend(detector.finish());
+    found
+}
+
+const AHEAD: [usize; 3] = [3, 4, 5];
+
+/// As `found`, by looking ahead: how often there is a change at all, and how
+/// often it is the only one and at its place.
+fn seen(grid: Grid, points: usize, steps: f64, at: impl Fn(usize) -> usize + Sync) -> [usize; 2] {
+    let settings = LookAhead { points, ..LookAhead::default() };
+    let changes = |random: &mut Generator| {
+        let sizes = grid.sizes(random);
+        let mut sweep = clean(&sizes, 5e5, Sigmas::Told, random);
+        let first = at(sweep.len());
+        for point in &mut sweep[first..] {
+            *point = raised(*point, steps * 5e5);
+        }
+        (first, detected(&sweep, settings))
+    };
+    let any = per_mille(|_, random, _| !changes(random).1.is_empty());
+    let exact = per_mille(|_, random, _| {
+        let (first, changes) = changes(random);
+        changes.len() == 1 && changes[0].index == first
+    });
+    [any, exact]
+}
+
+#[test]
+fn looking_ahead_sees_no_changes_in_clean_sweeps() {
+    for points in AHEAD {
+        let settings = LookAhead { points, ..LookAhead::default() };
+        for grid in GRIDS {
+            for (told, most) in [(Sigmas::Told, 10), (Sigmas::Untold, 20)] {
+                for sigma in NOISES {
+                    let rate = per_mille(|_, random, _| {
+                        let sizes = grid.sizes(random);
+                        !detected(&clean(&sizes, sigma, told, random), settings).is_empty()
+                    });
+                    assert!(rate <= most, "{points} ahead, {grid:?} {told:?}: {rate} of 1000");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn looking_ahead_is_not_misled_by_a_single_outlier() {
+    for points in AHEAD {
+        let settings = LookAhead { points, ..LookAhead::default() };
+        for told in [Sigmas::Told, Sigmas::Untold] {
+            let rate = per_mille(|_, random, sweep| {
+                let sizes = Grid::Equidistant.sizes(random);
+                let mut points = clean(&sizes, 5e5, told, random);
+                let at = sweep % points.len();
+                points[at] = raised(points[at], 2e7);
+                !detected(&points, settings).is_empty()
+            });
+            assert!(rate <= 10, "{points} ahead, {told:?}: {rate} of 1000");
+        }
+    }
+}
+
+#[test]
+fn looking_ahead_finds_the_place_of_a_step() {
+    for points in AHEAD {
+        let [any, exact] = seen(Grid::Equidistant, points, 6.0, |points| points / 2);
+        assert!(any >= 990 && exact >= 960, "{points} ahead: {any}, {exact} of 1000");
+        // As soon as there are as many points as it looks ahead.
+        for grid in [Grid::Geometric(32), Grid::Equidistant] {
+            let [any, exact] = seen(grid, points, 100.0, |all| all - points);
+            assert!(any >= 990 && exact >= 980, "{points} ahead: {any}, {exact} of 1000");
+        }
+    }
+}
+
+#[test]
+fn looking_ahead_needs_no_noise() {
+    let sizes = Grid::Equidistant.sizes(&mut Generator::new(1));
+    let value = |size: u64| 1e6 + 80.0 * (size - 1) as f64 + if size > 9_000 { 1e5 } else { 0.0 };
+    let points: Vec<Point> =
+        sizes.iter().map(|&size| Point::new(size, value(size), 0.0).unwrap()).collect();
+    let found = detected(&points, LookAhead::default());
+    let places: Vec<_> = found.iter().map(|change| (change.before, change.at)).collect();
+    assert_eq!(places, [(8_193, 9_217)]);
+    assert!((found[0].line.gap().unwrap() - 1e6).abs() < 1.0);
 }

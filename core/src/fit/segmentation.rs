@@ -6,11 +6,22 @@ use super::node::MIN_POINTS;
 use super::noise::Noise;
 use super::report::report;
 use super::select::Selection;
-use super::{Cell, Change, Node, Point, Segment};
+use super::{Cell, Change, LookAhead, Node, Point, Segment};
 use crate::stats::Confidence;
 
 /// Most segments that a fit may have.
 pub(super) const MAX_SEGMENTS: usize = 16;
+
+/// How protocol changes are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Detector {
+    /// The optimal partition of the whole sweep.
+    #[default]
+    Optimal,
+    /// One pass that looks a few points ahead, as in the paper: see
+    /// [`ChangeDetector`](super::ChangeDetector).
+    LookAhead(LookAhead),
+}
 
 /// What a fit is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,11 +38,19 @@ pub struct Config {
     pub resolution: f64,
     /// Most changes to look for, at most 15.
     pub max_changes: usize,
+    /// How to look for them.
+    pub detector: Detector,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { confidence: Confidence::P95, tolerance: 0.02, resolution: 1.0, max_changes: 7 }
+        Self {
+            confidence: Confidence::P95,
+            tolerance: 0.02,
+            resolution: 1.0,
+            max_changes: 7,
+            detector: Detector::Optimal,
+        }
     }
 }
 
@@ -159,7 +178,10 @@ impl<'m> Segmentation<'m> {
             return Err(FitError::Memory(needed));
         }
         let noise = Noise::weigh(points, nodes, config);
-        let selection = Selection::find(nodes, cells, noise, config);
+        let selection = match config.detector {
+            Detector::Optimal => Selection::find(nodes, cells, noise, config),
+            Detector::LookAhead(settings) => Selection::look_ahead(nodes, noise, config, settings),
+        };
         let segments = report(nodes, &selection, config, segments);
         Ok(Fit { segments, nodes })
     }

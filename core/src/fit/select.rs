@@ -20,6 +20,7 @@ use super::noise::Noise;
 use super::partition::{Cell, Partition};
 use super::segmentation::{Config, MAX_SEGMENTS};
 use super::split::Split;
+use super::{ChangeDetector, Detected, LookAhead, Point};
 
 /// Price of an outlier in units of the noise variance.
 pub(super) const OUTLIER_PRICE: f64 = 9.0;
@@ -105,6 +106,37 @@ impl Selection {
         }
         found.mark(nodes);
         found
+    }
+
+    /// The changes that looking ahead finds; trimmed lines between them.
+    pub(super) fn look_ahead(
+        nodes: &mut [Node],
+        noise: Noise,
+        config: &Config,
+        settings: LookAhead,
+    ) -> Self {
+        let most = (config.max_changes + 1).min(MAX_SEGMENTS);
+        let mut detector = ChangeDetector::new(LookAhead {
+            resolution: settings.resolution.max(config.resolution),
+            ..settings
+        });
+        let mut found = Self { starts: [0; MAX_SEGMENTS], count: 1, scale: noise.scale };
+        for node in nodes.iter() {
+            let sigma = if noise.known { libm::sqrt(1.0 / node.weight) } else { 0.0 };
+            let Ok(point) = Point::new(node.size, node.value, sigma) else { continue };
+            found.begin(detector.push(point), most);
+        }
+        found.begin(detector.finish(), most);
+        let judge = Judge { noise, points: nodes.len() };
+        found.scale = found.scatter(nodes, &judge);
+        found.mark(nodes);
+        found
+    }
+
+    fn begin(&mut self, change: Option<Detected>, most: usize) {
+        if let Some(change) = change.filter(|_| self.count < most) {
+            self.insert(change.index);
+        }
     }
 
     /// Adds the most convincing step of g within a segment, if any convinces.
