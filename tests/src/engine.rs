@@ -3,10 +3,11 @@
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::OwnedMemory;
+use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::Protocol;
 use loggap_core::sim::{
-    Builder, Engine, NoNoise, Noise, Parameters, Receive, Rendezvous, Settings, Silent, Survey,
-    Unfinished,
+    Builder, Engine, NoNoise, Noise, Observer, Parameters, Receive, Rendezvous, Settings, Silent,
+    Survey, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 
@@ -62,7 +63,33 @@ pub fn run(
     }
 }
 
+/// The course of the same run.
+#[must_use]
+pub fn timeline(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: Option<shadow::Noise<'_>>,
+) -> Timeline {
+    let everything = |first_ops: &[u32]| Recorder::new(first_ops, Selection::default());
+    let recorder = match noise {
+        Some(noise) => run_observed(program, settings, Function(noise), everything).1,
+        None => run_observed(program, settings, NoNoise, everything).1,
+    };
+    recorder.finish()
+}
+
 fn run_with(program: &Program, settings: &shadow::Settings, noise: impl Noise) -> Outcome {
+    run_observed(program, settings, noise, |_| Silent).0
+}
+
+/// Runs under the eyes of the observer that `observe` makes of the first
+/// operations of the ranks.
+pub fn run_observed<O: Observer>(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: impl Noise,
+    observe: impl FnOnce(&[u32]) -> O,
+) -> (Outcome, O) {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let protocols = protocols(settings);
@@ -73,7 +100,8 @@ fn run_with(program: &Program, settings: &shadow::Settings, noise: impl Noise) -
     let mut builder = Builder::new(memory.lend(), requirements).unwrap();
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
-    let mut engine = Engine::with(schedule, (parameters, settings), noise, Silent);
+    let observer = observe(schedule.first_ops());
+    let mut engine = Engine::with(schedule, (parameters, settings), noise, observer);
     let finished = engine.run().unwrap();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
     outcome.finish = (0..survey.ranks()).map(|rank| engine.finish(rank).0).collect();
@@ -87,5 +115,5 @@ fn run_with(program: &Program, settings: &shadow::Settings, noise: impl Noise) -
             outcome.never_ready.push((rank as usize, op as usize));
         }
     });
-    outcome
+    (outcome, engine.into_observer())
 }

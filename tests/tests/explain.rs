@@ -2,6 +2,7 @@
 
 use loggap::timeline::explain::explain;
 use loggap_core::random::Random;
+use loggap_tests::engine;
 use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 
@@ -21,6 +22,13 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
         };
         let noisy: Option<shadow::Noise<'_>> = if seed % 7 == 0 { Some(&noise) } else { None };
         let outcome = shadow::run(&program, &settings, noisy);
+        let mut recorded = engine::timeline(&program, &settings, noisy);
+        let mut expected = outcome.timeline.clone();
+        for timeline in [&mut recorded, &mut expected] {
+            timeline.calcs.sort_unstable_by_key(|calc| (calc.start, calc.rank, calc.op));
+            timeline.messages.sort_unstable_by_key(|m| (m.sent, m.from.rank, m.to.rank, m.op));
+        }
+        assert_eq!(recorded, expected, "seed {seed}: what the engine's observers saw");
         let explanation = explain(&outcome.timeline);
         let explanation = explanation.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_eq!(explanation.terms.total().0, outcome.timeline.end().0, "seed {seed}");

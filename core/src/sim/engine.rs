@@ -121,6 +121,7 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
     pub(super) released: [Ready; 2],
     /// Ranks whose next event may have changed.
     touched: [u32; 2],
+    started: bool,
 }
 
 impl<'m, 'p> Engine<'m, 'p> {
@@ -171,6 +172,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             events: 0,
             released: [Ready::NOBODY; 2],
             touched: [NONE; 2],
+            started: false,
         }
     }
 
@@ -186,8 +188,34 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         Ok(self.finished())
     }
 
-    /// Releases the operations that wait for nothing, rank by rank.
+    /// Runs for at most so many `turns` of the loop, for who wants to look
+    /// up in between; `None` if it is not over then. A turn executes an
+    /// operation, or lets a message arrive or be handled.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::run`].
+    pub fn run_some(&mut self, turns: u64) -> Result<Option<Finished>, SimError> {
+        self.start()?;
+        for _ in 0..turns {
+            if !self.step()? {
+                return Ok(Some(self.finished()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Operations released and messages created until now.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Releases the operations that wait for nothing, rank by rank; once.
     fn start(&mut self) -> Result<(), SimError> {
+        if core::mem::replace(&mut self.started, true) {
+            return Ok(());
+        }
         let firsts = self.firsts;
         for (rank, bounds) in (0u32..).zip(firsts.windows(2)) {
             if let [first, end] = *bounds {

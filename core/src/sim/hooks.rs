@@ -1,5 +1,6 @@
 //! What a simulation can be given and can tell: noise and observers.
 
+use crate::noise::{Phases, Trace};
 use crate::units::Picos;
 
 /// Takes time from operations.
@@ -152,4 +153,69 @@ impl Observer for Silent {
     fn handled(&mut self, _event: &Handled) {}
     #[inline]
     fn matched(&mut self, _event: &Matched) {}
+}
+
+/// Nobody, or somebody.
+impl<O: Observer> Observer for Option<O> {
+    fn calculated(&mut self, event: &Calculated) {
+        if let Some(observer) = self {
+            observer.calculated(event);
+        }
+    }
+
+    fn sent(&mut self, event: &Sent) {
+        if let Some(observer) = self {
+            observer.sent(event);
+        }
+    }
+
+    fn handled(&mut self, event: &Handled) {
+        if let Some(observer) = self {
+            observer.handled(event);
+        }
+    }
+
+    fn matched(&mut self, event: &Matched) {
+        if let Some(observer) = self {
+            observer.matched(event);
+        }
+    }
+}
+
+/// Two, one after the other.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn calculated(&mut self, event: &Calculated) {
+        self.0.calculated(event);
+        self.1.calculated(event);
+    }
+
+    fn sent(&mut self, event: &Sent) {
+        self.0.sent(event);
+        self.1.sent(event);
+    }
+
+    fn handled(&mut self, event: &Handled) {
+        self.0.handled(event);
+        self.1.handled(event);
+    }
+
+    fn matched(&mut self, event: &Matched) {
+        self.0.matched(event);
+        self.1.matched(event);
+    }
+}
+
+/// Noise from a trace that every rank runs through from a phase of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceNoise<'a> {
+    /// The trace.
+    pub trace: Trace<'a>,
+    /// Where in it each rank begins.
+    pub phases: Phases,
+}
+
+impl Noise for TraceNoise<'_> {
+    fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos {
+        self.trace.lost(self.phases.of(rank, self.trace.length()), start, length)
+    }
 }

@@ -6,8 +6,9 @@
 //!   received and sent.
 //! - [`Survey`] counts a schedule and says how much memory to lend
 //!   ([`Memory`]); [`Builder`] is the sink that puts it there.
-//! - [`Engine`] runs it. [`Noise`] takes time from operations, an
-//!   [`Observer`] is told what happens; both are chosen at compile time, and
+//! - [`Engine`] runs it. [`Noise`] takes time from operations
+//!   ([`TraceNoise`]), an [`Observer`] is told what happens ([`Counters`]
+//!   for each rank); both are chosen at compile time, and
 //!   without them nothing is paid for them.
 //! - [`Unfinished`] names what is left when a run cannot go on.
 //!
@@ -21,6 +22,7 @@
 //! order: message, then released operations by rank, on a rank sends before
 //! receives before calculations, each in the order in which it became ready.
 
+mod counters;
 mod engine;
 mod event;
 mod hooks;
@@ -38,8 +40,11 @@ mod schedule;
 mod survey;
 mod unfinished;
 
+pub use counters::{Counters, RankCounters};
 pub use engine::{Engine, Finished, SimError};
-pub use hooks::{Calculated, Handled, Matched, NoNoise, Noise, Observer, Part, Sent, Silent};
+pub use hooks::{
+    Calculated, Handled, Matched, NoNoise, Noise, Observer, Part, Sent, Silent, TraceNoise,
+};
 pub use memory::{Memory, Requirements};
 pub use parameters::{Parameters, Receive, Rendezvous, Settings};
 pub use queue::Entry;

@@ -38,6 +38,14 @@ pub enum BuildError {
         /// The rank that does not exist.
         peer: u32,
     },
+    /// An operation is on a processor or interface beyond those that the
+    /// survey found.
+    Unit {
+        /// The rank that has the operation.
+        rank: u32,
+        /// The operation.
+        op: u32,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -57,6 +65,10 @@ impl fmt::Display for BuildError {
             Self::Peer { rank, op, peer } => {
                 write!(f, "operation {op} of rank {rank} names rank {peer}, which does not exist")
             }
+            Self::Unit { rank, op } => write!(
+                f,
+                "operation {op} of rank {rank} has a cpu or nic that the survey did not see"
+            ),
         }
     }
 }
@@ -79,6 +91,28 @@ pub struct Schedule<'m> {
     pub(super) wakes: &'m mut [Entry],
     pub(super) cpus: usize,
     pub(super) nics: usize,
+    sends: u32,
+}
+
+impl<'m> Schedule<'m> {
+    /// Index of each rank's first operation, counted over the whole
+    /// schedule as in the events that observers see, and at last the number
+    /// of operations.
+    #[must_use]
+    pub const fn first_ops(&self) -> &'m [u32] {
+        self.firsts
+    }
+
+    /// Events of a run that goes to its end without handshakes; each of
+    /// those adds two.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        let ops = match self.firsts.last() {
+            Some(ops) => *ops,
+            None => 0,
+        };
+        ops as u64 + self.sends as u64
+    }
 }
 
 /// The sink that builds a [`Schedule`].
@@ -94,6 +128,7 @@ pub struct Builder<'m> {
     first: u32,
     edges: u32,
     receives: u32,
+    sends: u32,
     /// Dependencies of the open rank.
     pending: usize,
 }
@@ -124,8 +159,18 @@ impl<'m> Builder<'m> {
         if !enough {
             return Err(BuildError::Full);
         }
-        let (ranks, next, ops, first, edges, receives) = (0, 0, 0, 0, 0, 0);
-        Ok(Self { memory, requirements, ranks, next, ops, first, edges, receives, pending: 0 })
+        Ok(Self {
+            memory,
+            requirements,
+            ranks: 0,
+            next: 0,
+            ops: 0,
+            first: 0,
+            edges: 0,
+            receives: 0,
+            sends: 0,
+            pending: 0,
+        })
     }
 
     /// The finished schedule.
@@ -134,7 +179,7 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Order`] when ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
-        let Self { memory, requirements, ranks, next, ops, edges, receives, .. } = self;
+        let Self { memory, requirements, ranks, next, ops, edges, receives, sends, .. } = self;
         if next != ranks {
             return Err(BuildError::Order { rank: next });
         }
@@ -167,6 +212,7 @@ impl<'m> Builder<'m> {
             wakes,
             cpus: requirements.cpus,
             nics: requirements.nics,
+            sends,
         })
     }
 
@@ -276,6 +322,10 @@ impl Sink for Builder<'_> {
     fn op(&mut self, op: Op) -> Result<u32, BuildError> {
         let index = self.ops - self.first;
         let rank = self.next.wrapping_sub(1);
+        let Requirements { cpus, nics, .. } = self.requirements;
+        if usize::from(op.cpu) >= cpus || usize::from(op.nic) >= nics {
+            return Err(BuildError::Unit { rank, op: index });
+        }
         match op.kind {
             OpKind::Send { peer, .. } if peer >= self.ranks => {
                 return Err(BuildError::Peer { rank, op: index, peer });
@@ -288,7 +338,8 @@ impl Sink for Builder<'_> {
                 *slot.ok_or(BuildError::Full)? = Slot::default();
                 self.receives += 1;
             }
-            _ => {}
+            OpKind::Send { .. } => self.sends += 1,
+            OpKind::Calc { .. } => {}
         }
         let record = self.memory.records.get_mut(self.ops as usize).ok_or(BuildError::Full)?;
         *record = Record { next: 0, ..Record::new(op) };

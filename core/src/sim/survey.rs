@@ -22,6 +22,24 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// As if counted, for a schedule of which only this is known: enough
+    /// memory if every rank has one processor and one interface, which the
+    /// builder finds out; too much for receives.
+    #[must_use]
+    pub const fn bound(ranks: u32, ops: u64, [edges, edges_most]: [u64; 2]) -> Self {
+        Self {
+            ranks,
+            ops,
+            edges,
+            receives: ops,
+            edges_most,
+            edges_here: 0,
+            ops_here: 0,
+            cpu: 0,
+            nic: 0,
+        }
+    }
+
     /// Number of ranks.
     #[must_use]
     pub const fn ranks(&self) -> u32 {

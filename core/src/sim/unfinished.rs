@@ -61,8 +61,8 @@ impl fmt::Display for Unfinished {
             ),
             Self::Waiting { rank, op, peer, tag } => write!(
                 f,
-                "rank {rank} waits for ever in operation {op} for a message from {} with tag {}",
-                Or(peer, "any rank"),
+                "rank {rank} waits for ever in operation {op} for a message from rank {} with tag {}",
+                Or(peer, "any"),
                 Or(tag, "any")
             ),
             Self::NeverReady { rank, op } => {

@@ -3,12 +3,16 @@
 //! A [`Timeline`] holds the time that each processor and interface was
 //! occupied, and the messages between them. Exporters: [`svg`] draws it,
 //! [`chrome`] writes it for the trace viewers of Chrome and Perfetto,
-//! [`viz`] writes the reference simulator's text format.
+//! [`viz`] writes the reference simulator's text format. A [`Recorder`] makes
+//! one while a simulation runs.
 
 pub mod chrome;
 pub mod explain;
+mod record;
 pub mod svg;
 pub mod viz;
+
+pub use record::Recorder;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,0 +1,143 @@
+//! What each rank did, in numbers.
+
+use super::hooks::{Calculated, Handled, Matched, Observer, Part, Sent};
+use crate::units::{Bytes, Picos};
+
+/// What one rank did. Times and counts saturate.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RankCounters {
+    /// Calculations.
+    pub calcs: u64,
+    /// Messages sent, those of handshakes included.
+    pub sent: u64,
+    /// Bytes sent.
+    pub bytes_sent: Bytes,
+    /// Messages handled, those of handshakes included.
+    pub received: u64,
+    /// Messages that were there before their receive.
+    pub unexpected: u64,
+    /// Time that processors calculated, without noise.
+    pub calculating: Picos,
+    /// Time that processors sent, without noise.
+    pub sending: Picos,
+    /// Time that processors received, without noise.
+    pub receiving: Picos,
+    /// Time lost to noise.
+    pub noise: Picos,
+    /// Time that messages waited for this rank after their arrival, each
+    /// from its first byte to the processor's first look at it.
+    pub messages_waited: Picos,
+    /// The most receives that were posted at a time.
+    pub posted_most: u32,
+    /// The most messages that waited for their receive at a time.
+    pub unexpected_most: u32,
+    /// Messages that wait for their receive now.
+    waiting: u32,
+}
+
+impl RankCounters {
+    /// Time that processors were occupied, noise included.
+    #[must_use]
+    pub const fn busy(&self) -> Picos {
+        let Self { calculating, sending, receiving, noise, .. } = self;
+        let sum = calculating.0.saturating_add(sending.0).saturating_add(receiving.0);
+        Picos(sum.saturating_add(noise.0))
+    }
+
+    /// One more message waits for its receive.
+    fn queue(&mut self) {
+        self.waiting = self.waiting.saturating_add(1);
+        self.unexpected_most = self.unexpected_most.max(self.waiting);
+    }
+}
+
+fn add(to: &mut Picos, time: Picos) {
+    to.0 = to.0.saturating_add(time.0);
+}
+
+/// An observer that counts for each rank, on lent memory.
+#[derive(Debug)]
+pub struct Counters<'m> {
+    ranks: &'m mut [RankCounters],
+    /// When each message's first byte arrives, by send.
+    arrivals: &'m mut [Picos],
+    /// Rank of the message just handled, which may be matched next.
+    handled: Option<u32>,
+    /// Whether that was the data of a handshake, matched long ago.
+    data: bool,
+}
+
+impl<'m> Counters<'m> {
+    /// Counts in `ranks`, one element a rank, with `arrivals` of one element
+    /// an operation of the schedule. Content on entry does not matter; ranks
+    /// without an element are not counted.
+    #[must_use]
+    pub fn new(ranks: &'m mut [RankCounters], arrivals: &'m mut [Picos]) -> Self {
+        ranks.fill(RankCounters::default());
+        Self { ranks, arrivals, handled: None, data: false }
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn finish(mut self) -> &'m [RankCounters] {
+        self.settle();
+        self.ranks
+    }
+
+    /// The message handled last has met no receive, or `self` would know.
+    fn settle(&mut self) {
+        let rank = self.handled.take().filter(|_| !self.data);
+        if let Some(counters) = rank.and_then(|rank| self.ranks.get_mut(rank as usize)) {
+            counters.queue();
+        }
+    }
+
+    fn rank(&mut self, rank: u32) -> Option<&mut RankCounters> {
+        self.settle();
+        self.ranks.get_mut(rank as usize)
+    }
+}
+
+impl Observer for Counters<'_> {
+    fn calculated(&mut self, event: &Calculated) {
+        let Some(counters) = self.rank(event.rank) else { return };
+        counters.calcs += 1;
+        add(&mut counters.calculating, event.work);
+        add(&mut counters.noise, event.noise);
+    }
+
+    fn sent(&mut self, event: &Sent) {
+        if let Some(arrival) = self.arrivals.get_mut(event.op as usize) {
+            *arrival = event.arrival;
+        }
+        let Some(counters) = self.rank(event.rank) else { return };
+        counters.sent += 1;
+        counters.bytes_sent.0 = counters.bytes_sent.0.saturating_add(event.size);
+        add(&mut counters.sending, event.overhead);
+        add(&mut counters.sending, event.overhead_bytes);
+        add(&mut counters.noise, event.noise);
+    }
+
+    fn handled(&mut self, event: &Handled) {
+        let arrival = self.arrivals.get(event.op as usize).copied().unwrap_or(event.start);
+        let Some(counters) = self.rank(event.rank) else { return };
+        counters.received += 1;
+        counters.posted_most = counters.posted_most.max(event.posted);
+        add(&mut counters.receiving, event.held);
+        add(&mut counters.noise, event.noise);
+        add(&mut counters.messages_waited, event.start.since(arrival));
+        self.data = event.part == Part::Data;
+        // The answer of a handshake goes to its send, not to a receive.
+        self.handled = (event.part != Part::Ready).then_some(event.rank);
+    }
+
+    fn matched(&mut self, event: &Matched) {
+        if !event.unexpected {
+            self.handled = None;
+            return;
+        }
+        let Some(counters) = self.rank(event.rank) else { return };
+        counters.unexpected += 1;
+        counters.waiting = counters.waiting.saturating_sub(1);
+    }
+}
