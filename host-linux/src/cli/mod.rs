@@ -47,11 +47,13 @@ mod goal;
 mod interrupt;
 mod link;
 mod measure;
+mod parameter_args;
 pub mod parse;
 mod pattern_args;
 mod progress;
 mod report;
 mod serve;
+mod simulate;
 mod study;
 
 pub use console::Console;
@@ -80,6 +82,7 @@ enum Command {
     Serve(serve::Args),
     Fit(fit::Args),
     Goal(goal::Args),
+    Simulate(Box<simulate::Args>),
     Study(study::Args),
 }
 
@@ -118,6 +121,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Serve(args) => serve::run(args, console),
         Command::Fit(args) => fit::run(args, console),
         Command::Goal(args) => goal::run(args, console),
+        Command::Simulate(args) => simulate::run(args, console),
         Command::Study(args) => study::run(args, console),
     }
 }

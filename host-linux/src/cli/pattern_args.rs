@@ -15,8 +15,8 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "NAME", value_parser = NamedPattern, hide_possible_values = true)]
     pub(super) pattern: Option<Pattern>,
 
-    /// Number of ranks.
-    #[arg(long, value_name = "P", requires = "pattern")]
+    /// Number of ranks, such as 1024 or 1M.
+    #[arg(long, value_name = "P", value_parser = count, requires = "pattern")]
     pub(super) ranks: Option<u32>,
 
     /// Bytes of the collective.
@@ -81,9 +81,15 @@ pub(super) struct PatternArgs {
     #[arg(long)]
     rotate_root: bool,
 
-    /// Decides random patterns.
+    /// Decides everything that is random.
     #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
-    seed: u64,
+    pub(super) seed: u64,
+}
+
+/// A number of ranks, written like a size.
+fn count(text: &str) -> Result<u32, String> {
+    let count = parse::size(text).map_err(|error| error.to_string())?;
+    u32::try_from(count).map_err(|_| "there are at most 4294967295 ranks".into())
 }
 
 impl PatternArgs {

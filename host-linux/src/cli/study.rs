@@ -7,6 +7,7 @@ use loggap_core::model::{LogGops, Preset};
 use loggap_core::units::{Bytes, Overflow, Picos};
 use serde::Serialize;
 
+use super::parameter_args::{preset, preset_help};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
 use crate::output::PendingFile;
@@ -45,7 +46,8 @@ enum Study {
 struct Pipelining {
     /// Published links to study; their protocol for the size is used.
     #[arg(long, value_delimiter = ',', value_name = "NAME", value_parser = preset,
-          default_value = "mpich2-tcp,ompi-ib-sdr", long_help = preset_help())]
+          default_value = "mpich2-tcp,ompi-ib-sdr", 
+          long_help = preset_help("Published links to study; their protocol for the size is used"))]
     preset: Vec<Preset>,
     /// Bytes of the broadcast.
     #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, default_value = "1")]
@@ -67,18 +69,6 @@ struct Pipelining {
     /// One JSON document instead of tables.
     #[arg(short = 'J', long)]
     json: bool,
-}
-
-/// Finds a preset; the error lists all.
-fn preset(name: &str) -> Result<Preset, loggap_core::model::UnknownPreset> {
-    name.parse()
-}
-
-fn preset_help() -> String {
-    let list =
-        Preset::all().iter().map(|preset| format!("  {:<12} {}", preset.name, preset.source));
-    let list = list.collect::<Vec<_>>().join("\n");
-    format!("Published links to study; their protocol for the size is used:\n{list}\n")
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {

@@ -1,5 +1,10 @@
-//! Simulations on this machine: memory for them.
+//! Simulations on this machine: schedules from files and patterns, memory
+//! for them, noise.
 
 mod memory;
+mod noise;
+mod source;
 
 pub use memory::OwnedMemory;
+pub use noise::{NoiseError, NoiseSource};
+pub use source::{Limit, LoadError, Needs, Source};

@@ -1,0 +1,120 @@
+//! Options that say what messages cost, the same for every verb that
+//! simulates or predicts.
+
+use std::path::PathBuf;
+
+use loggap_core::model::{LogGops, Preset, Protocol, UnknownPreset};
+use loggap_core::units::{Bytes, PerByte, Picos};
+
+use super::{CliError, parse};
+use crate::profile::{ProfileDocument, RangeRecord};
+
+/// Parameters, one by one, from a profile or from a published link.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Parameters")]
+pub(super) struct ParameterArgs {
+    /// Latency of the wire, in ns [default: 2500].
+    #[arg(short = 'L', long, value_name = "NS", value_parser = parse::nanos)]
+    latency: Option<Picos>,
+
+    /// Overhead of the processor at each end of a message, in ns [default:
+    /// 1500].
+    #[arg(short = 'o', long, value_name = "NS", value_parser = parse::nanos)]
+    overhead: Option<Picos>,
+
+    /// Gap between two messages of an interface, in ns [default: 1000].
+    #[arg(short = 'g', long, value_name = "NS", value_parser = parse::nanos)]
+    gap: Option<Picos>,
+
+    /// Gap of each further byte, in ns [default: 6].
+    #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::nanos_per_byte)]
+    gap_per_byte: Option<PerByte>,
+
+    /// Overhead of each further byte, in ns [default: 0].
+    #[arg(short = 'O', long, value_name = "NS/B", value_parser = parse::nanos_per_byte)]
+    overhead_per_byte: Option<PerByte>,
+
+    /// Messages of more bytes wait for their receiver [default: 65535, or
+    /// what the preset says].
+    #[arg(short = 'S', long, value_name = "BYTES", value_parser = parse::size)]
+    eager_limit: Option<u64>,
+
+    /// Take the parameters that 'loggap measure -o' found.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ONE_BY_ONE)]
+    profile: Option<PathBuf>,
+
+    /// Take those of a published link.
+    #[arg(long, value_name = "NAME", value_parser = preset, long_help = preset_help("Take those of a published link"),
+          conflicts_with_all = ONE_BY_ONE, conflicts_with = "profile")]
+    preset: Option<Preset>,
+}
+
+/// The options that profiles and presets replace.
+const ONE_BY_ONE: [&str; 5] = ["latency", "overhead", "gap", "gap_per_byte", "overhead_per_byte"];
+
+/// Finds a preset; the error lists all.
+pub(super) fn preset(name: &str) -> Result<Preset, UnknownPreset> {
+    name.parse()
+}
+
+/// A help text that ends with all presets.
+pub(super) fn preset_help(about: &str) -> String {
+    let list =
+        Preset::all().iter().map(|preset| format!("  {:<12} {}", preset.name, preset.source));
+    format!("{about}:\n{}\n", list.collect::<Vec<_>>().join("\n"))
+}
+
+/// The customary parameters of LogGOPSim.
+const DEFAULT: LogGops = LogGops {
+    latency: Picos(2_500_000),
+    overhead: Picos(1_500_000),
+    gap: Picos(1_000_000),
+    gap_per_byte: PerByte(6_000 << PerByte::FRACTION_BITS),
+    overhead_per_byte: PerByte::ZERO,
+    eager_limit: Bytes(65_535),
+};
+
+impl ParameterArgs {
+    /// One set for each protocol, ascending in size, at least one.
+    pub(super) fn protocols(&self) -> Result<Vec<Protocol>, CliError> {
+        if let Some(path) = &self.profile {
+            let document = ProfileDocument::read(path).map_err(CliError::usage)?;
+            return self
+                .of_profile(&document)
+                .map_err(|reason| CliError::usage(format_args!("'{}': {reason}", path.display())));
+        }
+        if let Some(preset) = &self.preset {
+            let mut protocols = preset.protocols.to_vec();
+            for protocol in &mut protocols {
+                let limit = &mut protocol.parameters.eager_limit;
+                *limit = self.eager_limit.map_or(*limit, Bytes);
+            }
+            return Ok(protocols);
+        }
+        let parameters = LogGops {
+            latency: self.latency.unwrap_or(DEFAULT.latency),
+            overhead: self.overhead.unwrap_or(DEFAULT.overhead),
+            gap: self.gap.unwrap_or(DEFAULT.gap),
+            gap_per_byte: self.gap_per_byte.unwrap_or(DEFAULT.gap_per_byte),
+            overhead_per_byte: self.overhead_per_byte.unwrap_or(DEFAULT.overhead_per_byte),
+            eager_limit: self.eager_limit.map_or(DEFAULT.eager_limit, Bytes),
+        };
+        Ok(vec![Protocol { first: Bytes(0), parameters }])
+    }
+
+    fn of_profile(&self, document: &ProfileDocument) -> Result<Vec<Protocol>, String> {
+        let eager_limit = self.eager_limit.map_or(DEFAULT.eager_limit, Bytes);
+        let protocol = |RangeRecord(range): &RangeRecord| {
+            let parameters = range.loggops(eager_limit).map_err(|error| {
+                format!("messages from {} to {} B: {error}", range.first.0, range.last.0)
+            })?;
+            Ok(Protocol { first: range.first, parameters })
+        };
+        let protocols: Result<Vec<_>, String> = document.ranges.iter().map(protocol).collect();
+        let protocols = protocols?;
+        if protocols.is_empty() {
+            return Err("holds no range of sizes; measure again with more time".into());
+        }
+        Ok(protocols)
+    }
+}

@@ -1,0 +1,225 @@
+//! Loads a schedule, runs it, and gathers what was asked for.
+
+use loggap_core::measure::Clock;
+use loggap_core::noise::Phases;
+use loggap_core::sim::{
+    Counters, Engine, Finished, NoNoise, Noise, Observer, Parameters, RankCounters, Schedule,
+    Settings, Silent, TraceNoise, Unfinished,
+};
+use loggap_core::units::Picos;
+
+use super::progress::ProgressLine;
+use crate::cli::{CliError, Console};
+use crate::clock::HostClock;
+use crate::simulation::{Limit, LoadError, Needs, NoiseSource, Source};
+use crate::timeline::{Message, Recorder, Selection, Timeline};
+
+/// Turns of the engine between two changes of the line of progress.
+const TURNS: u64 = 1 << 18;
+/// Of what never came to its end, this many of each kind are kept.
+pub(super) const LISTED: usize = 100;
+
+/// What is simulated, how, and what is to be known of it.
+pub(super) struct Job<'a> {
+    pub(super) parameters: Parameters<'a>,
+    pub(super) settings: Settings,
+    pub(super) noise: Option<(&'a NoiseSource, Phases)>,
+    pub(super) most_bytes: u64,
+    pub(super) wanted: Wanted,
+}
+
+/// What is to be known besides the makespan.
+pub(super) struct Wanted {
+    /// When each rank is done.
+    pub(super) finish: bool,
+    pub(super) counters: bool,
+    /// The part of the timeline that is drawn.
+    pub(super) selection: Option<Selection>,
+    /// The whole timeline, to explain the makespan by.
+    pub(super) everything: bool,
+}
+
+/// What came of it.
+pub(super) struct Outcome {
+    pub(super) ranks: u32,
+    pub(super) ops: u64,
+    pub(super) memory_bytes: u64,
+    pub(super) finished: Finished,
+    pub(super) load: Picos,
+    pub(super) run: Picos,
+    pub(super) stuck: Stuck,
+    pub(super) finish: Option<Vec<Picos>>,
+    pub(super) counters: Option<Vec<RankCounters>>,
+    pub(super) timeline: Option<Timeline>,
+}
+
+/// What never came to its end: the first [`LISTED`] of each kind, and how
+/// many there are.
+#[derive(Default)]
+pub(super) struct Stuck {
+    pub(super) unreceived: Vec<Unfinished>,
+    pub(super) waiting: Vec<Unfinished>,
+    pub(super) never_ready: Vec<Unfinished>,
+    pub(super) total: u64,
+}
+
+impl Stuck {
+    fn add(&mut self, left: Unfinished) {
+        self.total += 1;
+        let kind = match left {
+            Unfinished::Unreceived { .. } => &mut self.unreceived,
+            Unfinished::Waiting { .. } => &mut self.waiting,
+            Unfinished::NeverReady { .. } => &mut self.never_ready,
+        };
+        if kind.len() < LISTED {
+            kind.push(left);
+        }
+    }
+
+    /// What is kept, causes before consequences.
+    pub(super) fn listed(&self) -> impl Iterator<Item = &Unfinished> {
+        self.unreceived.iter().chain(&self.waiting).chain(&self.never_ready)
+    }
+}
+
+/// Where a run is watched from.
+struct Watch<'a> {
+    console: &'a Console,
+    clock: HostClock,
+}
+
+/// A clock and when it started.
+pub(super) type Stopwatch = (HostClock, u64);
+
+impl Job<'_> {
+    /// Loads and runs `source`.
+    pub(super) fn run(
+        &self,
+        source: &Source,
+        (clock, started): Stopwatch,
+        console: &Console,
+    ) -> Result<Outcome, CliError> {
+        let watch = Watch { console, clock };
+        let limit = Limit { bytes: self.most_bytes, besides: &|needs| self.besides(needs) };
+        let ran = source.load(self.settings, &limit, |schedule, needs| {
+            let loaded = watch.clock.now();
+            let load = watch.clock.duration(loaded.saturating_sub(started));
+            Ok(Outcome { load, ..self.with_noise(schedule, needs, &watch)? })
+        });
+        match ran {
+            Ok(outcome) => outcome,
+            Err(error @ LoadError::Memory { .. }) => Err(CliError::failed(error)),
+            Err(error) => Err(CliError::usage(error)),
+        }
+    }
+
+    /// Bytes that observers take.
+    fn besides(&self, needs: &Needs) -> u64 {
+        // Ends and turns of the critical path's index.
+        const EXPLAINED: usize = 256;
+        // The table of messages under way.
+        const RECORDED: usize = size_of::<Message>() + 40;
+        let (ranks, ops) = (u64::from(needs.ranks), needs.ops);
+        let mut bytes = 0u64;
+        let mut take = |count: u64, size: usize| {
+            bytes = bytes.saturating_add(count.saturating_mul(size as u64));
+        };
+        if self.wanted.finish {
+            take(ranks, size_of::<Picos>());
+        }
+        if self.wanted.counters {
+            take(ranks, size_of::<RankCounters>());
+            take(ops, size_of::<Picos>());
+        }
+        if self.wanted.everything {
+            take(ops, RECORDED + EXPLAINED);
+        } else if let Some(selection) = &self.wanted.selection {
+            let kept = u64::from(selection.ranks.end.min(needs.ranks))
+                .saturating_sub(u64::from(selection.ranks.start));
+            // Both ends of a message may be selected.
+            let share = u128::from(ops) * u128::from(kept) * 2 / u128::from(ranks.max(1));
+            take(u64::try_from(share).unwrap_or(u64::MAX).min(ops), RECORDED);
+        }
+        bytes
+    }
+
+    fn with_noise(
+        &self,
+        schedule: Schedule<'_>,
+        needs: &Needs,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, CliError> {
+        match self.noise {
+            None => self.with_observer(schedule, needs, NoNoise, watch),
+            Some((source, phases)) => {
+                let trace = source.trace().map_err(CliError::usage)?;
+                self.with_observer(schedule, needs, TraceNoise { trace, phases }, watch)
+            }
+        }
+    }
+
+    fn with_observer<N: Noise>(
+        &self,
+        schedule: Schedule<'_>,
+        needs: &Needs,
+        noise: N,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome, CliError> {
+        let Wanted { counters, selection, everything, .. } = &self.wanted;
+        let selection = if *everything { Some(Selection::default()) } else { selection.clone() };
+        if !counters && selection.is_none() {
+            return Ok(self.drive(schedule, needs, (noise, Silent), watch)?.0);
+        }
+        let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
+        let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
+        let mut ranks = vec![RankCounters::default(); size(*counters, needs.ranks as usize)];
+        let mut arrivals = vec![Picos::ZERO; size(*counters, ops)];
+        let counting = counters.then(|| Counters::new(&mut ranks, &mut arrivals));
+        let recorder = selection.map(|kept| Recorder::new(schedule.first_ops(), kept));
+        let (outcome, (counting, recorder)) =
+            self.drive(schedule, needs, (noise, (counting, recorder)), watch)?;
+        Ok(Outcome {
+            counters: counting.map(|counting| counting.finish().to_vec()),
+            timeline: recorder.map(Recorder::finish),
+            ..outcome
+        })
+    }
+
+    fn drive<N: Noise, O: Observer>(
+        &self,
+        schedule: Schedule<'_>,
+        needs: &Needs,
+        (noise, observer): (N, O),
+        watch: &Watch<'_>,
+    ) -> Result<(Outcome, O), CliError> {
+        let progress = ProgressLine::new(watch.console, schedule.events());
+        let started = watch.clock.now();
+        let mut engine = Engine::with(schedule, (self.parameters, self.settings), noise, observer);
+        let finished = loop {
+            if let Some(finished) = engine.run_some(TURNS).map_err(CliError::failed)? {
+                break finished;
+            }
+            progress.show(engine.events());
+        };
+        drop(progress);
+        let run = watch.clock.duration(watch.clock.now().saturating_sub(started));
+        let mut stuck = Stuck::default();
+        engine.unfinished(|left| stuck.add(left));
+        let finish =
+            self.wanted.finish.then(|| (0..needs.ranks).map(|rank| engine.finish(rank)).collect());
+        let memory_bytes = needs.requirements.bytes().saturating_add(self.besides(needs));
+        let outcome = Outcome {
+            ranks: needs.ranks,
+            ops: needs.ops,
+            memory_bytes,
+            finished,
+            load: Picos::ZERO,
+            run,
+            stuck,
+            finish,
+            counters: None,
+            timeline: None,
+        };
+        Ok((outcome, engine.into_observer()))
+    }
+}

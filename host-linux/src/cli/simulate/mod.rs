@@ -1,0 +1,174 @@
+//! `loggap simulate`: how long a schedule takes, and why.
+
+mod explanation;
+mod job;
+mod noise_args;
+mod picture;
+mod progress;
+mod report;
+
+use std::path::PathBuf;
+
+use loggap_core::measure::Clock;
+use loggap_core::model::Protocol;
+use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
+
+use self::job::{Job, Wanted};
+use self::noise_args::NoiseArgs;
+use self::picture::{Picture, PictureArgs};
+use self::report::Report;
+use super::parameter_args::ParameterArgs;
+use super::pattern_args::PatternArgs;
+use super::{CliError, Console, Exit, Interrupt, parse};
+use crate::clock::HostClock;
+use crate::schedule::ScheduleFile;
+use crate::simulation::Source;
+
+/// Simulate a schedule under LogGOPS.
+///
+/// The schedule is a file that 'loggap goal' reads, in any of its forms, or
+/// a pattern. Finishing times are those of LogGOPSim, to the picosecond,
+/// where docs/simulating.md does not call LogGOPSim wrong.
+///
+/// Exits with 1 if the schedule cannot come to its end, and names every
+/// message without a receive, every receive without a message, and what
+/// waits for them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  loggap simulate bcast.goal
+  loggap simulate --pattern dissemination --ranks 1M -s 8 --preset ompi-ib-sdr
+  loggap simulate ring.bin -L 1200.5 -o 800 -g 1500 -G 0.08 -S 64K --receive overlap --explain
+  loggap simulate --pattern gather --ranks 8 --timeline gather.svg
+'loggap goal generate --help' lists the patterns.")]
+pub(super) struct Args {
+    /// Schedule to read; '-' is standard input.
+    #[arg(value_name = "FILE", conflicts_with = "pattern", required_unless_present = "pattern")]
+    input: Option<PathBuf>,
+
+    #[command(flatten)]
+    parameters: ParameterArgs,
+
+    /// Whether receiving many bytes holds the processor.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ReceiveName::Hold)]
+    receive: ReceiveName,
+
+    /// How messages above the eager limit find their receiver.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = RendezvousName::Instant)]
+    rendezvous: RendezvousName,
+
+    /// The most memory to take, in bytes; a run that needs more is refused
+    /// before it starts.
+    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    max_memory: Option<u64>,
+
+    /// Print when each rank is done.
+    #[arg(long)]
+    finish: bool,
+
+    /// Count what each rank does: messages, time in each activity, waiting,
+    /// lengths of queues.
+    #[arg(long)]
+    counters: bool,
+
+    /// Explain the makespan: the chain of events that ends with the last
+    /// one, as a sum of the parameters.
+    #[arg(long)]
+    explain: bool,
+
+    /// Print one JSON document.
+    #[arg(short = 'J', long)]
+    json: bool,
+
+    #[command(flatten)]
+    noise: NoiseArgs,
+
+    #[command(flatten)]
+    picture: PictureArgs,
+
+    #[command(flatten)]
+    pattern: PatternArgs,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ReceiveName {
+    /// The processor is held until all bytes are there, as in LogGOPSim.
+    Hold,
+    /// The interface takes the bytes by itself, as in LogGOPS.
+    Overlap,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RendezvousName {
+    /// The sender goes on at the instant of the match, as in LogGOPSim.
+    Instant,
+    /// Request, ready and data are messages, as in LogGPS.
+    Handshake,
+}
+
+impl Args {
+    const fn settings(&self) -> Settings {
+        Settings {
+            receive: match self.receive {
+                ReceiveName::Hold => Receive::Hold,
+                ReceiveName::Overlap => Receive::Overlap,
+            },
+            rendezvous: match self.rendezvous {
+                RendezvousName::Instant => Rendezvous::Instant,
+                RendezvousName::Handshake => Rendezvous::Handshake,
+            },
+        }
+    }
+
+    fn source(&self) -> Result<Source, CliError> {
+        match (&self.input, self.pattern.pattern, self.pattern.ranks) {
+            (Some(path), ..) => ScheduleFile::open(path).map(Source::File).map_err(CliError::usage),
+            (None, Some(pattern), Some(ranks)) => {
+                Ok(Source::Pattern(pattern, self.pattern.options(ranks)))
+            }
+            (None, ..) => Err(CliError::usage(
+                "give a schedule's FILE, or --pattern NAME and --ranks P; \
+                 'loggap goal generate --help' lists the patterns",
+            )),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let protocols = args.parameters.protocols()?;
+    let noise = args.noise.source(args.pattern.seed)?;
+    let picture = args.picture.open()?;
+    // Nothing is known before the end, so Ctrl-C ends at once.
+    let interrupt = Interrupt::catch()
+        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    interrupt.remove_at_end(picture.as_ref().and_then(Picture::temporary));
+    let clock = HostClock::monotonic_raw();
+    let started = clock.now();
+    let source = args.source()?;
+    let job = Job {
+        parameters: parameters(&protocols)?,
+        settings: args.settings(),
+        noise: noise.as_ref().map(|noise| (noise, args.noise.phases(args.pattern.seed))),
+        most_bytes: args.max_memory.unwrap_or(u64::MAX),
+        wanted: Wanted {
+            finish: args.finish,
+            counters: args.counters,
+            selection: picture.as_ref().map(Picture::selection),
+            everything: args.explain,
+        },
+    };
+    let outcome = job.run(&source, (clock, started), console)?;
+    let report = Report::new(args, &source, &outcome)?;
+    if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
+        picture.draw(timeline)?;
+    }
+    report.print(args, console)
+}
+
+fn parameters(protocols: &[Protocol]) -> Result<Parameters<'_>, CliError> {
+    Parameters::per_protocol(protocols).ok_or_else(|| {
+        CliError::usage(format_args!(
+            "a simulation takes up to {} parameter sets, in ascending order of size",
+            Parameters::MOST
+        ))
+    })
+}

@@ -1,0 +1,134 @@
+//! Options that draw and export a timeline.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use loggap_core::units::Picos;
+
+use super::noise_args::pair;
+use crate::cli::CliError;
+use crate::output::PendingFile;
+use crate::timeline::{Selection, Timeline, chrome, svg, viz};
+
+/// A picture of what happens when.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Timeline")]
+pub(super) struct PictureArgs {
+    /// Write what happens when to FILE: .svg a picture, .json a trace for
+    /// Perfetto and Chrome, .viz the text of LogGOPSim's -V.
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+
+    /// Form to write, whatever the file's ending.
+    #[arg(long, value_enum, value_name = "FORM", requires = "timeline")]
+    timeline_form: Option<Form>,
+
+    /// Only these ranks, and the messages from and to them: 5, 0:15 or 16:.
+    #[arg(long, value_name = "FIRST:LAST", value_parser = ranks, requires = "timeline")]
+    timeline_ranks: Option<RankRange>,
+
+    /// Only what touches this time, in ns.
+    #[arg(long, value_name = "FROM:TO", value_parser = window, requires = "timeline")]
+    timeline_window: Option<Window>,
+}
+
+/// Ranks from the first up to, not including, the second.
+type RankRange = (u32, u32);
+type Window = (Picos, Picos);
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Form {
+    /// A picture.
+    Svg,
+    /// A trace for Perfetto and Chrome.
+    Chrome,
+    /// The text of LogGOPSim's -V.
+    Viz,
+}
+
+fn ranks(text: &str) -> Result<RankRange, String> {
+    let number = |text: &str| {
+        text.parse::<u32>().map_err(|_| format!("'{text}' is no rank; expected 5, 0:15 or 16:"))
+    };
+    let (first, last) = match text.split_once(':') {
+        None => (number(text)?, number(text)?),
+        Some((first, "")) => (number(first)?, u32::MAX - 1),
+        Some((first, last)) => (number(first)?, number(last)?),
+    };
+    if first > last || last == u32::MAX {
+        return Err("the first rank is above the last".into());
+    }
+    Ok((first, last + 1))
+}
+
+fn window(text: &str) -> Result<Window, String> {
+    let (from, to) = pair(text)?;
+    if from < to { Ok((from, to)) } else { Err("the window ends before it begins".into()) }
+}
+
+/// A file that is open and not there yet, and what will stand in it.
+pub(super) struct Picture {
+    file: PendingFile,
+    form: Form,
+    selection: Selection,
+    window: Option<Window>,
+}
+
+impl PictureArgs {
+    /// Opens the file before the work, so that a bad path is found early.
+    pub(super) fn open(&self) -> Result<Option<Picture>, CliError> {
+        let Some(path) = &self.timeline else { return Ok(None) };
+        let form = self.timeline_form.or_else(|| Form::of_name(path)).ok_or_else(|| {
+            CliError::usage(format_args!(
+                "the ending of '{}' is none of .svg, .json and .viz: give --timeline-form",
+                path.display()
+            ))
+        })?;
+        let whole = Selection::default();
+        let range = |(first, end)| Range { start: first, end };
+        let window = self.timeline_window.map(|(from, to)| from..to);
+        let selection = Selection {
+            ranks: self.timeline_ranks.map_or(whole.ranks, range),
+            window: window.unwrap_or(whole.window),
+        };
+        let file = PendingFile::create(path).map_err(CliError::failed)?;
+        Ok(Some(Picture { file, form, selection, window: self.timeline_window }))
+    }
+}
+
+impl Form {
+    fn of_name(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "svg" => Some(Self::Svg),
+            "json" => Some(Self::Chrome),
+            "viz" => Some(Self::Viz),
+            _ => None,
+        }
+    }
+}
+
+impl Picture {
+    pub(super) fn selection(&self) -> Selection {
+        self.selection.clone()
+    }
+
+    /// The file while it is not complete.
+    pub(super) fn temporary(&self) -> Option<PathBuf> {
+        self.file.temporary().map(Path::to_owned)
+    }
+
+    pub(super) fn draw(self, timeline: &Timeline) -> Result<(), CliError> {
+        let timeline = timeline.selected(&self.selection);
+        let (from, to) = match self.window {
+            Some((from, to)) => (from, Some(to.min(timeline.end().max(from)))),
+            None => (Picos::ZERO, None),
+        };
+        let options = svg::Options { title: "Timeline".into(), from, to };
+        let written = self.file.commit(|out| match self.form {
+            Form::Svg => svg::write(&timeline, &options, out),
+            Form::Chrome => chrome::write(&timeline, out),
+            Form::Viz => viz::write(&timeline, out),
+        });
+        written.map_err(CliError::failed)
+    }
+}

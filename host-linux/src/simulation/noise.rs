@@ -1,0 +1,106 @@
+//! Noise from files, and made up.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loggap_core::noise::{self, Detour, InvalidTrace, Trace};
+use loggap_core::units::Picos;
+
+/// The longest noise trace that is read: 1 GiB.
+const LONGEST: u64 = 1 << 30;
+/// Detours of made-up noise until it repeats.
+const DETOURS: usize = 100_000;
+
+/// Detours, and the period with which they repeat.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NoiseSource {
+    detours: Vec<Detour>,
+    length: Option<Picos>,
+}
+
+/// Why noise cannot be used.
+#[derive(Debug)]
+pub enum NoiseError {
+    /// The file cannot be read.
+    Io(PathBuf, io::Error),
+    /// The file is longer than this many bytes.
+    TooLong(PathBuf, u64),
+    /// The file is no noise trace.
+    Text(PathBuf, noise::NoiseError),
+    /// The detours are no trace.
+    Invalid(Option<PathBuf>, InvalidTrace),
+}
+
+impl fmt::Display for NoiseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::TooLong(path, most) => {
+                write!(f, "{}: longer than {most} bytes, the most that are read", path.display())
+            }
+            Self::Text(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Invalid(Some(path), error) => write!(f, "{}: {error}", path.display()),
+            Self::Invalid(None, error) => write!(f, "noise: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for NoiseError {}
+
+impl NoiseSource {
+    /// Reads a trace of netgauge or our own.
+    ///
+    /// # Errors
+    ///
+    /// [`NoiseError`] names the file and what is wrong, with line and column.
+    pub fn read(path: &Path) -> Result<Self, NoiseError> {
+        let failed = |error| NoiseError::Io(path.to_owned(), error);
+        let mut text = Vec::new();
+        let file = std::fs::File::open(path).map_err(failed)?;
+        io::Read::read_to_end(&mut io::Read::take(file, LONGEST + 1), &mut text).map_err(failed)?;
+        if text.len() as u64 > LONGEST {
+            return Err(NoiseError::TooLong(path.to_owned(), LONGEST));
+        }
+        let mut detours = vec![Detour::default(); noise::count(&text)];
+        let (_, length) = noise::read(&text, &mut detours)
+            .map_err(|error| NoiseError::Text(path.to_owned(), error))?;
+        Trace::new(&detours, length)
+            .map_err(|error| NoiseError::Invalid(Some(path.to_owned()), error))?;
+        Ok(Self { detours, length })
+    }
+
+    /// A detour of `duration` once every `period`.
+    ///
+    /// # Errors
+    ///
+    /// [`NoiseError::Invalid`] when a detour is longer than the period.
+    pub fn periodic(period: Picos, duration: Picos) -> Result<Self, NoiseError> {
+        Self { detours: vec![noise::periodic(period, duration)], length: Some(period) }.checked()
+    }
+
+    /// Quiet times and detours of random length with these means.
+    ///
+    /// # Errors
+    ///
+    /// [`NoiseError::Invalid`] when both means are 0.
+    pub fn exponential(interval: Picos, duration: Picos, seed: u64) -> Result<Self, NoiseError> {
+        let mut detours = vec![Detour::default(); DETOURS];
+        noise::exponential(&mut detours, interval, duration, seed);
+        Self { detours, length: None }.checked()
+    }
+
+    fn checked(self) -> Result<Self, NoiseError> {
+        self.trace().map_err(|error| NoiseError::Invalid(None, error))?;
+        Ok(self)
+    }
+
+    /// The trace.
+    ///
+    /// # Errors
+    ///
+    /// None for a source that was made without: it was checked.
+    pub fn trace(&self) -> Result<Trace<'_>, InvalidTrace> {
+        Trace::new(&self.detours, self.length)
+    }
+}

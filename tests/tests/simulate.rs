@@ -1,0 +1,463 @@
+//! `loggap simulate` as a user runs it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    reason = "test code; the lints only know functions marked #[test]"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use loggap_tests::cases::Case;
+use loggap_tests::command::loggap;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn written(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, content).unwrap();
+    path
+}
+
+/// The JSON of a simulation that succeeds.
+fn simulated(arguments: &[&str]) -> Value {
+    let output = loggap().arg("simulate").args(arguments).arg("-J").assert().success();
+    serde_json::from_slice(&output.get_output().stdout).unwrap()
+}
+
+fn simulated_file(path: &Path, arguments: &[&str]) -> Value {
+    simulated(&[&[path.to_str().unwrap()], arguments].concat())
+}
+
+fn makespan(arguments: &[&str]) -> u64 {
+    simulated(arguments)["makespan_ps"].as_u64().unwrap()
+}
+
+/// Exit code and standard error of a simulation that fails.
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = loggap().arg("simulate").args(arguments).assert().failure();
+    let output = output.get_output();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr.clone()).unwrap())
+}
+
+/// A case's parameters as options.
+fn options(case: &Case) -> Vec<String> {
+    let set = case.parameters();
+    let nanos = |picos: u64| (picos / 1_000).to_string();
+    let per_byte = |units: u64| (units / (1_000 << 16)).to_string();
+    [
+        ("-L", nanos(set.latency.0)),
+        ("-o", nanos(set.overhead.0)),
+        ("-g", nanos(set.gap.0)),
+        ("-G", per_byte(set.gap_per_byte.0)),
+        ("-O", per_byte(set.overhead_per_byte.0)),
+        ("-S", set.eager_limit.0.to_string()),
+    ]
+    .into_iter()
+    .flat_map(|(option, value)| [option.to_owned(), value])
+    .collect()
+}
+
+/// Cases in which the reference is right, with the schedule as text.
+fn plain_cases() -> Vec<Case> {
+    const WRONG: [&str; 5] = [
+        "unstable-sort",
+        "size0-wrap",
+        "time-travel",
+        "recv-charged-on-other-cpu",
+        "ops-never-executed",
+    ];
+    let right = |case: &Case| !WRONG.iter().any(|tag| case.tagged(tag));
+    // Parts of a nanosecond per byte are not in the reference's files.
+    Case::all().into_iter().filter(|case| case.goal.is_some() && right(case)).collect()
+}
+
+#[test]
+fn the_references_own_schedules_take_the_references_times_from_text_and_binary() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut compared = 0;
+    for case in plain_cases().iter().filter(|case| case.hosts.is_some()) {
+        let text = written(&folder, "case.goal", case.goal.as_ref().unwrap());
+        let binary = folder.path().join("case.bin");
+        let compiled =
+            loggap().args(["goal", "compile"]).arg(&text).arg("-o").arg(&binary).output().unwrap();
+        let mut paths = vec![text];
+        paths.extend(compiled.status.success().then_some(binary));
+        for path in paths {
+            let output = loggap()
+                .arg("simulate")
+                .arg(&path)
+                .args(options(case))
+                .args(["--finish", "-J"])
+                .output()
+                .unwrap();
+            let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let finish = json["finish_ps"].as_array().unwrap();
+            let finish: Vec<u64> = finish.iter().map(|t| t.as_u64().unwrap() / 1_000).collect();
+            assert_eq!(Some(&finish), case.hosts.as_ref(), "case {}", case.id);
+            assert_eq!(json["events"].as_u64(), Some(case.events), "case {}", case.id);
+            compared += 1;
+        }
+        if compared > 120 {
+            return;
+        }
+    }
+    panic!("only {compared} runs were compared");
+}
+
+#[test]
+fn the_broadcast_over_a_million_ranks_takes_110_microseconds() {
+    let json = simulated(&["--pattern", "binomialtreebcast", "--ranks", "1M", "-s", "1"]);
+    assert_eq!(json["makespan_ps"].as_u64(), Some(110_000_000));
+    assert_eq!(json["makespan_s"].as_f64(), Some(110e-6));
+    assert_eq!(json["ops"].as_u64(), Some(2_097_150));
+    assert_eq!(json["events"].as_u64(), Some(3_145_725));
+    assert!(json["memory_bytes"].as_u64().unwrap() < 90 * 2_097_150 * 2);
+}
+
+#[test]
+fn text_binary_standard_input_and_pattern_give_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for pattern in ["dissemination", "linear_alltoall", "allreduce_ring", "nwaydissemination"] {
+        let pattern = ["--pattern", pattern, "--ranks", "23", "-s", "70K", "--nway", "2"];
+        let expected = simulated(&[&pattern[..], &["--finish"]].concat())["finish_ps"].clone();
+        for name in ["a.goal", "a.bin", "a.lgs"] {
+            let path = folder.path().join(name);
+            let generate = ["goal", "generate"];
+            loggap().args(generate).args(pattern).arg("-o").arg(&path).assert().success();
+            assert_eq!(simulated_file(&path, &["--finish"])["finish_ps"], expected, "{name}");
+            let piped = loggap()
+                .args(["simulate", "-", "--finish", "-J"])
+                .write_stdin(fs::read(&path).unwrap())
+                .assert()
+                .success();
+            let piped: Value = serde_json::from_slice(&piped.get_output().stdout).unwrap();
+            assert_eq!(piped["finish_ps"], expected, "{name} from standard input");
+        }
+    }
+}
+
+#[test]
+fn schedules_with_several_processors_and_interfaces_are_read_twice_and_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "num_ranks 1\nrank 0 {\na: calc 100\nb: calc 70 cpu 1\nc: calc 5 cpu 2\n\
+                c requires b\n}\n";
+    let path = written(&folder, "cpus.goal", text);
+    assert_eq!(simulated_file(&path, &[])["makespan_ps"].as_u64(), Some(100_000));
+}
+
+#[test]
+fn parameters_come_from_options_presets_and_profiles() {
+    let pair = ["--pattern", "gather", "--ranks", "2", "-s", "1001"];
+    let of = |more: &[&str]| makespan(&[&pair[..], more].concat());
+    // L + 2o + (s - 1)G.
+    assert_eq!(of(&[]), 2_500_000 + 2 * 1_500_000 + 6_000_000);
+    let own = ["-L", "1000.5", "-o", "200", "-g", "0", "-G", "0.02", "-O", "0.001"];
+    assert_eq!(of(&own), 1_000_500 + 400_000 + 20_000);
+    assert_eq!(of(&["--preset", "loggopsim"]), of(&[]));
+    let folder = tempfile::tempdir().unwrap();
+    let range = |first: u64, last: u64, latency: &str| {
+        format!(
+            r#"{{"first_bytes":{first},"last_bytes":{last},"gap_s":1e-6,"gap_per_byte_s":1e-9,
+                "latency_s":{latency},"send_overhead_s":2e-6,"recv_overhead_s":4e-6}}"#
+        )
+    };
+    let profile = format!(
+        r#"{{"schema_version":1,"ranges":[{},{}],
+            "changes":[{{"at_bytes":1000,"lo_bytes":900,"hi_bytes":1001}}]}}"#,
+        range(1, 999, "5e-6"),
+        range(1_000, 9_999, "7e-6")
+    );
+    let path = written(&folder, "p.json", profile);
+    // The larger size has the second range's latency; o is the mean.
+    assert_eq!(of(&["--profile", path.to_str().unwrap()]), 7_000_000 + 6_000_000 + 1_000_000);
+    let bare = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":9,"gap_s":1e-6}]}"#;
+    let path = written(&folder, "bare.json", bare);
+    let (code, text) = refused(&[&pair[..], &["--profile", path.to_str().unwrap()]].concat());
+    assert!(code == 2 && text.contains("from 1 to 9 B"), "{text}");
+}
+
+#[test]
+fn the_switches_change_how_messages_are_received_and_sent() {
+    let gather = ["--pattern", "gather", "--ranks", "8", "-s", "51"];
+    let of = |more: &[&str]| makespan(&[&gather[..], more].concat());
+    // The processor is free while the interface takes the bytes; then o is
+    // what spaces the messages.
+    assert_eq!(of(&[]), 16_600_000);
+    assert_eq!(of(&["--receive", "overlap"]), 14_500_000);
+    let pair = ["--pattern", "gather", "--ranks", "2", "-s", "100", "-S", "10"];
+    let whole = 2_500_000 + 3_000_000 + 99 * 6_000;
+    assert_eq!(makespan(&pair), whole);
+    let handshake = [&pair[..], &["--rendezvous", "handshake"]].concat();
+    assert_eq!(makespan(&handshake), whole + 4 * 1_500_000 + 2 * 2_500_000);
+}
+
+#[test]
+fn noise_lengthens_runs_and_is_decided_by_the_seed() {
+    let run = ["--pattern", "dissemination", "--ranks", "64"];
+    let of = |more: &[&str]| makespan(&[&run[..], more].concat());
+    let quiet = of(&[]);
+    let periodic = ["--noise-periodic", "20000:1000"];
+    let noisy = of(&periodic);
+    assert!(noisy > quiet, "{noisy}");
+    assert_eq!(noisy, of(&periodic));
+    let seeds: Vec<u64> = ["1", "2", "3"]
+        .iter()
+        .map(|seed| of(&[&periodic[..], &["--seed", seed]].concat()))
+        .collect();
+    assert!(seeds.iter().any(|&other| other != noisy), "{seeds:?}");
+    // With one phase for all, whoever is hit is hit together.
+    assert!(of(&[&periodic[..], &["--noise-cosched"]].concat()) <= noisy);
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(&folder, "n.txt", "# Trace length [ns]: 20000\n19000 1000\n");
+    assert_eq!(of(&["--noise", file.to_str().unwrap()]), noisy);
+    assert!(of(&["--noise-exponential", "5000:500"]) > quiet);
+    let broken = written(&folder, "b.txt", "12 x\n");
+    let (code, text) = refused(&[&run[..], &["--noise", broken.to_str().unwrap()]].concat());
+    assert!(code == 2 && text.contains("b.txt: line 1, column 4"), "{text}");
+    let (code, text) = refused(&[&run[..], &["--noise-periodic", "5:9"]].concat());
+    assert!(code == 2 && text.contains("past the end"), "{text}");
+}
+
+#[test]
+fn the_explanation_adds_up_to_the_makespan() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = Case::all().into_iter().find(|case| case.name.as_deref() == Some("overlap-big-G"));
+    let text = case.unwrap().goal.unwrap();
+    let path = written(&folder, "x.goal", text);
+    for json in [
+        simulated_file(&path, &["--explain"]),
+        simulated_file(&path, &["--explain", "--rendezvous", "handshake", "-S", "1"]),
+        simulated(&["--pattern", "allreduce_ring", "--ranks", "9", "-s", "70000", "--explain"]),
+        simulated(&["--pattern", "binomialtreebcast", "--ranks", "1000", "--explain"]),
+    ] {
+        let makespan = json["makespan_ps"].as_u64().unwrap();
+        let terms = json["explanation"]["terms"].as_object().unwrap();
+        let sum: u64 = terms.values().map(|term| term["time_ps"].as_u64().unwrap()).sum();
+        assert_eq!(sum, makespan);
+        let steps = json["explanation"]["steps"].as_array().unwrap();
+        assert_eq!(steps.last().unwrap()["end_ps"].as_u64(), Some(makespan));
+    }
+    let output = loggap()
+        .args(["simulate", "--explain", "--pattern", "gather", "--ranks", "8", "-s", "51"])
+        .assert()
+        .success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("12000            8  overheads (o)"), "{text}");
+}
+
+#[test]
+fn counters_tell_what_each_rank_did() {
+    let json = simulated(&["--pattern", "gather", "--ranks", "8", "-s", "51", "--counters"]);
+    let root = &json["counters"][0];
+    let keys = [
+        "messages_received",
+        "receiving_ps",
+        "idle_ps",
+        "messages_waited_ps",
+        "posted_most",
+        "unexpected_most",
+    ];
+    // Messages wait for 0, 1, ... 6 times 1800 ns.
+    let expected = [7, 12_600_000, 4_000_000, 37_800_000, 7, 0];
+    assert_eq!(keys.map(|key| root[key].as_u64()), expected.map(Some));
+    assert_eq!(json["counters"][7]["bytes_sent"].as_u64(), Some(51));
+    let folder = tempfile::tempdir().unwrap();
+    let late = "num_ranks 2\nrank 0 {\nc: calc 9000 cpu 1\nr: recv 5b from 1\nq: recv 5b from 1\n\
+                r requires c\nq requires c\n}\nrank 1 {\nsend 5b to 0\nsend 5b to 0\n}\n";
+    for rendezvous in ["instant", "handshake"] {
+        let path = written(&folder, "late.goal", late);
+        let options = ["--counters", "-S", "1", "--rendezvous", rendezvous];
+        let json = simulated_file(&path, &options);
+        let root =
+            ["messages_unexpected", "unexpected_most"].map(|key| json["counters"][0][key].as_u64());
+        assert_eq!(root, [2, 2].map(Some), "{rendezvous}");
+    }
+}
+
+#[test]
+fn timelines_are_pictures_traces_and_the_references_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let draw = |name: &str, more: &[&str]| {
+        let path = folder.path().join(name);
+        let run = ["simulate", "--pattern", "dissemination", "--ranks", "8", "-s", "100"];
+        let noise = ["--noise-periodic", "9000:500"];
+        let command = &mut loggap();
+        command.args(run).args(noise).arg("--timeline").arg(&path).args(more).assert().success();
+        fs::read_to_string(path).unwrap()
+    };
+    let svg = draw("t.svg", &[]);
+    assert!(svg.starts_with("<svg") || svg.starts_with("<?xml"), "{}", &svg[..60]);
+    assert_eq!(tags(&svg), Vec::<String>::new(), "elements that are not closed");
+    assert!((0..8).all(|rank| svg.contains(&format!(">rank {rank}</text>"))));
+    let trace: Value = serde_json::from_str(&draw("t.json", &[])).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+    assert_eq!((count("s"), count("f")), (24, 24));
+    let viz = draw("t.viz", &[]);
+    assert_eq!(viz.lines().filter(|line| line.starts_with("transmission ")).count(), 24);
+    assert_eq!(draw("t.out", &["--timeline-form", "viz"]), viz);
+    let few = draw("few.viz", &["--timeline-ranks", "2:3", "--timeline-window", "0:5000"]);
+    let sent: Vec<&str> = few.lines().filter(|line| line.starts_with("transmission ")).collect();
+    // Of the first round: to 2, from 2, from 3.
+    assert_eq!(sent.len(), 3, "{few}");
+}
+
+/// Elements that are open at the end, or closed out of order.
+fn tags(svg: &str) -> Vec<String> {
+    let mut open = Vec::new();
+    for tag in svg.split('<').skip(1) {
+        let inside = tag.split('>').next().unwrap();
+        let name: String = inside.chars().take_while(|c| !c.is_whitespace()).collect();
+        if let Some(closed) = name.strip_prefix('/') {
+            if open.last().map(String::as_str) != Some(closed) {
+                open.push(format!("/{closed}"));
+                return open;
+            }
+            open.pop();
+        } else if !inside.ends_with('/') && !name.starts_with(['?', '!']) {
+            open.push(name);
+        }
+    }
+    open
+}
+
+const DEADLOCK: &str = "\
+num_ranks 2
+rank 0 {
+  a: recv 5b from 1 tag 3
+  b: send 5b to 1 tag 3
+  b requires a
+}
+rank 1 {
+  a: recv 5b from 0 tag 3
+  b: send 5b to 0 tag 3
+  b requires a
+  c: send 1b to 0 tag 7
+}
+";
+
+#[test]
+fn what_cannot_come_to_its_end_is_named_by_rank_operation_peer_tag_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, "d.goal", DEADLOCK);
+    let (code, text) = refused(&[path.to_str().unwrap()]);
+    assert_eq!(code, 1);
+    for line in [
+        "line 11: rank 0 never receives the message with tag 7 from rank 1 (its operation 2)",
+        "line 3: rank 0 waits for ever in operation 0 for a message from rank 1 with tag 3",
+        "line 4: operation 1 of rank 0 never becomes ready",
+        "error: the schedule cannot come to its end: 5 operations and messages are left",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let output = loggap().arg("simulate").arg(&path).arg("-J").assert().code(1);
+    let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert!(json["makespan_s"].is_null() && json["makespan_ps"].is_null());
+    let kinds: Vec<_> = json["unmatched"].as_array().unwrap().iter().map(|u| &u["kind"]).collect();
+    assert_eq!(kinds, ["unreceived", "waiting", "waiting", "never_ready", "never_ready"]);
+    let first = &json["unmatched"][0];
+    let keys = ["rank", "op", "peer", "tag", "line", "offset_bytes"];
+    let offset = DEADLOCK.find("c: send").unwrap() as u64;
+    assert_eq!(keys.map(|key| first[key].as_u64()), [1, 2, 0, 7, 11, offset].map(Some));
+
+    let circle = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n";
+    let path = written(&folder, "c.goal", circle);
+    let (code, text) = refused(&[path.to_str().unwrap()]);
+    assert!(code == 1 && text.contains("loggap goal check"), "{text}");
+    assert!(text.contains("line 3: operation 0 of rank 0 never becomes ready"), "{text}");
+}
+
+#[test]
+fn a_long_list_of_what_is_left_is_cut_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let sends = "send 1b to 0\n".repeat(5_000);
+    let path = written(&folder, "s.goal", format!("num_ranks 1\nrank 0 {{\n{sends}}}\n"));
+    let (code, text) = refused(&[path.to_str().unwrap()]);
+    assert_eq!((code, text.lines().count()), (1, 101));
+    assert!(text.contains("5000 operations and messages are left (4900 more"), "{text}");
+}
+
+#[test]
+fn a_run_that_needs_more_memory_than_allowed_is_refused_before_it_starts() {
+    let run = ["--pattern", "dissemination", "--ranks", "65536", "--max-memory", "100M"];
+    let (code, text) = refused(&run);
+    assert_eq!(code, 1);
+    let words: Vec<u64> = text.split([' ', ';']).filter_map(|word| word.parse().ok()).collect();
+    assert!(words[0] > 100 << 20 && words[1] == 100 << 20, "{text}");
+    let enough = words[0].to_string();
+    simulated(&["--pattern", "dissemination", "--ranks", "65536", "--max-memory", &enough]);
+    let observed = ["--pattern", "gather", "--ranks", "64", "--explain", "--max-memory"];
+    let (code, text) = refused(&[&observed[..], &["20K"]].concat());
+    assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
+    simulated(&observed[..4]);
+}
+
+#[test]
+fn what_is_no_schedule_or_makes_no_sense_is_wrong_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let far = written(&folder, "f.goal", "num_ranks 1\nrank 0 {\ncalc 5\nsend 1b to 4\n}\n");
+    let torn = written(&folder, "t.goal", "num_ranks 1\nrank 0 {\n  a: sned 1b to 4\n}\n");
+    let (far, torn) = (far.to_str().unwrap(), torn.to_str().unwrap());
+    let here = folder.path().to_str().unwrap();
+    for (arguments, message) in [
+        (&[][..], "<FILE>"),
+        (&[far], "f.goal: line 4: operation 1 of rank 0 names rank 4, which does not exist"),
+        (&[torn], "line 3, column 6"),
+        (&[here], "irectory"),
+        (&["/nonexistent.goal"], "No such file"),
+        (&["--pattern", "gather"], "--ranks P"),
+        (&["--pattern", "gather", "--ranks", "5G"], "at most 4294967295"),
+        (&["--pattern", "gather", "--ranks", "4", "--root", "4"], "root 4"),
+        (&["--pattern", "nonsense", "--ranks", "4"], "binomialtreebcast"),
+        (&[far, "--pattern", "gather"], "cannot be used with"),
+        (&[far, "-L", "1", "--preset", "loggopsim"], "cannot be used with"),
+        (&[far, "--preset", "nonsense"], "loggopsim"),
+        (&[far, "-L", "-1"], "-1"),
+        (&[far, "--timeline", "x.dat"], "--timeline-form"),
+        (&[far, "--timeline-ranks", "1"], "--timeline"),
+        (&[far, "--timeline", "x.svg", "--timeline-window", "5:5"], "before it begins"),
+        (&[far, "--noise-cosched"], "--noise"),
+    ] {
+        let (code, text) = refused(arguments);
+        assert!(code == 2 && text.contains(message), "{arguments:?}: {code} {text}");
+    }
+}
+
+#[test]
+fn a_time_past_the_end_of_time_names_the_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let calc = "calc 18000000000000000\n".repeat(2);
+    let text = format!("num_ranks 2\nrank 0 {{\n}}\nrank 1 {{\n{calc}}}\n");
+    let path = written(&folder, "o.goal", text);
+    let (code, text) = refused(&[path.to_str().unwrap()]);
+    assert!(code == 1 && text.contains("on rank 1 a time passes 2^64 ps"), "{text}");
+}
+
+#[test]
+fn no_file_is_left_behind_when_a_timeline_cannot_be_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, "d.goal", DEADLOCK);
+    let picture = folder.path().join("d.svg");
+    let run = [path.to_str().unwrap(), "--timeline", picture.to_str().unwrap()];
+    assert_eq!(refused(&run).0, 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let run = [path.to_str().unwrap(), "--timeline", "/nonexistent/d.svg"];
+    let (code, text) = refused(&run);
+    assert!(code == 1 && text.contains("create its folder first"), "{text}");
+    let full = ["--pattern", "gather", "--ranks", "4", "--timeline", "/dev/full"];
+    let (code, text) = refused(&[&full[..], &["--timeline-form", "svg"]].concat());
+    assert!(code == 1 && text.contains("No space left"), "{text}");
+}
+
+#[test]
+fn an_empty_schedule_takes_no_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, "e.goal", "num_ranks 3\nrank 0 {\n}\nrank 1 {\n}\nrank 2 {\n}\n");
+    let json = simulated_file(&path, &["--explain", "--counters", "--finish"]);
+    assert_eq!(json["makespan_ps"].as_u64(), Some(0));
+    assert_eq!(json["finish_ps"], serde_json::json!([0, 0, 0]));
+}
