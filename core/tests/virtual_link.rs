@@ -228,7 +228,7 @@ mod whole {
         let one = |seed: u64| {
             let protocols = [2, 3, 4][usize::try_from(seed % 3).unwrap()];
             let disturbance = Disturbance { seed, noise: 0.05, outliers: 0.02, losses: 0.0 };
-            let mut options = PlanOptions { seed, max_messages: 120_000, ..PlanOptions::default() };
+            let mut options = PlanOptions { seed, max_messages: 200_000, ..PlanOptions::default() };
             options.assess.relative_error_ppm = 10_000;
             options.max_time = Picos(60_000_000_000_000);
             let truths = &truths[..protocols];

@@ -10,6 +10,10 @@ const NEIGHBOURS: usize = 3;
 /// standard deviation.
 const NORMAL_MAD: f64 = 0.674_489_750_196_081_7;
 
+/// How far the points of one protocol may lie beside their line, as a part of
+/// what makes a change.
+const WITHIN: f64 = 0.4;
+
 /// Relative error of a value from its own double and the sums it came from.
 const RELATIVE_FLOOR: f64 = 1e-12;
 
@@ -40,7 +44,8 @@ impl Noise {
         for (index, (node, point)) in nodes.iter_mut().zip(points).enumerate() {
             let weight = if known {
                 let sigma = point.sigma().unwrap_or(0.0).max(typical_sigma(points, index));
-                1.0 / (sigma * sigma + floor)
+                let bend = WITHIN * config.tolerance * point.value();
+                1.0 / (sigma * sigma + floor + bend * bend)
             } else {
                 1.0
             };

@@ -28,10 +28,9 @@ pub enum Detector {
 pub struct Config {
     /// Level of the intervals.
     pub confidence: Confidence,
-    /// A bend that moves the line by less than this fraction of its value is
+    /// A change that moves the line nowhere by this fraction of its value is
     /// not a protocol change, however significant: real links are never
-    /// quite straight. A jump is always one. 0 reports every significant
-    /// bend.
+    /// quite straight. 0 reports every significant change.
     pub tolerance: f64,
     /// Resolution of the values in ps: what a value may be off by when
     /// nothing is noisy.
@@ -46,7 +45,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             confidence: Confidence::P95,
-            tolerance: 0.02,
+            tolerance: 0.05,
             resolution: 1.0,
             max_changes: 7,
             detector: Detector::Optimal,

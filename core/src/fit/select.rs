@@ -104,8 +104,53 @@ impl Selection {
                 break;
             }
         }
+        found.merge(nodes, config.tolerance);
+        found.scale = found.scatter(nodes, &judge);
         found.mark(nodes);
         found
+    }
+
+    /// Takes out the changes that hardly matter, the least first: where one
+    /// line for both sides lies nowhere further than `tolerance` of the value
+    /// from their own.
+    fn merge(&mut self, nodes: &mut [Node], tolerance: f64) {
+        while let Some((order, distance)) = self.least_change(nodes) {
+            if distance >= tolerance {
+                return;
+            }
+            if let Some(rest) = self.starts.get_mut(order..self.count) {
+                rest.rotate_left(1);
+            }
+            self.count -= 1;
+        }
+    }
+
+    /// The change whose removal moves the lines least, and how far, relative
+    /// to the values.
+    fn least_change(&self, nodes: &mut [Node]) -> Option<(usize, f64)> {
+        let price = OUTLIER_PRICE * self.scale;
+        let mut least: Option<(usize, f64)> = None;
+        for order in 1..self.count {
+            let (first, _) = self.run(nodes, order - 1)?;
+            let (middle, run) = self.run(nodes, order)?;
+            let end = middle + run.len();
+            let both = nodes.get_mut(first..end)?;
+            let one = Trimmed::through(both, price).solved()?;
+            let (left, right) = both.split_at_mut_checked(middle - first)?;
+            let mut distance = 0.0_f64;
+            for side in [left, right] {
+                let own = Trimmed::through(side, price).solved()?;
+                for node in side.first().into_iter().chain(side.last()) {
+                    let value = own.at(node.x());
+                    distance =
+                        distance.max((one.at(node.x()) - value).abs() / value.abs().max(1.0));
+                }
+            }
+            if least.is_none_or(|(_, known)| distance < known) {
+                least = Some((order, distance));
+            }
+        }
+        least
     }
 
     /// The changes that looking ahead finds; trimmed lines between them.
