@@ -9,6 +9,7 @@
     reason = "a wrong assumption should end the test, which has no clock of its own"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -90,6 +91,42 @@ fn every_transport_gives_parameters_and_a_fit_repeats_them() {
             assert_eq!(fit[part], document[part], "{part} over {transport}");
         }
     }
+}
+
+/// Every key in `value`, at any depth.
+fn keys(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                into.insert(key.clone());
+                keys(value, into);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| keys(value, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_of_a_profile_is_documented() {
+    const FORMATS: &str = include_str!("../../docs/formats.md");
+    let _machine = machine();
+    let output = loggap()
+        .args(["measure", "--transport", "shm", "--max-time", "500ms", "-J"])
+        .assert()
+        .success()
+        .get_output()
+        .clone();
+    let mut found = BTreeSet::new();
+    keys(&json(&output.stdout), &mut found);
+    let curves = ["half_rtt", "send_overhead", "recv_overhead", "gap"];
+    for key in &found {
+        let name = key.trim_end_matches("_lo").trim_end_matches("_hi");
+        let general = curves.iter().filter_map(|curve| name.strip_prefix(curve));
+        let mut names = general.map(|rest| format!("X{rest}")).chain([name.to_owned()]);
+        assert!(names.any(|name| FORMATS.contains(&format!("`{name}`"))), "{key}");
+    }
+    assert!(found.len() > 60, "{found:?}");
 }
 
 #[test]
