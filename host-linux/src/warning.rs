@@ -100,7 +100,7 @@ impl fmt::Display for Warning {
             Self::NotPinned { reason } => write!(f, "not pinned: {reason}"),
             Self::OneProcessor { cpu } => write!(
                 f,
-                "both ends share processor {cpu}: every message waits for the scheduler; give two processors with --cpu A,B"
+                "both ends share processor {cpu}: every message waits for the scheduler; give two processors with --cpu A,B, or let them sleep with --block"
             ),
             Self::Siblings { placement: Placement { initiator, responder } } => write!(
                 f,

@@ -66,13 +66,13 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut lobby = Lobby::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
     if let Some(cpu) = cpu {
-        let pinned = placement::pin(cpu);
+        let mut pinned = placement::pin(cpu);
+        if args.cpu.is_some() {
+            // What was asked for must be had; what is chosen here may fail.
+            pinned = Ok(pinned?);
+        }
         for warning in warning::before_run_alone(cpu, &clock, &pinned) {
             console.warn(warning);
-        }
-        // What was asked for must be had; what is chosen here may fail.
-        if args.cpu.is_some() {
-            pinned?;
         }
     }
     interrupt.listen();

@@ -26,7 +26,10 @@ pub(super) fn draw_head(
         canvas.text(curve.label(), (x + 36, y), (15, BLACK), Align::Left)?;
         x += 60 + 8 * i32::try_from(curve.label().chars().count()).unwrap_or(0);
     }
-    let note = format!("{}% intervals; rings: not converged", figure.confidence_percent);
+    let note = format!(
+        "{}% intervals; rings, ?: not converged; ~: not on a line",
+        figure.confidence_percent
+    );
     let right = canvas.plot_area().across.1;
     canvas.text(&note, (right, y), (13, GREY), Align::Right)
 }
