@@ -60,6 +60,34 @@ fn gaps_alone_give_both_protocols_and_the_change_between_them() {
 }
 
 #[test]
+fn looking_ahead_finds_the_same_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = file(&folder, &two_protocols());
+    let run = |options: &[&str]| {
+        let arguments = ["--detector", "lookahead", "-J"];
+        let assert = loggap().arg("fit").arg(&samples).args(arguments).args(options).assert();
+        let output = assert.success().get_output().clone();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let document = run(&[]);
+    assert_eq!(document["detector"], "lookahead");
+    assert_eq!(document["ranges"], fit(&two_protocols())["ranges"]);
+    assert_eq!(run(&["--pfact", "3", "--lookahead", "4"])["ranges"], document["ranges"]);
+    // No step is a thousand times as far from the line as the wobble.
+    assert_eq!(run(&["--pfact", "1000"])["ranges"].as_array().unwrap().len(), 1);
+    for (options, named) in [
+        (&["--lookahead", "3"][..], "--detector lookahead"),
+        (&["--detector", "lookahead", "--lookahead", "2"], "3..=8"),
+        (&["--detector", "lookahead", "--pfact", "1"], "above 1"),
+        (&["--detector", "guess"], "guess"),
+    ] {
+        let output = loggap().arg("fit").arg(&samples).args(options).assert().code(2);
+        let talk = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        assert!(talk.contains(named), "{options:?}: {talk}");
+    }
+}
+
+#[test]
 fn the_order_of_lines_does_not_matter() {
     let text = two_protocols();
     let mut lines: Vec<&str> = text.lines().collect();

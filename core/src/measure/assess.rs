@@ -7,7 +7,7 @@
 use super::ranges::{self, Ranges};
 use super::warning::{AssessError, Warning};
 use super::{Curve, Quantity, SampleStore};
-use crate::fit::{Cell, Node, Point, Segment, Segmentation};
+use crate::fit::{Cell, Detector, Node, Point, Segment, Segmentation};
 use crate::model::{Estimate, Mark, Parameter, Profile, Range, SizeLine};
 use crate::stats::Confidence;
 use crate::units::{Bytes, Picos, SignedPicos};
@@ -22,12 +22,19 @@ pub struct AssessOptions {
     pub relative_error_ppm: u32,
     /// Most protocol changes to look for; 0 takes all sizes as one protocol.
     pub max_changes: usize,
+    /// How to look for them.
+    pub detector: Detector,
 }
 
 impl Default for AssessOptions {
-    /// 95 percent, 5 percent, 7 changes.
+    /// 95 percent, 5 percent, up to 7 changes by the optimal partition.
     fn default() -> Self {
-        Self { confidence: Confidence::P95, relative_error_ppm: 50_000, max_changes: 7 }
+        Self {
+            confidence: Confidence::P95,
+            relative_error_ppm: 50_000,
+            max_changes: 7,
+            detector: Detector::Optimal,
+        }
     }
 }
 

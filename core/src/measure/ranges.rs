@@ -32,7 +32,8 @@ pub(super) fn find<const N: usize>(
     let (first, last) = (first.size(), last.size());
     let mut changes = heapless::Vec::new();
     let mut segmentation = Segmentation::new(memory.nodes, memory.cells, memory.segments);
-    let config = Config { confidence: options.confidence, max_changes, ..Config::default() };
+    let AssessOptions { confidence, detector, .. } = *options;
+    let config = Config { confidence, max_changes, detector, ..Config::default() };
     match segmentation.run(points, &config) {
         Ok(fit) => {
             let found = fit.changes().take(max_changes);

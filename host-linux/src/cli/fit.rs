@@ -3,6 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
+use loggap_core::measure::AssessOptions;
+
 use super::report::{self, ExactArgs, Report, ReportArgs, Strictness};
 use super::{CliError, Console, Exit};
 use crate::measurement::Analysis;
@@ -15,24 +18,71 @@ use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
 /// writes, `size_bytes,n,delay_s,prtt_s,receive_s`, a line per timed round
 /// (the last column may be missing), or `size_bytes,value_s` with a value of
 /// the gap a line. From the samples of a run come the numbers of that run, if
-/// --rel-err and --confidence are the same.
+/// --rel-err and --confidence are the same and --detector is left alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   loggap measure --samples run.csv && loggap fit run.csv
-  loggap fit gaps.csv -J --plot gaps.svg")]
+  loggap fit gaps.csv -J --plot gaps.svg
+  loggap fit gaps.csv --detector lookahead --pfact 3 --lookahead 4")]
 pub(super) struct Args {
     /// The samples.
     #[arg(value_name = "SAMPLES.csv")]
     samples: PathBuf,
+    #[command(flatten)]
+    detection: DetectionArgs,
     #[command(flatten)]
     exact: ExactArgs,
     #[command(flatten)]
     report: ReportArgs,
 }
 
+/// How changes of protocol are found.
+#[derive(Clone, Debug, clap::Args)]
+struct DetectionArgs {
+    /// How changes of protocol are found: by the optimal partition of the
+    /// whole sweep, or by looking a few sizes ahead as in Hoefler et al. 2007.
+    #[arg(long, default_value = "optimal", value_parser = ["optimal", "lookahead"])]
+    detector: String,
+    /// For lookahead: how many times as far as before the sizes ahead must
+    /// lie from the line. 2 unless given.
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pfact: Option<f64>,
+    /// For lookahead: sizes to look ahead. 3 unless given.
+    #[arg(long, value_name = "SIZES", value_parser = clap::value_parser!(u8).range(3..=MOST_AHEAD as i64))]
+    lookahead: Option<u8>,
+}
+
+impl DetectionArgs {
+    fn detector(&self) -> Result<Detector, CliError> {
+        if self.detector == "lookahead" {
+            let defaults = LookAhead::default();
+            return Ok(Detector::LookAhead(LookAhead {
+                factor: self.pfact.unwrap_or(defaults.factor),
+                points: self.lookahead.map_or(defaults.points, usize::from),
+                ..defaults
+            }));
+        }
+        match (self.pfact, self.lookahead) {
+            (None, None) => Ok(Detector::Optimal),
+            _ => {
+                Err(CliError::usage("--pfact and --lookahead are for --detector lookahead; add it"))
+            }
+        }
+    }
+}
+
+/// Above 1: at 1 every other point would be a change.
+fn factor(text: &str) -> Result<f64, String> {
+    const MOST: f64 = 1_000.0;
+    let factor: Option<f64> = text.parse().ok();
+    factor
+        .filter(|factor| *factor > 1.0 && *factor <= MOST)
+        .ok_or_else(|| format!("expected a factor above 1 and up to {MOST}, such as 2"))
+}
+
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let options = args.exact.options()?;
+    let options = AssessOptions { detector: args.detection.detector()?, ..args.exact.options()? };
     let plot = args.report.open_plot()?;
     let rows = read(&args.samples)?;
     let analysis = Analysis::of(&rows, &options).map_err(|error| at(&args.samples, error))?;
@@ -87,7 +137,7 @@ fn document(args: &Args, analysis: &Analysis) -> FitDocument {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        detector: "optimal".to_owned(),
+        detector: args.detection.detector.clone(),
         requested: args.exact.requested(),
         ranges: profile.ranges.iter().copied().map(RangeRecord).collect(),
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
