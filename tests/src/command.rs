@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// Longer than any command of a test takes; a test that hangs fails by it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(150);
 
 /// The right to measure on this machine: measurements beside each other would
 /// measure each other. Held by one test of all processes at a time, until it

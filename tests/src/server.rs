@@ -75,7 +75,7 @@ impl Server {
     pub fn measure(&self) -> assert_cmd::Command {
         let mut command = loggap();
         command.args(["measure", "--transport", &self.transport, &self.endpoint]);
-        command.args(["--max-time", "300ms", "-J"]);
+        command.args(["-s", "1,64", "--max-time", "5", "-J"]);
         command
     }
 

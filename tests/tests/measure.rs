@@ -72,7 +72,7 @@ fn every_transport_gives_parameters_and_a_fit_repeats_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let output = loggap()
-            .args(["measure", "--max-time", "500ms", "--seed", "7", "-J"])
+            .args(["measure", "--max-time", "2", "--seed", "7", "-J"])
             .args(["--transport", transport])
             .args([Path::new("-o"), &path("p.json"), Path::new("--samples"), &path("s.csv")])
             .args([Path::new("--plot"), &path("p.svg")])
@@ -112,7 +112,7 @@ fn every_key_of_a_profile_is_documented() {
     const FORMATS: &str = include_str!("../../docs/formats.md");
     let _machine = machine();
     let output = loggap()
-        .args(["measure", "--transport", "shm", "--max-time", "500ms", "-J"])
+        .args(["measure", "--transport", "shm", "--max-time", "2", "-J"])
         .assert()
         .success()
         .get_output()
@@ -134,7 +134,7 @@ fn every_method_measures_all_parameters() {
     let _machine = machine();
     for method in ["prtt", "signature", "plogp"] {
         let output = loggap()
-            .args(["measure", "--transport", "unix", "--max-time", "500ms", "-J"])
+            .args(["measure", "--transport", "unix", "--max-time", "2", "-J"])
             .args(["--method", method])
             .assert()
             .success()
@@ -151,7 +151,7 @@ fn every_method_measures_all_parameters() {
 fn the_table_has_a_row_per_range_and_units_in_its_heads() {
     let _machine = machine();
     let output = loggap()
-        .args(["measure", "--transport", "shm", "--max-time", "300ms"])
+        .args(["measure", "--transport", "shm", "--max-time", "1"])
         .assert()
         .success()
         .get_output()
@@ -176,7 +176,7 @@ fn one_size_gives_the_numbers_of_that_size_and_no_slope() {
     let folder = tempfile::tempdir().unwrap();
     let profile = folder.path().join("p.json");
     let output = loggap()
-        .args(["measure", "-s", "64", "--max-time", "300ms", "-J", "-o"])
+        .args(["measure", "-s", "64", "--max-time", "5", "-J", "-o"])
         .arg(&profile)
         .assert()
         .success()
@@ -189,7 +189,7 @@ fn one_size_gives_the_numbers_of_that_size_and_no_slope() {
     assert!(range["gap_per_byte_s"].is_null() && range["gap_per_byte_s_hi"].is_null(), "{range}");
     let read = ProfileDocument::read(&profile).unwrap();
     assert_eq!(json(&serde_json::to_vec(&read).unwrap()), document);
-    let flags = ["measure", "-s", "64", "--max-time", "300ms", "--flags"];
+    let flags = ["measure", "-s", "64", "--max-time", "5", "--flags"];
     let refused = loggap().args(flags).assert().code(1).get_output().clone();
     assert!(String::from_utf8(refused.stderr).unwrap().contains("measure more sizes"));
 }
@@ -199,7 +199,7 @@ fn flags_alone_go_to_standard_output() {
     let _machine = machine();
     // Exact sizes leave one range with every parameter measured.
     let output = loggap()
-        .args(["measure", "--transport", "tcp", "--max-time", "500ms", "--flags"])
+        .args(["measure", "--transport", "tcp", "--max-time", "2", "--flags"])
         .args(["-s", "1,64,256,1K"])
         .assert()
         .success()
@@ -216,7 +216,7 @@ fn flags_alone_go_to_standard_output() {
 #[test]
 fn what_did_not_converge_fails_under_strict_only() {
     let _machine = machine();
-    let unreachable = ["measure", "--max-time", "300ms", "--rel-err", "0.0001%"];
+    let unreachable = ["measure", "--max-time", "1", "--rel-err", "0.0001%"];
     let lenient = loggap().args(unreachable).assert().success().get_output().clone();
     let table = String::from_utf8(lenient.stdout).unwrap();
     assert!(table.contains("# not converged: ") && table.contains('?'), "{table}");
@@ -269,7 +269,7 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
     let _machine = machine();
     for option in ["-o", "--samples", "--plot"] {
         let output = loggap()
-            .args(["measure", "-s", "1,64", "--max-time", "300ms", option, "/dev/full"])
+            .args(["measure", "-s", "1,64", "--max-time", "5", option, "/dev/full"])
             .assert()
             .code(1)
             .get_output()
@@ -280,7 +280,7 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
     }
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = loggap_process()
-        .args(["measure", "-s", "1,64", "--max-time", "300ms"])
+        .args(["measure", "-s", "1,64", "--max-time", "5"])
         .stdout(full)
         .stderr(Stdio::null())
         .status()
