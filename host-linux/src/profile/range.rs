@@ -4,7 +4,7 @@ use loggap_core::model::{Change, Range, SizeLine};
 use loggap_core::units::{Bytes, SignedPicos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::record::{Reader, Record, deserialize_object, to_si};
+use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
 
 /// A [`Range`] with the keys of the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +51,8 @@ fn put_line(record: &mut Record, name: &str, line: Option<&SizeLine>) {
     record.put_estimate(&format!("{name}_per_byte_s"), &line.per_byte);
     record.put(format!("{name}_centre_bytes"), line.centre.0);
     let half_width = SignedPicos(i64::try_from(line.centre_half_width.0).unwrap_or(i64::MAX));
-    record.put(format!("{name}_centre_half_width_s"), to_si(half_width));
+    let bounded = is_exact(half_width).then(|| to_si(half_width));
+    record.put(format!("{name}_centre_half_width_s"), bounded);
     record.put(format!("{name}_scatter_ppm"), line.scatter_ppm);
 }
 
@@ -67,7 +68,9 @@ fn line(reader: &Reader<'_>, name: &str) -> Result<Option<SizeLine>, String> {
         Some(_) => reader.bytes(&centre)?,
         None => Bytes(1),
     };
-    let half_width = reader.quantity::<SignedPicos>(&format!("{name}_centre_half_width_s"))?;
+    let key = format!("{name}_centre_half_width_s");
+    let unbounded = reader.has(&key).then_some(SignedPicos(i64::MAX));
+    let half_width = reader.quantity::<SignedPicos>(&key)?.or(unbounded);
     let at_one_half_width =
         SignedPicos(at_one.high.0.saturating_sub(at_one.low.0) / 2).picos().unwrap_or_default();
     let centre_half_width = match half_width.map(SignedPicos::picos) {

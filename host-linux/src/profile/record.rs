@@ -15,6 +15,8 @@ const SECOND: f64 = 1e12;
 const SECOND_PER_BYTE: f64 = 65_536e12;
 /// The largest whole number that a double holds exactly.
 const EXACT: u64 = 1 << 53;
+/// Up to here [`from_si`] undoes [`to_si`]: 19 minutes, 17 ms a byte.
+const FAITHFUL: u64 = 1 << 50;
 
 /// An integer quantity that is written as a decimal in SI units.
 pub(super) trait Quantity: Copy + PartialOrd {
@@ -50,14 +52,13 @@ pub(super) fn to_si<Q: Quantity>(quantity: Q) -> f64 {
     quantity.units() as f64 / Q::UNIT
 }
 
-/// Whether `end` of an interval can be written. Beyond are only the ends of
-/// `i64`, where an interval is not bounded.
-fn is_end<Q: Quantity>(end: Q) -> bool {
-    end.units().unsigned_abs() <= EXACT
+/// Whether a number can be written and read back; an interval that is not
+/// bounded ends where it cannot.
+pub(super) fn is_exact<Q: Quantity>(number: Q) -> bool {
+    number.units().unsigned_abs() <= FAITHFUL
 }
 
-/// From SI units, rounded to the nearest; `None` beyond 2⁵³ units. Up to 2⁵⁰
-/// (19 minutes) this undoes [`to_si`].
+/// From SI units, rounded to the nearest; `None` beyond 2⁵³ units.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -82,13 +83,14 @@ impl Record {
 
     /// A number with its interval, and its mark if it has one; `null` for
     /// one that is not known at all, and for an end of an interval without
-    /// one.
+    /// one. What is too large to be written exactly is no time of a link.
     pub(super) fn put_estimate<Q: Quantity>(&mut self, key: &str, estimate: &Estimate<Q>) {
         let Estimate { value, low, high, .. } = *estimate;
-        let known = is_end(low) || is_end(high);
-        self.put(key, known.then(|| to_si(value)));
-        self.put(format!("{key}_lo"), is_end(low).then(|| to_si(low)));
-        self.put(format!("{key}_hi"), is_end(high).then(|| to_si(high)));
+        let known = is_exact(value) && (is_exact(low) || is_exact(high));
+        let number = |number| (known && is_exact(number)).then(|| to_si(number));
+        self.put(key, number(value));
+        self.put(format!("{key}_lo"), number(low));
+        self.put(format!("{key}_hi"), number(high));
         if let Some(name) = mark_name(estimate.mark) {
             self.marks.insert(key.to_owned(), name.into());
         }
@@ -136,6 +138,10 @@ impl<'a> Reader<'a> {
         }
     }
 
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>, String> {
         match self.map.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -153,13 +159,13 @@ impl<'a> Reader<'a> {
     /// A number with its interval. One without an interval is exact, a
     /// `null` is not known, and an end that is `null` is not there.
     pub(super) fn estimate<Q: Quantity>(&self, key: &str) -> Result<Option<Estimate<Q>>, String> {
-        if !self.map.contains_key(key) {
+        if !self.has(key) {
             return Ok(None);
         }
         let value = self.quantity(key)?;
         let end = |suffix: &str, without: i64| {
             let name = format!("{key}_{suffix}");
-            let absent = if self.map.contains_key(&name) { None } else { value };
+            let absent = if self.has(&name) { None } else { value };
             Ok::<Q, String>(self.quantity(&name)?.or(absent).unwrap_or(Q::from_units(without)))
         };
         let (low, high) = (end("lo", i64::MIN)?, end("hi", i64::MAX)?);

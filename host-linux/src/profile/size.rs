@@ -4,7 +4,7 @@ use loggap_core::measure::SizeRow;
 use loggap_core::units::SignedPicos;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::record::{Reader, Record, deserialize_object, to_si};
+use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
 
 /// A [`SizeRow`] with the keys of the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,8 +30,9 @@ impl Serialize for SizeRecord {
                 record.put_estimate(key, number);
             }
         }
-        if let Some(delay) = row.delay {
-            record.put("delay_s", to_si(SignedPicos(i64::try_from(delay.0).unwrap_or(i64::MAX))));
+        let delay = row.delay.and_then(|delay| i64::try_from(delay.0).ok()).map(SignedPicos);
+        if let Some(delay) = delay.filter(|delay| is_exact(*delay)) {
+            record.put("delay_s", to_si(delay));
         }
         for (key, count) in SAMPLES.into_iter().zip(row.samples) {
             record.put(key, count);
