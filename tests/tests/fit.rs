@@ -8,8 +8,11 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
 
-use loggap_tests::command::loggap;
+use loggap_tests::command::{finish, loggap, loggap_process, send};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 /// Two protocols: 2 µs and 100 ps a byte below 4 KiB, 5 µs and 300 ps from
@@ -106,6 +109,31 @@ fn a_picture_and_a_table_are_drawn() {
     let table = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     assert!(table.contains("#change_at[B]"), "{table}");
     assert!(std::fs::read_to_string(picture).unwrap().contains("change at"));
+}
+
+#[test]
+fn ctrl_c_ends_it_and_leaves_no_half_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = loggap_process()
+        .args(["fit", "/dev/stdin", "--plot"])
+        .arg(folder.path().join("p.svg"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut samples = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut samples, b"size_bytes,value_s\n").unwrap();
+    let begun = || std::fs::read_dir(folder.path()).unwrap().count() == 1;
+    while !begun() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // From opening the file to listening for signals it is a moment.
+    std::thread::sleep(Duration::from_millis(300));
+    send(Signal::SIGINT, child.id());
+    assert_eq!(finish(child).status.code(), Some(130));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    drop(samples);
 }
 
 #[test]

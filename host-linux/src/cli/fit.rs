@@ -7,8 +7,9 @@ use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
 use loggap_core::measure::AssessOptions;
 
 use super::report::{self, ExactArgs, Report, ReportArgs, Strictness};
-use super::{CliError, Console, Exit};
+use super::{CliError, Console, Exit, Interrupt};
 use crate::measurement::Analysis;
+use crate::output::PendingFile;
 use crate::profile::{ChangeRecord, FitDocument, RangeRecord, SCHEMA_VERSION, SizeRecord};
 use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
 
@@ -84,6 +85,8 @@ fn factor(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let options = AssessOptions { detector: args.detection.detector()?, ..args.exact.options()? };
     let plot = args.report.open_plot()?;
+    let interrupt = Interrupt::catch().map_err(CliError::failed)?;
+    interrupt.remove_at_end(plot.iter().filter_map(PendingFile::temporary).map(Path::to_owned));
     let rows = read(&args.samples)?;
     let analysis = Analysis::of(&rows, &options).map_err(|error| at(&args.samples, error))?;
     let document = document(args, &analysis);
