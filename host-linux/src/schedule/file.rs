@@ -5,6 +5,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use loggap_core::goal::Sink;
@@ -102,6 +103,10 @@ impl Contents {
         }
         let mut file = File::open(path)?;
         let about = file.metadata()?;
+        // Some devices never end.
+        if about.file_type().is_char_device() || about.file_type().is_block_device() {
+            return Err(io::Error::other("a device holds no schedule; give a file or '-'"));
+        }
         let length = usize::try_from(about.len()).ok().and_then(NonZeroUsize::new);
         match length.filter(|_| about.is_file()) {
             Some(length) => FileMap::new(&file, length).map(Self::Mapped),
@@ -406,7 +411,10 @@ mod tests {
         assert!(missing.to_string().starts_with("/nonexistent/x.goal: No such file"), "{missing}");
         let folder = ScheduleFile::open(Path::new("/")).unwrap_err().to_string();
         assert!(folder.contains("directory"), "{folder}");
-        let empty = ScheduleFile::open(Path::new("/dev/null")).unwrap_err().to_string();
+        let empty = tempfile::NamedTempFile::new().unwrap();
+        let empty = ScheduleFile::open(empty.path()).unwrap_err().to_string();
         assert!(empty.contains("no num_ranks"), "{empty}");
+        let device = ScheduleFile::open(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(device.contains("a device holds no schedule"), "{device}");
     }
 }
