@@ -50,6 +50,7 @@ mod measure;
 mod parameter_args;
 pub mod parse;
 mod pattern_args;
+mod predict;
 mod progress;
 mod report;
 mod serve;
@@ -83,6 +84,7 @@ enum Command {
     Fit(fit::Args),
     Goal(goal::Args),
     Simulate(Box<simulate::Args>),
+    Predict(predict::Args),
     Study(study::Args),
 }
 
@@ -122,6 +124,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Fit(args) => fit::run(args, console),
         Command::Goal(args) => goal::run(args, console),
         Command::Simulate(args) => simulate::run(args, console),
+        Command::Predict(args) => predict::run(args, console),
         Command::Study(args) => study::run(args, console),
     }
 }

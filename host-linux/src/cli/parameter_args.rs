@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use loggap_core::model::{LogGops, Preset, Protocol, UnknownPreset};
+use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 use super::{CliError, parse};
@@ -116,5 +117,59 @@ impl ParameterArgs {
             return Err("holds no range of sizes; measure again with more time".into());
         }
         Ok(protocols)
+    }
+}
+
+/// The sets as a simulation takes them.
+pub(super) fn parameters(protocols: &[Protocol]) -> Result<Parameters<'_>, CliError> {
+    Parameters::per_protocol(protocols).ok_or_else(|| {
+        CliError::usage(format_args!(
+            "a simulation takes up to {} parameter sets, in ascending order of size",
+            Parameters::MOST
+        ))
+    })
+}
+
+/// How messages are sent and received.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Rules")]
+pub(super) struct SettingsArgs {
+    /// Whether receiving many bytes holds the processor.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ReceiveName::Hold)]
+    receive: ReceiveName,
+
+    /// How messages above the eager limit find their receiver.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = RendezvousName::Instant)]
+    rendezvous: RendezvousName,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ReceiveName {
+    /// The processor is held until all bytes are there, as in LogGOPSim.
+    Hold,
+    /// The interface takes the bytes by itself, as in LogGOPS.
+    Overlap,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RendezvousName {
+    /// The sender goes on at the instant of the match, as in LogGOPSim.
+    Instant,
+    /// Request, ready and data are messages, as in LogGPS.
+    Handshake,
+}
+
+impl SettingsArgs {
+    pub(super) const fn settings(self) -> Settings {
+        Settings {
+            receive: match self.receive {
+                ReceiveName::Hold => Receive::Hold,
+                ReceiveName::Overlap => Receive::Overlap,
+            },
+            rendezvous: match self.rendezvous {
+                RendezvousName::Instant => Rendezvous::Instant,
+                RendezvousName::Handshake => Rendezvous::Handshake,
+            },
+        }
     }
 }

@@ -3,20 +3,25 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
-use loggap_core::units::{Bytes, Overflow, Picos};
+use loggap_core::sim::{Parameters, Settings};
+use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
 
 use super::parameter_args::{preset, preset_help};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
 use crate::output::PendingFile;
+use crate::simulation::{Limit, LoadError, RunError, Source, makespan};
 use crate::study::Chart;
 use crate::study::in_order::{self, Series};
 use crate::study::pipelining::{Algorithm, Growth, Question, Row, charts, winners};
 
 /// The most ranks times repetitions of a study.
 const MOST_BROADCASTS: u64 = 1 << 32;
+/// The most memory that one simulation of a study takes.
+const MOST_BYTES: u64 = 8 << 30;
 
 /// Answer a question by a series of simulations.
 #[derive(Debug, clap::Args)]
@@ -38,7 +43,11 @@ enum Study {
 /// (section 4.2 and Fig. 9 of "LogGP in Theory and Practice").
 ///
 /// Each rank handles a message when the turn of its receive comes, as a
-/// blocking program does.
+/// blocking program does. --rules arrival runs the simulator instead, in
+/// which an arriving message may have the processor before a send that was
+/// ready later: ranks then hear of several broadcasts before they pass one
+/// on, which makes loops of the pipeline longer. One broadcast alone takes
+/// the same time by both.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap study pipelining
@@ -63,6 +72,9 @@ struct Pipelining {
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "1000",
           value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
+    /// When a rank handles a message.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Rules::Order)]
+    rules: Rules,
     /// Draw the two plots of Fig. 9 to PREFIX-time.svg and PREFIX-error.svg.
     #[arg(long, value_name = "PREFIX")]
     plot: Option<PathBuf>,
@@ -71,10 +83,35 @@ struct Pipelining {
     json: bool,
 }
 
+/// When a rank handles a message.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Rules {
+    /// When the turn of its receive comes.
+    Order,
+    /// When it arrives, as in 'loggap simulate'.
+    Arrival,
+}
+
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     match &args.study {
         Study::Pipelining(study) => study.run(console),
     }
+}
+
+/// By the simulator's rules.
+fn simulated(pattern: Pattern, options: &Options, set: &LogGops) -> Result<Picos, CliError> {
+    let source = Source::Pattern(pattern, *options);
+    let limit = Limit { bytes: MOST_BYTES, besides: &|_| 0 };
+    makespan(&source, Parameters::one(*set), Settings::default(), &limit).map_err(|error| {
+        match error {
+            RunError::Load(LoadError::Memory { needed, allowed }) => CliError::usage(format_args!(
+                "{} broadcasts over {} ranks need {needed} bytes of memory, and {allowed} are \
+                     allowed; take fewer --ranks or -n",
+                options.repeat, options.ranks
+            )),
+            other => CliError::failed(other),
+        }
+    })
 }
 
 /// The rows of one link.
@@ -137,30 +174,46 @@ impl Pipelining {
         let mut rows = Vec::new();
         for &ranks in ranks {
             for algorithm in Algorithm::ALL {
-                let row = question.answer(algorithm, ranks, |_, options, set| {
-                    let series = Series {
-                        algorithm,
-                        ranks,
-                        size: options.size,
-                        segment: self.segment_size(),
-                        repetitions: options.repeat,
-                        rotate_root: options.rotate_root,
-                    };
-                    in_order::makespan(&series, set)
-                });
-                rows.push(row.map_err(|overflow: Overflow| CliError::failed(overflow))?);
+                rows.push(question.answer(algorithm, ranks, |pattern, options, set| {
+                    match self.rules {
+                        Rules::Order => self.in_order(algorithm, options, set),
+                        Rules::Arrival => simulated(pattern, options, set),
+                    }
+                })?);
             }
         }
         Ok(Link { preset: *preset, parameters, rows })
+    }
+
+    fn in_order(
+        &self,
+        algorithm: Algorithm,
+        options: &Options,
+        set: &LogGops,
+    ) -> Result<Picos, CliError> {
+        let series = Series {
+            algorithm,
+            ranks: options.ranks,
+            size: options.size,
+            segment: self.segment_size(),
+            repetitions: options.repeat,
+            rotate_root: options.rotate_root,
+        };
+        in_order::makespan(&series, set).map_err(CliError::failed)
     }
 
     fn write(&self, console: &mut Console, links: &[Link]) -> Result<(), CliError> {
         let out = console.data();
         writeln!(
             out,
-            "# broadcast of {} B; one synchronised, the mean of {} in a loop, and with a root that \
+            "# broadcast of {} B, messages handled {}; one synchronised, the mean of {} in a loop, and with a root that \
              moves\n# error = synchronised - measured",
-            self.size, self.repetitions
+            self.size,
+            match self.rules {
+                Rules::Order => "in program order",
+                Rules::Arrival => "as they arrive",
+            },
+            self.repetitions
         )?;
         for link in links {
             writeln!(out, "#\n# {}: {}", link.preset.name, link.preset.source)?;

@@ -3,8 +3,10 @@
 
 mod memory;
 mod noise;
+mod run;
 mod source;
 
 pub use memory::OwnedMemory;
 pub use noise::{NoiseError, NoiseSource};
+pub use run::{RunError, makespan};
 pub use source::{Limit, LoadError, Needs, Source};

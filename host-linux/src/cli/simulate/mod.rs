@@ -10,14 +10,12 @@ mod report;
 use std::path::PathBuf;
 
 use loggap_core::measure::Clock;
-use loggap_core::model::Protocol;
-use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 
 use self::job::{Job, Wanted};
 use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::report::Report;
-use super::parameter_args::ParameterArgs;
+use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::clock::HostClock;
@@ -48,13 +46,8 @@ pub(super) struct Args {
     #[command(flatten)]
     parameters: ParameterArgs,
 
-    /// Whether receiving many bytes holds the processor.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = ReceiveName::Hold)]
-    receive: ReceiveName,
-
-    /// How messages above the eager limit find their receiver.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = RendezvousName::Instant)]
-    rendezvous: RendezvousName,
+    #[command(flatten)]
+    settings: SettingsArgs,
 
     /// The most memory to take, in bytes; a run that needs more is refused
     /// before it starts.
@@ -89,36 +82,7 @@ pub(super) struct Args {
     pattern: PatternArgs,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ReceiveName {
-    /// The processor is held until all bytes are there, as in LogGOPSim.
-    Hold,
-    /// The interface takes the bytes by itself, as in LogGOPS.
-    Overlap,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum RendezvousName {
-    /// The sender goes on at the instant of the match, as in LogGOPSim.
-    Instant,
-    /// Request, ready and data are messages, as in LogGPS.
-    Handshake,
-}
-
 impl Args {
-    const fn settings(&self) -> Settings {
-        Settings {
-            receive: match self.receive {
-                ReceiveName::Hold => Receive::Hold,
-                ReceiveName::Overlap => Receive::Overlap,
-            },
-            rendezvous: match self.rendezvous {
-                RendezvousName::Instant => Rendezvous::Instant,
-                RendezvousName::Handshake => Rendezvous::Handshake,
-            },
-        }
-    }
-
     fn source(&self) -> Result<Source, CliError> {
         match (&self.input, self.pattern.pattern, self.pattern.ranks) {
             (Some(path), ..) => ScheduleFile::open(path).map(Source::File).map_err(CliError::usage),
@@ -146,7 +110,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let source = args.source()?;
     let job = Job {
         parameters: parameters(&protocols)?,
-        settings: args.settings(),
+        settings: args.settings.settings(),
         noise: noise.as_ref().map(|noise| (noise, args.noise.phases(args.pattern.seed))),
         most_bytes: args.max_memory.unwrap_or(u64::MAX),
         wanted: Wanted {
@@ -162,13 +126,4 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         picture.draw(timeline)?;
     }
     report.print(args, console)
-}
-
-fn parameters(protocols: &[Protocol]) -> Result<Parameters<'_>, CliError> {
-    Parameters::per_protocol(protocols).ok_or_else(|| {
-        CliError::usage(format_args!(
-            "a simulation takes up to {} parameter sets, in ascending order of size",
-            Parameters::MOST
-        ))
-    })
 }

@@ -1,0 +1,255 @@
+//! `loggap predict`: closed forms beside simulation.
+
+use std::io::{self, Write};
+
+use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::model::{Caveat, ClosedForm, LogGops, Protocol};
+use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
+use loggap_core::units::{Bytes, Overflow};
+use serde::Serialize;
+
+use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
+use super::parse::{self, Sizes};
+use super::{CliError, Console, Exit};
+use crate::decimal;
+use crate::simulation::{Limit, LoadError, RunError, Source, makespan};
+
+/// The most ranks that are simulated.
+const MOST_RANKS: u64 = 1 << 27;
+
+/// Predict how long a collective takes, by formula and by simulation.
+///
+/// The formulas are those of the talk on LogGOPSim (LSAP '10), with s - 1
+/// bytes after the first. Where one is not what happens, the reason stands
+/// beside the difference.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Formulas, P ranks, w = s - 1:
+  scatter, gather  2o + L + max{(P-2)o + (P-1)wO, (P-2)g + (P-1)wG}
+  binomial         (2o + L + max{wO, wG}) ceil(log2 P)
+  dissemination    (d + 2o + L + max{wO, wG}) ceil(log2 P), d = max{0, wO - L}
+Examples:
+  loggap predict --ranks 2:4096 -s 1,1K
+  loggap predict gather --ranks 8 -s 51 --receive overlap
+  loggap predict binomial --ranks 1M --profile profile.json -J")]
+pub(super) struct Args {
+    /// Collectives [default: all].
+    #[arg(value_enum, value_name = "COLLECTIVE")]
+    collectives: Vec<Collective>,
+
+    /// Numbers of ranks, written like sizes; a range goes in factors of two.
+    #[arg(long, value_name = "LIST", value_parser = parse::sizes, default_value = "2,8,64,1024")]
+    ranks: Sizes,
+
+    /// Bytes of a message.
+    #[arg(short = 's', long, value_name = "LIST", value_parser = parse::sizes,
+          default_value = "1,1K")]
+    sizes: Sizes,
+
+    #[command(flatten)]
+    parameters: ParameterArgs,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+
+    /// The most memory that a simulation may take, in bytes.
+    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    max_memory: Option<u64>,
+
+    /// Print one JSON document.
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+enum Collective {
+    /// One rank sends to each other.
+    Scatter,
+    /// One rank receives from each other.
+    Gather,
+    /// A broadcast by a binomial tree.
+    Binomial,
+    /// Everybody hears of everybody, as in a barrier.
+    Dissemination,
+}
+
+impl Collective {
+    const ALL: [Self; 4] = [Self::Scatter, Self::Gather, Self::Binomial, Self::Dissemination];
+
+    const fn form(self) -> ClosedForm {
+        match self {
+            Self::Scatter => ClosedForm::Scatter,
+            Self::Gather => ClosedForm::Gather,
+            Self::Binomial => ClosedForm::BinomialTree,
+            Self::Dissemination => ClosedForm::Dissemination,
+        }
+    }
+
+    const fn pattern(self) -> Pattern {
+        match self {
+            Self::Scatter => Pattern::Scatter,
+            Self::Gather => Pattern::Gather,
+            Self::Binomial => Pattern::BinomialBroadcast,
+            Self::Dissemination => Pattern::Dissemination,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Scatter => "scatter",
+            Self::Gather => "gather",
+            Self::Binomial => "binomial",
+            Self::Dissemination => "dissemination",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema_version: u32,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    collective: &'static str,
+    ranks: u32,
+    size_bytes: u64,
+    closed_form_s: f64,
+    simulated_s: f64,
+    closed_form_ps: u64,
+    simulated_ps: u64,
+    /// Simulated less closed form.
+    difference_ps: i128,
+    /// Why the two differ; absent where they agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let protocols = args.parameters.protocols()?;
+    let parameters = parameters(&protocols)?;
+    let wanted = if args.collectives.is_empty() { &Collective::ALL[..] } else { &args.collectives };
+    let ranks = args.ranks.list();
+    if ranks.iter().any(|&ranks| ranks == 0 || ranks > MOST_RANKS) {
+        return Err(CliError::usage("--ranks takes numbers from 1 to 128M"));
+    }
+    let mut rows = Vec::new();
+    for &collective in wanted {
+        for size in args.sizes.list() {
+            for &ranks in &ranks {
+                let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
+                let set = at(&protocols, size)?;
+                rows.push(args.row(collective, (ranks, size), (set, parameters))?);
+            }
+        }
+    }
+    if args.json {
+        console.json(&Document { schema_version: 1, rows })?;
+    } else {
+        print(console.data(), &rows)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The parameters of messages of `size` bytes.
+fn at(protocols: &[Protocol], size: u64) -> Result<&LogGops, CliError> {
+    let found = protocols.iter().rev().find(|protocol| protocol.first.0 <= size);
+    let found = found.or(protocols.first());
+    found.map(|protocol| &protocol.parameters).ok_or_else(|| CliError::usage("no parameters"))
+}
+
+impl Args {
+    fn row(
+        &self,
+        collective: Collective,
+        (ranks, size): (u32, u64),
+        (set, parameters): (&LogGops, Parameters<'_>),
+    ) -> Result<Row, CliError> {
+        let overflow = |error: Overflow| CliError::failed(error);
+        let form = collective.form();
+        let printed = form.time(set, ranks, Bytes(size)).map_err(overflow)?;
+        let caveat = form.caveat(set, ranks, Bytes(size)).map_err(overflow)?;
+        let settings = self.settings.settings();
+        let source = Source::Pattern(collective.pattern(), Options::new(ranks, size));
+        let limit = Limit { bytes: self.max_memory.unwrap_or(u64::MAX), besides: &|_| 0 };
+        let simulated = makespan(&source, parameters, settings, &limit).map_err(refused)?;
+        let reason = (simulated != printed).then(|| reason(caveat, settings, (set, size)));
+        Ok(Row {
+            collective: collective.name(),
+            ranks,
+            size_bytes: size,
+            closed_form_s: printed.seconds(),
+            simulated_s: simulated.seconds(),
+            closed_form_ps: printed.0,
+            simulated_ps: simulated.0,
+            difference_ps: i128::from(simulated.0) - i128::from(printed.0),
+            reason,
+        })
+    }
+}
+
+fn refused(error: RunError) -> CliError {
+    match error {
+        RunError::Load(error) if !matches!(error, LoadError::Memory { .. }) => {
+            CliError::usage(error)
+        }
+        other => CliError::failed(other),
+    }
+}
+
+/// Why form and simulation differ. The model's caveats are about the default
+/// rules, of which `settings` may change some.
+fn reason(caveat: Option<Caveat>, settings: Settings, (set, size): (&LogGops, u64)) -> String {
+    let handshake = settings.rendezvous == Rendezvous::Handshake;
+    if handshake && Bytes(size) > set.eager_limit {
+        return "above S request and ready go before the data; the form leaves them out".into();
+    }
+    let caveat = match caveat {
+        Some(Caveat::ReceiverHeld) if settings.receive == Receive::Overlap => {
+            Some(Caveat::MixedMaximum)
+        }
+        caveat => caveat,
+    };
+    match caveat {
+        Some(caveat) => caveat.to_string(),
+        None => "the form is about the default rules, which --receive overlap changes".into(),
+    }
+}
+
+fn print(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+    writeln!(
+        out,
+        "#{:<12} {:>9} {:>9} {:>17} {:>17} {:>15}",
+        "collective", "ranks", "size[B]", "closed form[ns]", "simulated[ns]", "difference[ns]"
+    )?;
+    let nanos = |picos: u64| decimal::fixed(picos.into(), 3);
+    for row in rows {
+        let sign = if row.difference_ps < 0 { "-" } else { "" };
+        let difference = decimal::fixed(row.difference_ps.unsigned_abs(), 3);
+        writeln!(
+            out,
+            "{:<13} {:>9} {:>9} {:>17} {:>17} {:>15}",
+            row.collective,
+            row.ranks,
+            row.size_bytes,
+            nanos(row.closed_form_ps),
+            nanos(row.simulated_ps),
+            format!("{sign}{difference}")
+        )?;
+    }
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let Some(reason) = row.reason.as_deref() else { continue };
+        match reasons.iter_mut().find(|known| known.0 == reason) {
+            Some((_, collectives)) if !collectives.contains(&row.collective) => {
+                collectives.push(row.collective);
+            }
+            Some(_) => {}
+            None => reasons.push((reason, vec![row.collective])),
+        }
+    }
+    for (reason, collectives) in reasons {
+        writeln!(out, "# {}: {reason}", collectives.join(", "))?;
+    }
+    Ok(())
+}

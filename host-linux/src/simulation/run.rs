@@ -1,0 +1,57 @@
+//! A whole simulation in one call, without anybody watching.
+
+use std::fmt;
+
+use loggap_core::sim::{Engine, Parameters, Settings, SimError, Unfinished};
+use loggap_core::units::Picos;
+
+use super::{Limit, LoadError, Source};
+
+/// Why there is no makespan.
+#[derive(Debug)]
+pub enum RunError {
+    /// The schedule cannot be loaded.
+    Load(LoadError),
+    /// The run stopped.
+    Stopped(SimError),
+    /// The schedule cannot come to its end; this is left, and perhaps more.
+    Unfinished(Unfinished),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => error.fmt(f),
+            Self::Stopped(error) => error.fmt(f),
+            Self::Unfinished(left) => {
+                write!(f, "the schedule cannot come to its end: {left}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// How long `source` takes.
+///
+/// # Errors
+///
+/// [`RunError`].
+pub fn makespan(
+    source: &Source,
+    parameters: Parameters<'_>,
+    settings: Settings,
+    limit: &Limit<'_>,
+) -> Result<Picos, RunError> {
+    let ran = source.load(settings, limit, |schedule, _| {
+        let mut engine = Engine::new(schedule, parameters, settings);
+        let finished = engine.run().map_err(RunError::Stopped)?;
+        let mut left = None;
+        engine.unfinished(|first| left = left.or(Some(first)));
+        match left {
+            None => Ok(finished.makespan),
+            Some(left) => Err(RunError::Unfinished(left)),
+        }
+    });
+    ran.map_err(RunError::Load)?
+}
