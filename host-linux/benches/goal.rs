@@ -5,7 +5,8 @@
 //! sink that only counts. `text, labels hashed`: the same with labels that
 //! are not numbered in order. `text to lgs`: survey and compilation to our
 //! binary format. `bin`, `lgs`: reading the binary formats. `generate`: the
-//! pattern into text.
+//! pattern into text. `text to engine`: from a mapped file to a schedule that
+//! is ready to run; `text to makespan`: to the result.
 //!
 //! `cargo bench -p loggap --bench goal`
 
@@ -13,13 +14,18 @@
 
 use std::convert::Infallible;
 use std::hint::black_box;
+use std::io::Write;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use loggap::schedule::{Extent, ScheduleFile, WriteError, write_text};
+use loggap::simulation::{Limit, Source, makespan};
 use loggap_core::goal::binary::{NativeWriter, ReferenceWriter};
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::goal::text::Survey;
 use loggap_core::goal::{Op, OpKind, RankEdge, RankMemory, RankNode, Sink, SliceOutput};
+use loggap_core::model::Preset;
+use loggap_core::sim::{Parameters, Settings};
+use loggap_core::units::Picos;
 
 /// Counts and forgets.
 #[derive(Default)]
@@ -126,6 +132,24 @@ fn benches(criterion: &mut Criterion) {
             });
         });
     }
+
+    let mut on_disk = tempfile::NamedTempFile::new().unwrap();
+    on_disk.write_all(&text).unwrap();
+    group.bench_function("text to engine", |b| {
+        b.iter(|| {
+            let source = Source::File(ScheduleFile::open(on_disk.path()).unwrap());
+            source.load(Settings::default(), &Limit::none(), |_, needs| needs.ops).unwrap()
+        });
+    });
+    let preset: Preset = "loggopsim".parse().unwrap();
+    let set = Parameters::per_protocol(preset.protocols).unwrap();
+    group.bench_function("text to makespan", |b| {
+        b.iter(|| {
+            let source = Source::File(ScheduleFile::open(on_disk.path()).unwrap());
+            let time = makespan(&source, set, Settings::default(), &Limit::none()).unwrap();
+            assert_eq!(time, Picos(110_000_000));
+        });
+    });
 
     group.throughput(Throughput::Bytes(text.len() as u64));
     let file = ScheduleFile::from_bytes("text", text.clone()).unwrap();
