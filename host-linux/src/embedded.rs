@@ -254,6 +254,7 @@ impl Ends {
                 .map(|(ours, theirs)| Self { ours: OurEnd::Unix(ours), theirs: theirs.into() }),
             Transport::Shm => UnixStream::pair()
                 .map(|(ours, theirs)| Self { ours: OurEnd::Shm(ours), theirs: theirs.into() }),
+            Transport::Eth => Err(not_within_one_machine()),
         }
         .map_err(failed)
     }
@@ -297,6 +298,11 @@ fn udp_pair(loopback: IpAddr) -> io::Result<(UdpSocket, UdpSocket)> {
     ours.connect(theirs.local_addr()?)?;
     theirs.connect(ours.local_addr()?)?;
     Ok((ours, theirs))
+}
+
+/// Two processes of one machine are the same station.
+fn not_within_one_machine() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "raw Ethernet needs two stations")
 }
 
 const fn waiting_name(waiting: Waiting) -> &'static str {
@@ -410,6 +416,10 @@ impl Order {
                 UnixLink::from_stream(input.into(), name, settings).map(AnyLink::Unix)
             }
             Transport::Shm => ShmLink::join(input.into(), name, settings).map(AnyLink::Shm),
+            Transport::Eth => {
+                let source = not_within_one_machine();
+                Err(LinkError::Connect { peer: name, source })
+            }
         }
         .map_err(ChildError::Link)
     }

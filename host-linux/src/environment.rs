@@ -49,7 +49,7 @@ pub struct Fingerprint {
 /// What numbers of a link depend on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LinkFingerprint {
-    /// `tcp`, `udp`, `unix` or `shm`.
+    /// `tcp`, `udp`, `unix`, `shm` or `eth`.
     pub transport: String,
     /// The other end.
     pub peer: String,
@@ -127,6 +127,7 @@ impl LinkFingerprint {
                     ..basic.with_interface(socket.local_addr().ok(), socket.peer_addr().ok())
                 }
             }
+            AnyLink::Eth(link) => basic.on_interface(link.interface().to_owned()),
             AnyLink::Unix(_) | AnyLink::Shm(_) => basic,
         }
     }
@@ -137,7 +138,13 @@ impl LinkFingerprint {
         // interface owns the address.
         let same_machine = local.ip() == peer.ip() || interface_of(peer.ip()).is_some();
         let name = if same_machine { Some("lo".to_owned()) } else { interface_of(local.ip()) };
-        let Some(name) = name else { return self };
+        match name {
+            Some(name) => self.on_interface(name),
+            None => self,
+        }
+    }
+
+    fn on_interface(self, name: String) -> Self {
         let folder = Path::new("/sys/class/net").join(&name);
         let number = |file: &str| read_setting(folder.join(file))?.parse::<u64>().ok();
         let driver = fs::read_link(folder.join("device/driver")).ok();

@@ -14,7 +14,8 @@ use std::{error, fmt};
 
 use self::udp::UdpDoor;
 use crate::link::{
-    AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UnixLink,
+    AnyLink, Endpoint, EthDoor, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UnixLink,
+    wrong_kind,
 };
 
 /// Why nobody can connect here.
@@ -103,6 +104,7 @@ enum Door {
     Unix(UnixDoor),
     Shm(UnixDoor),
     Udp(UdpDoor),
+    Eth(EthDoor),
 }
 
 impl Listener {
@@ -140,8 +142,11 @@ impl Listener {
                 endpoint = endpoint_of(bound);
                 door
             }
-            (Transport::Unix | Transport::Shm, Endpoint::Internet { .. }) => {
-                let source = io::Error::new(ErrorKind::InvalidInput, "this transport needs a path");
+            (Transport::Eth, Endpoint::Station { interface, .. }) => {
+                Door::Eth(EthDoor::open(interface).map_err(ListenError::Endpoint)?)
+            }
+            (Transport::Unix | Transport::Shm | Transport::Eth, _) => {
+                let source = wrong_kind(transport);
                 return Err(ListenError::Bind { endpoint: endpoint.to_string(), source });
             }
         };
@@ -187,6 +192,7 @@ impl Listener {
                 link.map(AnyLink::Shm)
             }),
             Door::Udp(door) => door.accept(settings).map(|link| link.map(AnyLink::Udp)),
+            Door::Eth(door) => door.accept(settings).map(|link| link.map(AnyLink::Eth)),
         };
         taken.map_err(|source| ListenError::Accept { endpoint: self.endpoint.to_string(), source })
     }
@@ -199,6 +205,7 @@ impl AsFd for Listener {
             Door::Tcp(listener) => listener.as_fd(),
             Door::Unix(door) | Door::Shm(door) => door.listener.as_fd(),
             Door::Udp(door) => door.as_fd(),
+            Door::Eth(door) => door.as_fd(),
         }
     }
 }

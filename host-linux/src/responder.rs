@@ -22,6 +22,7 @@ pub fn respond(clock: &HostClock, link: &mut AnyLink, bounds: Bounds) -> Session
         AnyLink::Udp(link) => respond_on(clock, link, bounds),
         AnyLink::Unix(link) => respond_on(clock, link, bounds),
         AnyLink::Shm(link) => respond_on(clock, link, bounds),
+        AnyLink::Eth(link) => respond_on(clock, link, bounds),
     }
 }
 

@@ -67,7 +67,7 @@ fn position(link: &mut AnyLink) -> u32 {
 
 #[test]
 fn clients_are_served_in_their_order_and_know_their_position() {
-    for transport in Transport::ALL {
+    for transport in Transport::LOCAL {
         let folder = TempDir::new().unwrap();
         let listener = listener(transport, &folder);
         let endpoint = listener.endpoint().clone();
@@ -112,7 +112,7 @@ fn a_client_that_leaves_the_queue_makes_room() {
 
 #[test]
 fn clients_beyond_the_capacity_are_refused() {
-    for transport in Transport::ALL {
+    for transport in Transport::LOCAL {
         let folder = TempDir::new().unwrap();
         let listener = listener(transport, &folder);
         let endpoint = listener.endpoint().clone();
@@ -138,7 +138,7 @@ fn nobody_comes_is_no_error() {
 
 #[test]
 fn a_port_or_path_that_is_taken_is_named() {
-    for transport in Transport::ALL {
+    for transport in Transport::LOCAL {
         let folder = TempDir::new().unwrap();
         let first = listener(transport, &folder);
         let error = Listener::bind(transport, first.endpoint(), SETTINGS).unwrap_err();

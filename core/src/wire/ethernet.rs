@@ -67,6 +67,7 @@ impl core::error::Error for FrameError {}
 /// A received frame whose header and length have been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct EthernetFrame<'a> {
+    destination: Address,
     source: Address,
     message: &'a [u8],
 }
@@ -81,7 +82,7 @@ impl<'a> EthernetFrame<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let truncated = |needed| FrameError::Truncated { needed, had: bytes.len() };
         let (header, rest) = bytes.split_first_chunk::<HEADER>().ok_or(truncated(HEADER))?;
-        let [_, _, _, _, _, _, s0, s1, s2, s3, s4, s5, kind @ .., m0, m1, l0, l1] = *header;
+        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, kind @ .., m0, m1, l0, l1] = *header;
         if kind != ETHER_TYPE.to_be_bytes() {
             return Err(FrameError::Foreign { at: 12 });
         }
@@ -90,7 +91,14 @@ impl<'a> EthernetFrame<'a> {
         }
         let length = usize::from(u16::from_be_bytes([l0, l1]));
         let message = rest.get(..length).ok_or(truncated(HEADER + length))?;
-        Ok(Self { source: [s0, s1, s2, s3, s4, s5], message })
+        let destination = [d0, d1, d2, d3, d4, d5];
+        Ok(Self { destination, source: [s0, s1, s2, s3, s4, s5], message })
+    }
+
+    /// Whom it is for: a station, [`BROADCAST`] or a group.
+    #[must_use]
+    pub const fn destination(&self) -> Address {
+        self.destination
     }
 
     /// Who sent it.
@@ -150,6 +158,7 @@ mod tests {
         assert_eq!(emit(THERE, HERE, b"x", &mut frame), Some(MIN_FRAME));
         let parsed = EthernetFrame::parse(&frame[..MIN_FRAME]).unwrap();
         assert_eq!((parsed.source(), parsed.message()), (HERE, &b"x"[..]));
+        assert_eq!(parsed.destination(), THERE);
         assert!(frame[19..MIN_FRAME].iter().all(|&b| b == 0));
     }
 

@@ -11,14 +11,18 @@ use crate::listen::ListenError;
 /// What the link is and how it waits.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct LinkArgs {
-    /// What carries the messages: tcp, udp, unix (a Unix socket) or shm
-    /// (memory shared by two processes of one machine).
+    /// What carries the messages: tcp, udp, unix (a Unix socket), shm
+    /// (memory shared by two processes of one machine) or eth (raw Ethernet
+    /// frames without IP, on the interface that --interface names).
     #[arg(long, value_name = "T", default_value = "tcp", value_parser = transport_parser())]
     pub(super) transport: Transport,
     /// Sleep while nothing has arrived instead of polling. For machines where
     /// both ends share a core; wake-ups become part of the latency.
     #[arg(long)]
     block: bool,
+    /// Network interface of this machine, for eth.
+    #[arg(long, value_name = "IF")]
+    interface: Option<String>,
 }
 
 fn transport_parser() -> impl TypedValueParser<Value = Transport> {
@@ -34,6 +38,11 @@ impl LinkArgs {
         LinkSettings { waiting, ..LinkSettings::default() }
     }
 
+    /// Whether the peer can be a second process of this machine.
+    pub(super) fn is_local(&self) -> bool {
+        self.interface.is_none() && Transport::LOCAL.contains(&self.transport)
+    }
+
     /// The endpoint that `text` names, or the default one; `port` goes before
     /// the default port and before one in `text`.
     pub(super) fn endpoint(
@@ -41,23 +50,40 @@ impl LinkArgs {
         text: Option<&str>,
         port: Option<u16>,
     ) -> Result<Endpoint, CliError> {
-        let mut endpoint = match text {
-            None => Endpoint::default_for(self.transport),
-            Some(text) => {
-                Endpoint::parse(self.transport, text, DEFAULT_PORT).map_err(CliError::usage)?
+        let transport = self.transport;
+        let mut endpoint = match (&self.interface, text) {
+            (Some(_), _) if transport != Transport::Eth => {
+                return Err(CliError::usage(format_args!(
+                    "--interface is for --transport eth; {transport} finds its interface itself"
+                )));
             }
+            (Some(interface), None) => Self::parsed(transport, interface)?,
+            (Some(_), Some(text)) => {
+                return Err(CliError::usage(format_args!(
+                    "--transport eth takes no '{text}'; stations are found by --interface"
+                )));
+            }
+            (None, Some(text)) => Self::parsed(transport, text)?,
+            (None, None) => Endpoint::default_for(transport).ok_or_else(|| {
+                CliError::usage(format_args!(
+                    "--transport {transport} needs --interface; `ip link` lists them"
+                ))
+            })?,
         };
         match (&mut endpoint, port) {
             (Endpoint::Internet { port, .. }, Some(wanted)) => *port = wanted,
-            (Endpoint::Path(_), Some(_)) => {
-                let transport = self.transport;
+            (Endpoint::Path(_) | Endpoint::Station { .. }, Some(_)) => {
                 return Err(CliError::usage(format_args!(
-                    "{transport} has no ports; leave -p out, and name another socket by its path"
+                    "{transport} has no ports; leave -p out"
                 )));
             }
             (_, None) => {}
         }
         Ok(endpoint)
+    }
+
+    fn parsed(transport: Transport, text: &str) -> Result<Endpoint, CliError> {
+        Endpoint::parse(transport, text, DEFAULT_PORT).map_err(CliError::usage)
     }
 }
 
@@ -67,6 +93,7 @@ impl From<LinkError> for CliError {
             LinkError::Connect { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 Self::refused(error)
             }
+            LinkError::Interface { .. } => Self::refused(error),
             LinkError::TooLong { .. } => Self::usage(error),
             _ => Self::failed(error),
         }
@@ -76,6 +103,7 @@ impl From<LinkError> for CliError {
 impl From<ListenError> for CliError {
     fn from(error: ListenError) -> Self {
         match &error {
+            ListenError::Endpoint(LinkError::Interface { .. }) => Self::refused(error),
             ListenError::Bind { source, .. } => match source.kind() {
                 ErrorKind::PermissionDenied => Self::refused(error),
                 ErrorKind::AddrNotAvailable | ErrorKind::NotFound | ErrorKind::AlreadyExists => {

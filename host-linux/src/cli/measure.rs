@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use loggap_core::measure::{Clock, PlanOptions, Progress, SessionError};
 use loggap_core::units::Picos;
+use loggap_core::wire::ethernet::Address;
 
 use super::link::LinkArgs;
 use super::parse::{self, Sizes};
@@ -20,6 +21,7 @@ use crate::clock::HostClock;
 use crate::disturbance::RunWatch;
 use crate::drive::Listener;
 use crate::environment::Fingerprint;
+use crate::link::parse_address;
 use crate::measurement::{self, MeasureError, Measurement, Method, Settings, SizePlan};
 use crate::warning;
 use ends::Ends;
@@ -37,11 +39,13 @@ Examples:
   loggap measure                             TCP on this machine, 1 B to 64 KiB, at most 3 s
   loggap measure node7 -o node7.json         to node7, where `loggap serve` runs
   loggap measure --transport shm --plot shm.svg --samples shm.csv
+  loggap measure --transport eth --interface eth1
   loggap measure -s 1:1M --max-time 20 --rel-err 2%
   loggap simulate FILE.goal $(loggap measure --flags)")]
 pub(super) struct Args {
     /// Where `loggap serve` runs: host with or without port for tcp and udp,
-    /// path of its socket for unix and shm.
+    /// path of its socket for unix and shm, interface with or without /ADDRESS
+    /// for eth.
     #[arg(value_name = "HOST[:PORT]")]
     host: Option<String>,
     /// Port of the responder. 5647 unless given.
@@ -49,6 +53,10 @@ pub(super) struct Args {
     port: Option<u16>,
     #[command(flatten)]
     link: LinkArgs,
+    /// Ethernet address of the responder, for eth; whichever answers first
+    /// unless given.
+    #[arg(long, value_name = "aa:bb:cc:dd:ee:ff", requires = "interface", value_parser = station)]
+    peer: Option<Address>,
     /// How to measure: prtt (parametrised round trips), signature (Culler et
     /// al.) or plogp (Kielmann et al.).
     #[arg(long, default_value = "prtt", value_parser = method_parser())]
@@ -86,6 +94,11 @@ pub(super) struct Args {
     samples: Option<PathBuf>,
     #[command(flatten)]
     report: ReportArgs,
+}
+
+fn station(text: &str) -> Result<Address, String> {
+    parse_address(text)
+        .ok_or_else(|| format!("'{text}' is no address of one station, such as 02:00:00:00:00:07"))
 }
 
 fn method_parser() -> impl TypedValueParser<Value = Method> {

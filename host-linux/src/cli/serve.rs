@@ -26,6 +26,7 @@ use crate::warning;
 Examples:
   loggap serve                       TCP, port 5647, until Ctrl-C
   loggap serve -p 0 --once           a free port, one client
+  loggap serve --transport eth --interface eth1   raw Ethernet frames
   loggap serve --transport shm       shared memory, for other processes of this machine")]
 pub(super) struct Args {
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use loggap_core::measure::{Link, LinkProperties};
 
-use super::{LinkError, ShmLink, TcpLink, Transport, UdpLink, UnixLink};
+use super::{EthLink, LinkError, ShmLink, TcpLink, Transport, UdpLink, UnixLink};
 
 /// One of the links. As a [`Link`] itself it costs one predictable branch a
 /// call; match on it to time the transport's own code.
@@ -18,6 +18,8 @@ pub enum AnyLink {
     Unix(UnixLink),
     /// Shared memory.
     Shm(ShmLink),
+    /// Raw Ethernet.
+    Eth(EthLink),
 }
 
 macro_rules! each {
@@ -27,6 +29,7 @@ macro_rules! each {
             AnyLink::Udp($link) => $call,
             AnyLink::Unix($link) => $call,
             AnyLink::Shm($link) => $call,
+            AnyLink::Eth($link) => $call,
         }
     };
 }
@@ -40,6 +43,7 @@ impl AnyLink {
             Self::Udp(_) => Transport::Udp,
             Self::Unix(_) => Transport::Unix,
             Self::Shm(_) => Transport::Shm,
+            Self::Eth(_) => Transport::Eth,
         }
     }
 
@@ -58,6 +62,7 @@ impl AsFd for AnyLink {
             Self::Udp(link) => link.socket().as_fd(),
             Self::Unix(link) => link.stream().as_fd(),
             Self::Shm(link) => link.control().as_fd(),
+            Self::Eth(link) => link.as_fd(),
         }
     }
 }

@@ -8,7 +8,12 @@ use std::{env, error, fmt, io, thread};
 
 use nix::unistd::Uid;
 
-use super::{AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, UdpLink, UnixLink};
+use loggap_core::wire::ethernet::Address;
+
+use super::{
+    AnyLink, EthLink, LinkError, LinkSettings, ShmLink, TcpLink, UdpLink, UnixLink,
+    eth::{Shown, parse_address},
+};
 
 /// The port of `loggap serve`, for TCP and UDP; LOGP on a telephone's keys.
 pub const DEFAULT_PORT: u16 = 5647;
@@ -24,11 +29,16 @@ pub enum Transport {
     Unix,
     /// Memory that two processes of one machine share.
     Shm,
+    /// Raw Ethernet frames, without IP.
+    Eth,
 }
 
 impl Transport {
     /// Every transport.
-    pub const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm];
+    pub const ALL: [Self; 5] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm, Self::Eth];
+
+    /// Those that connect two processes of one machine, without privileges.
+    pub const LOCAL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm];
 
     /// The name on the command line and in profiles.
     #[must_use]
@@ -38,6 +48,7 @@ impl Transport {
             Self::Udp => "udp",
             Self::Unix => "unix",
             Self::Shm => "shm",
+            Self::Eth => "eth",
         }
     }
 
@@ -73,6 +84,13 @@ pub enum Endpoint {
     /// A Unix socket: the link itself, or the control socket of shared
     /// memory.
     Path(PathBuf),
+    /// A station on an Ethernet.
+    Station {
+        /// The network interface of this machine.
+        interface: String,
+        /// The other station; `None` for whichever answers.
+        peer: Option<Address>,
+    },
 }
 
 /// Text that names no endpoint.
@@ -92,13 +110,18 @@ impl error::Error for EndpointError {}
 
 impl Endpoint {
     /// Reads `HOST`, `HOST:PORT`, `[IPV6]:PORT` or a bare IPv6 address where
-    /// `transport` uses them, else a path. Without a port it is `port`.
+    /// `transport` uses them, `INTERFACE` or `INTERFACE/ADDRESS` for raw
+    /// Ethernet, else a path. Without a port it is `port`.
     ///
     /// # Errors
     ///
     /// [`EndpointError`] names the text and the expected form.
     pub fn parse(transport: Transport, text: &str, port: u16) -> Result<Self, EndpointError> {
         let refused = |expected| EndpointError { text: text.to_owned(), expected };
+        if transport == Transport::Eth {
+            return station(text)
+                .ok_or_else(|| refused("INTERFACE or INTERFACE/aa:bb:cc:dd:ee:ff"));
+        }
         if !transport.is_internet() {
             return match text {
                 "" => Err(refused("the path of a socket")),
@@ -119,17 +142,21 @@ impl Endpoint {
 
     /// Where `serve` listens and a client looks when nothing is said: every
     /// address and [`DEFAULT_PORT`], or a path that belongs to this user.
+    /// `None` for raw Ethernet, where an interface has to be named.
     #[must_use]
-    pub fn default_for(transport: Transport) -> Self {
+    pub fn default_for(transport: Transport) -> Option<Self> {
+        if transport == Transport::Eth {
+            return None;
+        }
         if transport.is_internet() {
-            return Self::Internet { host: "::".to_owned(), port: DEFAULT_PORT };
+            return Some(Self::Internet { host: "::".to_owned(), port: DEFAULT_PORT });
         }
         let folder =
             env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
-        Self::Path(match folder {
+        Some(Self::Path(match folder {
             Some(folder) => folder.join(format!("loggap-{transport}.sock")),
             None => env::temp_dir().join(format!("loggap-{}-{transport}.sock", Uid::current())),
-        })
+        }))
     }
 
     /// The addresses of an internet endpoint, found within `limit`.
@@ -168,8 +195,23 @@ impl fmt::Display for Endpoint {
             Self::Internet { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Internet { host, port } => write!(f, "{host}:{port}"),
             Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Station { interface, peer: None } => f.write_str(interface),
+            Self::Station { interface, peer: Some(peer) } => {
+                write!(f, "{interface}/{}", Shown(*peer))
+            }
         }
     }
+}
+
+/// An interface, and the address of a station behind a slash, which no name
+/// of an interface contains.
+fn station(text: &str) -> Option<Endpoint> {
+    let (interface, peer) = match text.split_once('/') {
+        None => (text, None),
+        Some((interface, address)) => (interface, Some(parse_address(address)?)),
+    };
+    let interface = interface.to_owned();
+    (!interface.is_empty()).then_some(Endpoint::Station { interface, peer })
 }
 
 /// Host and port text; `None` for a bracket without its partner. More than
@@ -218,11 +260,22 @@ pub fn connect(
         (Transport::Udp, _) => first_that_connects(endpoint, settings, |address| {
             UdpLink::connect(address, settings).map(AnyLink::Udp)
         }),
-        (Transport::Unix | Transport::Shm, Endpoint::Internet { .. }) => Err(LinkError::Connect {
-            peer: endpoint.to_string(),
-            source: io::Error::new(io::ErrorKind::InvalidInput, "this transport needs a path"),
-        }),
+        (Transport::Eth, Endpoint::Station { interface, peer }) => {
+            EthLink::open(interface, *peer, settings).map(AnyLink::Eth)
+        }
+        (Transport::Unix | Transport::Shm | Transport::Eth, _) => {
+            Err(LinkError::Connect { peer: endpoint.to_string(), source: wrong_kind(transport) })
+        }
     }
+}
+
+/// An endpoint that `transport` cannot use.
+pub(crate) fn wrong_kind(transport: Transport) -> io::Error {
+    let needed = match transport {
+        Transport::Eth => "this transport needs an interface",
+        _ => "this transport needs a path",
+    };
+    io::Error::new(io::ErrorKind::InvalidInput, needed)
 }
 
 fn first_that_connects(
@@ -248,7 +301,7 @@ mod tests {
     fn internet(text: &str) -> Result<(String, u16), EndpointError> {
         Endpoint::parse(Transport::Tcp, text, 7).map(|endpoint| match endpoint {
             Endpoint::Internet { host, port } => (host, port),
-            Endpoint::Path(path) => panic!("{path:?}"),
+            other => panic!("{other:?}"),
         })
     }
 
@@ -280,6 +333,18 @@ mod tests {
         }
         let path = Endpoint::parse(Transport::Shm, "/tmp/a b", 7).unwrap();
         assert_eq!(path.to_string(), "/tmp/a b");
+    }
+
+    #[test]
+    fn stations_come_with_and_without_address() {
+        for text in ["eth0", "eth0/02:00:00:00:00:07"] {
+            assert_eq!(Endpoint::parse(Transport::Eth, text, 7).unwrap().to_string(), text);
+        }
+        for text in ["", "/02:00:00:00:00:07", "eth0/", "eth0/ff:ff:ff:ff:ff:ff", "eth0/7"] {
+            let error = Endpoint::parse(Transport::Eth, text, 7).unwrap_err().to_string();
+            assert!(error.contains("INTERFACE"), "{error}");
+        }
+        assert_eq!(Endpoint::default_for(Transport::Eth), None);
     }
 
     #[test]

@@ -22,6 +22,13 @@ pub enum LinkError {
         /// What the system said.
         source: io::Error,
     },
+    /// A network interface cannot be used for raw Ethernet.
+    Interface {
+        /// Its name.
+        interface: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The peer closed the connection or its process ended.
     Closed {
         /// Address, path or process.
@@ -98,6 +105,7 @@ impl fmt::Display for LinkError {
             Self::Connect { peer, source } => {
                 write!(f, "no connection to {peer} ({source}); {}", connect_hint(source.kind()))
             }
+            Self::Interface { interface, source } => interface_error(f, interface, source),
             Self::Closed { peer } => {
                 write!(f, "{peer} closed the connection; see what its side printed, then try again")
             }
@@ -135,10 +143,21 @@ impl error::Error for LinkError {
         match self {
             Self::Resolve { source, .. }
             | Self::Connect { source, .. }
+            | Self::Interface { source, .. }
             | Self::System { source, .. } => Some(source),
             _ => None,
         }
     }
+}
+
+fn interface_error(f: &mut fmt::Formatter<'_>, interface: &str, source: &io::Error) -> fmt::Result {
+    if source.kind() == io::ErrorKind::PermissionDenied {
+        return write!(
+            f,
+            "raw Ethernet on '{interface}' needs the capability CAP_NET_RAW ({source}); run as root, or give the program the capability with `setcap cap_net_raw+ep`"
+        );
+    }
+    write!(f, "'{interface}' is no Ethernet interface to use ({source}); `ip link` lists them")
 }
 
 fn connect_hint(kind: io::ErrorKind) -> &'static str {

@@ -7,6 +7,7 @@
 mod any;
 mod endpoint;
 mod error;
+mod eth;
 mod shm;
 mod stream;
 mod tcp;
@@ -14,8 +15,11 @@ mod udp;
 mod unix;
 
 pub use any::AnyLink;
+pub(crate) use endpoint::wrong_kind;
 pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError, Transport, connect};
 pub use error::LinkError;
+pub(crate) use eth::EthDoor;
+pub use eth::{EthLink, Shown, parse_address};
 pub use shm::{RING_BYTES, ShmLink};
 pub use stream::StreamLink;
 pub use tcp::TcpLink;

@@ -110,6 +110,7 @@ pub fn run(
         AnyLink::Udp(link) => run_on(clock, link, settings, listener),
         AnyLink::Unix(link) => run_on(clock, link, settings, listener),
         AnyLink::Shm(link) => run_on(clock, link, settings, listener),
+        AnyLink::Eth(link) => run_on(clock, link, settings, listener),
     }
 }
 

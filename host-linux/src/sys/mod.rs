@@ -1,5 +1,5 @@
-//! All unsafe code of this crate: processor counters, shared memory and mapped
-//! files.
+//! All unsafe code of this crate: processor counters, shared memory, mapped
+//! files and raw Ethernet sockets.
 //!
 //! Everything exported from here is safe to call; each unsafe block says why.
 
@@ -8,5 +8,6 @@
 pub(crate) mod counter;
 pub(crate) mod file_map;
 pub(crate) mod mapping;
+pub(crate) mod packet;
 pub(crate) mod pass;
 pub(crate) mod ring;

@@ -4,7 +4,7 @@ use super::Args;
 use crate::cli::CliError;
 use crate::clock::HostClock;
 use crate::embedded::{EmbeddedError, Process, Responder};
-use crate::link::{self, AnyLink};
+use crate::link::{self, AnyLink, Endpoint};
 use crate::measurement::Settings;
 use crate::placement::{self, Placement, PlacementError, Topology};
 use crate::warning::{self, Warning};
@@ -29,10 +29,9 @@ impl Ends {
         let topology = Topology::of(&allowed);
         let asked = args.cpu.as_deref().map(Placement::parse).transpose()?;
         let placement = asked.or_else(|| Placement::choose(&allowed, &topology));
-        match &args.host {
+        match remote(args)? {
             None => Self::embedded(args, settings, (placement, &topology), clock),
-            Some(host) => {
-                let endpoint = args.link.endpoint(Some(host), args.port)?;
+            Some(endpoint) => {
                 let settings = args.link.settings();
                 let link = link::connect(args.link.transport, &endpoint, settings)?;
                 let here = placement.map(|both| both.initiator);
@@ -70,6 +69,18 @@ impl Ends {
         }
         Ok(Self { link, responder: Some(process), placement, warnings })
     }
+}
+
+/// The responder's place, `None` where this command starts one.
+fn remote(args: &Args) -> Result<Option<Endpoint>, CliError> {
+    let mut endpoint = match &args.host {
+        None if args.link.is_local() => return Ok(None),
+        host => args.link.endpoint(host.as_deref(), args.port)?,
+    };
+    if let (Endpoint::Station { peer, .. }, Some(address)) = (&mut endpoint, args.peer) {
+        *peer = Some(address);
+    }
+    Ok(Some(endpoint))
 }
 
 /// Pins this thread. What was asked for explicitly must be had; what this
