@@ -5,6 +5,7 @@
 //! - [`Profile`]: what a measurement leaves behind: one [`Range`] of sizes
 //!   per protocol, every number with its interval and a [`Mark`] that says
 //!   whether it may be trusted.
+//! - [`compact`]: a profile in few bytes.
 //! - [`ClosedForm`]: what collective operations take, and why a simulation
 //!   may say otherwise.
 //! - [`Preset`]: published parameter sets.
@@ -14,6 +15,7 @@
 //! form, "`LogGP` in Theory and Practice".
 
 mod collective;
+pub mod compact;
 mod equations;
 mod estimate;
 mod line;

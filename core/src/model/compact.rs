@@ -1,0 +1,470 @@
+//! A profile in few bytes, for a device that keeps it and for a link that
+//! carries it.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 4 | the letters `LGPR` |
+//! | 1 | version, 1 |
+//! | 1 | number of ranges |
+//! | 1 | number of changes |
+//! | | the ranges, then the changes |
+//! | 4 | FNV-1a of all bytes before, little endian |
+//!
+//! All numbers are varints: seven bits a byte, the lowest first, the top bit
+//! set on all bytes but the last. Signed ones are mapped to 0, −1, 1, −2, …
+//! first. A range is its first size, its length less one, one byte that says
+//! what is known of it (bit 0 half the round trip, 1 the send overhead, 2 the
+//! receive overhead, 3 the latency), and its lines: the gap and what is
+//! known, in this order, then the latency. A line is one byte with the marks
+//! of its two estimates (bits 0 and 1, 2 and 3), the two estimates, its
+//! centre, half the interval there and the scatter. An estimate is its value,
+//! value − low and high − value; the latency has its mark in a byte before
+//! it. A change is its size, and the distances down to `low` and up to
+//! `high`. A typical range takes 110 bytes.
+
+use core::fmt;
+
+use super::{Change, Estimate, Mark, Profile, Range, SizeLine};
+use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
+
+/// The version that [`encode`] writes and [`decode`] reads.
+pub const VERSION: u8 = 1;
+
+const MAGIC: [u8; 4] = *b"LGPR";
+const CHECKSUM: usize = 4;
+/// Longest varint of 64 bits.
+const LONGEST: usize = 10;
+/// Of a line: marks, two estimates, centre, half width and scatter.
+const LINE: usize = 1 + 9 * LONGEST;
+/// Of a range: sizes and flags, four lines, the latency.
+const RANGE: usize = 2 * LONGEST + 1 + 4 * LINE + 1 + 3 * LONGEST;
+
+/// Bytes that no profile of up to `ranges` ranges exceeds.
+#[must_use]
+pub const fn most_bytes(ranges: usize) -> usize {
+    MAGIC.len() + 3 + ranges * (RANGE + 3 * LONGEST) + CHECKSUM
+}
+
+/// The memory lent does not take the profile; [`most_bytes`] says what does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NoRoom;
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the encoded profile does not fit into the memory lent for it")
+    }
+}
+
+impl core::error::Error for NoRoom {}
+
+/// Why bytes are no profile, and where.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DecodeError {
+    /// Offset of the byte at fault.
+    pub at: usize,
+    /// What is wrong there.
+    pub kind: DecodeErrorKind,
+}
+
+/// What is wrong with an encoded profile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DecodeErrorKind {
+    /// The bytes end here.
+    Truncated,
+    /// They do not begin with `LGPR`.
+    Magic,
+    /// A version that is not known.
+    Version(u8),
+    /// The checksum is another one.
+    Checksum {
+        /// What the bytes carry.
+        found: u32,
+        /// What they add up to.
+        computed: u32,
+    },
+    /// More ranges or changes than there is room for.
+    TooMany(u8),
+    /// A number past its type, or not in its shortest form.
+    Number,
+    /// This field has a value that it cannot have.
+    Field(&'static str),
+    /// Bytes follow the last field.
+    Trailing,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no profile: at byte {}: ", self.at)?;
+        match self.kind {
+            DecodeErrorKind::Truncated => f.write_str("the bytes end"),
+            DecodeErrorKind::Magic => f.write_str("not the letters LGPR"),
+            DecodeErrorKind::Version(version) => {
+                write!(f, "version {version}, where {VERSION} is known")
+            }
+            DecodeErrorKind::Checksum { found, computed } => {
+                write!(f, "checksum {found:#010x}, the bytes have {computed:#010x}")
+            }
+            DecodeErrorKind::TooMany(count) => write!(f, "{count} entries, more than fit"),
+            DecodeErrorKind::Number => f.write_str("a number too large or not in its short form"),
+            DecodeErrorKind::Field(name) => write!(f, "{name} out of range"),
+            DecodeErrorKind::Trailing => f.write_str("more bytes than the profile has"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+/// Writes `profile` to the front of `bytes` and returns the length.
+///
+/// # Errors
+///
+/// [`NoRoom`] when `bytes` is too short; its content is of no use then.
+pub fn encode<const N: usize>(profile: &Profile<N>, bytes: &mut [u8]) -> Result<usize, NoRoom> {
+    let mut writer = Writer { bytes, at: 0 };
+    for byte in MAGIC {
+        writer.byte(byte)?;
+    }
+    writer.byte(VERSION)?;
+    writer.byte(u8::try_from(profile.ranges.len()).map_err(|_| NoRoom)?)?;
+    writer.byte(u8::try_from(profile.changes.len()).map_err(|_| NoRoom)?)?;
+    for range in &profile.ranges {
+        writer.range(range)?;
+    }
+    for change in &profile.changes {
+        writer.number(change.at.0)?;
+        writer.number(change.at.0.wrapping_sub(change.low.0))?;
+        writer.number(change.high.0.wrapping_sub(change.at.0))?;
+    }
+    let sum = fnv1a(writer.bytes.get(..writer.at).unwrap_or_default());
+    for byte in sum.to_le_bytes() {
+        writer.byte(byte)?;
+    }
+    Ok(writer.at)
+}
+
+/// Reads a profile that fills `bytes`.
+///
+/// # Errors
+///
+/// [`DecodeError`] says what is wrong where; nothing is read past the end.
+pub fn decode<const N: usize>(bytes: &[u8]) -> Result<Profile<N>, DecodeError> {
+    let error = |at, kind| Err(DecodeError { at, kind });
+    let mut reader = Reader { bytes, at: 0 };
+    for byte in MAGIC {
+        if reader.byte()? != byte {
+            return error(reader.at - 1, DecodeErrorKind::Magic);
+        }
+    }
+    let version = reader.byte()?;
+    if version != VERSION {
+        return error(reader.at - 1, DecodeErrorKind::Version(version));
+    }
+    let Some((body, sum)) = bytes.split_last_chunk::<CHECKSUM>() else {
+        return error(bytes.len(), DecodeErrorKind::Truncated);
+    };
+    let (found, computed) = (u32::from_le_bytes(*sum), fnv1a(body));
+    if found != computed {
+        return error(body.len(), DecodeErrorKind::Checksum { found, computed });
+    }
+    reader.bytes = body;
+    let ranges = reader.count::<N>()?;
+    let changes = reader.count::<N>()?;
+    let mut profile = Profile::default();
+    for _ in 0..ranges {
+        let range = reader.range()?;
+        // Both fit: the counts were checked.
+        let _ = profile.ranges.push(range);
+    }
+    for _ in 0..changes {
+        let at = reader.number()?;
+        let low = Bytes(at.wrapping_sub(reader.number()?));
+        let high = Bytes(at.wrapping_add(reader.number()?));
+        let _ = profile.changes.push(Change { at: Bytes(at), low, high });
+    }
+    if reader.at < body.len() {
+        return error(reader.at, DecodeErrorKind::Trailing);
+    }
+    Ok(profile)
+}
+
+fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+const fn zigzag(value: i64) -> u64 {
+    (value.cast_unsigned() << 1) ^ (value >> 63).cast_unsigned()
+}
+
+const fn from_zigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ (value & 1).cast_signed().wrapping_neg()
+}
+
+const fn mark_bits(mark: Mark) -> u8 {
+    match mark {
+        Mark::Converged => 0,
+        Mark::BudgetSpent => 1,
+        Mark::Misfit => 2,
+    }
+}
+
+struct Writer<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn byte(&mut self, byte: u8) -> Result<(), NoRoom> {
+        *self.bytes.get_mut(self.at).ok_or(NoRoom)? = byte;
+        self.at += 1;
+        Ok(())
+    }
+
+    fn number(&mut self, mut value: u64) -> Result<(), NoRoom> {
+        while value > 0x7f {
+            self.byte(value.to_le_bytes()[0] | 0x80)?;
+            value >>= 7;
+        }
+        self.byte(value.to_le_bytes()[0])
+    }
+
+    fn estimate(&mut self, [value, low, high]: [i64; 3]) -> Result<(), NoRoom> {
+        self.number(zigzag(value))?;
+        self.number(value.wrapping_sub(low).cast_unsigned())?;
+        self.number(high.wrapping_sub(value).cast_unsigned())
+    }
+
+    fn line(&mut self, line: &SizeLine) -> Result<(), NoRoom> {
+        let SizeLine { at_one, per_byte, centre, centre_half_width, scatter_ppm } = line;
+        self.byte(mark_bits(at_one.mark) | mark_bits(per_byte.mark) << 2)?;
+        self.estimate([at_one.value.0, at_one.low.0, at_one.high.0])?;
+        self.estimate([per_byte.value.0, per_byte.low.0, per_byte.high.0])?;
+        self.number(centre.0)?;
+        self.number(centre_half_width.0)?;
+        self.number(u64::from(*scatter_ppm))
+    }
+
+    fn range(&mut self, range: &Range) -> Result<(), NoRoom> {
+        let lines = [range.half_rtt, range.send_overhead, range.recv_overhead];
+        let known = lines.iter().map(Option::is_some).chain([range.latency.is_some()]);
+        let flags = known.zip(0..).fold(0, |flags, (known, bit)| flags | u8::from(known) << bit);
+        self.number(range.first.0)?;
+        self.number(range.last.0.wrapping_sub(range.first.0))?;
+        self.byte(flags)?;
+        self.line(&range.gap)?;
+        for line in lines.iter().flatten() {
+            self.line(line)?;
+        }
+        let Some(latency) = range.latency else { return Ok(()) };
+        self.byte(mark_bits(latency.mark))?;
+        self.estimate([latency.value.0, latency.low.0, latency.high.0])
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn error(&self, kind: DecodeErrorKind) -> DecodeError {
+        DecodeError { at: self.at.saturating_sub(1), kind }
+    }
+
+    fn byte(&mut self) -> Result<u8, DecodeError> {
+        let error = DecodeError { at: self.at, kind: DecodeErrorKind::Truncated };
+        let byte = self.bytes.get(self.at).ok_or(error)?;
+        self.at += 1;
+        Ok(*byte)
+    }
+
+    fn count<const N: usize>(&mut self) -> Result<u8, DecodeError> {
+        let count = self.byte()?;
+        if usize::from(count) <= N {
+            Ok(count)
+        } else {
+            Err(self.error(DecodeErrorKind::TooMany(count)))
+        }
+    }
+
+    fn number(&mut self) -> Result<u64, DecodeError> {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            // Ten bytes at most, the last of which has one bit; no zero at the end.
+            if shift > 63 || (shift == 63 && bits > 1) || (shift > 0 && byte == 0) {
+                return Err(self.error(DecodeErrorKind::Number));
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+            shift += 7;
+        }
+    }
+
+    fn estimate(&mut self) -> Result<[i64; 3], DecodeError> {
+        let value = from_zigzag(self.number()?);
+        let low = value.wrapping_sub(self.number()?.cast_signed());
+        let high = value.wrapping_add(self.number()?.cast_signed());
+        Ok([value, low, high])
+    }
+
+    fn mark(&self, bits: u8) -> Result<Mark, DecodeError> {
+        match bits {
+            0 => Ok(Mark::Converged),
+            1 => Ok(Mark::BudgetSpent),
+            2 => Ok(Mark::Misfit),
+            _ => Err(self.error(DecodeErrorKind::Field("mark"))),
+        }
+    }
+
+    fn line(&mut self) -> Result<SizeLine, DecodeError> {
+        let marks = self.byte()?;
+        let (first, second) = (self.mark(marks & 3)?, self.mark(marks >> 2)?);
+        let [value, low, high] = self.estimate()?.map(SignedPicos);
+        let at_one = Estimate { value, low, high, mark: first };
+        let [value, low, high] = self.estimate()?.map(SignedPerByte);
+        let per_byte = Estimate { value, low, high, mark: second };
+        let centre = Bytes(self.number()?);
+        let centre_half_width = Picos(self.number()?);
+        let scatter = u32::try_from(self.number()?);
+        let scatter_ppm = scatter.map_err(|_| self.error(DecodeErrorKind::Field("scatter")))?;
+        Ok(SizeLine { at_one, per_byte, centre, centre_half_width, scatter_ppm })
+    }
+
+    fn range(&mut self) -> Result<Range, DecodeError> {
+        let first = self.number()?;
+        let last = first.checked_add(self.number()?);
+        let last = last.ok_or(self.error(DecodeErrorKind::Field("last size")))?;
+        let flags = self.byte()?;
+        if flags > 0xf {
+            return Err(self.error(DecodeErrorKind::Field("flags")));
+        }
+        let gap = self.line()?;
+        let mut known = |bit: u8| {
+            let is_known = flags & (1 << bit) != 0;
+            is_known.then(|| self.line()).transpose()
+        };
+        let (half_rtt, send_overhead, recv_overhead) = (known(0)?, known(1)?, known(2)?);
+        let latency = if flags & 8 == 0 {
+            None
+        } else {
+            let bits = self.byte()?;
+            let mark = self.mark(bits)?;
+            let [value, low, high] = self.estimate()?.map(SignedPicos);
+            Some(Estimate { value, low, high, mark })
+        };
+        let (first, last) = (Bytes(first), Bytes(last));
+        Ok(Range { first, last, gap, half_rtt, send_overhead, recv_overhead, latency })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+    use std::vec::Vec;
+
+    /// A profile from arbitrary numbers; every range has other parts.
+    fn profile(numbers: &[i64]) -> Profile<4> {
+        let mut numbers = numbers.iter().copied().cycle();
+        let mut next = || numbers.next().unwrap_or(7);
+        let marks = [Mark::Converged, Mark::BudgetSpent, Mark::Misfit];
+        let mut profile = Profile::default();
+        for parts in 0..4_u8 {
+            let mut line = || SizeLine {
+                at_one: Estimate {
+                    value: SignedPicos(next()),
+                    low: SignedPicos(next()),
+                    high: SignedPicos(next()),
+                    mark: marks[usize::from(parts) % 3],
+                },
+                per_byte: Estimate::exact(SignedPerByte(next())),
+                centre: Bytes(next().cast_unsigned()),
+                centre_half_width: Picos(next().cast_unsigned()),
+                scatter_ppm: u32::try_from(next() & 0xffff_ffff).unwrap(),
+            };
+            let range = Range {
+                first: Bytes(u64::from(parts) * 1_000 + 1),
+                last: Bytes(u64::from(parts) * 1_000 + 1_000),
+                gap: line(),
+                half_rtt: (parts & 1 != 0).then(&mut line),
+                send_overhead: (parts & 2 != 0).then(&mut line),
+                recv_overhead: (parts == 3).then(&mut line),
+                latency: (parts > 1).then(|| line().at_one),
+            };
+            profile.ranges.push(range).unwrap();
+        }
+        let at = Bytes(1_001);
+        profile.changes.push(Change { at, low: Bytes(900), high: Bytes(1_200) }).unwrap();
+        profile
+    }
+
+    fn encoded(profile: &Profile<4>) -> Vec<u8> {
+        let mut bytes = [0; most_bytes(4)];
+        let length = encode(profile, &mut bytes).unwrap();
+        bytes[..length].to_vec()
+    }
+
+    quickcheck! {
+        fn what_is_encoded_is_decoded(numbers: Vec<i64>) -> bool {
+            let profile = profile(&numbers);
+            decode(&encoded(&profile)) == Ok(profile)
+        }
+
+        fn what_is_decoded_is_encoded_to_the_same_bytes(bytes: Vec<u8>) -> bool {
+            // With a valid front and checksum, so that fields are reached.
+            let mut all = MAGIC.to_vec();
+            all.extend([VERSION, 1, 1]);
+            all.extend(bytes.iter().map(|byte| byte & 0x3f));
+            all.extend(fnv1a(&all).to_le_bytes());
+            decode::<4>(&all).map_or(true, |profile| encoded(&profile) == all)
+        }
+
+        fn arbitrary_bytes_never_panic(bytes: Vec<u8>) -> bool {
+            decode::<4>(&bytes).map_or_else(|error| error.at <= bytes.len(), |_| true)
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        let bytes = encoded(&profile(&[3, -70_000, 1 << 40]));
+        for at in 0..bytes.len() {
+            assert!(decode::<4>(&bytes[..at]).is_err());
+            let mut wrong = bytes.clone();
+            wrong[at] ^= 1 << (at % 8);
+            assert!(decode::<4>(&wrong).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_number_has_one_form_only() {
+        for bytes in
+            [&[0x80, 0][..], &[0xff; 11], &[255, 255, 255, 255, 255, 255, 255, 255, 255, 2]]
+        {
+            assert!(Reader { bytes, at: 0 }.number().is_err(), "{bytes:?}");
+        }
+        for value in [0, 127, 128, u64::MAX] {
+            let mut bytes = [0; LONGEST];
+            Writer { bytes: &mut bytes, at: 0 }.number(value).unwrap();
+            assert_eq!(Reader { bytes: &bytes, at: 0 }.number(), Ok(value));
+        }
+    }
+
+    #[test]
+    fn a_profile_with_more_ranges_than_fit_is_refused() {
+        let bytes = encoded(&profile(&[1]));
+        let error = DecodeError { at: 5, kind: DecodeErrorKind::TooMany(4) };
+        assert_eq!(decode::<3>(&bytes), Err(error));
+    }
+
+    #[test]
+    fn too_little_memory_is_an_error_at_every_length() {
+        let profile = profile(&[5]);
+        let needed = encoded(&profile).len();
+        for length in 0..needed {
+            assert_eq!(encode(&profile, &mut std::vec![0; length]), Err(NoRoom));
+        }
+    }
+}
