@@ -18,6 +18,7 @@
 //! - [`goal`]: GOAL schedules, text and binary.
 //! - [`noise`]: traces of detours and what they cost an operation.
 //! - [`sim`]: the LogGOPS simulator.
+//! - [`selftest`]: whether all of this computes what it should here.
 //!
 //! # What this crate does not do
 //!
@@ -39,6 +40,7 @@ pub mod measure;
 pub mod model;
 pub mod noise;
 pub mod random;
+pub mod selftest;
 pub mod sim;
 pub mod stats;
 pub mod units;

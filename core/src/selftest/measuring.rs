@@ -1,0 +1,161 @@
+//! Fit, detection, the frames on the wire, and a session on virtual time.
+
+use core::cell::RefCell;
+use core::ops::ControlFlow;
+
+use super::{Vector, digest};
+use crate::fit::{Cell, Config, Fit, Line, Node, Point, Segment, Segmentation};
+use crate::measure::{
+    Buffers, Disturbance, Experiment, Initiator, Outcome, Quantity, SessionOptions, Shared,
+    Simulated, Truth,
+};
+use crate::units::{PerByte, Picos};
+use crate::wire::ethernet::{self, EthernetFrame};
+use crate::wire::{FRAME_LEN, Message};
+
+pub(super) const VECTORS: &[Vector] = &[
+    Vector { name: "fit: the gap of points on a line", compute: line_gap, answer: 300_000 },
+    Vector { name: "fit: their gap per byte", compute: line_slope, answer: 80 },
+    Vector { name: "fit: a change of protocol at 512", compute: change, answer: 512 },
+    Vector { name: "fit: the gap per byte beyond it", compute: slope_beyond, answer: 40 },
+    Vector { name: "wire: the bytes of a synchronisation", compute: frame, answer: SYNC },
+    Vector { name: "wire: a flipped bit is refused", compute: flipped, answer: 1 },
+    // Header, mark and length are 18 bytes; short frames are padded to 60.
+    Vector { name: "wire: an Ethernet frame of one byte", compute: one_byte, answer: 60_001 },
+    // 2·(L + o_s + o_r + 99·G).
+    Vector {
+        name: "measure: the round trip of a known link",
+        compute: || exchange(Quantity::RoundTrip, 1),
+        answer: 2 * (5_000_000 + 1_000_000 + 500_000 + 99 * 3_000),
+    },
+    // The round trip, and nine gaps of g + 99·G.
+    Vector {
+        name: "measure: ten messages back to back",
+        compute: || exchange(Quantity::Gap, 10),
+        answer: 2 * 6_797_000 + 9 * (1_500_000 + 99 * 3_000),
+    },
+];
+
+/// FNV-1a of the frame as docs/protocol.md lays it out, computed outside of
+/// this crate.
+const SYNC: u64 = 0x1505_426d_276a_dd6f;
+
+const SIZES: [u64; 12] = [1, 2, 8, 32, 64, 128, 256, 511, 512, 600, 800, 1_024];
+
+/// 300 ns and 80 ps a byte; from `change` bytes on 900 ns and 40 ps a byte.
+#[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
+fn point(size: u64, change: u64) -> Point {
+    let rest = size - 1;
+    let value = if size >= change { 900_000 + 40 * rest } else { 300_000 + 80 * rest };
+    Point::new(size, value as f64, 0.0).unwrap_or_default()
+}
+
+fn line() -> Line {
+    let mut line = Line::new();
+    for size in SIZES {
+        line.add(point(size, u64::MAX));
+    }
+    // Adding and taking back must leave no trace.
+    line.add(point(77, 1));
+    line.remove(point(77, 1));
+    line
+}
+
+/// The nearest whole number within a millionth; `None` where there is none.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be a small whole number"
+)]
+fn whole(value: f64) -> Option<u64> {
+    let nearest = libm::round(value);
+    let near = (value - nearest).abs() <= nearest.abs() * 1e-6;
+    (near && (0.0..1e15).contains(&nearest)).then_some(nearest as u64)
+}
+
+fn line_gap() -> Option<u64> {
+    whole(line().gap()?)
+}
+
+fn line_slope() -> Option<u64> {
+    whole(line().gap_per_byte()?)
+}
+
+fn detect(read: impl FnOnce(&Fit<'_>) -> Option<u64>) -> Option<u64> {
+    const POINTS: usize = SIZES.len();
+    const CHANGES: usize = 2;
+    let points = SIZES.map(|size| point(size, 512));
+    let mut nodes = [Node::default(); POINTS];
+    let mut cells = [Cell::default(); POINTS * (CHANGES + 1)];
+    let mut segments = [Segment::default(); CHANGES + 1];
+    let config = Config { max_changes: CHANGES, ..Config::default() };
+    let mut segmentation = Segmentation::new(&mut nodes, &mut cells, &mut segments);
+    read(&segmentation.run(&points, &config).ok()?)
+}
+
+fn change() -> Option<u64> {
+    detect(|fit| {
+        let mut changes = fit.changes();
+        let first = changes.next()?;
+        changes.next().is_none().then_some(first.at)
+    })
+}
+
+fn slope_beyond() -> Option<u64> {
+    detect(|fit| whole(fit.segments().last()?.gap_per_byte.value))
+}
+
+fn synchronisation() -> [u8; FRAME_LEN] {
+    let mut frame = [0; FRAME_LEN];
+    Message::Sync { token: 0x0102_0304 }.emit(&mut frame);
+    frame
+}
+
+fn frame() -> Option<u64> {
+    let frame = synchronisation();
+    let parsed = Message::parse(&frame).ok()?;
+    (parsed == Message::Sync { token: 0x0102_0304 }).then(|| digest(&frame))
+}
+
+fn flipped() -> Option<u64> {
+    let mut frame = synchronisation();
+    *frame.get_mut(9)? ^= 0x40;
+    Some(u64::from(Message::parse(&frame).is_err()))
+}
+
+fn one_byte() -> Option<u64> {
+    let mut frame = [0xff; ethernet::MIN_FRAME];
+    let length = ethernet::emit(ethernet::BROADCAST, [2; 6], &[9], &mut frame)?;
+    let parsed = EthernetFrame::parse(frame.get(..length)?).ok()?;
+    let whole = parsed.message() == [9] && parsed.source() == [2; 6];
+    whole.then_some(length as u64 * 1_000 + parsed.message().len() as u64)
+}
+
+const KNOWN: Truth = Truth {
+    first_size: 1,
+    latency: Picos(5_000_000),
+    send_overhead: Picos(1_000_000),
+    send_overhead_per_byte: PerByte::ZERO,
+    recv_overhead: Picos(500_000),
+    recv_overhead_per_byte: PerByte::ZERO,
+    gap: Picos(1_500_000),
+    gap_per_byte: PerByte(3_000 << PerByte::FRACTION_BITS),
+};
+
+/// What a session measures with messages of 100 bytes on a link that is all
+/// known and has no noise.
+fn exchange(quantity: Quantity, messages: u32) -> Option<u64> {
+    let truth = [KNOWN];
+    let link = RefCell::new(Simulated::new(&truth, Disturbance::default(), Picos(20_000)));
+    let (mut outgoing, mut incoming) = ([0; FRAME_LEN], [0; FRAME_LEN]);
+    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+    let options = SessionOptions::default();
+    let go_on = |_| ControlFlow::Continue(());
+    let mut session =
+        Initiator::connect(Shared(&link), Shared(&link), buffers, options, go_on).ok()?;
+    let experiment = Experiment { quantity, messages, delay: Picos::ZERO, size: 100 };
+    match session.measure(&experiment).ok()? {
+        Outcome::Sample(sample) => Some(sample.elapsed.0),
+        Outcome::Lost(_) => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! Does this core, as it was compiled for this machine, compute what it
+//! should?
+//!
+//! A compiler for an unusual processor, a soft-float library, a linker script
+//! or a flash that has lost a bit can make a correct program wrong. [`run`]
+//! computes small problems whose answers are known, from every part of the
+//! core, on about 18 KiB of stack and no other memory: the same on a host, in
+//! a firmware image and through the C interface.
+
+mod basics;
+mod measuring;
+mod simulating;
+
+#[cfg(test)]
+mod tests;
+
+/// A problem with its known answer.
+#[derive(Clone, Copy, Debug)]
+struct Vector {
+    name: &'static str,
+    /// The answer as one number; `None` where there is none.
+    compute: fn() -> Option<u64>,
+    /// Known by other means than this core.
+    answer: u64,
+}
+
+/// What came of one check.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Check {
+    /// The part of the core, a colon, and what was computed.
+    pub name: &'static str,
+    /// What this machine computed; `None` where it gave up.
+    pub computed: Option<u64>,
+    /// What is right.
+    pub answer: u64,
+}
+
+impl Check {
+    /// Whether the answer is right.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.computed == Some(self.answer)
+    }
+}
+
+/// The closing count.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Count {
+    /// Checks whose answer is right.
+    pub passed: u32,
+    /// All others.
+    pub failed: u32,
+}
+
+/// Runs every check and hands each one's outcome to `report`.
+pub fn run(report: impl FnMut(&Check)) -> Count {
+    let parts = [basics::VECTORS, measuring::VECTORS, simulating::VECTORS];
+    run_all(parts.into_iter().flatten(), report)
+}
+
+fn run_all<'v>(
+    vectors: impl IntoIterator<Item = &'v Vector>,
+    mut report: impl FnMut(&Check),
+) -> Count {
+    let mut count = Count::default();
+    for &Vector { name, compute, answer } in vectors {
+        let check = Check { name, computed: compute(), answer };
+        report(&check);
+        if check.passed() {
+            count.passed += 1;
+        } else {
+            count.failed += 1;
+        }
+    }
+    count
+}
+
+/// FNV-1a with 64 bits, to compare many bytes by one number.
+fn digest(bytes: &[u8]) -> u64 {
+    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
