@@ -14,13 +14,17 @@ const DEBUG_EXIT: u16 = 0xf4;
 
 fn out(port: u16, value: u8) {
     // SAFETY: the ports of this file belong to the image alone; writing them touches no memory.
-    unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags))
+    };
 }
 
 fn input(port: u16) -> u8 {
     let value: u8;
     // SAFETY: as in `out`.
-    unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        asm!("in al, dx", in("dx") port, out("al") value, options(nomem, nostack, preserves_flags))
+    };
     value
 }
 

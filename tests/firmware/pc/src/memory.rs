@@ -1,4 +1,4 @@
-//! The four memory functions that compiled Rust calls and no C library
+//! The five memory functions that compiled Rust calls and no C library
 //! provides here.
 
 use core::arch::asm;
@@ -11,7 +11,9 @@ use core::arch::asm;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memcpy(target: *mut u8, source: *const u8, n: usize) -> *mut u8 {
     // SAFETY: the caller vouches for n bytes at both places; the direction flag is clear by the ABI.
-    unsafe { asm!("rep movsb", inout("rcx") n => _, inout("rdi") target => _, inout("rsi") source => _, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("rep movsb", inout("rcx") n => _, inout("rdi") target => _, inout("rsi") source => _, options(nostack, preserves_flags))
+    };
     target
 }
 
@@ -43,7 +45,9 @@ pub unsafe extern "C" fn memmove(target: *mut u8, source: *const u8, n: usize) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memset(target: *mut u8, value: i32, n: usize) -> *mut u8 {
     // SAFETY: the caller vouches for n bytes at target.
-    unsafe { asm!("rep stosb", inout("rcx") n => _, inout("rdi") target => _, in("al") value as u8, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("rep stosb", inout("rcx") n => _, inout("rdi") target => _, in("al") value as u8, options(nostack, preserves_flags))
+    };
     target
 }
 
@@ -62,4 +66,15 @@ pub unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
         }
     }
     0
+}
+
+/// Whether `n` bytes differ: zero when they do not.
+///
+/// # Safety
+///
+/// As of C's memcmp: both regions valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller vouches for n bytes at both places.
+    unsafe { memcmp(a, b, n) }
 }

@@ -1,0 +1,189 @@
+//! Assesses its own link, keeps the profile in its compact encoding, and
+//! predicts a barrier and a broadcast from it.
+#![no_std]
+#![no_main]
+
+use core::ops::ControlFlow;
+
+use cortex_m_rt::entry;
+use loggap_core::fit::{Cell, Node, Point, Segment};
+use loggap_core::measure::{
+    AssessMemory, AssessOptions, Assessment, Buffers, Clock, Initiator, Outcome, PlanMemory,
+    PlanOptions, Planner, QUANTITIES, RowHeader, RowPlan, SessionOptions, Slot, Traffic,
+    coarse_sizes,
+};
+use loggap_core::model::{Profile, compact};
+use loggap_core::units::{Bytes, Picos};
+use loggap_core::wire::{ROUNDS_PER_BATCH, ethernet};
+use loggap_firmware_mps2::board::{Board, exit};
+use loggap_firmware_mps2::link::{EthernetLink, Peer};
+use loggap_firmware_mps2::simulate::{self, Predicted};
+use loggap_firmware_mps2::{lend, stack};
+
+/// Sizes, those included that bisection adds.
+const SIZES: usize = 24;
+/// Sizes of the first sweep.
+const COARSE: usize = 12;
+/// Values kept of each quantity at each size.
+const VALUES: usize = 20;
+/// Protocol changes looked for.
+const CHANGES: usize = 2;
+/// Ranks of the predictions.
+const RANKS: u32 = 64;
+
+const OPTIONS: PlanOptions = PlanOptions {
+    assess: AssessOptions {
+        confidence: loggap_core::stats::Confidence::P95,
+        relative_error_ppm: 50_000,
+        max_changes: CHANGES,
+    },
+    messages: 4,
+    max_time: Picos(8_000_000_000_000),
+    max_messages: 20_000,
+    adapt_sizes: true,
+    seed: 1,
+};
+
+#[entry]
+fn main() -> ! {
+    let board = Board::take();
+    let link = EthernetLink::new(board.nic(), Peer::Answerer);
+    let Some((assessment, traffic)) = measure(&board, link) else { exit(false) };
+    report(&assessment, &traffic);
+    exit(keep(&assessment.profile) && predict(&assessment.profile))
+}
+
+fn plan_memory() -> Option<PlanMemory<'static>> {
+    Some(PlanMemory {
+        rows: lend!(RowHeader, SIZES),
+        values: lend!(u64, SIZES * QUANTITIES * VALUES),
+        plans: lend!(RowPlan, SIZES),
+        order: lend!(Slot, SIZES * (QUANTITIES + 1)),
+        assess: AssessMemory {
+            points: lend!(Point, SIZES),
+            nodes: lend!(Node, SIZES),
+            cells: lend!(Cell, SIZES * (CHANGES + 1)),
+            segments: lend!(Segment, CHANGES + 1),
+        },
+    })
+}
+
+fn measure(board: &Board, link: EthernetLink) -> Option<(Assessment<4>, Traffic)> {
+    let mut sizes = [0; COARSE];
+    let largest = ethernet::MAX_MESSAGE as u32;
+    let count = coarse_sizes(1, largest, &mut sizes);
+    let mut planner = match Planner::<4>::new(OPTIONS, &sizes[..count], plan_memory()?) {
+        Ok(planner) => planner,
+        Err(error) => {
+            defmt::error!("no plan: {}", defmt::Display2Format(&error));
+            return None;
+        }
+    };
+    let buffers = Buffers {
+        outgoing: lend!(u8, ethernet::MAX_MESSAGE),
+        incoming: lend!(u8, ethernet::MAX_MESSAGE),
+    };
+    let wait = |position| {
+        defmt::info!("{=u32} before us", position);
+        ControlFlow::Continue(())
+    };
+    let session = SessionOptions::default();
+    let mut initiator = match Initiator::connect(&board.clock, link, buffers, session, wait) {
+        Ok(initiator) => initiator,
+        Err(error) => {
+            defmt::error!("no session: {}", defmt::Debug2Format(&error));
+            return None;
+        }
+    };
+    let now = || board.clock.duration(board.clock.now());
+    loop {
+        let batch = planner.poll_batch::<ROUNDS_PER_BATCH>(now());
+        if batch.is_empty() {
+            break;
+        }
+        let run = initiator.run(&batch, |outcome| match outcome {
+            Outcome::Sample(sample) => {
+                let _whether_kept = planner.handle_sample(&sample);
+            }
+            Outcome::Lost(experiment) => planner.handle_lost(&experiment),
+        });
+        if let Err(error) = run {
+            defmt::error!("session failed: {}", defmt::Debug2Format(&error));
+            return None;
+        }
+    }
+    let traffic = *initiator.traffic();
+    // Everything is measured: a goodbye that does not arrive changes nothing.
+    let _ = initiator.close();
+    defmt::info!("plan over: {}", defmt::Debug2Format(&planner.conclusion()));
+    match planner.assess() {
+        Ok(assessment) => Some((assessment, traffic)),
+        Err(error) => {
+            defmt::error!("no assessment: {}", defmt::Display2Format(&error));
+            None
+        }
+    }
+}
+
+fn report(assessment: &Assessment<4>, traffic: &Traffic) {
+    defmt::info!(
+        "sent {=u64} received {=u64} rounds-lost {=u64}",
+        traffic.data_sent,
+        traffic.data_received,
+        traffic.rounds_lost,
+    );
+    for range in &assessment.profile.ranges {
+        let at_one =
+            |line: &Option<loggap_core::model::SizeLine>| line.map_or(0, |l| l.at_one.value.0);
+        defmt::info!(
+            "range {=u64} {=u64} half-rtt-ps {=i64} o_s-ps {=i64} o_r-ps {=i64} g-ps {=i64} G-fs/B {=i64}",
+            range.first.0,
+            range.last.0,
+            at_one(&range.half_rtt),
+            at_one(&range.send_overhead),
+            at_one(&range.recv_overhead),
+            range.gap.at_one.value.0,
+            range.gap.per_byte.value.0.saturating_mul(1_000) >> 16,
+        );
+    }
+}
+
+/// Encodes the profile, prints it and reads it back.
+fn keep(profile: &Profile<4>) -> bool {
+    let mut kept = [0; compact::most_bytes(4)];
+    let Ok(length) = compact::encode(profile, &mut kept) else { return false };
+    let kept = &kept[..length];
+    for line in kept.chunks(32) {
+        defmt::info!("profile {=[u8]:02x}", line);
+    }
+    defmt::info!("profile-bytes {=usize}", length);
+    compact::decode::<4>(kept).as_ref() == Ok(profile)
+}
+
+fn predict(profile: &Profile<4>) -> bool {
+    let of = |size| profile.range(Bytes(size))?.loggops(Bytes(u64::MAX)).ok();
+    let (Some(short), Some(long)) = (of(1), of(1_024)) else {
+        defmt::error!("the profile does not serve for a prediction");
+        return false;
+    };
+    let Some(mut memory) = simulate::Memory::take() else { return false };
+    for (name, prediction) in [
+        ("barrier", simulate::barrier(&mut memory, short, RANKS)),
+        ("broadcast", simulate::broadcast(&mut memory, long, RANKS, 1_024)),
+    ] {
+        let Some(Predicted { makespan, ops, bytes, .. }) = prediction else {
+            defmt::error!("no prediction of {=str}", name);
+            return false;
+        };
+        defmt::info!(
+            "predicted {=str} ranks {=u32} ops {=u64} memory {=u64} ps {=u64}",
+            name,
+            RANKS,
+            ops,
+            bytes,
+            makespan.0
+        );
+    }
+    defmt::info!("stack {=usize}", stack::high_water());
+    true
+}
