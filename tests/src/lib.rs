@@ -7,6 +7,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::missing_panics_doc,
+    clippy::print_stdout,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "test support: a wrong assumption should end the test"
@@ -14,6 +15,7 @@
 
 pub mod cases;
 pub mod command;
+pub mod emulator;
 pub mod engine;
 pub mod lossy;
 pub mod program;

@@ -159,6 +159,15 @@ fn nobody_there_is_an_error_in_bounded_time() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("silent"));
 }
 
+/// Ends the babble when dropped, also by a failed assertion.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Frames with any content from both stations' own addresses, some of them
 /// longer than any message.
 fn babble(cable: &Cable, over: &AtomicBool) {
@@ -189,9 +198,8 @@ fn frames_that_belong_to_nothing_are_passed_over() {
     let over = AtomicBool::new(false);
     let document = thread::scope(|scope| {
         scope.spawn(|| babble(&cable, &over));
-        let output = cable.measure("-s 1,64,700 -J");
-        over.store(true, Ordering::Relaxed);
-        json(&output)
+        let _over = Over(&over);
+        json(&cable.measure("-s 1,64,700 -J"))
     });
     assert_eq!(document["ranges"].as_array().unwrap().last().unwrap()["last_bytes"], 700);
     assert!(finish(server).status.success());

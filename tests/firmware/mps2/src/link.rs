@@ -52,11 +52,12 @@ impl EthernetLink {
     fn admit<'f>(&self, frame: &'f [u8]) -> Option<(Address, &'f [u8])> {
         let frame = EthernetFrame::parse(frame).ok()?;
         let direct = frame.destination() == self.nic.address();
+        let addressed = direct || frame.destination() == BROADCAST;
         let (source, message) = (frame.source(), frame.message());
         let admitted = match self.peer {
-            Peer::Station(peer) => peer == source && direct,
+            // A greeting may be repeated to everybody.
+            Peer::Station(peer) => peer == source && addressed,
             Peer::Greeter => {
-                let addressed = direct || frame.destination() == BROADCAST;
                 addressed && matches!(Message::parse(message), Ok(Message::Hello(_)))
             }
             Peer::Answerer => {

@@ -1,0 +1,304 @@
+//! The core in machines without an operating system: its own test, the
+//! responder and the initiator. Needs the images and QEMU, which
+//! `tests/firmware/check` builds and installs; times under emulation mean
+//! nothing, so the logic, losses, bounds and encodings are what is tested.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code; the lints only know functions marked #[test]"
+)]
+
+use std::collections::HashMap;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use loggap::clock::HostClock;
+use loggap::link::{EthLink, LinkError, LinkSettings, Waiting, parse_address};
+use loggap::simulation::OwnedMemory;
+use loggap_core::goal::pattern::{Options, Pattern, generate};
+use loggap_core::measure::{Buffers, Ending, Link, LinkProperties, serve};
+use loggap_core::model::{Profile, compact};
+use loggap_core::random::Random;
+use loggap_core::selftest;
+use loggap_core::sim::{Builder, Engine, Parameters, Settings, Survey};
+use loggap_core::units::{Bytes, Picos};
+use loggap_core::wire::Bounds;
+use loggap_tests::command::{finish, loggap_process};
+use loggap_tests::emulator::{Machine, Tap};
+use serde_json::Value;
+
+/// Longest message in a frame of an MTU of 1500 bytes.
+const LONGEST: u64 = 1_496;
+/// QEMU's own address for the first network card of a machine.
+const BOARD: &str = "52:54:00:12:34:56";
+
+/// Checks that every known answer was computed; `lines` has one each.
+fn assert_passed(lines: &[String]) {
+    let known = {
+        let mut known = 0;
+        selftest::run(|_| known += 1);
+        known
+    };
+    let passed = lines.iter().filter(|line| line.contains("check ") && line.ends_with("... ok"));
+    assert_eq!(passed.count(), known);
+    let closing = format!("self-test: {known} passed, 0 failed");
+    assert!(lines.iter().any(|line| line.ends_with(&closing)), "{lines:?}");
+}
+
+#[test]
+#[ignore = "run tests/firmware/check"]
+fn the_core_passes_its_test_on_a_cortex_m4f() {
+    let (lines, status) = Machine::board("selftest", None, &["-icount", "shift=0"]).finish();
+    assert_eq!(status.code(), Some(0));
+    assert_passed(&lines);
+    assert_eq!(lines.iter().filter(|line| line.contains("cost ")).count(), 3);
+}
+
+#[test]
+#[ignore = "run tests/firmware/check"]
+fn the_core_passes_its_test_on_a_bare_pc() {
+    let (lines, status) = Machine::pc().finish();
+    // The device turns code 0 into status 1.
+    assert_eq!(status.code(), Some(1));
+    assert_passed(&lines);
+    assert!(lines.iter().any(|line| line.ends_with("time passes: true")));
+}
+
+fn loggap(tap: &Tap, arguments: &str) -> Child {
+    let mut command = loggap_process();
+    command.args(arguments.split(' '));
+    // The emulator needs the processors that polling would take.
+    command.args(["--block", "--transport", "eth", "--interface", tap.name()]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// An emulator that does not get its processor stalls for tens of
+/// milliseconds, and what it measures then is refused, as it should be: such a
+/// run is repeated.
+const ATTEMPTS: usize = 4;
+
+fn measured(tap: &Tap, arguments: &str) -> Value {
+    for _ in 0..ATTEMPTS {
+        let output = finish(loggap(tap, &format!("measure -J --max-time 4 {arguments}")));
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            return serde_json::from_slice(&output.stdout).unwrap();
+        }
+        let stalled = said.contains("nothing to assess") || said.contains("stall");
+        assert!(stalled, "{said}");
+    }
+    panic!("no measurement in {ATTEMPTS} attempts");
+}
+
+/// Numbers of a line such as `rounds 7 received 9`, by the word before them.
+fn numbers(line: &str) -> HashMap<&str, i128> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let pairs = words.windows(2).filter_map(|pair| Some((pair[0], pair[1].parse().ok()?)));
+    pairs.collect()
+}
+
+#[test]
+#[ignore = "run tests/firmware/check"]
+fn a_host_measures_a_board_up_to_the_longest_frame() {
+    let tap = Tap::new("lgmeasure");
+    let board = Machine::board("responder", Some(&tap), &[]);
+    assert_eq!(board.after("ready"), "");
+    let document = measured(&tap, &format!("-n 4 --peer {BOARD}"));
+    let ranges = document["ranges"].as_array().unwrap();
+    assert_eq!(ranges[0]["first_bytes"], 1);
+    assert_eq!(ranges.last().unwrap()["last_bytes"], LONGEST);
+    for range in ranges {
+        assert!(range["half_rtt_s"].is_number() && range["send_overhead_s"].is_number());
+    }
+    // The host also counts its control frames and those it got.
+    let session = board.after("session");
+    let counted = numbers(&session);
+    let sent = document["messages_sent"].as_u64().unwrap();
+    assert!(document["messages_lost"].is_u64());
+    let data = counted["received"] + counted["replied"];
+    assert!(data > 200 && data <= i128::from(sent), "{session} {sent}");
+    assert!(session.ends_with("Goodbye"), "{session}");
+}
+
+#[test]
+#[ignore = "run tests/firmware/check"]
+fn a_board_keeps_to_its_bounds_and_serves_again() {
+    let tap = Tap::new("lgbounds");
+    let board = Machine::board("responder", Some(&tap), &[]);
+    assert_eq!(board.after("ready"), "");
+    let output = finish(loggap(&tap, "measure -n 1025 -s 1,64,1496"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("1024"), "{said}");
+    let document = measured(&tap, "-n 4 -s 1,64,1496");
+    assert_eq!(document["ranges"].as_array().unwrap().last().unwrap()["last_bytes"], LONGEST);
+}
+
+/// Ends the babble when dropped, also by a failed assertion.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Frames to everybody and to the board, with any content and length.
+fn babble(tap: &Tap, over: &AtomicBool) {
+    let peers = [None, parse_address(BOARD)];
+    let mut links =
+        peers.map(|peer| EthLink::open(tap.name(), peer, LinkSettings::default()).unwrap());
+    let mut random = Random::new(3);
+    let mut message = [0; 1_496];
+    while !over.load(Ordering::Relaxed) {
+        for byte in &mut message {
+            *byte = random.draw().to_le_bytes()[0];
+        }
+        let length = usize::try_from(random.below(LONGEST)).unwrap();
+        for link in &mut links {
+            link.send(&message[..length]).unwrap();
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+#[ignore = "run tests/firmware/check"]
+fn a_board_passes_over_what_belongs_to_nothing() {
+    let tap = Tap::new("lgbabble");
+    let board = Machine::board("responder", Some(&tap), &[]);
+    assert_eq!(board.after("ready"), "");
+    let over = AtomicBool::new(false);
+    let document = thread::scope(|scope| {
+        scope.spawn(|| babble(&tap, &over));
+        let _over = Over(&over);
+        measured(&tap, "-n 4 -s 1,200,1496")
+    });
+    assert_eq!(document["ranges"].as_array().unwrap().last().unwrap()["last_bytes"], LONGEST);
+    let session = board.after("session");
+    let counted = numbers(&session);
+    // From the host's own address, so some pass for late messages.
+    assert!(counted["strays"] + counted["foreign"] > 0, "{session}");
+}
+
+/// The profile that an initiator printed as bytes.
+fn profile(lines: &[String]) -> Profile<4> {
+    let rows = lines.iter().filter_map(|line| line.split_once("profile ["));
+    let bytes: Vec<u8> = rows
+        .flat_map(|(_, row)| row.trim_end_matches(']').split(", "))
+        .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+        .collect();
+    compact::decode(&bytes).unwrap()
+}
+
+fn predicted(profile: &Profile<4>, pattern: Pattern, size: u64) -> Picos {
+    let options = Options::new(64, size);
+    let mut survey = Survey::default();
+    generate(pattern, &options, &mut [], &mut survey).unwrap();
+    let requirements = survey.requirements(Settings::default()).unwrap();
+    let mut memory = OwnedMemory::new(&requirements);
+    let mut builder = Builder::new(memory.lend(), requirements).unwrap();
+    generate(pattern, &options, &mut [], &mut builder).unwrap();
+    let link = profile.range(Bytes(size)).unwrap().loggops(Bytes(u64::MAX)).unwrap();
+    let schedule = builder.finish().unwrap();
+    Engine::new(schedule, Parameters::one(link), Settings::default()).run().unwrap().makespan
+}
+
+/// What an initiator printed in the first run that its machine did not spoil;
+/// a run that it did says so and has status 1.
+fn unstalled(run: &mut impl FnMut() -> (Vec<String>, ExitStatus)) -> Vec<String> {
+    for _ in 0..ATTEMPTS {
+        let (lines, status) = run();
+        if status.code() == Some(0) {
+            return lines;
+        }
+        let refusals = ["does not serve for a prediction", "no assessment"];
+        let refused = |line: &String| refusals.iter().any(|refusal| line.contains(refusal));
+        assert!(lines.iter().any(refused), "{lines:?}");
+    }
+    panic!("no assessment in {ATTEMPTS} attempts");
+}
+
+/// Checks what an initiator printed: its ranges, its profile and that its
+/// predictions are those that the host computes from the same profile.
+fn assert_assessed(lines: &[String]) {
+    let profile = profile(lines);
+    let (first, last) = (profile.ranges.first().unwrap(), profile.ranges.last().unwrap());
+    assert_eq!((first.first, last.last), (Bytes(1), Bytes(LONGEST)));
+    let line = |mark: &str| lines.iter().find(|line| line.contains(mark)).unwrap();
+    assert!(line(" range 1 ").contains(&format!("g-ps {}", first.gap.at_one.value.0)));
+    for (name, pattern, size) in [
+        ("predicted barrier", Pattern::Dissemination, 1),
+        ("predicted broadcast", Pattern::BinomialBroadcast, 1_024),
+    ] {
+        let said = numbers(line(name));
+        assert_eq!(said["ps"], i128::from(predicted(&profile, pattern, size).0), "{name}");
+        assert!(said["memory"] <= 64 << 10, "{name}");
+    }
+}
+
+#[test]
+#[ignore = "run tests/firmware/check"]
+fn a_board_assesses_its_own_link_and_predicts_from_it() {
+    let tap = Tap::new("lgassess");
+    let mut serve_and_assess = || {
+        let server = loggap(&tap, "serve --once");
+        let ran = Machine::board("initiator", Some(&tap), &[]).finish();
+        let output = finish(server);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        ran
+    };
+    assert_assessed(&unstalled(&mut serve_and_assess));
+}
+
+/// A link that loses every 61st message on its way out.
+struct Lossy(EthLink, u64);
+
+impl Link for Lossy {
+    type Error = LinkError;
+
+    fn properties(&self) -> LinkProperties {
+        self.0.properties()
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        self.1 += 1;
+        if self.1.is_multiple_of(61) { Ok(()) } else { self.0.send(message) }
+    }
+
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        self.0.poll_receive(buffer)
+    }
+
+    fn discard(&mut self) -> Result<(), LinkError> {
+        self.0.discard()
+    }
+}
+
+#[test]
+#[ignore = "run tests/firmware/check"]
+fn a_board_counts_its_losses_and_goes_on() {
+    let tap = Tap::new("lglossy");
+    let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
+    let mut lose_and_assess = || {
+        let link = EthLink::open(tap.name(), parse_address(BOARD), settings).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut outgoing, mut incoming) = (vec![0; 2_000], vec![0; 2_000]);
+                let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+                let clock = HostClock::calibrated();
+                let (_, ending) =
+                    serve(&clock, &mut Lossy(link, 0), buffers, Bounds::default()).unwrap();
+                assert_eq!(ending, Ending::Goodbye);
+            });
+            Machine::board("initiator", Some(&tap), &[]).finish()
+        })
+    };
+    let lines = unstalled(&mut lose_and_assess);
+    assert_assessed(&lines);
+    let traffic = lines.iter().find(|line| line.contains("rounds-lost")).unwrap();
+    assert!(numbers(traffic)["rounds-lost"] > 0, "{traffic}");
+}
