@@ -1,0 +1,242 @@
+//! The planner under whatever values a link may give it.
+
+#[cfg(test)]
+mod planner {
+    use loggap_core::fit::{Cell, Node, Point, Segment};
+    use loggap_core::measure::{
+        AssessMemory, Conclusion, Experiment, Kept, PlanError, PlanMemory, PlanOptions,
+        PlanRequirements, Planner, Quantity, RowHeader, RowPlan, Sample, Slot, coarse_sizes,
+    };
+    use loggap_core::units::Picos;
+    use quickcheck::{QuickCheck, quickcheck};
+
+    /// A planner's memory.
+    struct Memory {
+        rows: Vec<RowHeader>,
+        values: Vec<u64>,
+        plans: Vec<RowPlan>,
+        order: Vec<Slot>,
+        points: Vec<Point>,
+        nodes: Vec<Node>,
+        cells: Vec<Cell>,
+        segments: Vec<Segment>,
+    }
+
+    impl Memory {
+        fn new(sizes: usize, repetitions: usize) -> Self {
+            let needed = PlanRequirements::new(sizes, repetitions, 7).unwrap();
+            Self {
+                rows: vec![RowHeader::default(); needed.store.rows],
+                values: vec![0; needed.store.values],
+                plans: vec![RowPlan::default(); needed.plans],
+                order: vec![Slot::default(); needed.order],
+                points: vec![Point::default(); needed.assess.points],
+                nodes: vec![Node::default(); needed.assess.nodes],
+                cells: vec![Cell::default(); needed.assess.cells],
+                segments: vec![Segment::default(); needed.assess.segments],
+            }
+        }
+
+        fn lend(&mut self) -> PlanMemory<'_> {
+            PlanMemory {
+                rows: &mut self.rows,
+                values: &mut self.values,
+                plans: &mut self.plans,
+                order: &mut self.order,
+                assess: AssessMemory {
+                    points: &mut self.points,
+                    nodes: &mut self.nodes,
+                    cells: &mut self.cells,
+                    segments: &mut self.segments,
+                },
+            }
+        }
+    }
+
+    /// What became of a plan.
+    struct Run {
+        conclusion: Option<Conclusion>,
+        experiments: Vec<Experiment>,
+    }
+
+    /// Runs a plan to its end; `answer` gives delay and time of a round, or
+    /// loses it.
+    fn run(
+        options: PlanOptions,
+        sizes: &[u32],
+        mut answer: impl FnMut(&Experiment) -> Option<(u64, u64)>,
+    ) -> Run {
+        let mut memory = Memory::new(sizes.len() + 24, 12);
+        let mut planner: Planner<'_> = Planner::new(options, sizes, memory.lend()).unwrap();
+        let (mut now, mut experiments) = (Picos(5), vec![]);
+        let mut messages = 0;
+        loop {
+            let batch = planner.poll_batch::<16>(now);
+            if batch.is_empty() {
+                break;
+            }
+            for experiment in batch {
+                messages += u64::from(experiment.messages) + 1;
+                experiments.push(experiment);
+                match answer(&experiment) {
+                    None => planner.handle_lost(&experiment),
+                    Some((delay, elapsed)) => {
+                        now = Picos(now.0.saturating_add(elapsed.min(options.max_time.0 / 100)));
+                        let sample =
+                            Sample { experiment, delay: Picos(delay), elapsed: Picos(elapsed) };
+                        assert_ne!(planner.handle_sample(&sample), Kept::Refused);
+                    }
+                }
+            }
+            assert_eq!(planner.progress(now).messages, messages);
+        }
+        assert!(messages <= options.max_messages);
+        assert!(planner.poll_batch::<16>(now).is_empty(), "a plan that is over stays over");
+        let _ = planner.assess(); // whatever it says, it says it
+        Run { conclusion: planner.conclusion(), experiments }
+    }
+
+    fn options(seed: u64) -> PlanOptions {
+        PlanOptions { seed, max_messages: 6_000, ..PlanOptions::default() }
+    }
+
+    /// A lossless answer by Eq. 1 to 3, in picoseconds.
+    fn model(gap: u64) -> impl Fn(&Experiment) -> Option<(u64, u64)> {
+        move |experiment: &Experiment| {
+            let rest = u64::from(experiment.size) - 1;
+            let (delay, n) = (experiment.delay.0, u64::from(experiment.messages));
+            let period = (700_000 + delay).max(gap + 80 * rest);
+            Some(match experiment.quantity {
+                Quantity::Receive => (delay, 900_000),
+                _ => (delay, 14_000_000 + 160 * rest + (n - 1) * period),
+            })
+        }
+    }
+
+    #[test]
+    fn arbitrary_values_and_losses_end_within_the_budget() {
+        fn property(seed: u64, sizes: Vec<u16>, values: Vec<(u64, u64, u8)>) -> bool {
+            let sizes: Vec<u32> = sizes.iter().take(40).map(|&size| u32::from(size) + 1).collect();
+            let mut next = values.iter().cycle();
+            let answer = |_: &Experiment| match next.next() {
+                Some(&(delay, elapsed, kind)) => match kind % 4 {
+                    0 => None,
+                    1 => Some((delay % 1_000, elapsed % 1_000_000)),
+                    2 => Some((delay, elapsed)),
+                    _ => Some((0, 0)),
+                },
+                None => None,
+            };
+            sizes.is_empty() || run(options(seed), &sizes, answer).conclusion.is_some()
+        }
+        QuickCheck::new().tests(60).quickcheck(property as fn(u64, Vec<u16>, Vec<_>) -> bool);
+    }
+
+    #[test]
+    fn zero_huge_equal_and_falling_times_end_within_the_budget() {
+        let mut sizes = [0; 29];
+        let count = coarse_sizes(1, 65_536, &mut sizes);
+        let sizes = &sizes[..count];
+        let mut falling = u64::MAX;
+        let answers: [&mut dyn FnMut(&Experiment) -> Option<(u64, u64)>; 5] = [
+            &mut |_| Some((0, 0)),
+            &mut |_| Some((u64::MAX, u64::MAX)),
+            &mut |experiment| Some((experiment.delay.0, 1_000)),
+            &mut |experiment| {
+                falling -= falling / 50;
+                Some((experiment.delay.0, falling))
+            },
+            &mut |_| None,
+        ];
+        for answer in answers {
+            assert!(run(options(1), sizes, answer).conclusion.is_some());
+        }
+    }
+
+    #[test]
+    fn a_link_that_loses_everything_is_given_up() {
+        let run = run(options(1), &[1, 64, 4_096], |_| None);
+        assert_eq!(run.conclusion, Some(Conclusion::RoundsLost));
+    }
+
+    #[test]
+    fn the_clock_ends_a_plan_too() {
+        let slow = |_: &Experiment| Some((0, 1 << 60));
+        let run = run(options(1), &[1, 64, 4_096], slow);
+        assert_eq!(run.conclusion, Some(Conclusion::TimeSpent));
+    }
+
+    #[test]
+    fn quantities_and_sizes_come_mixed() {
+        let run = run(options(3), &[1, 8, 64, 512, 4_096, 32_768], model(1_500_000));
+        let kept = run.experiments.iter().skip(60);
+        let (mut same_quantity, mut same_size, mut pairs) = (0, 0, 0);
+        for (a, b) in kept.clone().zip(kept.skip(1)) {
+            pairs += 1;
+            same_quantity += u32::from(a.quantity == b.quantity);
+            same_size += u32::from(a.size == b.size);
+        }
+        // By chance a third share the quantity, as round trips come twice, and a sixth the size.
+        assert!(pairs > 100 && same_quantity < pairs / 2 && same_size < pairs / 3);
+    }
+
+    #[test]
+    fn the_same_seed_asks_the_same_questions() {
+        let ask = |seed| run(options(seed), &[1, 8, 64, 512, 4_096], model(1_500_000)).experiments;
+        assert_eq!(ask(7), ask(7));
+        assert_ne!(ask(7), ask(8));
+    }
+
+    #[test]
+    fn the_delay_is_the_round_trip_or_more_where_the_gap_exceeds_it() {
+        for (gap, factor) in [(1_500_000, 1), (40_000_000, 3)] {
+            let run = run(options(1), &[1, 8, 64], model(gap));
+            let paced = |e: &&Experiment| e.quantity == Quantity::Paced;
+            for experiment in run.experiments.iter().filter(paced) {
+                assert!(experiment.delay.0 > gap, "{experiment:?}");
+                assert_eq!(experiment.delay.0 / 14_000_000, if factor == 1 { 1 } else { 4 });
+            }
+            assert!(run.experiments.iter().any(|e| e.quantity == Quantity::Paced));
+        }
+    }
+
+    #[test]
+    fn a_reply_is_received_only_after_it_must_have_arrived() {
+        let run = run(options(1), &[1, 8, 64], model(1_500_000));
+        let receives = run.experiments.iter().filter(|e| e.quantity == Quantity::Receive);
+        assert!(receives.clone().count() > 0);
+        for experiment in receives {
+            assert!(experiment.delay.0 > 20_000_000, "{experiment:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_planned_is_refused() {
+        let mut memory = Memory::new(4, 12);
+        let mut plan = |options: PlanOptions, sizes: &[u32]| {
+            Planner::<16>::new(options, sizes, memory.lend()).err()
+        };
+        let two = PlanOptions { messages: 1, ..PlanOptions::default() };
+        assert_eq!(plan(two, &[1]), Some(PlanError::TooFewMessages(1)));
+        assert_eq!(plan(PlanOptions::default(), &[]), Some(PlanError::NoSizes));
+        assert_eq!(plan(PlanOptions::default(), &[1, 0]), Some(PlanError::EmptyMessage));
+        let many = [1, 2, 3, 4, 5];
+        assert_eq!(plan(PlanOptions::default(), &many), Some(PlanError::Memory(5)));
+        let mut small = Memory::new(4, 7);
+        let few = Planner::<16>::new(PlanOptions::default(), &[1], small.lend()).err();
+        assert_eq!(few, Some(PlanError::Memory(1)));
+    }
+
+    quickcheck! {
+        fn no_budget_asks_nothing(seed: u64) -> bool {
+            let none = PlanOptions { max_messages: 0, ..options(seed) };
+            let no_time = PlanOptions { max_time: Picos::ZERO, ..options(seed) };
+            let ask = |options| run(options, &[1, 64], model(1_500_000));
+            let (messages, time) = (ask(none), ask(no_time));
+            messages.experiments.is_empty()
+                && time.experiments.is_empty()
+                && messages.conclusion == Some(Conclusion::MessagesSpent)
+                && time.conclusion == Some(Conclusion::TimeSpent)
+        }
+    }
+}
