@@ -164,11 +164,30 @@ mod whole {
                 assert_eq!(*change, Change { at: exact, low: exact, high: exact });
             }
             for (range, truth) in profile.ranges.iter().zip(truths) {
-                for (name, value, expected) in compare(range, truth) {
-                    // Times to 2 ps, slopes to what 2 ps are over the range.
-                    assert!((value - expected).abs() <= 2.0, "{name}: {value}, truly {expected}");
-                }
+                assert_exact(range, truth);
             }
+        }
+    }
+
+    /// What two picoseconds, the clock's resolution on either side of a
+    /// difference, can do to each parameter: 2 ps to a time, 2 ps over the
+    /// range to a slope.
+    fn assert_exact(range: &Range, truth: &Truth) {
+        let length = (range.last.0 - range.first.0) as f64;
+        let fraction = f64::from(1 << PerByte::FRACTION_BITS);
+        for (name, value, expected) in compare(range, truth) {
+            let most = if name == "G" { 2.0 / length + 1.0 / fraction } else { 2.0 };
+            assert!((value - expected).abs() <= most, "{name}: {value}, truly {expected}");
+        }
+        let slopes = [
+            ("O_s", range.send_overhead, truth.send_overhead_per_byte),
+            ("O_r", range.recv_overhead, truth.recv_overhead_per_byte),
+        ];
+        for (name, line, expected) in slopes {
+            let value = line.expect("measured").per_byte.value.0 as f64 / fraction;
+            let expected = expected.0 as f64 / fraction;
+            let most = 2.0 / length + 1.0 / fraction;
+            assert!((value - expected).abs() <= most, "{name}: {value}, truly {expected}");
         }
     }
 
@@ -193,7 +212,8 @@ mod whole {
     }
 
     /// What is wrong with a measurement: parameters off by more than 2%,
-    /// changes that are neither exact nor inside their interval.
+    /// changes that are neither exact nor inside their interval, and
+    /// intervals so wide that this says little.
     fn mistakes(measured: &Measured, truths: &[Truth]) -> Vec<String> {
         let profile = &measured.assessment.profile;
         if profile.ranges.len() != truths.len() {
@@ -204,6 +224,9 @@ mod whole {
             let first = Bytes(u64::from(truth.first_size));
             if change.at != first && !(change.low <= first && first <= change.high) {
                 mistakes.push(format!("{first}: {change:?}"));
+            }
+            if change.high.0 - change.low.0 > first.0 / 10 {
+                mistakes.push(format!("{first}: no better than {change:?}"));
             }
         }
         for (range, truth) in profile.ranges.iter().zip(truths) {
