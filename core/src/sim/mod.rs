@@ -10,6 +10,7 @@
 //!   ([`TraceNoise`]), an [`Observer`] is told what happens ([`Counters`]
 //!   for each rank); both are chosen at compile time, and
 //!   without them nothing is paid for them.
+//! - [`implicit`] runs patterns that are computed instead of stored.
 //! - [`Unfinished`] names what is left when a run cannot go on.
 //!
 //! # Rules
@@ -26,6 +27,7 @@ mod counters;
 mod engine;
 mod event;
 mod hooks;
+pub mod implicit;
 mod list;
 mod matching;
 mod memory;

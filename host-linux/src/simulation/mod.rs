@@ -1,11 +1,13 @@
 //! Simulations on this machine: schedules from files and patterns, memory
 //! for them, noise.
 
+mod implicit;
 mod memory;
 mod noise;
 mod run;
 mod source;
 
+pub use implicit::{bytes_needed, run_pattern};
 pub use memory::OwnedMemory;
 pub use noise::{NoiseError, NoiseSource};
 pub use run::{RunError, makespan};

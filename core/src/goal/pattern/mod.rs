@@ -103,6 +103,27 @@ pub fn generate<S: Sink>(
     Ok(())
 }
 
+/// The options as they apply to `pattern`, checked, and the algorithm of a
+/// collective of Schedgen 2.
+pub(crate) fn settled(
+    pattern: Pattern,
+    options: &Options,
+) -> Result<(Options, Algorithm), OptionError> {
+    let mut options = *options;
+    if matches!(pattern, Pattern::RandomPairs | Pattern::RandomPairsBothWays) {
+        options.ranks &= !1;
+        options.root = 0;
+    }
+    options.check(pattern)?;
+    let algorithm = match pattern {
+        Pattern::Mpi(collective) => {
+            mpi::settle(collective, options.algorithm, options.size, options.ranks)?
+        }
+        _ => Algorithm::Auto,
+    };
+    Ok((options, algorithm))
+}
+
 /// A pattern whose options have been checked.
 struct Plan<'a> {
     pattern: Pattern,
@@ -117,18 +138,7 @@ impl<'a> Plan<'a> {
         options: &Options,
         scratch: &'a mut [u32],
     ) -> Result<Self, OptionError> {
-        let mut options = *options;
-        if matches!(pattern, Pattern::RandomPairs | Pattern::RandomPairsBothWays) {
-            options.ranks &= !1;
-            options.root = 0;
-        }
-        options.check(pattern)?;
-        let algorithm = match pattern {
-            Pattern::Mpi(collective) => {
-                mpi::settle(collective, options.algorithm, options.size, options.ranks)?
-            }
-            _ => Algorithm::Auto,
-        };
+        let (options, algorithm) = settled(pattern, options)?;
         let needed = scratch_words(pattern, &options)?;
         let given = scratch.len();
         let Some(scratch) = scratch.get_mut(..needed) else {

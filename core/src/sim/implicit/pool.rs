@@ -1,0 +1,315 @@
+//! Messages and pending operations, in lists on lent memory.
+
+/// A message, or operations that wait, in 32 bytes of lent memory; what it
+/// holds on entry does not matter.
+pub type Node = [u64; 4];
+
+/// The end of a list; no node has this number.
+pub(super) const NONE: u32 = 0;
+
+/// What a node says. Creation times are [`super::runner::created`] times.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Item {
+    /// A message: its sender. Operations: the first.
+    pub(super) first: u32,
+    /// A message: the receive that it meets. Operations: the one after the
+    /// last.
+    pub(super) last: u32,
+    /// What the operations are; 0 for a message.
+    pub(super) kind: u32,
+    /// When it was created.
+    pub(super) created: u64,
+    /// When what created it was created; of receives, when they are posted.
+    pub(super) parent: u64,
+}
+
+/// All nodes.
+#[derive(Debug)]
+pub(super) struct Pool<'m> {
+    nodes: &'m mut [Node],
+    /// The first node that was never used.
+    fresh: u32,
+    /// The first that is free again.
+    free: u32,
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the lower half of a word")]
+const fn low(word: u64) -> u32 {
+    word as u32
+}
+
+const fn high(word: u64) -> u32 {
+    low(word >> 32)
+}
+
+const fn pair(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+impl<'m> Pool<'m> {
+    pub(super) const fn new(nodes: &'m mut [Node]) -> Self {
+        Self { nodes, fresh: 1, free: NONE }
+    }
+
+    /// How many were lent.
+    pub(super) const fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    #[inline]
+    fn raw(&self, node: u32) -> Node {
+        self.nodes.get(node as usize).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn set(&mut self, node: u32, raw: Node) {
+        if let Some(place) = self.nodes.get_mut(node as usize) {
+            *place = raw;
+        }
+    }
+
+    #[inline]
+    pub(super) fn next(&self, node: u32) -> u32 {
+        low(self.raw(node)[0])
+    }
+
+    fn set_next(&mut self, node: u32, next: u32) {
+        if let Some([word, ..]) = self.nodes.get_mut(node as usize) {
+            *word = pair(next, high(*word));
+        }
+    }
+
+    #[inline]
+    pub(super) fn item(&self, node: u32) -> Item {
+        let [a, b, created, parent] = self.raw(node);
+        Item { first: high(a), last: low(b), kind: high(b), created, parent }
+    }
+
+    /// Moves the first operation of a node on by one.
+    #[inline]
+    pub(super) fn set_first(&mut self, node: u32, first: u32) {
+        if let Some([word, ..]) = self.nodes.get_mut(node as usize) {
+            *word = pair(low(*word), first);
+        }
+    }
+
+    /// A free node; `None` when all are in use.
+    #[inline]
+    fn take(&mut self) -> Option<u32> {
+        if self.free != NONE {
+            let node = self.free;
+            self.free = self.next(node);
+            return Some(node);
+        }
+        let node = self.fresh;
+        if node as usize >= self.nodes.len() {
+            return None;
+        }
+        self.fresh = node.checked_add(1)?;
+        Some(node)
+    }
+
+    /// Appends to the circular list that ends with `last`; `None` when there
+    /// is no room.
+    #[inline]
+    pub(super) fn push(&mut self, last: &mut u32, item: Item) -> Option<()> {
+        let node = self.take()?;
+        let next = if *last == NONE { node } else { self.next(*last) };
+        self.write(node, next, item);
+        if *last != NONE {
+            self.set_next(*last, node);
+        }
+        *last = node;
+        Some(())
+    }
+
+    #[inline]
+    fn write(&mut self, node: u32, next: u32, item: Item) {
+        let Item { first, last, kind, created, parent } = item;
+        self.set(node, [pair(next, first), pair(last, kind), created, parent]);
+    }
+
+    /// Moves the first of the chain of nodes that begins with `first` to the
+    /// end of a list; returns the rest of the chain.
+    #[inline]
+    pub(super) fn append(&mut self, last: &mut u32, first: u32) -> u32 {
+        let rest = self.next(first);
+        self.splice(last, [first, first]);
+        rest
+    }
+
+    /// Moves a chain of nodes to the end of a list.
+    #[inline]
+    pub(super) fn splice(&mut self, last: &mut u32, [first, end]: [u32; 2]) {
+        if *last == NONE {
+            self.set_next(end, first);
+        } else {
+            let head = self.next(*last);
+            self.set_next(*last, first);
+            self.set_next(end, head);
+        }
+        *last = end;
+    }
+
+    /// Opens a list that is not empty: a chain that ends with [`NONE`].
+    #[inline]
+    pub(super) fn open(&mut self, last: u32) -> u32 {
+        let first = self.next(last);
+        self.set_next(last, NONE);
+        first
+    }
+
+    /// Sorts a chain; `precedes` tells whether the second belongs before the
+    /// first. What is equal keeps its order. Returns its ends.
+    pub(super) fn sort(
+        &mut self,
+        mut chain: u32,
+        mut precedes: impl FnMut(&Item, &Item) -> bool,
+    ) -> [u32; 2] {
+        // Bin k holds a sorted chain of 2^k nodes, older than those below.
+        let mut bins = [NONE; u32::BITS as usize];
+        while chain != NONE {
+            let mut sorted = chain;
+            chain = self.next(sorted);
+            self.set_next(sorted, NONE);
+            for bin in &mut bins {
+                if *bin == NONE {
+                    *bin = sorted;
+                    break;
+                }
+                sorted = self.merge(core::mem::take(bin), sorted, &mut precedes);
+            }
+        }
+        let mut first = NONE;
+        for bin in bins {
+            first = self.merge(bin, first, &mut precedes);
+        }
+        let mut last = first;
+        while self.next(last) != NONE {
+            last = self.next(last);
+        }
+        [first, last]
+    }
+
+    /// Merges two sorted chains; of equals those of `a` come first.
+    fn merge(
+        &mut self,
+        mut a: u32,
+        mut b: u32,
+        precedes: &mut impl FnMut(&Item, &Item) -> bool,
+    ) -> u32 {
+        let (mut first, mut last) = (NONE, NONE);
+        while a != NONE && b != NONE {
+            let from = if precedes(&self.item(a), &self.item(b)) { &mut b } else { &mut a };
+            let node = *from;
+            *from = self.next(node);
+            if last == NONE {
+                first = node;
+            } else {
+                self.set_next(last, node);
+            }
+            last = node;
+        }
+        let rest = if a == NONE { b } else { a };
+        if last == NONE {
+            return rest;
+        }
+        self.set_next(last, rest);
+        first
+    }
+
+    /// Takes the node after `before` out of its list, and frees it.
+    #[inline]
+    pub(super) fn remove_after(&mut self, last: &mut u32, before: u32) {
+        let node = self.next(before);
+        if node == before {
+            *last = NONE;
+        } else {
+            let next = self.next(node);
+            self.set_next(before, next);
+            if *last == node {
+                *last = before;
+            }
+        }
+        self.set_next(node, self.free);
+        self.free = node;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use std::vec::Vec;
+
+    fn message(created: u64) -> Item {
+        Item { created, ..Item::default() }
+    }
+
+    fn times(pool: &Pool<'_>, last: u32) -> Vec<u64> {
+        let mut times = Vec::new();
+        let mut node = last;
+        while node != NONE {
+            node = pool.next(node);
+            times.push(pool.item(node).created);
+            if node == last {
+                break;
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn lists_stay_in_order_and_nodes_are_used_again() {
+        let mut memory = [[9; 4]; 4];
+        let mut pool = Pool::new(&mut memory);
+        let mut list = NONE;
+        for created in [5, 2, 9] {
+            assert_eq!(pool.push(&mut list, message(created)), Some(()));
+        }
+        assert_eq!(pool.push(&mut list, message(1)), None);
+        assert_eq!(times(&pool, list), [5, 2, 9]);
+        let before = list;
+        pool.remove_after(&mut list, before);
+        assert_eq!(times(&pool, list), [2, 9]);
+        assert_eq!(pool.push(&mut list, message(7)), Some(()));
+        assert_eq!(times(&pool, list), [2, 9, 7]);
+        for _ in 0..3 {
+            let before = list;
+            pool.remove_after(&mut list, before);
+        }
+        assert_eq!(list, NONE);
+        let mut other = NONE;
+        assert_eq!(pool.push(&mut other, message(3)), Some(()));
+        assert_eq!(times(&pool, other), [3]);
+    }
+
+    #[test]
+    fn sorting_is_stable_and_loses_nothing() {
+        let mut random = Random::new(8);
+        for count in 1..130 {
+            let mut memory = std::vec![[0; 4]; 131];
+            let mut pool = Pool::new(&mut memory);
+            let mut list = NONE;
+            let mut expected = Vec::new();
+            for first in 0..count {
+                let created = random.below(20);
+                expected.push((created, first));
+                assert!(pool.push(&mut list, Item { created, first, ..Item::default() }).is_some());
+            }
+            expected.sort_unstable();
+            let chain = pool.open(list);
+            let sorted = pool.sort(chain, |a, b| b.created < a.created);
+            let mut list = NONE;
+            pool.splice(&mut list, sorted);
+            let mut got = Vec::new();
+            while list != NONE {
+                let item = pool.item(pool.next(list));
+                got.push((item.created, item.first));
+                let before = list;
+                pool.remove_after(&mut list, before);
+            }
+            assert_eq!(got, expected);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Recursive halving and doubling on any number of ranks: with Q the largest
+//! power of two among them, each rank from Q on hands its data to the rank Q
+//! below before, and gets the result after.
+
+use super::place::Place;
+use crate::sim::implicit::{Program, Release, Transfer};
+use crate::units::Picos;
+
+/// An allreduce.
+#[derive(Clone, Copy, Debug)]
+pub struct Doubling {
+    pub(super) place: Place,
+    pub(super) size: u64,
+    /// A calculation in place of the wait for a receive.
+    pub(super) compute: Option<Picos>,
+}
+
+impl Doubling {
+    /// log₂ Q.
+    fn bits(&self) -> u32 {
+        self.place.ranks.checked_ilog2().unwrap_or(0)
+    }
+
+    fn lower(&self) -> u32 {
+        1 << self.bits()
+    }
+
+    fn exchanges(&self) -> u32 {
+        2 * self.bits()
+    }
+
+    /// Whether one of the lower ranks has an upper rank to serve.
+    fn serves(&self, rank: u32) -> bool {
+        rank < self.place.ranks - self.lower()
+    }
+
+    /// The bit by which the partner of an exchange differs.
+    fn bit(&self, exchange: u32) -> u32 {
+        let bits = self.bits();
+        if exchange < bits { exchange } else { (2 * bits).wrapping_sub(1 + exchange) }
+    }
+
+    fn bytes(&self, exchange: u32) -> u64 {
+        let bits = self.bits();
+        if exchange < bits {
+            return self.size >> (exchange + 1);
+        }
+        (self.size >> bits) << (exchange - bits)
+    }
+}
+
+impl Program for Doubling {
+    /// One bit for each partner of whom a message has come.
+    type State = u32;
+
+    fn ranks(&self) -> u32 {
+        self.place.ranks
+    }
+
+    fn sizes(&self) -> [u64; 2] {
+        let bits = self.bits();
+        let power = self.lower() == self.place.ranks;
+        [self.size >> bits, if power { self.size >> bits.min(1) } else { self.size }]
+    }
+
+    fn waiting(&self) -> u64 {
+        let each = 2 * u64::from(self.exchanges()) + 8;
+        u64::from(self.place.ranks).saturating_mul(each)
+    }
+
+    fn interchangeable(&self, _rank: u32) -> bool {
+        false
+    }
+
+    fn start(&self, rank: u32, _state: &mut u32) -> Release {
+        if rank >= self.lower() {
+            return Release::send(0).and_receives(1);
+        }
+        let (exchanges, serves) = (self.exchanges(), self.serves(rank));
+        let first = u32::from(!serves && exchanges > 0);
+        let calcs = if self.compute.is_some() { first..exchanges } else { 0..0 };
+        Release { calcs, ..Release::sends(0, first) }.and_receives(exchanges + u32::from(serves))
+    }
+
+    fn sent(&self, _rank: u32, _state: &mut u32, _send: u32) -> Release {
+        Release::NOTHING
+    }
+
+    fn received(&self, rank: u32, _state: &mut u32, receive: u32) -> Release {
+        if rank >= self.lower() {
+            return Release::NOTHING;
+        }
+        let serves = self.serves(rank);
+        // The exchange that comes next.
+        let next = receive + u32::from(!serves);
+        if next == self.exchanges() {
+            return if serves { Release::send(next) } else { Release::NOTHING };
+        }
+        if self.compute.is_some() { Release::NOTHING } else { Release::send(next) }
+    }
+
+    fn calculated(&self, _rank: u32, _state: &mut u32, calc: u32) -> Release {
+        Release::send(calc)
+    }
+
+    fn transfer(&self, rank: u32, send: u32) -> Transfer {
+        let lower = self.lower();
+        if rank >= lower {
+            return Transfer { to: rank - lower, receive: 0, size: self.size };
+        }
+        if send == self.exchanges() {
+            return Transfer { to: rank.wrapping_add(lower), receive: 0, size: self.size };
+        }
+        let to = rank ^ 1u32.wrapping_shl(self.bit(send));
+        let receive = send + u32::from(self.serves(to));
+        Transfer { to, receive, size: self.bytes(send) }
+    }
+
+    /// A rank exchanges twice with each partner, and may send its second
+    /// message first: an upper rank can keep it from the first exchanges.
+    fn met(&self, rank: u32, state: &mut u32, receive: u32) -> u32 {
+        let serves = u32::from(self.serves(rank));
+        if rank >= self.lower() || receive < serves {
+            return receive;
+        }
+        let bit = self.bit(receive - serves);
+        let first = *state & 1u32.wrapping_shl(bit) == 0;
+        *state |= 1u32.wrapping_shl(bit);
+        serves + if first { bit } else { self.exchanges().wrapping_sub(1 + bit) }
+    }
+
+    fn expected(&self, rank: u32, receive: u32) -> u64 {
+        match (rank >= self.lower(), self.serves(rank), receive) {
+            (true, ..) | (_, true, 0) => self.size,
+            (_, serves, _) => self.bytes(receive - u32::from(serves)),
+        }
+    }
+
+    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
+        self.compute.unwrap_or_default()
+    }
+}

@@ -1,0 +1,151 @@
+//! Linear collectives: one rank talks to all, or all to all.
+
+use super::place::Place;
+use crate::sim::implicit::{Program, Release, Transfer};
+use crate::units::Picos;
+
+/// Who talks to whom, and in which order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LinearKind {
+    /// The root sends to the others, by virtual rank.
+    Scatter,
+    /// The others send to the root, by virtual rank.
+    Gather,
+    /// Rank 0 hears from all, then tells all.
+    Barrier,
+    /// All send to all, beginning with the rank above.
+    AllToAll,
+    /// The root sends to the others, by rank.
+    Outcast,
+    /// The others send to the root, by rank.
+    Incast,
+    /// All send to all, each by rank.
+    AllToAllByRank,
+}
+
+/// A linear collective.
+#[derive(Clone, Copy, Debug)]
+pub struct Linear {
+    pub(super) kind: LinearKind,
+    pub(super) place: Place,
+    pub(super) size: u64,
+    /// Sends of a rank in flight at once; `u32::MAX` for any number.
+    pub(super) window: u32,
+}
+
+/// The numbers 0, 1, ... without `gap`, and back.
+const fn without(gap: u32, index: u32) -> u32 {
+    if index < gap { index } else { index + 1 }
+}
+
+const fn index_without(gap: u32, rank: u32) -> u32 {
+    if rank < gap { rank } else { rank.saturating_sub(1) }
+}
+
+impl Linear {
+    fn others(&self) -> u32 {
+        self.place.ranks.saturating_sub(1)
+    }
+
+    /// The rank that all others talk to.
+    const fn hub(&self) -> u32 {
+        if matches!(self.kind, LinearKind::Barrier) { 0 } else { self.place.root }
+    }
+
+    fn first_sends(&self) -> Release {
+        Release::sends(0, self.others().min(self.window))
+    }
+}
+
+impl Program for Linear {
+    /// Barrier: messages that rank 0 still waits for.
+    type State = u32;
+
+    fn ranks(&self) -> u32 {
+        self.place.ranks
+    }
+
+    fn sizes(&self) -> [u64; 2] {
+        [self.size; 2]
+    }
+
+    fn waiting(&self) -> u64 {
+        let (ranks, others) = (u64::from(self.place.ranks), u64::from(self.others()));
+        match self.kind {
+            LinearKind::AllToAll | LinearKind::AllToAllByRank => {
+                ranks.saturating_mul(others.saturating_add(2))
+            }
+            _ => 3 * ranks,
+        }
+    }
+
+    fn interchangeable(&self, _rank: u32) -> bool {
+        true
+    }
+
+    fn start(&self, rank: u32, state: &mut u32) -> Release {
+        let hub = rank == self.hub();
+        let receive = Release::receives(1);
+        match (self.kind, hub) {
+            (LinearKind::Scatter | LinearKind::Outcast, true) => self.first_sends(),
+            (LinearKind::Scatter | LinearKind::Outcast, false) => receive,
+            (LinearKind::Gather | LinearKind::Incast, true) => Release::receives(self.others()),
+            (LinearKind::Gather | LinearKind::Incast, false) => Release::send(0),
+            (LinearKind::AllToAll | LinearKind::AllToAllByRank, _) => {
+                self.first_sends().and_receives(self.others())
+            }
+            (LinearKind::Barrier, false) => Release::send(0).and_receives(1),
+            (LinearKind::Barrier, true) => {
+                *state = self.others();
+                if *state == 0 { Release::calc(0) } else { Release::receives(*state) }
+            }
+        }
+    }
+
+    #[inline]
+    fn sent(&self, _rank: u32, _state: &mut u32, send: u32) -> Release {
+        let next = send.saturating_add(self.window);
+        if next < self.others() { Release::send(next) } else { Release::NOTHING }
+    }
+
+    #[inline]
+    fn received(&self, rank: u32, state: &mut u32, _receive: u32) -> Release {
+        if self.kind != LinearKind::Barrier || rank != 0 {
+            return Release::NOTHING;
+        }
+        *state = state.saturating_sub(1);
+        if *state == 0 { Release::calc(0) } else { Release::NOTHING }
+    }
+
+    fn calculated(&self, _rank: u32, _state: &mut u32, _calc: u32) -> Release {
+        self.first_sends()
+    }
+
+    #[inline]
+    fn transfer(&self, rank: u32, send: u32) -> Transfer {
+        let (place, hub) = (&self.place, self.hub());
+        let (to, receive) = match self.kind {
+            LinearKind::Scatter => (place.swapped(send + 1), 0),
+            LinearKind::Gather => (hub, place.swapped(rank).saturating_sub(1)),
+            LinearKind::Barrier if rank == hub => (send + 1, 0),
+            LinearKind::Barrier => (hub, rank.saturating_sub(1)),
+            LinearKind::AllToAll => (place.above(rank, send + 1), send),
+            LinearKind::Outcast => (without(hub, send), 0),
+            LinearKind::Incast => (hub, index_without(hub, rank)),
+            LinearKind::AllToAllByRank => {
+                let to = without(rank, send);
+                (to, index_without(to, rank))
+            }
+        };
+        Transfer { to, receive, size: self.size }
+    }
+
+    #[inline]
+    fn expected(&self, _rank: u32, _receive: u32) -> u64 {
+        self.size
+    }
+
+    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
+        Picos::ZERO
+    }
+}

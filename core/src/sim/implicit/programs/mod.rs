@@ -1,0 +1,168 @@
+//! The built-in patterns as programs.
+
+mod doubling;
+mod linear;
+mod place;
+mod ring;
+mod rounds;
+mod tree;
+
+pub use doubling::Doubling;
+pub use linear::{Linear, LinearKind};
+pub use ring::{Ring, RingKind};
+pub use rounds::{Round, Rounds};
+pub use tree::{Reduction, Tree, TreeKind};
+
+use crate::goal::pattern::{Algorithm, Collective, OptionError, Options, Pattern, settled};
+use place::Place;
+
+/// A built-in pattern as a program.
+#[derive(Clone, Copy, Debug)]
+pub enum PatternProgram {
+    /// From the root of a tree.
+    Tree(Tree),
+    /// To the root of a tree.
+    Reduction(Reduction),
+    /// Between one rank and all, or all and all.
+    Linear(Linear),
+    /// Around a ring.
+    Ring(Ring),
+    /// In rounds.
+    Rounds(Rounds),
+    /// By halving and doubling, on any number of ranks.
+    Doubling(Doubling),
+}
+
+impl PatternProgram {
+    /// `pattern` with `options`; `None` where it has only the stored form:
+    /// tables and random pairs, n-way dissemination, training, repetitions,
+    /// several groups, calculations in the background.
+    ///
+    /// # Errors
+    ///
+    /// [`OptionError`] where the options make no pattern.
+    pub fn new(pattern: Pattern, options: &Options) -> Result<Option<Self>, OptionError> {
+        let (options, algorithm) = settled(pattern, options)?;
+        if options.repeat > 1 || options.groups > 1 || options.background.is_some() {
+            return Ok(None);
+        }
+        let make = Maker { options, place: Place { ranks: options.ranks, root: options.root } };
+        Ok(match pattern {
+            Pattern::BinomialBroadcast => make.tree(TreeKind::Binomial),
+            Pattern::BinomialReduce => make.reduction(),
+            Pattern::BinaryBroadcast => make.tree(TreeKind::Binary),
+            Pattern::Gather => make.linear(LinearKind::Gather),
+            Pattern::Scatter => make.linear(LinearKind::Scatter),
+            Pattern::LinearBarrier => make.linear(LinearKind::Barrier),
+            Pattern::AllToAll => make.linear(LinearKind::AllToAll),
+            Pattern::PipelinedRing => make.ring(RingKind::Pipelined),
+            Pattern::PipelinedRingBlocking => make.ring(RingKind::PipelinedBlocking),
+            Pattern::DoubleRing => make.ring(RingKind::Double),
+            Pattern::Dissemination => make.rounds([Some(Round::Dissemination), None]),
+            Pattern::ChainedDissemination => make.rounds([Some(Round::Dissemination); 2]),
+            Pattern::RingAllreduce => make.ring_allreduce(),
+            Pattern::RecursiveDoubling => Some(Self::Doubling(Doubling {
+                place: make.place,
+                size: options.size,
+                compute: options.compute,
+            })),
+            Pattern::Mpi(collective) => make.mpi(collective, algorithm),
+            Pattern::NWayDissemination
+            | Pattern::AllToAllSkewed
+            | Pattern::ResNet
+            | Pattern::RandomPairs
+            | Pattern::RandomPairsBothWays => None,
+        })
+    }
+}
+
+/// Makes programs from options that have been checked.
+struct Maker {
+    options: Options,
+    place: Place,
+}
+
+impl Maker {
+    #[allow(clippy::unnecessary_wraps, reason = "as the other makers")]
+    const fn tree(&self, kind: TreeKind) -> Option<PatternProgram> {
+        let Self { place, options } = self;
+        Some(PatternProgram::Tree(Tree { kind, place: *place, size: options.size }))
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "as the other makers")]
+    const fn reduction(&self) -> Option<PatternProgram> {
+        let Self { place, options } = self;
+        Some(PatternProgram::Reduction(Reduction { place: *place, size: options.size }))
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "as the other makers")]
+    const fn linear(&self, kind: LinearKind) -> Option<PatternProgram> {
+        let Self { place, options } = self;
+        let size = if matches!(kind, LinearKind::Barrier) { 1 } else { options.size };
+        let window = match (kind, options.window) {
+            (LinearKind::Outcast | LinearKind::AllToAllByRank, Some(window)) => window,
+            _ => u32::MAX,
+        };
+        Some(PatternProgram::Linear(Linear { kind, place: *place, size, window }))
+    }
+
+    fn ring(&self, kind: RingKind) -> Option<PatternProgram> {
+        let (place, size) = (self.place, self.options.size);
+        let segment = self.options.segment.unwrap_or(size).max(1);
+        let segments = u32::try_from(size.div_ceil(segment)).ok()?;
+        Some(PatternProgram::Ring(Ring { kind, place, size, segment, segments }))
+    }
+
+    /// Rounds of log₂ P, rounded up.
+    fn rounds(&self, halves: [Option<Round>; 2]) -> Option<PatternProgram> {
+        let rounds = self.place.ranks.saturating_sub(1).checked_ilog2().map_or(0, |last| last + 1);
+        self.some_rounds(halves, rounds, None)
+    }
+
+    fn ring_allreduce(&self) -> Option<PatternProgram> {
+        let rounds = self.place.ranks.saturating_sub(1).checked_mul(2)?;
+        self.some_rounds([Some(Round::Ring), None], rounds, None)
+    }
+
+    fn some_rounds(
+        &self,
+        halves: [Option<Round>; 2],
+        rounds: u32,
+        compute: Option<crate::units::Picos>,
+    ) -> Option<PatternProgram> {
+        // The calculations of both halves, and the one between, are counted.
+        rounds.checked_mul(2)?.checked_add(1)?;
+        let (place, size) = (self.place, self.options.size);
+        Some(PatternProgram::Rounds(Rounds { halves, place, size, rounds, compute }))
+    }
+
+    fn mpi(&self, collective: Collective, algorithm: Algorithm) -> Option<PatternProgram> {
+        let ring = algorithm == Algorithm::Ring;
+        let [first, second] =
+            if ring { [Round::Ring; 2] } else { [Round::Halving, Round::Doubling] };
+        let rounds = if ring {
+            self.place.ranks.saturating_sub(1)
+        } else {
+            self.place.ranks.checked_ilog2().unwrap_or(0)
+        };
+        let halves = match (collective, algorithm) {
+            (Collective::Broadcast, Algorithm::BinomialTree) => {
+                return self.tree(TreeKind::Binomial);
+            }
+            (Collective::Reduce, Algorithm::BinomialTree) => {
+                return self.reduction();
+            }
+            (Collective::Broadcast | Collective::Outcast, _) => {
+                return self.linear(LinearKind::Outcast);
+            }
+            (Collective::Reduce | Collective::Incast, _) => {
+                return self.linear(LinearKind::Incast);
+            }
+            (Collective::AllToAll, _) => return self.linear(LinearKind::AllToAllByRank),
+            (Collective::ReduceScatter, _) => [Some(first), None],
+            (Collective::Allgather, _) => [Some(second), None],
+            (Collective::Allreduce, _) => [Some(first), Some(second)],
+        };
+        self.some_rounds(halves, rounds, self.options.compute)
+    }
+}

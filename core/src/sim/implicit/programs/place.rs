@@ -1,0 +1,37 @@
+//! Where a rank stands among the others.
+
+/// The ranks of a pattern.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) ranks: u32,
+    pub(super) root: u32,
+}
+
+impl Place {
+    /// `x` with 0 and the root exchanged: the virtual rank of a rank, and
+    /// the rank of a virtual rank.
+    #[inline]
+    pub(super) const fn swapped(&self, x: u32) -> u32 {
+        if x == 0 {
+            self.root
+        } else if x == self.root {
+            0
+        } else {
+            x
+        }
+    }
+
+    /// The rank `distance` above `rank` on the ring; both are below the
+    /// number of ranks.
+    #[inline]
+    pub(super) const fn above(&self, rank: u32, distance: u32) -> u32 {
+        let left = self.ranks - rank;
+        if distance < left { rank + distance } else { distance - left }
+    }
+
+    /// The rank `distance` below `rank` on the ring.
+    #[inline]
+    pub(super) const fn below(&self, rank: u32, distance: u32) -> u32 {
+        if distance <= rank { rank - distance } else { self.ranks - (distance - rank) }
+    }
+}

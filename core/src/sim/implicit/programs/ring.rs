@@ -1,0 +1,119 @@
+//! Rings: pipelined broadcast, and a message each way.
+
+use super::place::Place;
+use crate::sim::implicit::{Program, Release, Transfer};
+use crate::units::Picos;
+
+/// What travels around the ring.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RingKind {
+    /// A broadcast in segments.
+    Pipelined,
+    /// The same; a rank takes a segment when it has passed on the last one.
+    PipelinedBlocking,
+    /// A message each way.
+    Double,
+}
+
+/// A ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring {
+    pub(super) kind: RingKind,
+    pub(super) place: Place,
+    pub(super) size: u64,
+    /// Bytes of a segment, at least 1.
+    pub(super) segment: u64,
+    /// How many segments.
+    pub(super) segments: u32,
+}
+
+impl Ring {
+    /// Whether a rank passes on what it gets.
+    fn passes(&self, rank: u32) -> bool {
+        self.place.swapped(rank).saturating_add(1) < self.place.ranks
+    }
+
+    fn bytes(&self, segment: u32) -> u64 {
+        if self.kind == RingKind::Double {
+            return self.size;
+        }
+        let before = u64::from(segment).saturating_mul(self.segment);
+        self.size.saturating_sub(before).min(self.segment)
+    }
+}
+
+impl Program for Ring {
+    type State = ();
+
+    fn ranks(&self) -> u32 {
+        self.place.ranks
+    }
+
+    fn sizes(&self) -> [u64; 2] {
+        let last = self.bytes(self.segments.saturating_sub(1));
+        let first = self.bytes(0);
+        [last.min(first), last.max(first)]
+    }
+
+    fn waiting(&self) -> u64 {
+        let each = u64::from(self.segments).saturating_mul(2).saturating_add(4);
+        u64::from(self.place.ranks).saturating_mul(each)
+    }
+
+    fn interchangeable(&self, _rank: u32) -> bool {
+        false
+    }
+
+    fn start(&self, rank: u32, _state: &mut ()) -> Release {
+        if self.kind == RingKind::Double {
+            let sends = if rank == 0 { 2 } else { 0 };
+            return Release::sends(0, sends).and_receives(2);
+        }
+        let passes = self.passes(rank);
+        match (self.place.swapped(rank), self.kind) {
+            (0, _) if passes => Release::sends(0, self.segments),
+            (0, _) => Release::NOTHING,
+            (_, RingKind::PipelinedBlocking) if passes => Release::receives(self.segments.min(1)),
+            _ => Release::receives(self.segments),
+        }
+    }
+
+    #[inline]
+    fn sent(&self, rank: u32, _state: &mut (), send: u32) -> Release {
+        let blocking = self.kind == RingKind::PipelinedBlocking && self.place.swapped(rank) > 0;
+        let more = send.saturating_add(1) < self.segments;
+        Release::receives(u32::from(blocking && more))
+    }
+
+    #[inline]
+    fn received(&self, rank: u32, _state: &mut (), receive: u32) -> Release {
+        let passes = match self.kind {
+            RingKind::Double => rank > 0,
+            _ => self.passes(rank),
+        };
+        if passes { Release::send(receive) } else { Release::NOTHING }
+    }
+
+    fn calculated(&self, _rank: u32, _state: &mut (), _calc: u32) -> Release {
+        Release::NOTHING
+    }
+
+    #[inline]
+    fn transfer(&self, rank: u32, send: u32) -> Transfer {
+        let to = match self.kind {
+            RingKind::Double if send == 0 => self.place.above(rank, 1),
+            RingKind::Double => self.place.below(rank, 1),
+            _ => self.place.swapped(self.place.swapped(rank).saturating_add(1)),
+        };
+        Transfer { to, receive: send, size: self.bytes(send) }
+    }
+
+    #[inline]
+    fn expected(&self, _rank: u32, receive: u32) -> u64 {
+        self.bytes(receive)
+    }
+
+    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
+        Picos::ZERO
+    }
+}

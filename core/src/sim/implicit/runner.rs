@@ -1,0 +1,465 @@
+//! Windows of length o + L, and the ranks in them one after the other.
+
+use core::fmt;
+
+use super::pool::{Item, NONE, Node, Pool};
+use super::program::Program;
+use super::rank::{Rank, RankState};
+use super::wheel::{self, Due, Wheel};
+use crate::sim::hooks::{NoNoise, Noise};
+use crate::sim::parameters::{Costs, Parameters};
+use crate::units::{Overflow, Picos};
+
+/// Why a program was not run, or not to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ImplicitError {
+    /// A time past 2⁶⁴ ps on this rank, or on its way from it.
+    Overflow {
+        /// The rank.
+        rank: u32,
+    },
+    /// o + L is 0, so that no rank can be run ahead of the others.
+    NoLookahead,
+    /// Messages of this size are above the eager limit.
+    Rendezvous {
+        /// Bytes.
+        size: u64,
+    },
+    /// The messages are of more than one protocol.
+    Protocols,
+    /// More messages and operations wait than there are nodes.
+    Nodes {
+        /// How many were lent.
+        lent: usize,
+    },
+    /// A part of the lent memory is smaller than [`Needs`] says.
+    Memory,
+    /// The program sends to a rank that does not exist.
+    Peer {
+        /// The rank that sends.
+        rank: u32,
+        /// The rank it sends to.
+        peer: u32,
+    },
+    /// The program ends with messages that nobody received.
+    Unreceived {
+        /// How many.
+        messages: u64,
+    },
+    /// The program ends with receives that no message came for.
+    Waiting {
+        /// How many.
+        receives: u64,
+    },
+}
+
+impl fmt::Display for ImplicitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overflow { rank } => write!(
+                f,
+                "on rank {rank} a time passes 2^64 ps (213 days); make calculations, messages or \
+                 parameters smaller"
+            ),
+            Self::NoLookahead => {
+                f.write_str("with o + L = 0 a pattern cannot be computed; take a stored schedule")
+            }
+            Self::Rendezvous { size } => write!(
+                f,
+                "messages of {size} bytes are above the eager limit; take a stored schedule"
+            ),
+            Self::Protocols => f.write_str(
+                "the messages are of several protocols of the profile; take a stored schedule",
+            ),
+            Self::Nodes { lent } => {
+                write!(f, "more than {lent} messages and operations wait; lend more nodes")
+            }
+            Self::Memory => f.write_str("the memory lent is smaller than needed"),
+            Self::Peer { rank, peer } => {
+                write!(f, "rank {rank} sends to rank {peer}, which does not exist")
+            }
+            Self::Unreceived { messages } => write!(f, "{messages} messages were never received"),
+            Self::Waiting { receives } => write!(f, "{receives} receives never got a message"),
+        }
+    }
+}
+
+impl core::error::Error for ImplicitError {}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Outcome {
+    /// When the last rank was done.
+    pub makespan: Picos,
+    /// The rank that was last, the lowest of several.
+    pub last_rank: u32,
+    /// Operations released and messages created.
+    pub events: u64,
+    /// Ties that were decided by rank; without any, the result is exactly
+    /// that of the stored schedule.
+    pub open_ties: u64,
+}
+
+/// Elements of each part of [`Memory`].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Needs {
+    /// [`Memory::ranks`].
+    pub ranks: usize,
+    /// [`Memory::words`].
+    pub words: usize,
+    /// [`Memory::nodes`], as far as can be foreseen.
+    pub nodes: usize,
+    /// [`Memory::nodes`] that are always enough.
+    pub nodes_most: usize,
+    /// Bytes of a rank.
+    rank_bytes: usize,
+}
+
+impl Needs {
+    /// What `program` needs.
+    #[must_use]
+    pub fn of<P: Program>(program: &P) -> Self {
+        let ranks = program.ranks() as usize;
+        let nodes_most = usize::try_from(program.waiting().saturating_add(1)).unwrap_or(usize::MAX);
+        Self {
+            ranks,
+            words: wheel::words(ranks),
+            nodes: nodes_most.min(ranks.saturating_mul(2).saturating_add(1 << 12)),
+            nodes_most,
+            rank_bytes: size_of::<RankState<P::State>>(),
+        }
+    }
+
+    /// Bytes of all parts together, with the foreseen number of nodes;
+    /// saturating.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        let ranks = (self.ranks as u64).saturating_mul(self.rank_bytes as u64);
+        let nodes = (self.nodes as u64).saturating_mul(size_of::<Node>() as u64);
+        ranks.saturating_add(nodes).saturating_add((self.words as u64).saturating_mul(8))
+    }
+}
+
+/// Memory for a simulation; see [`Needs`] for how much of each part. Ranks
+/// are in their default state on entry; what the others hold does not
+/// matter.
+#[derive(Debug)]
+pub struct Memory<'m, S> {
+    /// Ranks.
+    pub ranks: &'m mut [RankState<S>],
+    /// Which ranks are due when.
+    pub words: &'m mut [u64],
+    /// Messages and operations that wait; used from the first on.
+    pub nodes: &'m mut [Node],
+}
+
+/// What the operations of a node are.
+pub(super) mod kind {
+    pub(in super::super) const SENDS: u32 = 1;
+    pub(in super::super) const RECEIVES: u32 = 2;
+    pub(in super::super) const CALCS: u32 = 3;
+}
+
+/// A creation time as it is compared: what waits for nothing is created
+/// before the first instant, everything else after its instant.
+pub(super) const fn created(time: u64) -> u64 {
+    time.wrapping_add(1)
+}
+
+/// The creation time of what waits for nothing.
+const AT_START: u64 = 0;
+
+/// The next event of a rank.
+#[derive(Clone, Copy)]
+pub(super) struct Next {
+    pub(super) time: u64,
+    /// The node before it in its list.
+    pub(super) before: u32,
+    pub(super) item: Item,
+    /// Whether a tie with an event of another rank was not decided.
+    pub(super) open: bool,
+}
+
+/// The sum of times, checked.
+#[inline]
+pub(super) fn sum(a: u64, b: u64) -> Result<u64, Overflow> {
+    a.checked_add(b).ok_or(Overflow)
+}
+
+/// Why a rank could not go on; the rank is filled in where it is known.
+pub(super) enum Stop {
+    Overflow,
+    Nodes,
+    Peer(u32),
+}
+
+impl From<Overflow> for Stop {
+    fn from(_: Overflow) -> Self {
+        Self::Overflow
+    }
+}
+
+/// What a message of one size costs.
+#[derive(Clone, Copy)]
+pub(super) struct Price {
+    pub(super) size: u64,
+    /// o + (s − 1)·O.
+    pub(super) send: u64,
+    /// g + (s − 1)·G.
+    pub(super) gap: u64,
+    /// o + (s − 1)·max(O, G).
+    pub(super) receive: u64,
+}
+
+impl Price {
+    pub(super) fn of(size: u64, costs: &Costs) -> Result<Self, Overflow> {
+        let bytes = costs.overhead_bytes.max(costs.gap_bytes);
+        Ok(Self {
+            size,
+            send: sum(costs.overhead, costs.overhead_bytes)?,
+            gap: sum(costs.gap, costs.gap_bytes)?,
+            receive: sum(costs.overhead, bytes)?,
+        })
+    }
+}
+
+/// A simulation of one program.
+pub struct Simulation<'m, 'p, P: Program, N = NoNoise> {
+    pub(super) program: &'p P,
+    pub(super) parameters: Parameters<'p>,
+    pub(super) price: Price,
+    /// o.
+    pub(super) overhead: u64,
+    /// o + L: from the start of a send to the arrival of its message.
+    pub(super) delay: u64,
+    pub(super) ranks: &'m mut [RankState<P::State>],
+    pub(super) pool: Pool<'m>,
+    pub(super) wheel: Wheel<'m>,
+    /// End of the window.
+    pub(super) end: u64,
+    /// Operations released and messages created.
+    pub(super) events: u64,
+    /// Messages created, and matched; receives posted.
+    pub(super) sent: u64,
+    pub(super) matched: u64,
+    pub(super) receives: u64,
+    pub(super) open_ties: u64,
+    pub(super) noise: N,
+}
+
+impl<P: Program, N> fmt::Debug for Simulation<'_, '_, P, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("ranks", &self.ranks.len())
+            .field("window", &self.wheel.now)
+            .field("events", &self.events)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
+    /// A simulation of `program` with `noise`, in the lent `memory`.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError::NoLookahead`], [`ImplicitError::Rendezvous`] and
+    /// [`ImplicitError::Protocols`] where the program cannot be run with
+    /// these parameters, [`ImplicitError::Memory`] where there is not enough
+    /// of it, [`ImplicitError::Overflow`] where one message is past 2⁶⁴ ps.
+    pub fn new(
+        program: &'p P,
+        parameters: Parameters<'p>,
+        noise: N,
+        memory: Memory<'m, P::State>,
+    ) -> Result<Self, ImplicitError> {
+        let needs = Needs::of(program);
+        let Memory { ranks, words, nodes } = memory;
+        let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
+        let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
+        let [shortest, longest] = program.sizes();
+        let overflow = ImplicitError::Overflow { rank: 0 };
+        let costs = parameters.costs(longest).map_err(|_| overflow)?;
+        let least = parameters.costs(shortest).map_err(|_| overflow)?;
+        if costs.protocol != least.protocol {
+            return Err(ImplicitError::Protocols);
+        }
+        if costs.rendezvous {
+            return Err(ImplicitError::Rendezvous { size: longest });
+        }
+        let delay = sum(costs.overhead, costs.latency).map_err(|_| overflow)?;
+        if delay == 0 {
+            return Err(ImplicitError::NoLookahead);
+        }
+        Ok(Self {
+            program,
+            parameters,
+            price: Price::of(longest, &costs).map_err(|_| overflow)?,
+            overhead: costs.overhead,
+            delay,
+            ranks,
+            pool: Pool::new(nodes),
+            wheel: Wheel::new(words, needs.ranks),
+            end: delay,
+            events: 0,
+            sent: 0,
+            matched: 0,
+            receives: 0,
+            open_ties: 0,
+            noise,
+        })
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError`]; the simulation is of no further use then.
+    pub fn run(&mut self) -> Result<Outcome, ImplicitError> {
+        for rank in 0..self.program.ranks() {
+            if self.begin(rank)? {
+                self.turn(rank)?;
+            }
+        }
+        loop {
+            match self.wheel.advance() {
+                Due::Nothing => return self.outcome(),
+                Due::Run(slot) => {
+                    self.end = self.wheel.now.saturating_add(1).saturating_mul(self.delay);
+                    let mut sweep = self.wheel.sweep(slot);
+                    while let Some(rank) = self.wheel.take(&mut sweep) {
+                        self.turn(rank)?;
+                    }
+                }
+                Due::Spread(slot) => {
+                    let mut sweep = self.wheel.sweep(slot);
+                    while let Some(rank) = self.wheel.take(&mut sweep) {
+                        self.schedule(rank);
+                    }
+                }
+                Due::Far => {
+                    self.wheel.now = self.first_window();
+                    let mut sweep = self.wheel.far();
+                    while let Some(rank) = self.wheel.take(&mut sweep) {
+                        self.schedule(rank);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The window of the first event of all ranks.
+    fn first_window(&self) -> u64 {
+        let first = (0..self.program.ranks()).filter_map(|rank| self.due(rank)).min();
+        first.unwrap_or_default() / self.delay
+    }
+
+    /// When `rank` has to be run, or earlier.
+    fn due(&self, rank: u32) -> Option<u64> {
+        let state = self.ranks.get(rank as usize)?.load();
+        let next = self.next(rank, &state).map(|next| next.time);
+        let mut first = next;
+        let mut node = state.incoming;
+        while node != NONE {
+            node = self.pool.next(node);
+            let arrival = self.arrival(&self.pool.item(node));
+            first = Some(first.map_or(arrival, |first| first.min(arrival)));
+            if node == state.incoming {
+                break;
+            }
+        }
+        first
+    }
+
+    /// Sees to it that `rank` is run when it is due.
+    fn schedule(&mut self, rank: u32) {
+        if let Some(time) = self.due(rank) {
+            self.wheel.add(rank, time / self.delay);
+        }
+    }
+
+    fn outcome(&self) -> Result<Outcome, ImplicitError> {
+        if self.sent > self.matched {
+            return Err(ImplicitError::Unreceived { messages: self.sent - self.matched });
+        }
+        if self.receives > self.matched {
+            return Err(ImplicitError::Waiting { receives: self.receives - self.matched });
+        }
+        let mut outcome =
+            Outcome { events: self.events, open_ties: self.open_ties, ..Outcome::default() };
+        for (rank, state) in (0u32..).zip(self.ranks.iter()) {
+            if state.cpu() > outcome.makespan.0 {
+                outcome.makespan = Picos(state.cpu());
+                outcome.last_rank = rank;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// When `rank` was done.
+    #[must_use]
+    pub fn finish(&self, rank: u32) -> Picos {
+        Picos(self.ranks.get(rank as usize).map_or(0, RankState::cpu))
+    }
+
+    /// Runs `rank` to the end of the window.
+    #[inline]
+    fn turn(&mut self, rank: u32) -> Result<(), ImplicitError> {
+        let Some(state) = self.ranks.get(rank as usize) else { return Ok(()) };
+        let mut state = state.load();
+        let result = self.run_rank(rank, &mut state);
+        self.put(rank, &state, result)
+    }
+
+    /// Releases what waits for nothing on `rank`; whether it can do something
+    /// at once.
+    #[inline]
+    fn begin(&mut self, rank: u32) -> Result<bool, ImplicitError> {
+        let Some(state) = self.ranks.get(rank as usize) else { return Ok(false) };
+        let mut state = state.load();
+        let release = self.program.start(rank, &mut state.state);
+        // Nothing can arrive before all of them are posted.
+        state.posted = release.receives;
+        self.receives += u64::from(release.receives);
+        self.events += u64::from(release.receives);
+        let result = self.release(&mut state, release.and_receives(0), (AT_START, AT_START));
+        self.put(rank, &state, result)?;
+        Ok(state.work != NONE)
+    }
+
+    /// Keeps the new state of `rank`, and names the rank in an error.
+    #[inline]
+    fn put(
+        &mut self,
+        rank: u32,
+        state: &Rank<P::State>,
+        result: Result<(), Stop>,
+    ) -> Result<(), ImplicitError> {
+        if let Some(place) = self.ranks.get_mut(rank as usize) {
+            place.store(state);
+        }
+        result.map_err(|stop| match stop {
+            Stop::Overflow => ImplicitError::Overflow { rank },
+            Stop::Nodes => ImplicitError::Nodes { lent: self.pool.len() },
+            Stop::Peer(peer) => ImplicitError::Peer { rank, peer },
+        })
+    }
+
+    #[inline]
+    fn run_rank(&mut self, rank: u32, state: &mut Rank<P::State>) -> Result<(), Stop> {
+        self.receive(rank, state);
+        while let Some(next) = self.next(rank, state) {
+            if next.time >= self.end {
+                self.wheel.add(rank, self.window_of(next.time));
+                break;
+            }
+            self.open_ties += u64::from(next.open);
+            match next.item.kind {
+                kind::SENDS => self.send(rank, state, &next)?,
+                kind::RECEIVES => self.post(rank, state, &next)?,
+                kind::CALCS => self.calculate(rank, state, &next)?,
+                _ => self.handle(rank, state, &next)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,307 @@
+//! One event of one rank.
+
+use core::cmp::Ordering;
+
+use super::pool::{Item, NONE, Pool};
+use super::program::{Program, Release};
+use super::rank::Rank;
+use super::runner::{Next, Price, Simulation, Stop, created, kind, sum};
+use crate::sim::hooks::Noise;
+use crate::units::Picos;
+
+/// Order of two things created by events of the ranks `a` and `b`, and
+/// whether that is open: known is when each was created, and when what
+/// created it was. At the start creation is by rank.
+#[inline]
+fn order(one: &Item, a: u32, other: &Item, b: u32) -> (Ordering, bool) {
+    let by_time = (one.created, one.parent).cmp(&(other.created, other.parent));
+    let open = by_time.is_eq() && a != b && one.parent != 0;
+    (by_time.then(a.cmp(&b)), open)
+}
+
+/// Whether the message `b` is handled before `a`; counts open ties.
+#[inline]
+fn precedes(a: &Item, b: &Item, ties: &mut u64) -> bool {
+    let (ordering, open) = order(b, b.first, a, a.first);
+    *ties += u64::from(open);
+    ordering.is_lt()
+}
+
+impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
+    /// The next event of a rank.
+    #[inline]
+    pub(super) fn next(&self, rank: u32, state: &Rank<P::State>) -> Option<Next> {
+        let work = next_work(&self.pool, state);
+        if state.inbox == NONE {
+            return work;
+        }
+        let item = self.pool.item(self.pool.next(state.inbox));
+        let time = self.arrival(&item).max(state.cpu).max(state.into);
+        let message = Next { time, before: state.inbox, item, open: false };
+        let Some(work) = work else { return Some(message) };
+        if work.time != time {
+            return Some(if work.time < time { work } else { message });
+        }
+        if work.item.kind == kind::RECEIVES {
+            // A receive that is posted at the instant of the message meets
+            // it at this instant, whichever is first.
+            return Some(if work.item.created <= item.created { work } else { message });
+        }
+        let (ordering, open) = order(&work.item, rank, &item, item.first);
+        Some(if ordering.is_lt() { Next { open, ..work } } else { Next { open, ..message } })
+    }
+
+    /// Puts released operations into the list of their rank.
+    #[inline]
+    pub(super) fn release(
+        &mut self,
+        state: &mut Rank<P::State>,
+        release: Release,
+        (created, parent): (u64, u64),
+    ) -> Result<(), Stop> {
+        let Release { sends, receives, calcs } = release;
+        let lists = [
+            (kind::SENDS, sends, parent),
+            (kind::RECEIVES, 0..receives, state.cpu),
+            (kind::CALCS, calcs, parent),
+        ];
+        for (kind, range, parent) in lists {
+            if range.is_empty() {
+                continue;
+            }
+            self.events += u64::from(range.end - range.start);
+            let item = Item { first: range.start, last: range.end, kind, created, parent };
+            self.pool.push(&mut state.work, item).ok_or(Stop::Nodes)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the first operation off its node.
+    #[inline]
+    fn started(&mut self, state: &mut Rank<P::State>, next: &Next) {
+        let first = next.item.first + 1;
+        if first == next.item.last {
+            self.pool.remove_after(&mut state.work, next.before);
+        } else {
+            let node = self.pool.next(next.before);
+            self.pool.set_first(node, first);
+        }
+    }
+
+    #[inline]
+    fn price(&mut self, size: u64) -> Result<Price, Stop> {
+        if self.price.size != size {
+            self.price = Price::of(size, &self.parameters.costs(size)?)?;
+        }
+        Ok(self.price)
+    }
+
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        rank: u32,
+        state: &mut Rank<P::State>,
+        next: &Next,
+    ) -> Result<(), Stop> {
+        let (now, send) = (next.time, next.item.first);
+        self.started(state, next);
+        let transfer = self.program.transfer(rank, send);
+        let price = self.price(transfer.size)?;
+        let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
+        state.cpu = sum(sum(now, price.send)?, noise)?;
+        state.out = sum(now, price.gap)?;
+        // One picosecond is left for creation times.
+        let arrival = sum(now, self.delay)?;
+        sum(arrival, 1)?;
+        let stamps = (created(now), next.item.created);
+        let message = Item {
+            first: rank,
+            last: transfer.receive,
+            kind: 0,
+            created: stamps.0,
+            parent: stamps.1,
+        };
+        self.deliver(rank, state, transfer.to, message)?;
+        self.wheel.add(transfer.to, self.window_of(arrival));
+        self.sent += 1;
+        self.events += 1;
+        let release = self.program.sent(rank, &mut state.state, send);
+        self.release(state, release, stamps)
+    }
+
+    /// Puts a message on its way to rank `to`.
+    #[inline]
+    fn deliver(
+        &mut self,
+        rank: u32,
+        own: &mut Rank<P::State>,
+        to: u32,
+        message: Item,
+    ) -> Result<(), Stop> {
+        let incoming = if to == rank {
+            &mut own.incoming
+        } else {
+            self.ranks.get_mut(to as usize).ok_or(Stop::Peer(to))?.incoming_mut()
+        };
+        self.pool.push(incoming, message).ok_or(Stop::Nodes)
+    }
+
+    /// When a message arrives. Creation times are one more than the instant.
+    #[inline]
+    pub(super) const fn arrival(&self, message: &Item) -> u64 {
+        message.created.wrapping_sub(1).wrapping_add(self.delay)
+    }
+
+    /// Puts the messages that arrive before the end of the window into the
+    /// inbox. They were sent in earlier windows, so that all of them are
+    /// known, and whatever follows is younger.
+    #[inline]
+    pub(super) fn receive(&mut self, rank: u32, state: &mut Rank<P::State>) {
+        if state.incoming == NONE {
+            return;
+        }
+        let mut chain = self.pool.open(state.incoming);
+        state.incoming = NONE;
+        let (mut due, mut sorted, mut ties) = (NONE, true, 0u64);
+        while chain != NONE {
+            let message = self.pool.item(chain);
+            if self.arrival(&message) >= self.end {
+                chain = self.pool.append(&mut state.incoming, chain);
+                continue;
+            }
+            if due != NONE {
+                sorted &= !precedes(&self.pool.item(due), &message, &mut ties);
+            }
+            chain = self.pool.append(&mut due, chain);
+        }
+        if due == NONE {
+            return;
+        }
+        let last = due;
+        let first = self.pool.open(due);
+        let ends = if sorted {
+            [first, last]
+        } else {
+            ties = 0;
+            self.pool.sort(first, |a, b| precedes(a, b, &mut ties))
+        };
+        self.pool.splice(&mut state.inbox, ends);
+        if ties > 0 && !self.program.interchangeable(rank) {
+            self.open_ties += ties;
+        }
+    }
+
+    /// The window of an instant in one of the next ones, as a rule.
+    #[inline]
+    pub(super) fn window_of(&self, time: u64) -> u64 {
+        let later = time.wrapping_sub(self.end);
+        if later < self.delay { self.wheel.now + 1 } else { time / self.delay }
+    }
+
+    #[inline]
+    pub(super) fn handle(
+        &mut self,
+        rank: u32,
+        state: &mut Rank<P::State>,
+        next: &Next,
+    ) -> Result<(), Stop> {
+        let now = next.time;
+        self.pool.remove_after(&mut state.inbox, next.before);
+        let price = self.price(self.program.expected(rank, next.item.last))?;
+        let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
+        state.cpu = sum(sum(now, price.receive)?, noise)?;
+        state.into = sum(now, price.gap)?;
+        let receive = self.program.met(rank, &mut state.state, next.item.last);
+        if receive >= state.posted {
+            let message = Item { last: receive, ..next.item };
+            return self.pool.push(&mut state.unexpected, message).ok_or(Stop::Nodes);
+        }
+        self.meet(rank, state, receive, (created(now), next.item.created))
+    }
+
+    /// A receive has its message.
+    #[inline]
+    fn meet(
+        &mut self,
+        rank: u32,
+        state: &mut Rank<P::State>,
+        receive: u32,
+        stamps: (u64, u64),
+    ) -> Result<(), Stop> {
+        self.matched += 1;
+        let release = self.program.received(rank, &mut state.state, receive);
+        self.release(state, release, stamps)
+    }
+
+    /// The next receive is posted.
+    pub(super) fn post(
+        &mut self,
+        rank: u32,
+        state: &mut Rank<P::State>,
+        next: &Next,
+    ) -> Result<(), Stop> {
+        self.started(state, next);
+        let receive = state.posted;
+        state.posted += 1;
+        self.receives += 1;
+        let mut before = state.unexpected;
+        while before != NONE {
+            let node = self.pool.next(before);
+            if self.pool.item(node).last == receive {
+                self.pool.remove_after(&mut state.unexpected, before);
+                let stamps = (created(next.time), next.item.created);
+                return self.meet(rank, state, receive, stamps);
+            }
+            if node == state.unexpected {
+                break;
+            }
+            before = node;
+        }
+        Ok(())
+    }
+
+    pub(super) fn calculate(
+        &mut self,
+        rank: u32,
+        state: &mut Rank<P::State>,
+        next: &Next,
+    ) -> Result<(), Stop> {
+        let (now, calc) = (next.time, next.item.first);
+        self.started(state, next);
+        let work = self.program.calc(rank, calc);
+        let noise = self.noise.lost(rank, Picos(now), work).0;
+        state.cpu = sum(sum(now, work.0)?, noise)?;
+        let release = self.program.calculated(rank, &mut state.state, calc);
+        self.release(state, release, (created(now), next.item.created))
+    }
+}
+
+/// The next of the released operations: of each kind the oldest can be next.
+#[inline]
+fn next_work<S>(pool: &Pool<'_>, state: &Rank<S>) -> Option<Next> {
+    let mut before = state.work;
+    if before == NONE {
+        return None;
+    }
+    let mut best: Option<Next> = None;
+    let mut seen = 0u32;
+    loop {
+        let node = pool.next(before);
+        let item = pool.item(node);
+        if seen & 1 << item.kind == 0 {
+            seen |= 1 << item.kind;
+            let time = match item.kind {
+                kind::SENDS => state.cpu.max(state.out),
+                kind::RECEIVES => item.parent,
+                _ => state.cpu,
+            };
+            if best.is_none_or(|best| time < best.time) {
+                best = Some(Next { time, before, item, open: false });
+            }
+        }
+        if node == state.work {
+            return best;
+        }
+        before = node;
+    }
+}

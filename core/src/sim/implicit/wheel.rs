@@ -1,0 +1,240 @@
+//! When each rank is next due: a hierarchical timing wheel of bitmaps.
+//!
+//! A slot is a set of ranks. The slots of the first level stand for one
+//! window each, those of the next for 16 windows, then 256; the last slot
+//! holds what is still later. A rank may be in several slots; being asked
+//! before it is due costs time, but changes nothing. Sets are visited in
+//! ascending order, so that memory is read in order.
+
+/// Slots of a level.
+const SLOTS: u64 = 16;
+/// The slot of what is beyond all levels.
+const FAR: u32 = 48;
+/// Bitmaps in all.
+const BITMAPS: usize = 49;
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Due {
+    /// Run the ranks of this slot; they are due in window `now`.
+    Run(u32),
+    /// Add the ranks of this slot again, now that they are nearer.
+    Spread(u32),
+    /// The same, after moving to the earliest window of the ranks of
+    /// [`Wheel::far`].
+    Far,
+    /// Nothing is left.
+    Nothing,
+}
+
+/// The wheel.
+#[derive(Debug)]
+pub(super) struct Wheel<'m> {
+    words: &'m mut [u64],
+    /// Words of a bitmap, of their summary, and of the summary's.
+    shape: [usize; 3],
+    /// Slots that are not empty.
+    used: u64,
+    /// The window that is being run.
+    pub(super) now: u64,
+}
+
+/// A walk through a slot that empties it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sweep {
+    /// First word of the bitmap.
+    base: usize,
+    /// Bits still to visit of a word on each level, and where they stand.
+    bits: [u64; 3],
+    at: [usize; 2],
+    /// The next word of the last level.
+    next: usize,
+}
+
+/// Words of one bitmap for `ranks` ranks, level by level.
+const fn shape(ranks: usize) -> [usize; 3] {
+    let leaves = ranks.div_ceil(64);
+    let middle = leaves.div_ceil(64);
+    [leaves, middle, middle.div_ceil(64)]
+}
+
+/// Words to lend for `ranks` ranks.
+pub(super) const fn words(ranks: usize) -> usize {
+    let [leaves, middle, top] = shape(ranks);
+    BITMAPS * (leaves + middle + top)
+}
+
+impl<'m> Wheel<'m> {
+    /// An empty wheel on at least [`words`] words.
+    pub(super) fn new(words: &'m mut [u64], ranks: usize) -> Self {
+        words.fill(0);
+        Self { words, shape: shape(ranks), used: 0, now: 0 }
+    }
+
+    const fn base(&self, slot: u32) -> usize {
+        let [leaves, middle, top] = self.shape;
+        slot as usize * (leaves + middle + top)
+    }
+
+    /// Notes that `rank` is due in `window`, which is not before the present
+    /// one.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
+    pub(super) fn add(&mut self, rank: u32, window: u64) {
+        let distance = window ^ self.now;
+        let slot = if distance < SLOTS {
+            (window % SLOTS) as u32
+        } else if distance < SLOTS * SLOTS {
+            16 + (window / SLOTS % SLOTS) as u32
+        } else if distance < SLOTS * SLOTS * SLOTS {
+            32 + (window / (SLOTS * SLOTS) % SLOTS) as u32
+        } else {
+            FAR
+        };
+        self.used |= 1 << slot;
+        let mut base = self.base(slot);
+        let mut index = rank as usize;
+        for length in self.shape {
+            let Some(word) = self.words.get_mut(base + index / 64) else { return };
+            let before = *word;
+            *word |= 1 << (index % 64);
+            if before != 0 {
+                return;
+            }
+            base += length;
+            index /= 64;
+        }
+    }
+
+    /// Moves on to the next slot that is not empty.
+    pub(super) fn advance(&mut self) -> Due {
+        let first = self.used.trailing_zeros();
+        let number = u64::from(first % 16);
+        if first >= 64 {
+            return Due::Nothing;
+        }
+        if first >= FAR {
+            return Due::Far;
+        }
+        self.used &= !(1 << first);
+        match first / 16 {
+            0 => {
+                self.now = self.now / SLOTS * SLOTS + number;
+                Due::Run(first)
+            }
+            1 => {
+                self.now = self.now / (SLOTS * SLOTS) * (SLOTS * SLOTS) + number * SLOTS;
+                Due::Spread(first)
+            }
+            _ => {
+                const LAST: u64 = SLOTS * SLOTS * SLOTS;
+                self.now = self.now / LAST * LAST + number * SLOTS * SLOTS;
+                Due::Spread(first)
+            }
+        }
+    }
+
+    /// The far slot, which is emptied by walking through it.
+    pub(super) const fn far(&mut self) -> Sweep {
+        self.used &= !(1 << FAR);
+        self.sweep(FAR)
+    }
+
+    /// A walk through `slot`.
+    pub(super) const fn sweep(&self, slot: u32) -> Sweep {
+        Sweep { base: self.base(slot), bits: [0; 3], at: [0; 2], next: 0 }
+    }
+
+    /// Takes the next rank out.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "ranks were counted in a u32")]
+    pub(super) fn take(&mut self, sweep: &mut Sweep) -> Option<u32> {
+        let [leaves, middle, top] = self.shape;
+        loop {
+            let [leaf, summary, last] = &mut sweep.bits;
+            if *leaf != 0 {
+                let bit = leaf.trailing_zeros();
+                *leaf &= *leaf - 1;
+                return Some((sweep.at[0] * 64) as u32 + bit);
+            }
+            if *summary != 0 {
+                sweep.at[0] = sweep.at[1] * 64 + summary.trailing_zeros() as usize;
+                *summary &= *summary - 1;
+                *leaf = empty(self.words, sweep.base + sweep.at[0]);
+                continue;
+            }
+            if *last != 0 {
+                sweep.at[1] = (sweep.next - 1) * 64 + last.trailing_zeros() as usize;
+                *last &= *last - 1;
+                *summary = empty(self.words, sweep.base + leaves + sweep.at[1]);
+                continue;
+            }
+            if sweep.next >= top {
+                return None;
+            }
+            *last = empty(self.words, sweep.base + leaves + middle + sweep.next);
+            sweep.next += 1;
+        }
+    }
+}
+
+/// A word, which becomes 0.
+#[inline]
+fn empty(words: &mut [u64], at: usize) -> u64 {
+    words.get_mut(at).map_or(0, core::mem::take)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use std::collections::BTreeSet;
+    use std::vec;
+
+    /// Runs the wheel as the runner does, with each rank due at one window.
+    #[test]
+    fn every_rank_is_run_in_its_window_and_windows_ascend() {
+        let mut random = Random::new(3);
+        for ranks in [1u32, 63, 64, 65, 5_000] {
+            let mut memory = vec![7; words(ranks as usize)];
+            let mut wheel = Wheel::new(&mut memory, ranks as usize);
+            let mut due: vec::Vec<u64> = (0..ranks).map(|_| random.below(1 << 5)).collect();
+            for (rank, window) in (0u32..).zip(&due) {
+                wheel.add(rank, *window);
+            }
+            let mut left: BTreeSet<(u64, u32)> =
+                (0u32..).zip(&due).map(|(rank, window)| (*window, rank)).collect();
+            loop {
+                match wheel.advance() {
+                    Due::Nothing => break,
+                    Due::Run(slot) => {
+                        let mut sweep = wheel.sweep(slot);
+                        while let Some(rank) = wheel.take(&mut sweep) {
+                            assert_eq!(left.pop_first(), Some((wheel.now, rank)));
+                            if random.below(4) > 0 {
+                                let far = 1 + (random.draw() >> random.below(64) >> 40);
+                                due[rank as usize] = wheel.now + far;
+                                left.insert((wheel.now + far, rank));
+                                wheel.add(rank, wheel.now + far);
+                            }
+                        }
+                    }
+                    Due::Spread(slot) => {
+                        let mut sweep = wheel.sweep(slot);
+                        while let Some(rank) = wheel.take(&mut sweep) {
+                            wheel.add(rank, due[rank as usize]);
+                        }
+                    }
+                    Due::Far => {
+                        wheel.now = left.first().unwrap().0;
+                        let mut sweep = wheel.far();
+                        while let Some(rank) = wheel.take(&mut sweep) {
+                            wheel.add(rank, due[rank as usize]);
+                        }
+                    }
+                }
+            }
+            assert!(left.is_empty());
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Runs of patterns that are computed instead of stored.
+
+use loggap_core::sim::implicit::{
+    ImplicitError, Memory, Needs, Node, Outcome, PatternProgram, Program, RankState, Simulation,
+};
+use loggap_core::sim::{Noise, Parameters};
+use loggap_core::units::Picos;
+
+/// Bytes that a run of `program` needs, as far as can be foreseen.
+#[must_use]
+pub fn bytes_needed(program: &PatternProgram) -> u64 {
+    match program {
+        PatternProgram::Tree(program) => Needs::of(program),
+        PatternProgram::Reduction(program) => Needs::of(program),
+        PatternProgram::Linear(program) => Needs::of(program),
+        PatternProgram::Ring(program) => Needs::of(program),
+        PatternProgram::Rounds(program) => Needs::of(program),
+        PatternProgram::Doubling(program) => Needs::of(program),
+    }
+    .bytes()
+}
+
+/// Runs `program`, and calls `each` with every rank and when it was done.
+///
+/// # Errors
+///
+/// [`ImplicitError`].
+pub fn run_pattern<N: Noise + Copy>(
+    program: &PatternProgram,
+    parameters: Parameters<'_>,
+    noise: N,
+    each: impl FnMut(u32, Picos),
+) -> Result<Outcome, ImplicitError> {
+    match program {
+        PatternProgram::Tree(program) => run(program, parameters, noise, each),
+        PatternProgram::Reduction(program) => run(program, parameters, noise, each),
+        PatternProgram::Linear(program) => run(program, parameters, noise, each),
+        PatternProgram::Ring(program) => run(program, parameters, noise, each),
+        PatternProgram::Rounds(program) => run(program, parameters, noise, each),
+        PatternProgram::Doubling(program) => run(program, parameters, noise, each),
+    }
+}
+
+fn run<P: Program, N: Noise + Copy>(
+    program: &P,
+    parameters: Parameters<'_>,
+    noise: N,
+    mut each: impl FnMut(u32, Picos),
+) -> Result<Outcome, ImplicitError> {
+    let needs = Needs::of(program);
+    let mut lent = needs.nodes;
+    loop {
+        let mut ranks = vec![RankState::default(); needs.ranks];
+        // Zeroed memory costs nothing before it is used.
+        let mut words = vec![0; needs.words];
+        let mut nodes: Vec<Node> = vec![[0; 4]; lent];
+        let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
+        let mut simulation = Simulation::new(program, parameters, noise, memory)?;
+        match simulation.run() {
+            Err(ImplicitError::Nodes { .. }) if lent < needs.nodes_most => {
+                lent = lent.saturating_mul(4).min(needs.nodes_most);
+            }
+            result => {
+                let outcome = result?;
+                for rank in 0..program.ranks() {
+                    each(rank, simulation.finish(rank));
+                }
+                return Ok(outcome);
+            }
+        }
+    }
+}

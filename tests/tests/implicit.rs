@@ -1,0 +1,255 @@
+//! Patterns that are computed against the same patterns stored.
+
+#![allow(clippy::cast_possible_truncation, reason = "draws and counts are small")]
+
+use loggap::simulation::run_pattern;
+use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
+use loggap_core::model::{LogGops, Protocol};
+use loggap_core::random::Random;
+use loggap_core::sim::implicit::{
+    self, ImplicitError, Memory, Needs, Outcome, PatternProgram, RankState, Release, Simulation,
+    Transfer,
+};
+use loggap_core::sim::{NoNoise, Noise, Parameters};
+use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_tests::engine;
+use loggap_tests::program::Program;
+use loggap_tests::shadow::{self, Settings};
+
+/// Outcome and finishing times of the computed form.
+fn computed<N: Noise + Copy>(
+    program: &PatternProgram,
+    set: LogGops,
+    noise: N,
+) -> Result<(Outcome, Vec<u64>), ImplicitError> {
+    let mut finish = Vec::new();
+    let outcome = run_pattern(program, Parameters::one(set), noise, |_, time| finish.push(time.0))?;
+    Ok((outcome, finish))
+}
+
+/// The parameter sets of the reference results, and the defaults.
+fn sets() -> Vec<LogGops> {
+    let rows = [
+        (2_500, 1_500, 1_000, 6, 0),
+        (2_500, 1_500, 4_000, 6, 0),
+        (0, 1_500, 1_000, 6, 0),
+        (2_500, 0, 1_000, 6, 0),
+        (2_500, 100, 9_000, 1, 3),
+        (2_500, 1_500, 0, 0, 0),
+        (1, 1, 1, 1, 1),
+        (700, 300, 2_000, 3, 7),
+        (1, 0, 0, 0, 0),
+    ];
+    rows.into_iter()
+        .map(|(latency, overhead, gap, gap_per_byte, overhead_per_byte)| LogGops {
+            latency: Picos(latency * 1_000),
+            overhead: Picos(overhead * 1_000),
+            gap: Picos(gap * 1_000),
+            gap_per_byte: PerByte((gap_per_byte * 1_000) << 16),
+            overhead_per_byte: PerByte((overhead_per_byte * 1_000) << 16),
+            eager_limit: Bytes(1 << 30),
+        })
+        .collect()
+}
+
+/// Every pattern that is computed, with every algorithm.
+fn patterns() -> Vec<(Pattern, Algorithm)> {
+    let mut patterns = Vec::new();
+    for described in Pattern::all() {
+        let algorithms = [
+            Algorithm::Auto,
+            Algorithm::Linear,
+            Algorithm::BinomialTree,
+            Algorithm::RecursiveDoubling,
+            Algorithm::Ring,
+        ];
+        let count = if matches!(described.pattern, Pattern::Mpi(_)) { 5 } else { 1 };
+        patterns.extend(algorithms.into_iter().take(count).map(|a| (described.pattern, a)));
+    }
+    patterns
+}
+
+fn options(random: &mut Random, algorithm: Algorithm) -> Options {
+    let mut draw = |bound: u64| random.below(bound) as u32;
+    let ranks = if draw(3) == 0 { 1 << draw(6) } else { 1 + draw(40) };
+    let size = u64::from(if draw(3) == 0 { draw(3) } else { draw(6_000) });
+    Options {
+        root: if draw(2) == 0 { 0 } else { draw(u64::from(ranks)) },
+        segment: (draw(2) == 0).then(|| 1 + u64::from(draw(2_000)).max(size / 9)),
+        window: (draw(2) == 0).then(|| 1 + draw(4)),
+        compute: (draw(2) == 0).then(|| Picos(u64::from(draw(4)) * 700_000)),
+        algorithm,
+        ..Options::new(ranks, size)
+    }
+}
+
+/// What the stored form gives.
+fn stored(
+    pattern: Pattern,
+    options: &Options,
+    set: LogGops,
+    noise: Option<shadow::Noise<'_>>,
+) -> shadow::Outcome {
+    engine::run(&Program::of_pattern(pattern, options), &Settings::new(set), noise)
+}
+
+#[test]
+fn computed_patterns_equal_stored_ones() {
+    let (mut compared, mut open) = (0, 0);
+    let mut random = Random::new(21);
+    for (pattern, algorithm) in patterns() {
+        for round in 0..60 {
+            let options = options(&mut random, algorithm);
+            let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
+            let sets = sets();
+            let set = sets[round % sets.len()];
+            let label = format!("{pattern} {options:?} {set:?}");
+            let (outcome, finish) = computed(&program, set, NoNoise).expect(&label);
+            let stored = stored(pattern, &options, set, None);
+            assert_eq!(outcome.events, stored.events, "{label}");
+            compared += 1;
+            if outcome.open_ties > 0 {
+                open += 1;
+                continue;
+            }
+            assert_eq!(finish, stored.finish, "{label}");
+        }
+    }
+    assert!(compared > 1_000 && open * 20 < compared, "{open} open of {compared}");
+}
+
+/// Every third microsecond costs another 500 ns, from a phase of its own.
+#[derive(Clone, Copy)]
+struct Detours;
+
+fn detour(rank: u32, start: u64, length: u64) -> u64 {
+    let phase = u64::from(rank) * 700_123;
+    let before = |time: u64| (time + phase) / 3_000_000 * 500_000;
+    before(start + length) - before(start)
+}
+
+impl Noise for Detours {
+    fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos {
+        Picos(detour(rank, start.0, length.0))
+    }
+}
+
+#[test]
+fn computed_patterns_equal_stored_ones_with_noise_on_every_rank() {
+    let mut random = Random::new(22);
+    let mut compared = 0;
+    for (pattern, algorithm) in patterns() {
+        for _ in 0..15 {
+            let options = options(&mut random, algorithm);
+            let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
+            let sets = sets();
+            let set = sets[random.below(sets.len() as u64) as usize];
+            let label = format!("{pattern} {options:?} {set:?}");
+            let (outcome, finish) = computed(&program, set, Detours).expect(&label);
+            let noise: shadow::Noise<'_> =
+                &|rank, start, length| detour(rank as u32, start, length);
+            let stored = stored(pattern, &options, set, Some(noise));
+            assert_eq!(outcome.events, stored.events, "{label}");
+            if outcome.open_ties == 0 {
+                assert_eq!(finish, stored.finish, "{label}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 300, "{compared}");
+}
+
+#[test]
+fn what_cannot_be_computed_is_refused_with_its_reason() {
+    let set = sets()[0];
+    let program = |pattern, options: &Options| PatternProgram::new(pattern, options).unwrap();
+    let broadcast = program(Pattern::BinomialBroadcast, &Options::new(8, 100)).unwrap();
+    let instant = LogGops { latency: Picos(0), overhead: Picos(0), ..set };
+    assert_eq!(computed(&broadcast, instant, NoNoise).unwrap_err(), ImplicitError::NoLookahead);
+    let long = LogGops { eager_limit: Bytes(99), ..set };
+    let error = computed(&broadcast, long, NoNoise).unwrap_err();
+    assert_eq!(error, ImplicitError::Rendezvous { size: 100 });
+    let endless = LogGops { latency: Picos(u64::MAX / 3), ..set };
+    let error = computed(&broadcast, endless, NoNoise).unwrap_err();
+    assert!(matches!(error, ImplicitError::Overflow { .. }), "{error}");
+
+    let options = Options { segment: Some(64), ..Options::new(8, 100) };
+    let ring = program(Pattern::PipelinedRing, &options).unwrap();
+    let protocols = [0, 50].map(|first| Protocol { first: Bytes(first), parameters: set });
+    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let run = |program| run_pattern(program, parameters, NoNoise, |_, _| ());
+    assert_eq!(run(&ring).unwrap_err(), ImplicitError::Protocols);
+    assert!(run(&broadcast).is_ok());
+
+    assert!(program(Pattern::ResNet, &Options::new(8, 100)).is_none());
+    let repeated = Options { repeat: 2, ..Options::new(8, 100) };
+    assert!(program(Pattern::BinomialBroadcast, &repeated).is_none());
+}
+
+/// Two ranks; the first sends what the second does not receive, or the
+/// second waits for what does not come, or somebody sends nowhere.
+#[derive(Clone, Copy, Debug)]
+struct Broken {
+    sends: u32,
+    receives: u32,
+    to: u32,
+}
+
+impl implicit::Program for Broken {
+    type State = ();
+    fn ranks(&self) -> u32 {
+        2
+    }
+    fn sizes(&self) -> [u64; 2] {
+        [1, 1]
+    }
+    fn waiting(&self) -> u64 {
+        8
+    }
+    fn interchangeable(&self, _rank: u32) -> bool {
+        true
+    }
+    fn start(&self, rank: u32, _state: &mut ()) -> Release {
+        if rank == 0 { Release::sends(0, self.sends) } else { Release::receives(self.receives) }
+    }
+    fn sent(&self, _rank: u32, _state: &mut (), _send: u32) -> Release {
+        Release::NOTHING
+    }
+    fn received(&self, _rank: u32, _state: &mut (), _receive: u32) -> Release {
+        Release::NOTHING
+    }
+    fn calculated(&self, _rank: u32, _state: &mut (), _calc: u32) -> Release {
+        Release::NOTHING
+    }
+    fn transfer(&self, _rank: u32, send: u32) -> Transfer {
+        Transfer { to: self.to, receive: send, size: 1 }
+    }
+    fn expected(&self, _rank: u32, _receive: u32) -> u64 {
+        1
+    }
+    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
+        Picos::ZERO
+    }
+}
+
+#[test]
+fn a_program_of_ones_own_that_does_not_end_well_is_told_so() {
+    let run = |program: Broken, nodes: usize| {
+        let needs = Needs::of(&program);
+        let mut ranks = vec![RankState::default(); needs.ranks];
+        let (mut words, mut nodes) = (vec![0; needs.words], vec![[0; 4]; nodes]);
+        let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
+        Simulation::new(&program, Parameters::one(sets()[0]), NoNoise, memory)?.run()
+    };
+    let sound = Broken { sends: 2, receives: 2, to: 1 };
+    assert_eq!(run(sound, 9).unwrap().events, 6);
+    let error = run(Broken { receives: 1, ..sound }, 9).unwrap_err();
+    assert_eq!(error, ImplicitError::Unreceived { messages: 1 });
+    let error = run(Broken { sends: 1, ..sound }, 9).unwrap_err();
+    assert_eq!(error, ImplicitError::Waiting { receives: 1 });
+    assert_eq!(
+        run(Broken { to: 2, ..sound }, 9).unwrap_err(),
+        ImplicitError::Peer { rank: 0, peer: 2 }
+    );
+    assert_eq!(run(sound, 2).unwrap_err(), ImplicitError::Nodes { lent: 2 });
+}
