@@ -132,13 +132,16 @@ mod planner {
         QuickCheck::new().tests(60).quickcheck(property as fn(u64, Vec<u16>, Vec<_>) -> bool);
     }
 
+    /// The delay kept and the time taken, or a lost round.
+    type Answer<'a> = dyn FnMut(&Experiment) -> Option<(u64, u64)> + 'a;
+
     #[test]
     fn zero_huge_equal_and_falling_times_end_within_the_budget() {
         let mut sizes = [0; 29];
         let count = coarse_sizes(1, 65_536, &mut sizes);
         let sizes = &sizes[..count];
         let mut falling = u64::MAX;
-        let answers: [&mut dyn FnMut(&Experiment) -> Option<(u64, u64)>; 5] = [
+        let answers: [&mut Answer<'_>; 5] = [
             &mut |_| Some((0, 0)),
             &mut |_| Some((u64::MAX, u64::MAX)),
             &mut |experiment| Some((experiment.delay.0, 1_000)),
