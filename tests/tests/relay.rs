@@ -168,11 +168,17 @@ fn recovers_the_parameters() -> Vec<String> {
     network.responder.join().unwrap().unwrap();
     let profile = measured.assessment.unwrap().profile;
     let at = Bytes(wire.ranges[1].first as u64);
+    let mut problems = Vec::new();
     match &profile.changes[..] {
-        [change] if change.low <= at && at <= change.high => {}
+        [change] if change.low <= at && at <= change.high => {
+            problems.push(apart(
+                "the first size of the second protocol",
+                change.at.0 as f64,
+                at.0 as f64,
+            ));
+        }
         changes => return vec![format!("the change is at {at}, found {changes:?}")],
     }
-    let mut problems = Vec::new();
     for (found, range) in profile.ranges.iter().zip(&wire.ranges) {
         let half_rtt = found.half_rtt.unwrap();
         let per_byte = range.gap_per_byte.0 as f64;
