@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new(ranks, size);
     let program = PatternProgram::new(pattern, &options)?.ok_or("this pattern has to be stored")?;
     let start = Instant::now();
-    let outcome = run_pattern(&program, Parameters::one(DEFAULTS), NoNoise, |_, _| ())?;
+    let outcome = run_pattern(&program, (Parameters::one(DEFAULTS), NoNoise), u64::MAX, |_, _| ())?;
     let seconds = start.elapsed().as_secs_f64();
     let rate = outcome.events as f64 / seconds / 1e6;
     println!(

@@ -23,7 +23,9 @@ fn computed<N: Noise + Copy>(
     noise: N,
 ) -> Result<(Outcome, Vec<u64>), ImplicitError> {
     let mut finish = Vec::new();
-    let outcome = run_pattern(program, Parameters::one(set), noise, |_, time| finish.push(time.0))?;
+    let outcome = run_pattern(program, (Parameters::one(set), noise), u64::MAX, |_, time| {
+        finish.push(time.0)
+    })?;
     Ok((outcome, finish))
 }
 
@@ -177,7 +179,7 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
     let ring = program(Pattern::PipelinedRing, &options).unwrap();
     let protocols = [0, 50].map(|first| Protocol { first: Bytes(first), parameters: set });
     let parameters = Parameters::per_protocol(&protocols).unwrap();
-    let run = |program| run_pattern(program, parameters, NoNoise, |_, _| ());
+    let run = |program| run_pattern(program, (parameters, NoNoise), u64::MAX, |_, _| ());
     assert_eq!(run(&ring).unwrap_err(), ImplicitError::Protocols);
     assert!(run(&broadcast).is_ok());
 

@@ -141,6 +141,21 @@ fn text_binary_standard_input_and_pattern_give_the_same() {
 }
 
 #[test]
+fn patterns_that_are_computed_give_what_they_give_when_they_are_stored() {
+    for pattern in ["binomialtreereduce", "chained_dissem", "linear_alltoall", "pipelinedring"] {
+        let pattern = ["--pattern", pattern, "--ranks", "37", "-s", "1000", "--segment", "300"];
+        let noise = ["--noise-periodic", "20000:700", "--finish"];
+        let computed = simulated(&[&pattern[..], &noise].concat());
+        // Counters need every operation.
+        let stored = simulated(&[&pattern[..], &noise, &["--counters"]].concat());
+        for key in ["ranks", "ops", "events", "makespan_ps", "last_rank", "finish_ps"] {
+            assert_eq!(computed[key], stored[key], "{pattern:?} {key}");
+        }
+        assert_ne!(computed["memory_bytes"], stored["memory_bytes"]);
+    }
+}
+
+#[test]
 fn schedules_with_several_processors_and_interfaces_are_read_twice_and_run() {
     let folder = tempfile::tempdir().unwrap();
     let text = "num_ranks 1\nrank 0 {\na: calc 100\nb: calc 70 cpu 1\nc: calc 5 cpu 2\n\
@@ -383,13 +398,16 @@ fn a_long_list_of_what_is_left_is_cut_and_counted() {
 
 #[test]
 fn a_run_that_needs_more_memory_than_allowed_is_refused_before_it_starts() {
-    let run = ["--pattern", "dissemination", "--ranks", "65536", "--max-memory", "100M"];
-    let (code, text) = refused(&run);
-    assert_eq!(code, 1);
-    let words: Vec<u64> = text.split([' ', ';']).filter_map(|word| word.parse().ok()).collect();
-    assert!(words[0] > 100 << 20 && words[1] == 100 << 20, "{text}");
-    let enough = words[0].to_string();
-    simulated(&["--pattern", "dissemination", "--ranks", "65536", "--max-memory", &enough]);
+    // One that is stored, and one that is computed.
+    for (pattern, allowed) in [("nwaydissemination", "100M"), ("dissemination", "2M")] {
+        let run = ["--pattern", pattern, "--ranks", "65536", "--max-memory"];
+        let (code, text) = refused(&[&run[..], &[allowed]].concat());
+        assert_eq!(code, 1);
+        let words: Vec<u64> = text.split([' ', ';']).filter_map(|word| word.parse().ok()).collect();
+        let [needed, most] = words[..2] else { panic!("{text}") };
+        assert!(needed > most && most >= 2 << 20, "{text}");
+        simulated(&[&run[..], &[&needed.to_string()]].concat());
+    }
     let observed = ["--pattern", "gather", "--ranks", "64", "--explain", "--max-memory"];
     let (code, text) = refused(&[&observed[..], &["20K"]].concat());
     assert!(code == 1 && text.contains("raise --max-memory"), "{text}");

@@ -21,30 +21,32 @@ pub fn bytes_needed(program: &PatternProgram) -> u64 {
 }
 
 /// Runs `program`, and calls `each` with every rank and when it was done.
+/// Where more waits than was foreseen, it begins anew with more memory, up to
+/// `most_bytes`.
 ///
 /// # Errors
 ///
 /// [`ImplicitError`].
 pub fn run_pattern<N: Noise + Copy>(
     program: &PatternProgram,
-    parameters: Parameters<'_>,
-    noise: N,
+    (parameters, noise): (Parameters<'_>, N),
+    most_bytes: u64,
     each: impl FnMut(u32, Picos),
 ) -> Result<Outcome, ImplicitError> {
     match program {
-        PatternProgram::Tree(program) => run(program, parameters, noise, each),
-        PatternProgram::Reduction(program) => run(program, parameters, noise, each),
-        PatternProgram::Linear(program) => run(program, parameters, noise, each),
-        PatternProgram::Ring(program) => run(program, parameters, noise, each),
-        PatternProgram::Rounds(program) => run(program, parameters, noise, each),
-        PatternProgram::Doubling(program) => run(program, parameters, noise, each),
+        PatternProgram::Tree(program) => run(program, (parameters, noise), most_bytes, each),
+        PatternProgram::Reduction(program) => run(program, (parameters, noise), most_bytes, each),
+        PatternProgram::Linear(program) => run(program, (parameters, noise), most_bytes, each),
+        PatternProgram::Ring(program) => run(program, (parameters, noise), most_bytes, each),
+        PatternProgram::Rounds(program) => run(program, (parameters, noise), most_bytes, each),
+        PatternProgram::Doubling(program) => run(program, (parameters, noise), most_bytes, each),
     }
 }
 
 fn run<P: Program, N: Noise + Copy>(
     program: &P,
-    parameters: Parameters<'_>,
-    noise: N,
+    (parameters, noise): (Parameters<'_>, N),
+    most_bytes: u64,
     mut each: impl FnMut(u32, Picos),
 ) -> Result<Outcome, ImplicitError> {
     let needs = Needs::of(program);
@@ -57,8 +59,10 @@ fn run<P: Program, N: Noise + Copy>(
         let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
         let mut simulation = Simulation::new(program, parameters, noise, memory)?;
         match simulation.run() {
-            Err(ImplicitError::Nodes { .. }) if lent < needs.nodes_most => {
-                lent = lent.saturating_mul(4).min(needs.nodes_most);
+            Err(ImplicitError::Nodes { .. })
+                if lent < needs.nodes_most && needs.bytes_with(more(lent)) <= most_bytes =>
+            {
+                lent = more(lent).min(needs.nodes_most);
             }
             result => {
                 let outcome = result?;
@@ -69,4 +73,9 @@ fn run<P: Program, N: Noise + Copy>(
             }
         }
     }
+}
+
+/// The number of nodes to lend after `lent` were too few.
+const fn more(lent: usize) -> usize {
+    lent.saturating_mul(4)
 }

@@ -23,6 +23,8 @@
 //! was counted, finishing times and events are those of the engine, bit for
 //! bit.
 
+mod error;
+mod memory;
 mod pool;
 mod program;
 mod programs;
@@ -31,6 +33,8 @@ mod runner;
 mod step;
 mod wheel;
 
+pub use error::ImplicitError;
+pub use memory::{Memory, Needs};
 pub use pool::Node;
 pub use program::{Program, Release, Transfer};
 pub use programs::{
@@ -38,4 +42,4 @@ pub use programs::{
     TreeKind,
 };
 pub use rank::RankState;
-pub use runner::{ImplicitError, Memory, Needs, Outcome, Simulation};
+pub use runner::{Outcome, Simulation};

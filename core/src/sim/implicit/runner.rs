@@ -2,89 +2,15 @@
 
 use core::fmt;
 
-use super::pool::{Item, NONE, Node, Pool};
+use super::error::ImplicitError;
+use super::memory::{Memory, Needs};
+use super::pool::{Item, NONE, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
-use super::wheel::{self, Due, Wheel};
+use super::wheel::{Due, Wheel};
 use crate::sim::hooks::{NoNoise, Noise};
 use crate::sim::parameters::{Costs, Parameters};
 use crate::units::{Overflow, Picos};
-
-/// Why a program was not run, or not to its end.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ImplicitError {
-    /// A time past 2⁶⁴ ps on this rank, or on its way from it.
-    Overflow {
-        /// The rank.
-        rank: u32,
-    },
-    /// o + L is 0, so that no rank can be run ahead of the others.
-    NoLookahead,
-    /// Messages of this size are above the eager limit.
-    Rendezvous {
-        /// Bytes.
-        size: u64,
-    },
-    /// The messages are of more than one protocol.
-    Protocols,
-    /// More messages and operations wait than there are nodes.
-    Nodes {
-        /// How many were lent.
-        lent: usize,
-    },
-    /// A part of the lent memory is smaller than [`Needs`] says.
-    Memory,
-    /// The program sends to a rank that does not exist.
-    Peer {
-        /// The rank that sends.
-        rank: u32,
-        /// The rank it sends to.
-        peer: u32,
-    },
-    /// The program ends with messages that nobody received.
-    Unreceived {
-        /// How many.
-        messages: u64,
-    },
-    /// The program ends with receives that no message came for.
-    Waiting {
-        /// How many.
-        receives: u64,
-    },
-}
-
-impl fmt::Display for ImplicitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Overflow { rank } => write!(
-                f,
-                "on rank {rank} a time passes 2^64 ps (213 days); make calculations, messages or \
-                 parameters smaller"
-            ),
-            Self::NoLookahead => {
-                f.write_str("with o + L = 0 a pattern cannot be computed; take a stored schedule")
-            }
-            Self::Rendezvous { size } => write!(
-                f,
-                "messages of {size} bytes are above the eager limit; take a stored schedule"
-            ),
-            Self::Protocols => f.write_str(
-                "the messages are of several protocols of the profile; take a stored schedule",
-            ),
-            Self::Nodes { lent } => {
-                write!(f, "more than {lent} messages and operations wait; lend more nodes")
-            }
-            Self::Memory => f.write_str("the memory lent is smaller than needed"),
-            Self::Peer { rank, peer } => {
-                write!(f, "rank {rank} sends to rank {peer}, which does not exist")
-            }
-            Self::Unreceived { messages } => write!(f, "{messages} messages were never received"),
-            Self::Waiting { receives } => write!(f, "{receives} receives never got a message"),
-        }
-    }
-}
-
-impl core::error::Error for ImplicitError {}
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -95,62 +21,11 @@ pub struct Outcome {
     pub last_rank: u32,
     /// Operations released and messages created.
     pub events: u64,
+    /// Messages created.
+    pub messages: u64,
     /// Ties that were decided by rank; without any, the result is exactly
     /// that of the stored schedule.
     pub open_ties: u64,
-}
-
-/// Elements of each part of [`Memory`].
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Needs {
-    /// [`Memory::ranks`].
-    pub ranks: usize,
-    /// [`Memory::words`].
-    pub words: usize,
-    /// [`Memory::nodes`], as far as can be foreseen.
-    pub nodes: usize,
-    /// [`Memory::nodes`] that are always enough.
-    pub nodes_most: usize,
-    /// Bytes of a rank.
-    rank_bytes: usize,
-}
-
-impl Needs {
-    /// What `program` needs.
-    #[must_use]
-    pub fn of<P: Program>(program: &P) -> Self {
-        let ranks = program.ranks() as usize;
-        let nodes_most = usize::try_from(program.waiting().saturating_add(1)).unwrap_or(usize::MAX);
-        Self {
-            ranks,
-            words: wheel::words(ranks),
-            nodes: nodes_most.min(ranks.saturating_mul(2).saturating_add(1 << 12)),
-            nodes_most,
-            rank_bytes: size_of::<RankState<P::State>>(),
-        }
-    }
-
-    /// Bytes of all parts together, with the foreseen number of nodes;
-    /// saturating.
-    #[must_use]
-    pub const fn bytes(&self) -> u64 {
-        let ranks = (self.ranks as u64).saturating_mul(self.rank_bytes as u64);
-        let nodes = (self.nodes as u64).saturating_mul(size_of::<Node>() as u64);
-        ranks.saturating_add(nodes).saturating_add((self.words as u64).saturating_mul(8))
-    }
-}
-
-/// Memory for a simulation; see [`Needs`] for how much of each part. Ranks
-/// are in their default state on entry; what the others hold does not
-/// matter.
-#[derive(Debug)]
-pub struct Memory<'m, S> {
-    /// Ranks.
-    pub ranks: &'m mut [RankState<S>],
-    /// Which ranks are due when.
-    pub words: &'m mut [u64],
-    /// Messages and operations that wait; used from the first on.
-    pub nodes: &'m mut [Node],
 }
 
 /// What the operations of a node are.
@@ -384,8 +259,8 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         if self.receives > self.matched {
             return Err(ImplicitError::Waiting { receives: self.receives - self.matched });
         }
-        let mut outcome =
-            Outcome { events: self.events, open_ties: self.open_ties, ..Outcome::default() };
+        let (events, messages, open_ties) = (self.events, self.sent, self.open_ties);
+        let mut outcome = Outcome { events, messages, open_ties, ..Outcome::default() };
         for (rank, state) in (0u32..).zip(self.ranks.iter()) {
             if state.cpu() > outcome.makespan.0 {
                 outcome.makespan = Picos(state.cpu());

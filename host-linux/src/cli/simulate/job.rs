@@ -8,6 +8,7 @@ use loggap_core::sim::{
 };
 use loggap_core::units::Picos;
 
+use super::computed::computed;
 use super::progress::ProgressLine;
 use crate::cli::{CliError, Console};
 use crate::clock::HostClock;
@@ -92,13 +93,16 @@ struct Watch<'a> {
 pub(super) type Stopwatch = (HostClock, u64);
 
 impl Job<'_> {
-    /// Loads and runs `source`.
+    /// Runs `source`, after loading it where it has to be stored.
     pub(super) fn run(
         &self,
         source: &Source,
         (clock, started): Stopwatch,
         console: &Console,
     ) -> Result<Outcome, CliError> {
+        if let Some(outcome) = computed(self, source, (clock, started))? {
+            return Ok(outcome);
+        }
         let watch = Watch { console, clock };
         let limit = Limit { bytes: self.most_bytes, besides: &|needs| self.besides(needs) };
         let ran = source.load(self.settings, &limit, |schedule, needs| {

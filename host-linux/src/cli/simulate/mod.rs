@@ -1,5 +1,6 @@
 //! `loggap simulate`: how long a schedule takes, and why.
 
+mod computed;
 mod explanation;
 mod job;
 mod noise_args;

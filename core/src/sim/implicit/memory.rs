@@ -1,0 +1,65 @@
+//! The memory that a simulation is lent.
+
+use super::pool::Node;
+use super::program::Program;
+use super::rank::RankState;
+use super::wheel;
+
+/// Elements of each part of [`Memory`].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Needs {
+    /// [`Memory::ranks`].
+    pub ranks: usize,
+    /// [`Memory::words`].
+    pub words: usize,
+    /// [`Memory::nodes`], as far as can be foreseen.
+    pub nodes: usize,
+    /// [`Memory::nodes`] that are always enough.
+    pub nodes_most: usize,
+    /// Bytes of a rank.
+    rank_bytes: usize,
+}
+
+impl Needs {
+    /// What `program` needs.
+    #[must_use]
+    pub fn of<P: Program>(program: &P) -> Self {
+        let ranks = program.ranks() as usize;
+        let nodes_most = usize::try_from(program.waiting().saturating_add(1)).unwrap_or(usize::MAX);
+        Self {
+            ranks,
+            words: wheel::words(ranks),
+            nodes: nodes_most.min(ranks.saturating_mul(2).saturating_add(1 << 12)),
+            nodes_most,
+            rank_bytes: size_of::<RankState<P::State>>(),
+        }
+    }
+
+    /// Bytes of all parts together, with the foreseen number of nodes;
+    /// saturating.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes_with(self.nodes)
+    }
+
+    /// Bytes of all parts together, with this many nodes; saturating.
+    #[must_use]
+    pub const fn bytes_with(&self, nodes: usize) -> u64 {
+        let ranks = (self.ranks as u64).saturating_mul(self.rank_bytes as u64);
+        let nodes = (nodes as u64).saturating_mul(size_of::<Node>() as u64);
+        ranks.saturating_add(nodes).saturating_add((self.words as u64).saturating_mul(8))
+    }
+}
+
+/// Memory for a simulation; see [`Needs`] for how much of each part. Ranks
+/// are in their default state on entry; what the others hold does not
+/// matter.
+#[derive(Debug)]
+pub struct Memory<'m, S> {
+    /// Ranks.
+    pub ranks: &'m mut [RankState<S>],
+    /// Which ranks are due when.
+    pub words: &'m mut [u64],
+    /// Messages and operations that wait; used from the first on.
+    pub nodes: &'m mut [Node],
+}
