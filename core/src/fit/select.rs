@@ -118,8 +118,10 @@ impl Selection {
             if distance >= tolerance {
                 return;
             }
-            if let Some(rest) = self.starts.get_mut(order..self.count) {
-                rest.rotate_left(1);
+            let Some(rest) = self.starts.get_mut(order..self.count) else { return };
+            let mut next = 0;
+            for start in rest.iter_mut().rev() {
+                core::mem::swap(start, &mut next);
             }
             self.count -= 1;
         }
