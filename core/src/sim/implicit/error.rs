@@ -24,7 +24,7 @@ pub enum ImplicitError {
         /// How many were lent.
         lent: usize,
     },
-    /// A part of the lent memory is smaller than [`Needs`] says.
+    /// A part of the lent memory is smaller than [`Needs`](super::Needs) says.
     Memory,
     /// The program sends to a rank that does not exist.
     Peer {
