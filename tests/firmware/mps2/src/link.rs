@@ -57,9 +57,7 @@ impl EthernetLink {
         let admitted = match self.peer {
             // A greeting may be repeated to everybody.
             Peer::Station(peer) => peer == source && addressed,
-            Peer::Greeter => {
-                addressed && matches!(Message::parse(message), Ok(Message::Hello(_)))
-            }
+            Peer::Greeter => addressed && matches!(Message::parse(message), Ok(Message::Hello(_))),
             Peer::Answerer => {
                 let answer = Message::parse(message);
                 direct

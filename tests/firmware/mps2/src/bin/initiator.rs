@@ -6,7 +6,7 @@
 use core::ops::ControlFlow;
 
 use cortex_m_rt::entry;
-use loggap_core::fit::{Cell, Node, Point, Segment};
+use loggap_core::fit::{Cell, Detector, Node, Point, Segment};
 use loggap_core::measure::{
     AssessMemory, AssessOptions, Assessment, Buffers, Clock, Initiator, Outcome, PlanMemory,
     PlanOptions, Planner, QUANTITIES, RowHeader, RowPlan, SessionOptions, Slot, Traffic,
@@ -36,6 +36,7 @@ const OPTIONS: PlanOptions = PlanOptions {
         confidence: loggap_core::stats::Confidence::P95,
         relative_error_ppm: 50_000,
         max_changes: CHANGES,
+        detector: Detector::Optimal,
     },
     messages: 4,
     max_time: Picos(8_000_000_000_000),

@@ -4,9 +4,11 @@
 
 use cortex_m_rt::entry;
 use loggap_core::fit::{Cell, Config, Line, Node, Point, Segment, Segmentation};
+use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::measure::Clock;
 use loggap_core::model::LogGops;
 use loggap_core::selftest;
+use loggap_core::sim::{Settings, Survey};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_firmware_mps2::board::{Board, exit};
 use loggap_firmware_mps2::simulate::{self, Predicted};
@@ -24,6 +26,7 @@ fn main() -> ! {
     });
     defmt::info!("stack of the self-test {=usize}", stack::high_water());
     let costs_known = costs(&board.clock);
+    limits();
     defmt::info!("self-test: {=u32} passed, {=u32} failed", count.passed, count.failed);
     exit(count.failed == 0 && costs_known)
 }
@@ -105,4 +108,43 @@ fn simulated_event(clock: &impl Clock) -> Option<()> {
         makespan.0,
     );
     Some(())
+}
+
+/// The largest simulations in some amounts of lent memory.
+fn limits() {
+    for (name, pattern) in [
+        ("dissemination", Pattern::Dissemination),
+        ("binomial-broadcast", Pattern::BinomialBroadcast),
+    ] {
+        for room in [64 << 10, 1 << 20] {
+            let (ranks, ops) = largest(pattern, room);
+            defmt::info!(
+                "largest {=str} in {=u64} bytes: {=u32} ranks, {=u64} ops",
+                name,
+                room,
+                ranks,
+                ops
+            );
+        }
+    }
+}
+
+/// Ranks and operations of the largest `pattern` that a simulation on `room`
+/// bytes holds.
+fn largest(pattern: Pattern, room: u64) -> (u32, u64) {
+    let needs = |ranks| {
+        let mut survey = Survey::default();
+        generate(pattern, &Options::new(ranks, 1), &mut [], &mut survey).ok()?;
+        let needed = survey.requirements(Settings::default()).ok()?.bytes();
+        (needed <= room).then_some(survey.ops())
+    };
+    let (mut fits, mut too_many, mut ops) = (1, 1 << 16, 0);
+    while too_many - fits > 1 {
+        let ranks = fits + (too_many - fits) / 2;
+        match needs(ranks) {
+            Some(count) => (fits, ops) = (ranks, count),
+            None => too_many = ranks,
+        }
+    }
+    (fits, ops)
 }
