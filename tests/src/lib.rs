@@ -17,6 +17,7 @@ pub mod cases;
 pub mod command;
 pub mod emulator;
 pub mod engine;
+pub mod fuzzing;
 pub mod lossy;
 pub mod program;
 pub mod random_program;
