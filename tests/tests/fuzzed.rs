@@ -1,0 +1,86 @@
+//! The fuzzer's targets on the inputs that are kept: small ones that reach
+//! far, and each that has found a bug.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests: a wrong assumption should end the test"
+)]
+
+use loggap_core::model::compact;
+use loggap_core::random::Random;
+use loggap_tests::fuzzing::{TARGETS, Target};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The kept inputs of a target.
+fn seeds(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(name);
+    let paths = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap());
+    let mut seeds: Vec<_> = paths.map(|entry| read(entry.unwrap().path())).collect();
+    seeds.sort();
+    seeds
+}
+
+#[test]
+fn every_target_takes_its_kept_inputs() {
+    for (name, target) in TARGETS {
+        let seeds = seeds(name);
+        assert!(!seeds.is_empty(), "{name} has no inputs");
+        for (path, bytes) in seeds {
+            println!("{}", path.display());
+            target(&bytes);
+        }
+    }
+}
+
+/// `bytes` with one to four of them changed, taken out or doubled.
+fn spoilt(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=random.below(4) {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = usize::try_from(random.below(bytes.len() as u64)).unwrap();
+        match random.below(4) {
+            0 => bytes.truncate(at),
+            1 => drop(bytes.remove(at)),
+            2 => bytes.insert(at, bytes[at]),
+            _ => bytes[at] ^= 1 << random.below(8),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn every_target_takes_its_kept_inputs_spoilt() {
+    let mut random = Random::new(4);
+    for (name, target) in TARGETS {
+        let seeds = seeds(name);
+        let short: Vec<_> = seeds.iter().filter(|(_, bytes)| bytes.len() < 3_000).collect();
+        for round in 0..400 {
+            let (_, bytes) = short[round % short.len()];
+            spoil_and_run(&mut random, target, bytes);
+        }
+    }
+}
+
+fn spoil_and_run(random: &mut Random, target: Target, bytes: &[u8]) {
+    target(&spoilt(random, bytes));
+}
+
+#[test]
+fn a_profile_in_which_any_one_bit_is_wrong_is_refused() {
+    for (path, bytes) in seeds("profile_compact") {
+        if compact::decode::<16>(&bytes).is_err() {
+            continue;
+        }
+        for bit in 0..8 * bytes.len() {
+            let mut spoilt = bytes.clone();
+            spoilt[bit / 8] ^= 1 << (bit % 8);
+            assert!(compact::decode::<16>(&spoilt).is_err(), "{path:?} bit {bit}");
+        }
+    }
+}
