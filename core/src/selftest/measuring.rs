@@ -4,7 +4,9 @@ use core::cell::RefCell;
 use core::ops::ControlFlow;
 
 use super::{Vector, digest};
-use crate::fit::{Cell, Config, Fit, Line, Node, Point, Segment, Segmentation};
+use crate::fit::{
+    Cell, ChangeDetector, Config, Fit, Line, LookAhead, Node, Point, Segment, Segmentation,
+};
 use crate::measure::{
     Buffers, Disturbance, Experiment, Initiator, Outcome, Quantity, SessionOptions, Shared,
     Simulated, Truth,
@@ -18,6 +20,7 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector { name: "fit: their gap per byte", compute: line_slope, answer: 80 },
     Vector { name: "fit: a change of protocol at 512", compute: change, answer: 512 },
     Vector { name: "fit: the gap per byte beyond it", compute: slope_beyond, answer: 40 },
+    Vector { name: "fit: a change seen while points arrive", compute: seen, answer: 512 },
     Vector { name: "wire: the bytes of a synchronisation", compute: frame, answer: SYNC },
     Vector { name: "wire: a flipped bit is refused", compute: flipped, answer: 1 },
     // Header, mark and length are 18 bytes; short frames are padded to 60.
@@ -103,6 +106,15 @@ fn change() -> Option<u64> {
 
 fn slope_beyond() -> Option<u64> {
     detect(|fit| whole(fit.segments().last()?.gap_per_byte.value))
+}
+
+/// The change as the paper's detector finds it, without stored points.
+fn seen() -> Option<u64> {
+    let mut detector = ChangeDetector::new(LookAhead::default());
+    let found = SIZES.map(|size| detector.push(point(size, 512)));
+    let mut changes = found.into_iter().chain([detector.finish()]).flatten();
+    let first = changes.next()?;
+    changes.next().is_none().then_some(first.at)
 }
 
 fn synchronisation() -> [u8; FRAME_LEN] {

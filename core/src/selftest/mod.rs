@@ -7,8 +7,11 @@
 //! core, on about 18 KiB of stack and no other memory: the same on a host, in
 //! a firmware image and through the C interface.
 
+use core::fmt;
+
 mod basics;
 mod measuring;
+mod scheduling;
 mod simulating;
 
 #[cfg(test)]
@@ -24,7 +27,10 @@ struct Vector {
     answer: u64,
 }
 
-/// What came of one check.
+const PARTS: [&[Vector]; 4] =
+    [basics::VECTORS, measuring::VECTORS, scheduling::VECTORS, simulating::VECTORS];
+
+/// What came of one check; displayed as a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Check {
     /// The part of the core, a colon, and what was computed.
@@ -43,7 +49,20 @@ impl Check {
     }
 }
 
-/// The closing count.
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, computed, answer } = self;
+        match computed {
+            Some(computed) if computed == answer => write!(f, "check {name} ... ok"),
+            Some(computed) => {
+                write!(f, "check {name} ... FAILED: computed {computed}, right is {answer}")
+            }
+            None => write!(f, "check {name} ... FAILED: nothing computed, right is {answer}"),
+        }
+    }
+}
+
+/// The closing count; displayed as a line.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Count {
     /// Checks whose answer is right.
@@ -52,10 +71,15 @@ pub struct Count {
     pub failed: u32,
 }
 
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "self-test: {} passed, {} failed", self.passed, self.failed)
+    }
+}
+
 /// Runs every check and hands each one's outcome to `report`.
 pub fn run(report: impl FnMut(&Check)) -> Count {
-    let parts = [basics::VECTORS, measuring::VECTORS, simulating::VECTORS];
-    run_all(parts.into_iter().flatten(), report)
+    run_all(PARTS.into_iter().flatten(), report)
 }
 
 fn run_all<'v>(

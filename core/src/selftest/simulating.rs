@@ -1,23 +1,15 @@
-//! Noise, schedules and their simulation.
+//! The simulation of schedules, stored and computed.
 
+use super::Vector;
 use super::basics::SET;
-use super::{Vector, digest};
+use super::scheduling::feed;
 use crate::goal::pattern::{Options, Pattern, generate};
-use crate::goal::text::{Block, LabelMemory, TextMemory, TextWriter, read};
-use crate::goal::{SliceOutput, text};
-use crate::noise::{Detour, Trace};
 use crate::sim::{
-    Builder, Engine, Entry, Memory, Parameters, Rank, Record, Settings, Slot, Survey,
+    Builder, Engine, Entry, Memory, NoNoise, Parameters, Rank, Record, Settings, Slot, Survey,
+    implicit,
 };
-use crate::units::Picos;
 
 pub(super) const VECTORS: &[Vector] = &[
-    // 10 at 100 and 20 at 500 of every 1000: from 450 to 2450 there are two of
-    // each.
-    Vector { name: "noise: detours stretch an operation", compute: noise, answer: 60 },
-    Vector { name: "goal: text counts its operations", compute: survey, answer: 4 },
-    Vector { name: "goal: text survives a way through the reader", compute: rewritten, answer: 1 },
-    Vector { name: "goal: a wrong line is refused", compute: refused, answer: 2 },
     // o + L + 7·G + o, alone: LogGOPSim's own figure for 8 bytes.
     Vector {
         name: "sim: one message of 8 bytes",
@@ -36,55 +28,18 @@ pub(super) const VECTORS: &[Vector] = &[
         compute: || pattern(Pattern::BinomialBroadcast, 100),
         answer: 3 * (2 * 1_500_000 + 2_500_000 + 99 * 6_000),
     },
+    // The same, and nothing stored.
+    Vector {
+        name: "sim: a dissemination of 8 ranks, computed",
+        compute: computed,
+        answer: 3 * (2 * 1_500_000 + 2_500_000),
+    },
     Vector { name: "sim: a deadlock ends the run", compute: deadlock, answer: 0 },
 ];
 
 const TWO: &[u8] =
     b"num_ranks 2\nrank 0 {\ns: send 8b to 1 tag 5\n}\nrank 1 {\nr: recv 8b from 0 tag 5\n}\n";
-const FOUR: &[u8] = b"num_ranks 2\nrank 0 {\na: calc 10\nb: send 8b to 1 tag 5\nb requires a\n}\nrank 1 {\na: recv 8b from 0 tag 5\nb: calc 20 cpu 1\nb irequires a\n}\n";
-const WRONG: &[u8] = b"num_ranks 1\nrank 0 [\n}\n";
 const ALONE: &[u8] = b"num_ranks 2\nrank 0 {\nr: recv 8b from 1 tag 5\n}\nrank 1 {\n}\n";
-
-fn noise() -> Option<u64> {
-    let detours = [
-        Detour { start: Picos(100), duration: Picos(10) },
-        Detour { start: Picos(500), duration: Picos(20) },
-    ];
-    let trace = Trace::new(&detours, Some(Picos(1_000))).ok()?;
-    Some(trace.lost(Picos::ZERO, Picos(450), Picos(2_000)).0)
-}
-
-fn survey() -> Option<u64> {
-    Some(text::Survey::of(FOUR).ok()?.ops() as u64)
-}
-
-/// Feeds `text` into `sink`.
-fn feed<S: crate::goal::Sink>(text: &[u8], sink: &mut S) -> Option<()> {
-    let survey = text::Survey::of(text).ok()?;
-    let (mut entries, mut buckets) = ([[0; 2]; 4], [0; 4]);
-    let labels = LabelMemory { entries: &mut entries, buckets: &mut buckets, seed: 0 };
-    let memory = TextMemory { blocks: &mut [Block::default(); 4], labels };
-    read(text, &survey, memory, sink).ok()
-}
-
-fn rewritten() -> Option<u64> {
-    let written = |text: &[u8], room: &mut [u8; 512]| {
-        let mut writer = TextWriter::new(SliceOutput::new(room));
-        feed(text, &mut writer)?;
-        Some(writer.finish().ok()?.written().len())
-    };
-    let (mut first, mut second) = ([0; 512], [0; 512]);
-    let length = written(FOUR, &mut first)?;
-    let again = written(first.get(..length)?, &mut second)?;
-    let same = digest(first.get(..length)?) == digest(second.get(..again)?);
-    Some(u64::from(same && length > 0))
-}
-
-/// The line at fault.
-fn refused() -> Option<u64> {
-    let error = text::Survey::of(WRONG).err()?;
-    Some(text::line_and_column(WRONG, error.at).0 as u64)
-}
 
 const RANKS: usize = 8;
 const OPS: usize = 64;
@@ -152,4 +107,17 @@ fn pattern(pattern: Pattern, size: u64) -> Option<u64> {
     generate(pattern, &options, &mut [], &mut survey).ok()?;
     let play = |builder: &mut Builder<'_>| generate(pattern, &options, &mut [], builder).ok();
     run(play, &survey).and_then(|(makespan, left)| (left == 0).then_some(makespan))
+}
+
+/// A dissemination by the simulation of patterns that are not stored.
+fn computed() -> Option<u64> {
+    let options = Options::new(8, 1);
+    let program = implicit::PatternProgram::new(Pattern::Dissemination, &options).ok()??;
+    let implicit::PatternProgram::Rounds(program) = program else { return None };
+    let mut ranks: [implicit::RankState<_>; RANKS] = Default::default();
+    let (mut words, mut nodes) = ([0; 256], [implicit::Node::default(); 32]);
+    let memory = implicit::Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
+    let mut simulation =
+        implicit::Simulation::new(&program, Parameters::one(SET), NoNoise, memory).ok()?;
+    Some(simulation.run().ok()?.makespan.0)
 }

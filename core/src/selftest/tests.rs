@@ -1,10 +1,11 @@
 //! The self-test passes here, and notices every wrong answer.
 
 use super::*;
+use std::string::ToString;
 use std::vec::Vec;
 
 fn vectors() -> Vec<Vector> {
-    [basics::VECTORS, measuring::VECTORS, simulating::VECTORS].concat()
+    PARTS.concat()
 }
 
 #[test]
@@ -49,4 +50,15 @@ fn every_part_of_the_core_has_checks_with_names_of_their_own() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), vectors().len());
+}
+
+#[test]
+fn a_check_and_the_count_are_lines() {
+    let check = |computed| Check { name: "units: a sum", computed, answer: 3 };
+    assert_eq!(check(Some(3)).to_string(), "check units: a sum ... ok");
+    assert_eq!(check(Some(4)).to_string(), "check units: a sum ... FAILED: computed 4, right is 3");
+    let nothing = "check units: a sum ... FAILED: nothing computed, right is 3";
+    assert_eq!(check(None).to_string(), nothing);
+    let count = Count { passed: 2, failed: 1 };
+    assert_eq!(count.to_string(), "self-test: 2 passed, 1 failed");
 }

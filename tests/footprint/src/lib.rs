@@ -100,3 +100,9 @@ pub extern "C" fn footprint_goal_binary(
     }
     writer.finish().map_or(0, |output| output.written().len())
 }
+
+/// Wrong answers of the self-test, which calls every part of the core.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_selftest() -> u32 {
+    loggap_core::selftest::run(|_| ()).failed
+}

@@ -115,7 +115,7 @@ pub(super) fn nway_dissemination<S: Sink>(
         }
         before = Some(receive_round(out, at, ways, distance)?);
         // Only the distance modulo P matters, so that it cannot overflow.
-        distance = distance * (u64::from(ways) + 1) % u64::from(at.ranks);
+        distance = u64::from(at.on_ring(distance * (u64::from(ways) + 1)));
     }
     match before {
         Some(received) => {

@@ -1,5 +1,7 @@
 //! One rank's part of one collective, on its way into a [`Sink`].
 
+use core::num::NonZeroU64;
+
 use crate::goal::{Op, OpKind, Sink};
 use crate::units::Picos;
 
@@ -35,16 +37,21 @@ impl Place {
     }
 
     /// The rank `distance` above this one on the ring.
-    #[allow(clippy::cast_possible_truncation, reason = "a remainder of a u32 fits")]
-    pub(super) const fn above(&self, distance: u64) -> u32 {
-        ((self.rank as u64 + distance) % self.ranks as u64) as u32
+    pub(super) fn above(&self, distance: u64) -> u32 {
+        self.on_ring(u64::from(self.rank) + distance)
     }
 
     /// The rank `distance` below this one on the ring.
+    pub(super) fn below(&self, distance: u64) -> u32 {
+        let ranks = u64::from(self.ranks);
+        self.on_ring(u64::from(self.rank) + ranks - u64::from(self.on_ring(distance)))
+    }
+
+    /// `distance` modulo the number of ranks, of which there is at least one.
     #[allow(clippy::cast_possible_truncation, reason = "a remainder of a u32 fits")]
-    pub(super) const fn below(&self, distance: u64) -> u32 {
-        let ranks = self.ranks as u64;
-        ((self.rank as u64 + ranks - distance % ranks) % ranks) as u32
+    pub(super) fn on_ring(&self, distance: u64) -> u32 {
+        let ranks = NonZeroU64::new(u64::from(self.ranks)).unwrap_or(NonZeroU64::MIN);
+        (distance % ranks) as u32
     }
 }
 

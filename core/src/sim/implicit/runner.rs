@@ -1,6 +1,7 @@
 //! Windows of length o + L, and the ranks in them one after the other.
 
 use core::fmt;
+use core::num::NonZeroU64;
 
 use super::error::ImplicitError;
 use super::memory::{Memory, Needs};
@@ -106,7 +107,7 @@ pub struct Simulation<'m, 'p, P: Program, N = NoNoise> {
     /// o.
     pub(super) overhead: u64,
     /// o + L: from the start of a send to the arrival of its message.
-    pub(super) delay: u64,
+    pub(super) delay: NonZeroU64,
     pub(super) ranks: &'m mut [RankState<P::State>],
     pub(super) pool: Pool<'m>,
     pub(super) wheel: Wheel<'m>,
@@ -162,9 +163,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
             return Err(ImplicitError::Rendezvous { size: longest });
         }
         let delay = sum(costs.overhead, costs.latency).map_err(|_| overflow)?;
-        if delay == 0 {
-            return Err(ImplicitError::NoLookahead);
-        }
+        let delay = NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?;
         Ok(Self {
             program,
             parameters,
@@ -174,7 +173,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
             ranks,
             pool: Pool::new(nodes),
             wheel: Wheel::new(words, needs.ranks),
-            end: delay,
+            end: delay.get(),
             events: 0,
             sent: 0,
             matched: 0,
@@ -199,7 +198,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
             match self.wheel.advance() {
                 Due::Nothing => return self.outcome(),
                 Due::Run(slot) => {
-                    self.end = self.wheel.now.saturating_add(1).saturating_mul(self.delay);
+                    self.end = self.wheel.now.saturating_add(1).saturating_mul(self.delay.get());
                     let mut sweep = self.wheel.sweep(slot);
                     while let Some(rank) = self.wheel.take(&mut sweep) {
                         self.turn(rank)?;

@@ -111,7 +111,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         state.cpu = sum(sum(now, price.send)?, noise)?;
         state.out = sum(now, price.gap)?;
         // One picosecond is left for creation times.
-        let arrival = sum(now, self.delay)?;
+        let arrival = sum(now, self.delay.get())?;
         sum(arrival, 1)?;
         let stamps = (created(now), next.item.created);
         let message = Item {
@@ -149,7 +149,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
     /// When a message arrives. Creation times are one more than the instant.
     #[inline]
     pub(super) const fn arrival(&self, message: &Item) -> u64 {
-        message.created.wrapping_sub(1).wrapping_add(self.delay)
+        message.created.wrapping_sub(1).wrapping_add(self.delay.get())
     }
 
     /// Puts the messages that arrive before the end of the window into the
@@ -195,7 +195,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
     #[inline]
     pub(super) fn window_of(&self, time: u64) -> u64 {
         let later = time.wrapping_sub(self.end);
-        if later < self.delay { self.wheel.now + 1 } else { time / self.delay }
+        if later < self.delay.get() { self.wheel.now + 1 } else { time / self.delay }
     }
 
     #[inline]

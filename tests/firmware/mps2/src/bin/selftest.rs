@@ -3,6 +3,7 @@
 #![no_main]
 
 use cortex_m_rt::entry;
+use defmt::Display2Format;
 use loggap_core::fit::{Cell, Config, Line, Node, Point, Segment, Segmentation};
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::measure::Clock;
@@ -18,16 +19,12 @@ use loggap_firmware_mps2::stack;
 fn main() -> ! {
     let board = Board::take();
     let count = selftest::run(|check| {
-        let verdict = if check.passed() { "ok" } else { "FAILED" };
-        defmt::info!("check {=str} ... {=str}", check.name, verdict);
-        if !check.passed() {
-            defmt::error!("computed {}, right is {=u64}", check.computed, check.answer);
-        }
+        defmt::info!("{}", Display2Format(check));
     });
     defmt::info!("stack of the self-test {=usize}", stack::high_water());
     let costs_known = costs(&board.clock);
     limits();
-    defmt::info!("self-test: {=u32} passed, {=u32} failed", count.passed, count.failed);
+    defmt::info!("{}", Display2Format(&count));
     exit(count.failed == 0 && costs_known)
 }
 
