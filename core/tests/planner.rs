@@ -129,6 +129,8 @@ mod planner {
             };
             sizes.is_empty() || run(options(seed), &sizes, answer).conclusion.is_some()
         }
+        // Three rounds of one size in a batch, and room for one.
+        assert!(property(0, vec![0], vec![(0, 2, 5), (0, 0, 0), (0, 0, 1)]));
         QuickCheck::new().tests(60).quickcheck(property as fn(u64, Vec<u16>, Vec<_>) -> bool);
     }
 

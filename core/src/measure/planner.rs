@@ -218,7 +218,7 @@ impl<'m, const N: usize> Planner<'m, N> {
             if self.queued == 0 && (!batch.is_empty() || !self.refill(elapsed)) {
                 break;
             }
-            let Some(experiment) = self.next_of_queue() else { continue };
+            let Some(experiment) = self.next_of_queue(&batch) else { continue };
             let Some(rest) = self.afford(&experiment, left) else { break };
             left = rest;
             let _ = batch.push(experiment); // not full, see above
@@ -299,15 +299,21 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.conclusion.get_or_insert(conclusion);
     }
 
-    /// Takes an entry off the queue; `None` where it has become moot.
-    fn next_of_queue(&mut self) -> Option<Experiment> {
+    /// Takes an entry off the queue; `None` where it has become moot, or
+    /// where `batch`, not answered yet, fills its cell.
+    fn next_of_queue(&mut self, batch: &[Experiment]) -> Option<Experiment> {
         self.queued = self.queued.checked_sub(1)?;
         let slot = *self.order.get(self.queued)?;
-        if self.takes_more(usize::from(slot.row), slot.quantity) {
-            self.experiment(slot)
-        } else {
-            None
+        let (row, quantity) = (usize::from(slot.row), slot.quantity);
+        let experiment = self.takes_more(row, quantity).then(|| self.experiment(slot))??;
+        if self.stage != Stage::WarmUp {
+            let same =
+                |asked: &&Experiment| (asked.size, asked.quantity) == (experiment.size, quantity);
+            let pending = batch.iter().filter(same).count();
+            let room = self.store.cell_capacity().saturating_sub(self.store.count(row, quantity));
+            (pending < room).then_some(())?;
         }
+        Some(experiment)
     }
 
     /// Pays for `experiment` and returns the time that is left then; `None`
