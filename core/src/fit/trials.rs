@@ -3,7 +3,8 @@
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "sizes of a few kilobytes"
+    clippy::unwrap_used,
+    reason = "sizes of a few kilobytes, finite values"
 )]
 
 use super::Point;
