@@ -2,12 +2,14 @@
 
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
-use loggap::simulation::OwnedMemory;
+use loggap::simulation::windows::{WindowError, WindowMemory};
+use loggap::simulation::{self, OwnedMemory};
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::Protocol;
+use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
-    Builder, Engine, NoNoise, Noise, Observer, Parameters, Receive, Rendezvous, Settings, Silent,
-    Survey, Unfinished,
+    BuildError, Builder, Engine, NoNoise, Noise, Observer, Parameters, Receive, Rendezvous,
+    Settings, Silent, Survey, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 
@@ -63,6 +65,74 @@ pub fn run(
     }
 }
 
+/// What a run in windows makes of `program`, with partitions of 2^`shift`
+/// ranks; or why it cannot run in windows, or what it stopped with.
+///
+/// # Errors
+///
+/// [`Stopped`].
+pub fn run_in_windows(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: Option<shadow::Noise<'_>>,
+    shift: u32,
+) -> Result<Outcome, Stopped> {
+    match noise {
+        Some(noise) => in_windows(program, settings, Function(noise), shift),
+        None => in_windows(program, settings, NoNoise, shift),
+    }
+}
+
+/// Why a run in windows has no outcome.
+#[derive(Debug)]
+pub enum Stopped {
+    /// The program is for the other engine.
+    Unsuitable(Unsuitable),
+    /// The run stopped.
+    Error(WindowError),
+}
+
+fn in_windows<N: Noise + Clone>(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: N,
+    shift: u32,
+) -> Result<Outcome, Stopped> {
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let protocols = protocols(settings);
+    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let settings = self::settings(settings);
+    let needs = windows::Requirements::of(&survey, (&parameters, settings), shift);
+    let needs = needs.map_err(Stopped::Unsuitable)?;
+    let mut memory = WindowMemory::new(&needs).unwrap();
+    let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
+    match program.replay(&mut builder) {
+        Err(BuildError::Unsuitable(why)) => return Err(Stopped::Unsuitable(why)),
+        other => other.unwrap(),
+    }
+    let schedule = builder.finish().unwrap();
+    let ended = simulation::windows::run(schedule, noise).map_err(Stopped::Error)?;
+    let finished = ended.finished();
+    let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
+    outcome.finish = ended.finish().map(|time| time.0).collect();
+    assert_eq!(outcome.makespan(), finished.makespan.0);
+    ended.unfinished(|left| note(&mut outcome, &left));
+    Ok(outcome)
+}
+
+fn note(outcome: &mut Outcome, left: &Unfinished) {
+    match *left {
+        Unfinished::Unreceived { rank, from, tag, .. } => {
+            outcome.unexpected.push((rank as usize, from as usize, tag));
+        }
+        Unfinished::Waiting { rank, op, .. } => outcome.posted.push((rank as usize, op as usize)),
+        Unfinished::NeverReady { rank, op } => {
+            outcome.never_ready.push((rank as usize, op as usize));
+        }
+    }
+}
+
 /// The course of the same run.
 #[must_use]
 pub fn timeline(
@@ -106,14 +176,6 @@ pub fn run_observed<O: Observer>(
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
     outcome.finish = (0..survey.ranks()).map(|rank| engine.finish(rank).0).collect();
     assert_eq!(outcome.makespan(), finished.makespan.0);
-    engine.unfinished(|left| match left {
-        Unfinished::Unreceived { rank, from, tag, .. } => {
-            outcome.unexpected.push((rank as usize, from as usize, tag));
-        }
-        Unfinished::Waiting { rank, op, .. } => outcome.posted.push((rank as usize, op as usize)),
-        Unfinished::NeverReady { rank, op } => {
-            outcome.never_ready.push((rank as usize, op as usize));
-        }
-    });
+    engine.unfinished(|left| note(&mut outcome, &left));
     (outcome, engine.into_observer())
 }

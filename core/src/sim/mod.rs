@@ -41,6 +41,8 @@ mod release;
 mod schedule;
 mod survey;
 mod unfinished;
+mod wheel;
+pub mod windows;
 
 pub use counters::{Counters, RankCounters};
 pub use engine::{Engine, Finished, SimError};

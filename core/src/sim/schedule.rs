@@ -7,6 +7,7 @@ use super::memory::{Memory, Requirements};
 use super::queue::Entry;
 use super::rank::Rank;
 use super::record::{NONE, Record, Slot, Successors};
+use super::windows::Unsuitable;
 use crate::goal::{ANY, Op, OpKind, Sink};
 
 /// Why a schedule cannot be simulated.
@@ -46,6 +47,8 @@ pub enum BuildError {
         /// The operation.
         op: u32,
     },
+    /// The schedule cannot run in [windows](super::windows).
+    Unsuitable(Unsuitable),
 }
 
 impl fmt::Display for BuildError {
@@ -69,6 +72,7 @@ impl fmt::Display for BuildError {
                 f,
                 "operation {op} of rank {rank} has a cpu or nic that the survey did not see"
             ),
+            Self::Unsuitable(why) => write!(f, "the schedule cannot run in windows: {why}"),
         }
     }
 }

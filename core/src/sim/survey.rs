@@ -9,16 +9,18 @@ use crate::goal::{Op, OpKind, Sink};
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Survey {
     ranks: u32,
-    ops: u64,
-    edges: u64,
-    receives: u64,
+    pub(super) ops: u64,
+    pub(super) edges: u64,
+    pub(super) receives: u64,
     /// Dependencies of the rank that has most.
-    edges_most: u64,
+    pub(super) edges_most: u64,
     edges_here: u64,
+    /// Operations of the rank that has most.
+    pub(super) ops_most: u32,
     ops_here: u32,
     /// The highest index that occurs.
-    cpu: u8,
-    nic: u8,
+    pub(super) cpu: u8,
+    pub(super) nic: u8,
 }
 
 impl Survey {
@@ -34,6 +36,7 @@ impl Survey {
             receives: ops,
             edges_most,
             edges_here: 0,
+            ops_most: 0,
             ops_here: 0,
             cpu: 0,
             nic: 0,
@@ -109,6 +112,7 @@ impl Sink for Survey {
     fn op(&mut self, op: Op) -> Result<u32, BuildError> {
         let index = self.ops_here;
         self.ops_here = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
+        self.ops_most = self.ops_most.max(self.ops_here);
         self.ops += 1;
         self.receives += u64::from(matches!(op.kind, OpKind::Receive { .. }));
         self.cpu = self.cpu.max(op.cpu);

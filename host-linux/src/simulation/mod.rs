@@ -6,6 +6,7 @@ mod memory;
 mod noise;
 mod run;
 mod source;
+pub mod windows;
 
 pub use implicit::{bytes_needed, run_pattern};
 pub use memory::OwnedMemory;

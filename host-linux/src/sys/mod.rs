@@ -1,4 +1,4 @@
-//! All unsafe code of this crate: processor counters, shared memory, mapped
+//! All unsafe code of this crate: processor counters, shared and own memory, mapped
 //! files and raw Ethernet sockets.
 //!
 //! Everything exported from here is safe to call; each unsafe block says why.
@@ -9,5 +9,6 @@ pub(crate) mod counter;
 pub(crate) mod file_map;
 pub(crate) mod mapping;
 pub(crate) mod packet;
+pub(crate) mod pages;
 pub(crate) mod pass;
 pub(crate) mod ring;

@@ -3,7 +3,7 @@
 use super::pool::Node;
 use super::program::Program;
 use super::rank::RankState;
-use super::wheel;
+use crate::sim::wheel;
 
 /// Elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

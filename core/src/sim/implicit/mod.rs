@@ -31,7 +31,6 @@ mod programs;
 mod rank;
 mod runner;
 mod step;
-mod wheel;
 
 pub use error::ImplicitError;
 pub use memory::{Memory, Needs};

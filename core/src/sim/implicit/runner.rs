@@ -8,9 +8,9 @@ use super::memory::{Memory, Needs};
 use super::pool::{Item, NONE, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
-use super::wheel::{Due, Wheel};
 use crate::sim::hooks::{NoNoise, Noise};
 use crate::sim::parameters::{Costs, Parameters};
+use crate::sim::wheel::{Due, Wheel};
 use crate::units::{Overflow, Picos};
 
 /// How a run ended.

@@ -35,6 +35,8 @@ pub(super) struct Wheel<'m> {
     shape: [usize; 3],
     /// Slots that are not empty.
     used: u64,
+    /// The first window of those in the far slot.
+    far_first: u64,
     /// The window that is being run.
     pub(super) now: u64,
 }
@@ -68,7 +70,7 @@ impl<'m> Wheel<'m> {
     /// An empty wheel on at least [`words`] words.
     pub(super) fn new(words: &'m mut [u64], ranks: usize) -> Self {
         words.fill(0);
-        Self { words, shape: shape(ranks), used: 0, now: 0 }
+        Self { words, shape: shape(ranks), used: 0, far_first: u64::MAX, now: 0 }
     }
 
     const fn base(&self, slot: u32) -> usize {
@@ -89,6 +91,7 @@ impl<'m> Wheel<'m> {
         } else if distance < SLOTS * SLOTS * SLOTS {
             32 + (window / (SLOTS * SLOTS) % SLOTS) as u32
         } else {
+            self.far_first = self.far_first.min(window);
             FAR
         };
         self.used |= 1 << slot;
@@ -134,8 +137,59 @@ impl<'m> Wheel<'m> {
         }
     }
 
+    /// A window, not before the present one and not after the first in which
+    /// a rank is due.
+    pub(super) const fn next(&self) -> Option<u64> {
+        let first = self.used.trailing_zeros();
+        let number = first as u64 % SLOTS;
+        match first / 16 {
+            0 => Some(self.now / SLOTS * SLOTS + number),
+            1 => Some(self.now / (SLOTS * SLOTS) * (SLOTS * SLOTS) + number * SLOTS),
+            2 => {
+                const LAST: u64 = SLOTS * SLOTS * SLOTS;
+                Some(self.now / LAST * LAST + number * SLOTS * SLOTS)
+            }
+            3 => Some(self.far_first),
+            _ => None,
+        }
+    }
+
+    /// A walk through ranks to add again, now that `now` has moved on to a
+    /// window up to [`Wheel::next`]; `None` when there are none.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
+    pub(super) const fn nearer(&mut self) -> Option<Sweep> {
+        const LAST: u64 = SLOTS * SLOTS * SLOTS;
+        if self.used >> SLOTS == 0 {
+            return None;
+        }
+        let middle = 16 + (self.now / SLOTS % SLOTS) as u32;
+        let last = 32 + (self.now / (SLOTS * SLOTS) % SLOTS) as u32;
+        let slot = if self.used >> FAR != 0 && self.far_first / LAST <= self.now / LAST {
+            self.far_first = u64::MAX;
+            FAR
+        } else if self.used >> last & 1 != 0 {
+            last
+        } else if self.used >> middle & 1 != 0 {
+            middle
+        } else {
+            return None;
+        };
+        self.used &= !(1 << slot);
+        Some(self.sweep(slot))
+    }
+
+    /// A walk through the ranks that are due now.
+    #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
+    pub(super) const fn due(&mut self) -> Sweep {
+        let slot = (self.now % SLOTS) as u32;
+        self.used &= !(1 << slot);
+        self.sweep(slot)
+    }
+
     /// The far slot, which is emptied by walking through it.
     pub(super) const fn far(&mut self) -> Sweep {
+        self.far_first = u64::MAX;
         self.used &= !(1 << FAR);
         self.sweep(FAR)
     }
@@ -231,6 +285,43 @@ mod tests {
                         while let Some(rank) = wheel.take(&mut sweep) {
                             wheel.add(rank, due[rank as usize]);
                         }
+                    }
+                }
+            }
+            assert!(left.is_empty());
+        }
+    }
+
+    /// Runs the wheel as partitions do, which may look in between.
+    #[test]
+    fn told_which_window_it_is_the_wheel_has_the_ranks_that_are_due() {
+        let mut random = Random::new(4);
+        for ranks in [1u32, 64, 700] {
+            let mut memory = vec![7; words(ranks as usize)];
+            let mut wheel = Wheel::new(&mut memory, ranks as usize);
+            let mut due: vec::Vec<u64> = (0..ranks).map(|_| random.below(1 << 14)).collect();
+            for (rank, window) in (0u32..).zip(&due) {
+                wheel.add(rank, *window);
+            }
+            let mut left: BTreeSet<(u64, u32)> =
+                (0u32..).zip(&due).map(|(rank, window)| (*window, rank)).collect();
+            while let Some(next) = wheel.next() {
+                assert!(left.first().is_some_and(|first| next <= first.0));
+                wheel.now = random.below(next - wheel.now + 1).max(1) + wheel.now;
+                wheel.now = wheel.now.min(next);
+                while let Some(mut sweep) = wheel.nearer() {
+                    while let Some(rank) = wheel.take(&mut sweep) {
+                        wheel.add(rank, due[rank as usize]);
+                    }
+                }
+                let mut sweep = wheel.due();
+                while let Some(rank) = wheel.take(&mut sweep) {
+                    assert_eq!(left.pop_first(), Some((wheel.now, rank)));
+                    if random.below(4) > 0 {
+                        let far = 1 + (random.draw() >> random.below(64) >> 40);
+                        due[rank as usize] = wheel.now + far;
+                        left.insert((wheel.now + far, rank));
+                        wheel.add(rank, wheel.now + far);
                     }
                 }
             }

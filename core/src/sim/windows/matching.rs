@@ -1,0 +1,109 @@
+//! Which message meets which receive, by the rules of
+//! [`crate::sim::matching`].
+
+use super::rank::WindowRank;
+use super::record::{NONE, WindowRecord};
+use super::shared::Shared;
+use crate::goal::ANY;
+use crate::sim::record::Slot;
+
+/// The key of receives, and of messages, that need a closer look.
+const WILD: u32 = 0;
+
+/// A hash of sender and tag that is never [`WILD`].
+#[inline]
+const fn key(peer: u32, tag: u32) -> u32 {
+    if peer == ANY || tag == ANY {
+        return WILD;
+    }
+    let mixed = peer.wrapping_mul(0x9e37_79b1) ^ tag.wrapping_mul(0x85eb_ca77).rotate_left(15);
+    mixed | 1
+}
+
+/// Rule: sender equal or either side a wildcard, and tag likewise.
+#[inline]
+fn matches(receive: &WindowRecord, sender: u32, tag: u32) -> bool {
+    let (peer, wanted) = (receive.peer(), receive.tag());
+    (peer == ANY || peer == sender) && (wanted == tag || wanted == ANY || tag == ANY)
+}
+
+/// Receives that are posted, of the ranks of a partition: of each rank its
+/// slots, in the order of posting.
+#[derive(Debug)]
+pub(super) struct Slots<'m> {
+    all: &'m mut [Slot],
+    /// Which of all slots is the first here.
+    first: u32,
+}
+
+impl<'m> Slots<'m> {
+    pub(super) const fn new(all: &'m mut [Slot], first: u32) -> Self {
+        Self { all, first }
+    }
+
+    #[inline]
+    fn at(&mut self, slot: u32) -> Option<&mut Slot> {
+        self.all.get_mut(slot.wrapping_sub(self.first) as usize)
+    }
+
+    /// The posted receives of a rank, matched ones among them as
+    /// [`NONE`].
+    pub(super) fn of(&self, rank: &WindowRank) -> &[Slot] {
+        let [first, end] = rank.posted.map(|slot| slot.wrapping_sub(self.first) as usize);
+        self.all.get(first..end).unwrap_or_default()
+    }
+
+    /// Takes out the first posted receive that a message from `sender` with
+    /// `tag` meets.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        shared: &Shared<'_>,
+        rank: &mut WindowRank,
+        (sender, tag): (u32, u32),
+    ) -> Option<u32> {
+        let wanted = key(sender, tag);
+        let (offset, op) = self.of(rank).iter().zip(0u32..).find_map(|(slot, offset)| {
+            let candidate = slot.key == wanted || slot.key == WILD || wanted == WILD;
+            let fits = candidate && slot.op != NONE && matches(shared.at(slot.op), sender, tag);
+            fits.then_some((offset, slot.op))
+        })?;
+        let [first, end] = rank.posted;
+        if offset > 0 {
+            if let Some(slot) = self.at(first + offset) {
+                *slot = Slot { key: 1, op: NONE };
+            }
+            return Some(op);
+        }
+        let mut first = first + 1;
+        while first < end && self.at(first).is_none_or(|slot| slot.op == NONE) {
+            first += 1;
+        }
+        rank.posted = [first, end];
+        Some(op)
+    }
+
+    /// Appends a receive to those posted on `rank`.
+    #[inline]
+    pub(super) fn post(&mut self, shared: &Shared<'_>, rank: &mut WindowRank, op: u32) {
+        let receive = shared.at(op);
+        let [_, end] = rank.posted;
+        if let Some(slot) = self.at(end) {
+            *slot = Slot { key: key(receive.peer(), receive.tag()), op };
+            rank.posted[1] = end + 1;
+        }
+    }
+}
+
+/// The oldest unexpected message of `rank` that `receive` meets: the record
+/// before it in the list, and its own.
+pub(super) fn unexpected(
+    shared: &Shared<'_>,
+    rank: &WindowRank,
+    receive: &WindowRecord,
+) -> Option<(u32, u32)> {
+    shared.walk(rank.unexpected).find(|(_, message)| {
+        let message = shared.at(*message);
+        matches(receive, message.peer(), message.tag())
+    })
+}

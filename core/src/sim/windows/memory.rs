@@ -1,0 +1,177 @@
+//! Whether a schedule can run in windows, and the memory for that.
+
+use core::fmt;
+
+use super::rank::WindowRank;
+use super::record::{MOST, MOST_OF_RANK, WindowRecord};
+use crate::sim::parameters::{Parameters, Receive, Settings};
+use crate::sim::record::Slot;
+use crate::sim::survey::Survey;
+use crate::sim::wheel;
+
+/// Why a schedule has to run event by event.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unsuitable {
+    /// o + L is 0, so that nothing can be simulated ahead of the rest.
+    NoLookahead,
+    /// Messages are received as [`Receive::Overlap`] says.
+    Overlap,
+    /// Ranks have several processors or interfaces.
+    Units,
+    /// A message is longer than the eager limit, so that its sender goes on
+    /// when its receiver does.
+    Rendezvous {
+        /// Its bytes.
+        size: u64,
+    },
+    /// A message has 2³² bytes or more.
+    Long {
+        /// Its bytes.
+        size: u64,
+    },
+    /// There are 2³¹ operations or more, or 2²⁴ on one rank.
+    TooManyOps,
+}
+
+impl fmt::Display for Unsuitable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLookahead => f.write_str("o + L is 0"),
+            Self::Overlap => f.write_str("messages are received with overlap"),
+            Self::Units => f.write_str("ranks have several processors or interfaces"),
+            Self::Rendezvous { size } => {
+                write!(f, "messages of {size} bytes are longer than the eager limit")
+            }
+            Self::Long { size } => write!(f, "messages of {size} bytes are longer than 4 GiB"),
+            Self::TooManyOps => {
+                f.write_str("there are 2^31 operations or more, or 2^24 on one rank")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Unsuitable {}
+
+/// Elements of each part of [`Memory`].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Requirements {
+    /// [`Memory::records`].
+    pub records: usize,
+    /// [`Memory::edges`].
+    pub edges: usize,
+    /// [`Memory::ranks`].
+    pub ranks: usize,
+    /// [`Memory::firsts`].
+    pub firsts: usize,
+    /// [`Memory::slots`].
+    pub slots: usize,
+    /// [`Memory::words`].
+    pub words: usize,
+    /// [`Memory::scratch`].
+    pub scratch: usize,
+    /// Partitions.
+    pub partitions: usize,
+    /// A rank's number, shifted by this, is that of its partition.
+    pub shift: u32,
+}
+
+impl Requirements {
+    /// What the surveyed schedule needs, with partitions of 2^`shift` ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsuitable`] where it cannot run in windows, as far as is known
+    /// before it is built.
+    pub fn of(
+        survey: &Survey,
+        (parameters, settings): (&Parameters<'_>, Settings),
+        shift: u32,
+    ) -> Result<Self, Unsuitable> {
+        if parameters.lookahead().0 == 0 {
+            return Err(Unsuitable::NoLookahead);
+        }
+        if settings.receive == Receive::Overlap {
+            return Err(Unsuitable::Overlap);
+        }
+        if survey.cpu > 0 || survey.nic > 0 {
+            return Err(Unsuitable::Units);
+        }
+        let most_edges = u64::from(u32::MAX) / 2;
+        if survey.ops > MOST || survey.edges > most_edges || survey.ops_most > MOST_OF_RANK {
+            return Err(Unsuitable::TooManyOps);
+        }
+        let size = |count: u64| usize::try_from(count).map_err(|_| Unsuitable::TooManyOps);
+        let ranks = survey.ranks() as usize;
+        let shift = shift.min(u32::BITS - 1);
+        let each = 1usize.checked_shl(shift).ok_or(Unsuitable::TooManyOps)?;
+        let partitions = ranks.div_ceil(each);
+        Ok(Self {
+            records: size(survey.ops)?,
+            // A list has two words more than operations, of which at least two.
+            edges: size(2 * survey.edges)?,
+            ranks,
+            firsts: ranks + 1,
+            slots: size(survey.receives)?,
+            words: partitions * wheel::words(each.min(ranks)),
+            scratch: size(survey.edges_most)?,
+            partitions,
+            shift,
+        })
+    }
+
+    /// Bytes of all parts together; saturating.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        let parts = [
+            (self.records, size_of::<WindowRecord>()),
+            (self.edges, size_of::<u32>()),
+            (self.ranks, size_of::<WindowRank>()),
+            (self.firsts, size_of::<u32>()),
+            (self.slots, size_of::<Slot>()),
+            (self.words, size_of::<u64>()),
+            (self.scratch, size_of::<[u32; 2]>()),
+        ];
+        let mut bytes = 0u64;
+        let mut rest: &[(usize, usize)] = &parts;
+        while let Some(((count, size), next)) = rest.split_first() {
+            bytes = bytes.saturating_add((*count as u64).saturating_mul(*size as u64));
+            rest = next;
+        }
+        bytes
+    }
+}
+
+/// Memory for a schedule; see [`Requirements`] for how much of each part.
+/// Content on entry does not matter.
+#[derive(Debug)]
+pub struct Memory<'m> {
+    /// Operations.
+    pub records: &'m mut [WindowRecord],
+    /// Lists of dependants.
+    pub edges: &'m mut [u32],
+    /// Ranks.
+    pub ranks: &'m mut [WindowRank],
+    /// Index of each rank's first operation.
+    pub firsts: &'m mut [u32],
+    /// Posted receives.
+    pub slots: &'m mut [Slot],
+    /// When ranks are due.
+    pub words: &'m mut [u64],
+    /// Dependencies of one rank, while the schedule is built.
+    pub scratch: &'m mut [[u32; 2]],
+}
+
+impl<'m> Memory<'m> {
+    /// The same, each part as long as required; `None` if one is shorter.
+    pub(super) fn cut(self, requirements: &Requirements) -> Option<Self> {
+        Some(Self {
+            records: self.records.get_mut(..requirements.records)?,
+            edges: self.edges.get_mut(..requirements.edges)?,
+            ranks: self.ranks.get_mut(..requirements.ranks)?,
+            firsts: self.firsts.get_mut(..requirements.firsts)?,
+            slots: self.slots.get_mut(..requirements.slots)?,
+            words: self.words.get_mut(..requirements.words)?,
+            scratch: self.scratch.get_mut(..requirements.scratch)?,
+        })
+    }
+}

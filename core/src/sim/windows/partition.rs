@@ -1,0 +1,347 @@
+//! Some of the ranks, window after window.
+
+use core::cmp::Ordering;
+use core::num::NonZeroU64;
+
+use super::incoming::Sorter;
+use super::mail::{END, Mail, Outbox};
+use super::matching::Slots;
+use super::price::{Price, Sum, sum};
+use super::rank::WindowRank;
+use super::record::NONE;
+use super::shared::{Element, Shared};
+use super::step::Next;
+use crate::sim::engine::{Finished, SimError};
+use crate::sim::hooks::Noise;
+use crate::sim::unfinished::Unfinished;
+use crate::sim::wheel::Wheel;
+use crate::units::{Overflow, Picos};
+
+/// Why a rank could not go on.
+pub(super) enum Stop {
+    Overflow,
+    Full,
+}
+
+impl From<Overflow> for Stop {
+    fn from(_: Overflow) -> Self {
+        Self::Overflow
+    }
+}
+
+/// The outbox has no room for another message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct MailFull;
+
+/// What could not happen because its time is past 2⁶⁴ ps.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    time: u64,
+    element: Element,
+    rank: u32,
+}
+
+/// Some of the ranks of a schedule: a state machine that is told which
+/// window to run, and is given the messages that were sent in the last one.
+#[derive(Debug)]
+pub struct Partition<'s, N> {
+    pub(super) shared: Shared<'s>,
+    index: u32,
+    /// A rank's number, shifted by this, is that of its partition.
+    pub(super) shift: u32,
+    /// Its first rank.
+    first: u32,
+    ranks: &'s mut [WindowRank],
+    pub(super) slots: Slots<'s>,
+    wheel: Wheel<'s>,
+    pub(super) noise: N,
+    /// Whether messages can take longer than a window, because there are
+    /// several protocols.
+    pub(super) several: bool,
+    /// Length of a window, which is the least o + L.
+    pub(super) width: NonZeroU64,
+    price: Price,
+    /// The last instant of the window.
+    last: u64,
+    /// Operations released and messages created.
+    pub(super) events: u64,
+    /// Steps that the order of simultaneous events took.
+    pub(super) steps: u64,
+    failure: Option<Failure>,
+}
+
+/// The part of the memory that a partition has for itself.
+pub(super) struct Share<'s> {
+    pub(super) index: u32,
+    pub(super) shift: u32,
+    pub(super) ranks: &'s mut [WindowRank],
+    pub(super) slots: Slots<'s>,
+    pub(super) words: &'s mut [u64],
+}
+
+impl<'s, N: Noise> Partition<'s, N> {
+    pub(super) fn new(shared: Shared<'s>, share: Share<'s>, noise: N) -> Self {
+        let Share { index, shift, ranks, slots, words } = share;
+        let mut wheel = Wheel::new(words, ranks.len());
+        let mut events = 0;
+        for (local, rank) in (0u32..).zip(ranks.iter()) {
+            events += u64::from(rank.released);
+            if rank.released > 0 {
+                wheel.add(local, 0);
+            }
+        }
+        // The requirements refuse 0.
+        let width = NonZeroU64::new(shared.parameters.lookahead().0);
+        let several = shared.parameters.delays().count() > 1;
+        let nothing = Price {
+            size: u64::MAX,
+            overhead: 0,
+            send: Ok(0),
+            gap: Ok(0),
+            receive: Ok(0),
+            delay: Ok(0),
+            rendezvous: false,
+        };
+        Self {
+            shared,
+            index,
+            shift,
+            first: index << shift,
+            ranks,
+            slots,
+            wheel,
+            noise,
+            several,
+            width: width.unwrap_or(NonZeroU64::MIN),
+            price: nothing,
+            last: 0,
+            events,
+            steps: 0,
+            failure: None,
+        }
+    }
+
+    /// A window in which a rank has something to do of its own accord, or
+    /// one before that; `None` when only a message can wake it.
+    #[must_use]
+    pub const fn next(&self) -> Option<u64> {
+        self.wheel.next()
+    }
+
+    /// Runs a window: later than those before, not after any that
+    /// [`Partition::next`] named, and the very next if there is mail. Reads
+    /// what other partitions sent from `inbox`, sends with `outbox`.
+    ///
+    /// # Errors
+    ///
+    /// [`MailFull`]; the partition is of no further use then.
+    pub fn run(
+        &mut self,
+        window: u64,
+        inbox: &Mail<'_>,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), MailFull> {
+        self.wheel.now = window;
+        let width = self.width.get();
+        self.last = window.saturating_mul(width).saturating_add(width - 1);
+        while let Some(mut sweep) = self.wheel.nearer() {
+            while let Some(local) = self.wheel.take(&mut sweep) {
+                self.look_ahead(local, inbox);
+            }
+        }
+        let Self { ranks, wheel, first, .. } = self;
+        inbox.collect(self.index, |at, message| {
+            let local = message.target().wrapping_sub(*first);
+            if let Some(state) = ranks.get_mut(local as usize) {
+                message.set_link(core::mem::replace(&mut state.incoming, at));
+                wheel.add(local, window);
+            }
+        });
+        let mut sweep = self.wheel.due();
+        while let Some(local) = self.wheel.take(&mut sweep) {
+            self.turn(local, inbox, outbox)?;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that a rank is run when its next event is due.
+    fn look_ahead(&mut self, local: u32, inbox: &Mail<'_>) {
+        let Some(&state) = self.ranks.get(local as usize) else { return };
+        if let Some(next) = self.next_of(&state, inbox) {
+            self.wheel.add(local, next.time / self.width);
+        }
+    }
+
+    /// Runs a rank to the end of the window.
+    #[inline]
+    fn turn(
+        &mut self,
+        local: u32,
+        inbox: &Mail<'_>,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), MailFull> {
+        let Some(&(mut state)) = self.ranks.get(local as usize) else { return Ok(()) };
+        let rank = self.first.wrapping_add(local);
+        self.sort(&mut state, inbox);
+        while let Some(next) = self.next_of(&state, inbox) {
+            if next.time > self.last {
+                let window = self.window_of(next.time);
+                self.wheel.add(local, window);
+                break;
+            }
+            match self.execute((rank, &mut state), &next, (inbox, outbox)) {
+                Ok(()) => {}
+                Err(Stop::Full) => return Err(MailFull),
+                Err(Stop::Overflow) => {
+                    self.fail(rank, &next);
+                    break;
+                }
+            }
+        }
+        self.keep(&mut state, inbox);
+        if let Some(place) = self.ranks.get_mut(local as usize) {
+            *place = state;
+        }
+        Ok(())
+    }
+
+    /// Brings what came in the mail in order.
+    #[inline]
+    fn sort(&mut self, state: &mut WindowRank, inbox: &Mail<'_>) {
+        if let Some(message) = inbox.message(state.incoming)
+            && message.link() != END
+        {
+            let mut sorter = Sorter { shared: &self.shared, mail: inbox, steps: 0 };
+            state.incoming = sorter.sort(state.incoming);
+            self.steps += sorter.steps;
+        }
+        if self.several {
+            self.keep(state, inbox);
+        }
+    }
+
+    #[inline]
+    fn window_of(&self, time: u64) -> u64 {
+        if time - self.last <= self.width.get() {
+            return self.wheel.now + 1;
+        }
+        time / self.width
+    }
+
+    /// What a message of `size` bytes costs.
+    #[inline]
+    pub(super) fn price(&mut self, size: u64) -> Result<Price, Overflow> {
+        if self.price.size != size {
+            self.price = Price::of(&self.shared.parameters, size)?;
+        }
+        Ok(self.price)
+    }
+
+    /// When a message of `size` bytes sent at `time` arrives; checked when it
+    /// left.
+    pub(super) fn arrival(&self, time: u64, size: u64) -> u64 {
+        let price = Price::of(&self.shared.parameters, size);
+        let arrival: Sum = price.and_then(|price| sum(time, price.delay?));
+        arrival.unwrap_or(u64::MAX)
+    }
+
+    /// Notes what failed, if nothing did before.
+    #[cold]
+    fn fail(&mut self, rank: u32, next: &Next) {
+        let failure = Failure { time: next.time, element: next.element(), rank };
+        if self.failure.is_none_or(|first| self.is_before(&failure, &first)) {
+            self.failure = Some(failure);
+        }
+    }
+
+    fn is_before(&self, a: &Failure, b: &Failure) -> bool {
+        let order = || self.shared.order(a.element, b.element, &mut 0);
+        a.time.cmp(&b.time).then_with(order) == Ordering::Less
+    }
+
+    /// What the run of all partitions has to stop with after a window: the
+    /// first failure of all.
+    #[must_use]
+    pub fn error<'p>(partitions: impl IntoIterator<Item = &'p Self>) -> Option<SimError>
+    where
+        Self: 'p,
+    {
+        let mut first: Option<Failure> = None;
+        for partition in partitions {
+            let Some(failure) = partition.failure else { continue };
+            if first.is_none_or(|first| partition.is_before(&failure, &first)) {
+                first = Some(failure);
+            }
+        }
+        first.map(|failure| SimError::Overflow { rank: failure.rank })
+    }
+
+    /// Whether there is a failure.
+    #[must_use]
+    pub const fn failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Operations released and messages created until now.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Steps taken until now to find the order of what was created at the
+    /// same instant. Where they are many times the events, another engine is
+    /// quicker.
+    #[must_use]
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The ranks, and when each was done.
+    pub fn finish(&self) -> impl Iterator<Item = (u32, Picos)> {
+        (self.first..).zip(self.ranks.iter().map(|rank| Picos(rank.cpu)))
+    }
+
+    /// How this partition's part of the run ended.
+    #[must_use]
+    pub fn finished(&self) -> Finished {
+        let mut finished = Finished { events: self.events, ..Finished::default() };
+        for (rank, finish) in self.finish() {
+            if finish > finished.makespan {
+                finished.makespan = finish;
+                finished.last_rank = rank;
+            }
+        }
+        finished
+    }
+
+    /// Calls `tell` with everything that never came to its end, by rank, as
+    /// [`Engine::unfinished`](crate::sim::Engine::unfinished) does.
+    pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
+        let bounds = |rank: u32| {
+            let at = |rank: usize| self.shared.firsts.get(rank).copied().unwrap_or_default();
+            (at(rank as usize), at(rank as usize + 1))
+        };
+        for (rank, state) in (self.first..).zip(self.ranks.iter()) {
+            for (_, message) in self.shared.walk(state.unexpected) {
+                let record = self.shared.at(message);
+                let (from, tag) = (record.peer(), record.tag());
+                let op = message.wrapping_sub(bounds(from).0);
+                tell(Unfinished::Unreceived { rank, from, op, tag });
+            }
+            let (first, end) = bounds(rank);
+            for slot in self.slots.of(state) {
+                if slot.op != NONE {
+                    let record = self.shared.at(slot.op);
+                    let (peer, tag) = (record.peer(), record.tag());
+                    let op = slot.op.wrapping_sub(first);
+                    tell(Unfinished::Waiting { rank, op, peer, tag });
+                }
+            }
+            for op in first..end {
+                if !self.shared.at(op).released() {
+                    tell(Unfinished::NeverReady { rank, op: op.wrapping_sub(first) });
+                }
+            }
+        }
+    }
+}

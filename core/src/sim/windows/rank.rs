@@ -1,0 +1,53 @@
+//! The state of one rank.
+
+use super::record::NONE;
+
+/// The state of one rank; 64 bytes, one cache line. Lists of operations and
+/// of waiting messages are circular, known by their last record.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct WindowRank {
+    /// When the processor is free.
+    pub(super) cpu: u64,
+    /// When the interface can send.
+    pub(super) out: u64,
+    /// When the interface can receive.
+    pub(super) into: u64,
+    /// Released sends.
+    pub(super) sends: u32,
+    /// Released receives that are not posted yet.
+    pub(super) receives: u32,
+    /// Released calculations.
+    pub(super) calcs: u32,
+    /// Messages of earlier windows that are not handled yet.
+    pub(super) waiting: u32,
+    /// Handled messages without a receive.
+    pub(super) unexpected: u32,
+    /// The first of the messages that came in this window, in the mail.
+    pub(super) incoming: u32,
+    /// Slots of posted receives: the first that may be unmatched, and the
+    /// end.
+    pub(super) posted: [u32; 2],
+    /// Operations released.
+    pub(super) released: u32,
+}
+
+const _: () = assert!(size_of::<WindowRank>() == 64, "one cache line");
+
+impl Default for WindowRank {
+    fn default() -> Self {
+        Self {
+            cpu: 0,
+            out: 0,
+            into: 0,
+            sends: NONE,
+            receives: NONE,
+            calcs: NONE,
+            waiting: NONE,
+            unexpected: NONE,
+            incoming: NONE,
+            posted: [0; 2],
+            released: 0,
+        }
+    }
+}

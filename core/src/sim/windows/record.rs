@@ -1,0 +1,236 @@
+//! One operation, and what is left of it once it was executed, in 32 bytes.
+//!
+//! The words are atomic because any partition may look at the history of any
+//! operation. Each word has one writer at a time: the rank of the operation,
+//! and from the window after the send on, for the words that keep a waiting
+//! message, the rank that it went to. What others read was written before
+//! the last exchange between windows, so relaxed accesses see it.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::goal::{Op, OpKind};
+use crate::units::Picos;
+
+/// No operation, no rank, end of a list.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What an operation is, in the order in which one event releases them.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Kind {
+    Send = 0,
+    Receive = 1,
+    Calc = 2,
+}
+
+/// How the operations after this one are found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Successors {
+    None = 0,
+    /// One, which waits for the end.
+    Ends = 1,
+    /// One, which waits for the start.
+    Starts = 2,
+    /// A list of edges: number for the end, number for the start, then the
+    /// operations.
+    Listed = 3,
+}
+
+/// An operation of a schedule for windows.
+#[derive(Debug, Default)]
+#[repr(C, align(32))]
+pub struct WindowRecord {
+    /// Calc: its length. Send: bytes. Released receive: when it is posted.
+    /// After the execution of any of them: when that was.
+    time: AtomicU64,
+    /// What released it: the operation executed, or with [`BY_MATCH`] the
+    /// receive that a message met. Of what waits for nothing, its place in
+    /// the order in which all of that is released.
+    creator: AtomicU32,
+    /// Kind, successors, whether it waits for nothing, whether it is
+    /// released, and as which of its rank.
+    meta: AtomicU32,
+    /// Peer. A met receive: the send. A waiting message: its sender.
+    peer: AtomicU32,
+    /// Tag. A met receive: low half of the time.
+    tag: AtomicU32,
+    /// The operation after this one, or where its edges begin. A met
+    /// receive: high half of the time. A waiting message: bytes.
+    next: AtomicU32,
+    /// Before the release, how many operations it waits for; then the next
+    /// in the list.
+    link: AtomicU32,
+}
+
+const _: () = assert!(size_of::<WindowRecord>() == 32, "two in a cache line");
+
+/// Marks a creator that is a message meeting a posted receive.
+pub(super) const BY_MATCH: u32 = 1 << 31;
+
+/// The most operations of all ranks, for [`BY_MATCH`] to be free.
+pub(super) const MOST: u64 = BY_MATCH as u64 - 1;
+
+const RELEASED: u32 = 1 << 4;
+const ROOT: u32 = 1 << 5;
+const NUMBER_SHIFT: u32 = 8;
+
+/// The most operations of one rank: its releases are counted in 24 bits.
+pub(super) const MOST_OF_RANK: u32 = 1 << (32 - NUMBER_SHIFT);
+
+impl WindowRecord {
+    /// Sets all of it, while the schedule is built.
+    pub(super) fn set(&mut self, op: &Op) {
+        let (kind, amount, peer, tag) = match op.kind {
+            OpKind::Send { peer, size, tag } => (Kind::Send, size, peer, tag),
+            OpKind::Receive { peer, size, tag } => (Kind::Receive, size, peer, tag),
+            OpKind::Calc { duration: Picos(picos) } => (Kind::Calc, picos, 0, 0),
+        };
+        *self = Self {
+            time: amount.into(),
+            creator: 0.into(),
+            meta: (kind as u32).into(),
+            peer: peer.into(),
+            tag: tag.into(),
+            next: 0.into(),
+            link: 0.into(),
+        };
+    }
+
+    #[inline]
+    pub(super) fn kind(&self) -> Kind {
+        match self.meta.load(Relaxed) & 3 {
+            0 => Kind::Send,
+            1 => Kind::Receive,
+            _ => Kind::Calc,
+        }
+    }
+
+    #[inline]
+    pub(super) fn successors(&self) -> Successors {
+        match self.meta.load(Relaxed) >> 2 & 3 {
+            0 => Successors::None,
+            1 => Successors::Ends,
+            2 => Successors::Starts,
+            _ => Successors::Listed,
+        }
+    }
+
+    pub(super) fn set_successors(&mut self, successors: Successors, next: u32) {
+        let meta = self.meta.get_mut();
+        *meta = *meta & !(3 << 2) | (successors as u32) << 2;
+        *self.next.get_mut() = next;
+    }
+
+    /// Notes who released it, and as which of its rank.
+    #[inline]
+    pub(super) fn release(&self, creator: u32, number: u32) {
+        self.creator.store(creator, Relaxed);
+        let meta = self.meta.load(Relaxed) & 0xf;
+        self.meta.store(meta | RELEASED | number << NUMBER_SHIFT, Relaxed);
+    }
+
+    /// The same for what waits for nothing, which has its place in the order
+    /// of all of that.
+    pub(super) fn release_root(&self, place: u32, number: u32) {
+        self.release(place, number);
+        self.meta.store(self.meta.load(Relaxed) | ROOT, Relaxed);
+    }
+
+    /// Whether it waited for nothing.
+    #[inline]
+    pub(super) fn is_root(&self) -> bool {
+        self.meta.load(Relaxed) & ROOT != 0
+    }
+
+    #[inline]
+    pub(super) fn released(&self) -> bool {
+        self.meta.load(Relaxed) & RELEASED != 0
+    }
+
+    /// As which of its rank it was released.
+    #[inline]
+    pub(super) fn number(&self) -> u32 {
+        self.meta.load(Relaxed) >> NUMBER_SHIFT
+    }
+
+    #[inline]
+    pub(super) fn creator(&self) -> u32 {
+        self.creator.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn time(&self) -> u64 {
+        self.time.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn set_time(&self, time: u64) {
+        self.time.store(time, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn peer(&self) -> u32 {
+        self.peer.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn tag(&self) -> u32 {
+        self.tag.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn next(&self) -> u32 {
+        self.next.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn link(&self) -> u32 {
+        self.link.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn set_link(&self, link: u32) {
+        self.link.store(link, Relaxed);
+    }
+
+    /// One operation fewer to wait for; whether that was the last.
+    #[inline]
+    pub(super) fn count_down(&self) -> bool {
+        let left = self.link.load(Relaxed).wrapping_sub(1);
+        self.link.store(left, Relaxed);
+        left == 0
+    }
+
+    /// Operations to wait for, while the schedule is built.
+    pub(super) fn waits(&mut self) -> &mut u32 {
+        self.link.get_mut()
+    }
+
+    /// Words that the builder counts in before they have their meaning: how
+    /// many wait for the end, and for the start.
+    pub(super) fn counts(&mut self) -> [&mut u32; 2] {
+        [self.next.get_mut(), self.creator.get_mut()]
+    }
+
+    /// A posted receive has met the message of `send` at `time`.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the halves of a word")]
+    pub(super) fn meet(&self, send: u32, time: u64) {
+        self.peer.store(send, Relaxed);
+        self.tag.store(time as u32, Relaxed);
+        self.next.store((time >> 32) as u32, Relaxed);
+    }
+
+    /// Of a met receive: the send, and the time.
+    #[inline]
+    pub(super) fn met(&self) -> (u32, u64) {
+        let time = u64::from(self.tag()) | u64::from(self.next()) << 32;
+        (self.peer(), time)
+    }
+
+    /// Keeps a message that waits at its receiver in the record of its send.
+    #[inline]
+    pub(super) fn keep(&self, source: u32, size: u32) {
+        self.peer.store(source, Relaxed);
+        self.next.store(size, Relaxed);
+    }
+}

@@ -1,0 +1,66 @@
+//! A schedule in lent memory, and its partitions.
+
+use super::matching::Slots;
+use super::partition::{Partition, Share};
+use super::rank::WindowRank;
+use super::record::WindowRecord;
+use super::shared::Shared;
+use crate::sim::hooks::Noise;
+use crate::sim::parameters::Parameters;
+use crate::sim::record::Slot;
+use crate::sim::wheel;
+
+/// A schedule in lent memory, ready to run once.
+#[derive(Debug)]
+pub struct Schedule<'m> {
+    pub(super) records: &'m [WindowRecord],
+    pub(super) edges: &'m [u32],
+    pub(super) ranks: &'m mut [WindowRank],
+    pub(super) firsts: &'m [u32],
+    pub(super) slots: &'m mut [Slot],
+    pub(super) words: &'m mut [u64],
+    pub(super) parameters: Parameters<'m>,
+    pub(super) shift: u32,
+    pub(super) sends: u32,
+}
+
+impl<'m> Schedule<'m> {
+    /// Sends of all ranks.
+    #[must_use]
+    pub const fn sends(&self) -> u32 {
+        self.sends
+    }
+
+    /// Events of a run that goes to its end.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.records.len() as u64 + self.sends as u64
+    }
+
+    /// The partitions, by their ranks.
+    pub fn partitions<N: Noise + Clone>(self, noise: N) -> impl Iterator<Item = Partition<'m, N>> {
+        let each = 1usize.checked_shl(self.shift).unwrap_or(usize::MAX);
+        let words = wheel::words(each.min(self.ranks.len())).max(1);
+        let Self { records, edges, firsts, parameters, shift, .. } = self;
+        let mut slots = self.slots;
+        let mut first = 0;
+        let end_of = |next: Option<&&mut [WindowRank]>| {
+            next.and_then(|ranks| ranks.first()).map(|rank| rank.posted[0])
+        };
+        let mut parts = (0u32..).zip(self.words.chunks_mut(words));
+        let mut ranks = self.ranks.chunks_mut(each).peekable();
+        core::iter::from_fn(move || {
+            let own = ranks.next()?;
+            let (index, words) = parts.next()?;
+            let all = core::mem::take(&mut slots);
+            let count = end_of(ranks.peek()).map_or(all.len(), |end| (end - first) as usize);
+            let (own_slots, rest) = all.split_at_mut_checked(count)?;
+            slots = rest;
+            let share =
+                Share { index, shift, slots: Slots::new(own_slots, first), ranks: own, words };
+            first = end_of(ranks.peek()).unwrap_or(first);
+            let shared = Shared::new((records, edges), firsts, parameters);
+            Some(Partition::new(shared, share, noise.clone()))
+        })
+    }
+}

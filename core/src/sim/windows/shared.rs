@@ -1,0 +1,125 @@
+//! What all partitions see: records, edges, parameters; and the order of
+//! what was created at one instant.
+
+use core::cmp::Ordering;
+
+use super::record::{BY_MATCH, NONE, WindowRecord};
+use crate::sim::parameters::Parameters;
+
+/// Something that was created: an operation released, or a message sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Element {
+    Op(u32),
+    /// The message of this send.
+    Message(u32),
+}
+
+/// What partitions have in common.
+#[derive(Debug)]
+pub(super) struct Shared<'s> {
+    pub(super) records: &'s [WindowRecord],
+    pub(super) edges: &'s [u32],
+    /// Index of each rank's first operation, and at last their number.
+    pub(super) firsts: &'s [u32],
+    pub(super) parameters: Parameters<'s>,
+    hole: WindowRecord,
+}
+
+impl<'s> Shared<'s> {
+    pub(super) fn new(
+        (records, edges): (&'s [WindowRecord], &'s [u32]),
+        firsts: &'s [u32],
+        parameters: Parameters<'s>,
+    ) -> Self {
+        Self { records, edges, firsts, parameters, hole: WindowRecord::default() }
+    }
+
+    /// The record of an operation. Every index in a list, an edge or a slot
+    /// is one of theirs; where one were not, an idle record takes its part,
+    /// so that no index can stop the program.
+    #[inline]
+    pub(super) fn at(&self, op: u32) -> &WindowRecord {
+        self.records.get(op as usize).unwrap_or(&self.hole)
+    }
+
+    /// When an element was created, and by what; `None` for operations that
+    /// wait for nothing, which come before all else.
+    #[inline]
+    fn origin(&self, element: Element) -> Option<(u64, Element)> {
+        match element {
+            Element::Message(send) => Some((self.at(send).time(), Element::Op(send))),
+            Element::Op(op) => {
+                let record = self.at(op);
+                if record.is_root() {
+                    return None;
+                }
+                let creator = record.creator();
+                if creator & BY_MATCH == 0 {
+                    return Some((self.at(creator).time(), Element::Op(creator)));
+                }
+                let (send, time) = self.at(creator & !BY_MATCH).met();
+                Some((time, Element::Message(send)))
+            }
+        }
+    }
+
+    /// Which of two elements was created first: the rule that decides
+    /// between them at equal times. Earlier creation; then the order of what
+    /// created them, by this rule; then the message before what was
+    /// released, and that in the order of its release. What waits for
+    /// nothing comes before everything else, rank after rank. Adds the steps
+    /// taken to `steps`.
+    #[inline]
+    pub(super) fn order(&self, a: Element, b: Element, steps: &mut u64) -> Ordering {
+        let (mut a, mut b) = (a, b);
+        loop {
+            *steps += 1;
+            let (first, second) = match (self.origin(a), self.origin(b)) {
+                (None, None) => return self.order_roots(a, b),
+                (None, Some(_)) => return Ordering::Less,
+                (Some(_), None) => return Ordering::Greater,
+                (Some(first), Some(second)) => (first, second),
+            };
+            if first.0 != second.0 {
+                return first.0.cmp(&second.0);
+            }
+            if first.1 == second.1 {
+                return match (a, b) {
+                    (Element::Op(a), Element::Op(b)) => {
+                        self.at(a).number().cmp(&self.at(b).number())
+                    }
+                    (Element::Message(_), Element::Op(_)) => Ordering::Less,
+                    (Element::Op(_), Element::Message(_)) => Ordering::Greater,
+                    // An operation creates one message at most.
+                    (Element::Message(_), Element::Message(_)) => Ordering::Equal,
+                };
+            }
+            (a, b) = (first.1, second.1);
+        }
+    }
+
+    fn order_roots(&self, a: Element, b: Element) -> Ordering {
+        let (Element::Op(a), Element::Op(b)) = (a, b) else { return Ordering::Equal };
+        self.at(a).creator().cmp(&self.at(b).creator())
+    }
+
+    /// Calls `each` with operations that have become ready, given as lists
+    /// by kind, each in the order of becoming ready: in the order in which
+    /// they are released. It may put them into other lists.
+    pub(super) fn each_ready(&self, ready: [u32; 3], mut each: impl FnMut(u32)) {
+        for last in ready {
+            if last == NONE {
+                continue;
+            }
+            let mut op = self.at(last).link();
+            loop {
+                let next = self.at(op).link();
+                each(op);
+                if op == last {
+                    break;
+                }
+                op = next;
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What a rank does next, and the doing of it.
+
+use core::cmp::Ordering;
+
+use super::mail::{END, Letter, Mail, Outbox};
+use super::matching;
+use super::partition::{Partition, Stop};
+use super::price::sum;
+use super::rank::WindowRank;
+use super::record::{BY_MATCH, NONE};
+use super::release::Reached;
+use super::shared::Element;
+use crate::sim::hooks::Noise;
+use crate::units::Picos;
+
+/// The list that something waits in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Class {
+    Sends,
+    Receives,
+    Calcs,
+    /// Messages that came in earlier windows.
+    Waiting,
+    /// Messages in the mail.
+    Incoming,
+}
+
+/// The next event of a rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    pub(super) time: u64,
+    pub(super) class: Class,
+    /// The record before it in its list; of an incoming message its place in
+    /// the mail.
+    before: u32,
+    /// The operation, or the send of the message.
+    op: u32,
+}
+
+impl Next {
+    /// What happens.
+    pub(super) const fn element(&self) -> Element {
+        match self.class {
+            Class::Sends | Class::Receives | Class::Calcs => Element::Op(self.op),
+            Class::Waiting | Class::Incoming => Element::Message(self.op),
+        }
+    }
+}
+
+impl<N: Noise> Partition<'_, N> {
+    /// The next event of a rank.
+    #[inline]
+    pub(super) fn next_of(&mut self, state: &WindowRank, inbox: &Mail<'_>) -> Option<Next> {
+        let mut best = None;
+        if state.waiting != NONE {
+            best = self.next_waiting(state);
+        } else if let Some(letter) = inbox.message(state.incoming) {
+            let arrival = letter.created().saturating_add(self.width.get());
+            best = Some(Next {
+                time: state.cpu.max(state.into).max(arrival),
+                class: Class::Incoming,
+                before: state.incoming,
+                op: letter.send(),
+            });
+        }
+        let classes = [
+            (Class::Sends, state.sends, state.cpu.max(state.out)),
+            (Class::Receives, state.receives, 0),
+            (Class::Calcs, state.calcs, state.cpu),
+        ];
+        for (class, before, time) in classes {
+            if before == NONE {
+                continue;
+            }
+            let op = self.shared.at(before).link();
+            let time = if class == Class::Receives { self.shared.at(op).time() } else { time };
+            let next = Next { time, class, before, op };
+            if best.is_none_or(|best| self.comes_before(&next, &best)) {
+                best = Some(next);
+            }
+        }
+        best
+    }
+
+    /// The next of the messages that came in earlier windows: the oldest of
+    /// those that can be handled first.
+    #[inline]
+    fn next_waiting(&self, state: &WindowRank) -> Option<Next> {
+        let free = state.cpu.max(state.into);
+        let class = Class::Waiting;
+        if !self.several {
+            let op = self.shared.at(state.waiting).link();
+            return Some(Next { time: free, class, before: state.waiting, op });
+        }
+        let mut best: Option<Next> = None;
+        for (before, op) in self.shared.walk(state.waiting) {
+            let record = self.shared.at(op);
+            let time = free.max(self.arrival(record.time(), u64::from(record.next())));
+            if best.is_none_or(|best| time < best.time) {
+                best = Some(Next { time, class, before, op });
+            }
+            if time == free {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Which of two events of a rank comes first.
+    #[inline]
+    fn comes_before(&mut self, a: &Next, b: &Next) -> bool {
+        if a.time != b.time {
+            return a.time < b.time;
+        }
+        match (a.element(), b.element()) {
+            (Element::Op(a), Element::Op(b)) => {
+                self.shared.at(a).number() < self.shared.at(b).number()
+            }
+            (a, b) => self.shared.order(a, b, &mut self.steps) == Ordering::Less,
+        }
+    }
+
+    /// Executes the next event of `rank`.
+    #[inline]
+    pub(super) fn execute(
+        &mut self,
+        (rank, state): (u32, &mut WindowRank),
+        next: &Next,
+        (inbox, outbox): (&Mail<'_>, &mut Outbox<'_>),
+    ) -> Result<(), Stop> {
+        let place = (next.before, next.op);
+        match next.class {
+            Class::Sends => {
+                self.shared.remove(&mut state.sends, place);
+                self.send((rank, state), (next.op, next.time), outbox)
+            }
+            Class::Receives => {
+                self.shared.remove(&mut state.receives, place);
+                self.receive(state, next.op);
+                Ok(())
+            }
+            Class::Calcs => {
+                self.shared.remove(&mut state.calcs, place);
+                self.calculate((rank, state), (next.op, next.time))
+            }
+            Class::Waiting => {
+                self.shared.remove(&mut state.waiting, place);
+                let record = self.shared.at(next.op);
+                let letter = Letter {
+                    created: 0,
+                    send: next.op,
+                    source: record.peer(),
+                    target: rank,
+                    tag: record.tag(),
+                    size: record.next(),
+                };
+                self.handle((rank, state), &letter, next)
+            }
+            Class::Incoming => {
+                let Some(message) = inbox.message(next.before) else { return Ok(()) };
+                state.incoming = message.link();
+                self.handle((rank, state), &message.read(), next)
+            }
+        }
+    }
+
+    fn calculate(
+        &mut self,
+        (rank, state): (u32, &mut WindowRank),
+        (op, now): (u32, u64),
+    ) -> Result<(), Stop> {
+        let record = self.shared.at(op);
+        let work = record.time();
+        let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
+        state.cpu = sum(sum(now, work)?, noise)?;
+        record.set_time(now);
+        self.satisfy(state, op, (Reached::Both, op));
+        Ok(())
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the builder refuses longer messages")]
+    fn send(
+        &mut self,
+        (rank, state): (u32, &mut WindowRank),
+        (op, now): (u32, u64),
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Stop> {
+        let record = self.shared.at(op);
+        let size = record.time();
+        let price = self.price(size)?;
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
+        state.cpu = sum(sum(now, price.send?)?, noise)?;
+        state.out = sum(now, price.gap?)?;
+        let _arrival = sum(now, price.delay?)?;
+        let record = self.shared.at(op);
+        record.set_time(now);
+        let (target, tag) = (record.peer(), record.tag());
+        let letter =
+            Letter { created: now, send: op, source: rank, target, tag, size: size as u32 };
+        if !outbox.push(target >> self.shift, &letter) {
+            return Err(Stop::Full);
+        }
+        self.events += 1;
+        self.satisfy(state, op, (Reached::Both, op));
+        Ok(())
+    }
+
+    /// A receive is posted, or finds its message.
+    fn receive(&mut self, state: &mut WindowRank, op: u32) {
+        let receive = self.shared.at(op);
+        let found = if state.unexpected == NONE {
+            None
+        } else {
+            matching::unexpected(&self.shared, state, receive)
+        };
+        if let Some(place) = found {
+            self.shared.remove(&mut state.unexpected, place);
+            self.satisfy(state, op, (Reached::Both, op));
+        } else {
+            self.slots.post(&self.shared, state, op);
+            self.satisfy(state, op, (Reached::Start, op));
+        }
+    }
+
+    /// The processor handles a message.
+    #[inline]
+    fn handle(
+        &mut self,
+        (rank, state): (u32, &mut WindowRank),
+        letter: &Letter,
+        next: &Next,
+    ) -> Result<(), Stop> {
+        let now = next.time;
+        let price = self.price(u64::from(letter.size))?;
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
+        state.cpu = sum(sum(now, price.receive?)?, noise)?;
+        state.into = sum(now, price.gap?)?;
+        if let Some(receive) = self.slots.take(&self.shared, state, (letter.source, letter.tag)) {
+            self.satisfy(state, receive, (Reached::End, receive | BY_MATCH));
+            self.shared.at(receive).meet(letter.send, now);
+            return Ok(());
+        }
+        if next.class == Class::Incoming {
+            self.shared.at(letter.send).keep(letter.source, letter.size);
+        }
+        self.shared.push(&mut state.unexpected, letter.send);
+        Ok(())
+    }
+
+    /// Keeps what has not been handled of the mail beyond the window.
+    pub(super) fn keep(&self, state: &mut WindowRank, inbox: &Mail<'_>) {
+        while let Some(message) = inbox.message(state.incoming) {
+            let letter = message.read();
+            state.incoming = message.link();
+            self.shared.at(letter.send).keep(letter.source, letter.size);
+            self.shared.push(&mut state.waiting, letter.send);
+        }
+        state.incoming = END;
+    }
+}

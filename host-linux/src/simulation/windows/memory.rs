@@ -1,0 +1,106 @@
+//! Owned memory for a simulation in windows.
+
+use std::io;
+use std::sync::atomic::AtomicU32;
+
+use loggap_core::sim::Slot;
+use loggap_core::sim::windows::{
+    CHUNK, Chain, Mail, Memory, Message, Requirements, WindowRank, WindowRecord,
+};
+
+use crate::sys::pages::Pages;
+
+/// The parts of [`Memory`], each as long as a simulation requires.
+#[derive(Debug)]
+pub struct WindowMemory {
+    records: Pages<WindowRecord>,
+    edges: Pages<u32>,
+    ranks: Pages<WindowRank>,
+    firsts: Pages<u32>,
+    slots: Pages<Slot>,
+    words: Pages<u64>,
+    scratch: Pages<[u32; 2]>,
+}
+
+impl WindowMemory {
+    /// Takes what `requirements` ask for.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's, where it has no more.
+    pub fn new(requirements: &Requirements) -> io::Result<Self> {
+        Ok(Self {
+            records: Pages::zeroed(requirements.records)?,
+            edges: Pages::zeroed(requirements.edges)?,
+            ranks: Pages::zeroed(requirements.ranks)?,
+            firsts: Pages::zeroed(requirements.firsts)?,
+            slots: Pages::zeroed(requirements.slots)?,
+            words: Pages::zeroed(requirements.words)?,
+            scratch: Pages::zeroed(requirements.scratch)?,
+        })
+    }
+
+    /// Lends all of it.
+    pub fn lend(&mut self) -> Memory<'_> {
+        Memory {
+            records: &mut self.records,
+            edges: &mut self.edges,
+            ranks: &mut self.ranks,
+            firsts: &mut self.firsts,
+            slots: &mut self.slots,
+            words: &mut self.words,
+            scratch: &mut self.scratch,
+        }
+    }
+}
+
+/// Two mails, which take turns: one is read while the other is written.
+#[derive(Debug)]
+pub(super) struct Mails {
+    halves: [Half; 2],
+    partitions: usize,
+    /// Chunks that each sender has of its own, in each half.
+    chunks: u32,
+}
+
+#[derive(Debug)]
+struct Half {
+    messages: Pages<Message>,
+    before: Pages<AtomicU32>,
+    chains: Pages<Chain>,
+}
+
+impl Mails {
+    /// Room for `messages` of each of `senders` in each window.
+    pub(super) fn new(senders: usize, messages: u32, partitions: usize) -> io::Result<Self> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        // Every chain may end with a chunk that is not full.
+        let partly = u32::try_from(partitions).map_err(|_| too_large())?.min(messages);
+        let chunks = (messages / CHUNK).checked_add(partly).ok_or_else(too_large)?;
+        let all = senders.checked_mul(chunks as usize).ok_or_else(too_large)?;
+        if all > (u32::MAX / CHUNK) as usize {
+            return Err(too_large());
+        }
+        let half = || -> io::Result<Half> {
+            Ok(Half {
+                messages: Pages::zeroed(all * CHUNK as usize)?,
+                before: Pages::zeroed(all)?,
+                chains: Pages::zeroed(senders * partitions)?,
+            })
+        };
+        Ok(Self { halves: [half()?, half()?], partitions, chunks })
+    }
+
+    /// The mails.
+    pub(super) fn both(&self) -> [Mail<'_>; 2] {
+        self.halves
+            .each_ref()
+            .map(|half| Mail::new(&half.messages, &half.before, &half.chains, self.partitions))
+    }
+
+    /// The chunks of a sender.
+    pub(super) fn chunks(&self, sender: usize) -> [u32; 2] {
+        let first = u32::try_from(sender).unwrap_or_default() * self.chunks;
+        [first, first + self.chunks]
+    }
+}

@@ -1,0 +1,129 @@
+//! Runs in windows against the shadow and the engine, bit for bit.
+
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "helpers of tests: a wrong assumption should end the test"
+)]
+
+use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::model::LogGops;
+use loggap_core::random::Random;
+use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_tests::cases::Case;
+use loggap_tests::engine::{self, Stopped};
+use loggap_tests::program::Program;
+use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::shadow::{self, Outcome, Settings};
+
+/// Settings of `seed` under which programs can run in windows, mostly.
+fn settings(random: &mut Random) -> Settings {
+    let mut set = parameters(random);
+    if random.below(10) > 0 {
+        set.eager_limit = Bytes(u64::MAX);
+    }
+    let mut settings = Settings::new(set);
+    if random.below(3) == 0 {
+        let mut second = parameters(random);
+        second.eager_limit = Bytes(u64::MAX);
+        settings.parameters = vec![(random.below(6), set), (u64::MAX, second)];
+    }
+    settings
+}
+
+/// What a run must have in common with the shadow, in one order.
+fn common(outcome: &Outcome) -> Outcome {
+    let mut common = Outcome {
+        finish: outcome.finish.clone(),
+        events: outcome.events,
+        unexpected: outcome.unexpected.clone(),
+        posted: outcome.posted.clone(),
+        never_ready: outcome.never_ready.clone(),
+        ..Outcome::default()
+    };
+    common.unexpected.sort_unstable();
+    common.posted.sort_unstable();
+    common.never_ready.sort_unstable();
+    common
+}
+
+/// Every third nanosecond of a rank is lost, from a phase of its own.
+fn detours(rank: usize, start: u64, length: u64) -> u64 {
+    let phase = rank as u64 * 700;
+    (start + length + phase) / 3_000 * 500 - (start + phase) / 3_000 * 500
+}
+
+/// Whether `program` could be compared, for every partition.
+fn agrees(program: &Program, settings: &Settings, random: &mut Random, name: &str) -> bool {
+    let noise: Option<shadow::Noise<'_>> = if random.below(3) == 0 { Some(&detours) } else { None };
+    let theirs = common(&shadow::run(program, settings, noise));
+    for shift in [10, 0, 1, 2] {
+        match engine::run_in_windows(program, settings, noise, shift) {
+            Ok(ours) => assert_eq!(common(&ours), theirs, "{name} {settings:?} {program:?}"),
+            Err(Stopped::Unsuitable(_)) => return false,
+            Err(error) => panic!("{name}: {error:?}"),
+        }
+    }
+    true
+}
+
+#[test]
+fn on_any_number_of_partitions_windows_equal_the_shadow_on_random_programs() {
+    let crowded = Shape { ranks: 12, messages: 60, calcs: 4, edges: 4, ..Shape::PLAIN };
+    let wild = Shape { cpus: 1, nics: 1, ..Shape::WILD };
+    let mut compared = 0;
+    for seed in 0..12_000 {
+        let mut random = Random::new(seed);
+        let shape = [Shape::PLAIN, wild, crowded][random.below(3) as usize];
+        let program = program(&mut random, &shape);
+        let settings = settings(&mut random);
+        compared += u32::from(agrees(&program, &settings, &mut random, &format!("seed {seed}")));
+    }
+    assert!(compared > 8_000, "{compared}");
+}
+
+#[test]
+fn windows_equal_the_shadow_in_the_reference_cases() {
+    let mut random = Random::new(1);
+    let mut compared = 0;
+    for case in Case::all() {
+        let settings = Settings::new(case.parameters());
+        let name = format!("case {}", case.id);
+        compared += u32::from(agrees(&case.program(), &settings, &mut random, &name));
+    }
+    assert!(compared > 300, "{compared}");
+}
+
+/// Sets that make many events simultaneous.
+fn sets() -> [LogGops; 4] {
+    let set = |latency, overhead, gap, gap_per_byte: u64| LogGops {
+        latency: Picos(latency),
+        overhead: Picos(overhead),
+        gap: Picos(gap),
+        gap_per_byte: PerByte(gap_per_byte << 16),
+        overhead_per_byte: PerByte(0),
+        eager_limit: Bytes(u64::MAX),
+    };
+    [set(2_500, 1_500, 1_000, 6), set(1, 1, 1, 1), set(1, 0, 0, 0), set(0, 5, 20, 1)]
+}
+
+#[test]
+fn windows_equal_the_engine_on_symmetric_patterns() {
+    let mut compared = 0;
+    for described in Pattern::all() {
+        for (ranks, set) in [33, 64, 150, 200].into_iter().zip(sets()) {
+            let options = Options { compute: Some(Picos(3)), ..Options::new(ranks, 40) };
+            let program = Program::of_pattern(described.pattern, &options);
+            let settings = Settings::new(set);
+            let theirs = engine::run(&program, &settings, None);
+            for shift in [10, 1, 4] {
+                let ours = engine::run_in_windows(&program, &settings, None, shift);
+                let ours = ours.unwrap_or_else(|error| panic!("{}: {error:?}", described.pattern));
+                assert_eq!(ours, theirs, "{} {settings:?}", described.pattern);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 200, "{compared}");
+}
