@@ -26,6 +26,11 @@
 //! system and allocates nothing: callers lend memory (`&mut [T]`) and pass
 //! time in. The only code that touches the outside goes through
 //! [`Clock`](measure::Clock) and [`Link`](measure::Link).
+//!
+//! # Features
+//!
+//! - `defmt`: [`defmt::Format`](https://docs.rs/defmt) for the values that
+//!   calls take and give, errors included. Changes nothing else.
 
 #![no_std]
 #![forbid(unsafe_code)]

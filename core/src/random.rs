@@ -3,6 +3,7 @@
 /// SplitMix64 (Steele, Lea, Flood, OOPSLA '14): 64 bits of state, period
 /// 2⁶⁴, equidistributed; for schedules, phases and tests, not for secrets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Random(u64);
 
 impl Random {

@@ -9,6 +9,7 @@ use core::fmt;
 
 /// A result that does not fit into 64 bits of its unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Overflow;
 
 impl fmt::Display for Overflow {
@@ -21,6 +22,7 @@ impl core::error::Error for Overflow {}
 
 /// A point in time or a duration, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Picos(pub u64);
 
 impl Picos {
@@ -118,6 +120,7 @@ impl fmt::Display for Picos {
 /// A duration per byte, in 2⁻¹⁶ picoseconds per byte (LogGP's `G`, LogGOPS's
 /// `O`).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PerByte(pub u64);
 
 impl PerByte {
@@ -157,6 +160,7 @@ impl PerByte {
 
 /// A difference of times, in picoseconds: what noise may turn negative.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SignedPicos(pub i64);
 
 impl SignedPicos {
@@ -195,6 +199,7 @@ impl fmt::Display for SignedPicos {
 /// A fitted slope, in 2⁻¹⁶ picoseconds per byte: what noise may turn
 /// negative.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SignedPerByte(pub i64);
 
 impl SignedPerByte {
@@ -238,6 +243,7 @@ impl SignedPerByte {
 
 /// A volume of data in bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Bytes(pub u64);
 
 impl Bytes {

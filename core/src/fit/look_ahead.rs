@@ -15,6 +15,7 @@ const OUTLIER: f64 = 4.0;
 
 /// Settings of a [`ChangeDetector`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LookAhead {
     /// `pfact`: how many times as far as the points of the present protocol
     /// those ahead must lie from its line, as root mean squares.

@@ -28,6 +28,7 @@ const REFINEMENTS: u32 = 3;
 
 /// `value(s) = at_one + slope·(s − 1)` with what is known about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MisfitLine {
     /// Weighted mean of `s − 1`, where the line is known best.
     pub centre: f64,

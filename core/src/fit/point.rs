@@ -12,6 +12,7 @@ const SMALLEST_SIGMA: f64 = 1e-6;
 ///
 /// Always finite: an invalid number does not become a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Point {
     size: u64,
     value: f64,
@@ -20,6 +21,7 @@ pub struct Point {
 
 /// Why three numbers are not a point.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PointError {
     /// The value is not finite or beyond ±2⁶² ps (53 days).
     Value,

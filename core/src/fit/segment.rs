@@ -4,6 +4,7 @@ use super::line::after_first;
 
 /// An estimate with its confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Estimate {
     /// The estimate itself.
     pub value: f64,
@@ -27,6 +28,7 @@ impl Estimate {
 
 /// A protocol change: where a new line begins.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Change {
     /// Index of the first point of the new protocol.
     pub index: usize,
@@ -42,6 +44,7 @@ pub struct Change {
 
 /// One protocol's range of sizes and its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Segment {
     /// Index of the first point.
     pub first: usize,

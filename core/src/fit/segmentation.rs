@@ -14,6 +14,7 @@ pub(super) const MAX_SEGMENTS: usize = 16;
 
 /// How protocol changes are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Detector {
     /// The optimal partition of the whole sweep.
     #[default]
@@ -25,6 +26,7 @@ pub enum Detector {
 
 /// What a fit is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Config {
     /// Level of the intervals.
     pub confidence: Confidence,
@@ -55,6 +57,7 @@ impl Default for Config {
 
 /// How much memory a fit needs lent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requirements {
     /// Elements of the `nodes` slice.
     pub nodes: usize,
@@ -66,6 +69,7 @@ pub struct Requirements {
 
 /// Why a sweep cannot be fitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FitError {
     /// Fewer than three points (how many there are).
     TooFewPoints(usize),

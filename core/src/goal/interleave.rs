@@ -9,6 +9,7 @@ use super::rank::{RankBuffer, RankEdge, RankMemory, RankNode};
 
 /// Which order of dependencies stays.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum KeptOrder {
     /// That of all.
     All,
@@ -20,6 +21,7 @@ pub enum KeptOrder {
 
 /// Why a schedule did not pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum InterleaveError<E> {
     /// The sink behind refused an element.
     Sink(E),

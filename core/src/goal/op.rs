@@ -9,6 +9,7 @@ pub const ANY: u32 = u32::MAX;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OpKind {
     /// Sends `size` bytes to `peer`.
     Send {
@@ -37,6 +38,7 @@ pub enum OpKind {
 
 /// One operation of one rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Op {
     /// What it does.
     pub kind: OpKind,

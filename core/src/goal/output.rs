@@ -32,6 +32,7 @@ pub trait Output {
 
 /// The lent memory is used up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NoRoom;
 
 impl fmt::Display for NoRoom {

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// Calls to a sink in an order that its contract excludes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Misuse {
     /// The number of ranks was announced twice, or after a rank.
     CountTwice,

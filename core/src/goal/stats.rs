@@ -8,6 +8,7 @@ pub const SIZE_CLASSES: usize = 65;
 
 /// What a schedule consists of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Stats {
     /// Number of ranks.
     pub ranks: u32,

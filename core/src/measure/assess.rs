@@ -14,6 +14,7 @@ use crate::units::{Bytes, Picos, SignedPicos};
 
 /// What an assessment is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AssessOptions {
     /// Level of all intervals.
     pub confidence: Confidence,
@@ -40,6 +41,7 @@ impl Default for AssessOptions {
 
 /// The memory that an assessment needs, besides the samples.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AssessRequirements {
     /// Length of the slice of [`Point`].
     pub points: usize,
@@ -79,6 +81,7 @@ pub const MAX_WARNINGS: usize = 24;
 /// The parameters of a link, and what there is to say about them. At most
 /// `N` protocols.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Assessment<const N: usize = 16> {
     /// The parameters.
     pub profile: Profile<N>,

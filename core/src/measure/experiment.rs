@@ -4,6 +4,7 @@ use crate::units::Picos;
 
 /// Which quantity a round of messages is for.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Quantity {
     /// `PRTT(1, 0, s)`: one message there, one back (Eq. 1).
     RoundTrip,
@@ -20,6 +21,7 @@ pub enum Quantity {
 /// One round of messages to be timed: the `PRTT(n, d, s)` of Hoefler et al.,
 /// "`LogGP` in Theory and Practice", section 2.2.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Experiment {
     /// What the round is for.
     pub quantity: Quantity,
@@ -34,6 +36,7 @@ pub struct Experiment {
 
 /// The outcome of one round.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Sample {
     /// What was asked.
     pub experiment: Experiment,

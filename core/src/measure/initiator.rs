@@ -12,6 +12,7 @@ use crate::wire::{Bounds, FRAME_LEN, Message, Refusal};
 
 /// What came of one experiment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Outcome {
     /// A measured value.
     Sample(Sample),
@@ -22,6 +23,7 @@ pub enum Outcome {
 
 /// Time limits of a session and the bounds to ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SessionOptions {
     /// What the responder is asked to allow; it may allow less.
     pub bounds: Bounds,

@@ -10,6 +10,7 @@ use crate::units::Picos;
 
 /// What came out of one timed round, in ticks of the clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ticks {
     /// Between the two readings around the timed part; one reading's cost
     /// too long.
@@ -25,6 +26,7 @@ pub struct Ticks {
 
 /// How a reply is told from a stray message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Expected {
     /// Its length in bytes.
     pub length: usize,

@@ -23,6 +23,7 @@ pub trait Clock {
 
 /// What a link is, as far as measuring on it depends on that.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LinkProperties {
     /// Largest message that one [`Link::send`] takes.
     pub max_message: Bytes,

@@ -12,6 +12,7 @@ use crate::wire::{Refusal, Round, Rounds, tag_of};
 
 /// What a method beside PRTT is asked to do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MethodOptions {
     /// Messages in a run.
     pub messages: u32,
@@ -29,6 +30,7 @@ impl Default for MethodOptions {
 
 /// One repetition's values at one size as samples of the PRTT method.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MethodSamples {
     samples: [Sample; 4],
 }

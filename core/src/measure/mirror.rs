@@ -9,6 +9,7 @@ use crate::wire::{
 
 /// What is to be done after a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Action {
     /// Nothing: wait for the next one.
     Nothing,
@@ -22,6 +23,7 @@ pub enum Action {
 
 /// How a session came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Ending {
     /// The initiator said goodbye.
     Goodbye,
@@ -31,6 +33,7 @@ pub enum Ending {
 
 /// Counts of one session, as the responder sees them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Served {
     /// Data messages received, stray ones included.
     pub received: u64,
@@ -68,6 +71,7 @@ pub struct Mirror {
 
 /// Messages that come next and need nothing but to be received and counted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Burst {
     /// How many, at least 1: up to the next reply.
     pub messages: u32,

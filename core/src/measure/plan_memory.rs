@@ -84,6 +84,7 @@ impl Default for Slot {
 
 /// How much memory a plan needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PlanRequirements {
     /// The sample store.
     pub store: StoreRequirements,
@@ -132,6 +133,7 @@ pub struct PlanMemory<'m> {
 
 /// Why there is no plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PlanError {
     /// No size was given.
     NoSizes,

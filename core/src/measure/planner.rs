@@ -31,6 +31,7 @@ use crate::units::Picos;
 
 /// What a measurement is to do, and what it may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PlanOptions {
     /// Confidence, wanted exactness and number of changes.
     pub assess: AssessOptions,
@@ -65,6 +66,7 @@ impl Default for PlanOptions {
 
 /// What became of a sample.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Kept {
     /// It is in the store and counts.
     Stored,
@@ -76,6 +78,7 @@ pub enum Kept {
 
 /// Why a plan is over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Conclusion {
     /// Every interval is narrow enough, or more measuring would not narrow
     /// it.
@@ -94,6 +97,7 @@ pub enum Conclusion {
 
 /// How far a plan has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Progress {
     /// Share of the budget that is spent, time or messages, whichever is
     /// more, in millionths.

@@ -11,6 +11,7 @@ use crate::wire::{Bounds, FRAME_LEN};
 
 /// Why a session was not served to its end. The link should be closed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ServeError<E> {
     /// The link failed, or the initiator is gone.
     Link(E),

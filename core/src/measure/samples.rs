@@ -26,6 +26,7 @@ pub struct RowHeader {
 
 /// The memory that a [`SampleStore`] needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct StoreRequirements {
     /// Length of the slice of [`RowHeader`].
     pub rows: usize,
@@ -47,6 +48,7 @@ impl StoreRequirements {
 
 /// Why a sample was not taken. The store is unchanged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StoreError {
     /// All rows hold other sizes; this many rows were lent.
     RowsFull(usize),

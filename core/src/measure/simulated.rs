@@ -22,6 +22,7 @@ use crate::wire::{Bounds, FRAME_LEN};
 
 /// The parameters of one protocol, valid from its first size on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Truth {
     /// First message size of this protocol, in bytes.
     pub first_size: u32,
@@ -43,6 +44,7 @@ pub struct Truth {
 
 /// What spoils a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Disturbance {
     /// Seed of every random choice.
     pub seed: u64,

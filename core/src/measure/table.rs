@@ -10,6 +10,7 @@ use crate::units::{Bytes, Picos, SignedPicos};
 
 /// What is derived from the samples of one size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Curve {
     /// `PRTT(1,0,s)/2`, half the median round trip.
     HalfRtt,
@@ -82,6 +83,7 @@ impl Derived {
 
 /// One row of the per-size table.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SizeRow {
     /// Message size.
     pub size: Bytes,

@@ -7,6 +7,7 @@ use crate::wire::{Limited, ParseError, Refusal};
 
 /// Counts of one initiator's session, both directions.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Traffic {
     /// Data messages sent.
     pub data_sent: u64,
@@ -44,6 +45,7 @@ impl Traffic {
 
 /// Where a session stood when something went wrong.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {
     /// Waiting to be welcomed.
     Handshake,
@@ -75,6 +77,7 @@ impl fmt::Display for Phase {
 /// Why an initiator's session failed. It is over, except after
 /// [`SessionError::OutOfBounds`] and [`SessionError::Invalid`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SessionError<E> {
     /// The link failed.
     Link(E),
@@ -130,6 +133,7 @@ pub enum SessionError<E> {
 
 /// Why an experiment means nothing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Invalid {
     /// A message has no bytes.
     EmptyMessage,

@@ -7,6 +7,7 @@ use crate::units::{Bytes, Picos};
 
 /// Something about a measurement that its numbers alone do not show.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Warning {
     /// The gap exceeds the round trip from this size on, at so many sizes:
     /// there `d_G = PRTT(2,0,s)` was used.
@@ -87,6 +88,7 @@ impl fmt::Display for Warning {
 
 /// Why there is no assessment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AssessError {
     /// No size has both round trips and bursts.
     NoSamples,

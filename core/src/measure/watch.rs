@@ -4,6 +4,7 @@ use super::{Clock, Link};
 
 /// A wait that ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Deadline {
     /// A reading of the clock at or before the begin of the wait, in ticks.
     pub since: u64,
@@ -19,6 +20,7 @@ pub struct Deadline {
 /// that a link that waits inside overruns its limit by little. Keep one watch
 /// for the whole life of a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Watch {
     stride: u32,
 }

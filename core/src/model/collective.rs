@@ -12,6 +12,7 @@ use crate::units::{Bytes, Overflow, Picos};
 
 /// A collective operation with a closed form.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ClosedForm {
     /// Linear scatter:
     /// `2o + L + max{(P−2)o + (P−1)wO, (P−2)g + (P−1)wG}`.
@@ -27,6 +28,7 @@ pub enum ClosedForm {
 
 /// Why a closed form differs, or may differ, from the simulation.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Caveat {
     /// s > S: the sender waits for its receiver, which the form leaves out.
     Rendezvous,

@@ -47,6 +47,7 @@ pub const fn most_bytes(ranges: usize) -> usize {
 
 /// The memory lent does not take the profile; [`most_bytes`] says what does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NoRoom;
 
 impl fmt::Display for NoRoom {
@@ -59,6 +60,7 @@ impl core::error::Error for NoRoom {}
 
 /// Why bytes are no profile, and where.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DecodeError {
     /// Offset of the byte at fault.
     pub at: usize,
@@ -68,6 +70,7 @@ pub struct DecodeError {
 
 /// What is wrong with an encoded profile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum DecodeErrorKind {
     /// The bytes end here.
     Truncated,

@@ -5,6 +5,7 @@ use crate::units::{Bytes, Overflow, Picos, SignedPicos};
 /// The arguments of a parametrised round trip, `PRTT(n, d, s)`: n messages
 /// of s bytes, a busy wait of d between two sends, one reply of s bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Prtt {
     /// Messages in a row, `n`; at least 1.
     pub messages: u32,

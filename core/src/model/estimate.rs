@@ -4,6 +4,7 @@ use core::fmt;
 
 /// Why an interval is as wide as it is.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Mark {
     /// The interval is as narrow as was asked for.
     #[default]
@@ -49,6 +50,7 @@ impl fmt::Display for Mark {
 /// A measured number and the interval in which the true one lies at the
 /// confidence that was asked for (95% unless said otherwise).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Estimate<T> {
     /// Best value.
     pub value: T,

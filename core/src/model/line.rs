@@ -10,6 +10,7 @@ use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 /// not, so the interval at any size follows from the interval at the centre
 /// and that of the slope.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SizeLine {
     /// Value at size 1.
     pub at_one: Estimate<SignedPicos>,

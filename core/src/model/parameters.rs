@@ -6,6 +6,7 @@ use crate::units::{Bytes, Overflow, PerByte, Picos};
 /// The parameters of `LogGP` (Alexandrov et al., SPAA '95), with the two
 /// overheads told apart.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LogGp {
     /// Wire latency, `L`.
     pub latency: Picos,
@@ -64,6 +65,7 @@ impl LogGp {
 /// its simulators take them: one overhead for both ends, which grows with
 /// the size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LogGops {
     /// Wire latency, `L`.
     pub latency: Picos,

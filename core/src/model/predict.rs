@@ -9,6 +9,7 @@ use crate::units::{Bytes, Overflow, Picos};
 
 /// A predicted time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Prediction {
     /// Best value.
     pub value: Picos,
@@ -20,6 +21,7 @@ pub struct Prediction {
 
 /// Why there is no prediction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PredictError {
     /// No range of the profile contains this size.
     OutsideProfile(Bytes),

@@ -8,6 +8,7 @@ use crate::units::{Bytes, PerByte, Picos};
 
 /// A published link: one parameter set for each protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Preset {
     /// Name on the command line.
     pub name: &'static str,
@@ -19,6 +20,7 @@ pub struct Preset {
 
 /// The parameters of one protocol of a [`Preset`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Protocol {
     /// First size that uses it.
     pub first: Bytes,
@@ -139,6 +141,7 @@ impl Preset {
 
 /// A name that no preset has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct UnknownPreset;
 
 impl fmt::Display for UnknownPreset {

@@ -7,6 +7,7 @@ use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 
 /// A size at which the link changes its protocol.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Change {
     /// First size of the new protocol.
     pub at: Bytes,
@@ -21,6 +22,7 @@ pub struct Change {
 /// Lines hold their value at size 1 even where the range begins later: that
 /// is an extrapolation, and may be negative.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Range {
     /// Smallest size of the range.
     pub first: Bytes,
@@ -42,6 +44,7 @@ pub struct Range {
 
 /// Which parameter an error is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Parameter {
     /// `PRTT(1,0,s)/2`.
     HalfRtt,
@@ -69,6 +72,7 @@ impl fmt::Display for Parameter {
 
 /// A range cannot serve as one set of parameters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum UnusableParameter {
     /// This parameter was not measured.
     NotMeasured(Parameter),
@@ -174,6 +178,7 @@ impl Range {
 /// of size and without holes, and the changes between them. At most `N`
 /// ranges.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Profile<const N: usize = 16> {
     /// One set of parameters per protocol.
     pub ranges: heapless::Vec<Range, N>,

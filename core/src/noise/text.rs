@@ -17,6 +17,7 @@ const LENGTH: &str = "# Trace length [ns]:";
 
 /// Why text is no noise trace, and where.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NoiseError {
     /// Line, from 1.
     pub line: usize,
@@ -28,6 +29,7 @@ pub struct NoiseError {
 
 /// What was wrong with a line of a noise trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NoiseErrorKind {
     /// A number of nanoseconds, such as `18720.79`, was expected.
     Number,

@@ -7,6 +7,7 @@ use crate::units::Picos;
 
 /// One interruption of the program.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Detour {
     /// When it starts, from the start of the trace.
     pub start: Picos,
@@ -23,6 +24,7 @@ impl Detour {
 
 /// Why detours are no trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum InvalidTrace {
     /// There are none.
     Empty,
@@ -145,6 +147,7 @@ impl<'a> Trace<'a> {
 
 /// Where in the trace each rank begins.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phases {
     /// Each rank at a place of its own, drawn from a seed.
     Drawn {

@@ -32,6 +32,7 @@ const PARTS: [&[Vector]; 4] =
 
 /// What came of one check; displayed as a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Check {
     /// The part of the core, a colon, and what was computed.
     pub name: &'static str,
@@ -64,6 +65,7 @@ impl fmt::Display for Check {
 
 /// The closing count; displayed as a line.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Count {
     /// Checks whose answer is right.
     pub passed: u32,

@@ -5,6 +5,7 @@ use crate::units::{Bytes, Picos};
 
 /// What one rank did. Times and counts saturate.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct RankCounters {
     /// Calculations.
     pub calcs: u64,

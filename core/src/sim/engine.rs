@@ -14,6 +14,7 @@ use crate::units::{Overflow, Picos};
 
 /// Why a run stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SimError {
     /// A time past 2⁶⁴ ps, on this rank or on its way from it.
     Overflow {
@@ -53,6 +54,7 @@ impl From<Overflow> for SimError {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Finished {
     /// When the last rank was done.
     pub makespan: Picos,

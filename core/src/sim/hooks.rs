@@ -23,6 +23,7 @@ impl Noise for NoNoise {
 
 /// Which message of a send.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Part {
     /// The only one.
     Whole,
@@ -36,6 +37,7 @@ pub enum Part {
 
 /// A calculation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Calculated {
     /// Its rank.
     pub rank: u32,
@@ -53,6 +55,7 @@ pub struct Calculated {
 
 /// A message leaves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Sent {
     /// The rank that sends.
     pub rank: u32,
@@ -88,6 +91,7 @@ pub struct Sent {
 
 /// A message has been handled where it arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Handled {
     /// The rank that received.
     pub rank: u32,
@@ -115,6 +119,7 @@ pub struct Handled {
 
 /// A message and a receive have met.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Matched {
     /// The rank of the receive.
     pub rank: u32,

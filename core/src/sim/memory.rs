@@ -6,6 +6,7 @@ use super::record::{Record, Slot};
 
 /// Elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requirements {
     /// [`Memory::records`].
     pub records: usize,

@@ -5,6 +5,7 @@ use crate::units::{Bytes, Overflow, Picos};
 
 /// How messages are received.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Receive {
     /// The processor is held for o and the longer of (s − 1)·O and
     /// (s − 1)·G, as in LogGOPSim.
@@ -17,6 +18,7 @@ pub enum Receive {
 
 /// How messages above the eager limit are sent.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Rendezvous {
     /// The sender is released at the instant of the match, as in LogGOPSim.
     #[default]
@@ -27,6 +29,7 @@ pub enum Rendezvous {
 
 /// The switches of a simulation.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Settings {
     /// How messages are received.
     pub receive: Receive,

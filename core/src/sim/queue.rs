@@ -2,6 +2,7 @@
 
 /// A rank and its next event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Entry {
     pub(super) time: u64,
     /// The event's stamp.

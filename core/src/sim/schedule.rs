@@ -12,6 +12,7 @@ use crate::goal::{ANY, Op, OpKind, Sink};
 
 /// Why a schedule cannot be simulated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum BuildError {
     /// 2³² − 1 or more operations, or 2³¹ or more dependencies.
     TooManyOps,

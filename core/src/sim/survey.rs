@@ -7,6 +7,7 @@ use crate::goal::{Op, OpKind, Sink};
 
 /// A sink that only counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Survey {
     ranks: u32,
     pub(super) ops: u64,

@@ -9,6 +9,7 @@ use crate::goal::ANY;
 
 /// Something that never came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Unfinished {
     /// A message that no receive took.
     Unreceived {

@@ -5,6 +5,7 @@ use super::distribution::{normal_upper, student_upper};
 /// The probability with which an interval is to cover the true value,
 /// strictly between 0 and 100 percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Confidence(f64);
 
 impl Confidence {

@@ -20,6 +20,7 @@ use super::{Measure, MedianInterval};
 /// keeps the level instead of overshooting it, and unlike a standard error
 /// it keeps the skewness that measured times have.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Difference {
     /// The scaled difference of the medians.
     pub value: f64,

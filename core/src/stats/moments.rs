@@ -3,6 +3,7 @@
 /// Mean and variance of a stream, by Welford's updates: O(1) a value, no
 /// cancellation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Moments {
     count: u64,
     mean: f64,

@@ -68,6 +68,7 @@ pub struct Sorted<'a, T>(&'a [T]);
 
 /// A median and the order statistics that enclose it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MedianInterval<T> {
     /// The middle element, or halfway between the two middle ones (rounded
     /// towards zero to the sample's unit).

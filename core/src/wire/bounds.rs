@@ -8,6 +8,7 @@ use crate::units::{Bytes, Picos};
 
 /// A range of protocol versions, ends included.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Versions {
     /// The oldest one.
     pub lowest: u8,
@@ -53,6 +54,7 @@ impl fmt::Display for Versions {
 
 /// What a responder accepts, announced in its welcome and enforced.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Bounds {
     /// Largest message and largest reply.
     pub message: u32,
@@ -153,6 +155,7 @@ fn within(what: Limited, asked: u64, allowed: u64) -> Result<(), Refusal> {
 
 /// What a bound is about.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Limited {
     /// Bytes in a message.
     Message,
@@ -198,6 +201,7 @@ impl Limited {
 
 /// Why the responder does not go on.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Refusal {
     /// No version of the protocol is known to both sides.
     Version {

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// Why bytes were rejected, and where.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ParseError {
     /// Byte offset of the offending field.
     pub at: usize,
@@ -13,6 +14,7 @@ pub struct ParseError {
 
 /// What was wrong with one field.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ParseErrorKind {
     /// This many more bytes were required.
     Truncated(usize),

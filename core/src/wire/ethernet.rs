@@ -34,6 +34,7 @@ const MARK: [u8; 2] = *b"LG";
 
 /// Why a frame carries no message of ours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FrameError {
     /// Shorter than its header, or than the length it claims.
     Truncated {

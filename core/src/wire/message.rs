@@ -12,6 +12,7 @@ use crate::units::Picos;
 
 /// What the initiator opens with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Hello {
     /// Versions that the initiator speaks.
     pub versions: Versions,
@@ -23,6 +24,7 @@ pub struct Hello {
 
 /// What the responder answers when it accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Welcome {
     /// The version that both speak from here on.
     pub version: u8,

@@ -8,6 +8,7 @@ use crate::units::Picos;
 
 /// When the responder replies.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReplyPolicy {
     /// Once, after the last message of the round.
     AfterLast,
@@ -17,6 +18,7 @@ pub enum ReplyPolicy {
 
 /// A round, or the same round several times in a row.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Round {
     /// Messages from the initiator, at least 1.
     pub messages: u32,

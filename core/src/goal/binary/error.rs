@@ -6,6 +6,7 @@ use crate::goal::protocol::Misuse;
 
 /// Why a binary schedule was refused, and where.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct BinaryError {
     /// Byte offset in the file.
     pub at: u64,
@@ -17,6 +18,7 @@ pub struct BinaryError {
 
 /// What was wrong at one place of a binary schedule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum BinaryErrorKind {
     /// The file ends here, but needs more bytes.
     Truncated {
@@ -98,6 +100,7 @@ pub enum BinaryErrorKind {
 
 /// A field whose value others imply.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Field {
     /// Where a rank's block starts.
     BlockStart,
@@ -200,6 +203,7 @@ impl core::error::Error for BinaryError {}
 
 /// Why a binary schedule did not reach its sink.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum BinaryReadError<E> {
     /// The file is wrong.
     File(BinaryError),
@@ -231,6 +235,7 @@ impl<E> From<BinaryError> for BinaryReadError<E> {
 
 /// Why a schedule could not be written in a binary format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum BinaryWriteError<E> {
     /// The output refused bytes.
     Output(E),
@@ -261,6 +266,7 @@ pub enum BinaryWriteError<E> {
 
 /// What a format cannot say of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Unsayable {
     /// A fraction of a nanosecond.
     FractionOfNano,

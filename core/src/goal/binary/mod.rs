@@ -42,6 +42,7 @@ const CALC: u8 = 3;
 
 /// Which binary format some bytes are in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Format {
     /// LogGOPSim's, read by [`Reference`].
     Reference,

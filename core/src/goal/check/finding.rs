@@ -7,6 +7,7 @@ use crate::goal::op::ANY;
 
 /// Something wrong with a schedule, or possibly wrong.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Finding {
     /// A send or receive names a rank that does not exist.
     PeerOutOfRange {
@@ -55,6 +56,7 @@ pub enum Finding {
 
 /// An operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Place {
     /// Its rank.
     pub rank: u32,
@@ -64,6 +66,7 @@ pub struct Place {
 
 /// Messages that a receive can tell apart from others.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Envelope {
     /// Sending rank, [`ANY`] for all.
     pub from: u32,
@@ -75,6 +78,7 @@ pub struct Envelope {
 
 /// Whether something is wrong in every run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Certainty {
     /// In every run.
     Certain,
@@ -84,6 +88,7 @@ pub enum Certainty {
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Severity {
     /// It may be meant, or depend on times.
     Warning,

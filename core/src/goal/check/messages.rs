@@ -13,6 +13,7 @@ use crate::goal::op::ANY;
 /// A send or a receive. Lent to the check in bulk; content on entry does not
 /// matter.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Message {
     to: u32,
     from: u32,

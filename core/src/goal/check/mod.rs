@@ -22,6 +22,7 @@ use super::rank::{RankBuffer, RankEdge, RankMemory, RankNode};
 
 /// Why a schedule could not be checked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CheckError {
     /// Calls came in a wrong order.
     Misuse(Misuse),
@@ -59,6 +60,7 @@ impl From<Misuse> for CheckError {
 
 /// What a check saw besides findings.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Checked {
     /// Operations on the longest chain of dependencies within a rank.
     pub depth: u32,

@@ -55,6 +55,7 @@ fn release(nodes: &mut [RankNode], index: u32, level: u32, ready: &mut u32) {
 /// Operations that wait for each other in a circle, each for the next, the
 /// last for the first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Cycle {
     ops: [u32; Self::SHOWN],
     length: u32,

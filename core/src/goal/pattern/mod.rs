@@ -42,6 +42,7 @@ use script::{Place, Script};
 
 /// Why a pattern was not written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum GenerateError<E> {
     /// The options do not make a pattern; nothing was written.
     Options(OptionError),

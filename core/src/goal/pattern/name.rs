@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 /// A communication pattern.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Pattern {
     /// Broadcast along a binomial tree.
     BinomialBroadcast,
@@ -50,6 +51,7 @@ pub enum Pattern {
 
 /// A collective of Schedgen 2.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Collective {
     /// Broadcast.
     Broadcast,
@@ -71,6 +73,7 @@ pub enum Collective {
 
 /// Algorithm of a collective of Schedgen 2.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Algorithm {
     /// Chosen by size and number of ranks.
     #[default]
@@ -87,6 +90,7 @@ pub enum Algorithm {
 
 /// Names and purpose of a pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Description {
     /// The pattern.
     pub pattern: Pattern,
@@ -262,6 +266,7 @@ impl fmt::Display for Collective {
 
 /// A name that no pattern or algorithm has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct UnknownName;
 
 impl fmt::Display for UnknownName {

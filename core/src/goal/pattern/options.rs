@@ -8,6 +8,7 @@ use core::fmt;
 
 /// Settings of a pattern; those it does not know are ignored.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Options {
     /// Ranks of each group.
     pub ranks: u32,
@@ -49,6 +50,7 @@ pub struct Options {
 
 /// Calculations beside the pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Background {
     /// How long in all (`--nb`).
     pub duration: Picos,
@@ -133,6 +135,7 @@ impl Options {
 
 /// Why options make no pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OptionError {
     /// No ranks, no groups or no repetitions.
     Nothing,

@@ -42,8 +42,17 @@ impl fmt::Debug for Name {
     }
 }
 
+#[cfg(feature = "defmt")]
+impl defmt::Format for Name {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        let shown = self.bytes.get(..usize::from(self.length)).unwrap_or(&[]);
+        defmt::write!(f, "{=[u8]:a}{=str}", shown, if self.cut { "..." } else { "" });
+    }
+}
+
 /// What the grammar allows at the place of an error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Wanted {
     /// Outside of all ranks.
     RankOrCount,
@@ -104,6 +113,7 @@ impl fmt::Display for Wanted {
 
 /// A quantity with a range.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Quantity {
     /// Number of ranks.
     Ranks,
@@ -140,6 +150,7 @@ impl fmt::Display for Quantity {
 
 /// What was wrong at one place of GOAL text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TextErrorKind {
     /// The grammar allows something else here.
     Expected {
@@ -275,6 +286,7 @@ impl fmt::Display for TextErrorKind {
 
 /// Why GOAL text was refused, and where.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TextError {
     /// Byte offset in the text.
     pub at: usize,
@@ -315,6 +327,7 @@ pub fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
 
 /// Why a schedule did not reach its sink.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReadError<E> {
     /// The text is wrong.
     Text(TextError),

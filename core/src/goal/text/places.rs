@@ -11,6 +11,7 @@ use crate::goal::op::Op;
 
 /// An operation to find. Give rank and index; [`locate`] fills in the rest.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct OpPlace {
     /// The rank.
     pub rank: u32,

@@ -11,6 +11,7 @@ use crate::stats::heap_sort::heap_sort;
 /// What a first look at a text found. Counts are exact for text that reads
 /// without error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Survey {
     length: usize,
     ranks: u32,
@@ -136,6 +137,7 @@ impl Survey {
 
 /// Where the block of one rank stands. Content on entry does not matter.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Block {
     rank: u32,
     at: usize,
@@ -200,6 +202,7 @@ impl Block {
 
 /// What one block holds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Counts {
     ops: usize,
     edges: usize,

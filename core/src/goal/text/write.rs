@@ -9,6 +9,7 @@ use crate::goal::protocol::{Misuse, Protocol};
 
 /// Why a schedule could not be written as text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TextWriteError<E> {
     /// The output refused bytes.
     Output(E),

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// Why a program was not run, or not to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ImplicitError {
     /// A time past 2⁶⁴ ps on this rank, or on its way from it.
     Overflow {

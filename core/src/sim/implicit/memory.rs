@@ -7,6 +7,7 @@ use crate::sim::wheel;
 
 /// Elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Needs {
     /// [`Memory::ranks`].
     pub ranks: usize,

@@ -7,6 +7,7 @@ use crate::units::Picos;
 /// Operations of one rank that become ready together. Their order is that
 /// of every release: sends, then receives, then calculations.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Release {
     /// Sends, by their numbers on the rank.
     pub sends: Range<u32>,
@@ -60,6 +61,7 @@ impl Release {
 
 /// What a send sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Transfer {
     /// The rank that receives.
     pub to: u32,

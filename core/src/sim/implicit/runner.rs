@@ -15,6 +15,7 @@ use crate::units::{Overflow, Picos};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Outcome {
     /// When the last rank was done.
     pub makespan: Picos,

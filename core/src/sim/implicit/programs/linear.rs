@@ -6,6 +6,7 @@ use crate::units::Picos;
 
 /// Who talks to whom, and in which order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum LinearKind {
     /// The root sends to the others, by virtual rank.
     Scatter,

@@ -6,6 +6,7 @@ use crate::units::Picos;
 
 /// What travels around the ring.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum RingKind {
     /// A broadcast in segments.
     Pipelined,

@@ -7,6 +7,7 @@ use crate::units::Picos;
 
 /// Who talks to whom in a round.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Round {
     /// To the rank 2ᵏ above, in round k.
     Dissemination,

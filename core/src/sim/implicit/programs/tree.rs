@@ -6,6 +6,7 @@ use crate::units::Picos;
 
 /// Which tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TreeKind {
     /// Binomial.
     Binomial,

@@ -34,13 +34,13 @@ fn main() -> ! {
                 link.foreign,
                 link.dropped(),
                 stack::high_water(),
-                defmt::Debug2Format(&ending),
+                ending,
             ),
             // Nobody came for the time that the bounds allow.
             Err(error) if link.peer() == Peer::Greeter => {
-                defmt::debug!("{}", defmt::Debug2Format(&error));
+                defmt::debug!("{}", error);
             }
-            Err(error) => defmt::warn!("session failed: {}", defmt::Debug2Format(&error)),
+            Err(error) => defmt::warn!("session failed: {}", error),
         }
     }
 }
