@@ -230,7 +230,11 @@ fn assert_assessed(lines: &[String]) {
     let (first, last) = (profile.ranges.first().unwrap(), profile.ranges.last().unwrap());
     assert_eq!((first.first, last.last), (Bytes(1), Bytes(LONGEST)));
     let line = |mark: &str| lines.iter().find(|line| line.contains(mark)).unwrap();
-    assert!(line(" range 1 ").contains(&format!("g-ps {}", first.gap.at_one.value.0)));
+    assert!(line(" range 1 ").ends_with(&format!(" {}", first.last.0)));
+    let gap = first.gap.at_one;
+    let said = format!("  gap at-one {} ps, {} to {};", gap.value.0, gap.low.0, gap.high.0);
+    assert!(line("  gap at-one").contains(&said), "{said}");
+    assert!(line("  gap at-one").ends_with(&format!(": {:?}", first.gap.mark())));
     for (name, pattern, size) in [
         ("predicted barrier", Pattern::Dissemination, 1),
         ("predicted broadcast", Pattern::BinomialBroadcast, 1_024),

@@ -12,8 +12,8 @@ use loggap_core::measure::{
     PlanOptions, Planner, QUANTITIES, RowHeader, RowPlan, SessionOptions, Slot, Traffic,
     coarse_sizes,
 };
-use loggap_core::model::{Profile, compact};
-use loggap_core::units::{Bytes, Picos};
+use loggap_core::model::{Estimate, Profile, SizeLine, compact};
+use loggap_core::units::{Bytes, Picos, SignedPerByte};
 use loggap_core::wire::{ROUNDS_PER_BATCH, ethernet};
 use loggap_firmware_mps2::board::{Board, exit};
 use loggap_firmware_mps2::link::{EthernetLink, Peer};
@@ -76,7 +76,7 @@ fn measure(board: &Board, link: EthernetLink) -> Option<(Assessment<4>, Traffic)
     let mut planner = match Planner::<4>::new(OPTIONS, &sizes[..count], plan_memory()?) {
         Ok(planner) => planner,
         Err(error) => {
-            defmt::error!("no plan: {}", defmt::Display2Format(&error));
+            defmt::error!("no plan: {}", error);
             return None;
         }
     };
@@ -92,7 +92,7 @@ fn measure(board: &Board, link: EthernetLink) -> Option<(Assessment<4>, Traffic)
     let mut initiator = match Initiator::connect(&board.clock, link, buffers, session, wait) {
         Ok(initiator) => initiator,
         Err(error) => {
-            defmt::error!("no session: {}", defmt::Debug2Format(&error));
+            defmt::error!("no session: {}", error);
             return None;
         }
     };
@@ -109,18 +109,18 @@ fn measure(board: &Board, link: EthernetLink) -> Option<(Assessment<4>, Traffic)
             Outcome::Lost(experiment) => planner.handle_lost(&experiment),
         });
         if let Err(error) = run {
-            defmt::error!("session failed: {}", defmt::Debug2Format(&error));
+            defmt::error!("session failed: {}", error);
             return None;
         }
     }
     let traffic = *initiator.traffic();
     // Everything is measured: a goodbye that does not arrive changes nothing.
     let _ = initiator.close();
-    defmt::info!("plan over: {}", defmt::Debug2Format(&planner.conclusion()));
+    defmt::info!("plan over: {}", planner.conclusion());
     match planner.assess() {
         Ok(assessment) => Some((assessment, traffic)),
         Err(error) => {
-            defmt::error!("no assessment: {}", defmt::Display2Format(&error));
+            defmt::error!("no assessment: {}", error);
             None
         }
     }
@@ -134,19 +134,39 @@ fn report(assessment: &Assessment<4>, traffic: &Traffic) {
         traffic.rounds_lost,
     );
     for range in &assessment.profile.ranges {
-        let at_one =
-            |line: &Option<loggap_core::model::SizeLine>| line.map_or(0, |l| l.at_one.value.0);
-        defmt::info!(
-            "range {=u64} {=u64} half-rtt-ps {=i64} o_s-ps {=i64} o_r-ps {=i64} g-ps {=i64} G-fs/B {=i64}",
-            range.first.0,
-            range.last.0,
-            at_one(&range.half_rtt),
-            at_one(&range.send_overhead),
-            at_one(&range.recv_overhead),
-            range.gap.at_one.value.0,
-            range.gap.per_byte.value.0.saturating_mul(1_000) >> 16,
-        );
+        defmt::info!("range {=u64} {=u64}", range.first.0, range.last.0);
+        line("half-rtt", range.half_rtt.as_ref());
+        line("o_s", range.send_overhead.as_ref());
+        line("o_r", range.recv_overhead.as_ref());
+        line("gap", Some(&range.gap));
+        if let Some(Estimate { value, low, high, mark }) = range.latency {
+            defmt::info!("  L {=i64} ps, {=i64} to {=i64}: {}", value.0, low.0, high.0, mark);
+        }
     }
+    for warning in &assessment.warnings {
+        defmt::warn!("{}", warning);
+    }
+}
+
+/// One parameter with its intervals and whether to trust it.
+fn line(name: &str, line: Option<&SizeLine>) {
+    let Some(line) = line else {
+        defmt::info!("  {=str} not measured", name);
+        return;
+    };
+    let SizeLine { at_one, per_byte, .. } = line;
+    let femtos = |per_byte: SignedPerByte| per_byte.0.saturating_mul(1_000) >> 16;
+    defmt::info!(
+        "  {=str} at-one {=i64} ps, {=i64} to {=i64}; per-byte {=i64} fs, {=i64} to {=i64}: {}",
+        name,
+        at_one.value.0,
+        at_one.low.0,
+        at_one.high.0,
+        femtos(per_byte.value),
+        femtos(per_byte.low),
+        femtos(per_byte.high),
+        line.mark(),
+    );
 }
 
 /// Encodes the profile, prints it and reads it back.
