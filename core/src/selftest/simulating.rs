@@ -67,13 +67,10 @@ fn run(play: impl Fn(&mut Builder<'_>) -> Option<()>, survey: &Survey) -> Option
         ranks: &mut small.ranks,
         firsts: &mut small.firsts,
         slots: &mut small.slots,
-        clocks: &mut [],
-        times: &mut [],
-        tries: &mut [],
-        done: &mut [],
         queue: &mut small.queue,
         wakes: &mut small.wakes,
         scratch: &mut small.scratch,
+        ..Memory::default()
     };
     let requirements = survey.requirements(Settings::default()).ok()?;
     let mut builder = Builder::new(memory, requirements).ok()?;

@@ -4,10 +4,11 @@ use core::fmt;
 
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::list::Records;
+use super::matching::Waiting;
 use super::parameters::{Parameters, Receive, Settings};
 use super::queue::{Entry, Queue};
 use super::rank::Rank;
-use super::record::{NONE, Slot};
+use super::record::NONE;
 use super::release::Ready;
 use super::schedule::Schedule;
 use crate::units::{Overflow, Picos};
@@ -93,7 +94,7 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
     pub(super) edges: &'m [u32],
     pub(super) ranks: Ranks<'m>,
     firsts: &'m [u32],
-    pub(super) slots: &'m mut [Slot],
+    pub(super) waiting: Waiting<'m>,
     /// Of each rank its processors but the first, then the sending and the
     /// receiving sides of its interfaces but the first.
     clocks: &'m mut [u64],
@@ -143,7 +144,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         noise: N,
         observer: O,
     ) -> Self {
-        let Schedule { records, edges, ranks, firsts, slots, .. } = schedule;
+        let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
         let Schedule { clocks, times, tries, done, queue, wakes, cpus, nics, .. } = schedule;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
@@ -154,7 +155,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             edges,
             ranks: Ranks { all: ranks, hole: Rank::default() },
             firsts,
-            slots,
+            waiting: Waiting::new(slots, crowds, index),
             clocks,
             times,
             tries,
@@ -453,10 +454,10 @@ impl<N, O> Engine<'_, '_, N, O> {
         self.clock(self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1))
     }
 
-    fn clock_mut(&mut self, rank: u32, place: usize) -> &mut u64 {
+    fn clock_mut(&mut self, place: usize) -> &mut u64 {
         match self.clocks.get_mut(place) {
             Some(clock) => clock,
-            None => &mut self.ranks.at_mut(rank).wake,
+            None => &mut self.ranks.hole.cpu,
         }
     }
 
@@ -466,7 +467,7 @@ impl<N, O> Engine<'_, '_, N, O> {
             return &mut self.ranks.at_mut(rank).cpu;
         }
         let place = self.extra(rank, cpu - 1);
-        self.clock_mut(rank, place)
+        self.clock_mut(place)
     }
 
     #[inline]
@@ -475,7 +476,7 @@ impl<N, O> Engine<'_, '_, N, O> {
             return &mut self.ranks.at_mut(rank).out;
         }
         let place = self.extra(rank, self.cpus - 1 + nic - 1);
-        self.clock_mut(rank, place)
+        self.clock_mut(place)
     }
 
     #[inline]
@@ -484,7 +485,7 @@ impl<N, O> Engine<'_, '_, N, O> {
             return &mut self.ranks.at_mut(rank).into;
         }
         let place = self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1);
-        self.clock_mut(rank, place)
+        self.clock_mut(place)
     }
 
     /// See [`Engine::times`]; 0 where none are kept.

@@ -4,10 +4,20 @@
 //! rank stand in the order of posting, and the first one that matches is
 //! taken. The hash of an exact receive differs from that of most messages,
 //! so that few records are looked at; a wildcard's is 0 and fits all.
+//! Messages that wait are a list in the order in which they were handled.
+//!
+//! Where more than [`SHORT`] wait on a rank, they are indexed by sender and
+//! tag as well ([`super::index`]), until none is left. Receives with a
+//! wildcard then form a list of their own, in which the slot says whether
+//! one was posted before the receive that the index gives; messages are
+//! logged in their order, for receives with a wildcard. So exact receives
+//! and messages meet in constant time however many wait.
 
+use super::crowd::{Crowd, SHORT};
+use super::index::{self, Key};
 use super::list::Records;
 use super::rank::Rank;
-use super::record::{NONE, Record, Slot};
+use super::record::{Kind, NONE, Record, Slot};
 use crate::goal::ANY;
 
 /// The key of receives, and of messages, that need a closer look.
@@ -30,6 +40,11 @@ const fn matches(receive: &Record, sender: u32, tag: u32) -> bool {
         && (receive.tag == tag || receive.tag == ANY || tag == ANY)
 }
 
+/// Whether a receive takes any sender or any tag.
+const fn is_wild(receive: &Record) -> bool {
+    receive.peer == ANY || receive.tag == ANY
+}
+
 /// A posted receive that was found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
@@ -37,59 +52,438 @@ pub(super) struct Found {
     pub(super) op: u32,
 }
 
-/// The first posted receive of `rank` that a message from `sender` with
-/// `tag` meets.
-#[inline]
-pub(super) fn posted(
-    records: &Records<'_>,
-    slots: &[Slot],
-    rank: &Rank,
-    (sender, tag): (u32, u32),
-) -> Option<Found> {
-    let [first, end] = rank.posted;
-    let wanted = key(sender, tag);
-    let live = slots.get(first as usize..end as usize)?;
-    for (slot, at) in live.iter().zip(first..) {
-        let candidate = slot.key == wanted || slot.key == WILD || wanted == WILD;
-        if candidate && slot.op != NONE && matches(records.at(slot.op), sender, tag) {
-            return Some(Found { slot: at, op: slot.op });
+/// What waits on all ranks: the receives that are posted, and what ranks
+/// with many receives keep to find things by.
+#[derive(Debug)]
+pub(super) struct Waiting<'m> {
+    slots: &'m mut [Slot],
+    crowds: &'m mut [Crowd],
+    index: &'m mut [u32],
+    /// Receives, messages and lists of them that were looked at.
+    #[cfg(test)]
+    pub(super) looks: core::cell::Cell<u64>,
+}
+
+impl<'m> Waiting<'m> {
+    pub(super) fn new(
+        slots: &'m mut [Slot],
+        crowds: &'m mut [Crowd],
+        index: &'m mut [u32],
+    ) -> Self {
+        Self {
+            slots,
+            crowds,
+            index,
+            #[cfg(test)]
+            looks: core::cell::Cell::new(0),
         }
     }
-    None
+
+    #[inline]
+    #[cfg_attr(not(test), allow(clippy::unused_self, reason = "counts in tests"))]
+    fn look(&self, _count: u32) {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + u64::from(_count));
+    }
+
+    /// The crowd of a rank, where its posted receives are indexed.
+    #[inline]
+    fn indexed(&self, rank: &Rank) -> Option<&Crowd> {
+        if rank.crowd == NONE {
+            return None;
+        }
+        self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.posted)
+    }
 }
 
-/// Appends a receive to those posted on `rank`.
-#[inline]
-pub(super) fn post(records: &Records<'_>, slots: &mut [Slot], rank: &mut Rank, op: u32) {
-    let receive = records.at(op);
-    let [_, end] = &mut rank.posted;
-    if let Some(slot) = slots.get_mut(*end as usize) {
+/// Receives.
+impl Waiting<'_> {
+    /// The first posted receive of `rank` that a message from `sender` with
+    /// `tag` meets.
+    #[inline]
+    pub(super) fn posted(
+        &self,
+        records: &Records<'_>,
+        rank: &Rank,
+        (sender, tag): (u32, u32),
+    ) -> Option<Found> {
+        match self.indexed(rank) {
+            Some(crowd) if tag != ANY => self.posted_indexed(records, crowd, (sender, tag)),
+            _ => self.posted_in_order(records, rank, (sender, tag)),
+        }
+    }
+
+    #[inline]
+    fn posted_in_order(
+        &self,
+        records: &Records<'_>,
+        rank: &Rank,
+        (sender, tag): (u32, u32),
+    ) -> Option<Found> {
+        let [first, end] = rank.posted;
+        let wanted = key(sender, tag);
+        let live = self.slots.get(first as usize..end as usize)?;
+        for (slot, at) in live.iter().zip(first..) {
+            self.look(1);
+            let candidate = slot.key == wanted || slot.key == WILD || wanted == WILD;
+            if candidate && slot.op != NONE && matches(records.at(slot.op), sender, tag) {
+                return Some(Found { slot: at, op: slot.op });
+            }
+        }
+        None
+    }
+
+    /// An indexed receive has the number of its slot for an amount.
+    #[allow(clippy::cast_possible_truncation, reason = "slots are counted in 32 bits")]
+    fn posted_indexed(
+        &self,
+        records: &Records<'_>,
+        crowd: &Crowd,
+        (sender, tag): (u32, u32),
+    ) -> Option<Found> {
+        let key = Key { kind: Kind::Receive, sender, tag };
+        let (place, looks) = index::find(records, crowd.buckets(self.index), key);
+        self.look(looks);
+        let found = |op| Found { slot: records.at(op).amount as u32, op };
+        let exact = place.first(records).map(found);
+        for (_, op) in records.iter(crowd.wild) {
+            self.look(1);
+            let wild = found(op);
+            if exact.is_some_and(|exact| exact.slot < wild.slot) {
+                break;
+            }
+            if matches(records.at(op), sender, tag) {
+                return Some(wild);
+            }
+        }
+        exact
+    }
+
+    /// Posts a receive of `rank`.
+    #[inline]
+    pub(super) fn post(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
+        let receive = records.at(op);
+        let [first, end] = &mut rank.posted;
+        let Some(slot) = self.slots.get_mut(*end as usize) else { return };
         *slot = Slot { key: key(receive.peer, receive.tag), op };
         *end += 1;
+        if rank.crowd == NONE {
+            return;
+        }
+        let Some(crowd) = self.crowds.get_mut(rank.crowd as usize) else { return };
+        if crowd.posted {
+            let newest = *end - 1;
+            self.index_receive(records, rank.crowd, (newest, op));
+        } else if *end - *first > SHORT {
+            crowd.posted = true;
+            crowd.prepare(self.index);
+            for at in *first..*end {
+                let slot = self.slots.get(at as usize).copied().unwrap_or_default();
+                if slot.op != NONE {
+                    self.index_receive(records, rank.crowd, (at, slot.op));
+                }
+            }
+        }
+    }
+
+    fn index_receive(&mut self, records: &mut Records<'_>, crowd: u32, (slot, op): (u32, u32)) {
+        let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
+        let receive = records.at_mut(op);
+        receive.amount = u64::from(slot);
+        if is_wild(receive) {
+            records.push(&mut crowd.wild, op);
+            return;
+        }
+        let buckets = crowd.buckets_mut(self.index);
+        let (place, _) = index::find(records, buckets, Key::of(records, op));
+        place.append(records, buckets, op);
+    }
+
+    /// Takes a matched receive out.
+    #[inline]
+    pub(super) fn take(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
+        if let Some(slot) = self.slots.get_mut(found.slot as usize) {
+            *slot = Slot { key: 1, op: NONE };
+        }
+        if self.indexed(rank).is_some() {
+            self.take_indexed(records, rank.crowd, found.op);
+        }
+        let [first, end] = &mut rank.posted;
+        while *first < *end && self.slots.get(*first as usize).is_none_or(|slot| slot.op == NONE) {
+            *first += 1;
+        }
+        if *first == *end
+            && rank.crowd != NONE
+            && let Some(crowd) = self.crowds.get_mut(rank.crowd as usize)
+        {
+            crowd.posted = false;
+        }
+    }
+
+    fn take_indexed(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
+        let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
+        if is_wild(records.at(op)) {
+            let found = records.iter(crowd.wild).find(|&(_, at)| at == op);
+            if let Some((before, op)) = found {
+                records.remove(&mut crowd.wild, before, op);
+            }
+            return;
+        }
+        let buckets = crowd.buckets_mut(self.index);
+        let (place, _) = index::find(records, buckets, Key::of(records, op));
+        place.remove_first(records, buckets);
     }
 }
 
-/// Takes a matched receive out.
-#[inline]
-pub(super) fn take(slots: &mut [Slot], rank: &mut Rank, found: Found) {
-    if let Some(slot) = slots.get_mut(found.slot as usize) {
-        *slot = Slot { key: 1, op: NONE };
+/// Messages.
+impl Waiting<'_> {
+    /// Lets a message wait on `rank` for its receive.
+    #[inline]
+    pub(super) fn wait(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
+        if rank.crowd == NONE {
+            records.push(&mut rank.unexpected, op);
+            return;
+        }
+        let Some(crowd) = self.crowds.get_mut(rank.crowd as usize) else { return };
+        if crowd.logged && rank.unexpected == NONE && crowd.has_room() {
+            self.log(records, rank.crowd, op);
+            return;
+        }
+        records.push(&mut rank.unexpected, op);
+        crowd.listed += 1;
+        if !crowd.logged && crowd.listed > SHORT {
+            self.log_list(records, rank);
+        }
     }
-    let [first, end] = &mut rank.posted;
-    while *first < *end && slots.get(*first as usize).is_none_or(|slot| slot.op == NONE) {
-        *first += 1;
+
+    /// Moves messages from the list of `rank` to the log, as far as that has
+    /// room.
+    fn log_list(&mut self, records: &mut Records<'_>, rank: &mut Rank) {
+        while rank.unexpected != NONE
+            && let Some(crowd) = self.crowds.get_mut(rank.crowd as usize)
+            && crowd.has_room()
+        {
+            crowd.logged = true;
+            crowd.prepare(self.index);
+            crowd.listed -= 1;
+            let (last, first) = (rank.unexpected, records.at(rank.unexpected).link);
+            records.remove(&mut rank.unexpected, last, first);
+            self.log(records, rank.crowd, first);
+        }
+    }
+
+    /// Appends a message to the log of `crowd`, which has room.
+    fn log(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
+        let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
+        let [_, end] = &mut crowd.log;
+        if let Some(word) = self.index.get_mut(*end as usize) {
+            *word = op;
+        }
+        *end += 1;
+        crowd.waiting += 1;
+        if records.at(op).tag == ANY {
+            crowd.any_tag += 1;
+            return;
+        }
+        let buckets = crowd.buckets_mut(self.index);
+        let (place, _) = index::find(records, buckets, Key::of(records, op));
+        place.append(records, buckets, op);
+    }
+
+    /// Takes out the oldest message of `rank` that `receive` meets.
+    #[inline]
+    pub(super) fn meet(
+        &mut self,
+        records: &mut Records<'_>,
+        rank: &mut Rank,
+        receive: &Record,
+    ) -> Option<u32> {
+        if rank.crowd == NONE {
+            return self.meet_listed(records, rank, receive);
+        }
+        let crowd = self.crowds.get_mut(rank.crowd as usize)?;
+        if !crowd.logged {
+            let met = self.meet_listed(records, rank, receive)?;
+            self.unlist(rank.crowd);
+            return Some(met);
+        }
+        let found = if is_wild(receive) || crowd.any_tag > 0 {
+            self.oldest_logged(records, rank.crowd, receive)
+        } else {
+            let key = Key { kind: Kind::Send, sender: receive.peer, tag: receive.tag };
+            let (place, looks) = index::find(records, crowd.buckets(self.index), key);
+            self.look(looks);
+            place.first(records)
+        };
+        let Some(op) = found else {
+            let met = self.meet_listed(records, rank, receive)?;
+            self.unlist(rank.crowd);
+            return Some(met);
+        };
+        self.take_logged(records, rank, op);
+        Some(op)
+    }
+
+    fn meet_listed(
+        &self,
+        records: &mut Records<'_>,
+        rank: &mut Rank,
+        receive: &Record,
+    ) -> Option<u32> {
+        let found = records.iter(rank.unexpected).find(|(_, message)| {
+            self.look(1);
+            let message = records.at(*message);
+            matches(receive, message.peer, message.tag)
+        });
+        let (before, message) = found?;
+        records.remove(&mut rank.unexpected, before, message);
+        Some(message)
+    }
+
+    fn unlist(&mut self, crowd: u32) {
+        if let Some(crowd) = self.crowds.get_mut(crowd as usize) {
+            crowd.listed -= 1;
+        }
+    }
+
+    /// The oldest message of the log that `receive` meets.
+    fn oldest_logged(
+        &mut self,
+        records: &Records<'_>,
+        crowd: u32,
+        receive: &Record,
+    ) -> Option<u32> {
+        let crowd = self.crowds.get_mut(crowd as usize)?;
+        let waits = |op| !records.at(op).is_met();
+        crowd.advance(self.index, waits);
+        let [first, end] = crowd.log;
+        if (end - first) / 2 > crowd.waiting.max(SHORT) {
+            crowd.compact(self.index, waits);
+        }
+        let [first, end] = crowd.log;
+        let log = self.index.get(first as usize..end as usize)?;
+        log.iter().copied().find(|&op| {
+            self.look(1);
+            let message = records.at(op);
+            !message.is_met() && matches(receive, message.peer, message.tag)
+        })
+    }
+
+    /// Takes a message out of the log and the index.
+    fn take_logged(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
+        let Some(crowd) = self.crowds.get_mut(rank.crowd as usize) else { return };
+        records.at_mut(op).set_met();
+        crowd.waiting -= 1;
+        if records.at(op).tag == ANY {
+            crowd.any_tag -= 1;
+        } else {
+            let buckets = crowd.buckets_mut(self.index);
+            let (place, _) = index::find(records, buckets, Key::of(records, op));
+            place.remove_first(records, buckets);
+        }
+        if crowd.waiting == 0 {
+            crowd.clear_log();
+            if crowd.listed > SHORT {
+                self.log_list(records, rank);
+            }
+        }
+    }
+
+    /// Every message that waits on `rank`, the oldest first.
+    pub(super) fn messages<'r>(
+        &'r self,
+        records: &'r Records<'_>,
+        rank: &Rank,
+    ) -> impl Iterator<Item = u32> + 'r {
+        let crowd = self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.logged);
+        let [first, end] = crowd.map_or([0; 2], |crowd| crowd.log);
+        let log = self.index.get(first as usize..end as usize).unwrap_or_default();
+        let logged = log.iter().copied().filter(|&op| !records.at(op).is_met());
+        logged.chain(records.iter(rank.unexpected).map(|(_, op)| op))
+    }
+
+    /// Every receive that is posted on `rank`, in the order of posting.
+    pub(super) fn receives(&self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
+        let [first, end] = rank.posted;
+        let slots = self.slots.get(first as usize..end as usize).unwrap_or_default();
+        slots.iter().map(|slot| slot.op).filter(|&op| op != NONE)
     }
 }
 
-/// The oldest unexpected message of `rank` that `receive` meets: the record
-/// before it in the list, and its own.
-pub(super) fn unexpected(
-    records: &Records<'_>,
-    rank: &Rank,
-    receive: &Record,
-) -> Option<(u32, u32)> {
-    records.iter(rank.unexpected).find(|(_, message)| {
-        let message = records.at(*message);
-        matches(receive, message.peer, message.tag)
-    })
+#[cfg(test)]
+mod tests {
+    use crate::goal::{Op, OpKind, Sink};
+    use crate::model::Preset;
+    use crate::sim::{
+        BuildError, Builder, Crowd, Engine, Entry, Memory, Parameters, Rank, Record, Settings,
+        Slot, Survey,
+    };
+    use crate::units::Picos;
+    use std::vec;
+
+    const MANY: u32 = 100_000;
+
+    /// When the receives are posted.
+    #[derive(Clone, Copy, Debug)]
+    enum Posted {
+        First,
+        AfterTheMessages,
+    }
+
+    /// Rank 1 sends with tags counting down to rank 0, which calculates and
+    /// receives with tags counting up.
+    fn play(posted: Posted, sink: &mut impl Sink<Error = BuildError>) -> Result<(), BuildError> {
+        let op = |kind| Op { kind, cpu: 0, nic: 0 };
+        sink.ranks(2)?;
+        sink.begin_rank(0)?;
+        let calc = sink.op(op(OpKind::Calc { duration: Picos(1 << 50) }))?;
+        for tag in 0..MANY {
+            let receive = sink.op(op(OpKind::Receive { peer: 1, size: 1, tag }))?;
+            if let Posted::AfterTheMessages = posted {
+                sink.requires(receive, calc)?;
+            }
+        }
+        sink.end_rank()?;
+        sink.begin_rank(1)?;
+        for tag in (0..MANY).rev() {
+            sink.op(op(OpKind::Send { peer: 0, size: 1, tag }))?;
+        }
+        sink.end_rank()
+    }
+
+    fn looks(posted: Posted) -> u64 {
+        let mut survey = Survey::default();
+        play(posted, &mut survey).unwrap();
+        let needs = survey.requirements(Settings::default()).unwrap();
+        let memory = Memory {
+            records: &mut vec![Record::default(); needs.records],
+            edges: &mut vec![0; needs.edges],
+            ranks: &mut vec![Rank::default(); needs.ranks],
+            firsts: &mut vec![0; needs.firsts],
+            slots: &mut vec![Slot::default(); needs.slots],
+            crowds: &mut vec![Crowd::default(); needs.crowds],
+            index: &mut vec![7; needs.index],
+            queue: &mut vec![Entry::default(); needs.queue],
+            wakes: &mut vec![Entry::default(); needs.wakes],
+            scratch: &mut vec![[0; 2]; needs.scratch],
+            ..Memory::default()
+        };
+        let mut builder = Builder::new(memory, needs).unwrap();
+        play(posted, &mut builder).unwrap();
+        let preset: Preset = "loggopsim".parse().unwrap();
+        let parameters = Parameters::per_protocol(preset.protocols).unwrap();
+        let schedule = builder.finish().unwrap();
+        let mut engine = Engine::new(schedule, parameters, Settings::default());
+        assert_eq!(engine.run().unwrap().events, u64::from(3 * MANY + 1));
+        engine.unfinished(|left| panic!("{left}"));
+        engine.waiting.looks.get()
+    }
+
+    #[test]
+    fn exact_receives_and_messages_meet_in_constant_time_however_many_wait() {
+        for posted in [Posted::First, Posted::AfterTheMessages] {
+            let each = looks(posted) / u64::from(MANY);
+            assert!(each <= 4, "{each} looks a message, receives posted {posted:?}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The memory that a simulation is lent.
 
+use super::crowd::Crowd;
 use super::queue::Entry;
 use super::rank::Rank;
 use super::record::{Record, Slot};
@@ -18,6 +19,10 @@ pub struct Requirements {
     pub firsts: usize,
     /// [`Memory::slots`].
     pub slots: usize,
+    /// [`Memory::crowds`].
+    pub crowds: usize,
+    /// [`Memory::index`].
+    pub index: usize,
     /// [`Memory::clocks`].
     pub clocks: usize,
     /// [`Memory::times`].
@@ -48,6 +53,8 @@ impl Requirements {
             (self.ranks, size_of::<Rank>()),
             (self.firsts, size_of::<u32>()),
             (self.slots, size_of::<Slot>()),
+            (self.crowds, size_of::<Crowd>()),
+            (self.index, size_of::<u32>()),
             (self.clocks, size_of::<u64>()),
             (self.times, size_of::<u64>()),
             (self.tries, size_of::<u64>()),
@@ -68,7 +75,7 @@ impl Requirements {
 
 /// Memory for a simulation; see [`Requirements`] for how much of each part.
 /// Content on entry does not matter.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Memory<'m> {
     /// Operations.
     pub records: &'m mut [Record],
@@ -80,6 +87,10 @@ pub struct Memory<'m> {
     pub firsts: &'m mut [u32],
     /// Posted receives.
     pub slots: &'m mut [Slot],
+    /// Ranks that have more than a hundred receives.
+    pub crowds: &'m mut [Crowd],
+    /// By which these find receives and messages, where many wait.
+    pub index: &'m mut [u32],
     /// Processors and interfaces but the first ones.
     pub clocks: &'m mut [u64],
     /// A time of each operation, where one is needed.

@@ -3,7 +3,7 @@
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
 use super::hooks::{Handled, Matched, Noise, Observer};
-use super::matching::{self, Found};
+use super::matching::Found;
 use super::operation::{cpu_index, sum};
 use super::parameters::{Costs, Receive, Rendezvous};
 use super::rank::Class;
@@ -48,7 +48,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let partner = match record.phase() {
             Phase::Whole | Phase::Request => {
                 let envelope = (record.peer, record.tag);
-                matching::posted(&self.records, self.slots, self.rank(rank), envelope)
+                self.waiting.posted(&self.records, self.rank(rank), envelope)
             }
             Phase::Ready | Phase::Data => None,
         };
@@ -76,7 +76,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             (_, Some(found)) => self.matched(rank, (op, end), found),
             (_, None) => {
                 let state = self.ranks.at_mut(rank);
-                self.records.push(&mut state.unexpected, op);
+                self.waiting.wait(&mut self.records, state, op);
                 Ok(())
             }
         }
@@ -141,7 +141,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         found: Found,
     ) -> Result<(), SimError> {
         let state = self.ranks.at_mut(rank);
-        matching::take(self.slots, state, found);
+        self.waiting.take(&mut self.records, state, found);
         self.note_match(rank, message, found.op);
         self.meet(rank, found.op, message, end)
     }

@@ -24,10 +24,12 @@
 //! receives before calculations, each in the order in which it became ready.
 
 mod counters;
+mod crowd;
 mod engine;
 mod event;
 mod hooks;
 pub mod implicit;
+mod index;
 mod list;
 mod matching;
 mod memory;
@@ -45,6 +47,7 @@ mod wheel;
 pub mod windows;
 
 pub use counters::{Counters, RankCounters};
+pub use crowd::Crowd;
 pub use engine::{Engine, Finished, SimError};
 pub use hooks::{
     Calculated, Handled, Matched, NoNoise, Noise, Observer, Part, Sent, Silent, TraceNoise,

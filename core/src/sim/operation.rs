@@ -3,7 +3,6 @@
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
 use super::hooks::{Calculated, Matched, Noise, Observer, Part, Sent};
-use super::matching;
 use super::parameters::{Costs, Rendezvous};
 use super::rank::Class;
 use super::record::{Phase, Successors};
@@ -151,12 +150,10 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         self.satisfy(rank, op, Reached::Start, now);
         let receive = *self.records.at(op);
         let state = self.ranks.at_mut(rank);
-        let found = matching::unexpected(&self.records, state, &receive);
-        let Some((before, message)) = found else {
-            matching::post(&self.records, self.slots, state, op);
+        let Some(message) = self.waiting.meet(&mut self.records, state, &receive) else {
+            self.waiting.post(&mut self.records, state, op);
             return Ok(());
         };
-        self.records.remove(&mut state.unexpected, before, message);
         let end = self.time_of(message);
         self.observer.matched(&Matched {
             rank,

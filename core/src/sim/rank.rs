@@ -28,8 +28,6 @@ pub struct Rank {
     pub(super) out: u64,
     /// When the first interface can receive.
     pub(super) into: u64,
-    /// The time at which the queue will come to this rank.
-    pub(super) wake: u64,
     /// The last record of each list, by [`Class`].
     pub(super) lists: [u32; 5],
     /// Handled messages without a receive: the last record of their list.
@@ -37,6 +35,9 @@ pub struct Rank {
     /// Slots of posted receives: the first that may be unmatched, and the
     /// end.
     pub(super) posted: [u32; 2],
+    /// Its [`Crowd`](super::crowd::Crowd); [`NONE`] where there are few
+    /// receives.
+    pub(super) crowd: u32,
 }
 
 const _: () = assert!(size_of::<Rank>() == 64, "one cache line");
@@ -47,10 +48,10 @@ impl Default for Rank {
             cpu: 0,
             out: 0,
             into: 0,
-            wake: u64::MAX,
             lists: [NONE; 5],
             unexpected: NONE,
             posted: [0; 2],
+            crowd: NONE,
         }
     }
 }

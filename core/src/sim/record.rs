@@ -87,6 +87,7 @@ impl Default for Slot {
 }
 
 const STARTED: u32 = 1 << 6;
+const MET: u32 = 1 << 7;
 
 impl Record {
     pub(super) const fn new(op: Op) -> Self {
@@ -141,6 +142,15 @@ impl Record {
 
     pub(super) const fn set_started(&mut self) {
         self.meta |= STARTED;
+    }
+
+    /// Whether it is a message of the log that has met its receive.
+    pub(super) const fn is_met(&self) -> bool {
+        self.meta & MET != 0
+    }
+
+    pub(super) const fn set_met(&mut self) {
+        self.meta |= MET;
     }
 
     pub(super) const fn cpu(&self) -> usize {

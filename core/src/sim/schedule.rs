@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::crowd::{Crowd, SHORT};
 use super::list::Records;
 use super::memory::{Memory, Requirements};
 use super::queue::Entry;
@@ -88,6 +89,8 @@ pub struct Schedule<'m> {
     pub(super) ranks: &'m mut [Rank],
     pub(super) firsts: &'m [u32],
     pub(super) slots: &'m mut [Slot],
+    pub(super) crowds: &'m mut [Crowd],
+    pub(super) index: &'m mut [u32],
     pub(super) clocks: &'m mut [u64],
     pub(super) times: &'m mut [u64],
     pub(super) tries: &'m mut [u64],
@@ -133,6 +136,11 @@ pub struct Builder<'m> {
     first: u32,
     edges: u32,
     receives: u32,
+    /// Receives before the open rank.
+    receives_before: u32,
+    crowds: u32,
+    /// Words of the index that crowds have.
+    index: u32,
     sends: u32,
     /// Dependencies of the open rank.
     pending: usize,
@@ -154,6 +162,8 @@ impl<'m> Builder<'m> {
             && memory.ranks.len() >= requirements.ranks
             && memory.firsts.len() >= requirements.firsts
             && memory.slots.len() >= requirements.slots
+            && memory.crowds.len() >= requirements.crowds
+            && memory.index.len() >= requirements.index
             && memory.clocks.len() >= requirements.clocks
             && memory.times.len() >= requirements.times
             && memory.tries.len() >= requirements.tries
@@ -173,6 +183,9 @@ impl<'m> Builder<'m> {
             first: 0,
             edges: 0,
             receives: 0,
+            receives_before: 0,
+            crowds: 0,
+            index: 0,
             sends: 0,
             pending: 0,
         })
@@ -188,7 +201,8 @@ impl<'m> Builder<'m> {
         if next != ranks {
             return Err(BuildError::Order { rank: next });
         }
-        let Memory { records, edges: words, ranks: states, firsts, slots, .. } = memory;
+        let Memory { records, edges: words, ranks: states, firsts, slots, crowds, index, .. } =
+            memory;
         let Memory { clocks, times, tries, done, queue, wakes, .. } = memory;
         let firsts = firsts.get_mut(..=ranks as usize).ok_or(BuildError::Full)?;
         if let Some(end) = firsts.last_mut() {
@@ -209,6 +223,8 @@ impl<'m> Builder<'m> {
             ranks: states.get_mut(..ranks as usize).ok_or(BuildError::Full)?,
             firsts,
             slots: slots.get_mut(..receives as usize).ok_or(BuildError::Full)?,
+            crowds,
+            index,
             clocks,
             times,
             tries,
@@ -231,6 +247,21 @@ impl<'m> Builder<'m> {
         let edge = self.memory.scratch.get_mut(self.pending).ok_or(BuildError::Full)?;
         *edge = [op | start, on];
         self.pending += 1;
+        Ok(())
+    }
+
+    /// Gives the open rank, which has so many receives, a [`Crowd`].
+    fn crowd(&mut self, receives: u32) -> Result<(), BuildError> {
+        let crowd = Crowd::new(self.index, receives).ok_or(BuildError::TooManyOps)?;
+        let place = self.memory.crowds.get_mut(self.crowds as usize).ok_or(BuildError::Full)?;
+        let rank = self.memory.ranks.get_mut(self.next.wrapping_sub(1) as usize);
+        rank.ok_or(BuildError::Full)?.crowd = self.crowds;
+        *place = crowd;
+        self.index = crowd.end();
+        self.crowds += 1;
+        if self.index as usize > self.memory.index.len() {
+            return Err(BuildError::Full);
+        }
         Ok(())
     }
 
@@ -317,6 +348,7 @@ impl Sink for Builder<'_> {
         self.next += 1;
         self.first = self.ops;
         self.pending = 0;
+        self.receives_before = self.receives;
         let first = self.memory.firsts.get_mut(rank as usize).ok_or(BuildError::Full)?;
         *first = self.ops;
         let state = self.memory.ranks.get_mut(rank as usize).ok_or(BuildError::Full)?;
@@ -361,6 +393,10 @@ impl Sink for Builder<'_> {
     }
 
     fn end_rank(&mut self) -> Result<(), BuildError> {
+        let receives = self.receives - self.receives_before;
+        if receives > SHORT {
+            self.crowd(receives)?;
+        }
         self.group().ok_or(BuildError::Full)
     }
 }

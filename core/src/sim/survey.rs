@@ -1,5 +1,6 @@
 //! How large a schedule is, and how much memory a simulation of it needs.
 
+use super::crowd::{self, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
 use super::schedule::BuildError;
@@ -19,17 +20,28 @@ pub struct Survey {
     /// Operations of the rank that has most.
     pub(super) ops_most: u32,
     ops_here: u32,
+    receives_here: u64,
+    /// Ranks that may have more than a few messages waiting, and words of
+    /// their indices.
+    crowds: u64,
+    index: u64,
     /// The highest index that occurs.
     pub(super) cpu: u8,
     pub(super) nic: u8,
 }
 
 impl Survey {
-    /// As if counted, for a schedule of which only this is known: enough
-    /// memory if every rank has one processor and one interface, which the
-    /// builder finds out; too much for receives.
+    /// As if counted, for a schedule of which only this is known: its ranks,
+    /// and operations and dependencies, of all and of the rank that has most.
+    /// Enough memory if every rank has one processor and one interface, which
+    /// the builder finds out; too much for receives.
     #[must_use]
-    pub const fn bound(ranks: u32, ops: u64, [edges, edges_most]: [u64; 2]) -> Self {
+    pub const fn bound(
+        ranks: u32,
+        [ops, ops_most]: [u64; 2],
+        [edges, edges_most]: [u64; 2],
+    ) -> Self {
+        let crowded = ops_most > SHORT as u64;
         Self {
             ranks,
             ops,
@@ -39,6 +51,9 @@ impl Survey {
             edges_here: 0,
             ops_most: 0,
             ops_here: 0,
+            receives_here: 0,
+            crowds: if crowded { ops / SHORT as u64 } else { 0 },
+            index: if crowded { crowd::index_words_most(ops) } else { 0 },
             cpu: 0,
             nic: 0,
         }
@@ -83,6 +98,8 @@ impl Survey {
             ranks: size(ranks)?,
             firsts: size(ranks + 1)?,
             slots: size(self.receives)?,
+            crowds: size(self.crowds.min(ranks))?,
+            index: size(self.index)?,
             clocks: size(ranks * extra)?,
             times: if timed { size(self.ops)? } else { 0 },
             tries: if several { size(self.ops)? } else { 0 },
@@ -107,6 +124,7 @@ impl Sink for Survey {
     fn begin_rank(&mut self, _rank: u32) -> Result<(), BuildError> {
         self.edges_here = 0;
         self.ops_here = 0;
+        self.receives_here = 0;
         Ok(())
     }
 
@@ -115,7 +133,7 @@ impl Sink for Survey {
         self.ops_here = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
         self.ops_most = self.ops_most.max(self.ops_here);
         self.ops += 1;
-        self.receives += u64::from(matches!(op.kind, OpKind::Receive { .. }));
+        self.receives_here += u64::from(matches!(op.kind, OpKind::Receive { .. }));
         self.cpu = self.cpu.max(op.cpu);
         self.nic = self.nic.max(op.nic);
         Ok(index)
@@ -133,6 +151,12 @@ impl Sink for Survey {
     }
 
     fn end_rank(&mut self) -> Result<(), BuildError> {
+        let receives = self.receives_here;
+        self.receives += receives;
+        if receives > u64::from(SHORT) {
+            self.crowds += 1;
+            self.index += crowd::index_words(receives);
+        }
         Ok(())
     }
 }

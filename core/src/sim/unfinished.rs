@@ -4,7 +4,6 @@ use core::fmt;
 
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
-use super::record::NONE;
 use crate::goal::ANY;
 
 /// Something that never came to its end.
@@ -79,20 +78,17 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     /// that were never ready. After a run that went well there is nothing.
     pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
         for rank in 0..self.rank_count() {
-            for (_, message) in self.records.iter(self.rank(rank).unexpected) {
+            for message in self.waiting.messages(&self.records, self.rank(rank)) {
                 let record = self.records.at(message);
                 let (first, _) = self.bounds(record.peer);
                 let op = message.wrapping_sub(first);
                 tell(Unfinished::Unreceived { rank, from: record.peer, op, tag: record.tag });
             }
-            let [posted, end] = self.rank(rank).posted;
             let (first, ops_end) = self.bounds(rank);
-            for slot in self.slots.get(posted as usize..end as usize).unwrap_or_default() {
-                if slot.op != NONE {
-                    let record = self.records.at(slot.op);
-                    let op = slot.op.wrapping_sub(first);
-                    tell(Unfinished::Waiting { rank, op, peer: record.peer, tag: record.tag });
-                }
+            for receive in self.waiting.receives(self.rank(rank)) {
+                let record = self.records.at(receive);
+                let op = receive.wrapping_sub(first);
+                tell(Unfinished::Waiting { rank, op, peer: record.peer, tag: record.tag });
             }
             for op in first..ops_end {
                 if !self.records.at(op).started() {

@@ -1,6 +1,6 @@
 //! Owned memory for a simulation.
 
-use loggap_core::sim::{Entry, Memory, Rank, Record, Requirements, Slot};
+use loggap_core::sim::{Crowd, Entry, Memory, Rank, Record, Requirements, Slot};
 
 /// The parts of [`Memory`], each as long as a simulation requires.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub struct OwnedMemory {
     ranks: Vec<Rank>,
     firsts: Vec<u32>,
     slots: Vec<Slot>,
+    crowds: Vec<Crowd>,
+    index: Vec<u32>,
     clocks: Vec<u64>,
     times: Vec<u64>,
     tries: Vec<u64>,
@@ -29,6 +31,9 @@ impl OwnedMemory {
             ranks: vec![Rank::default(); requirements.ranks],
             firsts: vec![0; requirements.firsts],
             slots: vec![Slot::default(); requirements.slots],
+            crowds: vec![Crowd::default(); requirements.crowds],
+            // Zeroed memory costs nothing before it is used.
+            index: vec![0; requirements.index],
             clocks: vec![0; requirements.clocks],
             times: vec![0; requirements.times],
             tries: vec![0; requirements.tries],
@@ -47,6 +52,8 @@ impl OwnedMemory {
             ranks: &mut self.ranks,
             firsts: &mut self.firsts,
             slots: &mut self.slots,
+            crowds: &mut self.crowds,
+            index: &mut self.index,
             clocks: &mut self.clocks,
             times: &mut self.times,
             tries: &mut self.tries,

@@ -144,7 +144,8 @@ impl Source {
         let extent = file.extent();
         let wide = |count: usize| count as u64;
         let edges = [wide(extent.edges), wide(extent.edges_most)];
-        Some(Survey::bound(extent.ranks, wide(extent.ops), edges))
+        let ops = [wide(extent.ops), wide(extent.ops_most)];
+        Some(Survey::bound(extent.ranks, ops, edges))
     }
 
     /// Loads the schedule, lends it to `run` and returns what that returns.

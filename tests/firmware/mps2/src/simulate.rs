@@ -26,13 +26,10 @@ impl Memory {
             ranks: lend!(Rank, RANKS),
             firsts: lend!(u32, RANKS + 1),
             slots: lend!(Slot, OPS / 2),
-            clocks: &mut [],
-            times: &mut [],
-            tries: &mut [],
-            done: &mut [],
             queue: lend!(Entry, 2 * RANKS + 16),
             wakes: lend!(Entry, RANKS),
             scratch: lend!([u32; 2], 16),
+            ..Lent::default()
         }))
     }
 
@@ -44,13 +41,10 @@ impl Memory {
             ranks: all.ranks,
             firsts: all.firsts,
             slots: all.slots,
-            clocks: all.clocks,
-            times: all.times,
-            tries: all.tries,
-            done: all.done,
             queue: all.queue,
             wakes: all.wakes,
             scratch: all.scratch,
+            ..Lent::default()
         }
     }
 }
