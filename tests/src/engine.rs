@@ -8,8 +8,8 @@ use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::Protocol;
 use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
-    BuildError, Builder, Engine, NoNoise, Noise, Observer, Parameters, Receive, Rendezvous,
-    Settings, Silent, Survey, Unfinished,
+    BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, Parameters, RankCounters,
+    Receive, Rendezvous, Settings, Silent, Survey, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 
@@ -146,6 +146,19 @@ pub fn timeline(
         None => run_observed(program, settings, NoNoise, everything).1,
     };
     recorder.finish()
+}
+
+/// The most receives that are posted, and the most messages that wait, at a
+/// time on a rank.
+#[must_use]
+pub fn longest_queues(program: &Program, settings: &shadow::Settings) -> [u32; 2] {
+    let mut ranks = vec![RankCounters::default(); program.ranks.len()];
+    let mut arrivals = vec![Picos::ZERO; program.ops()];
+    let counters = Counters::new(&mut ranks, &mut arrivals);
+    let (_, counters) = run_observed(program, settings, NoNoise, |_| counters);
+    let ranks = counters.finish();
+    let most = |of: fn(&RankCounters) -> u32| ranks.iter().map(of).max().unwrap_or_default();
+    [most(|rank| rank.posted_most), most(|rank| rank.unexpected_most)]
 }
 
 fn run_with(program: &Program, settings: &shadow::Settings, noise: impl Noise) -> Outcome {

@@ -77,12 +77,56 @@ pub fn program(random: &mut Random, shape: &Shape) -> Program {
     program
 }
 
+/// A random schedule of two or three ranks on which hundreds of receives and
+/// messages wait at a time: each operation may wait for one of a rank's
+/// calculations, which follow each other.
+#[must_use]
+pub fn crowded(random: &mut Random) -> Program {
+    let shape = Shape {
+        wildcards: [0, 0, 3, 30, 100][random.below(5) as usize],
+        faults: random.below(2) * 5,
+        ..if random.below(3) == 0 { Shape::WILD } else { Shape::PLAIN }
+    };
+    let tags = [1, 3, 50, 1_000][random.below(4) as usize];
+    let mut program = Program::default();
+    program.ranks.resize(2 + random.below(2) as usize, RankProgram::default());
+    for _ in 0..200 + random.below(800) {
+        message_with(random, &shape, &mut program, tags);
+    }
+    for rank in &mut program.ranks {
+        let ops = rank.ops.len() as u32;
+        let calcs = 1 + random.below(6) as u32;
+        for calc in ops..ops + calcs {
+            let duration = Picos(random.below(1_000) * 1_000);
+            rank.ops.push(Op { kind: OpKind::Calc { duration }, cpu: 0, nic: 0 });
+            if calc > ops {
+                rank.edges.push(Edge { op: calc, on: calc - 1, start: false });
+            }
+        }
+        // Of eight sends, and of eight receives, how many wait.
+        let waits = [random.below(9), random.below(9)];
+        for op in 0..ops {
+            let receives = matches!(rank.ops[op as usize].kind, OpKind::Receive { .. });
+            if random.below(8) < waits[usize::from(receives)] {
+                let on = ops + random.below(calcs.into()) as u32;
+                rank.edges.push(Edge { op, on, start: random.below(8) == 0 });
+            }
+        }
+    }
+    program
+}
+
 /// A send and its receive, at random places of two ranks.
 fn message(random: &mut Random, shape: &Shape, program: &mut Program) {
+    message_with(random, shape, program, 3);
+}
+
+/// The same, with one of so many tags.
+fn message_with(random: &mut Random, shape: &Shape, program: &mut Program, tags: u64) {
     let ranks = program.ranks.len() as u64;
     let (from, to) = (random.below(ranks), random.below(ranks));
     let size = random.below(7);
-    let tag = random.below(3) as u32;
+    let tag = random.below(tags) as u32;
     let wild = |random: &mut Random, value| {
         if random.below(100) < shape.wildcards { ANY } else { value }
     };

@@ -14,7 +14,7 @@ use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::random_program::{Shape, crowded, parameters, program};
 use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
 
 /// The settings of `seed`: all combinations of the switches.
@@ -140,4 +140,20 @@ fn the_engine_equals_the_shadow_on_every_program() {
             assert_eq!(common(&ours), common(&theirs), "seed {seed} {settings:?} {program:?}");
         }
     }
+}
+
+#[test]
+fn the_engine_equals_the_shadow_where_hundreds_of_receives_and_messages_wait() {
+    let mut longest = [0; 2];
+    for seed in 0..100 {
+        let mut random = Random::new(seed);
+        let program = crowded(&mut random);
+        let settings = settings(&mut random);
+        let theirs = shadow::run(&program, &settings, None);
+        let ours = engine::run(&program, &settings, None);
+        assert!(common(&ours) == common(&theirs), "seed {seed} {settings:?}");
+        let waited = engine::longest_queues(&program, &settings);
+        longest = [0, 1].map(|which| longest[which].max(waited[which]));
+    }
+    assert!(longest.iter().all(|&most| most > 200), "{longest:?}");
 }

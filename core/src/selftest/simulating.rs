@@ -51,8 +51,8 @@ struct Small {
     ranks: [Rank; RANKS],
     firsts: [u32; RANKS + 1],
     slots: [Slot; 32],
-    queue: [Entry; 32],
-    wakes: [Entry; RANKS],
+    queue: [Entry; RANKS],
+    places: [u32; RANKS],
     scratch: [[u32; 2]; 16],
 }
 
@@ -68,7 +68,7 @@ fn run(play: impl Fn(&mut Builder<'_>) -> Option<()>, survey: &Survey) -> Option
         firsts: &mut small.firsts,
         slots: &mut small.slots,
         queue: &mut small.queue,
-        wakes: &mut small.wakes,
+        places: &mut small.places,
         scratch: &mut small.scratch,
         ..Memory::default()
     };

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::event::Candidate;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::list::Records;
 use super::matching::Waiting;
@@ -106,7 +107,6 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
     pub(super) tries: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     queue: Queue<'m>,
-    wakes: &'m mut [Entry],
     cpus: usize,
     nics: usize,
     /// Whether the members of a list all have the same time.
@@ -145,7 +145,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         observer: O,
     ) -> Self {
         let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
-        let Schedule { clocks, times, tries, done, queue, wakes, cpus, nics, .. } = schedule;
+        let Schedule { clocks, times, tries, done, queue, places, cpus, nics, .. } = schedule;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
             flight.1 = delay;
@@ -160,8 +160,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             times,
             tries,
             done,
-            queue: Queue::new(queue),
-            wakes,
+            queue: Queue::new(queue, places),
             cpus,
             nics,
             single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
@@ -237,17 +236,15 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     /// The next event; `false` when there is none.
     #[inline]
     fn step(&mut self) -> Result<bool, SimError> {
-        let entry = self.next_entry();
-        match (entry, self.next_flight()) {
+        match (self.queue.first(), self.next_flight()) {
             (None, None) => return Ok(false),
-            (Some(entry), flight)
-                if flight.is_none_or(|(_, first)| entry_first(&entry, &first)) =>
-            {
-                self.queue.pop();
-                self.wake(entry.rank, Entry { rank: NONE, ..entry });
+            (Some(entry), flight) if flight.is_none_or(|(_, first)| entry.before(&first)) => {
                 self.advance(entry.time);
-                if let Some(next) = self.candidate(entry.rank, self.now) {
-                    self.execute(entry.rank, next).map_err(|error| error.on(entry.rank))?;
+                match self.candidate(entry.rank, self.now) {
+                    Some(next) => {
+                        self.execute(entry.rank, next).map_err(|error| error.on(entry.rank))?;
+                    }
+                    None => self.queue.drop(entry.rank),
                 }
             }
             (_, Some((protocol, first))) => {
@@ -278,17 +275,6 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         Ok(seq)
     }
 
-    /// The first entry of the queue that is still some rank's next event.
-    fn next_entry(&mut self) -> Option<Entry> {
-        loop {
-            let entry = self.queue.first()?;
-            if self.wakes.get(entry.rank as usize) == Some(&entry) {
-                return Some(entry);
-            }
-            self.queue.pop();
-        }
-    }
-
     /// The message that arrives next: its protocol, and its arrival as an
     /// entry that has the record in place of the rank.
     #[inline]
@@ -302,7 +288,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             let (created, seq) = self.records.at(first).stamp();
             // The sum was checked when the message left.
             let arrival = Entry { time: created.wrapping_add(delay), created, seq, rank: first };
-            if next.is_none_or(|(_, next)| entry_first(&arrival, &next)) {
+            if next.is_none_or(|(_, next)| arrival.before(&next)) {
                 next = Some((protocol, arrival));
             }
         }
@@ -323,12 +309,6 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         if let Some((last, _)) = self.flights.get_mut(protocol) {
             let (before, first) = (*last, self.records.at(*last).link);
             self.records.remove(last, before, first);
-        }
-    }
-
-    fn wake(&mut self, rank: u32, entry: Entry) {
-        if let Some(wake) = self.wakes.get_mut(rank as usize) {
-            *wake = entry;
         }
     }
 
@@ -355,19 +335,11 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     /// Sees to it that the queue knows a rank's next event.
     #[inline]
     fn refresh(&mut self, rank: u32) {
-        let Some(next) = self.candidate(rank, self.now) else { return };
-        let (created, seq) = next.stamp;
-        let entry = Entry { time: next.time, created, seq, rank };
-        let Some(wake) = self.wakes.get_mut(rank as usize) else { return };
-        if *wake == entry {
-            return;
-        }
-        *wake = entry;
-        if !self.queue.push(entry) {
-            let wakes = &*self.wakes;
-            self.queue.retain(|old| wakes.get(old.rank as usize) == Some(old) && *old != entry);
-            // At most one entry a rank was kept; there is room for two.
-            let _there_is_room = self.queue.push(entry);
+        match self.candidate(rank, self.now) {
+            Some(Candidate { time, stamp: (created, seq), .. }) => {
+                self.queue.set(Entry { time, created, seq, rank });
+            }
+            None => self.queue.drop(rank),
         }
     }
 
@@ -509,10 +481,4 @@ impl SimError {
             other @ Self::TooManyAtOnce { .. } => other,
         }
     }
-}
-
-/// Whether `a` comes before `b` by (time, stamp).
-#[inline]
-fn entry_first(a: &Entry, b: &Entry) -> bool {
-    (a.time, a.created, a.seq) < (b.time, b.created, b.seq)
 }

@@ -464,7 +464,7 @@ mod tests {
             crowds: &mut vec![Crowd::default(); needs.crowds],
             index: &mut vec![7; needs.index],
             queue: &mut vec![Entry::default(); needs.queue],
-            wakes: &mut vec![Entry::default(); needs.wakes],
+            places: &mut vec![0; needs.places],
             scratch: &mut vec![[0; 2]; needs.scratch],
             ..Memory::default()
         };

@@ -33,8 +33,8 @@ pub struct Requirements {
     pub done: usize,
     /// [`Memory::queue`].
     pub queue: usize,
-    /// [`Memory::wakes`].
-    pub wakes: usize,
+    /// [`Memory::places`].
+    pub places: usize,
     /// [`Memory::scratch`].
     pub scratch: usize,
     /// Processors of a rank.
@@ -60,7 +60,7 @@ impl Requirements {
             (self.tries, size_of::<u64>()),
             (self.done, size_of::<u64>()),
             (self.queue, size_of::<Entry>()),
-            (self.wakes, size_of::<Entry>()),
+            (self.places, size_of::<u32>()),
             (self.scratch, size_of::<[u32; 2]>()),
         ];
         let mut bytes = 0u64;
@@ -103,8 +103,8 @@ pub struct Memory<'m> {
     pub done: &'m mut [u64],
     /// Events to come.
     pub queue: &'m mut [Entry],
-    /// Which of them is each rank's.
-    pub wakes: &'m mut [Entry],
+    /// Where each rank's is among them.
+    pub places: &'m mut [u32],
     /// Dependencies of one rank, while the schedule is built.
     pub scratch: &'m mut [[u32; 2]],
 }

@@ -1,5 +1,7 @@
 //! The queue of ranks: who has the next event.
 
+use super::record::NONE;
+
 /// A rank and its next event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -13,7 +15,7 @@ pub struct Entry {
 
 impl Entry {
     #[inline]
-    const fn before(&self, other: &Self) -> bool {
+    pub(super) const fn before(&self, other: &Self) -> bool {
         if self.time != other.time {
             return self.time < other.time;
         }
@@ -27,64 +29,59 @@ impl Entry {
 /// Children of a node.
 const WIDTH: usize = 4;
 
-/// A heap on lent memory, four children a node.
+/// A heap on lent memory, four children a node, with at most one entry a
+/// rank.
 #[derive(Debug)]
 pub(super) struct Queue<'m> {
     entries: &'m mut [Entry],
     len: usize,
+    /// Of each rank where its entry is; [`NONE`] without one.
+    places: &'m mut [u32],
 }
 
 impl<'m> Queue<'m> {
-    pub(super) const fn new(entries: &'m mut [Entry]) -> Self {
-        Self { entries, len: 0 }
+    /// Without entries; both parts have one element a rank.
+    pub(super) fn new(entries: &'m mut [Entry], places: &'m mut [u32]) -> Self {
+        places.fill(NONE);
+        Self { entries, len: 0, places }
     }
 
-    pub(super) const fn is_full(&self) -> bool {
-        self.len == self.entries.len()
-    }
-
+    #[inline]
     pub(super) fn first(&self) -> Option<Entry> {
         if self.len == 0 { None } else { self.entries.first().copied() }
     }
 
-    /// Adds an entry; `false` when there is no room.
+    /// Sets a rank's entry.
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) -> bool {
-        if self.is_full() {
-            return false;
-        }
-        self.len += 1;
-        self.rise(self.len - 1, entry);
-        true
-    }
-
-    /// Takes the first entry out.
-    #[inline]
-    pub(super) fn pop(&mut self) {
-        let Some(last) = self.len.checked_sub(1) else { return };
-        self.len = last;
-        if let Some(&entry) = self.entries.get(last) {
-            self.sink(0, entry);
+    pub(super) fn set(&mut self, entry: Entry) {
+        let place = self.places.get(entry.rank as usize).copied().unwrap_or(NONE);
+        match self.entries.get(place as usize) {
+            None => {
+                self.len += 1;
+                self.rise(self.len - 1, entry);
+            }
+            Some(old) if entry.before(old) => self.rise(place as usize, entry),
+            Some(old) if old == &entry => {}
+            Some(_) => self.sink(place as usize, entry),
         }
     }
 
-    /// Drops the entries that are not worth keeping.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
-        let mut kept = 0;
-        for index in 0..self.len {
-            let Some(&entry) = self.entries.get(index) else { break };
-            if keep(&entry) {
-                if let Some(place) = self.entries.get_mut(kept) {
-                    *place = entry;
-                }
-                kept += 1;
-            }
+    /// Drops a rank's entry, if it has one.
+    #[inline]
+    pub(super) fn drop(&mut self, rank: u32) {
+        let Some(slot) = self.places.get_mut(rank as usize) else { return };
+        let place = core::mem::replace(slot, NONE) as usize;
+        if place >= self.len {
+            return;
         }
-        self.len = kept;
-        for index in (0..kept.div_ceil(WIDTH)).rev() {
-            if let Some(&entry) = self.entries.get(index) {
-                self.sink(index, entry);
-            }
+        self.len -= 1;
+        let Some(&last) = self.entries.get(self.len) else { return };
+        if last.rank == rank {
+            return;
+        }
+        match self.entries.get(place) {
+            Some(old) if last.before(old) => self.rise(place, last),
+            _ => self.sink(place, last),
         }
     }
 
@@ -96,10 +93,10 @@ impl<'m> Queue<'m> {
             if !entry.before(&parent) {
                 break;
             }
-            self.set(at, parent);
+            self.put(at, parent);
             at = above;
         }
-        self.set(at, entry);
+        self.put(at, entry);
     }
 
     /// Places `entry` at `at` or below.
@@ -120,16 +117,20 @@ impl<'m> Queue<'m> {
             if place == at {
                 break;
             }
-            self.set(at, least);
+            self.put(at, least);
             at = place;
         }
-        self.set(at, entry);
+        self.put(at, entry);
     }
 
     #[inline]
-    fn set(&mut self, at: usize, entry: Entry) {
-        if let Some(place) = self.entries.get_mut(at) {
-            *place = entry;
+    #[allow(clippy::cast_possible_truncation, reason = "at most one place a rank")]
+    fn put(&mut self, at: usize, entry: Entry) {
+        if let (Some(slot), Some(place)) =
+            (self.entries.get_mut(at), self.places.get_mut(entry.rank as usize))
+        {
+            *slot = entry;
+            *place = at as u32;
         }
     }
 }
@@ -138,29 +139,33 @@ impl<'m> Queue<'m> {
 mod tests {
     use super::*;
     use crate::random::Random;
+    use std::collections::BTreeSet;
     use std::vec;
-    use std::vec::Vec;
 
     #[test]
-    fn entries_come_in_order_of_time_and_stamp_whatever_was_dropped() {
+    fn the_first_entry_is_the_least_whatever_is_set_and_dropped() {
+        const RANKS: usize = 50;
         let mut random = Random::new(5);
-        let mut memory = vec![Entry::default(); 500];
-        let mut queue = Queue::new(&mut memory);
-        let mut expected: Vec<(u64, u64, u32, u32)> = Vec::new();
-        for rank in 0..500 {
-            let (time, created) = (random.below(20), random.below(20));
-            assert!(queue.push(Entry { time, created, seq: rank, rank }));
-            expected.push((time, created, rank, rank));
+        let (mut entries, mut places) = (vec![Entry::default(); RANKS], vec![9; RANKS]);
+        let mut queue = Queue::new(&mut entries, &mut places);
+        let mut expected = BTreeSet::new();
+        let mut keys = [None; RANKS];
+        for seq in 0..20_000 {
+            let rank = u32::try_from(random.below(RANKS as u64)).unwrap();
+            if let Some(old) = keys[rank as usize].take() {
+                expected.remove(&old);
+            }
+            if random.below(3) == 0 {
+                queue.drop(rank);
+            } else {
+                let (time, created) = (random.below(20), random.below(20));
+                let seq = seq % 7 * 100 + rank;
+                queue.set(Entry { time, created, seq, rank });
+                keys[rank as usize] = Some((time, created, seq, rank));
+                expected.insert((time, created, seq, rank));
+            }
+            let first = queue.first().map(|e| (e.time, e.created, e.seq, e.rank));
+            assert_eq!(first, expected.first().copied());
         }
-        assert!(!queue.push(Entry::default()));
-        queue.retain(|entry| entry.rank % 3 != 0);
-        expected.retain(|entry| entry.3 % 3 != 0);
-        expected.sort_unstable();
-        for (time, created, seq, rank) in expected {
-            assert_eq!(queue.first(), Some(Entry { time, created, seq, rank }));
-            queue.pop();
-        }
-        assert_eq!(queue.first(), None);
-        queue.pop();
     }
 }

@@ -7,7 +7,7 @@ use super::list::Records;
 use super::memory::{Memory, Requirements};
 use super::queue::Entry;
 use super::rank::Rank;
-use super::record::{NONE, Record, Slot, Successors};
+use super::record::{Record, Slot, Successors};
 use super::windows::Unsuitable;
 use crate::goal::{ANY, Op, OpKind, Sink};
 
@@ -96,7 +96,7 @@ pub struct Schedule<'m> {
     pub(super) tries: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     pub(super) queue: &'m mut [Entry],
-    pub(super) wakes: &'m mut [Entry],
+    pub(super) places: &'m mut [u32],
     pub(super) cpus: usize,
     pub(super) nics: usize,
     sends: u32,
@@ -169,7 +169,7 @@ impl<'m> Builder<'m> {
             && memory.tries.len() >= requirements.tries
             && memory.done.len() >= requirements.done
             && memory.queue.len() >= requirements.queue
-            && memory.wakes.len() >= requirements.wakes
+            && memory.places.len() >= requirements.places
             && memory.scratch.len() >= requirements.scratch;
         if !enough {
             return Err(BuildError::Full);
@@ -203,7 +203,7 @@ impl<'m> Builder<'m> {
         }
         let Memory { records, edges: words, ranks: states, firsts, slots, crowds, index, .. } =
             memory;
-        let Memory { clocks, times, tries, done, queue, wakes, .. } = memory;
+        let Memory { clocks, times, tries, done, queue, places, .. } = memory;
         let firsts = firsts.get_mut(..=ranks as usize).ok_or(BuildError::Full)?;
         if let Some(end) = firsts.last_mut() {
             *end = ops;
@@ -215,8 +215,7 @@ impl<'m> Builder<'m> {
         let tries = tries.get_mut(..requirements.tries).ok_or(BuildError::Full)?;
         let done = done.get_mut(..requirements.done).ok_or(BuildError::Full)?;
         done.fill(0);
-        let wakes = wakes.get_mut(..ranks as usize).ok_or(BuildError::Full)?;
-        wakes.fill(Entry { rank: NONE, ..Entry::default() });
+        let places = places.get_mut(..ranks as usize).ok_or(BuildError::Full)?;
         Ok(Schedule {
             records: Records::new(records.get_mut(..ops as usize).ok_or(BuildError::Full)?),
             edges: words.get(..edges as usize).ok_or(BuildError::Full)?,
@@ -230,7 +229,7 @@ impl<'m> Builder<'m> {
             tries,
             done,
             queue,
-            wakes,
+            places,
             cpus: requirements.cpus,
             nics: requirements.nics,
             sends,

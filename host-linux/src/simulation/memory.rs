@@ -17,7 +17,7 @@ pub struct OwnedMemory {
     tries: Vec<u64>,
     done: Vec<u64>,
     queue: Vec<Entry>,
-    wakes: Vec<Entry>,
+    places: Vec<u32>,
     scratch: Vec<[u32; 2]>,
 }
 
@@ -39,7 +39,7 @@ impl OwnedMemory {
             tries: vec![0; requirements.tries],
             done: vec![0; requirements.done],
             queue: vec![Entry::default(); requirements.queue],
-            wakes: vec![Entry::default(); requirements.wakes],
+            places: vec![0; requirements.places],
             scratch: vec![[0; 2]; requirements.scratch],
         }
     }
@@ -59,7 +59,7 @@ impl OwnedMemory {
             tries: &mut self.tries,
             done: &mut self.done,
             queue: &mut self.queue,
-            wakes: &mut self.wakes,
+            places: &mut self.places,
             scratch: &mut self.scratch,
         }
     }

@@ -26,8 +26,8 @@ impl Memory {
             ranks: lend!(Rank, RANKS),
             firsts: lend!(u32, RANKS + 1),
             slots: lend!(Slot, OPS / 2),
-            queue: lend!(Entry, 2 * RANKS + 16),
-            wakes: lend!(Entry, RANKS),
+            queue: lend!(Entry, RANKS),
+            places: lend!(u32, RANKS),
             scratch: lend!([u32; 2], 16),
             ..Lent::default()
         }))
@@ -42,7 +42,7 @@ impl Memory {
             firsts: all.firsts,
             slots: all.slots,
             queue: all.queue,
-            wakes: all.wakes,
+            places: all.places,
             scratch: all.scratch,
             ..Lent::default()
         }
