@@ -75,14 +75,14 @@ fn median(mut values: Vec<u64>) -> f64 {
 }
 
 /// Both tests keep two cores busy, and another process that takes one of them
-/// disturbs what is measured: one at a time, and up to three attempts. What
-/// is wrong on a quiet machine is wrong three times.
-fn within_three_attempts(attempt: fn() -> Vec<String>) {
+/// disturbs what is measured: one at a time, and up to six attempts. What is
+/// wrong on a quiet machine is wrong six times.
+fn within_six_attempts(attempt: fn() -> Vec<String>) {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let failures: Vec<_> =
-        (0..3).map(|_| attempt()).take_while(|problems| !problems.is_empty()).collect();
-    assert!(failures.len() < 3, "{failures:#?}");
+        (0..6).map(|_| attempt()).take_while(|problems| !problems.is_empty()).collect();
+    assert!(failures.len() < 6, "{failures:#?}");
 }
 
 /// What is wrong with a measured value, unless it is within five percent.
@@ -94,7 +94,7 @@ fn apart(what: &str, measured: f64, truth: f64) -> Option<String> {
 
 #[test]
 fn the_relay_delays_by_what_it_was_told() {
-    within_three_attempts(delays_as_told);
+    within_six_attempts(delays_as_told);
 }
 
 fn delays_as_told() -> Vec<String> {
@@ -154,7 +154,7 @@ impl drive::Listener for Silent {
 
 #[test]
 fn the_parameters_of_a_network_are_recovered_within_five_percent() {
-    within_three_attempts(recovers_the_parameters);
+    within_six_attempts(recovers_the_parameters);
 }
 
 fn recovers_the_parameters() -> Vec<String> {
