@@ -38,7 +38,10 @@ impl<const N: usize> Planner<'_, N> {
             if unclear.peek().is_some() {
                 let mut more = unclear.filter(|&size| self.may_sample(size)).peekable();
                 if more.peek().is_some() {
-                    sizes.extend(more.take(sizes.capacity() - sizes.len()));
+                    for size in more {
+                        // What does not fit comes with the next step.
+                        let _ = sizes.push(size);
+                    }
                 } else {
                     self.abandon(bracket);
                 }

@@ -28,7 +28,7 @@ pub fn coarse_sizes(first: u32, last: u32, sizes: &mut [u32]) -> usize {
 /// `first`, `last` and the steps between them, ascending: `parts` an octave,
 /// of every `stride`-th octave.
 fn steps((first, last): (u32, u32), stride: u32, parts: u32) -> impl Iterator<Item = u32> {
-    let octaves = (0..u32::BITS).filter(move |exponent| exponent % stride == 0);
+    let octaves = (0..u32::BITS).filter(move |exponent| exponent.is_multiple_of(stride));
     let octaves = octaves.map(|exponent| 1_u32 << exponent);
     let between =
         octaves.flat_map(move |power| (0..parts).filter_map(move |part| step(power, part, parts)));
@@ -44,7 +44,7 @@ fn step(power: u32, part: u32, parts: u32) -> Option<u32> {
     if part == 0 {
         return Some(power);
     }
-    let spacing = power / parts;
+    let spacing = power.checked_div(parts)?;
     // Not a multiple of anything, and at least 4 bytes from its neighbours.
     (spacing >= 8).then(|| (power + spacing * part - spacing / 16) | 1)
 }

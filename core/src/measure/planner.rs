@@ -23,6 +23,7 @@
 use super::plan_memory::{PlanError, PlanMemory, PlanRequirements, RowPlan, Slot};
 use super::random::Random;
 use super::ranges;
+use super::samples::insert_first;
 use super::warmup::Warmup;
 use super::{
     AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Quantity, Sample, SampleStore,
@@ -535,7 +536,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         for stride in [1, 2, 4, 8] {
             let mut total = Picos::ZERO;
             for row in 0..=last {
-                let stays = row % stride == 0 || row == last;
+                let stays = row.is_multiple_of(stride) || row == last;
                 if let Some(plan) = self.plans.get_mut(row) {
                     plan.parked = !stays;
                 }
@@ -543,7 +544,7 @@ impl<'m, const N: usize> Planner<'m, N> {
                     total = Picos(total.0.saturating_add(self.base_time(row).0));
                 }
             }
-            if total.0 <= left.0 / 2 || last / stride <= 6 {
+            if total.0 <= left.0 / 2 || last.checked_div(stride).is_some_and(|rows| rows <= 6) {
                 return;
             }
         }
@@ -573,10 +574,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         if self.store.len() > before
             && let Some(tail) = self.plans.get_mut(row..=before)
         {
-            tail.rotate_right(1);
-            if let Some(first) = tail.first_mut() {
-                *first = plan;
-            }
+            insert_first(tail, plan);
         }
         true
     }

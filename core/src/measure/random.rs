@@ -29,10 +29,17 @@ impl Random {
     }
 
     /// Puts `items` into a random order (Fisher and Yates).
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(super) fn shuffle<T: Copy>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             let other = self.below(end + 1);
-            items.swap(end, other);
+            // `swap` would leave its bounds check in where code is to be small.
+            if let (Some(&last), Some(&drawn)) = (items.get(end), items.get(other)) {
+                for (at, item) in [(end, drawn), (other, last)] {
+                    if let Some(place) = items.get_mut(at) {
+                        *place = item;
+                    }
+                }
+            }
         }
     }
 }

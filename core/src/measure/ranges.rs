@@ -36,12 +36,11 @@ pub(super) fn find<const N: usize>(
     let config = Config { confidence, max_changes, detector, ..Config::default() };
     match segmentation.run(points, &config) {
         Ok(fit) => {
-            let found = fit.changes().take(max_changes);
-            changes.extend(found.map(|change| Change {
-                at: Bytes(change.at),
-                low: Bytes(change.low),
-                high: Bytes(change.high),
-            }));
+            for change in fit.changes().take(max_changes) {
+                let (at, low, high) = (Bytes(change.at), Bytes(change.low), Bytes(change.high));
+                // Fewer than `N`.
+                let _ = changes.push(Change { at, low, high });
+            }
         }
         Err(FitError::Memory(_)) => return Err(AssessError::Memory(needed)),
         // Points ascend by construction; with few of them there is one range.
@@ -59,7 +58,11 @@ fn spans<const N: usize>(
 ) -> heapless::Vec<(u64, u64), N> {
     let begins = core::iter::once(first).chain(changes.iter().map(|change| change.at.0));
     let ends = changes.iter().map(|change| change.at.0.saturating_sub(1));
-    begins.zip(ends.chain(core::iter::once(last))).collect()
+    let mut spans = heapless::Vec::new();
+    for span in begins.zip(ends.chain(core::iter::once(last))) {
+        let _ = spans.push(span);
+    }
+    spans
 }
 
 /// The line through `points`, which lie in `span`; `None` without points.

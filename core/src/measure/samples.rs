@@ -211,10 +211,7 @@ impl<'m> SampleStore<'m> {
         }
         let block = u16::try_from(self.used).map_err(|_| full)?;
         let tail = self.rows.get_mut(row..=self.used).ok_or(full)?;
-        tail.rotate_right(1);
-        if let Some(header) = tail.first_mut() {
-            *header = RowHeader { size, block, ..RowHeader::default() };
-        }
+        insert_first(tail, RowHeader { size, block, ..RowHeader::default() });
         self.used += 1;
         Ok(row)
     }
@@ -275,12 +272,9 @@ impl<'m> SampleStore<'m> {
         }
         let start = self.cell_start(row, quantity).ok_or(full)?;
         let cell = self.values.get_mut(start..=start + count).ok_or(full)?;
-        if let Some(last) = cell.last_mut() {
-            *last = value;
-        }
         let place = cell.get(..count).unwrap_or_default().partition_point(|&kept| kept <= value);
         if let Some(tail) = cell.get_mut(place..) {
-            tail.rotate_right(1);
+            insert_first(tail, value);
         }
         let header = self.rows.get_mut(row).ok_or(full)?;
         let stored = header.counts.get_mut(quantity.index()).ok_or(full)?;
@@ -302,6 +296,15 @@ impl<'m> SampleStore<'m> {
     fn cell_start(&self, row: usize, quantity: Quantity) -> Option<usize> {
         let block = usize::from(self.header(row)?.block);
         (block * QUANTITIES + quantity.index()).checked_mul(self.per_cell)
+    }
+}
+
+/// Moves all elements of `tail` up by one, the last one out, and puts `first`
+/// before them. A rotation would bring its panics along.
+pub(super) fn insert_first<T>(tail: &mut [T], first: T) {
+    let mut next = first;
+    for place in tail {
+        core::mem::swap(place, &mut next);
     }
 }
 

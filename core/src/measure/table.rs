@@ -1,7 +1,7 @@
 //! From sample values to one number per size: the per-size table and the
 //! points that lines are fitted to.
 
-use super::samples::unordered;
+use super::samples::{insert_first, unordered};
 use super::{Quantity, SampleStore};
 use crate::fit::Point;
 use crate::model::{Estimate, Mark};
@@ -260,8 +260,7 @@ fn smooth(points: &mut [Point], samples: impl Fn(&Point) -> f64) {
     let mut before = [0.0; NEIGHBOURS + 1];
     for index in 0..points.len() {
         let own = points.get(index).and_then(Point::sigma).unwrap_or(0.0);
-        before.rotate_right(1);
-        before[0] = own;
+        insert_first(&mut before, own);
         let mut window = [0.0; 2 * NEIGHBOURS + 1];
         let behind = before.iter().take(index + 1).copied();
         let ahead = points.iter().skip(index + 1).take(NEIGHBOURS);

@@ -143,7 +143,7 @@ fn normal_median_ranks(count: usize, tail: f64) -> MedianRanks {
     let size = count as f64;
     let root = libm::sqrt(size);
     let rank = libm::floor((size - normal_upper(tail) * root) / 2.0);
-    let outside = (rank - 1.0).clamp(0.0, size / 2.0 - 1.0) as usize;
+    let outside = (rank - 1.0).min(size / 2.0 - 1.0).max(0.0) as usize;
     // With continuity correction: P(Bin(n, ½) ≤ outside).
     let z = (size - 2.0 * outside as f64 - 1.0) / root;
     MedianRanks { outside, coverage: 1.0 - 2.0 * normal_tail(z) }
