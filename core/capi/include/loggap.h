@@ -1,0 +1,1927 @@
+/* The C interface of loggap's core. Generated from core/capi; do not edit.
+ *
+ * loggap measures a link as the parameters of LogGP, and predicts with them
+ * what communication takes. docs/embedded.md begins with an example.
+ *
+ * Rules that hold for all functions:
+ *
+ * - Units. Times are picoseconds in 64 bits (up to 213 days), sizes are bytes,
+ *   times per byte are 2^-16 picoseconds per byte. Names say so: _ps, _q16.
+ * - Memory. Nothing is allocated. Memory is lent for one call, or for the life
+ *   of an object, aligned to LOGGAP_ALIGNMENT; its content does not matter.
+ *   How much: a function whose name ends in _bytes says it at run time, a macro
+ *   whose name ends in _BYTES as a constant.
+ * - Pointers. Null, misaligned pointers and undersized memory give an error.
+ *   Other pointers have to be valid for the lengths that come with them. What a
+ *   function writes to must not overlap anything else that it is given. An
+ *   array of no elements may be null. `detail` may always be null.
+ * - Errors. A function that returns int32_t returns a loggap_status: 0 when it
+ *   did all that it says, otherwise why not; loggap_detail says where.
+ * - Threads. The library has no state of its own. Calls on different memory may
+ *   run on different threads at the same time; an object belongs to one thread
+ *   at a time. Callbacks run on the calling thread. They have to return
+ *   normally: no longjmp and no exception through the library. They may call
+ *   the library with other memory.
+ * - Numbers that stand for a choice are of type uint32_t; any other value than
+ *   those of the enumeration is refused.
+ */
+
+#ifndef LOGGAP_H
+#define LOGGAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__cplusplus)
+#define LOGGAP_ALIGNAS alignas(8)
+#else
+#define LOGGAP_ALIGNAS _Alignas(8)
+#endif
+
+/* loggap_clock.picos_per_tick_q32 of a counter of `hz` ticks a second. */
+#define LOGGAP_PICOS_PER_TICK_Q32(hz) \
+  (((1000000000000ull / (hz)) << 32) + (((1000000000000ull % (hz)) << 32) / (hz)))
+
+/* Bytes to lend, as constants: what the functions of the same names say, or a
+ * little more. Arguments are integer constants. */
+#define LOGGAP_AT_LEAST_A_FRAME(size) ((size) > 448 ? (size) : 448)
+#define LOGGAP_SERVE_BYTES(size) (2 * (size_t)LOGGAP_AT_LEAST_A_FRAME(size) + 16)
+#define LOGGAP_MIRROR_BYTES(size) ((size_t)LOGGAP_AT_LEAST_A_FRAME(size) + 768)
+#define LOGGAP_ASSESS_BYTES(largest, coarse, sizes, repetitions, changes) \
+  (2 * (size_t)LOGGAP_AT_LEAST_A_FRAME(largest) + 4 * (size_t)(coarse) + \
+   (size_t)(sizes) * (32 * (size_t)(repetitions) + 124 + 16 * ((size_t)(changes) + 1)) + \
+   168 * ((size_t)(changes) + 1) + 88)
+#define LOGGAP_FIT_BYTES(points, changes) \
+  ((size_t)(points) * (56 + 16 * ((size_t)(changes) + 1)) + 168 * ((size_t)(changes) + 1) + 32)
+
+
+/**
+ * Alignment of the memory that is lent, in bytes.
+ */
+#define LOGGAP_ALIGNMENT 8
+
+/**
+ * Bytes that no encoded profile exceeds. One with one range takes about 110.
+ */
+#define LOGGAP_PROFILE_BYTES 3616
+
+/**
+ * Bytes of the longest Ethernet frame, without its checksum.
+ */
+#define LOGGAP_ETHERNET_FRAME 1514
+
+/**
+ * Bytes of the longest message in one.
+ */
+#define LOGGAP_ETHERNET_MESSAGE 1496
+
+/**
+ * Bytes of a mirror beside its largest message:
+ * `LOGGAP_MIRROR_BYTES(size)` is for messages of up to `size` bytes.
+ */
+#define LOGGAP_MIRROR_BYTES_LEAST 1216
+
+/**
+ * Most protocols in a profile.
+ */
+#define LOGGAP_MAX_RANGES 8
+
+/**
+ * Most warnings that an assessment lists.
+ */
+#define LOGGAP_MAX_WARNINGS 24
+
+/**
+ * Bytes that a responder is lent at least. What is lent beyond that goes
+ * into the largest message that it takes; `LOGGAP_SERVE_BYTES(size)` is for
+ * messages of up to `size` bytes.
+ */
+#define LOGGAP_SERVE_BYTES_LEAST 912
+
+/**
+ * Version of this interface. Changes whenever a struct, a constant or the
+ * meaning of a function does.
+ */
+#define LOGGAP_ABI_VERSION 1
+
+/**
+ * Bytes of every control frame.
+ */
+#define LOGGAP_FRAME_BYTES 448
+
+/**
+ * Most different rounds that one frame announces.
+ */
+#define LOGGAP_FRAME_ROUNDS 16
+
+/**
+ * What is to be done after a message.
+ */
+enum loggap_action_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Nothing: wait for the next message.
+   */
+  LOGGAP_ACTION_KIND_NOTHING = 0,
+  /**
+   * Send `message`.
+   */
+  LOGGAP_ACTION_KIND_SEND = 1,
+  /**
+   * Send `message`, then do what `loggap_mirror_more` says.
+   */
+  LOGGAP_ACTION_KIND_SEND_MORE = 2,
+  /**
+   * Send `message` if it has bytes; the session is over.
+   */
+  LOGGAP_ACTION_KIND_END = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_action_kind loggap_action_kind;
+#else
+typedef uint32_t loggap_action_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Why a call failed; `loggap_reason_text` has the words. Numbers do not
+ * change between versions of the interface.
+ */
+enum loggap_reason
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Nothing beyond what the status says.
+   */
+  LOGGAP_REASON_NONE = 0,
+  /**
+   * A length is beyond the address space.
+   */
+  LOGGAP_REASON_ADDRESS_SPACE = 1,
+  /**
+   * `loggap_clock.now` is null.
+   */
+  LOGGAP_REASON_NOW_NULL = 2,
+  /**
+   * `loggap_clock.picos_per_tick_q32` is 0.
+   */
+  LOGGAP_REASON_TICK_ZERO = 3,
+  /**
+   * `loggap_link.send` is null.
+   */
+  LOGGAP_REASON_SEND_NULL = 4,
+  /**
+   * `loggap_link.poll_receive` is null.
+   */
+  LOGGAP_REASON_POLL_NULL = 5,
+  /**
+   * `loggap_link.discard` is null on a link that loses messages.
+   */
+  LOGGAP_REASON_DISCARD_NULL = 6,
+  /**
+   * `loggap_link.reliable` is neither 0 nor 1.
+   */
+  LOGGAP_REASON_RELIABLE_VALUE = 7,
+  /**
+   * `loggap_link.poll_receive` gave a length beyond the capacity.
+   */
+  LOGGAP_REASON_POLL_LENGTH = 8,
+  /**
+   * The link's messages are smaller than a control frame.
+   */
+  LOGGAP_REASON_SMALL_MESSAGES = 9,
+  /**
+   * `loggap_sizes` has another size.
+   */
+  LOGGAP_REASON_SIZES_SIZE = 10,
+  /**
+   * `loggap_detail` has another size.
+   */
+  LOGGAP_REASON_DETAIL_SIZE = 11,
+  /**
+   * `loggap_clock` has another size.
+   */
+  LOGGAP_REASON_CLOCK_SIZE = 12,
+  /**
+   * `loggap_link` has another size.
+   */
+  LOGGAP_REASON_LINK_SIZE = 13,
+  /**
+   * `loggap_bounds` has another size.
+   */
+  LOGGAP_REASON_BOUNDS_SIZE = 14,
+  /**
+   * `loggap_frame` has another size.
+   */
+  LOGGAP_REASON_FRAME_SIZE = 15,
+  /**
+   * `loggap_served` has another size.
+   */
+  LOGGAP_REASON_SERVED_SIZE = 16,
+  /**
+   * `loggap_assess_options` has another size.
+   */
+  LOGGAP_REASON_OPTIONS_SIZE = 17,
+  /**
+   * `loggap_assess_report` has another size.
+   */
+  LOGGAP_REASON_REPORT_SIZE = 18,
+  /**
+   * `loggap_profile` has another size.
+   */
+  LOGGAP_REASON_PROFILE_SIZE = 19,
+  /**
+   * The frame ends here.
+   */
+  LOGGAP_REASON_FRAME_ENDS = 20,
+  /**
+   * Not the magic bytes of a frame.
+   */
+  LOGGAP_REASON_FRAME_MAGIC = 21,
+  /**
+   * The body is longer than a frame.
+   */
+  LOGGAP_REASON_FRAME_BODY = 22,
+  /**
+   * The checksum is another one.
+   */
+  LOGGAP_REASON_CHECKSUM = 23,
+  /**
+   * The kind of frame is unknown.
+   */
+  LOGGAP_REASON_FRAME_KIND = 24,
+  /**
+   * The version is unknown.
+   */
+  LOGGAP_REASON_VERSION = 25,
+  /**
+   * A field is out of its range.
+   */
+  LOGGAP_REASON_FIELD_RANGE = 26,
+  /**
+   * The Ethernet frame ends here.
+   */
+  LOGGAP_REASON_ETHERNET_ENDS = 27,
+  /**
+   * The Ethernet frame is of another protocol.
+   */
+  LOGGAP_REASON_ETHERNET_FOREIGN = 28,
+  /**
+   * More bytes in a message than the responder allows.
+   */
+  LOGGAP_REASON_ALLOWED_MESSAGE = 29,
+  /**
+   * More messages in a round than the responder allows.
+   */
+  LOGGAP_REASON_ALLOWED_MESSAGES = 30,
+  /**
+   * More rounds in a batch than the responder allows.
+   */
+  LOGGAP_REASON_ALLOWED_ROUNDS = 31,
+  /**
+   * A longer pause than the responder allows.
+   */
+  LOGGAP_REASON_ALLOWED_PAUSE = 32,
+  /**
+   * A longer silence than the responder allows.
+   */
+  LOGGAP_REASON_ALLOWED_SILENCE = 33,
+  /**
+   * A longer session than the responder allows.
+   */
+  LOGGAP_REASON_ALLOWED_SESSION = 34,
+  /**
+   * Initiator and responder speak different versions.
+   */
+  LOGGAP_REASON_VERSIONS_DIFFER = 35,
+  /**
+   * The responder is taken, and others wait.
+   */
+  LOGGAP_REASON_BUSY = 36,
+  /**
+   * The responder got a control frame of this kind out of order.
+   */
+  LOGGAP_REASON_REFUSED_ORDER = 37,
+  /**
+   * The responder got no frame where one belongs.
+   */
+  LOGGAP_REASON_REFUSED_FRAME = 38,
+  /**
+   * A control frame of this kind is out of order.
+   */
+  LOGGAP_REASON_FRAME_ORDER = 39,
+  /**
+   * A message came that is not the reply.
+   */
+  LOGGAP_REASON_NOT_THE_REPLY = 40,
+  /**
+   * No size has both round trips and bursts: allow more time or messages.
+   */
+  LOGGAP_REASON_NO_SIZES = 41,
+  /**
+   * Rounds wait for the timer of delayed acknowledgements, not the link.
+   */
+  LOGGAP_REASON_DELAYED_ACKNOWLEDGEMENT = 42,
+  /**
+   * The profile holds what none can hold.
+   */
+  LOGGAP_REASON_PROFILE_VALUE = 43,
+  /**
+   * The profile ends here.
+   */
+  LOGGAP_REASON_PROFILE_ENDS = 44,
+  /**
+   * A profile begins with the letters LGPR.
+   */
+  LOGGAP_REASON_PROFILE_MAGIC = 45,
+  /**
+   * More ranges or changes than LOGGAP_MAX_RANGES.
+   */
+  LOGGAP_REASON_PROFILE_RANGES = 46,
+  /**
+   * A number too large, or not in its shortest form.
+   */
+  LOGGAP_REASON_PROFILE_NUMBER = 47,
+  /**
+   * More bytes than the profile has.
+   */
+  LOGGAP_REASON_PROFILE_TRAILING = 48,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_reason loggap_reason;
+#else
+typedef uint32_t loggap_reason;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Why a plan is over.
+ */
+enum loggap_conclusion_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Every interval is narrow enough, or more measuring would not help.
+   */
+  LOGGAP_CONCLUSION_KIND_CONVERGED = 0,
+  /**
+   * The time is spent.
+   */
+  LOGGAP_CONCLUSION_KIND_TIME_SPENT = 1,
+  /**
+   * The messages are spent.
+   */
+  LOGGAP_CONCLUSION_KIND_MESSAGES_SPENT = 2,
+  /**
+   * There is no room for the samples that are wanted.
+   */
+  LOGGAP_CONCLUSION_KIND_MEMORY_SPENT = 3,
+  /**
+   * At the sizes that want samples, all rounds are lost.
+   */
+  LOGGAP_CONCLUSION_KIND_ROUNDS_LOST = 4,
+  /**
+   * The progress callback asked to stop.
+   */
+  LOGGAP_CONCLUSION_KIND_STOPPED = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_conclusion_kind loggap_conclusion_kind;
+#else
+typedef uint32_t loggap_conclusion_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How an assessment finds protocol changes.
+ */
+enum loggap_detector_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The optimal partition of the whole sweep.
+   */
+  LOGGAP_DETECTOR_KIND_OPTIMAL = 0,
+  /**
+   * In one pass that looks three points ahead, as in the paper.
+   */
+  LOGGAP_DETECTOR_KIND_LOOK_AHEAD = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_detector_kind loggap_detector_kind;
+#else
+typedef uint32_t loggap_detector_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How a session came to its end.
+ */
+enum loggap_ending_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The initiator said goodbye.
+   */
+  LOGGAP_ENDING_KIND_GOODBYE = 0,
+  /**
+   * The responder refused to go on, and said so.
+   */
+  LOGGAP_ENDING_KIND_REFUSED = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_ending_kind loggap_ending_kind;
+#else
+typedef uint32_t loggap_ending_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a frame says.
+ */
+enum loggap_frame_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Initiator: opens a session. `versions`, `capabilities`, `bounds`.
+   */
+  LOGGAP_FRAME_KIND_HELLO = 1,
+  /**
+   * Responder: accepts it. `version`, `capabilities`, `bounds`.
+   */
+  LOGGAP_FRAME_KIND_WELCOME = 2,
+  /**
+   * Responder: does not go on. `refusal`, `limited`, `asked`, `allowed`,
+   * `versions`, `responder_versions`.
+   */
+  LOGGAP_FRAME_KIND_REFUSE = 3,
+  /**
+   * Responder: others are before. `position`.
+   */
+  LOGGAP_FRAME_KIND_QUEUE = 4,
+  /**
+   * Initiator: announces rounds. `sequence`, `rounds`, `round_count`.
+   */
+  LOGGAP_FRAME_KIND_BATCH = 5,
+  /**
+   * Responder: waits for the first message of the batch. `sequence`.
+   */
+  LOGGAP_FRAME_KIND_READY = 6,
+  /**
+   * Responder: its own timings. `sequence`, `values_ps`, `round_count`.
+   */
+  LOGGAP_FRAME_KIND_REPORT = 7,
+  /**
+   * Initiator: drops whatever is under way. `token`.
+   */
+  LOGGAP_FRAME_KIND_SYNC = 8,
+  /**
+   * Responder: has dropped it. `token`, `received`, `replied`.
+   */
+  LOGGAP_FRAME_KIND_SYNCED = 9,
+  /**
+   * Initiator: the session is over.
+   */
+  LOGGAP_FRAME_KIND_BYE = 10,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_frame_kind loggap_frame_kind;
+#else
+typedef uint32_t loggap_frame_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Which of a range's parameters were measured: bits of `loggap_range.known`.
+ * `loggap_known_latency` is missing, too, where overheads overlap with it.
+ */
+enum loggap_known
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * `half_rtt`.
+   */
+  LOGGAP_KNOWN_HALF_RTT = 1,
+  /**
+   * `send_overhead`.
+   */
+  LOGGAP_KNOWN_SEND_OVERHEAD = 2,
+  /**
+   * `recv_overhead`.
+   */
+  LOGGAP_KNOWN_RECV_OVERHEAD = 4,
+  /**
+   * `latency`.
+   */
+  LOGGAP_KNOWN_LATENCY = 8,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_known loggap_known;
+#else
+typedef uint32_t loggap_known;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a bound is about.
+ */
+enum loggap_limited_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Bytes in a message.
+   */
+  LOGGAP_LIMITED_KIND_MESSAGE = 0,
+  /**
+   * Messages in a round.
+   */
+  LOGGAP_LIMITED_KIND_MESSAGES = 1,
+  /**
+   * Rounds in a batch.
+   */
+  LOGGAP_LIMITED_KIND_ROUNDS = 2,
+  /**
+   * Picoseconds between two receives.
+   */
+  LOGGAP_LIMITED_KIND_PAUSE = 3,
+  /**
+   * Picoseconds of silence.
+   */
+  LOGGAP_LIMITED_KIND_SILENCE = 4,
+  /**
+   * Picoseconds of the whole session.
+   */
+  LOGGAP_LIMITED_KIND_SESSION = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_limited_kind loggap_limited_kind;
+#else
+typedef uint32_t loggap_limited_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether a number may be trusted.
+ */
+enum loggap_mark_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Its interval is as narrow as was asked for.
+   */
+  LOGGAP_MARK_KIND_CONVERGED = 0,
+  /**
+   * Time, messages or memory ran out before: more measuring would help.
+   */
+  LOGGAP_MARK_KIND_BUDGET_SPENT = 1,
+  /**
+   * The points do not lie on the model's line: more measuring would not
+   * help.
+   */
+  LOGGAP_MARK_KIND_MISFIT = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_mark_kind loggap_mark_kind;
+#else
+typedef uint32_t loggap_mark_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A parameter of the model.
+ */
+enum loggap_parameter_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * None in particular.
+   */
+  LOGGAP_PARAMETER_KIND_NONE = 0,
+  /**
+   * `PRTT(1,0,s)/2`.
+   */
+  LOGGAP_PARAMETER_KIND_HALF_RTT = 1,
+  /**
+   * L.
+   */
+  LOGGAP_PARAMETER_KIND_LATENCY = 2,
+  /**
+   * o_s.
+   */
+  LOGGAP_PARAMETER_KIND_SEND_OVERHEAD = 3,
+  /**
+   * o_r.
+   */
+  LOGGAP_PARAMETER_KIND_RECV_OVERHEAD = 4,
+  /**
+   * g and G.
+   */
+  LOGGAP_PARAMETER_KIND_GAP = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_parameter_kind loggap_parameter_kind;
+#else
+typedef uint32_t loggap_parameter_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Why a responder does not go on.
+ */
+enum loggap_refusal_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * No version is known to both: `versions`, `responder_versions`.
+   */
+  LOGGAP_REFUSAL_KIND_VERSION = 0,
+  /**
+   * Another initiator is served and `asked` wait.
+   */
+  LOGGAP_REFUSAL_KIND_BUSY = 1,
+  /**
+   * `asked` of what `limited` says, where `allowed` are allowed.
+   */
+  LOGGAP_REFUSAL_KIND_BOUNDS = 2,
+  /**
+   * A frame of kind `asked` does not belong there.
+   */
+  LOGGAP_REFUSAL_KIND_OUT_OF_ORDER = 3,
+  /**
+   * No frame where one belongs; byte `asked` was wrong.
+   */
+  LOGGAP_REFUSAL_KIND_MALFORMED = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_refusal_kind loggap_refusal_kind;
+#else
+typedef uint32_t loggap_refusal_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What became of a call. Functions that return it return 0
+ * (`LOGGAP_STATUS_OK`) exactly when they did all that they say.
+ */
+enum loggap_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * All is done.
+   */
+  LOGGAP_STATUS_OK = 0,
+  /**
+   * A pointer that has to point somewhere is null.
+   */
+  LOGGAP_STATUS_NULL = 1,
+  /**
+   * A pointer is not aligned as its type, or as `LOGGAP_ALIGNMENT` where
+   * memory is lent.
+   */
+  LOGGAP_STATUS_ALIGNMENT = 2,
+  /**
+   * The lent memory is too small; `needed` bytes are enough.
+   */
+  LOGGAP_STATUS_MEMORY = 3,
+  /**
+   * An array for results is too small; it holds what fits, or nothing
+   * where the function says so. `needed` elements are enough.
+   */
+  LOGGAP_STATUS_FULL = 4,
+  /**
+   * An option or argument has a value that it cannot have.
+   */
+  LOGGAP_STATUS_OPTION = 5,
+  /**
+   * The header is not the one that belongs to this library.
+   */
+  LOGGAP_STATUS_VERSION = 6,
+  /**
+   * The object was not made by the function that makes it, or the memory
+   * that holds it was overwritten.
+   */
+  LOGGAP_STATUS_HANDLE = 7,
+  /**
+   * A callback of the link failed; `found` is the code that it returned.
+   */
+  LOGGAP_STATUS_LINK = 8,
+  /**
+   * The peer was silent for too long.
+   */
+  LOGGAP_STATUS_SILENT = 9,
+  /**
+   * The responder refused.
+   */
+  LOGGAP_STATUS_REFUSED = 10,
+  /**
+   * What the peer sent does not belong there.
+   */
+  LOGGAP_STATUS_PROTOCOL = 11,
+  /**
+   * A callback asked to stop.
+   */
+  LOGGAP_STATUS_STOPPED = 12,
+  /**
+   * A text, file, frame or profile is malformed at byte `at`.
+   */
+  LOGGAP_STATUS_MALFORMED = 13,
+  /**
+   * There are too few values to compute the result.
+   */
+  LOGGAP_STATUS_NO_DATA = 14,
+  /**
+   * The measurement shows something else than the link; see `reason`.
+   */
+  LOGGAP_STATUS_STALLED = 15,
+  /**
+   * The profile does not hold this size.
+   */
+  LOGGAP_STATUS_OUTSIDE_PROFILE = 16,
+  /**
+   * The profile does not hold a parameter that is needed.
+   */
+  LOGGAP_STATUS_NOT_MEASURED = 17,
+  /**
+   * A parameter is negative, or was measured at one size only.
+   */
+  LOGGAP_STATUS_UNUSABLE = 18,
+  /**
+   * A time does not fit into 64 bits of picoseconds (213 days).
+   */
+  LOGGAP_STATUS_OVERFLOW = 19,
+  /**
+   * A callback of the sink refused an element; `found` is the code that it
+   * returned.
+   */
+  LOGGAP_STATUS_SINK = 20,
+  /**
+   * The schedule cannot be simulated; see `reason`.
+   */
+  LOGGAP_STATUS_SCHEDULE = 21,
+  /**
+   * The simulated program never comes to its end.
+   */
+  LOGGAP_STATUS_DEADLOCK = 22,
+  /**
+   * There is nothing of this name.
+   */
+  LOGGAP_STATUS_UNKNOWN_NAME = 23,
+  /**
+   * The self-test gave a wrong answer.
+   */
+  LOGGAP_STATUS_SELF_TEST = 24,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_status loggap_status;
+#else
+typedef int32_t loggap_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a reader of the profile should know.
+ */
+enum loggap_warning_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The gap exceeds the round trip at `value` sizes from `size` on:
+   * paced by two messages there.
+   */
+  LOGGAP_WARNING_KIND_DELAY_FALLBACK = 0,
+  /**
+   * The delay was below the gap at `value` sizes from `size` on: no send
+   * overhead there.
+   */
+  LOGGAP_WARNING_KIND_DELAY_TOO_SHORT = 1,
+  /**
+   * `parameter` is negative in the range from `size` on.
+   */
+  LOGGAP_WARNING_KIND_NEGATIVE = 2,
+  /**
+   * The gap falls with the size in the range from `size` on.
+   */
+  LOGGAP_WARNING_KIND_FALLING = 3,
+  /**
+   * Overheads overlap with the latency in the range from `size` on.
+   */
+  LOGGAP_WARNING_KIND_OVERLAP = 4,
+  /**
+   * `parameter` lies `value` millionths beside its line in the range from
+   * `size` on.
+   */
+  LOGGAP_WARNING_KIND_MISFIT = 5,
+  /**
+   * Only `value` sizes in the range from `size` on.
+   */
+  LOGGAP_WARNING_KIND_FEW_SIZES = 6,
+  /**
+   * The protocol changes somewhere between `size` and `value`.
+   */
+  LOGGAP_WARNING_KIND_CHANGE_NOT_EXACT = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_warning_kind loggap_warning_kind;
+#else
+typedef uint32_t loggap_warning_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A responder without I/O, see `loggap_mirror_init`.
+ */
+typedef struct loggap_mirror loggap_mirror;
+
+/**
+ * How far an assessment has come.
+ */
+typedef struct loggap_progress {
+  /**
+   * Initiators that are served before this one; 0 while measuring.
+   */
+  uint32_t queue_position;
+  /**
+   * Share of the budget that is spent, time or messages, in millionths.
+   */
+  uint32_t spent_ppm;
+  /**
+   * Messages sent, replies included.
+   */
+  uint64_t messages;
+  /**
+   * Rounds lost.
+   */
+  uint64_t lost;
+} loggap_progress;
+
+/**
+ * Called after each batch of rounds, and while waiting for a turn. Returns
+ * 0 to go on; anything else ends the measurement: what was measured until
+ * then is assessed.
+ */
+typedef int32_t (*loggap_progress_function)(void *context,
+                                            const struct loggap_progress *progress);
+
+/**
+ * What an assessment is to do. Begin with `loggap_assess_options_default`.
+ */
+typedef struct loggap_assess_options {
+  /**
+   * Smallest message size in bytes, at least 1.
+   */
+  uint32_t smallest;
+  /**
+   * Largest message size in bytes; the link has to take it.
+   */
+  uint32_t largest;
+  /**
+   * Sizes of the first sweep, from 2 to `sizes`.
+   */
+  uint32_t coarse_sizes;
+  /**
+   * Most sizes, those added around protocol changes included; up to
+   * 65,535.
+   */
+  uint32_t sizes;
+  /**
+   * Values kept of each quantity at each size, from 8 to 65,535.
+   */
+  uint32_t repetitions;
+  /**
+   * Most protocol changes to look for, below `LOGGAP_MAX_RANGES`.
+   */
+  uint32_t max_changes;
+  /**
+   * Messages in a burst, at least 2.
+   */
+  uint32_t messages;
+  /**
+   * 1 where sizes may be added around changes, or left out for want of
+   * time; 0 where exactly those of the first sweep are measured.
+   */
+  uint32_t adapt_sizes;
+  /**
+   * A `loggap_detector_kind`.
+   */
+  uint32_t detector;
+  /**
+   * A number has converged when half its interval is at most this many
+   * millionths of it.
+   */
+  uint32_t relative_error_ppm;
+  /**
+   * Level of all intervals in percent, above 0 and below 100.
+   */
+  double confidence_percent;
+  /**
+   * Longest time to measure, in ps.
+   */
+  uint64_t max_time_ps;
+  /**
+   * Most messages, replies included.
+   */
+  uint64_t max_messages;
+  /**
+   * Decides the order of the rounds.
+   */
+  uint64_t seed;
+  /**
+   * Longest wait for the responder's welcome, in ps.
+   */
+  uint64_t handshake_ps;
+  /**
+   * Longest wait between two signs of life while others are served, in ps.
+   */
+  uint64_t queue_ps;
+  /**
+   * Longest wait for a reply, in ps.
+   */
+  uint64_t reply_ps;
+  /**
+   * On a link that loses messages, the shortest wait before a message is
+   * given up, in ps.
+   */
+  uint64_t shortest_reply_ps;
+  /**
+   * Told how far the measurement has come; may be null.
+   */
+  loggap_progress_function progress;
+  /**
+   * Passed to `progress`.
+   */
+  void *progress_context;
+} loggap_assess_options;
+
+/**
+ * Reads a counter. Never decreases, never wraps: extend a narrower counter
+ * to 64 bits. `context` is that of the clock.
+ */
+typedef uint64_t (*loggap_now_function)(void *context);
+
+/**
+ * A clock. Filled in by the caller; read during calls only.
+ */
+typedef struct loggap_clock {
+  /**
+   * Passed to `now`.
+   */
+  void *context;
+  /**
+   * The counter; not null.
+   */
+  loggap_now_function now;
+  /**
+   * Picoseconds a tick, times 2^32; not 0.
+   * `LOGGAP_PICOS_PER_TICK_Q32(hz)` for a counter of so many Hz below 2^32.
+   */
+  uint64_t picos_per_tick_q32;
+  /**
+   * What one call of `now` costs, in ps: `loggap_clock_calibrate` finds
+   * out.
+   */
+  uint64_t read_cost_ps;
+} loggap_clock;
+
+/**
+ * Sends one whole message and returns as soon as the bytes may be reused:
+ * what this call takes is the send overhead. Returns 0, or a code of your own
+ * when the peer is gone; the session ends then, and the code stands in
+ * `loggap_detail.found`.
+ */
+typedef int32_t (*loggap_send_function)(void *context, const uint8_t *message, size_t length);
+
+/**
+ * Looks once for a message, without waiting or for a bounded time. Returns 0
+ * when none is complete; 1 when one is, with its bytes at the front of
+ * `buffer` and their number, at most `capacity`, in `length`; a negative code
+ * of your own when the peer is gone or the message is longer than `capacity`.
+ * A byte stream collects exactly `capacity` bytes, in the same buffer across
+ * calls; a datagram link never merges two messages.
+ */
+typedef int32_t (*loggap_poll_function)(void *context,
+                                        uint8_t *buffer,
+                                        size_t capacity,
+                                        size_t *length);
+
+/**
+ * Forgets a message received in part and whatever else has arrived. Returns
+ * 0, or a code of your own when the peer is gone.
+ */
+typedef int32_t (*loggap_discard_function)(void *context);
+
+/**
+ * A connection that carries messages both ways. Filled in by the caller;
+ * read during calls only. The functions are called on the thread that calls
+ * the library; they have to return normally.
+ */
+typedef struct loggap_link {
+  /**
+   * Passed to all functions.
+   */
+  void *context;
+  /**
+   * Sends; not null.
+   */
+  loggap_send_function send;
+  /**
+   * Receives; not null.
+   */
+  loggap_poll_function poll_receive;
+  /**
+   * Forgets; may be null where every message arrives.
+   */
+  loggap_discard_function discard;
+  /**
+   * Bytes of the largest message that one `send` takes, at least
+   * `LOGGAP_FRAME_BYTES`.
+   */
+  uint64_t max_message;
+  /**
+   * 1 where every message arrives, in order; 0 where some may be lost.
+   */
+  uint32_t reliable;
+} loggap_link;
+
+/**
+ * A measured number and the interval in which the true one lies.
+ */
+typedef struct loggap_estimate {
+  /**
+   * Best value.
+   */
+  int64_t value;
+  /**
+   * Lower end of the interval.
+   */
+  int64_t low;
+  /**
+   * Upper end of the interval.
+   */
+  int64_t high;
+  /**
+   * A `loggap_mark_kind`.
+   */
+  uint32_t mark;
+} loggap_estimate;
+
+/**
+ * A parameter that depends on the message size s:
+ * `at_one + (s - 1) * per_byte`.
+ */
+typedef struct loggap_line {
+  /**
+   * Value at size 1, in ps; an extrapolation where the range begins later.
+   */
+  struct loggap_estimate at_one;
+  /**
+   * Slope, in 2^-16 ps per byte. Where a single size was measured the
+   * interval reaches from `INT64_MIN` to `INT64_MAX`.
+   */
+  struct loggap_estimate per_byte;
+  /**
+   * The size at which the line is known best.
+   */
+  uint64_t centre;
+  /**
+   * Half the interval of the value there, in ps.
+   */
+  uint64_t centre_half_width_ps;
+  /**
+   * How far a round measured later may lie from the line, in millionths.
+   */
+  uint32_t scatter_ppm;
+} loggap_line;
+
+/**
+ * The parameters of one protocol: sizes from `first` to `last`.
+ */
+typedef struct loggap_range {
+  /**
+   * Smallest size of the range, in bytes.
+   */
+  uint64_t first;
+  /**
+   * Largest size of the range, as far as it was measured.
+   */
+  uint64_t last;
+  /**
+   * What is known beside `gap`: bits of `loggap_known`.
+   */
+  uint32_t known;
+  /**
+   * g and G: the least time between two messages.
+   */
+  struct loggap_line gap;
+  /**
+   * Half the round trip, `PRTT(1,0,s)/2`.
+   */
+  struct loggap_line half_rtt;
+  /**
+   * o_s: time the sender is engaged.
+   */
+  struct loggap_line send_overhead;
+  /**
+   * o_r: time the receiver is engaged.
+   */
+  struct loggap_line recv_overhead;
+  /**
+   * L, in ps: `PRTT(1,0,1)/2 - o_s - o_r`.
+   */
+  struct loggap_estimate latency;
+} loggap_range;
+
+/**
+ * A size at which the link changes its protocol.
+ */
+typedef struct loggap_change {
+  /**
+   * First size of the new protocol.
+   */
+  uint64_t at;
+  /**
+   * The new protocol begins at this size at the earliest.
+   */
+  uint64_t low;
+  /**
+   * The new protocol begins at this size at the latest.
+   */
+  uint64_t high;
+} loggap_change;
+
+/**
+ * The parameters of a link, one range per protocol, by ascending size and
+ * without holes.
+ */
+typedef struct loggap_profile {
+  /**
+   * Used elements of `ranges`.
+   */
+  uint32_t range_count;
+  /**
+   * Used elements of `changes`: one fewer than ranges.
+   */
+  uint32_t change_count;
+  /**
+   * The ranges.
+   */
+  struct loggap_range ranges[LOGGAP_MAX_RANGES];
+  /**
+   * The changes between them.
+   */
+  struct loggap_change changes[LOGGAP_MAX_RANGES];
+} loggap_profile;
+
+/**
+ * One warning.
+ */
+typedef struct loggap_warning {
+  /**
+   * A `loggap_warning_kind`.
+   */
+  uint32_t kind;
+  /**
+   * A `loggap_parameter_kind`.
+   */
+  uint32_t parameter;
+  /**
+   * A message size in bytes.
+   */
+  uint64_t size;
+  /**
+   * See `loggap_warning_kind`.
+   */
+  uint64_t value;
+} loggap_warning;
+
+/**
+ * What an assessment says beside the profile.
+ */
+typedef struct loggap_assess_report {
+  /**
+   * A `loggap_conclusion_kind`.
+   */
+  uint32_t conclusion;
+  /**
+   * 1 where every number of the profile has converged.
+   */
+  uint32_t converged;
+  /**
+   * Data messages sent.
+   */
+  uint64_t data_sent;
+  /**
+   * Data messages received.
+   */
+  uint64_t data_received;
+  /**
+   * Control frames in both directions.
+   */
+  uint64_t control;
+  /**
+   * Rounds that came to their end.
+   */
+  uint64_t rounds;
+  /**
+   * Rounds discarded because a message was lost or late.
+   */
+  uint64_t rounds_lost;
+  /**
+   * Data messages lost or late in either direction.
+   */
+  uint64_t messages_lost;
+  /**
+   * Time from the first round to the last, in ps.
+   */
+  uint64_t wall_ps;
+  /**
+   * Used elements of `warnings`.
+   */
+  uint32_t warning_count;
+  /**
+   * Warnings beyond those.
+   */
+  uint32_t further_warnings;
+  /**
+   * What a reader of the profile should know.
+   */
+  struct loggap_warning warnings[LOGGAP_MAX_WARNINGS];
+} loggap_assess_report;
+
+/**
+ * Where and why a call failed. Filled in whenever a function that takes one
+ * fails; after success it says `LOGGAP_STATUS_OK` and nothing else. Fields
+ * that say nothing about this failure are 0, or `UINT32_MAX` for ranks and
+ * operations.
+ */
+typedef struct loggap_detail {
+  /**
+   * What the function returned, a `loggap_status`.
+   */
+  int32_t status;
+  /**
+   * The rank concerned, or `UINT32_MAX`.
+   */
+  uint32_t rank;
+  /**
+   * The operation concerned, counted on its rank, or `UINT32_MAX`.
+   */
+  uint32_t op;
+  /**
+   * Line in a text, from 1; 0 where there is none.
+   */
+  uint32_t line;
+  /**
+   * Byte in the line, from 1; 0 where there is none.
+   */
+  uint32_t column;
+  /**
+   * Offset of the byte at fault, index of the element at fault, or the
+   * message size concerned.
+   */
+  uint64_t at;
+  /**
+   * How much would be enough, or what was expected.
+   */
+  uint64_t needed;
+  /**
+   * What was found instead, or the code that a callback returned.
+   */
+  uint64_t found;
+  /**
+   * Why, a `loggap_reason`; `loggap_reason_text` has the words.
+   */
+  uint32_t reason;
+  /**
+   * Name of the field at fault, not ended by a zero byte; null where there
+   * is none.
+   */
+  const char *name;
+  /**
+   * Bytes of `name`.
+   */
+  size_t name_length;
+} loggap_detail;
+
+/**
+ * What a responder allows.
+ */
+typedef struct loggap_bounds {
+  /**
+   * Bytes of the largest message and of the largest reply.
+   */
+  uint32_t message;
+  /**
+   * Most messages in one round.
+   */
+  uint32_t messages;
+  /**
+   * Most rounds in one batch, repetitions counted.
+   */
+  uint32_t rounds;
+  /**
+   * Longest pause between two receives that the responder is asked for,
+   * in ps.
+   */
+  uint64_t pause_ps;
+  /**
+   * Longest silence of the initiator, in ps.
+   */
+  uint64_t silence_ps;
+  /**
+   * Longest session, in ps.
+   */
+  uint64_t session_ps;
+} loggap_bounds;
+
+/**
+ * A round, or the same round several times in a row.
+ */
+typedef struct loggap_round {
+  /**
+   * Messages from the initiator, at least 1.
+   */
+  uint32_t messages;
+  /**
+   * Bytes in each of them, at least 1.
+   */
+  uint32_t size;
+  /**
+   * Bytes in each reply, at least 1.
+   */
+  uint32_t reply_size;
+  /**
+   * How often the round is repeated, 1 to 65,535.
+   */
+  uint32_t repeats;
+  /**
+   * 0: one reply after the last message; 1: one after each.
+   */
+  uint32_t reply_each;
+  /**
+   * 1 where the responder times its receive calls; only without
+   * repetition.
+   */
+  uint32_t timed;
+  /**
+   * How long the responder waits before it looks for each message but the
+   * first, in ps.
+   */
+  uint64_t pause_ps;
+} loggap_round;
+
+/**
+ * A control frame. Which fields count is said at each `loggap_frame_kind`;
+ * the others are 0 and are not looked at.
+ */
+typedef struct loggap_frame {
+  /**
+   * A `loggap_frame_kind`.
+   */
+  uint32_t kind;
+  /**
+   * Sequence number of the batch's first round.
+   */
+  uint32_t sequence;
+  /**
+   * Of a synchronisation.
+   */
+  uint32_t token;
+  /**
+   * Initiators before this one.
+   */
+  uint32_t position;
+  /**
+   * Lowest and highest version that the initiator speaks.
+   */
+  uint32_t versions[2];
+  /**
+   * Lowest and highest version that the responder speaks.
+   */
+  uint32_t responder_versions[2];
+  /**
+   * The version that both speak.
+   */
+  uint32_t version;
+  /**
+   * Bits of what a side can do; none is defined yet.
+   */
+  uint32_t capabilities;
+  /**
+   * Bounds asked for, or enforced.
+   */
+  struct loggap_bounds bounds;
+  /**
+   * A `loggap_refusal_kind`.
+   */
+  uint32_t refusal;
+  /**
+   * A `loggap_limited_kind`.
+   */
+  uint32_t limited;
+  /**
+   * See `loggap_refusal_kind`.
+   */
+  uint64_t asked;
+  /**
+   * See `loggap_refusal_kind`.
+   */
+  uint64_t allowed;
+  /**
+   * Data messages that the responder has received.
+   */
+  uint64_t received;
+  /**
+   * Data messages that the responder has sent.
+   */
+  uint64_t replied;
+  /**
+   * Used elements of `rounds` or `values_ps`, 1 to `LOGGAP_FRAME_ROUNDS`.
+   */
+  uint32_t round_count;
+  /**
+   * The rounds of a batch.
+   */
+  struct loggap_round rounds[LOGGAP_FRAME_ROUNDS];
+  /**
+   * Time in the receive calls of each round, in ps; 0 where not timed.
+   */
+  uint64_t values_ps[LOGGAP_FRAME_ROUNDS];
+} loggap_frame;
+
+/**
+ * What is to be done after a message.
+ */
+typedef struct loggap_mirror_action {
+  /**
+   * A `loggap_action_kind`.
+   */
+  uint32_t kind;
+  /**
+   * At the end a `loggap_ending_kind`, otherwise 0.
+   */
+  uint32_t ending;
+  /**
+   * What to send: inside of the mirror's memory, valid until the next call
+   * on it.
+   */
+  const uint8_t *message;
+  /**
+   * Its bytes; 0 where nothing is to be sent.
+   */
+  size_t length;
+} loggap_mirror_action;
+
+/**
+ * What the next message is like.
+ */
+typedef struct loggap_mirror_next_message {
+  /**
+   * Its bytes on a stream.
+   */
+  size_t length;
+  /**
+   * 1 where the duration of the receive call for it is to be given to
+   * `loggap_mirror_timed` before it is handled.
+   */
+  uint32_t timed;
+  /**
+   * How long to wait before looking for it, in ps.
+   */
+  uint64_t pause_ps;
+  /**
+   * How long to wait for it before `loggap_mirror_silence`, in ps.
+   */
+  uint64_t silence_ps;
+} loggap_mirror_next_message;
+
+/**
+ * Counts of one session.
+ */
+typedef struct loggap_served {
+  /**
+   * A `loggap_ending_kind`.
+   */
+  uint32_t ending;
+  /**
+   * Data messages received, stray ones included.
+   */
+  uint64_t received;
+  /**
+   * Data messages sent.
+   */
+  uint64_t replied;
+  /**
+   * Rounds that came to their end.
+   */
+  uint64_t rounds;
+  /**
+   * Messages that belonged to no round under way.
+   */
+  uint64_t strays;
+} loggap_served;
+
+/**
+ * Sizes of the structs as the caller was compiled, in bytes.
+ */
+typedef struct loggap_sizes {
+  /**
+   * `sizeof(loggap_detail)`.
+   */
+  uint32_t detail;
+  /**
+   * `sizeof(loggap_clock)`.
+   */
+  uint32_t clock;
+  /**
+   * `sizeof(loggap_link)`.
+   */
+  uint32_t link;
+  /**
+   * `sizeof(loggap_bounds)`.
+   */
+  uint32_t bounds;
+  /**
+   * `sizeof(loggap_frame)`.
+   */
+  uint32_t frame;
+  /**
+   * `sizeof(loggap_served)`.
+   */
+  uint32_t served;
+  /**
+   * `sizeof(loggap_assess_options)`.
+   */
+  uint32_t assess_options;
+  /**
+   * `sizeof(loggap_assess_report)`.
+   */
+  uint32_t assess_report;
+  /**
+   * `sizeof(loggap_profile)`.
+   */
+  uint32_t profile;
+} loggap_sizes;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Fills in the usual options: sizes from 1 to 1024 bytes, 8 of them and 4
+ * more around up to 2 protocol changes, 12 values each, bursts of 10, 5
+ * percent at 95 percent confidence, at most 2.5 s and 34,000 messages. They
+ * are meant for a small memory; a host takes more sizes, values and changes.
+ *
+ * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_assess_options_default(struct loggap_assess_options *options);
+
+/**
+ * Bytes to lend to `loggap_assess` with these options; 0 where they are
+ * impossible. `LOGGAP_ASSESS_BYTES` is the same as a constant expression, or
+ * a little more.
+ */
+size_t loggap_assess_bytes(const struct loggap_assess_options *options);
+
+/**
+ * Assesses the link: opens a session with the responder at its other end,
+ * plans and times rounds until every number has converged or the budget is
+ * spent, finds the protocols and fits their parameters. Blocks; keeps
+ * nothing of what it was lent. `report` may be null.
+ *
+ * Errors: `LOGGAP_STATUS_OPTION` with the name of the option,
+ * `LOGGAP_STATUS_MEMORY` (see `loggap_assess_bytes`), `LOGGAP_STATUS_LINK`,
+ * `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
+ * `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
+ * `LOGGAP_STATUS_STALLED`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ * `profile` is left alone then; `report` has the counts as far as they are
+ * known.
+ */
+int32_t loggap_assess(const struct loggap_clock *clock,
+                      const struct loggap_link *link,
+                      const struct loggap_assess_options *options,
+                      uint8_t *memory,
+                      size_t bytes,
+                      struct loggap_profile *profile,
+                      struct loggap_assess_report *report,
+                      struct loggap_detail *detail);
+
+/**
+ * Writes `profile` in its compact, versioned and checksummed encoding to
+ * `bytes`, and its length to `length`. The encoding is the same on all
+ * machines; the tables of docs/formats.md describe it.
+ *
+ * Errors: `LOGGAP_STATUS_FULL` (`LOGGAP_PROFILE_BYTES` are always enough;
+ * `needed` says what this profile needs at most), `LOGGAP_STATUS_OPTION` for
+ * a profile that none can be, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_profile_encode(const struct loggap_profile *profile,
+                              uint8_t *bytes,
+                              size_t capacity,
+                              size_t *length,
+                              struct loggap_detail *detail);
+
+/**
+ * Reads an encoded profile that fills `length` bytes.
+ *
+ * Errors: `LOGGAP_STATUS_MALFORMED` with the offset in `at` and the reason;
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. `profile` is left alone
+ * then.
+ */
+int32_t loggap_profile_decode(const uint8_t *bytes,
+                              size_t length,
+                              struct loggap_profile *profile,
+                              struct loggap_detail *detail);
+
+/**
+ * Reads the control frame at the front of `length` bytes; what follows it is
+ * not looked at.
+ *
+ * Errors: `LOGGAP_STATUS_MALFORMED` with the offset of the byte at fault in
+ * `at`, the reason, and what was found; `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`. `frame` is left alone then.
+ */
+int32_t loggap_frame_parse(const uint8_t *bytes,
+                           size_t length,
+                           struct loggap_frame *frame,
+                           struct loggap_detail *detail);
+
+/**
+ * Writes `frame` into `bytes`, which are `LOGGAP_FRAME_BYTES`.
+ *
+ * Errors: `LOGGAP_STATUS_FULL` where `capacity` is less;
+ * `LOGGAP_STATUS_OPTION` with the name of a field that has no value that a
+ * frame can carry; `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_frame_emit(const struct loggap_frame *frame,
+                          uint8_t *bytes,
+                          size_t capacity,
+                          struct loggap_detail *detail);
+
+/**
+ * Finds the message in a raw Ethernet frame (without its checksum) with our
+ * EtherType. `destination` and `source` take 6 bytes each and may be null;
+ * `message` gets a pointer into `frame`.
+ *
+ * Errors: `LOGGAP_STATUS_MALFORMED` for a truncated frame and for those of
+ * other protocols, which a station sees all the time and skips;
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_ethernet_parse(const uint8_t *frame,
+                              size_t length,
+                              uint8_t *destination,
+                              uint8_t *source,
+                              const uint8_t **message,
+                              size_t *message_length,
+                              struct loggap_detail *detail);
+
+/**
+ * Writes a message as a raw Ethernet frame from `source` to `destination`,
+ * both of 6 bytes, into `frame`, and its length into `frame_length`: at least
+ * 60, at most `LOGGAP_ETHERNET_FRAME` bytes for messages of up to
+ * `LOGGAP_ETHERNET_MESSAGE` bytes.
+ *
+ * Errors: `LOGGAP_STATUS_FULL` where the frame does not fit;
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_ethernet_emit(const uint8_t *destination,
+                             const uint8_t *source,
+                             const uint8_t *message,
+                             size_t message_length,
+                             uint8_t *frame,
+                             size_t capacity,
+                             size_t *frame_length,
+                             struct loggap_detail *detail);
+
+/**
+ * Measures what one reading of `clock` costs, as the median of 33 distances
+ * of two readings, and puts it into its `read_cost_ps`. Takes microseconds.
+ *
+ * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`,
+ * `LOGGAP_STATUS_OPTION`.
+ */
+int32_t loggap_clock_calibrate(struct loggap_clock *clock, struct loggap_detail *detail);
+
+/**
+ * Bytes to lend to `loggap_mirror_init` for replies of up to `largest` bytes.
+ */
+size_t loggap_mirror_bytes(size_t largest);
+
+/**
+ * Makes a responder without I/O in `memory`, which is lent until the session
+ * is over. Feed it every message by `loggap_mirror_handle` and do what it
+ * says. `bounds` may be null for the usual ones; messages are bounded by what
+ * was lent and by `max_message`. `reliable` as in `loggap_link`. One mirror
+ * serves one session; make it anew for the next.
+ *
+ * Errors: `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`,
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_mirror_init(struct loggap_mirror **mirror,
+                           const struct loggap_bounds *bounds,
+                           uint64_t max_message,
+                           uint32_t reliable,
+                           uint8_t *memory,
+                           size_t bytes,
+                           struct loggap_detail *detail);
+
+/**
+ * Takes one message of the initiator at the time `now_ps`, which never
+ * decreases, and says what to do.
+ *
+ * Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`. Malformed messages are no errors: the mirror
+ * answers them.
+ */
+int32_t loggap_mirror_handle(struct loggap_mirror *mirror,
+                             uint64_t now_ps,
+                             const uint8_t *message,
+                             size_t length,
+                             struct loggap_mirror_action *action,
+                             struct loggap_detail *detail);
+
+/**
+ * What to send after the message of `LOGGAP_ACTION_KIND_SEND_MORE`.
+ *
+ * Errors: as `loggap_mirror_handle`.
+ */
+int32_t loggap_mirror_more(struct loggap_mirror *mirror,
+                           struct loggap_mirror_action *action,
+                           struct loggap_detail *detail);
+
+/**
+ * What the next message is like.
+ *
+ * Errors: as `loggap_mirror_handle`.
+ */
+int32_t loggap_mirror_next(struct loggap_mirror *mirror,
+                           struct loggap_mirror_next_message *next,
+                           struct loggap_detail *detail);
+
+/**
+ * Takes the duration of the receive call for the next message, in ps.
+ *
+ * Errors: as `loggap_mirror_handle`.
+ */
+int32_t loggap_mirror_timed(struct loggap_mirror *mirror,
+                            uint64_t duration_ps,
+                            struct loggap_detail *detail);
+
+/**
+ * Nothing came for as long as `loggap_mirror_next` says. `over` gets 1 where
+ * the session has ended, and 0 where the mirror waits once more.
+ *
+ * Errors: as `loggap_mirror_handle`.
+ */
+int32_t loggap_mirror_silence(struct loggap_mirror *mirror,
+                              uint32_t *over,
+                              struct loggap_detail *detail);
+
+/**
+ * What the mirror has counted so far; `ending` is 0.
+ *
+ * Errors: as `loggap_mirror_handle`.
+ */
+int32_t loggap_mirror_served(struct loggap_mirror *mirror,
+                             struct loggap_served *served,
+                             struct loggap_detail *detail);
+
+/**
+ * One line that says what `reason` means, ended by a zero byte; empty for 0
+ * and for numbers that are none. Never null, valid for ever.
+ */
+const char *loggap_reason_text(uint32_t reason);
+
+/**
+ * Bytes to lend to `loggap_serve` for messages of up to `largest` bytes.
+ */
+size_t loggap_serve_bytes(size_t largest);
+
+/**
+ * Serves one initiator on `link` until it says goodbye, is refused, goes away
+ * or falls silent. Whatever arrives, at most `bounds` is done for it; null
+ * stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
+ * lent. `served` may be null.
+ *
+ * Errors: `LOGGAP_STATUS_LINK`, `LOGGAP_STATUS_SILENT` (`needed` is the limit
+ * in ps), `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION` (a link whose
+ * messages are too small for a frame), `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`. After an error of the link or silence, close the
+ * link.
+ */
+int32_t loggap_serve(const struct loggap_clock *clock,
+                     const struct loggap_link *link,
+                     const struct loggap_bounds *bounds,
+                     uint8_t *memory,
+                     size_t bytes,
+                     struct loggap_served *served,
+                     struct loggap_detail *detail);
+
+/**
+ * One line that says what `status` means, ended by a zero byte. Never null,
+ * valid for ever; any number is allowed.
+ */
+const char *loggap_status_text(int32_t status);
+
+/**
+ * Version of the interface that the library was built with; compare with
+ * `LOGGAP_ABI_VERSION`.
+ */
+uint32_t loggap_abi_version(void);
+
+/**
+ * Version of the library as text such as `0.1.0`, ended by a zero byte.
+ * Valid for ever.
+ */
+const char *loggap_version(void);
+
+/**
+ * Compares version and struct sizes of the caller with those of the library.
+ * `loggap_check_abi()` calls it with everything filled in; call that once
+ * before anything else. `bytes` is `sizeof(loggap_sizes)`.
+ *
+ * Errors: `LOGGAP_STATUS_VERSION`, with what differs in `reason`, what the
+ * library has in `needed` and what the caller has in `found`;
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_abi_check(uint32_t version,
+                         const struct loggap_sizes *sizes,
+                         size_t bytes,
+                         struct loggap_detail *detail);
+
+/**
+ * Fills in the bounds that a responder has unless told otherwise: 1 MiB,
+ * 65,536 messages a round, 65,536 rounds a batch, 1 s of pause, 10 s of
+ * silence, 1 h altogether.
+ *
+ * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_bounds_default(struct loggap_bounds *bounds);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* LOGGAP_H */
+
+#ifndef LOGGAP_CHECK_ABI
+#define LOGGAP_CHECK_ABI
+
+/* Whether this header belongs to the library that was linked; call it once
+ * before anything else. `detail` may be null. */
+static inline int32_t loggap_check_abi(struct loggap_detail *detail) {
+  struct loggap_sizes sizes;
+  sizes.detail = (uint32_t)sizeof(struct loggap_detail);
+  sizes.clock = (uint32_t)sizeof(struct loggap_clock);
+  sizes.link = (uint32_t)sizeof(struct loggap_link);
+  sizes.bounds = (uint32_t)sizeof(struct loggap_bounds);
+  sizes.frame = (uint32_t)sizeof(struct loggap_frame);
+  sizes.served = (uint32_t)sizeof(struct loggap_served);
+  sizes.assess_options = (uint32_t)sizeof(struct loggap_assess_options);
+  sizes.assess_report = (uint32_t)sizeof(struct loggap_assess_report);
+  sizes.profile = (uint32_t)sizeof(struct loggap_profile);
+  return loggap_abi_check(LOGGAP_ABI_VERSION, &sizes, sizeof sizes, detail);
+}
+
+#endif

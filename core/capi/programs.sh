@@ -1,0 +1,27 @@
+# Compiles and runs the C programs. Part of the script "check".
+step 'C programs'
+
+strict=(-std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude)
+# Nothing of a C library, neither its headers nor its functions.
+bare=(-ffreestanding -fno-builtin -fno-stack-protector -nostdlib)
+sources=(tests/*.c examples/firmware.c)
+
+for_host() {
+  gcc "${strict[@]}" "${bare[@]}" -O1 -static -fno-pie -no-pie "${sources[@]}" "$host" -o "$work/host"
+}
+
+for_device() {
+  arm-none-eabi-gcc "${strict[@]}" "${bare[@]}" -Os -mcpu=cortex-m4 -mthumb -mfloat-abi=hard \
+    -mfpu=fpv4-sp-d16 -T tests/cortex-m.ld -Wl,--gc-sections "${sources[@]}" "$device" \
+    -o "$work/device"
+}
+
+on_device() {
+  timeout 120 qemu-system-arm -machine mps2-an386 -display none -monitor none -serial none \
+    -semihosting-config enable=on,target=native -kernel "$work/device"
+}
+
+check 'the C programs for this machine, without a C library' for_host
+check 'the C programs on this machine' timeout 120 "$work/host"
+check 'the C programs for Cortex-M4F, without a C library' for_device
+check 'the C programs on an emulated Cortex-M4F' on_device

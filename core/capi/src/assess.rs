@@ -1,0 +1,391 @@
+//! A complete assessment by parametrised round trips.
+
+use core::ffi::c_void;
+use core::ops::ControlFlow;
+
+use loggap_core::fit::{Cell, Detector, LookAhead, Node, Point, Segment};
+use loggap_core::measure::{
+    AssessMemory, AssessOptions as CoreOptions, Buffers, Clock as _, Initiator, Outcome as Round,
+    PlanMemory, PlanOptions, PlanRequirements, Planner, RowHeader, RowPlan, SessionOptions, Slot,
+    coarse_sizes,
+};
+use loggap_core::stats::Confidence;
+use loggap_core::units::Picos;
+use loggap_core::wire::ROUNDS_PER_BATCH;
+
+use crate::arena::{Arena, Sizer};
+use crate::boundary::{Place, input, plain};
+use crate::link::{CheckedClock, CheckedLink, Clock, Link};
+use crate::profile::{LOGGAP_MAX_RANGES, MOST_CHANGES, Profile};
+use crate::report::{AssessReport, conclusion, no_assessment, no_session};
+use crate::status::{Detail, Outcome, Status, finish};
+use crate::wire::LOGGAP_FRAME_BYTES;
+
+/// How far an assessment has come.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Progress {
+    /// Initiators that are served before this one; 0 while measuring.
+    pub queue_position: u32,
+    /// Share of the budget that is spent, time or messages, in millionths.
+    pub spent_ppm: u32,
+    /// Messages sent, replies included.
+    pub messages: u64,
+    /// Rounds lost.
+    pub lost: u64,
+}
+
+/// Called after each batch of rounds, and while waiting for a turn. Returns
+/// 0 to go on; anything else ends the measurement: what was measured until
+/// then is assessed.
+pub type ProgressFunction =
+    Option<unsafe extern "C" fn(context: *mut c_void, progress: *const Progress) -> i32>;
+
+/// How an assessment finds protocol changes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum DetectorKind {
+    /// The optimal partition of the whole sweep.
+    Optimal = 0,
+    /// In one pass that looks three points ahead, as in the paper.
+    LookAhead = 1,
+}
+
+/// What an assessment is to do. Begin with `loggap_assess_options_default`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct AssessOptions {
+    /// Smallest message size in bytes, at least 1.
+    pub smallest: u32,
+    /// Largest message size in bytes; the link has to take it.
+    pub largest: u32,
+    /// Sizes of the first sweep, from 2 to `sizes`.
+    pub coarse_sizes: u32,
+    /// Most sizes, those added around protocol changes included; up to
+    /// 65,535.
+    pub sizes: u32,
+    /// Values kept of each quantity at each size, from 8 to 65,535.
+    pub repetitions: u32,
+    /// Most protocol changes to look for, below `LOGGAP_MAX_RANGES`.
+    pub max_changes: u32,
+    /// Messages in a burst, at least 2.
+    pub messages: u32,
+    /// 1 where sizes may be added around changes, or left out for want of
+    /// time; 0 where exactly those of the first sweep are measured.
+    pub adapt_sizes: u32,
+    /// A `loggap_detector_kind`.
+    pub detector: u32,
+    /// A number has converged when half its interval is at most this many
+    /// millionths of it.
+    pub relative_error_ppm: u32,
+    /// Level of all intervals in percent, above 0 and below 100.
+    pub confidence_percent: f64,
+    /// Longest time to measure, in ps.
+    pub max_time_ps: u64,
+    /// Most messages, replies included.
+    pub max_messages: u64,
+    /// Decides the order of the rounds.
+    pub seed: u64,
+    /// Longest wait for the responder's welcome, in ps.
+    pub handshake_ps: u64,
+    /// Longest wait between two signs of life while others are served, in ps.
+    pub queue_ps: u64,
+    /// Longest wait for a reply, in ps.
+    pub reply_ps: u64,
+    /// On a link that loses messages, the shortest wait before a message is
+    /// given up, in ps.
+    pub shortest_reply_ps: u64,
+    /// Told how far the measurement has come; may be null.
+    pub progress: ProgressFunction,
+    /// Passed to `progress`.
+    pub progress_context: *mut c_void,
+}
+
+plain!(AssessOptions);
+
+impl AssessOptions {
+    fn standard() -> Self {
+        let (plan, session) = (PlanOptions::default(), SessionOptions::default());
+        Self {
+            smallest: 1,
+            largest: 1_024,
+            coarse_sizes: 8,
+            sizes: 12,
+            repetitions: 12,
+            max_changes: 2,
+            messages: plan.messages,
+            adapt_sizes: 1,
+            detector: DetectorKind::Optimal as u32,
+            relative_error_ppm: plan.assess.relative_error_ppm,
+            confidence_percent: 95.0,
+            max_time_ps: plan.max_time.0,
+            max_messages: plan.max_messages,
+            seed: plan.seed,
+            handshake_ps: session.handshake.0,
+            queue_ps: session.queue.0,
+            reply_ps: session.reply.0,
+            shortest_reply_ps: session.shortest_reply.0,
+            progress: None,
+            progress_context: core::ptr::null_mut(),
+        }
+    }
+
+    fn check(&self) -> Outcome<()> {
+        let (sizes, changes) = (self.sizes, self.max_changes);
+        let fields = [
+            ("smallest", self.smallest, 1, self.largest),
+            ("coarse_sizes", self.coarse_sizes, 2, sizes),
+            ("sizes", sizes, 2, u16::MAX.into()),
+            ("repetitions", self.repetitions, 8, u16::MAX.into()),
+            ("max_changes", changes, 0, MOST_CHANGES),
+            ("messages", self.messages, 2, u32::MAX),
+            ("adapt_sizes", self.adapt_sizes, 0, 1),
+            ("detector", self.detector, 0, 1),
+        ];
+        for (name, value, least, most) in fields {
+            if value < least || value > most {
+                return Err(Detail::of(Status::Option).named(name).found(value.into()));
+            }
+        }
+        self.confidence().map(|_| ())
+    }
+
+    fn confidence(&self) -> Outcome<Confidence> {
+        let wrong = Detail::of(Status::Option).named("confidence_percent");
+        Confidence::from_percent(self.confidence_percent).ok_or(wrong)
+    }
+
+    fn plan(&self) -> Outcome<PlanOptions> {
+        let look_ahead = self.detector == DetectorKind::LookAhead as u32;
+        Ok(PlanOptions {
+            assess: CoreOptions {
+                confidence: self.confidence()?,
+                relative_error_ppm: self.relative_error_ppm,
+                max_changes: self.max_changes as usize,
+                detector: if look_ahead {
+                    Detector::LookAhead(LookAhead::default())
+                } else {
+                    Detector::Optimal
+                },
+            },
+            messages: self.messages,
+            max_time: Picos(self.max_time_ps),
+            max_messages: self.max_messages,
+            adapt_sizes: self.adapt_sizes == 1,
+            seed: self.seed,
+        })
+    }
+
+    fn session(&self) -> SessionOptions {
+        SessionOptions {
+            handshake: Picos(self.handshake_ps),
+            queue: Picos(self.queue_ps),
+            reply: Picos(self.reply_ps),
+            shortest_reply: Picos(self.shortest_reply_ps),
+            ..SessionOptions::default()
+        }
+    }
+
+    /// Whether the caller wants to go on.
+    fn goes_on(&self, progress: &Progress) -> bool {
+        let Some(tell) = self.progress else { return true };
+        // SAFETY: the caller of the library vouches for its function and
+        // context; the progress outlives the call.
+        unsafe { tell(self.progress_context, progress) == 0 }
+    }
+
+    fn needs(&self) -> Outcome<(PlanRequirements, Sizer)> {
+        self.check()?;
+        let (sizes, repetitions) = (self.sizes as usize, self.repetitions as usize);
+        let needs = PlanRequirements::new(sizes, repetitions, self.max_changes as usize);
+        let needs = needs.ok_or(Detail::of(Status::Option).named("sizes"))?;
+        let largest = (self.largest as usize).max(LOGGAP_FRAME_BYTES);
+        let sizer = Sizer::new()
+            .array::<u8>(largest)
+            .array::<u8>(largest)
+            .array::<u32>(self.coarse_sizes as usize)
+            .array::<RowHeader>(needs.store.rows)
+            .array::<u64>(needs.store.values)
+            .array::<RowPlan>(needs.plans)
+            .array::<Slot>(needs.order)
+            .array::<Point>(needs.assess.points)
+            .array::<Node>(needs.assess.nodes)
+            .array::<Cell>(needs.assess.cells)
+            .array::<Segment>(needs.assess.segments);
+        Ok((needs, sizer))
+    }
+}
+
+/// What `LOGGAP_ASSESS_BYTES` of the header counts on.
+const _: () = {
+    let row = size_of::<RowHeader>() + size_of::<RowPlan>() + 5 * size_of::<Slot>();
+    assert!(row + size_of::<Point>() + size_of::<Node>() <= 124, "a size has become larger");
+    assert!(size_of::<Cell>() <= 16 && size_of::<Segment>() <= 168, "a change has become larger");
+};
+
+/// Fills in the usual options: sizes from 1 to 1024 bytes, 8 of them and 4
+/// more around up to 2 protocol changes, 12 values each, bursts of 10, 5
+/// percent at 95 percent confidence, at most 2.5 s and 34,000 messages. They
+/// are meant for a small memory; a host takes more sizes, values and changes.
+///
+/// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_assess_options_default(options: *mut AssessOptions) -> i32 {
+    // SAFETY: by the contract of this function.
+    let place = unsafe { Place::new(options) };
+    let outcome = place.map(|mut place| place.put(AssessOptions::standard()));
+    // SAFETY: a null detail is allowed.
+    unsafe { finish(outcome, core::ptr::null_mut()) }
+}
+
+/// Bytes to lend to `loggap_assess` with these options; 0 where they are
+/// impossible. `LOGGAP_ASSESS_BYTES` is the same as a constant expression, or
+/// a little more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_assess_bytes(options: *const AssessOptions) -> usize {
+    // SAFETY: by the contract of this function.
+    let needs = unsafe { input(options) }.and_then(AssessOptions::needs);
+    needs.map_or(0, |(_, sizer)| sizer.bytes())
+}
+
+/// Assesses the link: opens a session with the responder at its other end,
+/// plans and times rounds until every number has converged or the budget is
+/// spent, finds the protocols and fits their parameters. Blocks; keeps
+/// nothing of what it was lent. `report` may be null.
+///
+/// Errors: `LOGGAP_STATUS_OPTION` with the name of the option,
+/// `LOGGAP_STATUS_MEMORY` (see `loggap_assess_bytes`), `LOGGAP_STATUS_LINK`,
+/// `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
+/// `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
+/// `LOGGAP_STATUS_STALLED`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+/// `profile` is left alone then; `report` has the counts as far as they are
+/// known.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_assess(
+    clock: *const Clock,
+    link: *const Link,
+    options: *const AssessOptions,
+    memory: *mut u8,
+    bytes: usize,
+    profile: *mut Profile,
+    report: *mut AssessReport,
+    detail: *mut Detail,
+) -> i32 {
+    let run = || {
+        // SAFETY: by the contract of this function.
+        let mut profile = unsafe { Place::new(profile) }?;
+        // SAFETY: by the contract of this function.
+        let mut report = unsafe { Place::optional(report) }?;
+        // SAFETY: by the contract of this function.
+        let clock = unsafe { input(clock) }?.checked()?;
+        // SAFETY: by the contract of this function.
+        let link = unsafe { input(link) }?.checked()?;
+        // SAFETY: by the contract of this function.
+        let options = unsafe { input(options) }?;
+        let (needs, sizer) = options.needs()?;
+        // SAFETY: by the contract of this function.
+        let mut arena = unsafe { Arena::new(memory, bytes, sizer) }?;
+        let mut told = AssessReport::default();
+        let assessed = assess(&clock, link, options, &needs, &mut arena, &mut told);
+        report.put(told);
+        profile.put(assessed?);
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(run(), detail) }
+}
+
+type Plan<'m> = Planner<'m, LOGGAP_MAX_RANGES>;
+
+fn assess(
+    clock: &CheckedClock,
+    link: CheckedLink,
+    options: &AssessOptions,
+    needs: &PlanRequirements,
+    arena: &mut Arena<'_>,
+    report: &mut AssessReport,
+) -> Outcome<Profile> {
+    let largest = (options.largest as usize).max(LOGGAP_FRAME_BYTES);
+    let buffers =
+        Buffers { outgoing: arena.array(largest, 0)?, incoming: arena.array(largest, 0)? };
+    let sizes = arena.array(options.coarse_sizes as usize, 0)?;
+    let count = coarse_sizes(options.smallest, options.largest, sizes);
+    let sizes = sizes.get(..count).unwrap_or_default();
+    let memory = plan_memory(arena, needs)?;
+    // Sizes, messages and memory have been checked.
+    let planner = Plan::new(options.plan()?, sizes, memory);
+    let mut planner = planner.map_err(|_| Detail::of(Status::Option).named("sizes"))?;
+    measure(clock, link, buffers, options, &mut planner, report)?;
+    report.conclusion = planner.conclusion().map_or(0, |over| conclusion(over) as u32);
+    let assessment = planner.assess().map_err(no_assessment)?;
+    report.warn(&assessment.warnings, assessment.further_warnings);
+    report.converged = assessment.profile.converged().into();
+    Ok(Profile::from_core(&assessment.profile))
+}
+
+fn plan_memory<'m>(arena: &mut Arena<'m>, needs: &PlanRequirements) -> Outcome<PlanMemory<'m>> {
+    Ok(PlanMemory {
+        rows: arena.array(needs.store.rows, RowHeader::default())?,
+        values: arena.array(needs.store.values, 0)?,
+        plans: arena.array(needs.plans, RowPlan::default())?,
+        order: arena.array(needs.order, Slot::default())?,
+        assess: AssessMemory {
+            points: arena.array(needs.assess.points, Point::default())?,
+            nodes: arena.array(needs.assess.nodes, Node::default())?,
+            cells: arena.array(needs.assess.cells, Cell::default())?,
+            segments: arena.array(needs.assess.segments, Segment::default())?,
+        },
+    })
+}
+
+/// Runs the plan's rounds until it is over.
+#[inline(never)]
+fn measure(
+    clock: &CheckedClock,
+    link: CheckedLink,
+    buffers: Buffers<'_>,
+    options: &AssessOptions,
+    planner: &mut Plan<'_>,
+    report: &mut AssessReport,
+) -> Outcome<()> {
+    let mut stopped = false;
+    let on_queue = |queue_position| {
+        if options.goes_on(&Progress { queue_position, ..Progress::default() }) {
+            return ControlFlow::Continue(());
+        }
+        stopped = true;
+        ControlFlow::Break(())
+    };
+    let session = Initiator::connect(clock, link, buffers, options.session(), on_queue);
+    let stop = if stopped { Some(Detail::of(Status::Stopped)) } else { None };
+    let mut session = session.map_err(|error| stop.unwrap_or_else(|| no_session(error)))?;
+    let now = || clock.duration(clock.now());
+    let began = now();
+    let outcome = loop {
+        let batch = planner.poll_batch::<ROUNDS_PER_BATCH>(now());
+        if batch.is_empty() {
+            break Ok(());
+        }
+        let run = session.run(&batch, |outcome| match outcome {
+            Round::Sample(sample) => {
+                let _whether_kept = planner.handle_sample(&sample);
+            }
+            Round::Lost(experiment) => planner.handle_lost(&experiment),
+        });
+        if let Err(error) = run {
+            break Err(no_session(error));
+        }
+        let done = planner.progress(now());
+        let (spent_ppm, messages, lost) = (done.spent_ppm, done.messages, done.lost);
+        if !options.goes_on(&Progress { queue_position: 0, spent_ppm, messages, lost }) {
+            planner.stop();
+        }
+    };
+    report.wall_ps = now().since(began).0;
+    report.count(session.traffic());
+    if outcome.is_ok() {
+        // Everything is measured: a goodbye that does not arrive changes nothing.
+        let _ = session.close();
+    }
+    outcome
+}

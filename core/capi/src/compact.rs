@@ -1,0 +1,88 @@
+//! A profile in few bytes.
+
+use loggap_core::model::compact::{self, DecodeError, DecodeErrorKind};
+
+use crate::boundary::{Place, bytes_mut, input, slice};
+use crate::profile::{CoreProfile, LOGGAP_MAX_RANGES, Profile};
+use crate::reason::Reason;
+use crate::status::{Detail, Status, finish};
+
+/// Bytes that no encoded profile exceeds. One with one range takes about 110.
+pub const LOGGAP_PROFILE_BYTES: usize = 3_616;
+const _: () = assert!(
+    compact::most_bytes(LOGGAP_MAX_RANGES) <= LOGGAP_PROFILE_BYTES,
+    "the constant is small"
+);
+
+/// Writes `profile` in its compact, versioned and checksummed encoding to
+/// `bytes`, and its length to `length`. The encoding is the same on all
+/// machines; the tables of docs/formats.md describe it.
+///
+/// Errors: `LOGGAP_STATUS_FULL` (`LOGGAP_PROFILE_BYTES` are always enough;
+/// `needed` says what this profile needs at most), `LOGGAP_STATUS_OPTION` for
+/// a profile that none can be, `LOGGAP_STATUS_NULL`,
+/// `LOGGAP_STATUS_ALIGNMENT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_profile_encode(
+    profile: *const Profile,
+    bytes: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+    detail: *mut Detail,
+) -> i32 {
+    let encode = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(length) }?;
+        // SAFETY: by the contract of this function.
+        let profile = unsafe { input(profile) }?.as_core()?;
+        // SAFETY: by the contract of this function.
+        let bytes = unsafe { bytes_mut(bytes, capacity) }?;
+        let most = compact::most_bytes(profile.ranges.len().max(profile.changes.len()));
+        let full = Detail::of(Status::Full).needed(most as u64).found(capacity as u64);
+        place.put(compact::encode(&profile, bytes).map_err(|_| full)?);
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(encode(), detail) }
+}
+
+/// Reads an encoded profile that fills `length` bytes.
+///
+/// Errors: `LOGGAP_STATUS_MALFORMED` with the offset in `at` and the reason;
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. `profile` is left alone
+/// then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_profile_decode(
+    bytes: *const u8,
+    length: usize,
+    profile: *mut Profile,
+    detail: *mut Detail,
+) -> i32 {
+    let decode = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(profile) }?;
+        // SAFETY: by the contract of this function.
+        let bytes = unsafe { slice(bytes, length) }?;
+        let decoded: CoreProfile = compact::decode(bytes).map_err(refused)?;
+        place.put(Profile::from_core(&decoded));
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(decode(), detail) }
+}
+
+fn refused(error: DecodeError) -> Detail {
+    let because = |reason| Detail::because(Status::Malformed, reason).at(error.at as u64);
+    match error.kind {
+        DecodeErrorKind::Truncated => because(Reason::ProfileEnds),
+        DecodeErrorKind::Magic => because(Reason::ProfileMagic),
+        DecodeErrorKind::Version(version) => because(Reason::Version).found(version.into()),
+        DecodeErrorKind::Checksum { found, computed } => {
+            because(Reason::Checksum).needed(computed.into()).found(found.into())
+        }
+        DecodeErrorKind::TooMany(count) => because(Reason::ProfileRanges).found(count.into()),
+        DecodeErrorKind::Number => because(Reason::ProfileNumber),
+        DecodeErrorKind::Field(name) => because(Reason::FieldRange).named(name),
+        DecodeErrorKind::Trailing => because(Reason::ProfileTrailing),
+    }
+}

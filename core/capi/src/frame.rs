@@ -1,0 +1,415 @@
+//! Reading and writing control frames and Ethernet frames.
+
+use loggap_core::units::Picos;
+use loggap_core::wire::{
+    self, FRAME_LEN, Hello, Limited, Message, ParseError, ParseErrorKind, Refusal, ReplyPolicy,
+    Rounds, Versions, Welcome, ethernet,
+};
+
+use crate::boundary::{Place, bytes_mut, input, slice};
+use crate::reason::Reason;
+use crate::status::{Detail, Outcome, Status, finish};
+use crate::wire::{Bounds, Frame, FrameKind, LimitedKind, RefusalKind, Round};
+
+/// Reads the control frame at the front of `length` bytes; what follows it is
+/// not looked at.
+///
+/// Errors: `LOGGAP_STATUS_MALFORMED` with the offset of the byte at fault in
+/// `at`, the reason, and what was found; `LOGGAP_STATUS_NULL`,
+/// `LOGGAP_STATUS_ALIGNMENT`. `frame` is left alone then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_frame_parse(
+    bytes: *const u8,
+    length: usize,
+    frame: *mut Frame,
+    detail: *mut Detail,
+) -> i32 {
+    let parse = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(frame) }?;
+        // SAFETY: by the contract of this function.
+        let bytes = unsafe { slice(bytes, length) }?;
+        let message = Message::parse(bytes).map_err(refused)?;
+        place.put(from_core(&message));
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(parse(), detail) }
+}
+
+/// Writes `frame` into `bytes`, which are `LOGGAP_FRAME_BYTES`.
+///
+/// Errors: `LOGGAP_STATUS_FULL` where `capacity` is less;
+/// `LOGGAP_STATUS_OPTION` with the name of a field that has no value that a
+/// frame can carry; `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_frame_emit(
+    frame: *const Frame,
+    bytes: *mut u8,
+    capacity: usize,
+    detail: *mut Detail,
+) -> i32 {
+    let emit = || {
+        // SAFETY: by the contract of this function.
+        let message = to_core(unsafe { input(frame) }?)?;
+        // SAFETY: by the contract of this function.
+        let bytes = unsafe { bytes_mut(bytes, capacity) }?;
+        let full = Detail::of(Status::Full).needed(FRAME_LEN as u64).found(capacity as u64);
+        message.emit(bytes.first_chunk_mut().ok_or(full)?);
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(emit(), detail) }
+}
+
+/// Why bytes are no frame.
+pub(crate) fn refused(error: ParseError) -> Detail {
+    let because = |reason| Detail::because(Status::Malformed, reason).at(error.at as u64);
+    match error.kind {
+        ParseErrorKind::Truncated(missing) => because(Reason::FrameEnds).needed(missing as u64),
+        ParseErrorKind::Magic => because(Reason::FrameMagic),
+        ParseErrorKind::BodyLength(length) => because(Reason::FrameBody).found(length.into()),
+        ParseErrorKind::Checksum { found, computed } => {
+            because(Reason::Checksum).needed(computed.into()).found(found.into())
+        }
+        ParseErrorKind::Kind(kind) => because(Reason::FrameKind).found(kind.into()),
+        ParseErrorKind::Version(version) => because(Reason::Version).found(version.into()),
+        ParseErrorKind::Field(name, value) => because(Reason::FieldRange).named(name).found(value),
+    }
+}
+
+/// The value of a `loggap_limited_kind`.
+pub(crate) const fn limited_code(what: Limited) -> LimitedKind {
+    match what {
+        Limited::Message => LimitedKind::Message,
+        Limited::Messages => LimitedKind::Messages,
+        Limited::Rounds => LimitedKind::Rounds,
+        Limited::Pause => LimitedKind::Pause,
+        Limited::Silence => LimitedKind::Silence,
+        Limited::Session => LimitedKind::Session,
+    }
+}
+
+const LIMITED: [Limited; 6] = [
+    Limited::Message,
+    Limited::Messages,
+    Limited::Rounds,
+    Limited::Pause,
+    Limited::Silence,
+    Limited::Session,
+];
+
+const fn pair(versions: Versions) -> [u32; 2] {
+    [versions.lowest as u32, versions.highest as u32]
+}
+
+/// Every field that `message` has.
+fn from_core(message: &Message) -> Frame {
+    let mut frame = Frame { kind: message.kind().into(), ..Frame::default() };
+    match message {
+        Message::Hello(Hello { versions, capabilities, bounds }) => {
+            frame.versions = pair(*versions);
+            (frame.capabilities, frame.bounds) = (*capabilities, Bounds::from_core(bounds));
+        }
+        Message::Welcome(Welcome { version, capabilities, bounds }) => {
+            frame.version = (*version).into();
+            (frame.capabilities, frame.bounds) = (*capabilities, Bounds::from_core(bounds));
+        }
+        Message::Refuse(refusal) => set_refusal(&mut frame, refusal),
+        Message::Queue { position } => frame.position = *position,
+        Message::Batch { sequence, rounds } => {
+            frame.sequence = *sequence;
+            for (place, round) in frame.rounds.iter_mut().zip(rounds) {
+                *place = round_from_core(round);
+                frame.round_count += 1;
+            }
+        }
+        Message::Ready { sequence } => frame.sequence = *sequence,
+        Message::Report { sequence, values } => {
+            frame.sequence = *sequence;
+            for (place, value) in frame.values_ps.iter_mut().zip(values) {
+                *place = value.0;
+                frame.round_count += 1;
+            }
+        }
+        Message::Sync { token } => frame.token = *token,
+        Message::Synced { token, received, replied } => {
+            (frame.token, frame.received, frame.replied) = (*token, *received, *replied);
+        }
+        Message::Bye => {}
+    }
+    frame
+}
+
+fn set_refusal(frame: &mut Frame, refusal: &Refusal) {
+    let kind = match *refusal {
+        Refusal::Version { initiator, responder } => {
+            (frame.versions, frame.responder_versions) = (pair(initiator), pair(responder));
+            RefusalKind::Version
+        }
+        Refusal::Busy { waiting } => {
+            frame.asked = waiting;
+            RefusalKind::Busy
+        }
+        Refusal::Bounds { what, asked, allowed } => {
+            (frame.limited, frame.asked, frame.allowed) =
+                (limited_code(what) as u32, asked, allowed);
+            RefusalKind::Bounds
+        }
+        Refusal::OutOfOrder { kind } => {
+            frame.asked = kind.into();
+            RefusalKind::OutOfOrder
+        }
+        Refusal::Malformed { at } => {
+            frame.asked = at;
+            RefusalKind::Malformed
+        }
+    };
+    frame.refusal = kind as u32;
+}
+
+fn round_from_core(round: &wire::Round) -> Round {
+    Round {
+        messages: round.messages,
+        size: round.size,
+        reply_size: round.reply_size,
+        repeats: round.repeats.into(),
+        reply_each: u32::from(round.policy == ReplyPolicy::AfterEach),
+        timed: round.timed.into(),
+        pause_ps: round.pause.0,
+    }
+}
+
+fn invalid(name: &'static str, value: impl Into<u64>) -> Detail {
+    let reason = Reason::FieldRange;
+    Detail::because(Status::Option, reason).named(name).found(value.into())
+}
+
+fn byte(name: &'static str, value: u32) -> Outcome<u8> {
+    u8::try_from(value).map_err(|_| invalid(name, value))
+}
+
+fn versions(name: &'static str, [lowest, highest]: [u32; 2]) -> Outcome<Versions> {
+    if lowest > highest {
+        return Err(invalid(name, lowest));
+    }
+    Ok(Versions { lowest: byte(name, lowest)?, highest: byte(name, highest)? })
+}
+
+fn to_core(frame: &Frame) -> Outcome<Message> {
+    let &Frame { sequence, token, capabilities, .. } = frame;
+    let is = |kind: FrameKind| frame.kind == kind as u32;
+    let bounds = frame.bounds.to_core();
+    Ok(match frame.kind {
+        _ if is(FrameKind::Hello) => {
+            let versions = versions("versions", frame.versions)?;
+            Message::Hello(Hello { versions, capabilities, bounds })
+        }
+        _ if is(FrameKind::Welcome) => {
+            let version = byte("version", frame.version)?;
+            Message::Welcome(Welcome { version, capabilities, bounds })
+        }
+        _ if is(FrameKind::Refuse) => Message::Refuse(refusal_to_core(frame)?),
+        _ if is(FrameKind::Queue) => Message::Queue { position: frame.position },
+        _ if is(FrameKind::Batch) => Message::Batch { sequence, rounds: rounds_to_core(frame)? },
+        _ if is(FrameKind::Ready) => Message::Ready { sequence },
+        _ if is(FrameKind::Report) => {
+            let mut values = heapless::Vec::new();
+            for value in used(&frame.values_ps, frame.round_count)? {
+                // As many fit as `used` allows.
+                let _ = values.push(Picos(*value));
+            }
+            Message::Report { sequence, values }
+        }
+        _ if is(FrameKind::Sync) => Message::Sync { token },
+        _ if is(FrameKind::Synced) => {
+            Message::Synced { token, received: frame.received, replied: frame.replied }
+        }
+        _ if is(FrameKind::Bye) => Message::Bye,
+        unknown => return Err(invalid("kind", unknown)),
+    })
+}
+
+fn refusal_to_core(frame: &Frame) -> Outcome<Refusal> {
+    let is = |kind: RefusalKind| frame.refusal == kind as u32;
+    let known = LIMITED.into_iter().find(|what| limited_code(*what) as u32 == frame.limited);
+    let what = known.ok_or(invalid("limited", frame.limited))?;
+    let &Frame { asked, allowed, .. } = frame;
+    Ok(match frame.refusal {
+        _ if is(RefusalKind::Version) => Refusal::Version {
+            initiator: versions("versions", frame.versions)?,
+            responder: versions("responder_versions", frame.responder_versions)?,
+        },
+        _ if is(RefusalKind::Busy) => Refusal::Busy { waiting: asked },
+        _ if is(RefusalKind::Bounds) => Refusal::Bounds { what, asked, allowed },
+        _ if is(RefusalKind::OutOfOrder) => {
+            Refusal::OutOfOrder { kind: u8::try_from(asked).map_err(|_| invalid("asked", asked))? }
+        }
+        _ if is(RefusalKind::Malformed) => Refusal::Malformed { at: asked },
+        unknown => return Err(invalid("refusal", unknown)),
+    })
+}
+
+/// The first `count` elements, of which there must be one.
+fn used<T>(list: &[T], count: u32) -> Outcome<&[T]> {
+    let used = usize::try_from(count).ok().filter(|&count| count > 0);
+    used.and_then(|count| list.get(..count)).ok_or(invalid("round_count", count))
+}
+
+fn rounds_to_core(frame: &Frame) -> Outcome<Rounds> {
+    let mut rounds = Rounds::new();
+    for round in used(&frame.rounds, frame.round_count)? {
+        // As many fit as `used` allows.
+        let _ = rounds.push(round_to_core(round)?);
+    }
+    Ok(rounds)
+}
+
+fn round_to_core(round: &Round) -> Outcome<wire::Round> {
+    let &Round { messages, size, reply_size, .. } = round;
+    for (name, value) in [("messages", messages), ("size", size), ("reply_size", reply_size)] {
+        if value == 0 {
+            return Err(invalid(name, value));
+        }
+    }
+    let repeats = u16::try_from(round.repeats).ok().filter(|&repeats| repeats > 0);
+    let repeats = repeats.ok_or(invalid("repeats", round.repeats))?;
+    let policy = match round.reply_each {
+        0 => ReplyPolicy::AfterLast,
+        1 => ReplyPolicy::AfterEach,
+        other => return Err(invalid("reply_each", other)),
+    };
+    if round.timed > 1 || (round.timed == 1 && repeats != 1) {
+        return Err(invalid("timed", round.timed));
+    }
+    let (timed, pause) = (round.timed == 1, Picos(round.pause_ps));
+    Ok(wire::Round { messages, size, reply_size, policy, timed, repeats, pause })
+}
+
+/// Finds the message in a raw Ethernet frame (without its checksum) with our
+/// EtherType. `destination` and `source` take 6 bytes each and may be null;
+/// `message` gets a pointer into `frame`.
+///
+/// Errors: `LOGGAP_STATUS_MALFORMED` for a truncated frame and for those of
+/// other protocols, which a station sees all the time and skips;
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_ethernet_parse(
+    frame: *const u8,
+    length: usize,
+    destination: *mut u8,
+    source: *mut u8,
+    message: *mut *const u8,
+    message_length: *mut usize,
+    detail: *mut Detail,
+) -> i32 {
+    let parse = || {
+        // SAFETY: by the contract of this function.
+        let mut message = unsafe { Place::new(message) }?;
+        // SAFETY: by the contract of this function.
+        let mut message_length = unsafe { Place::new(message_length) }?;
+        // SAFETY: by the contract of this function; an address has 6 bytes.
+        let mut to = unsafe { Place::optional(destination.cast::<[u8; 6]>()) }?;
+        // SAFETY: as above.
+        let mut from = unsafe { Place::optional(source.cast::<[u8; 6]>()) }?;
+        // SAFETY: by the contract of this function.
+        let bytes = unsafe { slice(frame, length) }?;
+        let parsed = ethernet::EthernetFrame::parse(bytes).map_err(not_ours)?;
+        to.put(parsed.destination());
+        from.put(parsed.source());
+        message.put(parsed.message().as_ptr());
+        message_length.put(parsed.message().len());
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(parse(), detail) }
+}
+
+fn not_ours(error: ethernet::FrameError) -> Detail {
+    match error {
+        ethernet::FrameError::Truncated { needed, had } => {
+            Detail::because(Status::Malformed, Reason::EthernetEnds)
+                .at(had as u64)
+                .needed(needed as u64)
+        }
+        ethernet::FrameError::Foreign { at } => {
+            Detail::because(Status::Malformed, Reason::EthernetForeign).at(at as u64)
+        }
+    }
+}
+
+/// Writes a message as a raw Ethernet frame from `source` to `destination`,
+/// both of 6 bytes, into `frame`, and its length into `frame_length`: at least
+/// 60, at most `LOGGAP_ETHERNET_FRAME` bytes for messages of up to
+/// `LOGGAP_ETHERNET_MESSAGE` bytes.
+///
+/// Errors: `LOGGAP_STATUS_FULL` where the frame does not fit;
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_ethernet_emit(
+    destination: *const u8,
+    source: *const u8,
+    message: *const u8,
+    message_length: usize,
+    frame: *mut u8,
+    capacity: usize,
+    frame_length: *mut usize,
+    detail: *mut Detail,
+) -> i32 {
+    let emit = || {
+        // SAFETY: by the contract of this function; an address has 6 bytes.
+        let to = unsafe { slice(destination, 6) }?;
+        // SAFETY: as above.
+        let from = unsafe { slice(source, 6) }?;
+        let null = Detail::of(Status::Null);
+        let (to, from) = (to.first_chunk().ok_or(null)?, from.first_chunk().ok_or(null)?);
+        // SAFETY: by the contract of this function.
+        let message = unsafe { slice(message, message_length) }?;
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(frame_length) }?;
+        // SAFETY: by the contract of this function.
+        let room = unsafe { bytes_mut(frame, capacity) }?;
+        let needed = message_length.saturating_add(ethernet::HEADER).max(ethernet::MIN_FRAME);
+        let full = Detail::of(Status::Full).needed(needed as u64).found(capacity as u64);
+        place.put(ethernet::emit(*to, *from, message, room).ok_or(full)?);
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(emit(), detail) }
+}
+
+/// Bytes of the longest Ethernet frame, without its checksum.
+pub const LOGGAP_ETHERNET_FRAME: usize = 1514;
+/// Bytes of the longest message in one.
+pub const LOGGAP_ETHERNET_MESSAGE: usize = 1496;
+const _: () = assert!(LOGGAP_ETHERNET_FRAME == ethernet::MAX_FRAME, "the core's frames differ");
+const _: () =
+    assert!(LOGGAP_ETHERNET_MESSAGE == ethernet::MAX_MESSAGE, "the core's messages differ");
+
+/// What a responder does not allow.
+pub(crate) const fn limited_text(what: Limited) -> Reason {
+    match what {
+        Limited::Message => Reason::AllowedMessage,
+        Limited::Messages => Reason::AllowedMessages,
+        Limited::Rounds => Reason::AllowedRounds,
+        Limited::Pause => Reason::AllowedPause,
+        Limited::Silence => Reason::AllowedSilence,
+        Limited::Session => Reason::AllowedSession,
+    }
+}
+
+/// Why a responder does not go on.
+pub(crate) fn refusal(refusal: &Refusal) -> Detail {
+    let because = |reason| Detail::because(Status::Refused, reason);
+    match *refusal {
+        Refusal::Version { initiator, responder } => because(Reason::VersionsDiffer)
+            .needed(initiator.highest.into())
+            .found(responder.highest.into()),
+        Refusal::Busy { waiting } => because(Reason::Busy).found(waiting),
+        Refusal::Bounds { what, asked, allowed } => {
+            because(limited_text(what)).needed(asked).found(allowed)
+        }
+        Refusal::OutOfOrder { kind } => because(Reason::RefusedOrder).found(kind.into()),
+        Refusal::Malformed { at } => because(Reason::RefusedFrame).at(at),
+    }
+}

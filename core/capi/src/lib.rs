@@ -1,0 +1,43 @@
+//! The C interface of loggap's core: `libloggap.a`, and `loggap.h`, which is
+//! generated from this crate.
+//!
+//! What a C programmer has to know stands in the header; so the documentation
+//! of every exported item is written for C. Rules for this crate:
+//!
+//! - Nothing is computed here: an exported function turns pointers into
+//!   references ([`boundary`]), calls the core, and turns the answer into plain
+//!   structs.
+//! - What comes from C holds no Rust enum, `bool` or reference, so that every
+//!   bit pattern is valid; numbers stand for enums and are checked.
+//! - No pointer is kept beyond the call, except inside of memory that was lent
+//!   for an object.
+
+#![no_std]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "one contract for all exported functions: the rules for pointers at the head of loggap.h"
+)]
+#![warn(clippy::std_instead_of_core, clippy::alloc_instead_of_core)]
+
+mod arena;
+mod assess;
+mod boundary;
+mod compact;
+mod frame;
+mod link;
+mod mirror;
+mod object;
+mod profile;
+mod reason;
+mod report;
+mod responder;
+mod status;
+mod version;
+mod wire;
+
+/// Never called: the script `check` links all exported functions without what
+/// none of them needs, and this is not among what is left.
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}

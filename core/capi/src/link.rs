@@ -1,0 +1,263 @@
+//! A link and a clock as tables of C functions.
+
+use core::ffi::c_void;
+
+use loggap_core::measure::{Clock as _, LinkProperties};
+use loggap_core::stats::Sorted;
+use loggap_core::units::{Bytes, Picos};
+
+use crate::boundary::{input, plain};
+use crate::reason::Reason;
+use crate::status::{Detail, Outcome, Status, finish};
+
+/// Reads a counter. Never decreases, never wraps: extend a narrower counter
+/// to 64 bits. `context` is that of the clock.
+pub type NowFunction = Option<unsafe extern "C" fn(context: *mut c_void) -> u64>;
+
+/// Sends one whole message and returns as soon as the bytes may be reused:
+/// what this call takes is the send overhead. Returns 0, or a code of your own
+/// when the peer is gone; the session ends then, and the code stands in
+/// `loggap_detail.found`.
+pub type SendFunction =
+    Option<unsafe extern "C" fn(context: *mut c_void, message: *const u8, length: usize) -> i32>;
+
+/// Looks once for a message, without waiting or for a bounded time. Returns 0
+/// when none is complete; 1 when one is, with its bytes at the front of
+/// `buffer` and their number, at most `capacity`, in `length`; a negative code
+/// of your own when the peer is gone or the message is longer than `capacity`.
+/// A byte stream collects exactly `capacity` bytes, in the same buffer across
+/// calls; a datagram link never merges two messages.
+pub type PollFunction = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        buffer: *mut u8,
+        capacity: usize,
+        length: *mut usize,
+    ) -> i32,
+>;
+
+/// Forgets a message received in part and whatever else has arrived. Returns
+/// 0, or a code of your own when the peer is gone.
+pub type DiscardFunction = Option<unsafe extern "C" fn(context: *mut c_void) -> i32>;
+
+/// A clock. Filled in by the caller; read during calls only.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Clock {
+    /// Passed to `now`.
+    pub context: *mut c_void,
+    /// The counter; not null.
+    pub now: NowFunction,
+    /// Picoseconds a tick, times 2^32; not 0.
+    /// `LOGGAP_PICOS_PER_TICK_Q32(hz)` for a counter of so many Hz below 2^32.
+    pub picos_per_tick_q32: u64,
+    /// What one call of `now` costs, in ps: `loggap_clock_calibrate` finds
+    /// out.
+    pub read_cost_ps: u64,
+}
+
+/// A connection that carries messages both ways. Filled in by the caller;
+/// read during calls only. The functions are called on the thread that calls
+/// the library; they have to return normally.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Link {
+    /// Passed to all functions.
+    pub context: *mut c_void,
+    /// Sends; not null.
+    pub send: SendFunction,
+    /// Receives; not null.
+    pub poll_receive: PollFunction,
+    /// Forgets; may be null where every message arrives.
+    pub discard: DiscardFunction,
+    /// Bytes of the largest message that one `send` takes, at least
+    /// `LOGGAP_FRAME_BYTES`.
+    pub max_message: u64,
+    /// 1 where every message arrives, in order; 0 where some may be lost.
+    pub reliable: u32,
+}
+
+plain!(Clock, Link);
+
+/// A clock whose table was checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckedClock {
+    context: *mut c_void,
+    now: unsafe extern "C" fn(*mut c_void) -> u64,
+    scale: u64,
+    read_cost: Picos,
+}
+
+impl Clock {
+    pub(crate) fn checked(&self) -> Outcome<CheckedClock> {
+        let Some(now) = self.now else {
+            return Err(Detail::because(Status::Null, Reason::NowNull));
+        };
+        if self.picos_per_tick_q32 == 0 {
+            let reason = Reason::TickZero;
+            return Err(Detail::because(Status::Option, reason));
+        }
+        Ok(CheckedClock {
+            context: self.context,
+            now,
+            scale: self.picos_per_tick_q32,
+            read_cost: Picos(self.read_cost_ps),
+        })
+    }
+}
+
+impl loggap_core::measure::Clock for CheckedClock {
+    #[inline]
+    fn now(&self) -> u64 {
+        // SAFETY: the caller of the library vouches for its function and
+        // context.
+        unsafe { (self.now)(self.context) }
+    }
+
+    fn duration(&self, ticks: u64) -> Picos {
+        let picos = (u128::from(ticks) * u128::from(self.scale)) >> 32;
+        Picos(u64::try_from(picos).unwrap_or(u64::MAX))
+    }
+
+    fn ticks(&self, duration: Picos) -> u64 {
+        let needed = u128::from(duration.0) << 32;
+        u64::try_from(quotient_up(needed, self.scale)).unwrap_or(u64::MAX)
+    }
+
+    fn read_cost(&self) -> Picos {
+        self.read_cost
+    }
+}
+
+/// `dividend / divisor`, rounded up, for a divisor that is not 0. Bit by bit:
+/// the compiler's own division of 128 bits takes two kilobytes of flash.
+fn quotient_up(dividend: u128, divisor: u64) -> u128 {
+    let divisor = u128::from(divisor);
+    let (mut quotient, mut rest) = (0_u128, 0_u128);
+    for bit in (0..u128::BITS).rev() {
+        rest = (rest << 1) | ((dividend >> bit) & 1);
+        quotient <<= 1;
+        if rest >= divisor {
+            rest -= divisor;
+            quotient |= 1;
+        }
+    }
+    if rest > 0 { quotient + 1 } else { quotient }
+}
+
+/// A link whose table was checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckedLink {
+    context: *mut c_void,
+    send: unsafe extern "C" fn(*mut c_void, *const u8, usize) -> i32,
+    poll: unsafe extern "C" fn(*mut c_void, *mut u8, usize, *mut usize) -> i32,
+    discard: DiscardFunction,
+    max_message: u64,
+    reliable: bool,
+}
+
+impl Link {
+    pub(crate) fn checked(&self) -> Outcome<CheckedLink> {
+        let null = |reason| Detail::because(Status::Null, reason);
+        let send = self.send.ok_or(null(Reason::SendNull))?;
+        let poll = self.poll_receive.ok_or(null(Reason::PollNull))?;
+        if self.reliable > 1 {
+            let reason = Reason::ReliableValue;
+            return Err(Detail::because(Status::Option, reason).found(self.reliable.into()));
+        }
+        let reliable = self.reliable == 1;
+        if !reliable && self.discard.is_none() {
+            return Err(null(Reason::DiscardNull));
+        }
+        let Self { context, discard, max_message, .. } = *self;
+        Ok(CheckedLink { context, send, poll, discard, max_message, reliable })
+    }
+}
+
+/// A code that a callback of the link returned.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct LinkCode(pub(crate) i32);
+
+impl LinkCode {
+    /// What the library says when `poll_receive` claims more than it was
+    /// given room for.
+    pub(crate) const TOO_LONG: Self = Self(i32::MIN);
+
+    pub(crate) fn failure(self) -> Detail {
+        let code = i64::from(self.0).cast_unsigned();
+        if self == Self::TOO_LONG {
+            let reason = Reason::PollLength;
+            return Detail::because(Status::Link, reason).found(code);
+        }
+        Detail::of(Status::Link).found(code)
+    }
+}
+
+impl loggap_core::measure::Link for CheckedLink {
+    type Error = LinkCode;
+
+    fn properties(&self) -> LinkProperties {
+        LinkProperties { max_message: Bytes(self.max_message), reliable: self.reliable }
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> Result<(), LinkCode> {
+        // SAFETY: the caller of the library vouches for its function and
+        // context; the message outlives the call.
+        match unsafe { (self.send)(self.context, message.as_ptr(), message.len()) } {
+            0 => Ok(()),
+            code => Err(LinkCode(code)),
+        }
+    }
+
+    #[inline]
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkCode> {
+        let mut length = 0;
+        let (room, capacity) = (buffer.as_mut_ptr(), buffer.len());
+        // SAFETY: as for `send`; the buffer is ours for as many bytes.
+        match unsafe { (self.poll)(self.context, room, capacity, &raw mut length) } {
+            0 => Ok(None),
+            1 if length <= capacity => Ok(Some(length)),
+            1 => Err(LinkCode::TOO_LONG),
+            code => Err(LinkCode(code)),
+        }
+    }
+
+    fn discard(&mut self) -> Result<(), LinkCode> {
+        let Some(discard) = self.discard else { return Ok(()) };
+        // SAFETY: as for `send`.
+        match unsafe { discard(self.context) } {
+            0 => Ok(()),
+            code => Err(LinkCode(code)),
+        }
+    }
+}
+
+/// Distances between two readings that [`loggap_clock_calibrate`] takes.
+const READINGS: usize = 33;
+
+/// Measures what one reading of `clock` costs, as the median of 33 distances
+/// of two readings, and puts it into its `read_cost_ps`. Takes microseconds.
+///
+/// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`,
+/// `LOGGAP_STATUS_OPTION`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_clock_calibrate(clock: *mut Clock, detail: *mut Detail) -> i32 {
+    let calibrate = || {
+        // SAFETY: by the contract of this function.
+        let checked = unsafe { input(clock.cast_const()) }?.checked()?;
+        let mut distances = [0; READINGS];
+        for distance in &mut distances {
+            let before = checked.now();
+            *distance = checked.now().saturating_sub(before);
+        }
+        let median = Sorted::new(&mut distances).median().unwrap_or_default();
+        // SAFETY: `input` has found it neither null nor misaligned.
+        let cost = unsafe { &raw mut (*clock).read_cost_ps };
+        // SAFETY: as above; the caller lends it for writing.
+        unsafe { cost.write(checked.duration(median).0) };
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(calibrate(), detail) }
+}

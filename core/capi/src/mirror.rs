@@ -1,0 +1,299 @@
+//! The responder without I/O, for interrupts and event loops.
+
+use loggap_core::measure::{Action, Ending, LinkProperties, Mirror as CoreMirror};
+use loggap_core::units::{Bytes, Picos};
+use loggap_core::wire::Bounds as CoreBounds;
+
+use crate::arena::{Arena, Sizer};
+use crate::boundary::{Place, optional, slice};
+use crate::object::{Marked, Object};
+use crate::reason::Reason;
+use crate::responder::Served;
+use crate::status::{Detail, Outcome, Status, finish};
+use crate::wire::{Bounds, LOGGAP_FRAME_BYTES};
+
+/// What is to be done after a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum ActionKind {
+    /// Nothing: wait for the next message.
+    Nothing = 0,
+    /// Send `message`.
+    Send = 1,
+    /// Send `message`, then do what `loggap_mirror_more` says.
+    SendMore = 2,
+    /// Send `message` if it has bytes; the session is over.
+    End = 3,
+}
+
+/// What is to be done after a message.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MirrorAction {
+    /// A `loggap_action_kind`.
+    pub kind: u32,
+    /// At the end a `loggap_ending_kind`, otherwise 0.
+    pub ending: u32,
+    /// What to send: inside of the mirror's memory, valid until the next call
+    /// on it.
+    pub message: *const u8,
+    /// Its bytes; 0 where nothing is to be sent.
+    pub length: usize,
+}
+
+/// What the next message is like.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct MirrorNext {
+    /// Its bytes on a stream.
+    pub length: usize,
+    /// 1 where the duration of the receive call for it is to be given to
+    /// `loggap_mirror_timed` before it is handled.
+    pub timed: u32,
+    /// How long to wait before looking for it, in ps.
+    pub pause_ps: u64,
+    /// How long to wait for it before `loggap_mirror_silence`, in ps.
+    pub silence_ps: u64,
+}
+
+/// The parts of a mirror.
+#[derive(Debug)]
+pub struct Parts {
+    mirror: CoreMirror,
+    outgoing: *mut u8,
+    capacity: usize,
+}
+
+impl Marked for Parts {
+    const MARK: u64 = u64::from_le_bytes(*b"lgMirror");
+}
+
+/// A responder without I/O, see `loggap_mirror_init`.
+#[derive(Debug)]
+pub struct Mirror {
+    _parts: Parts,
+}
+
+const fn needs(largest: usize) -> Sizer {
+    Sizer::new().array::<Object<Parts>>(1).array::<u8>(largest)
+}
+
+/// Bytes of a mirror beside its largest message:
+/// `LOGGAP_MIRROR_BYTES(size)` is for messages of up to `size` bytes.
+pub const LOGGAP_MIRROR_BYTES_LEAST: usize = 1_216;
+const _: () = assert!(needs(LOGGAP_FRAME_BYTES).fits(LOGGAP_MIRROR_BYTES_LEAST), "too small");
+
+/// Bytes to lend to `loggap_mirror_init` for replies of up to `largest` bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn loggap_mirror_bytes(largest: usize) -> usize {
+    needs(largest.max(LOGGAP_FRAME_BYTES)).bytes()
+}
+
+/// Makes a responder without I/O in `memory`, which is lent until the session
+/// is over. Feed it every message by `loggap_mirror_handle` and do what it
+/// says. `bounds` may be null for the usual ones; messages are bounded by what
+/// was lent and by `max_message`. `reliable` as in `loggap_link`. One mirror
+/// serves one session; make it anew for the next.
+///
+/// Errors: `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`,
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_mirror_init(
+    mirror: *mut *mut Mirror,
+    bounds: *const Bounds,
+    max_message: u64,
+    reliable: u32,
+    memory: *mut u8,
+    bytes: usize,
+    detail: *mut Detail,
+) -> i32 {
+    let init = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(mirror) }?;
+        // SAFETY: by the contract of this function.
+        let bounds = unsafe { optional(bounds) }?.map_or_else(CoreBounds::default, |b| b.to_core());
+        if reliable > 1 {
+            return Err(Detail::because(Status::Option, Reason::ReliableValue));
+        }
+        if max_message < LOGGAP_FRAME_BYTES as u64 {
+            return Err(Detail::because(Status::Option, Reason::SmallMessages)
+                .needed(LOGGAP_FRAME_BYTES as u64)
+                .found(max_message));
+        }
+        // SAFETY: by the contract of this function.
+        let mut arena = unsafe { Arena::new(memory, bytes, needs(LOGGAP_FRAME_BYTES)) }?;
+        let capacity = bytes.saturating_sub(needs(0).bytes());
+        let largest = max_message.min(capacity as u64);
+        let bounds = bounds.with_message_at_most(Bytes(largest));
+        let properties =
+            LinkProperties { max_message: Bytes(max_message), reliable: reliable == 1 };
+        let outgoing = arena.array(capacity, 0x55)?.as_mut_ptr();
+        let parts = Parts { mirror: CoreMirror::new(bounds, properties), outgoing, capacity };
+        place.put(arena.object(Object::new(parts))?.cast());
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(init(), detail) }
+}
+
+/// The mirror at `pointer` and the buffer that it sends from.
+///
+/// # Safety
+///
+/// As for [`Object::at`].
+unsafe fn open<'a>(pointer: *mut Mirror) -> Outcome<(&'a mut CoreMirror, &'a mut [u8])> {
+    // SAFETY: by the contract; a mirror is its object.
+    let parts = &mut unsafe { Object::<Parts>::at(pointer.cast()) }?.content;
+    // SAFETY: the part of the mirror's own memory that `init` has cut off.
+    let outgoing = unsafe { core::slice::from_raw_parts_mut(parts.outgoing, parts.capacity) };
+    Ok((&mut parts.mirror, outgoing))
+}
+
+fn told(action: Action, outgoing: &[u8]) -> MirrorAction {
+    let (kind, length, ending) = match action {
+        Action::Nothing => (ActionKind::Nothing, 0, 0),
+        Action::Send(length) => (ActionKind::Send, length, 0),
+        Action::SendMore(length) => (ActionKind::SendMore, length, 0),
+        Action::End(length, Ending::Goodbye) => (ActionKind::End, length, 0),
+        Action::End(length, Ending::Refused(_)) => (ActionKind::End, length, 1),
+    };
+    let length = length.min(outgoing.len());
+    MirrorAction { kind: kind as u32, ending, message: outgoing.as_ptr(), length }
+}
+
+/// Takes one message of the initiator at the time `now_ps`, which never
+/// decreases, and says what to do.
+///
+/// Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
+/// `LOGGAP_STATUS_ALIGNMENT`. Malformed messages are no errors: the mirror
+/// answers them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_mirror_handle(
+    mirror: *mut Mirror,
+    now_ps: u64,
+    message: *const u8,
+    length: usize,
+    action: *mut MirrorAction,
+    detail: *mut Detail,
+) -> i32 {
+    let handle = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(action) }?;
+        // SAFETY: by the contract of this function.
+        let message = unsafe { slice(message, length) }?;
+        // SAFETY: by the contract of this function.
+        let (mirror, outgoing) = unsafe { open(mirror) }?;
+        let action = mirror.handle(Picos(now_ps), message, outgoing);
+        place.put(told(action, outgoing));
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(handle(), detail) }
+}
+
+/// What to send after the message of `LOGGAP_ACTION_KIND_SEND_MORE`.
+///
+/// Errors: as `loggap_mirror_handle`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_mirror_more(
+    mirror: *mut Mirror,
+    action: *mut MirrorAction,
+    detail: *mut Detail,
+) -> i32 {
+    let more = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(action) }?;
+        // SAFETY: by the contract of this function.
+        let (mirror, outgoing) = unsafe { open(mirror) }?;
+        let action = mirror.poll_more(outgoing).map_or(Action::Nothing, Action::Send);
+        place.put(told(action, outgoing));
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(more(), detail) }
+}
+
+/// What the next message is like.
+///
+/// Errors: as `loggap_mirror_handle`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_mirror_next(
+    mirror: *mut Mirror,
+    next: *mut MirrorNext,
+    detail: *mut Detail,
+) -> i32 {
+    let look = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(next) }?;
+        // SAFETY: by the contract of this function.
+        let (mirror, _) = unsafe { open(mirror) }?;
+        place.put(MirrorNext {
+            length: mirror.expected(),
+            timed: mirror.is_timed().into(),
+            pause_ps: mirror.pause().0,
+            silence_ps: mirror.agreed().silence.0,
+        });
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(look(), detail) }
+}
+
+/// Takes the duration of the receive call for the next message, in ps.
+///
+/// Errors: as `loggap_mirror_handle`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_mirror_timed(
+    mirror: *mut Mirror,
+    duration_ps: u64,
+    detail: *mut Detail,
+) -> i32 {
+    // SAFETY: by the contract of this function.
+    let timed =
+        || unsafe { open(mirror) }.map(|(mirror, _)| mirror.handle_timed(Picos(duration_ps)));
+    // SAFETY: by the contract of this function.
+    unsafe { finish(timed(), detail) }
+}
+
+/// Nothing came for as long as `loggap_mirror_next` says. `over` gets 1 where
+/// the session has ended, and 0 where the mirror waits once more.
+///
+/// Errors: as `loggap_mirror_handle`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_mirror_silence(
+    mirror: *mut Mirror,
+    over: *mut u32,
+    detail: *mut Detail,
+) -> i32 {
+    let silence = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(over) }?;
+        // SAFETY: by the contract of this function.
+        let (mirror, _) = unsafe { open(mirror) }?;
+        place.put(mirror.handle_silence().into());
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(silence(), detail) }
+}
+
+/// What the mirror has counted so far; `ending` is 0.
+///
+/// Errors: as `loggap_mirror_handle`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_mirror_served(
+    mirror: *mut Mirror,
+    served: *mut Served,
+    detail: *mut Detail,
+) -> i32 {
+    let look = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::new(served) }?;
+        // SAFETY: by the contract of this function.
+        let (mirror, _) = unsafe { open(mirror) }?;
+        place.put(Served::from_core(mirror.served(), Ending::Goodbye));
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(look(), detail) }
+}

@@ -1,0 +1,273 @@
+//! A profile as plain structs.
+
+use loggap_core::model::{self, Estimate as CoreEstimate, Mark, SizeLine};
+use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
+
+use crate::boundary::plain;
+use crate::reason::Reason;
+use crate::status::{Detail, Outcome, Status};
+
+/// Most protocols in a profile.
+pub const LOGGAP_MAX_RANGES: usize = 8;
+pub(crate) const MOST_CHANGES: u32 = 7;
+const _: () =
+    assert!(MOST_CHANGES as usize + 1 == LOGGAP_MAX_RANGES, "a change between two ranges");
+
+/// The core's profile of this size.
+///
+/// cbindgen:ignore
+pub(crate) type CoreProfile = model::Profile<LOGGAP_MAX_RANGES>;
+
+/// Whether a number may be trusted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum MarkKind {
+    /// Its interval is as narrow as was asked for.
+    Converged = 0,
+    /// Time, messages or memory ran out before: more measuring would help.
+    BudgetSpent = 1,
+    /// The points do not lie on the model's line: more measuring would not
+    /// help.
+    Misfit = 2,
+}
+
+/// A measured number and the interval in which the true one lies.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Estimate {
+    /// Best value.
+    pub value: i64,
+    /// Lower end of the interval.
+    pub low: i64,
+    /// Upper end of the interval.
+    pub high: i64,
+    /// A `loggap_mark_kind`.
+    pub mark: u32,
+}
+
+/// A parameter that depends on the message size s:
+/// `at_one + (s - 1) * per_byte`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Line {
+    /// Value at size 1, in ps; an extrapolation where the range begins later.
+    pub at_one: Estimate,
+    /// Slope, in 2^-16 ps per byte. Where a single size was measured the
+    /// interval reaches from `INT64_MIN` to `INT64_MAX`.
+    pub per_byte: Estimate,
+    /// The size at which the line is known best.
+    pub centre: u64,
+    /// Half the interval of the value there, in ps.
+    pub centre_half_width_ps: u64,
+    /// How far a round measured later may lie from the line, in millionths.
+    pub scatter_ppm: u32,
+}
+
+/// Which of a range's parameters were measured: bits of `loggap_range.known`.
+/// `loggap_known_latency` is missing, too, where overheads overlap with it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum Known {
+    /// `half_rtt`.
+    HalfRtt = 1,
+    /// `send_overhead`.
+    SendOverhead = 2,
+    /// `recv_overhead`.
+    RecvOverhead = 4,
+    /// `latency`.
+    Latency = 8,
+}
+
+/// The parameters of one protocol: sizes from `first` to `last`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Range {
+    /// Smallest size of the range, in bytes.
+    pub first: u64,
+    /// Largest size of the range, as far as it was measured.
+    pub last: u64,
+    /// What is known beside `gap`: bits of `loggap_known`.
+    pub known: u32,
+    /// g and G: the least time between two messages.
+    pub gap: Line,
+    /// Half the round trip, `PRTT(1,0,s)/2`.
+    pub half_rtt: Line,
+    /// o_s: time the sender is engaged.
+    pub send_overhead: Line,
+    /// o_r: time the receiver is engaged.
+    pub recv_overhead: Line,
+    /// L, in ps: `PRTT(1,0,1)/2 - o_s - o_r`.
+    pub latency: Estimate,
+}
+
+/// A size at which the link changes its protocol.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Change {
+    /// First size of the new protocol.
+    pub at: u64,
+    /// The new protocol begins at this size at the earliest.
+    pub low: u64,
+    /// The new protocol begins at this size at the latest.
+    pub high: u64,
+}
+
+/// The parameters of a link, one range per protocol, by ascending size and
+/// without holes.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Profile {
+    /// Used elements of `ranges`.
+    pub range_count: u32,
+    /// Used elements of `changes`: one fewer than ranges.
+    pub change_count: u32,
+    /// The ranges.
+    pub ranges: [Range; LOGGAP_MAX_RANGES],
+    /// The changes between them.
+    pub changes: [Change; LOGGAP_MAX_RANGES],
+}
+
+plain!(Estimate, Line, Range, Change, Profile);
+
+pub(crate) const fn mark_from_core(mark: Mark) -> u32 {
+    let kind = match mark {
+        Mark::Converged => MarkKind::Converged,
+        Mark::BudgetSpent => MarkKind::BudgetSpent,
+        Mark::Misfit => MarkKind::Misfit,
+    };
+    kind as u32
+}
+
+fn invalid(name: &'static str, value: impl Into<u64>) -> Detail {
+    let reason = Reason::ProfileValue;
+    Detail::because(Status::Option, reason).named(name).found(value.into())
+}
+
+fn mark_to_core(mark: u32) -> Outcome<Mark> {
+    match mark {
+        0 => Ok(Mark::Converged),
+        1 => Ok(Mark::BudgetSpent),
+        2 => Ok(Mark::Misfit),
+        other => Err(invalid("mark", other)),
+    }
+}
+
+fn from_estimate<T>(estimate: &CoreEstimate<T>, number: impl Fn(&T) -> i64) -> Estimate {
+    Estimate {
+        value: number(&estimate.value),
+        low: number(&estimate.low),
+        high: number(&estimate.high),
+        mark: mark_from_core(estimate.mark),
+    }
+}
+
+fn to_estimate<T>(estimate: &Estimate, number: impl Fn(i64) -> T) -> Outcome<CoreEstimate<T>> {
+    let Estimate { value, low, high, mark } = *estimate;
+    let mark = mark_to_core(mark)?;
+    Ok(CoreEstimate { value: number(value), low: number(low), high: number(high), mark })
+}
+
+fn from_line(line: &SizeLine) -> Line {
+    Line {
+        at_one: from_estimate(&line.at_one, |picos| picos.0),
+        per_byte: from_estimate(&line.per_byte, |per_byte| per_byte.0),
+        centre: line.centre.0,
+        centre_half_width_ps: line.centre_half_width.0,
+        scatter_ppm: line.scatter_ppm,
+    }
+}
+
+fn to_line(line: &Line) -> Outcome<SizeLine> {
+    Ok(SizeLine {
+        at_one: to_estimate(&line.at_one, SignedPicos)?,
+        per_byte: to_estimate(&line.per_byte, SignedPerByte)?,
+        centre: Bytes(line.centre),
+        centre_half_width: Picos(line.centre_half_width_ps),
+        scatter_ppm: line.scatter_ppm,
+    })
+}
+
+impl Range {
+    pub(crate) fn from_core(range: &model::Range) -> Self {
+        let mut known = 0;
+        let mut line = |line: &Option<SizeLine>, bit: Known| {
+            line.as_ref().map_or_else(Line::default, |line| {
+                known |= bit as u32;
+                from_line(line)
+            })
+        };
+        let half_rtt = line(&range.half_rtt, Known::HalfRtt);
+        let send_overhead = line(&range.send_overhead, Known::SendOverhead);
+        let recv_overhead = line(&range.recv_overhead, Known::RecvOverhead);
+        let latency = range.latency.as_ref();
+        known |= if latency.is_some() { Known::Latency as u32 } else { 0 };
+        Self {
+            first: range.first.0,
+            last: range.last.0,
+            known,
+            gap: from_line(&range.gap),
+            half_rtt,
+            send_overhead,
+            recv_overhead,
+            latency: latency.map(|l| from_estimate(l, |picos| picos.0)).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn as_core(&self) -> Outcome<model::Range> {
+        if self.known > 0xf {
+            return Err(invalid("known", self.known));
+        }
+        if self.first > self.last {
+            return Err(invalid("first", self.first));
+        }
+        let line = |line: &Line, bit: Known| {
+            let known = self.known & bit as u32 != 0;
+            known.then(|| to_line(line)).transpose()
+        };
+        let latency = self.known & Known::Latency as u32 != 0;
+        Ok(model::Range {
+            first: Bytes(self.first),
+            last: Bytes(self.last),
+            gap: to_line(&self.gap)?,
+            half_rtt: line(&self.half_rtt, Known::HalfRtt)?,
+            send_overhead: line(&self.send_overhead, Known::SendOverhead)?,
+            recv_overhead: line(&self.recv_overhead, Known::RecvOverhead)?,
+            latency: latency.then(|| to_estimate(&self.latency, SignedPicos)).transpose()?,
+        })
+    }
+}
+
+impl Profile {
+    pub(crate) fn from_core(profile: &CoreProfile) -> Self {
+        let mut plain = Self::default();
+        for (place, range) in plain.ranges.iter_mut().zip(&profile.ranges) {
+            *place = Range::from_core(range);
+            plain.range_count += 1;
+        }
+        for (place, change) in plain.changes.iter_mut().zip(&profile.changes) {
+            *place = Change { at: change.at.0, low: change.low.0, high: change.high.0 };
+            plain.change_count += 1;
+        }
+        plain
+    }
+
+    /// The used ranges.
+    pub(crate) fn ranges(&self) -> Outcome<&[Range]> {
+        let used = usize::try_from(self.range_count).ok().and_then(|n| self.ranges.get(..n));
+        used.ok_or(invalid("range_count", self.range_count))
+    }
+
+    pub(crate) fn as_core(&self) -> Outcome<CoreProfile> {
+        let mut profile = CoreProfile::default();
+        for range in self.ranges()? {
+            // As many fit as the struct has.
+            let _ = profile.ranges.push(range.as_core()?);
+        }
+        let used = usize::try_from(self.change_count).ok().and_then(|n| self.changes.get(..n));
+        for change in used.ok_or(invalid("change_count", self.change_count))? {
+            let (at, low, high) = (Bytes(change.at), Bytes(change.low), Bytes(change.high));
+            let _ = profile.changes.push(model::Change { at, low, high });
+        }
+        Ok(profile)
+    }
+}

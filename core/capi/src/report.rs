@@ -1,0 +1,248 @@
+//! What an assessment says beside the profile.
+
+use loggap_core::measure::{AssessError, Conclusion, Phase, SessionError, Traffic, Warning};
+use loggap_core::model::Parameter;
+
+use crate::boundary::plain;
+use crate::frame::{limited_text, refused};
+use crate::link::LinkCode;
+use crate::reason::Reason;
+use crate::status::{Detail, Status};
+
+/// Why a plan is over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum ConclusionKind {
+    /// Every interval is narrow enough, or more measuring would not help.
+    Converged = 0,
+    /// The time is spent.
+    TimeSpent = 1,
+    /// The messages are spent.
+    MessagesSpent = 2,
+    /// There is no room for the samples that are wanted.
+    MemorySpent = 3,
+    /// At the sizes that want samples, all rounds are lost.
+    RoundsLost = 4,
+    /// The progress callback asked to stop.
+    Stopped = 5,
+}
+
+/// What a reader of the profile should know.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum WarningKind {
+    /// The gap exceeds the round trip at `value` sizes from `size` on:
+    /// paced by two messages there.
+    DelayFallback = 0,
+    /// The delay was below the gap at `value` sizes from `size` on: no send
+    /// overhead there.
+    DelayTooShort = 1,
+    /// `parameter` is negative in the range from `size` on.
+    Negative = 2,
+    /// The gap falls with the size in the range from `size` on.
+    Falling = 3,
+    /// Overheads overlap with the latency in the range from `size` on.
+    Overlap = 4,
+    /// `parameter` lies `value` millionths beside its line in the range from
+    /// `size` on.
+    Misfit = 5,
+    /// Only `value` sizes in the range from `size` on.
+    FewSizes = 6,
+    /// The protocol changes somewhere between `size` and `value`.
+    ChangeNotExact = 7,
+}
+
+/// A parameter of the model.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum ParameterKind {
+    /// None in particular.
+    None = 0,
+    /// `PRTT(1,0,s)/2`.
+    HalfRtt = 1,
+    /// L.
+    Latency = 2,
+    /// o_s.
+    SendOverhead = 3,
+    /// o_r.
+    RecvOverhead = 4,
+    /// g and G.
+    Gap = 5,
+}
+
+impl ParameterKind {
+    pub(crate) const fn from_core(parameter: Parameter) -> Self {
+        match parameter {
+            Parameter::HalfRtt => Self::HalfRtt,
+            Parameter::Latency => Self::Latency,
+            Parameter::SendOverhead => Self::SendOverhead,
+            Parameter::RecvOverhead => Self::RecvOverhead,
+            Parameter::Gap => Self::Gap,
+        }
+    }
+}
+
+/// One warning.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct WarningRecord {
+    /// A `loggap_warning_kind`.
+    pub kind: u32,
+    /// A `loggap_parameter_kind`.
+    pub parameter: u32,
+    /// A message size in bytes.
+    pub size: u64,
+    /// See `loggap_warning_kind`.
+    pub value: u64,
+}
+
+/// Most warnings that an assessment lists.
+pub const LOGGAP_MAX_WARNINGS: usize = 24;
+const _: () = assert!(LOGGAP_MAX_WARNINGS == loggap_core::measure::MAX_WARNINGS, "the core's list");
+
+/// What an assessment says beside the profile.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct AssessReport {
+    /// A `loggap_conclusion_kind`.
+    pub conclusion: u32,
+    /// 1 where every number of the profile has converged.
+    pub converged: u32,
+    /// Data messages sent.
+    pub data_sent: u64,
+    /// Data messages received.
+    pub data_received: u64,
+    /// Control frames in both directions.
+    pub control: u64,
+    /// Rounds that came to their end.
+    pub rounds: u64,
+    /// Rounds discarded because a message was lost or late.
+    pub rounds_lost: u64,
+    /// Data messages lost or late in either direction.
+    pub messages_lost: u64,
+    /// Time from the first round to the last, in ps.
+    pub wall_ps: u64,
+    /// Used elements of `warnings`.
+    pub warning_count: u32,
+    /// Warnings beyond those.
+    pub further_warnings: u32,
+    /// What a reader of the profile should know.
+    pub warnings: [WarningRecord; LOGGAP_MAX_WARNINGS],
+}
+
+plain!(AssessReport);
+
+impl AssessReport {
+    pub(crate) const fn count(&mut self, traffic: &Traffic) {
+        self.data_sent = traffic.data_sent;
+        self.data_received = traffic.data_received;
+        self.control = traffic.control_sent + traffic.control_received;
+        self.rounds = traffic.rounds;
+        self.rounds_lost = traffic.rounds_lost;
+        self.messages_lost = traffic.messages_lost;
+    }
+
+    pub(crate) fn warn(&mut self, warnings: &[Warning], further: u32) {
+        for (place, warning) in self.warnings.iter_mut().zip(warnings) {
+            *place = WarningRecord::from_core(warning);
+            self.warning_count += 1;
+        }
+        self.further_warnings = further;
+    }
+}
+
+impl WarningRecord {
+    fn from_core(warning: &Warning) -> Self {
+        let none = ParameterKind::None;
+        let (kind, parameter, size, value) = match *warning {
+            Warning::DelayFallback(size, count) => {
+                (WarningKind::DelayFallback, none, size, count as u64)
+            }
+            Warning::DelayTooShort(size, count) => {
+                (WarningKind::DelayTooShort, none, size, count as u64)
+            }
+            Warning::Negative(parameter, size) => {
+                (WarningKind::Negative, ParameterKind::from_core(parameter), size, 0)
+            }
+            Warning::Falling(size) => (WarningKind::Falling, none, size, 0),
+            Warning::Overlap(size) => (WarningKind::Overlap, none, size, 0),
+            Warning::Misfit(parameter, size, ppm) => {
+                (WarningKind::Misfit, ParameterKind::from_core(parameter), size, ppm.into())
+            }
+            Warning::FewSizes(size, count) => (WarningKind::FewSizes, none, size, count as u64),
+            Warning::ChangeNotExact(low, high) => (WarningKind::ChangeNotExact, none, low, high.0),
+        };
+        Self { kind: kind as u32, parameter: parameter as u32, size: size.0, value }
+    }
+}
+
+pub(crate) const fn conclusion(conclusion: Conclusion) -> ConclusionKind {
+    match conclusion {
+        Conclusion::Converged => ConclusionKind::Converged,
+        Conclusion::TimeSpent => ConclusionKind::TimeSpent,
+        Conclusion::MessagesSpent => ConclusionKind::MessagesSpent,
+        Conclusion::MemorySpent => ConclusionKind::MemorySpent,
+        Conclusion::RoundsLost => ConclusionKind::RoundsLost,
+        Conclusion::Stopped => ConclusionKind::Stopped,
+    }
+}
+
+/// Why there is no assessment.
+pub(crate) fn no_assessment(error: AssessError) -> Detail {
+    match error {
+        AssessError::NoSamples => {
+            let reason = Reason::NoSizes;
+            Detail::because(Status::NoData, reason)
+        }
+        AssessError::DelayedAcknowledgement(size, stall) => {
+            let reason = Reason::DelayedAcknowledgement;
+            Detail::because(Status::Stalled, reason).at(size.0).found(stall.0)
+        }
+        // Lent by the same formula as the one that complains.
+        AssessError::Memory(_) => Detail::of(Status::Memory),
+    }
+}
+
+/// Why a session failed.
+pub(crate) fn no_session(error: SessionError<LinkCode>) -> Detail {
+    match error {
+        SessionError::Link(code) => code.failure(),
+        SessionError::Refused(refusal) => crate::frame::refusal(&refusal),
+        SessionError::Silent { phase, limit } => {
+            Detail::of(Status::Silent).needed(limit.0).named(phase_name(phase))
+        }
+        SessionError::Malformed { phase, error } => {
+            let wrong = refused(error);
+            let name = phase_name(phase);
+            Detail { status: Status::Protocol as i32, ..wrong }.named(name)
+        }
+        SessionError::OutOfOrder { phase, kind } => {
+            Detail::because(Status::Protocol, Reason::FrameOrder)
+                .named(phase_name(phase))
+                .found(kind.into())
+        }
+        SessionError::Misplaced { tag } => {
+            let reason = Reason::NotTheReply;
+            Detail::because(Status::Protocol, reason).found(tag.into())
+        }
+        SessionError::OutOfBounds { what, asked, allowed } => {
+            Detail::because(Status::Refused, limited_text(what)).needed(asked).found(allowed)
+        }
+        SessionError::Invalid(_) => Detail::of(Status::Option),
+        SessionError::TooSmall { needed, lent } => {
+            let reason = Reason::SmallMessages;
+            Detail::because(Status::Option, reason).needed(needed as u64).found(lent as u64)
+        }
+    }
+}
+
+const fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Handshake => "handshake",
+        Phase::Queue => "queue",
+        Phase::Batch => "batch",
+        Phase::Round => "round",
+        Phase::Report => "report",
+        Phase::Synchronisation => "synchronisation",
+    }
+}

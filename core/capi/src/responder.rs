@@ -1,0 +1,127 @@
+//! The responder.
+
+use loggap_core::measure::{Buffers, Ending, ServeError, serve};
+use loggap_core::wire::Bounds as CoreBounds;
+
+use crate::arena::{Arena, Sizer};
+use crate::boundary::{Place, input, optional};
+use crate::link::{Clock, Link, LinkCode};
+use crate::reason::Reason;
+use crate::status::{Detail, Status, finish};
+use crate::wire::{Bounds, LOGGAP_FRAME_BYTES};
+
+/// How a session came to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub enum EndingKind {
+    /// The initiator said goodbye.
+    Goodbye = 0,
+    /// The responder refused to go on, and said so.
+    Refused = 1,
+}
+
+/// Counts of one session.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Served {
+    /// A `loggap_ending_kind`.
+    pub ending: u32,
+    /// Data messages received, stray ones included.
+    pub received: u64,
+    /// Data messages sent.
+    pub replied: u64,
+    /// Rounds that came to their end.
+    pub rounds: u64,
+    /// Messages that belonged to no round under way.
+    pub strays: u64,
+}
+
+impl Served {
+    pub(crate) fn from_core(served: &loggap_core::measure::Served, ending: Ending) -> Self {
+        let ending = match ending {
+            Ending::Goodbye => EndingKind::Goodbye,
+            Ending::Refused(_) => EndingKind::Refused,
+        };
+        Self {
+            ending: ending as u32,
+            received: served.received,
+            replied: served.replied,
+            rounds: served.rounds,
+            strays: served.strays,
+        }
+    }
+}
+
+/// Bytes that a responder is lent at least. What is lent beyond that goes
+/// into the largest message that it takes; `LOGGAP_SERVE_BYTES(size)` is for
+/// messages of up to `size` bytes.
+pub const LOGGAP_SERVE_BYTES_LEAST: usize = 912;
+
+/// One buffer for what comes and one for what goes.
+const fn buffers(largest: usize) -> Sizer {
+    Sizer::new().array::<u8>(largest).array::<u8>(largest)
+}
+
+const _: () = assert!(
+    buffers(LOGGAP_FRAME_BYTES).fits(LOGGAP_SERVE_BYTES_LEAST),
+    "the constant is too small"
+);
+
+/// Bytes to lend to `loggap_serve` for messages of up to `largest` bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn loggap_serve_bytes(largest: usize) -> usize {
+    buffers(largest.max(LOGGAP_FRAME_BYTES)).bytes()
+}
+
+/// Serves one initiator on `link` until it says goodbye, is refused, goes away
+/// or falls silent. Whatever arrives, at most `bounds` is done for it; null
+/// stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
+/// lent. `served` may be null.
+///
+/// Errors: `LOGGAP_STATUS_LINK`, `LOGGAP_STATUS_SILENT` (`needed` is the limit
+/// in ps), `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION` (a link whose
+/// messages are too small for a frame), `LOGGAP_STATUS_NULL`,
+/// `LOGGAP_STATUS_ALIGNMENT`. After an error of the link or silence, close the
+/// link.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_serve(
+    clock: *const Clock,
+    link: *const Link,
+    bounds: *const Bounds,
+    memory: *mut u8,
+    bytes: usize,
+    served: *mut Served,
+    detail: *mut Detail,
+) -> i32 {
+    let run = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::optional(served) }?;
+        // SAFETY: by the contract of this function.
+        let clock = unsafe { input(clock) }?.checked()?;
+        // SAFETY: by the contract of this function.
+        let mut link = unsafe { input(link) }?.checked()?;
+        // SAFETY: by the contract of this function.
+        let bounds = unsafe { optional(bounds) }?.map_or_else(CoreBounds::default, |b| b.to_core());
+        // SAFETY: by the contract of this function.
+        let mut arena = unsafe { Arena::new(memory, bytes, buffers(LOGGAP_FRAME_BYTES)) }?;
+        let largest = bytes.saturating_sub(buffers(0).bytes()) / 2;
+        let (outgoing, incoming) = (arena.array(largest, 0)?, arena.array(largest, 0)?);
+        let ended = serve(&clock, &mut link, Buffers { outgoing, incoming }, bounds);
+        let (counts, ending) = ended.map_err(failure)?;
+        place.put(Served::from_core(&counts, ending));
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(run(), detail) }
+}
+
+fn failure(error: ServeError<LinkCode>) -> Detail {
+    match error {
+        ServeError::Link(code) => code.failure(),
+        ServeError::Silent(limit) => Detail::of(Status::Silent).needed(limit.0),
+        ServeError::TooSmall { needed, lent } => {
+            let reason = Reason::SmallMessages;
+            Detail::because(Status::Option, reason).needed(needed as u64).found(lent as u64)
+        }
+    }
+}

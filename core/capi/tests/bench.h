@@ -1,0 +1,76 @@
+/* What the C tests share: checks that print one line when they fail, and a
+ * link on virtual time whose parameters are known. Needs no C library. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdint.h>
+
+#include "loggap.h"
+
+/* Given by the machine: prints text, ended by a zero byte. */
+void put_text(const char *text);
+
+extern uint32_t passed, failed;
+
+void check(int good, const char *what, int line);
+void put_number(uint64_t number);
+/* Checks that a call gave `status`, and that `detail`, if not null, says the
+ * same. */
+void check_status(int32_t got, int32_t status, const loggap_detail *detail, const char *what,
+                  int line);
+
+#define CHECK(condition) check((condition) ? 1 : 0, #condition, __LINE__)
+#define CHECK_OK(call) check_status((call), LOGGAP_STATUS_OK, 0, #call, __LINE__)
+#define CHECK_STATUS(call, status, detail) \
+  check_status((call), (status), (detail), #call, __LINE__)
+
+/* Parameters of the link, in ps and bytes. From `change` bytes on the second
+ * gap holds. */
+#define LATENCY 5000000u
+#define SEND_OVERHEAD 1000000u
+#define RECV_OVERHEAD 500000u
+#define CHANGE 512u
+#define GAP_SHORT 2000000u
+#define PER_BYTE_SHORT 3000u
+#define GAP_LONG 3600000u
+#define PER_BYTE_LONG 1000u
+/* What a look at the clock takes. */
+#define READING 20000u
+#define LARGEST 1496u
+
+#define IN_FLIGHT 64
+
+typedef struct message {
+  uint64_t arrival;
+  size_t length;
+  uint8_t bytes[LARGEST];
+} message;
+
+/* An initiator's end of the link; at the other end is a mirror. */
+typedef struct loopback {
+  uint64_t now;
+  uint64_t wire_free, back_free, peer_free;
+  uint32_t random;
+  /* Every so many messages one is lost; 0: none. */
+  uint32_t lose_every;
+  uint32_t messages, lost;
+  /* What send returns from the so many-th message on; 0: never. */
+  uint32_t break_after;
+  loggap_mirror *mirror;
+  uint32_t over;
+  uint32_t first, count;
+  message queue[IN_FLIGHT];
+} loopback;
+
+/* Begins anew with a mirror in `memory`. */
+void loopback_begin(loopback *link, uint32_t lose_every, uint8_t *memory, size_t bytes);
+loggap_clock loopback_clock(loopback *link);
+loggap_link loopback_link(loopback *link);
+
+/* The parts of the test; each is one file. */
+void test_errors(void);
+void test_frames(void);
+void test_assessment(void);
+void test_firmware(void);
+
+#endif

@@ -1,0 +1,55 @@
+/* The board of examples/firmware.c: the virtual link. */
+#include "bench.h"
+
+uint64_t board_ticks(void *context);
+int32_t board_send(void *context, const uint8_t *message, size_t length);
+int32_t board_poll(void *context, uint8_t *buffer, size_t capacity, size_t *length);
+int32_t board_discard(void *context);
+void board_keep(const uint8_t *bytes, size_t length);
+int32_t assess_and_keep(void);
+void answer_for_ever(void);
+
+static loopback board;
+static LOGGAP_ALIGNAS uint8_t mirror[LOGGAP_MIRROR_BYTES(LARGEST)];
+static loggap_profile kept;
+static uint32_t times;
+
+uint64_t board_ticks(void *context) {
+  (void)context;
+  board.now += READING;
+  return board.now / 40000;
+}
+
+int32_t board_send(void *context, const uint8_t *message, size_t length) {
+  (void)context;
+  loggap_link table = loopback_link(&board);
+  return table.send(&board, message, length);
+}
+
+int32_t board_poll(void *context, uint8_t *buffer, size_t capacity, size_t *length) {
+  (void)context;
+  loggap_link table = loopback_link(&board);
+  if (board.over) return -5;
+  return table.poll_receive(&board, buffer, capacity, length);
+}
+
+int32_t board_discard(void *context) {
+  (void)context;
+  loggap_link table = loopback_link(&board);
+  return table.discard(&board);
+}
+
+void board_keep(const uint8_t *bytes, size_t length) {
+  times++;
+  CHECK_OK(loggap_profile_decode(bytes, length, &kept, 0));
+}
+
+void test_firmware(void) {
+  loopback_begin(&board, 211, mirror, sizeof mirror);
+  CHECK_OK(assess_and_keep());
+  CHECK(times == 1 && kept.range_count >= 1 && kept.ranges[0].first == 1);
+  int64_t gap = kept.ranges[0].gap.at_one.value;
+  CHECK(gap > GAP_SHORT - GAP_SHORT / 20 && gap < GAP_SHORT + GAP_SHORT / 20);
+  board.over = 1;
+  answer_for_ever();
+}

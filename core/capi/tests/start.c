@@ -1,0 +1,124 @@
+/* A machine without a C library: where the program begins and ends, how it
+ * prints, and the memory functions that compilers call. Linux on x86-64 and
+ * AArch64 by system calls, Cortex-M by semihosting. */
+#include <stddef.h>
+#include <stdint.h>
+
+int bench_main(void);
+void put_text(const char *text);
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
+static long call(long number, long a, long b, long c) {
+#if defined(__x86_64__)
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c)
+                   : "rcx", "r11", "memory");
+  return result;
+#else
+  register long x8 __asm__("x8") = number;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+  return x0;
+#endif
+}
+
+#if defined(__x86_64__)
+#define SYS_WRITE 1
+#define SYS_EXIT 60
+__asm__(".globl _start\n_start: xor %ebp, %ebp\n and $-16, %rsp\n call begin\n");
+#else
+#define SYS_WRITE 64
+#define SYS_EXIT 93
+__asm__(".globl _start\n_start: mov x29, #0\n bl begin\n");
+#endif
+
+void begin(void);
+void begin(void) {
+  int code = bench_main();
+  for (;;) call(SYS_EXIT, code, 0, 0);
+}
+
+void put_text(const char *text) {
+  size_t length = 0;
+  while (text[length] != 0) length++;
+  call(SYS_WRITE, 1, (long)text, (long)length);
+}
+
+#elif defined(__arm__)
+
+extern uint32_t stack_top, bss_begin, bss_end;
+
+static void semihost(uint32_t operation, uint32_t argument) {
+  register uint32_t r0 __asm__("r0") = operation;
+  register uint32_t r1 __asm__("r1") = argument;
+  __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+}
+
+void begin(void);
+void begin(void) {
+  /* Switch the FPU on. */
+  *(volatile uint32_t *)0xe000ed88u |= 0xfu << 20;
+  __asm__ volatile("dsb\n isb" ::: "memory");
+  for (volatile uint32_t *word = &bss_begin; word < &bss_end; word++) *word = 0;
+  int code = bench_main();
+  for (;;) semihost(0x18, code == 0 ? 0x20026u : 0x20023u);
+}
+
+static void fault(void) {
+  put_text("a fault of the processor\n");
+  for (;;) semihost(0x18, 0x20023u);
+}
+
+typedef struct vector_table {
+  uint32_t *stack;
+  void (*handlers[15])(void);
+} vector_table;
+
+__attribute__((section(".vectors"), used)) static const vector_table vectors = {
+    &stack_top, {begin, fault, fault, fault, fault, fault}};
+
+void put_text(const char *text) { semihost(0x04, (uint32_t)(uintptr_t)text); }
+
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
+void *memcpy(void *restrict to, const void *restrict from, size_t count) {
+  volatile unsigned char *d = to;
+  const unsigned char *s = from;
+  for (size_t i = 0; i < count; i++) d[i] = s[i];
+  return to;
+}
+
+void *memmove(void *to, const void *from, size_t count) {
+  volatile unsigned char *d = to;
+  const unsigned char *s = from;
+  if ((uintptr_t)to <= (uintptr_t)from) {
+    for (size_t i = 0; i < count; i++) d[i] = s[i];
+  } else {
+    for (size_t i = count; i-- > 0;) d[i] = s[i];
+  }
+  return to;
+}
+
+void *memset(void *to, int value, size_t count) {
+  volatile unsigned char *d = to;
+  for (size_t i = 0; i < count; i++) d[i] = (unsigned char)value;
+  return to;
+}
+
+int memcmp(const void *a, const void *b, size_t count) {
+  const volatile unsigned char *x = a, *y = b;
+  for (size_t i = 0; i < count; i++)
+    if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+  return 0;
+}
+
+int bcmp(const void *a, const void *b, size_t count) { return memcmp(a, b, count); }
+
+#endif
