@@ -43,7 +43,11 @@ mod release;
 mod schedule;
 mod survey;
 mod unfinished;
+mod unsuitable;
+#[cfg_attr(not(target_has_atomic = "64"), allow(dead_code, reason = "only windows need all of it"))]
 mod wheel;
+// Partitions share 64-bit times, which not every firmware's processor can.
+#[cfg(target_has_atomic = "64")]
 pub mod windows;
 
 pub use counters::{Counters, RankCounters};
@@ -60,3 +64,4 @@ pub use record::{Record, Slot};
 pub use schedule::{BuildError, Builder, Schedule};
 pub use survey::Survey;
 pub use unfinished::Unfinished;
+pub use unsuitable::Unsuitable;

@@ -8,7 +8,7 @@ use super::memory::{Memory, Requirements};
 use super::queue::Entry;
 use super::rank::Rank;
 use super::record::{Record, Slot, Successors};
-use super::windows::Unsuitable;
+use super::unsuitable::Unsuitable;
 use crate::goal::{ANY, Op, OpKind, Sink};
 
 /// Why a schedule cannot be simulated.
@@ -49,7 +49,7 @@ pub enum BuildError {
         /// The operation.
         op: u32,
     },
-    /// The schedule cannot run in [windows](super::windows).
+    /// The schedule cannot run in time windows.
     Unsuitable(Unsuitable),
 }
 

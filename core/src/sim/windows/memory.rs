@@ -1,56 +1,12 @@
 //! Whether a schedule can run in windows, and the memory for that.
 
-use core::fmt;
-
 use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
 use crate::sim::parameters::{Parameters, Receive, Settings};
 use crate::sim::record::Slot;
 use crate::sim::survey::Survey;
+pub use crate::sim::unsuitable::Unsuitable;
 use crate::sim::wheel;
-
-/// Why a schedule has to run event by event.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Unsuitable {
-    /// o + L is 0, so that nothing can be simulated ahead of the rest.
-    NoLookahead,
-    /// Messages are received as [`Receive::Overlap`] says.
-    Overlap,
-    /// Ranks have several processors or interfaces.
-    Units,
-    /// A message is longer than the eager limit, so that its sender goes on
-    /// when its receiver does.
-    Rendezvous {
-        /// Its bytes.
-        size: u64,
-    },
-    /// A message has 2³² bytes or more.
-    Long {
-        /// Its bytes.
-        size: u64,
-    },
-    /// There are 2³¹ operations or more, or 2²⁴ on one rank.
-    TooManyOps,
-}
-
-impl fmt::Display for Unsuitable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLookahead => f.write_str("o + L is 0"),
-            Self::Overlap => f.write_str("messages are received with overlap"),
-            Self::Units => f.write_str("ranks have several processors or interfaces"),
-            Self::Rendezvous { size } => {
-                write!(f, "messages of {size} bytes are longer than the eager limit")
-            }
-            Self::Long { size } => write!(f, "messages of {size} bytes are longer than 4 GiB"),
-            Self::TooManyOps => {
-                f.write_str("there are 2^31 operations or more, or 2^24 on one rank")
-            }
-        }
-    }
-}
-
-impl core::error::Error for Unsuitable {}
 
 /// Elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
