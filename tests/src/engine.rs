@@ -2,7 +2,7 @@
 
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
-use loggap::simulation::windows::{WindowError, WindowMemory};
+use loggap::simulation::windows::{Means, WindowError, WindowMemory};
 use loggap::simulation::{self, OwnedMemory};
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::Protocol;
@@ -65,8 +65,18 @@ pub fn run(
     }
 }
 
-/// What a run in windows makes of `program`, with partitions of 2^`shift`
-/// ranks; or why it cannot run in windows, or what it stopped with.
+/// How a run in windows is divided.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// The binary logarithm of the ranks of a partition.
+    pub shift: u32,
+    /// Threads.
+    pub threads: usize,
+    /// Bytes for messages under way.
+    pub mail_bytes: u64,
+}
+
+/// What a run in windows makes of `program`; or why it cannot run in windows, or what it stopped with.
 ///
 /// # Errors
 ///
@@ -75,11 +85,11 @@ pub fn run_in_windows(
     program: &Program,
     settings: &shadow::Settings,
     noise: Option<shadow::Noise<'_>>,
-    shift: u32,
+    cut: Cut,
 ) -> Result<Outcome, Stopped> {
     match noise {
-        Some(noise) => in_windows(program, settings, Function(noise), shift),
-        None => in_windows(program, settings, NoNoise, shift),
+        Some(noise) => in_windows(program, settings, Function(noise), cut),
+        None => in_windows(program, settings, NoNoise, cut),
     }
 }
 
@@ -92,18 +102,18 @@ pub enum Stopped {
     Error(WindowError),
 }
 
-fn in_windows<N: Noise + Clone>(
+fn in_windows<N: Noise + Clone + Send>(
     program: &Program,
     settings: &shadow::Settings,
     noise: N,
-    shift: u32,
+    cut: Cut,
 ) -> Result<Outcome, Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let protocols = protocols(settings);
     let parameters = Parameters::per_protocol(&protocols).unwrap();
     let settings = self::settings(settings);
-    let needs = windows::Requirements::of(&survey, (&parameters, settings), shift);
+    let needs = windows::Requirements::of(&survey, (&parameters, settings), cut.shift);
     let needs = needs.map_err(Stopped::Unsuitable)?;
     let mut memory = WindowMemory::new(&needs).unwrap();
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
@@ -112,7 +122,9 @@ fn in_windows<N: Noise + Clone>(
         other => other.unwrap(),
     }
     let schedule = builder.finish().unwrap();
-    let ended = simulation::windows::run(schedule, noise).map_err(Stopped::Error)?;
+    let means = Means { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0 };
+    let ended =
+        simulation::windows::run(schedule, noise, &means, &mut |_| {}).map_err(Stopped::Error)?;
     let finished = ended.finished();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
     outcome.finish = ended.finish().map(|time| time.0).collect();

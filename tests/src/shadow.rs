@@ -78,7 +78,7 @@ impl Settings {
 }
 
 /// Additional time that noise takes from `rank` in [start, start + length).
-pub type Noise<'a> = &'a dyn Fn(usize, u64, u64) -> u64;
+pub type Noise<'a> = &'a (dyn Fn(usize, u64, u64) -> u64 + Sync);
 
 /// What came out.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

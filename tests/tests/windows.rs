@@ -12,10 +12,13 @@ use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
-use loggap_tests::engine::{self, Stopped};
+use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::shadow::{self, Outcome, Settings};
+
+/// No limit to the memory of messages.
+const MOST: u64 = u64::MAX;
 
 /// Settings of `seed` under which programs can run in windows, mostly.
 fn settings(random: &mut Random) -> Settings {
@@ -58,8 +61,9 @@ fn detours(rank: usize, start: u64, length: u64) -> u64 {
 fn agrees(program: &Program, settings: &Settings, random: &mut Random, name: &str) -> bool {
     let noise: Option<shadow::Noise<'_>> = if random.below(3) == 0 { Some(&detours) } else { None };
     let theirs = common(&shadow::run(program, settings, noise));
-    for shift in [10, 0, 1, 2] {
-        match engine::run_in_windows(program, settings, noise, shift) {
+    for (shift, mail_bytes) in [(10, MOST), (0, MOST), (1, MOST), (2, 0), (1, 4_096)] {
+        let cut = Cut { shift, threads: 1, mail_bytes };
+        match engine::run_in_windows(program, settings, noise, cut) {
             Ok(ours) => assert_eq!(common(&ours), theirs, "{name} {settings:?} {program:?}"),
             Err(Stopped::Unsuitable(_)) => return false,
             Err(error) => panic!("{name}: {error:?}"),
@@ -117,8 +121,9 @@ fn windows_equal_the_engine_on_symmetric_patterns() {
             let program = Program::of_pattern(described.pattern, &options);
             let settings = Settings::new(set);
             let theirs = engine::run(&program, &settings, None);
-            for shift in [10, 1, 4] {
-                let ours = engine::run_in_windows(&program, &settings, None, shift);
+            for (shift, threads) in [(10, 1), (1, 1), (1, 3), (4, 1), (4, 2), (4, 4)] {
+                let cut = Cut { shift, threads, mail_bytes: MOST };
+                let ours = engine::run_in_windows(&program, &settings, None, cut);
                 let ours = ours.unwrap_or_else(|error| panic!("{}: {error:?}", described.pattern));
                 assert_eq!(ours, theirs, "{} {settings:?}", described.pattern);
                 compared += 1;
@@ -126,4 +131,28 @@ fn windows_equal_the_engine_on_symmetric_patterns() {
         }
     }
     assert!(compared > 200, "{compared}");
+}
+
+#[test]
+fn on_any_number_of_threads_windows_equal_the_shadow_on_random_programs() {
+    let mut compared = 0;
+    for seed in 20_000..21_500 {
+        let mut random = Random::new(seed);
+        let shape = Shape { ranks: 12, messages: 60, calcs: 4, edges: 4, ..Shape::PLAIN };
+        let program = program(&mut random, &shape);
+        let settings = settings(&mut random);
+        let noise: Option<shadow::Noise<'_>> =
+            if random.below(3) == 0 { Some(&detours) } else { None };
+        let theirs = common(&shadow::run(&program, &settings, noise));
+        let threads = 2 + random.below(3) as usize;
+        let mail_bytes = if random.below(3) == 0 { random.below(40_000) } else { MOST };
+        let cut = Cut { shift: random.below(3) as u32, threads, mail_bytes };
+        match engine::run_in_windows(&program, &settings, noise, cut) {
+            Ok(ours) => assert_eq!(common(&ours), theirs, "seed {seed} {settings:?} {program:?}"),
+            Err(Stopped::Unsuitable(_)) => continue,
+            Err(error) => panic!("seed {seed}: {error:?}"),
+        }
+        compared += 1;
+    }
+    assert!(compared > 1_000, "{compared}");
 }

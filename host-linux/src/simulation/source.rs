@@ -1,6 +1,7 @@
 //! What is simulated, and how it comes into memory.
 
 use std::fmt;
+use std::io;
 
 use loggap_core::goal::Sink;
 use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
@@ -39,6 +40,8 @@ pub enum LoadError {
         /// Bytes allowed.
         allowed: u64,
     },
+    /// The kernel has no more memory.
+    Pages(io::Error),
 }
 
 impl fmt::Display for LoadError {
@@ -53,6 +56,7 @@ impl fmt::Display for LoadError {
                 "the simulation needs {needed} bytes of memory and may take {allowed}; raise \
                  --max-memory, or take fewer ranks or operations"
             ),
+            Self::Pages(error) => write!(f, "there is no memory for the simulation: {error}"),
         }
     }
 }
@@ -77,8 +81,8 @@ impl From<BuildError> for LoadError {
 /// What a simulation will need.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Elements of memory.
-    pub requirements: Requirements,
+    /// Bytes of memory, besides those that the caller takes.
+    pub bytes: u64,
     /// Number of ranks.
     pub ranks: u32,
     /// Operations of all ranks.
@@ -86,15 +90,27 @@ pub struct Needs {
 }
 
 impl Needs {
-    fn of(survey: &Survey, settings: Settings) -> Result<Self, BuildError> {
-        let requirements = survey.requirements(settings)?;
-        Ok(Self { requirements, ranks: survey.ranks(), ops: survey.ops() })
+    /// Those of a surveyed schedule.
+    pub(super) const fn of(survey: &Survey, bytes: u64) -> Self {
+        Self { bytes, ranks: survey.ranks(), ops: survey.ops() }
     }
 
-    fn within(self, allowed: u64, besides: impl Fn(&Self) -> u64) -> Result<Self, LoadError> {
-        let needed = self.requirements.bytes().saturating_add(besides(&self));
+    /// The same, if there is room for it and for what there is besides.
+    pub(super) fn within(self, limit: &Limit<'_>) -> Result<Self, LoadError> {
+        let needed = self.bytes.saturating_add((limit.besides)(&self));
+        let allowed = limit.bytes;
         if needed > allowed { Err(LoadError::Memory { needed, allowed }) } else { Ok(self) }
     }
+}
+
+/// Elements that a simulation event by event needs, within the limit.
+fn requirements(
+    survey: &Survey,
+    settings: Settings,
+    limit: &Limit<'_>,
+) -> Result<(Requirements, Needs), LoadError> {
+    let requirements = survey.requirements(settings)?;
+    Ok((requirements, Needs::of(survey, requirements.bytes()).within(limit)?))
 }
 
 /// How much memory a simulation may take.
@@ -121,7 +137,7 @@ impl Limit<'_> {
 
 impl Source {
     /// Plays the schedule into `sink`.
-    fn feed<S: Sink<Error = BuildError>>(&self, sink: &mut S) -> Result<(), LoadError> {
+    pub(super) fn feed<S: Sink<Error = BuildError>>(&self, sink: &mut S) -> Result<(), LoadError> {
         match self {
             Self::File(file) => Ok(file.feed(sink)?),
             Self::Pattern(pattern, options) => {
@@ -139,7 +155,7 @@ impl Source {
 
     /// What is known of a file without reading its operations; enough memory
     /// if its ranks have one processor and one interface.
-    fn guess(&self) -> Option<Survey> {
+    pub(super) fn guess(&self) -> Option<Survey> {
         let Self::File(file) = self else { return None };
         let extent = file.extent();
         let wide = |count: usize| count as u64;
@@ -161,29 +177,28 @@ impl Source {
         limit: &Limit<'_>,
         run: impl FnOnce(Schedule<'_>, &Needs) -> T,
     ) -> Result<T, LoadError> {
-        let guess = self.guess().and_then(|survey| Needs::of(&survey, settings).ok());
-        let guess = guess.and_then(|needs| needs.within(limit.bytes, limit.besides).ok());
-        if let Some(needs) = guess {
-            let mut memory = OwnedMemory::new(&needs.requirements);
-            match self.build(&needs, &mut memory) {
+        let guess = self.guess().and_then(|survey| requirements(&survey, settings, limit).ok());
+        if let Some((requirements, needs)) = guess {
+            let mut memory = OwnedMemory::new(&requirements);
+            match self.build(requirements, &mut memory) {
                 Err(LoadError::Schedule { error: BuildError::Unit { .. }, .. }) => {}
                 outcome => return outcome.map(|schedule| run(schedule, &needs)),
             }
         }
         let mut survey = Survey::default();
         self.feed(&mut survey)?;
-        let needs = Needs::of(&survey, settings)?.within(limit.bytes, limit.besides)?;
-        let mut memory = OwnedMemory::new(&needs.requirements);
-        let schedule = self.build(&needs, &mut memory)?;
+        let (requirements, needs) = requirements(&survey, settings, limit)?;
+        let mut memory = OwnedMemory::new(&requirements);
+        let schedule = self.build(requirements, &mut memory)?;
         Ok(run(schedule, &needs))
     }
 
     fn build<'m>(
         &self,
-        needs: &Needs,
+        requirements: Requirements,
         memory: &'m mut OwnedMemory,
     ) -> Result<Schedule<'m>, LoadError> {
-        let mut builder = Builder::new(memory.lend(), needs.requirements)?;
+        let mut builder = Builder::new(memory.lend(), requirements)?;
         self.feed(&mut builder)?;
         Ok(builder.finish()?)
     }

@@ -69,7 +69,7 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Order`] when ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
-        let Self { memory, requirements, ranks, next, ops, edges, sends, .. } = self;
+        let Self { memory, requirements, ranks, next, ops, edges, sends, receives, .. } = self;
         if next != ranks {
             return Err(BuildError::Order { rank: next });
         }
@@ -88,6 +88,7 @@ impl<'m> Builder<'m> {
             parameters: self.parameters,
             shift: requirements.shift,
             sends,
+            receives,
         })
     }
 

@@ -1,52 +1,83 @@
-//! What has come in the mail for one rank, in the order of stamps.
+//! What has come for one rank in a window, in the order of stamps.
 
 use core::cmp::Ordering;
 
-use super::mail::{END, Mail, Message};
+use super::mail::{END, Mail};
 use super::shared::{Element, Shared};
 
-/// Lists that are being merged: one of each length 2ⁿ runs.
-const MERGING: usize = 32;
-
-/// Sorts letters by stamp; a list in order is only walked through.
-pub(super) struct Sorter<'r, 's, 'm> {
-    pub(super) shared: &'r Shared<'s>,
-    pub(super) mail: &'r Mail<'m>,
-    pub(super) steps: u64,
+/// Messages in singly linked lists that end with [`END`].
+pub(super) trait Linked {
+    fn link(&self, at: u32) -> u32;
+    fn set_link(&self, at: u32, link: u32);
+    /// When the message was sent, its send, and the rank that sent it.
+    fn origin(&self, at: u32) -> (u64, u32, u32);
 }
 
-impl<'m> Sorter<'_, '_, 'm> {
-    fn at(&self, at: u32) -> Option<&'m Message> {
-        self.mail.message(at)
-    }
-
+impl Linked for Mail<'_> {
+    #[inline]
     fn link(&self, at: u32) -> u32 {
-        self.at(at).map_or(END, Message::link)
+        self.message(at).map_or(END, |message| message.link())
     }
 
+    #[inline]
     fn set_link(&self, at: u32, link: u32) {
-        if let Some(message) = self.at(at) {
+        if let Some(message) = self.message(at) {
             message.set_link(link);
         }
     }
 
-    /// Whether the letter at `a` was created before that at `b`.
+    #[inline]
+    fn origin(&self, at: u32) -> (u64, u32, u32) {
+        match self.message(at) {
+            Some(message) => (message.created(), message.send(), message.source()),
+            None => (0, END, END),
+        }
+    }
+}
+
+/// Messages in the records of their sends.
+impl Linked for Shared<'_> {
+    fn link(&self, at: u32) -> u32 {
+        self.at(at).link()
+    }
+
+    fn set_link(&self, at: u32, link: u32) {
+        self.at(at).set_link(link);
+    }
+
+    fn origin(&self, at: u32) -> (u64, u32, u32) {
+        let record = self.at(at);
+        (record.time(), at, record.peer())
+    }
+}
+
+/// Lists that are being merged: one of each length 2ⁿ runs.
+const MERGING: usize = 32;
+
+/// Sorts messages by stamp; a list in order is only walked through.
+pub(super) struct Sorter<'r, 's, L> {
+    pub(super) shared: &'r Shared<'s>,
+    pub(super) list: &'r L,
+    pub(super) steps: u64,
+}
+
+impl<L: Linked> Sorter<'_, '_, L> {
+    /// Whether the message at `a` was created before that at `b`.
     #[inline]
     fn before(&mut self, a: u32, b: u32) -> bool {
-        let (Some(first), Some(second)) = (self.at(a), self.at(b)) else { return true };
-        let (earlier, later) = (first.created(), second.created());
+        let (earlier, a, source) = self.list.origin(a);
+        let (later, b, other) = self.list.origin(b);
         if earlier != later {
             return earlier < later;
         }
-        let (a, b) = (first.send(), second.send());
-        if first.source() == second.source() {
+        if source == other {
             return self.shared.at(a).number() < self.shared.at(b).number();
         }
         let (a, b) = (Element::Message(a), Element::Message(b));
         self.shared.order(a, b, &mut self.steps) == Ordering::Less
     }
 
-    /// The first of the sorted letters that begin at `first`.
+    /// The first of the sorted messages that begin at `first`.
     pub(super) fn sort(&mut self, first: u32) -> u32 {
         let mut merging = [END; MERGING];
         let mut rest = first;
@@ -64,16 +95,16 @@ impl<'m> Sorter<'_, '_, 'm> {
         merging.into_iter().fold(END, |sorted, more| self.merge(more, sorted))
     }
 
-    /// Cuts the list after its first letters that are in order; the rest.
+    /// Cuts the list after its first messages that are in order; the rest.
     fn cut(&mut self, first: u32) -> u32 {
         let mut last = first;
         loop {
-            let next = self.link(last);
+            let next = self.list.link(last);
             if next == END {
                 return END;
             }
             if !self.before(last, next) {
-                self.set_link(last, END);
+                self.list.set_link(last, END);
                 return next;
             }
             last = next;
@@ -93,15 +124,15 @@ impl<'m> Sorter<'_, '_, 'm> {
         while a != END && b != END {
             let taken = if self.before(a, b) { &mut a } else { &mut b };
             let index = *taken;
-            *taken = self.link(index);
+            *taken = self.list.link(index);
             if last == END {
                 first = index;
             } else {
-                self.set_link(last, index);
+                self.list.set_link(last, index);
             }
             last = index;
         }
-        self.set_link(last, if a == END { b } else { a });
+        self.list.set_link(last, if a == END { b } else { a });
         first
     }
 }

@@ -3,7 +3,8 @@
 //! Messages lie in chunks. Each sender (a thread) takes chunks of its own
 //! part and chains them by destination; all but the newest chunk of a chain
 //! are full. What is sent in one window is read in the next, while the other
-//! one of two mails is written.
+//! one of two mails is written. Where a sender has no chunks left, messages
+//! stay in the records of their sends, which are chained instead.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -104,6 +105,8 @@ pub struct Chain {
     newest: AtomicU32,
     /// Messages in that.
     fill: AtomicU32,
+    /// The last send whose message found no room and one, or 0.
+    spilled: AtomicU32,
 }
 
 /// The messages of one window.
@@ -133,6 +136,19 @@ impl<'s> Mail<'s> {
     #[inline]
     pub(super) fn message(&self, at: u32) -> Option<&'s Message> {
         self.messages.get(at as usize)
+    }
+
+    /// Calls `take` with the last send to a partition of each sender that
+    /// found no room, and empties those chains.
+    pub(super) fn collect_spilled(&self, partition: u32, mut take: impl FnMut(u32)) {
+        let mut at = partition as usize;
+        while let Some(chain) = self.chains.get(at) {
+            at += self.partitions;
+            if let Some(last) = chain.spilled.load(Relaxed).checked_sub(1) {
+                chain.spilled.store(0, Relaxed);
+                take(last);
+            }
+        }
     }
 
     /// Calls `take` with all messages to a partition, those of each sender
@@ -166,7 +182,7 @@ impl<'s> Mail<'s> {
     pub fn any(&self, partition: u32) -> bool {
         let mut at = partition as usize;
         while let Some(chain) = self.chains.get(at) {
-            if chain.newest.load(Relaxed) != 0 {
+            if chain.newest.load(Relaxed) != 0 || chain.spilled.load(Relaxed) != 0 {
                 return true;
             }
             at += self.partitions;
@@ -181,6 +197,7 @@ pub struct Outbox<'s> {
     mail: Mail<'s>,
     sender: usize,
     /// Its chunks: the first, the next unused one, the end.
+    first: u32,
     next: u32,
     end: u32,
     sent: u64,
@@ -191,14 +208,20 @@ impl<'s> Outbox<'s> {
     /// `chunks` to before the second for itself.
     #[must_use]
     pub const fn new(mail: Mail<'s>, sender: usize, chunks: [u32; 2]) -> Self {
-        let [next, end] = chunks;
-        Self { mail, sender, next, end, sent: 0 }
+        let [first, end] = chunks;
+        Self { mail, sender, first, next: first, end, sent: 0 }
     }
 
     /// Messages put into it.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Chunks that it has begun.
+    #[must_use]
+    pub const fn chunks(&self) -> u32 {
+        self.next - self.first
     }
 
     /// Sends a letter to a partition; `false` without room.
@@ -225,6 +248,18 @@ impl<'s> Outbox<'s> {
         chain.fill.store(fill + 1, Relaxed);
         self.sent += 1;
         true
+    }
+
+    /// Sends the message that the record of `send` keeps; returns the one to
+    /// chain it to, or [`END`].
+    #[cold]
+    pub(super) fn spill(&mut self, partition: u32, send: u32) -> u32 {
+        let at = self.sender * self.mail.partitions + partition as usize;
+        let Some(chain) = self.mail.chains.get(at) else { return END };
+        let before = chain.spilled.load(Relaxed);
+        chain.spilled.store(send + 1, Relaxed);
+        self.sent += 1;
+        before.checked_sub(1).unwrap_or(END)
     }
 }
 

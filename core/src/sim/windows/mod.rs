@@ -39,7 +39,7 @@ mod step;
 pub use build::Builder;
 pub use mail::{CHUNK, Chain, Mail, Message, Outbox};
 pub use memory::{Memory, Requirements, Unsuitable};
-pub use partition::{MailFull, Partition};
+pub use partition::Partition;
 pub use rank::WindowRank;
 pub use record::WindowRecord;
 pub use schedule::Schedule;

@@ -17,22 +17,6 @@ use crate::sim::unfinished::Unfinished;
 use crate::sim::wheel::Wheel;
 use crate::units::{Overflow, Picos};
 
-/// Why a rank could not go on.
-pub(super) enum Stop {
-    Overflow,
-    Full,
-}
-
-impl From<Overflow> for Stop {
-    fn from(_: Overflow) -> Self {
-        Self::Overflow
-    }
-}
-
-/// The outbox has no room for another message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct MailFull;
-
 /// What could not happen because its time is past 2⁶⁴ ps.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
@@ -131,16 +115,7 @@ impl<'s, N: Noise> Partition<'s, N> {
     /// Runs a window: later than those before, not after any that
     /// [`Partition::next`] named, and the very next if there is mail. Reads
     /// what other partitions sent from `inbox`, sends with `outbox`.
-    ///
-    /// # Errors
-    ///
-    /// [`MailFull`]; the partition is of no further use then.
-    pub fn run(
-        &mut self,
-        window: u64,
-        inbox: &Mail<'_>,
-        outbox: &mut Outbox<'_>,
-    ) -> Result<(), MailFull> {
+    pub fn run(&mut self, window: u64, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
         self.wheel.now = window;
         let width = self.width.get();
         self.last = window.saturating_mul(width).saturating_add(width - 1);
@@ -149,7 +124,16 @@ impl<'s, N: Noise> Partition<'s, N> {
                 self.look_ahead(local, inbox);
             }
         }
-        let Self { ranks, wheel, first, .. } = self;
+        self.collect(window, inbox);
+        let mut sweep = self.wheel.due();
+        while let Some(local) = self.wheel.take(&mut sweep) {
+            self.turn(local, inbox, outbox);
+        }
+    }
+
+    /// Gives every rank what has come for it.
+    fn collect(&mut self, window: u64, inbox: &Mail<'_>) {
+        let Self { shared, ranks, wheel, first, .. } = self;
         inbox.collect(self.index, |at, message| {
             let local = message.target().wrapping_sub(*first);
             if let Some(state) = ranks.get_mut(local as usize) {
@@ -157,11 +141,19 @@ impl<'s, N: Noise> Partition<'s, N> {
                 wheel.add(local, window);
             }
         });
-        let mut sweep = self.wheel.due();
-        while let Some(local) = self.wheel.take(&mut sweep) {
-            self.turn(local, inbox, outbox)?;
-        }
-        Ok(())
+        inbox.collect_spilled(self.index, |last| {
+            let mut send = last;
+            while send != END {
+                let record = shared.at(send);
+                let (next, local) = (record.link(), record.peer().wrapping_sub(*first));
+                record.keep(shared.owner(send), record.next());
+                if let Some(state) = ranks.get_mut(local as usize) {
+                    record.set_link(core::mem::replace(&mut state.spilled, send));
+                    wheel.add(local, window);
+                }
+                send = next;
+            }
+        });
     }
 
     /// Sees to it that a rank is run when its next event is due.
@@ -174,13 +166,8 @@ impl<'s, N: Noise> Partition<'s, N> {
 
     /// Runs a rank to the end of the window.
     #[inline]
-    fn turn(
-        &mut self,
-        local: u32,
-        inbox: &Mail<'_>,
-        outbox: &mut Outbox<'_>,
-    ) -> Result<(), MailFull> {
-        let Some(&(mut state)) = self.ranks.get(local as usize) else { return Ok(()) };
+    fn turn(&mut self, local: u32, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
+        let Some(&(mut state)) = self.ranks.get(local as usize) else { return };
         let rank = self.first.wrapping_add(local);
         self.sort(&mut state, inbox);
         while let Some(next) = self.next_of(&state, inbox) {
@@ -189,29 +176,28 @@ impl<'s, N: Noise> Partition<'s, N> {
                 self.wheel.add(local, window);
                 break;
             }
-            match self.execute((rank, &mut state), &next, (inbox, outbox)) {
-                Ok(()) => {}
-                Err(Stop::Full) => return Err(MailFull),
-                Err(Stop::Overflow) => {
-                    self.fail(rank, &next);
-                    break;
-                }
+            if self.execute((rank, &mut state), &next, (inbox, outbox)).is_err() {
+                self.fail(rank, &next);
+                break;
             }
         }
         self.keep(&mut state, inbox);
         if let Some(place) = self.ranks.get_mut(local as usize) {
             *place = state;
         }
-        Ok(())
     }
 
     /// Brings what came in the mail in order.
     #[inline]
     fn sort(&mut self, state: &mut WindowRank, inbox: &Mail<'_>) {
+        if state.spilled != NONE {
+            self.keep_spilled(state, inbox);
+            return;
+        }
         if let Some(message) = inbox.message(state.incoming)
             && message.link() != END
         {
-            let mut sorter = Sorter { shared: &self.shared, mail: inbox, steps: 0 };
+            let mut sorter = Sorter { shared: &self.shared, list: inbox, steps: 0 };
             state.incoming = sorter.sort(state.incoming);
             self.steps += sorter.steps;
         }

@@ -25,6 +25,9 @@ pub struct WindowRank {
     pub(super) unexpected: u32,
     /// The first of the messages that came in this window, in the mail.
     pub(super) incoming: u32,
+    /// Of those that found no room in the mail, the first, in the record of
+    /// its send.
+    pub(super) spilled: u32,
     /// Slots of posted receives: the first that may be unmatched, and the
     /// end.
     pub(super) posted: [u32; 2],
@@ -46,6 +49,7 @@ impl Default for WindowRank {
             waiting: NONE,
             unexpected: NONE,
             incoming: NONE,
+            spilled: NONE,
             posted: [0; 2],
             released: 0,
         }

@@ -22,6 +22,7 @@ pub struct Schedule<'m> {
     pub(super) parameters: Parameters<'m>,
     pub(super) shift: u32,
     pub(super) sends: u32,
+    pub(super) receives: u32,
 }
 
 impl<'m> Schedule<'m> {
@@ -29,6 +30,18 @@ impl<'m> Schedule<'m> {
     #[must_use]
     pub const fn sends(&self) -> u32 {
         self.sends
+    }
+
+    /// Bytes that it takes, whatever was lent.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        let bytes = size_of_val(self.records)
+            + size_of_val(self.edges)
+            + size_of_val(self.ranks)
+            + size_of_val(self.firsts)
+            + size_of_val(self.words)
+            + self.receives as usize * size_of::<Slot>();
+        bytes as u64
     }
 
     /// Events of a run that goes to its end.

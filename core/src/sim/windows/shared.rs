@@ -42,6 +42,12 @@ impl<'s> Shared<'s> {
         self.records.get(op as usize).unwrap_or(&self.hole)
     }
 
+    /// The rank that has an operation.
+    #[allow(clippy::cast_possible_truncation, reason = "at most one for each rank")]
+    pub(super) fn owner(&self, op: u32) -> u32 {
+        self.firsts.partition_point(|&first| first <= op).saturating_sub(1) as u32
+    }
+
     /// When an element was created, and by what; `None` for operations that
     /// wait for nothing, which come before all else.
     #[inline]

@@ -2,16 +2,17 @@
 
 use core::cmp::Ordering;
 
+use super::incoming::Sorter;
 use super::mail::{END, Letter, Mail, Outbox};
 use super::matching;
-use super::partition::{Partition, Stop};
+use super::partition::Partition;
 use super::price::sum;
 use super::rank::WindowRank;
 use super::record::{BY_MATCH, NONE};
 use super::release::Reached;
 use super::shared::Element;
 use crate::sim::hooks::Noise;
-use crate::units::Picos;
+use crate::units::{Overflow, Picos};
 
 /// The list that something waits in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -90,7 +91,8 @@ impl<N: Noise> Partition<'_, N> {
         let class = Class::Waiting;
         if !self.several {
             let op = self.shared.at(state.waiting).link();
-            return Some(Next { time: free, class, before: state.waiting, op });
+            let arrival = self.shared.at(op).time().saturating_add(self.width.get());
+            return Some(Next { time: free.max(arrival), class, before: state.waiting, op });
         }
         let mut best: Option<Next> = None;
         for (before, op) in self.shared.walk(state.waiting) {
@@ -127,7 +129,7 @@ impl<N: Noise> Partition<'_, N> {
         (rank, state): (u32, &mut WindowRank),
         next: &Next,
         (inbox, outbox): (&Mail<'_>, &mut Outbox<'_>),
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Overflow> {
         let place = (next.before, next.op);
         match next.class {
             Class::Sends => {
@@ -168,7 +170,7 @@ impl<N: Noise> Partition<'_, N> {
         &mut self,
         (rank, state): (u32, &mut WindowRank),
         (op, now): (u32, u64),
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Overflow> {
         let record = self.shared.at(op);
         let work = record.time();
         let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
@@ -185,7 +187,7 @@ impl<N: Noise> Partition<'_, N> {
         (rank, state): (u32, &mut WindowRank),
         (op, now): (u32, u64),
         outbox: &mut Outbox<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Overflow> {
         let record = self.shared.at(op);
         let size = record.time();
         let price = self.price(size)?;
@@ -198,11 +200,15 @@ impl<N: Noise> Partition<'_, N> {
         let (target, tag) = (record.peer(), record.tag());
         let letter =
             Letter { created: now, send: op, source: rank, target, tag, size: size as u32 };
-        if !outbox.push(target >> self.shift, &letter) {
-            return Err(Stop::Full);
-        }
+        let pushed = outbox.push(target >> self.shift, &letter);
         self.events += 1;
         self.satisfy(state, op, (Reached::Both, op));
+        if !pushed {
+            // The record is of no further use to its own rank.
+            let record = self.shared.at(op);
+            record.keep(target, letter.size);
+            record.set_link(outbox.spill(target >> self.shift, op));
+        }
         Ok(())
     }
 
@@ -230,7 +236,7 @@ impl<N: Noise> Partition<'_, N> {
         (rank, state): (u32, &mut WindowRank),
         letter: &Letter,
         next: &Next,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Overflow> {
         let now = next.time;
         let price = self.price(u64::from(letter.size))?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
@@ -257,5 +263,26 @@ impl<N: Noise> Partition<'_, N> {
             self.shared.push(&mut state.waiting, letter.send);
         }
         state.incoming = END;
+    }
+
+    /// Takes the messages that found no room in the mail among those that
+    /// wait, and all others that came with them.
+    #[cold]
+    pub(super) fn keep_spilled(&mut self, state: &mut WindowRank, inbox: &Mail<'_>) {
+        while let Some(message) = inbox.message(state.incoming) {
+            let letter = message.read();
+            state.incoming = message.link();
+            let record = self.shared.at(letter.send);
+            record.keep(letter.source, letter.size);
+            record.set_link(core::mem::replace(&mut state.spilled, letter.send));
+        }
+        let mut sorter = Sorter { shared: &self.shared, list: &self.shared, steps: 0 };
+        let mut next = sorter.sort(core::mem::replace(&mut state.spilled, END));
+        self.steps += sorter.steps;
+        while next != END {
+            let send = next;
+            next = self.shared.at(send).link();
+            self.shared.push(&mut state.waiting, send);
+        }
     }
 }

@@ -5,7 +5,7 @@ use loggap_core::sim::implicit::{self, ImplicitError, PatternProgram};
 use loggap_core::sim::{Finished, NoNoise, Receive, TraceNoise};
 use loggap_core::units::Picos;
 
-use super::job::{Job, Outcome, Stopwatch, Stuck};
+use super::job::{EngineUsed, Job, Outcome, Stopwatch};
 use crate::cli::CliError;
 use crate::simulation::{LoadError, Source, bytes_needed, run_pattern};
 
@@ -19,8 +19,7 @@ pub(super) fn computed(
 ) -> Result<Option<Outcome>, CliError> {
     let Source::Pattern(pattern, options) = source else { return Ok(None) };
     let wanted = &job.wanted;
-    let watched = wanted.counters || wanted.everything || wanted.selection.is_some();
-    if watched || job.settings.receive != Receive::Hold {
+    if wanted.watched() || job.settings.receive != Receive::Hold {
         return Ok(None);
     }
     // Storing the pattern says what is wrong with the options.
@@ -59,10 +58,9 @@ pub(super) fn computed(
         finished: Finished { makespan, last_rank, events },
         load,
         run: whole.since(load),
-        stuck: Stuck::default(),
         finish: wanted.finish.then_some(finish),
-        counters: None,
-        timeline: None,
+        engine: EngineUsed::computed(),
+        ..Outcome::default()
     }))
 }
 

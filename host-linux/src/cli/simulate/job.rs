@@ -10,6 +10,7 @@ use loggap_core::units::Picos;
 
 use super::computed::computed;
 use super::progress::ProgressLine;
+use super::windows::in_windows;
 use crate::cli::{CliError, Console};
 use crate::clock::HostClock;
 use crate::simulation::{Limit, LoadError, Needs, NoiseSource, Source};
@@ -26,6 +27,8 @@ pub(super) struct Job<'a> {
     pub(super) settings: Settings,
     pub(super) noise: Option<(&'a NoiseSource, Phases)>,
     pub(super) most_bytes: u64,
+    /// Threads to use, where several can be used.
+    pub(super) threads: usize,
     pub(super) wanted: Wanted,
 }
 
@@ -40,7 +43,39 @@ pub(super) struct Wanted {
     pub(super) everything: bool,
 }
 
+impl Wanted {
+    /// Whether somebody has to watch the run.
+    pub(super) const fn watched(&self) -> bool {
+        self.counters || self.everything || self.selection.is_some()
+    }
+}
+
+/// What a schedule was run by.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EngineUsed {
+    pub(super) name: &'static str,
+    /// Why not in windows.
+    pub(super) reason: Option<String>,
+    pub(super) threads: usize,
+    pub(super) partitions: usize,
+}
+
+impl EngineUsed {
+    pub(super) const fn windows(threads: usize, partitions: usize) -> Self {
+        Self { name: "windows", reason: None, threads, partitions }
+    }
+
+    pub(super) const fn computed() -> Self {
+        Self { name: "computed", reason: None, threads: 1, partitions: 1 }
+    }
+
+    const fn sequential(reason: String) -> Self {
+        Self { name: "sequential", reason: Some(reason), threads: 1, partitions: 1 }
+    }
+}
+
 /// What came of it.
+#[derive(Default)]
 pub(super) struct Outcome {
     pub(super) ranks: u32,
     pub(super) ops: u64,
@@ -52,6 +87,7 @@ pub(super) struct Outcome {
     pub(super) finish: Option<Vec<Picos>>,
     pub(super) counters: Option<Vec<RankCounters>>,
     pub(super) timeline: Option<Timeline>,
+    pub(super) engine: EngineUsed,
 }
 
 /// What never came to its end: the first [`LISTED`] of each kind, and how
@@ -65,7 +101,7 @@ pub(super) struct Stuck {
 }
 
 impl Stuck {
-    fn add(&mut self, left: Unfinished) {
+    pub(super) fn add(&mut self, left: Unfinished) {
         self.total += 1;
         let kind = match left {
             Unfinished::Unreceived { .. } => &mut self.unreceived,
@@ -103,12 +139,16 @@ impl Job<'_> {
         if let Some(outcome) = computed(self, source, (clock, started))? {
             return Ok(outcome);
         }
+        let reason = match in_windows(self, source, (clock, started), console)? {
+            Ok(outcome) => return Ok(outcome),
+            Err(reason) => reason,
+        };
         let watch = Watch { console, clock };
         let limit = Limit { bytes: self.most_bytes, besides: &|needs| self.besides(needs) };
         let ran = source.load(self.settings, &limit, |schedule, needs| {
-            let loaded = watch.clock.now();
-            let load = watch.clock.duration(loaded.saturating_sub(started));
-            Ok(Outcome { load, ..self.with_noise(schedule, needs, &watch)? })
+            let load = Self::since((clock, started));
+            let engine = EngineUsed::sequential(reason);
+            Ok(Outcome { load, engine, ..self.with_noise(schedule, needs, &watch)? })
         });
         match ran {
             Ok(outcome) => outcome,
@@ -117,8 +157,13 @@ impl Job<'_> {
         }
     }
 
+    /// The time since a stopwatch was started.
+    pub(super) fn since((clock, started): Stopwatch) -> Picos {
+        clock.duration(clock.now().saturating_sub(started))
+    }
+
     /// Bytes that observers take.
-    fn besides(&self, needs: &Needs) -> u64 {
+    pub(super) fn besides(&self, needs: &Needs) -> u64 {
         // Ends and turns of the critical path's index.
         const EXPLAINED: usize = 256;
         // The table of messages under way.
@@ -206,23 +251,21 @@ impl Job<'_> {
             progress.show(engine.events());
         };
         drop(progress);
-        let run = watch.clock.duration(watch.clock.now().saturating_sub(started));
+        let run = Self::since((watch.clock, started));
         let mut stuck = Stuck::default();
         engine.unfinished(|left| stuck.add(left));
         let finish =
             self.wanted.finish.then(|| (0..needs.ranks).map(|rank| engine.finish(rank)).collect());
-        let memory_bytes = needs.requirements.bytes().saturating_add(self.besides(needs));
+        let memory_bytes = needs.bytes.saturating_add(self.besides(needs));
         let outcome = Outcome {
             ranks: needs.ranks,
             ops: needs.ops,
             memory_bytes,
             finished,
-            load: Picos::ZERO,
             run,
             stuck,
             finish,
-            counters: None,
-            timeline: None,
+            ..Outcome::default()
         };
         Ok((outcome, engine.into_observer()))
     }

@@ -7,7 +7,9 @@ mod noise_args;
 mod picture;
 mod progress;
 mod report;
+mod windows;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use loggap_core::measure::Clock;
@@ -55,6 +57,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "BYTES", value_parser = parse::size)]
     max_memory: Option<u64>,
 
+    /// Threads to simulate on, where the schedule allows several; all
+    /// processors by default. The result is the same for every number.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
     /// Print when each rank is done.
     #[arg(long)]
     finish: bool,
@@ -84,6 +91,11 @@ pub(super) struct Args {
 }
 
 impl Args {
+    fn threads(&self) -> usize {
+        let all = || std::thread::available_parallelism().ok();
+        self.threads.or_else(all).map_or(1, NonZeroUsize::get)
+    }
+
     fn source(&self) -> Result<Source, CliError> {
         match (&self.input, self.pattern.pattern, self.pattern.ranks) {
             (Some(path), ..) => ScheduleFile::open(path).map(Source::File).map_err(CliError::usage),
@@ -114,6 +126,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         settings: args.settings.settings(),
         noise: noise.as_ref().map(|noise| (noise, args.noise.phases(args.pattern.seed))),
         most_bytes: args.max_memory.unwrap_or(u64::MAX),
+        threads: args.threads(),
         wanted: Wanted {
             finish: args.finish,
             counters: args.counters,

@@ -29,7 +29,13 @@ pub(super) struct Report {
     run_s: f64,
     events_per_s: Option<f64>,
     memory_bytes: u64,
-    threads: u32,
+    /// "windows", "computed" or "sequential".
+    engine: &'static str,
+    /// Why not in windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_reason: Option<String>,
+    threads: usize,
+    partitions: usize,
     unmatched_total: u64,
     unmatched: Vec<StuckDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +147,10 @@ impl Report {
             run_s: outcome.run.seconds(),
             events_per_s: rate(finished.events, outcome.run),
             memory_bytes: outcome.memory_bytes,
-            threads: 1,
+            engine: outcome.engine.name,
+            engine_reason: outcome.engine.reason.clone(),
+            threads: outcome.engine.threads,
+            partitions: outcome.engine.partitions,
             unmatched_total: outcome.stuck.total,
             unmatched: stuck(source, outcome)?,
             finish_ps: outcome
@@ -199,6 +208,15 @@ impl Report {
             "time to load, to run   {:.3} s, {:.3} s ({speed:.1} million events/s)",
             self.load_s, self.run_s
         )?;
+        match (&self.engine_reason, self.engine) {
+            (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
+            (None, "computed") => writeln!(out, "simulated              without storing it")?,
+            (None, _) => writeln!(
+                out,
+                "simulated              on {} threads, ranks in {} parts",
+                self.threads, self.partitions
+            )?,
+        }
         if let Some(explanation) = &self.explanation {
             explanation.write(out)?;
         }

@@ -1,7 +1,7 @@
 //! Owned memory for a simulation in windows.
 
 use std::io;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use loggap_core::sim::Slot;
 use loggap_core::sim::windows::{
@@ -61,6 +61,8 @@ pub(super) struct Mails {
     partitions: usize,
     /// Chunks that each sender has of its own, in each half.
     chunks: u32,
+    /// The most chunks that one of them has used at a time.
+    used: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -71,16 +73,21 @@ struct Half {
 }
 
 impl Mails {
-    /// Room for `messages` of each of `senders` in each window.
-    pub(super) fn new(senders: usize, messages: u32, partitions: usize) -> io::Result<Self> {
+    /// Room for as many messages of each of `senders` as there are `sends`,
+    /// or as go into so many bytes in all. Only what is used is taken.
+    pub(super) fn new(
+        senders: usize,
+        (sends, bytes): (u32, u64),
+        partitions: usize,
+    ) -> io::Result<Self> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         // Every chain may end with a chunk that is not full.
-        let partly = u32::try_from(partitions).map_err(|_| too_large())?.min(messages);
-        let chunks = (messages / CHUNK).checked_add(partly).ok_or_else(too_large)?;
-        let all = senders.checked_mul(chunks as usize).ok_or_else(too_large)?;
-        if all > (u32::MAX / CHUNK) as usize {
-            return Err(too_large());
-        }
+        let partly = u32::try_from(partitions).map_err(|_| too_large())?.min(sends);
+        let wanted = u64::from(sends / CHUNK) + u64::from(partly) + 1;
+        let each = 2 * u64::from(CHUNK) * size_of::<Message>() as u64;
+        let most = (bytes / each).min(u64::from(u32::MAX / CHUNK)) / senders as u64;
+        let chunks = u32::try_from(wanted.min(most)).map_err(|_| too_large())?;
+        let all = senders * chunks as usize;
         let half = || -> io::Result<Half> {
             Ok(Half {
                 messages: Pages::zeroed(all * CHUNK as usize)?,
@@ -88,7 +95,7 @@ impl Mails {
                 chains: Pages::zeroed(senders * partitions)?,
             })
         };
-        Ok(Self { halves: [half()?, half()?], partitions, chunks })
+        Ok(Self { halves: [half()?, half()?], partitions, chunks, used: AtomicU32::new(0) })
     }
 
     /// The mails.
@@ -102,5 +109,19 @@ impl Mails {
     pub(super) fn chunks(&self, sender: usize) -> [u32; 2] {
         let first = u32::try_from(sender).unwrap_or_default() * self.chunks;
         [first, first + self.chunks]
+    }
+
+    /// Notes how many chunks a sender has used in a window.
+    pub(super) fn note_used(&self, chunks: u32) {
+        self.used.fetch_max(chunks, Ordering::Relaxed);
+    }
+
+    /// Bytes that were used; at most, where senders used different numbers.
+    pub(super) fn bytes(&self) -> u64 {
+        let [half, _] = &self.halves;
+        let senders = half.chains.len() / self.partitions.max(1);
+        let chunk = u64::from(CHUNK) * size_of::<Message>() as u64 + 4;
+        let chains = 2 * (half.chains.len() * size_of::<Chain>()) as u64;
+        2 * u64::from(self.used.load(Ordering::Relaxed)) * chunk * senders as u64 + chains
     }
 }

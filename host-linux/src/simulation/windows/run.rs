@@ -2,11 +2,15 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
-use loggap_core::sim::windows::{MailFull, Outbox, Partition, Schedule};
+use loggap_core::sim::windows::{Mail, Outbox, Partition, Schedule};
 use loggap_core::sim::{Finished, Noise, SimError, Unfinished};
 use loggap_core::units::Picos;
 
+use super::crew::Crew;
 use super::memory::Mails;
 
 /// Why a run in windows did not come to its end.
@@ -14,10 +18,8 @@ use super::memory::Mails;
 pub enum WindowError {
     /// The simulation stopped.
     Stopped(SimError),
-    /// There is not enough memory for the messages of a window.
+    /// There is no memory for the messages of a window.
     Memory(io::Error),
-    /// More messages than sends.
-    Mail(MailFull),
     /// The order of simultaneous events takes too many steps; the engine
     /// that runs event by event is quicker.
     Ties,
@@ -28,7 +30,6 @@ impl fmt::Display for WindowError {
         match self {
             Self::Stopped(error) => error.fmt(f),
             Self::Memory(error) => write!(f, "no memory for messages: {error}"),
-            Self::Mail(_) => f.write_str("no room for another message"),
             Self::Ties => f.write_str("simultaneous events have long histories"),
         }
     }
@@ -36,16 +37,29 @@ impl fmt::Display for WindowError {
 
 impl std::error::Error for WindowError {}
 
-impl From<MailFull> for WindowError {
-    fn from(full: MailFull) -> Self {
-        Self::Mail(full)
-    }
+/// What a run in windows may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Means {
+    /// Threads, at least one.
+    pub threads: usize,
+    /// Bytes of memory for messages under way; those that find no room wait
+    /// in the schedule, which takes longer.
+    pub mail_bytes: u64,
+    /// A window of which fewer events are expected is left to one thread.
+    pub small: u64,
+}
+
+impl Means {
+    /// What is small enough for one thread, as a rule.
+    pub const SMALL: u64 = 1_000;
 }
 
 /// What a run in windows leaves.
 #[derive(Debug)]
 pub struct Ended<'s, N> {
     partitions: Vec<Partition<'s, N>>,
+    mail_bytes: u64,
+    threads: usize,
 }
 
 impl<N: Noise> Ended<'_, N> {
@@ -74,56 +88,196 @@ impl<N: Noise> Ended<'_, N> {
             partition.unfinished(&mut tell);
         }
     }
+
+    /// Bytes that messages under way have taken.
+    #[must_use]
+    pub const fn mail_bytes(&self) -> u64 {
+        self.mail_bytes
+    }
+
+    /// Number of threads.
+    #[must_use]
+    pub const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Number of partitions.
+    #[must_use]
+    pub const fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
 }
 
 /// Steps for each event from which on a run in windows is given up, and how
 /// many are always free.
 const STEPS: [u64; 2] = [16, 1 << 20];
+/// Events between two calls of the one who watches.
+const WATCHED: u64 = 1 << 18;
 
-/// Runs a schedule.
+/// What the threads of a run share.
+struct Run<'r, 's, N> {
+    partitions: &'r [Mutex<Partition<'s, N>>],
+    /// Of each partition, the window in which it goes on by itself.
+    due: &'r [AtomicU64],
+    mails: &'r Mails,
+    both: [Mail<'r>; 2],
+    /// The window, and which mail is read in it.
+    window: AtomicU64,
+    turn: AtomicU32,
+    /// In this window: messages sent, events and steps.
+    sent: AtomicU64,
+    events: AtomicU64,
+    steps: AtomicU64,
+    failed: AtomicBool,
+    small: u64,
+}
+
+impl<'s, N: Noise> Run<'_, 's, N> {
+    fn lock(&self, partition: u32) -> Option<MutexGuard<'_, Partition<'s, N>>> {
+        let partition = self.partitions.get(partition as usize)?;
+        Some(partition.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The mail that is read, and that which is written.
+    fn mail(&self) -> [&Mail<'_>; 2] {
+        let [even, odd] = &self.both;
+        if self.turn.load(Ordering::Relaxed) == 0 { [odd, even] } else { [even, odd] }
+    }
+
+    /// Works at the present window as one of the threads.
+    fn work(&self, sender: usize, take: impl FnOnce(&mut dyn FnMut(u32))) {
+        let window = self.window.load(Ordering::Relaxed);
+        let [inbox, sending] = self.mail();
+        let mut outbox = Outbox::new(*sending, sender, self.mails.chunks(sender));
+        let (mut events, mut steps) = (0, 0);
+        take(&mut |index| {
+            let Some(mut partition) = self.lock(index) else { return };
+            let before = (partition.events(), partition.steps());
+            partition.run(window, inbox, &mut outbox);
+            if partition.failed() {
+                self.failed.store(true, Ordering::Relaxed);
+            }
+            if let Some(due) = self.due.get(index as usize) {
+                due.store(partition.next().unwrap_or(u64::MAX), Ordering::Relaxed);
+            }
+            events += partition.events() - before.0;
+            steps += partition.steps() - before.1;
+        });
+        self.mails.note_used(outbox.chunks());
+        self.sent.fetch_add(outbox.sent(), Ordering::Relaxed);
+        self.events.fetch_add(events, Ordering::Relaxed);
+        self.steps.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    /// Runs window after window; `crew` has the other threads, if any.
+    fn lead(&self, crew: &Crew, watch: &mut dyn FnMut(u64)) -> Result<(), WindowError> {
+        let (mut events, mut steps) = (0, 0);
+        let (mut expected, mut watched) = (u64::MAX, 0);
+        loop {
+            let window = self.window.load(Ordering::Relaxed);
+            let [inbox, _] = self.mail();
+            let active = crew.set_out((0u32..).zip(self.due).filter_map(|(index, due)| {
+                let has_turn = due.load(Ordering::Relaxed) <= window || inbox.any(index);
+                has_turn.then_some(index)
+            }));
+            if active > 1 && expected >= self.small {
+                self.work(0, |run| crew.together(run));
+            } else {
+                self.work(0, |run| crew.work(run));
+            }
+            let sent = self.sent.swap(0, Ordering::Relaxed);
+            let executed = self.events.swap(0, Ordering::Relaxed);
+            steps += self.steps.swap(0, Ordering::Relaxed);
+            events += executed;
+            if self.failed.load(Ordering::Relaxed) {
+                let all: Vec<_> = (0u32..)
+                    .zip(self.partitions)
+                    .filter_map(|(index, _)| self.lock(index))
+                    .collect();
+                if let Some(error) = Partition::error(all.iter().map(|partition| &**partition)) {
+                    return Err(WindowError::Stopped(error));
+                }
+            }
+            if steps > STEPS[0] * events + STEPS[1] {
+                return Err(WindowError::Ties);
+            }
+            if events >= watched {
+                watch(events);
+                watched = events + WATCHED;
+            }
+            self.turn.fetch_xor(1, Ordering::Relaxed);
+            expected = sent.max(executed);
+            let mut next = window + 1;
+            if sent == 0 {
+                next = self
+                    .due
+                    .iter()
+                    .map(|due| due.load(Ordering::Relaxed))
+                    .min()
+                    .unwrap_or(u64::MAX);
+                if next == u64::MAX {
+                    return Ok(());
+                }
+                if next > window + 1 {
+                    expected = u64::MAX;
+                }
+            }
+            self.window.store(next, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs a schedule, and calls `watch` with the number of events now and then.
 ///
 /// # Errors
 ///
 /// [`WindowError`].
-pub fn run<N: Noise + Clone>(
-    schedule: Schedule<'_>,
+pub fn run<'s, N: Noise + Clone + Send>(
+    schedule: Schedule<'s>,
     noise: N,
-) -> Result<Ended<'_, N>, WindowError> {
+    means: &Means,
+    watch: &mut dyn FnMut(u64),
+) -> Result<Ended<'s, N>, WindowError> {
     let sends = schedule.sends();
-    let mut partitions: Vec<_> = schedule.partitions(noise).collect();
-    let mails = Mails::new(1, sends, partitions.len()).map_err(WindowError::Memory)?;
-    let both = mails.both();
-    let mut due: Vec<u64> =
-        partitions.iter().map(|partition| partition.next().unwrap_or(u64::MAX)).collect();
-    let mut window = 0;
-    let mut turn = 0;
-    loop {
-        let [inbox, sending] = if turn == 0 { [&both[1], &both[0]] } else { [&both[0], &both[1]] };
-        let mut outbox = Outbox::new(*sending, 0, mails.chunks(0));
-        let mut failed = false;
-        for ((partition, due), index) in partitions.iter_mut().zip(&mut due).zip(0u32..) {
-            if *due <= window || inbox.any(index) {
-                partition.run(window, inbox, &mut outbox)?;
-                *due = partition.next().unwrap_or(u64::MAX);
-                failed |= partition.failed();
-            }
+    let partitions: Vec<_> = schedule.partitions(noise).map(Mutex::new).collect();
+    let threads = means.threads.clamp(1, partitions.len().max(1));
+    let mails = Mails::new(threads, (sends, means.mail_bytes), partitions.len());
+    let mails = mails.map_err(WindowError::Memory)?;
+    let due: Vec<_> = partitions
+        .iter()
+        .map(|partition| {
+            let partition = partition.lock().unwrap_or_else(PoisonError::into_inner);
+            AtomicU64::new(partition.next().unwrap_or(u64::MAX))
+        })
+        .collect();
+    let crew = Crew::new(partitions.len());
+    let shared = Run {
+        partitions: &partitions,
+        due: &due,
+        both: mails.both(),
+        mails: &mails,
+        window: AtomicU64::new(0),
+        turn: AtomicU32::new(0),
+        sent: AtomicU64::new(0),
+        events: AtomicU64::new(0),
+        steps: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+        small: means.small,
+    };
+    thread::scope(|scope| {
+        let (crew, shared) = (&crew, &shared);
+        for sender in 1..threads {
+            scope.spawn(move || {
+                crew.follow(|| shared.work(sender, |run| crew.work(run)));
+            });
         }
-        if failed && let Some(error) = Partition::error(&partitions) {
-            return Err(WindowError::Stopped(error));
-        }
-        let steps: u64 = partitions.iter().map(Partition::steps).sum();
-        let events: u64 = partitions.iter().map(Partition::events).sum();
-        if steps > STEPS[0] * events + STEPS[1] {
-            return Err(WindowError::Ties);
-        }
-        turn = 1 - turn;
-        if outbox.sent() > 0 {
-            window += 1;
-            continue;
-        }
-        match due.iter().min() {
-            Some(&next) if next < u64::MAX => window = next,
-            _ => return Ok(Ended { partitions }),
-        }
-    }
+        let result = shared.lead(crew, watch);
+        crew.end();
+        result
+    })?;
+    let mail_bytes = mails.bytes();
+    let partitions = partitions.into_iter();
+    let partitions =
+        partitions.map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+    Ok(Ended { partitions, mail_bytes, threads })
 }

@@ -1,0 +1,93 @@
+//! From a source to a schedule that runs in windows.
+
+use loggap_core::sim::windows::{Builder, Requirements, Schedule, Unsuitable};
+use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
+
+use super::WindowMemory;
+use crate::simulation::{Limit, LoadError, Needs, Source};
+
+/// The most ranks of a partition: their states fit a second-level cache.
+const MOST_SHIFT: u32 = 13;
+/// The fewest, so that there are not more partitions than messages.
+const LEAST_SHIFT: u32 = 4;
+/// Partitions for each thread, so that none waits long for the others.
+const EACH: u32 = 8;
+
+/// The binary logarithm of the ranks of a partition that suits so many
+/// `threads`.
+#[must_use]
+pub fn partition_shift(ranks: u32, threads: usize) -> u32 {
+    if threads < 2 {
+        return MOST_SHIFT;
+    }
+    let parts = u32::try_from(threads).unwrap_or(u32::MAX).saturating_mul(EACH);
+    (ranks / parts).max(1).ilog2().clamp(LEAST_SHIFT, MOST_SHIFT)
+}
+
+/// Loads `source`, lends the schedule to `run` with what it needs and with
+/// the number of bytes that its messages may take, and returns what that
+/// returns; or says why the schedule cannot run in windows.
+///
+/// # Errors
+///
+/// [`LoadError`]; `run` was not called then.
+pub fn load<T>(
+    source: &Source,
+    (parameters, settings): (Parameters<'_>, Settings),
+    limit: &Limit<'_>,
+    threads: usize,
+    run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
+) -> Result<Result<T, Unsuitable>, LoadError> {
+    let with = (parameters, settings);
+    let guess = source.guess().map(|survey| Loader::new(&survey, with, limit, threads));
+    let loader = match guess {
+        Some(Ok(Ok(loader))) => loader,
+        // The guess may have been too high.
+        Some(Ok(Err(_)) | Err(_)) | None => {
+            let mut survey = Survey::default();
+            source.feed(&mut survey)?;
+            match Loader::new(&survey, with, limit, threads)? {
+                Ok(loader) => loader,
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+    };
+    let mut memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
+    let mut builder = Builder::new(memory.lend(), loader.requirements, parameters)?;
+    let schedule = match source.feed(&mut builder) {
+        Err(LoadError::Schedule { error: BuildError::Unsuitable(why), .. }) => {
+            return Ok(Err(why));
+        }
+        fed => fed.and_then(|()| Ok(builder.finish()?))?,
+    };
+    Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes)))
+}
+
+/// What is known before a schedule is built.
+struct Loader {
+    requirements: Requirements,
+    needs: Needs,
+    mail_bytes: u64,
+}
+
+impl Loader {
+    fn new(
+        survey: &Survey,
+        (parameters, settings): (Parameters<'_>, Settings),
+        limit: &Limit<'_>,
+        threads: usize,
+    ) -> Result<Result<Self, Unsuitable>, LoadError> {
+        // A message in each window from each rank is a common number.
+        const EACH_RANK: u64 = 64;
+        let shift = partition_shift(survey.ranks(), threads);
+        let requirements = match Requirements::of(survey, (&parameters, settings), shift) {
+            Ok(requirements) => requirements,
+            Err(why) => return Ok(Err(why)),
+        };
+        let mail = survey.ops().min(u64::from(survey.ranks())).saturating_mul(EACH_RANK);
+        let bytes = requirements.bytes();
+        let needs = Needs::of(survey, bytes.saturating_add(mail)).within(limit)?;
+        let taken = bytes.saturating_add((limit.besides)(&needs));
+        Ok(Ok(Self { requirements, needs, mail_bytes: limit.bytes - taken }))
+    }
+}
