@@ -7,13 +7,13 @@
     reason = "helpers of tests: a wrong assumption should end the test"
 )]
 
-use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
-use loggap_tests::program::Program;
+use loggap_tests::program::{Program, RankProgram};
 use loggap_tests::random_program::{Shape, crowded, parameters, program};
 use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
 
@@ -156,4 +156,32 @@ fn the_engine_equals_the_shadow_where_hundreds_of_receives_and_messages_wait() {
         longest = [0, 1].map(|which| longest[which].max(waited[which]));
     }
     assert!(longest.iter().all(|&most| most > 200), "{longest:?}");
+}
+
+/// The next event of rank 0 goes back and forth between the same two with
+/// each message that it sends to itself.
+#[test]
+fn a_rank_whose_next_event_comes_back_again_and_again_crowds_nobody_out() {
+    let none = Picos(0);
+    let free = LogGops {
+        latency: none,
+        overhead: none,
+        gap: none,
+        gap_per_byte: PerByte(0),
+        overhead_per_byte: PerByte(0),
+        eager_limit: Bytes(0),
+    };
+    let send =
+        |peer, side| Op { kind: OpKind::Send { peer, size: 0, tag: 0 }, cpu: side, nic: side };
+    let calc = Op { kind: OpKind::Calc { duration: Picos(256_000) }, cpu: 0, nic: 0 };
+    for sends in 0..60 {
+        let mut program = Program::default();
+        program.ranks.resize(2, RankProgram::default());
+        let ops = &mut program.ranks[0].ops;
+        ops.extend((0..sends).map(|_| send(0, 0)));
+        ops.extend([calc, send(0, 1), send(1, 0)]);
+        let settings = Settings::new(free);
+        let ours = engine::run(&program, &settings, None);
+        assert_eq!(common(&ours), common(&shadow::run(&program, &settings, None)), "{sends}");
+    }
 }

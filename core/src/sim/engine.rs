@@ -62,7 +62,9 @@ pub struct Finished {
     pub makespan: Picos,
     /// The rank that was last, the lowest of several.
     pub last_rank: u32,
-    /// Operations released and messages created.
+    /// Operations released and messages created; the second and third of a
+    /// handshake count twice, as they want to leave and as they are on their
+    /// way.
     pub events: u64,
 }
 
