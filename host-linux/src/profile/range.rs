@@ -1,7 +1,7 @@
 //! The parameters of one protocol, and the changes between protocols.
 
 use loggap_core::model::{Change, Range, SizeLine};
-use loggap_core::units::{Bytes, SignedPicos};
+use loggap_core::units::{Bytes, Picos, SignedPicos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
@@ -56,6 +56,9 @@ fn put_line(record: &mut Record, name: &str, line: Option<&SizeLine>) {
     record.put(format!("{name}_scatter_ppm"), line.scatter_ppm);
 }
 
+/// Half of an interval that lacks an end.
+const UNBOUNDED: Picos = Picos(i64::MAX.cast_unsigned());
+
 /// A line; without the keys of its centre its interval at size 1 holds
 /// everywhere.
 fn line(reader: &Reader<'_>, name: &str) -> Result<Option<SizeLine>, String> {
@@ -71,8 +74,9 @@ fn line(reader: &Reader<'_>, name: &str) -> Result<Option<SizeLine>, String> {
     let key = format!("{name}_centre_half_width_s");
     let unbounded = reader.has(&key).then_some(SignedPicos(i64::MAX));
     let half_width = reader.quantity::<SignedPicos>(&key)?.or(unbounded);
-    let at_one_half_width =
-        SignedPicos(at_one.high.0.saturating_sub(at_one.low.0) / 2).picos().unwrap_or_default();
+    let half = SignedPicos(at_one.high.0.saturating_sub(at_one.low.0) / 2).picos();
+    let bounded = at_one.low.0 > i64::MIN && at_one.high.0 < i64::MAX;
+    let at_one_half_width = half.filter(|_| bounded).unwrap_or(UNBOUNDED);
     let centre_half_width = match half_width.map(SignedPicos::picos) {
         Some(Some(half_width)) => half_width,
         Some(None) => return Err(format!("'{name}_centre_half_width_s' is negative")),
@@ -124,7 +128,7 @@ impl From<ChangeRecord> for Change {
 mod tests {
     use super::*;
     use loggap_core::model::{Estimate, Mark};
-    use loggap_core::units::{Picos, SignedPerByte};
+    use loggap_core::units::SignedPerByte;
 
     fn line(at_one: i64) -> SizeLine {
         let estimate = |value: i64, mark| Estimate {
@@ -171,6 +175,16 @@ mod tests {
         assert_eq!(range.gap.at(Bytes(64)), SignedPicos(1_000_000));
         assert_eq!(range.gap.half_width(Bytes(64)), Picos(50_000));
         assert_eq!(range.gap.per_byte, Estimate::exact(SignedPerByte(0)));
+    }
+
+    #[test]
+    fn an_interval_without_an_end_is_as_wide_when_read_again() {
+        let text =
+            r#"{"first_bytes":1,"last_bytes":9,"gap_s":2e-6,"gap_s_lo":1e-6,"gap_s_hi":null}"#;
+        let range = serde_json::from_str::<RangeRecord>(text).unwrap();
+        assert_eq!(range.0.gap.centre_half_width, UNBOUNDED);
+        let written = serde_json::to_string(&range).unwrap();
+        assert_eq!(serde_json::from_str::<RangeRecord>(&written).unwrap(), range);
     }
 
     #[test]

@@ -13,8 +13,6 @@ use serde_json::{Map, Value};
 const SECOND: f64 = 1e12;
 /// Units of [`SignedPerByte`] in a second per byte.
 const SECOND_PER_BYTE: f64 = 65_536e12;
-/// The largest whole number that a double holds exactly.
-const EXACT: u64 = 1 << 53;
 /// Up to here [`from_si`] undoes [`to_si`]: 19 minutes, 17 ms a byte.
 const FAITHFUL: u64 = 1 << 50;
 
@@ -58,15 +56,16 @@ pub(super) fn is_exact<Q: Quantity>(number: Q) -> bool {
     number.units().unsigned_abs() <= FAITHFUL
 }
 
-/// From SI units, rounded to the nearest; `None` beyond 2⁵³ units.
+/// From SI units, rounded to the nearest; `None` for what could not be
+/// written again.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    reason = "below 2^53 by the filter, and exact as a power of two"
+    reason = "at most 2^50 by the filter, and exact as a power of two"
 )]
 pub(super) fn from_si<Q: Quantity>(value: f64) -> Option<Q> {
     let units = (value * Q::UNIT).round();
-    (units.abs() <= EXACT as f64).then(|| Q::from_units(units as i64))
+    (units.abs() <= FAITHFUL as f64).then(|| Q::from_units(units as i64))
 }
 
 /// An object under construction, its keys in the order of insertion.
@@ -157,7 +156,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A number with its interval. One without an interval is exact, a
-    /// `null` is not known, and an end that is `null` is not there.
+    /// `null` is not known, and an end that is `null` is not there; a number
+    /// of which both are not is refused, as it says nothing.
     pub(super) fn estimate<Q: Quantity>(&self, key: &str) -> Result<Option<Estimate<Q>>, String> {
         if !self.has(key) {
             return Ok(None);
@@ -169,6 +169,13 @@ impl<'a> Reader<'a> {
             Ok::<Q, String>(self.quantity(&name)?.or(absent).unwrap_or(Q::from_units(without)))
         };
         let (low, high) = (end("lo", i64::MIN)?, end("hi", i64::MAX)?);
+        let bounded = low.units() > i64::MIN || high.units() < i64::MAX;
+        if value.is_some() != bounded {
+            return Err(format!(
+                "'{key}' needs a number for itself and one for '{key}_lo' or '{key}_hi', or null \
+                 for all three"
+            ));
+        }
         let value = value.unwrap_or(Q::from_units(0));
         if !(low <= value && value <= high) {
             return Err(format!("'{key}' does not lie between '{key}_lo' and '{key}_hi'"));
@@ -235,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_no_integer_can_hold_is_refused() {
-        for absurd in [1e5, -1e5, f64::INFINITY, f64::NAN] {
+        for absurd in [1.2e3, -1e5, f64::INFINITY, f64::NAN] {
             assert_eq!(from_si::<SignedPicos>(absurd), None, "{absurd}");
         }
     }
@@ -252,6 +259,18 @@ mod tests {
             assert!(text.contains(r#""g_lo":null"#), "{text}");
             let map = serde_json::from_str(&text).unwrap();
             assert_eq!(Reader::new(&map).estimate("g"), Ok(Some(estimate)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_any_bound_and_a_bound_without_a_number_are_refused() {
+        for map in [
+            serde_json::json!({"g_s": 3e-6, "g_s_lo": null, "g_s_hi": null}),
+            serde_json::json!({"g_s": null, "g_s_lo": -1e-6, "g_s_hi": null}),
+        ] {
+            let reader = Reader::new(map.as_object().unwrap());
+            let error = reader.estimate::<SignedPicos>("g_s").unwrap_err();
+            assert!(error.contains("'g_s' needs a number"), "{error}");
         }
     }
 
