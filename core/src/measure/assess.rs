@@ -228,6 +228,7 @@ fn latency(parts: [Option<SizeLine>; 3], options: &AssessOptions) -> Option<Esti
     let value = half_rtt.value.0.saturating_sub(send.value.0).saturating_sub(recv.value.0);
     let half_width = |part: &Estimate<SignedPicos>| 0.5 * (part.high.0 as f64 - part.low.0 as f64);
     let half_width = parts.iter().map(half_width).fold(0.0, libm::hypot);
+    let half = SignedPicos::from_f64(half_width).0;
     let wanted = value as f64 * f64::from(options.relative_error_ppm) * 1e-6;
     let misfit = parts.iter().any(|part| part.mark == Mark::Misfit);
     let mark = match (half_width <= wanted, misfit) {
@@ -237,8 +238,8 @@ fn latency(parts: [Option<SizeLine>; 3], options: &AssessOptions) -> Option<Esti
     };
     Some(Estimate {
         value: SignedPicos(value),
-        low: SignedPicos::from_f64(value as f64 - half_width),
-        high: SignedPicos::from_f64(value as f64 + half_width),
+        low: SignedPicos(value.saturating_sub(half)),
+        high: SignedPicos(value.saturating_add(half)),
         mark,
     })
 }
