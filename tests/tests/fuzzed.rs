@@ -24,6 +24,28 @@ fn seeds(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
     seeds
 }
 
+/// Names in a folder of `fuzz/`, without what follows a dot.
+fn names(folder: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz").join(folder);
+    let stem = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| stem(entry.unwrap().path())).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_target_has_a_binary_and_inputs_and_nothing_else_has() {
+    let targets = TARGETS.map(|(name, _)| name);
+    assert_eq!(names("fuzz_targets"), targets);
+    assert_eq!(names("seeds"), targets);
+    for (name, _) in TARGETS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/fuzz_targets").join(name);
+        let source = fs::read_to_string(path.with_extension("rs")).unwrap();
+        assert!(source.contains(&format!("fuzzing::{name}(data)")), "{name} runs another target");
+    }
+}
+
 #[test]
 fn every_target_takes_its_kept_inputs() {
     for (name, target) in TARGETS {

@@ -5,30 +5,41 @@
 //! `fuzz/` runs these functions on new inputs, `tests/tests/fuzzed.rs` runs
 //! them on the inputs that are kept in `fuzz/seeds`.
 
-mod measuring;
+mod assessing;
+mod mirroring;
 mod parsers;
+mod profiles;
 mod schedules;
+mod sessions;
 mod simulating;
 
-pub use measuring::{mirror, planner};
-pub use parsers::{noise_trace, profile_compact, profile_json, samples_csv, wire_frame};
+pub use assessing::{fit, planner};
+pub use mirroring::mirror;
+pub use parsers::{argument, noise_trace, samples_csv, wire_frame};
+pub use profiles::{profile_compact, profile_json};
 pub use schedules::{goal_native, goal_reference, goal_text};
-pub use simulating::simulator;
+pub use sessions::{initiator, responder};
+pub use simulating::{overflow, simulator};
 
 /// A target: what one input is put through.
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its seeds' folder and of its
 /// binary in `fuzz/`.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 16] = [
+    ("argument", argument),
+    ("fit", fit),
     ("goal_native", goal_native),
     ("goal_reference", goal_reference),
     ("goal_text", goal_text),
+    ("initiator", initiator),
     ("mirror", mirror),
     ("noise_trace", noise_trace),
+    ("overflow", overflow),
     ("planner", planner),
     ("profile_compact", profile_compact),
     ("profile_json", profile_json),
+    ("responder", responder),
     ("samples_csv", samples_csv),
     ("simulator", simulator),
     ("wire_frame", wire_frame),

@@ -1,8 +1,9 @@
 //! What is read is written and read again, and has to be the same.
 
-use loggap::profile::ProfileDocument;
+use loggap::cli::parse;
+use loggap::decimal;
 use loggap::samples::{self, Limits, Row, SampleReader};
-use loggap_core::model::{Profile, compact};
+use loggap_core::goal::pattern::Pattern;
 use loggap_core::noise::{self, Detour, Trace};
 use loggap_core::units::Picos;
 use loggap_core::wire::ethernet::{self, EthernetFrame};
@@ -62,26 +63,37 @@ pub fn samples_csv(data: &[u8]) {
     assert_eq!(rounds(&text), Some(found));
 }
 
-/// A profile as `measure -o` writes it. The second text has to be as the
-/// first: binary fractions of seconds are rounded once.
-pub fn profile_json(data: &[u8]) {
-    let Ok(document) = ProfileDocument::parse(data) else { return };
-    let model = document.model().expect("was checked");
-    let text = serde_json::to_vec(&document).expect("plain data");
-    let again = ProfileDocument::parse(&text).expect("ours");
-    assert_eq!(again.model().expect("was checked"), model);
-    assert_eq!(serde_json::to_vec(&again).expect("plain data"), text);
-    compact_and_back(&model);
-}
-
-/// A profile in few bytes.
-pub fn profile_compact(data: &[u8]) {
-    let Ok(profile) = compact::decode::<16>(data) else { return };
-    compact_and_back(&profile);
-}
-
-fn compact_and_back(profile: &Profile) {
-    let mut bytes = vec![0; compact::most_bytes(16)];
-    let length = compact::encode(profile, &mut bytes).expect("the most that there is");
-    assert_eq!(compact::decode(&bytes[..length]).as_ref(), Ok(profile));
+/// A word of the command line, read as each kind of argument.
+pub fn argument(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else { return };
+    // A list in a file is read as one on the command line.
+    if let Some(sizes) = (!text.starts_with('@')).then(|| parse::sizes(text)).and_then(Result::ok) {
+        let list = sizes.list();
+        assert!(list.is_sorted_by(|a, b| a < b) && !list.is_empty());
+        assert_eq!((list.first(), list.last()), (Some(&sizes.first()), Some(&sizes.last())));
+        let words: Vec<String> = list.iter().map(u64::to_string).collect();
+        assert_eq!(parse::sizes(&words.join(",")).expect("ours").list(), list);
+    }
+    if let Ok(size) = parse::size(text) {
+        assert_eq!(parse::size(&size.to_string()).expect("ours"), size);
+    }
+    if let Ok(time) = parse::nanos(text) {
+        assert_eq!(parse::nanos(&decimal::fixed(u128::from(time.0), 3)), Ok(time));
+    }
+    if let Ok(seed) = parse::seed(text) {
+        assert_eq!(parse::seed(&format!("{seed:#x}")), Ok(seed));
+    }
+    if let Ok(ppm) = parse::percent(text) {
+        assert_eq!(parse::percent(&(decimal::fixed(u128::from(ppm), 4) + "%")), Ok(ppm));
+    }
+    if let Ok(time) = parse::duration(text) {
+        assert_eq!(parse::duration(&format!("{}ns", time.as_nanos())), Ok(time));
+    }
+    let _ = parse::nanos_per_byte(text);
+    if let Ok(time) = decimal::picos(text) {
+        assert_eq!(decimal::picos(&decimal::seconds(time)), Ok(time));
+    }
+    if let Ok(pattern) = text.parse::<Pattern>() {
+        assert_eq!(pattern.name().parse(), Ok(pattern));
+    }
 }

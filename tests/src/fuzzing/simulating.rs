@@ -3,17 +3,18 @@
 use super::Numbers;
 use crate::engine;
 use crate::program::{Edge, Program, RankProgram};
-use crate::shadow::{self, Receive, Rendezvous, Settings};
+use crate::shadow::{self, Outcome, Receive, Rendezvous, Settings};
+use loggap::simulation::OwnedMemory;
 use loggap_core::goal::{ANY, Op, OpKind};
 use loggap_core::model::LogGops;
+use loggap_core::sim::{Builder, Engine, NoNoise, Parameters, Silent, Survey};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 /// Ranks and operations of a program at most.
 const RANKS: u8 = 5;
 const OPS: usize = 40;
-/// Events of an operation at most: release, arrival, request, answer and
-/// their turns back into the queue while a processor or interface is busy.
-const EVENTS: u64 = 8;
+/// Turns that no program of this size takes; one that did would loop.
+const TURNS: u64 = 1_000_000;
 
 /// What a program may hold.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -21,8 +22,10 @@ enum Shape {
     /// One chain of operations a rank, on one processor; receives name their
     /// source.
     Plain,
-    /// Everything there is.
+    /// Everything there is, cycles of dependencies included.
     Wild,
+    /// The same, with any sizes and durations.
+    Huge,
 }
 
 /// Any program ends, in a bounded number of events and as the plain model
@@ -31,14 +34,79 @@ pub fn simulator(data: &[u8]) {
     let mut input = Numbers(data);
     let settings = settings(&mut input);
     let shape = if input.byte() & 1 == 0 { Shape::Plain } else { Shape::Wild };
+    let more = u64::from(input.short());
     let program = program(&mut input, shape);
     let outcome = engine::run(&program, &settings, None);
     let model = shadow::run(&program, &settings, None);
-    assert_eq!(outcome.finish, model.finish);
-    assert_eq!(outcome.events, model.events);
-    assert!(outcome.events <= EVENTS * (program.ops() as u64 + 1));
+    assert_eq!(common(&outcome), common(&model));
+    assert!(outcome.events <= events_most(&program, &settings));
     if shape == Shape::Plain {
-        monotone(&program, &settings, u64::from(input.short()));
+        monotone(&program, &settings, more);
+    }
+}
+
+/// What engine and model have in common, in one order.
+fn common(outcome: &Outcome) -> Outcome {
+    let mut common = Outcome { spans: vec![], timeline: Default::default(), ..outcome.clone() };
+    common.unexpected.sort_unstable();
+    common.posted.sort_unstable();
+    common.never_ready.sort_unstable();
+    common
+}
+
+/// Each operation is released once; a send makes one message, or the three of
+/// a handshake, the last two of which wait for their turn to leave.
+fn events_most(program: &Program, settings: &Settings) -> u64 {
+    let ops = program.ranks.iter().flat_map(|rank| &rank.ops);
+    let sends = ops.filter(|op| matches!(op.kind, OpKind::Send { .. })).count() as u64;
+    let messages = if settings.rendezvous == Rendezvous::Handshake { 5 } else { 1 };
+    program.ops() as u64 + messages * sends
+}
+
+/// Any parameters, sizes and durations: times that are too long are an error,
+/// and nothing loops.
+pub fn overflow(data: &[u8]) {
+    let mut input = Numbers(data);
+    let mut settings = settings(&mut input);
+    for (_, set) in &mut settings.parameters {
+        *set = LogGops {
+            latency: Picos(huge(&mut input)),
+            overhead: Picos(huge(&mut input)),
+            gap: Picos(huge(&mut input)),
+            gap_per_byte: PerByte(huge(&mut input)),
+            overhead_per_byte: PerByte(huge(&mut input)),
+            eager_limit: Bytes(huge(&mut input)),
+        };
+    }
+    let program = program(&mut input, Shape::Huge);
+    let mut survey = Survey::default();
+    program.replay(&mut survey).expect("few operations");
+    let protocols = engine::protocols(&settings);
+    let parameters = Parameters::per_protocol(&protocols).expect("one set");
+    let switches = engine::settings(&settings);
+    let requirements = survey.requirements(switches).expect("few operations");
+    let mut memory = OwnedMemory::new(&requirements);
+    let mut builder = Builder::new(memory.lend(), requirements).expect("what was asked for");
+    if program.replay(&mut builder).is_err() {
+        return;
+    }
+    let schedule = builder.finish().expect("as surveyed");
+    let mut engine = Engine::with(schedule, (parameters, switches), NoNoise, Silent);
+    let Ok(finished) = engine.run_some(TURNS) else { return };
+    let finished = finished.expect("a bounded number of turns");
+    assert!(finished.events <= events_most(&program, &settings));
+    let last = (0..survey.ranks()).map(|rank| engine.finish(rank)).max();
+    assert_eq!(last, Some(finished.makespan));
+}
+
+/// Nothing, little, or any number.
+fn huge(input: &mut Numbers<'_>) -> u64 {
+    match input.below(6) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => input.long(),
+        3 => u64::from(input.word()) << 24,
+        _ => u64::from(input.short()),
     }
 }
 
@@ -60,7 +128,6 @@ fn settings(input: &mut Numbers<'_>) -> Settings {
     }
 }
 
-/// Dependencies point backwards, so that there are no cycles.
 fn program(input: &mut Numbers<'_>, shape: Shape) -> Program {
     let ranks = 1 + input.below(RANKS);
     let mut program = Program::default();
@@ -69,28 +136,31 @@ fn program(input: &mut Numbers<'_>, shape: Shape) -> Program {
         if input.is_empty() {
             break;
         }
-        let rank = usize::from(input.below(ranks));
+        let part = &mut program.ranks[usize::from(input.below(ranks))];
         let op = op(input, ranks, shape);
-        let part = &mut program.ranks[rank];
         let index = part.ops.len() as u32;
         part.ops.push(op);
-        if shape == Shape::Plain && index > 0 {
-            part.edges.push(Edge { op: index, on: index - 1, start: false });
-        } else if shape == Shape::Wild {
-            for _ in 0..input.below(3) {
-                let on = u32::from(input.byte());
-                if on < index {
-                    part.edges.push(Edge { op: index, on, start: input.byte() & 1 == 1 });
-                }
-            }
+        if shape == Shape::Plain {
+            let before = index.checked_sub(1);
+            part.edges.extend(before.map(|on| Edge { op: index, on, start: false }));
+            continue;
         }
+        for _ in 0..input.below(3) {
+            let (on, start) = (u32::from(input.byte()), input.byte() & 1 == 1);
+            part.edges.push(Edge { op: index, on, start });
+        }
+    }
+    for rank in &mut program.ranks {
+        let ops = rank.ops.len() as u32;
+        rank.edges.retain(|edge| edge.on < ops);
     }
     program
 }
 
 fn op(input: &mut Numbers<'_>, ranks: u8, shape: Shape) -> Op {
     let peer = u32::from(input.below(ranks));
-    let (size, tag) = (u64::from(input.below(16)), u32::from(input.below(3)));
+    let size = if shape == Shape::Huge { huge(input) } else { u64::from(input.below(16)) };
+    let tag = u32::from(input.below(3));
     let wild = if shape == Shape::Plain { 0 } else { input.byte() };
     let kind = match input.below(3) {
         0 => OpKind::Send { peer, size, tag },
@@ -99,6 +169,7 @@ fn op(input: &mut Numbers<'_>, ranks: u8, shape: Shape) -> Op {
             size,
             tag: if wild & 2 == 2 { ANY } else { tag },
         },
+        _ if shape == Shape::Huge => OpKind::Calc { duration: Picos(huge(input)) },
         _ => OpKind::Calc { duration: Picos(u64::from(input.short()) * 1_000) },
     };
     let bit = |at: u8| wild >> at & 1;

@@ -1,11 +1,7 @@
-//! Both ends of a measurement before peers and links that do anything.
+//! The responder's state machine before an initiator that does anything.
 
 use super::Numbers;
-use loggap_core::fit::{Cell, Node, Point, Segment};
-use loggap_core::measure::{
-    Action, AssessMemory, LinkProperties, Mirror, PlanMemory, PlanOptions, PlanRequirements,
-    Planner, RowHeader, RowPlan, Sample, Slot,
-};
+use loggap_core::measure::{Action, LinkProperties, Mirror};
 use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::{
     Bounds, FRAME_LEN, Hello, Message, ReplyPolicy, Round, Rounds, Versions, tag_of,
@@ -95,97 +91,4 @@ fn rounds(input: &mut Numbers<'_>) -> Rounds {
         });
     }
     rounds
-}
-
-/// Sizes that a plan of the test holds.
-const SIZES: usize = 12;
-/// Values of each of their quantities.
-const REPETITIONS: usize = 10;
-/// Messages that a plan of the test may send.
-const MESSAGES: u64 = 3_000;
-
-/// What a plan is lent.
-struct Memory {
-    rows: Vec<RowHeader>,
-    values: Vec<u64>,
-    plans: Vec<RowPlan>,
-    order: Vec<Slot>,
-    points: Vec<Point>,
-    nodes: Vec<Node>,
-    cells: Vec<Cell>,
-    segments: Vec<Segment>,
-}
-
-impl Memory {
-    fn new() -> Self {
-        let changes = PlanOptions::default().assess.max_changes;
-        let needed = PlanRequirements::new(SIZES, REPETITIONS, changes).expect("few");
-        Self {
-            rows: vec![RowHeader::default(); needed.store.rows],
-            values: vec![0; needed.store.values],
-            plans: vec![RowPlan::default(); needed.plans],
-            order: vec![Slot::default(); needed.order],
-            points: vec![Point::default(); needed.assess.points],
-            nodes: vec![Node::default(); needed.assess.nodes],
-            cells: vec![Cell::default(); needed.assess.cells],
-            segments: vec![Segment::default(); needed.assess.segments],
-        }
-    }
-
-    fn lend(&mut self) -> PlanMemory<'_> {
-        PlanMemory {
-            rows: &mut self.rows,
-            values: &mut self.values,
-            plans: &mut self.plans,
-            order: &mut self.order,
-            assess: AssessMemory {
-                points: &mut self.points,
-                nodes: &mut self.nodes,
-                cells: &mut self.cells,
-                segments: &mut self.segments,
-            },
-        }
-    }
-}
-
-/// The planner and the assessment on a link that takes any time for
-/// anything: nothing, for ever, always the same, less and less.
-pub fn planner(data: &[u8]) {
-    let mut input = Numbers(data);
-    let options = PlanOptions {
-        messages: 2 + u32::from(input.byte()),
-        max_messages: MESSAGES,
-        adapt_sizes: input.byte() & 1 == 0,
-        seed: input.long(),
-        ..PlanOptions::default()
-    };
-    let sizes: Vec<u32> = (0..input.below(8)).map(|_| input.word()).collect();
-    let mut memory = Memory::new();
-    let Ok(mut planner) = Planner::<16>::new(options, &sizes, memory.lend()) else { return };
-    let (mut now, mut elapsed) = (Picos::ZERO, Picos(1_000_000));
-    for _ in 0..MESSAGES {
-        let batch = planner.poll_batch::<8>(now);
-        if batch.is_empty() {
-            break;
-        }
-        for experiment in batch {
-            elapsed = match input.below(8) {
-                0 => Picos(input.long()),
-                1 => Picos::ZERO,
-                2 => Picos::MAX,
-                3 => Picos(elapsed.0 - elapsed.0 / 4),
-                4 => Picos(u64::from(input.word()) + u64::from(experiment.size) * 100),
-                5 => {
-                    planner.handle_lost(&experiment);
-                    continue;
-                }
-                _ => elapsed,
-            };
-            let delay = Picos(experiment.delay.0.saturating_add(u64::from(input.byte())));
-            planner.handle_sample(&Sample { experiment, delay, elapsed });
-        }
-        now = Picos(now.0.saturating_add(u64::from(input.word())));
-    }
-    assert!(planner.conclusion().is_some(), "every plan ends");
-    let _ = planner.assess();
 }
