@@ -9,7 +9,7 @@ use loggap_core::model::Protocol;
 use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, Parameters, RankCounters,
-    Receive, Rendezvous, Settings, Silent, Survey, Unfinished,
+    Receive, Rendezvous, Settings, Silent, SimError, Survey, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 
@@ -175,6 +175,21 @@ pub fn longest_queues(program: &Program, settings: &shadow::Settings) -> [u32; 2
 
 fn run_with(program: &Program, settings: &shadow::Settings, noise: impl Noise) -> Outcome {
     run_observed(program, settings, noise, |_| Silent).0
+}
+
+/// What the engine stops with, if it does.
+#[must_use]
+pub fn error(program: &Program, settings: &shadow::Settings) -> Option<SimError> {
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let protocols = protocols(settings);
+    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let settings = self::settings(settings);
+    let requirements = survey.requirements(settings).unwrap();
+    let mut memory = OwnedMemory::new(&requirements);
+    let mut builder = Builder::new(memory.lend(), requirements).unwrap();
+    program.replay(&mut builder).unwrap();
+    Engine::new(builder.finish().unwrap(), parameters, settings).run().err()
 }
 
 /// Runs under the eyes of the observer that `observe` makes of the first

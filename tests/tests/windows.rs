@@ -7,15 +7,18 @@
     reason = "helpers of tests: a wrong assumption should end the test"
 )]
 
+use loggap::simulation::windows::WindowError;
+use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
+use loggap_core::sim::SimError;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
 use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::shadow::{self, Outcome, Settings};
+use loggap_tests::shadow::{self, Outcome, Receive, Settings};
 
 /// No limit to the memory of messages.
 const MOST: u64 = u64::MAX;
@@ -27,6 +30,9 @@ fn settings(random: &mut Random) -> Settings {
         set.eager_limit = Bytes(u64::MAX);
     }
     let mut settings = Settings::new(set);
+    if random.below(3) == 0 {
+        settings.receive = Receive::Overlap;
+    }
     if random.below(3) == 0 {
         let mut second = parameters(random);
         second.eager_limit = Bytes(u64::MAX);
@@ -155,4 +161,35 @@ fn on_any_number_of_threads_windows_equal_the_shadow_on_random_programs() {
         compared += 1;
     }
     assert!(compared > 1_000, "{compared}");
+}
+
+#[test]
+fn windows_stop_with_the_error_that_the_engine_stops_with() {
+    let (mut errors, mut several) = (0, 0);
+    for seed in 30_000..33_000 {
+        let mut random = Random::new(seed);
+        let shape = Shape { ranks: 12, messages: 40, calcs: 4, edges: 4, ..Shape::PLAIN };
+        let mut program = program(&mut random, &shape);
+        for op in program.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
+            if let OpKind::Calc { duration } = &mut op.kind
+                && random.below(4) == 0
+            {
+                duration.0 = u64::MAX - random.below(30) * 1_000;
+            }
+        }
+        let settings = settings(&mut random);
+        let theirs = engine::error(&program, &settings);
+        for (shift, threads) in [(10, 1), (1, 1), (0, 3)] {
+            let cut = Cut { shift, threads, mail_bytes: MOST };
+            let ours = match engine::run_in_windows(&program, &settings, None, cut) {
+                Ok(_) => None,
+                Err(Stopped::Error(WindowError::Stopped(error))) => Some(error),
+                Err(_) => continue,
+            };
+            assert_eq!(ours, theirs, "seed {seed} {settings:?} {program:?}");
+            errors += u32::from(ours.is_some());
+            several += u32::from(ours.is_some_and(|error| error != SimError::Overflow { rank: 0 }));
+        }
+    }
+    assert!(errors > 1_000 && several > 500, "{errors} {several}");
 }

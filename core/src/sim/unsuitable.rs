@@ -8,8 +8,6 @@ use core::fmt;
 pub enum Unsuitable {
     /// o + L is 0, so that nothing can be simulated ahead of the rest.
     NoLookahead,
-    /// Messages are received as [`Receive::Overlap`](super::Receive::Overlap) says.
-    Overlap,
     /// Ranks have several processors or interfaces.
     Units,
     /// A message is longer than the eager limit, so that its sender goes on
@@ -31,7 +29,6 @@ impl fmt::Display for Unsuitable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLookahead => f.write_str("o + L is 0"),
-            Self::Overlap => f.write_str("messages are received with overlap"),
             Self::Units => f.write_str("ranks have several processors or interfaces"),
             Self::Rendezvous { size } => {
                 write!(f, "messages of {size} bytes are longer than the eager limit")

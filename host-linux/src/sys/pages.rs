@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use loggap_core::sim::Slot;
 use loggap_core::sim::windows::{Chain, Message, WindowRank, WindowRecord};
@@ -31,6 +31,8 @@ unsafe impl Integers for u64 {}
 unsafe impl Integers for [u32; 2] {}
 // SAFETY: an integer.
 unsafe impl Integers for AtomicU32 {}
+// SAFETY: an integer.
+unsafe impl Integers for AtomicU64 {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Slot {}
 // SAFETY: its fields are integers.

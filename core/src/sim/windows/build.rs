@@ -85,6 +85,8 @@ impl<'m> Builder<'m> {
             firsts,
             slots,
             words: memory.words,
+            times: memory.times,
+            done: memory.done,
             parameters: self.parameters,
             shift: requirements.shift,
             sends,
@@ -155,7 +157,7 @@ impl<'m> Builder<'m> {
     /// Releases what waits for nothing on the open rank.
     fn release(&mut self) -> Option<()> {
         let records = &*self.memory.records;
-        let shared = Shared::new((records, &[]), &[], self.parameters);
+        let shared = Shared::new((records, &[]), &[], (self.parameters, &[]));
         let mut ready = [NONE; 3];
         for op in self.first..self.ops {
             let record = shared.at(op);
@@ -239,6 +241,9 @@ impl Sink for Builder<'_> {
                 self.sends += 1;
             }
             OpKind::Calc { .. } => {}
+        }
+        if let Some(time) = self.memory.times.get_mut(self.ops as usize) {
+            *time = 0.into();
         }
         let record: Option<&mut WindowRecord> = self.memory.records.get_mut(self.ops as usize);
         record.ok_or(BuildError::Full)?.set(&op);

@@ -83,6 +83,11 @@ impl Message {
     }
 
     #[inline]
+    pub(super) fn tag(&self) -> u32 {
+        self.tag.load(Relaxed)
+    }
+
+    #[inline]
     pub(super) fn target(&self) -> u32 {
         self.target.load(Relaxed)
     }

@@ -1,5 +1,7 @@
 //! Whether a schedule can run in windows, and the memory for that.
 
+use core::sync::atomic::AtomicU64;
+
 use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
 use crate::sim::parameters::{Parameters, Receive, Settings};
@@ -23,6 +25,10 @@ pub struct Requirements {
     pub slots: usize,
     /// [`Memory::words`].
     pub words: usize,
+    /// [`Memory::times`].
+    pub times: usize,
+    /// [`Memory::done`].
+    pub done: usize,
     /// [`Memory::scratch`].
     pub scratch: usize,
     /// Partitions.
@@ -46,9 +52,7 @@ impl Requirements {
         if parameters.lookahead().0 == 0 {
             return Err(Unsuitable::NoLookahead);
         }
-        if settings.receive == Receive::Overlap {
-            return Err(Unsuitable::Overlap);
-        }
+        let overlap = settings.receive == Receive::Overlap;
         if survey.cpu > 0 || survey.nic > 0 {
             return Err(Unsuitable::Units);
         }
@@ -69,6 +73,8 @@ impl Requirements {
             firsts: ranks + 1,
             slots: size(survey.receives)?,
             words: partitions * wheel::words(each.min(ranks)),
+            times: if overlap { size(survey.ops)? } else { 0 },
+            done: if overlap { ranks } else { 0 },
             scratch: size(survey.edges_most)?,
             partitions,
             shift,
@@ -85,6 +91,8 @@ impl Requirements {
             (self.firsts, size_of::<u32>()),
             (self.slots, size_of::<Slot>()),
             (self.words, size_of::<u64>()),
+            (self.times, size_of::<AtomicU64>()),
+            (self.done, size_of::<u64>()),
             (self.scratch, size_of::<[u32; 2]>()),
         ];
         let mut bytes = 0u64;
@@ -113,6 +121,10 @@ pub struct Memory<'m> {
     pub slots: &'m mut [Slot],
     /// When ranks are due.
     pub words: &'m mut [u64],
+    /// A time of each operation, where messages are received with overlap.
+    pub times: &'m mut [AtomicU64],
+    /// Then when the last message of each rank was all there.
+    pub done: &'m mut [u64],
     /// Dependencies of one rank, while the schedule is built.
     pub scratch: &'m mut [[u32; 2]],
 }
@@ -127,6 +139,8 @@ impl<'m> Memory<'m> {
             firsts: self.firsts.get_mut(..requirements.firsts)?,
             slots: self.slots.get_mut(..requirements.slots)?,
             words: self.words.get_mut(..requirements.words)?,
+            times: self.times.get_mut(..requirements.times)?,
+            done: self.done.get_mut(..requirements.done)?,
             scratch: self.scratch.get_mut(..requirements.scratch)?,
         })
     }

@@ -27,6 +27,7 @@ mod list;
 mod mail;
 mod matching;
 mod memory;
+mod overlap;
 mod partition;
 mod price;
 mod rank;
@@ -35,6 +36,7 @@ mod release;
 mod schedule;
 mod shared;
 mod step;
+mod warm;
 
 pub use build::Builder;
 pub use mail::{CHUNK, Chain, Mail, Message, Outbox};

@@ -34,14 +34,18 @@ pub struct Partition<'s, N> {
     /// A rank's number, shifted by this, is that of its partition.
     pub(super) shift: u32,
     /// Its first rank.
-    first: u32,
-    ranks: &'s mut [WindowRank],
+    pub(super) first: u32,
+    pub(super) ranks: &'s mut [WindowRank],
     pub(super) slots: Slots<'s>,
-    wheel: Wheel<'s>,
+    pub(super) wheel: Wheel<'s>,
     pub(super) noise: N,
     /// Whether messages can take longer than a window, because there are
     /// several protocols.
     pub(super) several: bool,
+    /// Whether messages are received with overlap.
+    pub(super) overlap: bool,
+    /// Then of each rank, when the last message was all there.
+    pub(super) done: &'s mut [u64],
     /// Length of a window, which is the least o + L.
     pub(super) width: NonZeroU64,
     price: Price,
@@ -61,11 +65,14 @@ pub(super) struct Share<'s> {
     pub(super) ranks: &'s mut [WindowRank],
     pub(super) slots: Slots<'s>,
     pub(super) words: &'s mut [u64],
+    pub(super) done: &'s mut [u64],
 }
 
 impl<'s, N: Noise> Partition<'s, N> {
     pub(super) fn new(shared: Shared<'s>, share: Share<'s>, noise: N) -> Self {
-        let Share { index, shift, ranks, slots, words } = share;
+        let Share { index, shift, ranks, slots, words, done } = share;
+        done.fill(0);
+        let overlap = !shared.times.is_empty();
         let mut wheel = Wheel::new(words, ranks.len());
         let mut events = 0;
         for (local, rank) in (0u32..).zip(ranks.iter()) {
@@ -83,6 +90,7 @@ impl<'s, N: Noise> Partition<'s, N> {
             send: Ok(0),
             gap: Ok(0),
             receive: Ok(0),
+            bytes: Ok(0),
             delay: Ok(0),
             rendezvous: false,
         };
@@ -96,6 +104,8 @@ impl<'s, N: Noise> Partition<'s, N> {
             wheel,
             noise,
             several,
+            overlap,
+            done,
             width: width.unwrap_or(NonZeroU64::MIN),
             price: nothing,
             last: 0,
@@ -126,8 +136,15 @@ impl<'s, N: Noise> Partition<'s, N> {
         }
         self.collect(window, inbox);
         let mut sweep = self.wheel.due();
-        while let Some(local) = self.wheel.take(&mut sweep) {
-            self.turn(local, inbox, outbox);
+        loop {
+            let batch = self.batch(&mut sweep);
+            if batch.ranks().is_empty() {
+                break;
+            }
+            self.warm(&batch, inbox);
+            for &local in batch.ranks() {
+                self.turn(local, inbox, outbox);
+            }
         }
     }
 
@@ -201,7 +218,7 @@ impl<'s, N: Noise> Partition<'s, N> {
             state.incoming = sorter.sort(state.incoming);
             self.steps += sorter.steps;
         }
-        if self.several {
+        if self.several || self.overlap {
             self.keep(state, inbox);
         }
     }
@@ -284,7 +301,9 @@ impl<'s, N: Noise> Partition<'s, N> {
 
     /// The ranks, and when each was done.
     pub fn finish(&self) -> impl Iterator<Item = (u32, Picos)> {
-        (self.first..).zip(self.ranks.iter().map(|rank| Picos(rank.cpu)))
+        let done = self.done.iter().copied().chain(core::iter::repeat(0));
+        let times = self.ranks.iter().zip(done).map(|(rank, done)| Picos(rank.cpu.max(done)));
+        (self.first..).zip(times)
     }
 
     /// How this partition's part of the run ended.

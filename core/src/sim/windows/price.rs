@@ -24,6 +24,8 @@ pub(super) struct Price {
     pub(super) gap: Sum,
     /// o + (s − 1)·max(O, G).
     pub(super) receive: Sum,
+    /// o + (s − 1)·G.
+    pub(super) bytes: Sum,
     /// o + L.
     pub(super) delay: Sum,
     /// Whether its sender waits for its receive.
@@ -39,6 +41,7 @@ impl Price {
             send: sum(costs.overhead, costs.overhead_bytes),
             gap: sum(costs.gap, costs.gap_bytes),
             receive: sum(costs.overhead, costs.overhead_bytes.max(costs.gap_bytes)),
+            bytes: sum(costs.overhead, costs.gap_bytes),
             delay: sum(costs.overhead, costs.latency),
             rendezvous: costs.rendezvous,
         })

@@ -1,52 +1,47 @@
 //! Dependencies: who is released by what.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use super::partition::Partition;
 use super::rank::WindowRank;
 use super::record::{Kind, NONE, Successors, WindowRecord};
 use crate::sim::hooks::Noise;
 
 /// What an operation has reached in an event, for those that wait for it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Reached {
-    Start,
-    End,
-    /// First its start, then its end.
-    Both,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reached {
+    /// What releases them.
+    pub(super) creator: u32,
+    /// When it has started, if it has.
+    pub(super) start: Option<u64>,
+    /// When it ends, if it does.
+    pub(super) end: Option<u64>,
 }
 
 impl<N: Noise> Partition<'_, N> {
-    /// Releases what waited for no more than that `op` has `reached` this,
-    /// on behalf of `creator`.
+    /// Releases what waited for no more than what `op` has reached: first its
+    /// start, then its end.
     #[inline]
-    pub(super) fn satisfy(
-        &mut self,
-        state: &mut WindowRank,
-        op: u32,
-        (reached, creator): (Reached, u32),
-    ) {
+    pub(super) fn satisfy(&mut self, state: &mut WindowRank, op: u32, reached: Reached) {
         let record = self.shared.at(op);
-        match (record.successors(), reached) {
-            (Successors::None, _)
-            | (Successors::Ends, Reached::Start)
-            | (Successors::Starts, Reached::End) => {}
-            (Successors::Ends | Successors::Starts, _) => {
-                let next = record.next();
-                if self.shared.at(next).count_down() {
-                    self.release(state, next, creator);
-                }
+        let next = record.next();
+        let time = match record.successors() {
+            Successors::None => None,
+            Successors::Ends => reached.end,
+            Successors::Starts => reached.start,
+            Successors::Listed => {
+                self.satisfy_listed(state, next, reached);
+                None
             }
-            (Successors::Listed, _) => {
-                self.satisfy_listed(state, record.next(), (reached, creator));
-            }
+        };
+        if let Some(time) = time
+            && self.shared.count_down(next, time)
+        {
+            self.release(state, next, reached.creator);
         }
     }
 
-    fn satisfy_listed(
-        &mut self,
-        state: &mut WindowRank,
-        list: u32,
-        (reached, creator): (Reached, u32),
-    ) {
+    fn satisfy_listed(&mut self, state: &mut WindowRank, list: u32, reached: Reached) {
         let edges = self.shared.edges;
         let Some((&[ends, starts], all)) =
             edges.get(list as usize..).and_then(|words| words.split_first_chunk())
@@ -58,23 +53,17 @@ impl<N: Noise> Partition<'_, N> {
         let starts_list = all.get(ends..ends.saturating_add(starts)).unwrap_or_default();
         // Sends, receives, calculations, each in the order of becoming ready.
         let mut ready = [NONE; 3];
-        let mut count = |shared: &super::shared::Shared<'_>, list: &[u32]| {
+        for (list, time) in [(starts_list, reached.start), (ends_list, reached.end)] {
+            let Some(time) = time else { continue };
             for &op in list {
-                let record = shared.at(op);
-                if record.count_down()
-                    && let Some(last) = ready.get_mut(record.kind() as usize)
+                if self.shared.count_down(op, time)
+                    && let Some(last) = ready.get_mut(self.shared.at(op).kind() as usize)
                 {
-                    shared.push(last, op);
+                    self.shared.push(last, op);
                 }
             }
-        };
-        if reached != Reached::End {
-            count(&self.shared, starts_list);
         }
-        if reached != Reached::Start {
-            count(&self.shared, ends_list);
-        }
-        self.release_all(state, ready, creator);
+        self.release_all(state, ready, reached.creator);
     }
 
     fn release_all(&mut self, state: &mut WindowRank, ready: [u32; 3], creator: u32) {
@@ -96,6 +85,16 @@ impl<N: Noise> Partition<'_, N> {
 }
 
 impl super::shared::Shared<'_> {
+    /// One operation fewer for `op` to wait for; it may not begin before
+    /// `time`. Whether that was the last.
+    #[inline]
+    fn count_down(&self, op: u32, time: u64) -> bool {
+        if let Some(not_before) = self.times.get(op as usize) {
+            not_before.store(not_before.load(Relaxed).max(time), Relaxed);
+        }
+        self.at(op).count_down()
+    }
+
     /// Puts a released operation into its list.
     #[inline]
     pub(super) fn enlist(&self, state: &mut WindowRank, op: u32) {
@@ -105,7 +104,7 @@ impl super::shared::Shared<'_> {
             Kind::Send => &mut state.sends,
             Kind::Calc => &mut state.calcs,
             Kind::Receive => {
-                record.set_time(state.cpu);
+                record.set_time(state.cpu.max(self.time_of(op)));
                 &mut state.receives
             }
         };

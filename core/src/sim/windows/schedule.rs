@@ -1,5 +1,7 @@
 //! A schedule in lent memory, and its partitions.
 
+use core::sync::atomic::AtomicU64;
+
 use super::matching::Slots;
 use super::partition::{Partition, Share};
 use super::rank::WindowRank;
@@ -19,6 +21,8 @@ pub struct Schedule<'m> {
     pub(super) firsts: &'m [u32],
     pub(super) slots: &'m mut [Slot],
     pub(super) words: &'m mut [u64],
+    pub(super) times: &'m [AtomicU64],
+    pub(super) done: &'m mut [u64],
     pub(super) parameters: Parameters<'m>,
     pub(super) shift: u32,
     pub(super) sends: u32,
@@ -40,6 +44,8 @@ impl<'m> Schedule<'m> {
             + size_of_val(self.ranks)
             + size_of_val(self.firsts)
             + size_of_val(self.words)
+            + size_of_val(self.times)
+            + size_of_val(self.done)
             + self.receives as usize * size_of::<Slot>();
         bytes as u64
     }
@@ -54,7 +60,7 @@ impl<'m> Schedule<'m> {
     pub fn partitions<N: Noise + Clone>(self, noise: N) -> impl Iterator<Item = Partition<'m, N>> {
         let each = 1usize.checked_shl(self.shift).unwrap_or(usize::MAX);
         let words = wheel::words(each.min(self.ranks.len())).max(1);
-        let Self { records, edges, firsts, parameters, shift, .. } = self;
+        let Self { records, edges, firsts, times, parameters, shift, .. } = self;
         let mut slots = self.slots;
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
@@ -62,6 +68,7 @@ impl<'m> Schedule<'m> {
         };
         let mut parts = (0u32..).zip(self.words.chunks_mut(words));
         let mut ranks = self.ranks.chunks_mut(each).peekable();
+        let mut done = self.done.chunks_mut(each);
         core::iter::from_fn(move || {
             let own = ranks.next()?;
             let (index, words) = parts.next()?;
@@ -69,10 +76,11 @@ impl<'m> Schedule<'m> {
             let count = end_of(ranks.peek()).map_or(all.len(), |end| (end - first) as usize);
             let (own_slots, rest) = all.split_at_mut_checked(count)?;
             slots = rest;
-            let share =
-                Share { index, shift, slots: Slots::new(own_slots, first), ranks: own, words };
+            let own_done = done.next().unwrap_or_default();
+            let slots = Slots::new(own_slots, first);
+            let share = Share { index, shift, ranks: own, slots, words, done: own_done };
             first = end_of(ranks.peek()).unwrap_or(first);
-            let shared = Shared::new((records, edges), firsts, parameters);
+            let shared = Shared::new((records, edges), firsts, (parameters, times));
             Some(Partition::new(shared, share, noise.clone()))
         })
     }

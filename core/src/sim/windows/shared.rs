@@ -2,6 +2,7 @@
 //! what was created at one instant.
 
 use core::cmp::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::record::{BY_MATCH, NONE, WindowRecord};
 use crate::sim::parameters::Parameters;
@@ -14,6 +15,9 @@ pub(super) enum Element {
     Message(u32),
 }
 
+/// In place of the time of a message that the interface has not taken.
+pub(super) const COMING: u64 = u64::MAX;
+
 /// What partitions have in common.
 #[derive(Debug)]
 pub(super) struct Shared<'s> {
@@ -22,6 +26,10 @@ pub(super) struct Shared<'s> {
     /// Index of each rank's first operation, and at last their number.
     pub(super) firsts: &'s [u32],
     pub(super) parameters: Parameters<'s>,
+    /// Of each operation, where messages are received with overlap: before
+    /// its release, the earliest time for it; of a message, [`COMING`], then
+    /// when the interface took it, then when all of it was handled.
+    pub(super) times: &'s [AtomicU64],
     hole: WindowRecord,
 }
 
@@ -29,9 +37,21 @@ impl<'s> Shared<'s> {
     pub(super) fn new(
         (records, edges): (&'s [WindowRecord], &'s [u32]),
         firsts: &'s [u32],
-        parameters: Parameters<'s>,
+        (parameters, times): (Parameters<'s>, &'s [AtomicU64]),
     ) -> Self {
-        Self { records, edges, firsts, parameters, hole: WindowRecord::default() }
+        Self { records, edges, firsts, parameters, times, hole: WindowRecord::default() }
+    }
+
+    /// See [`Shared::times`]; 0 where none are kept.
+    #[inline]
+    pub(super) fn time_of(&self, op: u32) -> u64 {
+        self.times.get(op as usize).map_or(0, |time| time.load(Relaxed))
+    }
+
+    pub(super) fn set_time_of(&self, op: u32, time: u64) {
+        if let Some(place) = self.times.get(op as usize) {
+            place.store(time, Relaxed);
+        }
     }
 
     /// The record of an operation. Every index in a list, an edge or a slot

@@ -10,7 +10,7 @@ use super::price::sum;
 use super::rank::WindowRank;
 use super::record::{BY_MATCH, NONE};
 use super::release::Reached;
-use super::shared::Element;
+use super::shared::{COMING, Element};
 use crate::sim::hooks::Noise;
 use crate::units::{Overflow, Picos};
 
@@ -20,8 +20,11 @@ pub(super) enum Class {
     Sends,
     Receives,
     Calcs,
-    /// Messages that came in earlier windows.
+    /// Messages that came in earlier windows, or that the interface takes
+    /// before the processor handles them.
     Waiting,
+    /// Messages that the interface has taken.
+    Taken,
     /// Messages in the mail.
     Incoming,
 }
@@ -33,9 +36,9 @@ pub(super) struct Next {
     pub(super) class: Class,
     /// The record before it in its list; of an incoming message its place in
     /// the mail.
-    before: u32,
+    pub(super) before: u32,
     /// The operation, or the send of the message.
-    op: u32,
+    pub(super) op: u32,
 }
 
 impl Next {
@@ -43,7 +46,7 @@ impl Next {
     pub(super) const fn element(&self) -> Element {
         match self.class {
             Class::Sends | Class::Receives | Class::Calcs => Element::Op(self.op),
-            Class::Waiting | Class::Incoming => Element::Message(self.op),
+            Class::Waiting | Class::Taken | Class::Incoming => Element::Message(self.op),
         }
     }
 }
@@ -52,6 +55,9 @@ impl<N: Noise> Partition<'_, N> {
     /// The next event of a rank.
     #[inline]
     pub(super) fn next_of(&mut self, state: &WindowRank, inbox: &Mail<'_>) -> Option<Next> {
+        if self.overlap {
+            return self.next_overlapping(state);
+        }
         let mut best = None;
         if state.waiting != NONE {
             best = self.next_waiting(state);
@@ -110,7 +116,7 @@ impl<N: Noise> Partition<'_, N> {
 
     /// Which of two events of a rank comes first.
     #[inline]
-    fn comes_before(&mut self, a: &Next, b: &Next) -> bool {
+    pub(super) fn comes_before(&mut self, a: &Next, b: &Next) -> bool {
         if a.time != b.time {
             return a.time < b.time;
         }
@@ -138,14 +144,15 @@ impl<N: Noise> Partition<'_, N> {
             }
             Class::Receives => {
                 self.shared.remove(&mut state.receives, place);
-                self.receive(state, next.op);
+                self.receive((rank, state), next.op);
                 Ok(())
             }
             Class::Calcs => {
                 self.shared.remove(&mut state.calcs, place);
                 self.calculate((rank, state), (next.op, next.time))
             }
-            Class::Waiting => {
+            Class::Waiting if self.overlap => self.take(state, next),
+            Class::Waiting | Class::Taken => {
                 self.shared.remove(&mut state.waiting, place);
                 let record = self.shared.at(next.op);
                 let letter = Letter {
@@ -176,7 +183,7 @@ impl<N: Noise> Partition<'_, N> {
         let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
         state.cpu = sum(sum(now, work)?, noise)?;
         record.set_time(now);
-        self.satisfy(state, op, (Reached::Both, op));
+        self.satisfy(state, op, Reached { creator: op, start: Some(now), end: Some(state.cpu) });
         Ok(())
     }
 
@@ -202,7 +209,7 @@ impl<N: Noise> Partition<'_, N> {
             Letter { created: now, send: op, source: rank, target, tag, size: size as u32 };
         let pushed = outbox.push(target >> self.shift, &letter);
         self.events += 1;
-        self.satisfy(state, op, (Reached::Both, op));
+        self.satisfy(state, op, Reached { creator: op, start: Some(now), end: Some(state.cpu) });
         if !pushed {
             // The record is of no further use to its own rank.
             let record = self.shared.at(op);
@@ -213,20 +220,24 @@ impl<N: Noise> Partition<'_, N> {
     }
 
     /// A receive is posted, or finds its message.
-    fn receive(&mut self, state: &mut WindowRank, op: u32) {
+    fn receive(&mut self, (rank, state): (u32, &mut WindowRank), op: u32) {
         let receive = self.shared.at(op);
         let found = if state.unexpected == NONE {
             None
         } else {
             matching::unexpected(&self.shared, state, receive)
         };
+        let now = receive.time();
+        let mut reached = Reached { creator: op, start: Some(now), end: None };
         if let Some(place) = found {
             self.shared.remove(&mut state.unexpected, place);
-            self.satisfy(state, op, (Reached::Both, op));
+            let end = self.shared.time_of(place.1);
+            reached.end = Some(now.max(end));
+            self.note_done(rank, end);
         } else {
             self.slots.post(&self.shared, state, op);
-            self.satisfy(state, op, (Reached::Start, op));
         }
+        self.satisfy(state, op, reached);
     }
 
     /// The processor handles a message.
@@ -240,10 +251,20 @@ impl<N: Noise> Partition<'_, N> {
         let now = next.time;
         let price = self.price(u64::from(letter.size))?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
-        state.cpu = sum(sum(now, price.receive?)?, noise)?;
-        state.into = sum(now, price.gap?)?;
+        let held = if self.overlap { price.send? } else { price.receive? };
+        state.cpu = sum(sum(now, held)?, noise)?;
+        let mut done = state.cpu;
+        if self.overlap {
+            let taken = self.shared.time_of(letter.send);
+            done = done.max(sum(taken, price.bytes?)?);
+            self.shared.set_time_of(letter.send, done);
+        } else {
+            state.into = sum(now, price.gap?)?;
+        }
         if let Some(receive) = self.slots.take(&self.shared, state, (letter.source, letter.tag)) {
-            self.satisfy(state, receive, (Reached::End, receive | BY_MATCH));
+            self.note_done(rank, done);
+            let creator = receive | BY_MATCH;
+            self.satisfy(state, receive, Reached { creator, start: None, end: Some(done) });
             self.shared.at(receive).meet(letter.send, now);
             return Ok(());
         }
@@ -254,12 +275,21 @@ impl<N: Noise> Partition<'_, N> {
         Ok(())
     }
 
+    /// Notes that a message for a receive of `rank` was all there at `time`.
+    #[inline]
+    fn note_done(&mut self, rank: u32, time: u64) {
+        if let Some(done) = self.done.get_mut(rank.wrapping_sub(self.first) as usize) {
+            *done = time.max(*done);
+        }
+    }
+
     /// Keeps what has not been handled of the mail beyond the window.
     pub(super) fn keep(&self, state: &mut WindowRank, inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(state.incoming) {
             let letter = message.read();
             state.incoming = message.link();
             self.shared.at(letter.send).keep(letter.source, letter.size);
+            self.shared.set_time_of(letter.send, COMING);
             self.shared.push(&mut state.waiting, letter.send);
         }
         state.incoming = END;
@@ -282,6 +312,7 @@ impl<N: Noise> Partition<'_, N> {
         while next != END {
             let send = next;
             next = self.shared.at(send).link();
+            self.shared.set_time_of(send, COMING);
             self.shared.push(&mut state.waiting, send);
         }
     }

@@ -1,7 +1,7 @@
 //! Owned memory for a simulation in windows.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use loggap_core::sim::Slot;
 use loggap_core::sim::windows::{
@@ -19,6 +19,8 @@ pub struct WindowMemory {
     firsts: Pages<u32>,
     slots: Pages<Slot>,
     words: Pages<u64>,
+    times: Pages<AtomicU64>,
+    done: Pages<u64>,
     scratch: Pages<[u32; 2]>,
 }
 
@@ -36,6 +38,8 @@ impl WindowMemory {
             firsts: Pages::zeroed(requirements.firsts)?,
             slots: Pages::zeroed(requirements.slots)?,
             words: Pages::zeroed(requirements.words)?,
+            times: Pages::zeroed(requirements.times)?,
+            done: Pages::zeroed(requirements.done)?,
             scratch: Pages::zeroed(requirements.scratch)?,
         })
     }
@@ -49,6 +53,8 @@ impl WindowMemory {
             firsts: &mut self.firsts,
             slots: &mut self.slots,
             words: &mut self.words,
+            times: &mut self.times,
+            done: &mut self.done,
             scratch: &mut self.scratch,
         }
     }
