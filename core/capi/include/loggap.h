@@ -66,6 +66,12 @@
 #define LOGGAP_PROFILE_BYTES 3616
 
 /**
+ * Bytes to lend to `loggap_detector_init`; `loggap_detector_bytes` says how
+ * many of them are needed.
+ */
+#define LOGGAP_DETECTOR_BYTES 576
+
+/**
  * Bytes of the longest Ethernet frame, without its checksum.
  */
 #define LOGGAP_ETHERNET_FRAME 1514
@@ -148,6 +154,260 @@ typedef uint32_t loggap_action_kind;
 #endif // __cplusplus
 
 /**
+ * The algorithm of a collective of Schedgen 2.
+ */
+enum loggap_algorithm_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Chosen by size and number of ranks.
+   */
+  LOGGAP_ALGORITHM_KIND_AUTO = 0,
+  /**
+   * Directly between the root and each other rank.
+   */
+  LOGGAP_ALGORITHM_KIND_LINEAR = 1,
+  /**
+   * Along a binomial tree.
+   */
+  LOGGAP_ALGORITHM_KIND_BINOMIAL_TREE = 2,
+  /**
+   * Recursive doubling or halving.
+   */
+  LOGGAP_ALGORITHM_KIND_RECURSIVE_DOUBLING = 3,
+  /**
+   * Along a ring.
+   */
+  LOGGAP_ALGORITHM_KIND_RING = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_algorithm_kind loggap_algorithm_kind;
+#else
+typedef uint32_t loggap_algorithm_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A collective operation with a closed form.
+ */
+enum loggap_form_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Linear scatter.
+   */
+  LOGGAP_FORM_KIND_SCATTER = 0,
+  /**
+   * Linear gather.
+   */
+  LOGGAP_FORM_KIND_GATHER = 1,
+  /**
+   * Broadcast or reduction along a binomial tree.
+   */
+  LOGGAP_FORM_KIND_BINOMIAL_TREE = 2,
+  /**
+   * Dissemination: a barrier or an allgather.
+   */
+  LOGGAP_FORM_KIND_DISSEMINATION = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_form_kind loggap_form_kind;
+#else
+typedef uint32_t loggap_form_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How a schedule is written down.
+ */
+enum loggap_format_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * GOAL text.
+   */
+  LOGGAP_FORMAT_KIND_TEXT = 0,
+  /**
+   * The binary format of LogGOPSim's `txt2bin`.
+   */
+  LOGGAP_FORMAT_KIND_REFERENCE = 1,
+  /**
+   * loggap's own binary format, `.lgs`.
+   */
+  LOGGAP_FORMAT_KIND_NATIVE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_format_kind loggap_format_kind;
+#else
+typedef uint32_t loggap_format_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What an operation does.
+ */
+enum loggap_operation_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Sends `amount` bytes to `peer`.
+   */
+  LOGGAP_OPERATION_KIND_SEND = 0,
+  /**
+   * Receives `amount` bytes from `peer`.
+   */
+  LOGGAP_OPERATION_KIND_RECEIVE = 1,
+  /**
+   * Computes for `amount` ps.
+   */
+  LOGGAP_OPERATION_KIND_CALC = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_operation_kind loggap_operation_kind;
+#else
+typedef uint32_t loggap_operation_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A communication pattern, and the options that it takes beside ranks and
+ * size. Those of Schedgen 2 begin with `Mpi`.
+ */
+enum loggap_pattern_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Broadcast along a binomial tree: root.
+   */
+  LOGGAP_PATTERN_KIND_BINOMIAL_BROADCAST = 0,
+  /**
+   * Reduction along a binomial tree: root.
+   */
+  LOGGAP_PATTERN_KIND_BINOMIAL_REDUCE = 1,
+  /**
+   * Broadcast along a binary tree: root.
+   */
+  LOGGAP_PATTERN_KIND_BINARY_BROADCAST = 2,
+  /**
+   * Dissemination: a barrier, or an allgather of fixed size.
+   */
+  LOGGAP_PATTERN_KIND_DISSEMINATION = 3,
+  /**
+   * Dissemination to several ranks a round: ways.
+   */
+  LOGGAP_PATTERN_KIND_N_WAY_DISSEMINATION = 4,
+  /**
+   * Two disseminations, one after the other.
+   */
+  LOGGAP_PATTERN_KIND_CHAINED_DISSEMINATION = 5,
+  /**
+   * Broadcast in segments along a ring: root, segment.
+   */
+  LOGGAP_PATTERN_KIND_PIPELINED_RING = 6,
+  /**
+   * The same, one segment at a time on each rank: root, segment.
+   */
+  LOGGAP_PATTERN_KIND_PIPELINED_RING_BLOCKING = 7,
+  /**
+   * One message around the ring in each direction.
+   */
+  LOGGAP_PATTERN_KIND_DOUBLE_RING = 8,
+  /**
+   * Linear gather: root.
+   */
+  LOGGAP_PATTERN_KIND_GATHER = 9,
+  /**
+   * Linear scatter: root.
+   */
+  LOGGAP_PATTERN_KIND_SCATTER = 10,
+  /**
+   * Barrier through rank 0.
+   */
+  LOGGAP_PATTERN_KIND_LINEAR_BARRIER = 11,
+  /**
+   * Equal messages between all pairs.
+   */
+  LOGGAP_PATTERN_KIND_ALL_TO_ALL = 12,
+  /**
+   * Large messages to the root, small ones else: root, skew, outcast.
+   */
+  LOGGAP_PATTERN_KIND_ALL_TO_ALL_SKEWED = 13,
+  /**
+   * Allreduce by recursive halving and doubling: compute.
+   */
+  LOGGAP_PATTERN_KIND_RECURSIVE_DOUBLING = 14,
+  /**
+   * Allreduce along a ring.
+   */
+  LOGGAP_PATTERN_KIND_RING_ALLREDUCE = 15,
+  /**
+   * One iteration of training ResNet-152; the size is its own.
+   */
+  LOGGAP_PATTERN_KIND_RESNET = 16,
+  /**
+   * One message in each random pair: seed.
+   */
+  LOGGAP_PATTERN_KIND_RANDOM_PAIRS = 17,
+  /**
+   * One message each way in each random pair: seed.
+   */
+  LOGGAP_PATTERN_KIND_RANDOM_PAIRS_BOTH_WAYS = 18,
+  /**
+   * Broadcast as in Schedgen 2: root, algorithm, window.
+   */
+  LOGGAP_PATTERN_KIND_MPI_BROADCAST = 19,
+  /**
+   * Reduction as in Schedgen 2: root, algorithm.
+   */
+  LOGGAP_PATTERN_KIND_MPI_REDUCE = 20,
+  /**
+   * Allreduce as in Schedgen 2: algorithm, compute.
+   */
+  LOGGAP_PATTERN_KIND_MPI_ALLREDUCE = 21,
+  /**
+   * Reduce-scatter as in Schedgen 2: algorithm, compute.
+   */
+  LOGGAP_PATTERN_KIND_MPI_REDUCE_SCATTER = 22,
+  /**
+   * Allgather as in Schedgen 2: algorithm, compute.
+   */
+  LOGGAP_PATTERN_KIND_MPI_ALLGATHER = 23,
+  /**
+   * All-to-all as in Schedgen 2: window.
+   */
+  LOGGAP_PATTERN_KIND_MPI_ALL_TO_ALL = 24,
+  /**
+   * All ranks send to the root: root.
+   */
+  LOGGAP_PATTERN_KIND_MPI_INCAST = 25,
+  /**
+   * The root sends to all ranks: root, window.
+   */
+  LOGGAP_PATTERN_KIND_MPI_OUTCAST = 26,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_pattern_kind loggap_pattern_kind;
+#else
+typedef uint32_t loggap_pattern_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * Why a call failed; `loggap_reason_text` has the words. Numbers do not
  * change between versions of the interface.
  */
@@ -197,167 +457,353 @@ enum loggap_reason
    */
   LOGGAP_REASON_SMALL_MESSAGES = 9,
   /**
-   * `loggap_sizes` has another size.
+   * A struct has another size in the header than in the library.
    */
-  LOGGAP_REASON_SIZES_SIZE = 10,
-  /**
-   * `loggap_detail` has another size.
-   */
-  LOGGAP_REASON_DETAIL_SIZE = 11,
-  /**
-   * `loggap_clock` has another size.
-   */
-  LOGGAP_REASON_CLOCK_SIZE = 12,
-  /**
-   * `loggap_link` has another size.
-   */
-  LOGGAP_REASON_LINK_SIZE = 13,
-  /**
-   * `loggap_bounds` has another size.
-   */
-  LOGGAP_REASON_BOUNDS_SIZE = 14,
-  /**
-   * `loggap_frame` has another size.
-   */
-  LOGGAP_REASON_FRAME_SIZE = 15,
-  /**
-   * `loggap_served` has another size.
-   */
-  LOGGAP_REASON_SERVED_SIZE = 16,
-  /**
-   * `loggap_assess_options` has another size.
-   */
-  LOGGAP_REASON_OPTIONS_SIZE = 17,
-  /**
-   * `loggap_assess_report` has another size.
-   */
-  LOGGAP_REASON_REPORT_SIZE = 18,
-  /**
-   * `loggap_profile` has another size.
-   */
-  LOGGAP_REASON_PROFILE_SIZE = 19,
+  LOGGAP_REASON_STRUCT_SIZE = 10,
   /**
    * The frame ends here.
    */
-  LOGGAP_REASON_FRAME_ENDS = 20,
+  LOGGAP_REASON_FRAME_ENDS = 11,
   /**
    * Not the magic bytes of a frame.
    */
-  LOGGAP_REASON_FRAME_MAGIC = 21,
+  LOGGAP_REASON_FRAME_MAGIC = 12,
   /**
    * The body is longer than a frame.
    */
-  LOGGAP_REASON_FRAME_BODY = 22,
+  LOGGAP_REASON_FRAME_BODY = 13,
   /**
    * The checksum is another one.
    */
-  LOGGAP_REASON_CHECKSUM = 23,
+  LOGGAP_REASON_CHECKSUM = 14,
   /**
    * The kind of frame is unknown.
    */
-  LOGGAP_REASON_FRAME_KIND = 24,
+  LOGGAP_REASON_FRAME_KIND = 15,
   /**
    * The version is unknown.
    */
-  LOGGAP_REASON_VERSION = 25,
+  LOGGAP_REASON_VERSION = 16,
   /**
    * A field is out of its range.
    */
-  LOGGAP_REASON_FIELD_RANGE = 26,
+  LOGGAP_REASON_FIELD_RANGE = 17,
   /**
    * The Ethernet frame ends here.
    */
-  LOGGAP_REASON_ETHERNET_ENDS = 27,
+  LOGGAP_REASON_ETHERNET_ENDS = 18,
   /**
    * The Ethernet frame is of another protocol.
    */
-  LOGGAP_REASON_ETHERNET_FOREIGN = 28,
+  LOGGAP_REASON_ETHERNET_FOREIGN = 19,
   /**
    * More bytes in a message than the responder allows.
    */
-  LOGGAP_REASON_ALLOWED_MESSAGE = 29,
+  LOGGAP_REASON_ALLOWED_MESSAGE = 20,
   /**
    * More messages in a round than the responder allows.
    */
-  LOGGAP_REASON_ALLOWED_MESSAGES = 30,
+  LOGGAP_REASON_ALLOWED_MESSAGES = 21,
   /**
    * More rounds in a batch than the responder allows.
    */
-  LOGGAP_REASON_ALLOWED_ROUNDS = 31,
+  LOGGAP_REASON_ALLOWED_ROUNDS = 22,
   /**
    * A longer pause than the responder allows.
    */
-  LOGGAP_REASON_ALLOWED_PAUSE = 32,
+  LOGGAP_REASON_ALLOWED_PAUSE = 23,
   /**
    * A longer silence than the responder allows.
    */
-  LOGGAP_REASON_ALLOWED_SILENCE = 33,
+  LOGGAP_REASON_ALLOWED_SILENCE = 24,
   /**
    * A longer session than the responder allows.
    */
-  LOGGAP_REASON_ALLOWED_SESSION = 34,
+  LOGGAP_REASON_ALLOWED_SESSION = 25,
   /**
    * Initiator and responder speak different versions.
    */
-  LOGGAP_REASON_VERSIONS_DIFFER = 35,
+  LOGGAP_REASON_VERSIONS_DIFFER = 26,
   /**
    * The responder is taken, and others wait.
    */
-  LOGGAP_REASON_BUSY = 36,
+  LOGGAP_REASON_BUSY = 27,
   /**
    * The responder got a control frame of this kind out of order.
    */
-  LOGGAP_REASON_REFUSED_ORDER = 37,
+  LOGGAP_REASON_REFUSED_ORDER = 28,
   /**
    * The responder got no frame where one belongs.
    */
-  LOGGAP_REASON_REFUSED_FRAME = 38,
+  LOGGAP_REASON_REFUSED_FRAME = 29,
   /**
    * A control frame of this kind is out of order.
    */
-  LOGGAP_REASON_FRAME_ORDER = 39,
+  LOGGAP_REASON_FRAME_ORDER = 30,
   /**
    * A message came that is not the reply.
    */
-  LOGGAP_REASON_NOT_THE_REPLY = 40,
+  LOGGAP_REASON_NOT_THE_REPLY = 31,
   /**
    * No size has both round trips and bursts: allow more time or messages.
    */
-  LOGGAP_REASON_NO_SIZES = 41,
+  LOGGAP_REASON_NO_SIZES = 32,
   /**
    * Rounds wait for the timer of delayed acknowledgements, not the link.
    */
-  LOGGAP_REASON_DELAYED_ACKNOWLEDGEMENT = 42,
+  LOGGAP_REASON_DELAYED_ACKNOWLEDGEMENT = 33,
   /**
    * The profile holds what none can hold.
    */
-  LOGGAP_REASON_PROFILE_VALUE = 43,
+  LOGGAP_REASON_PROFILE_VALUE = 34,
   /**
    * The profile ends here.
    */
-  LOGGAP_REASON_PROFILE_ENDS = 44,
+  LOGGAP_REASON_PROFILE_ENDS = 35,
   /**
    * A profile begins with the letters LGPR.
    */
-  LOGGAP_REASON_PROFILE_MAGIC = 45,
+  LOGGAP_REASON_PROFILE_MAGIC = 36,
   /**
    * More ranges or changes than LOGGAP_MAX_RANGES.
    */
-  LOGGAP_REASON_PROFILE_RANGES = 46,
+  LOGGAP_REASON_PROFILE_RANGES = 37,
   /**
    * A number too large, or not in its shortest form.
    */
-  LOGGAP_REASON_PROFILE_NUMBER = 47,
+  LOGGAP_REASON_PROFILE_NUMBER = 38,
   /**
    * More bytes than the profile has.
    */
-  LOGGAP_REASON_PROFILE_TRAILING = 48,
+  LOGGAP_REASON_PROFILE_TRAILING = 39,
+  /**
+   * A value is not a finite time within 53 days.
+   */
+  LOGGAP_REASON_POINT_VALUE = 40,
+  /**
+   * A standard error is not a finite, non-negative time within 53 days.
+   */
+  LOGGAP_REASON_POINT_SIGMA = 41,
+  /**
+   * The size of a point is not larger than the one before.
+   */
+  LOGGAP_REASON_POINT_ORDER = 42,
+  /**
+   * A line needs values at three message sizes.
+   */
+  LOGGAP_REASON_FEW_POINTS = 43,
+  /**
+   * The text has something else than `name` here.
+   */
+  LOGGAP_REASON_TEXT_EXPECTED = 44,
+  /**
+   * A number is too large.
+   */
+  LOGGAP_REASON_TEXT_NUMBER = 45,
+  /**
+   * Num_ranks is 0, missing, or given twice.
+   */
+  LOGGAP_REASON_TEXT_RANKS = 46,
+  /**
+   * A rank has no block, two blocks, or a number beyond num_ranks.
+   */
+  LOGGAP_REASON_TEXT_RANK = 47,
+  /**
+   * A label is defined twice, or is a word of the grammar.
+   */
+  LOGGAP_REASON_TEXT_LABEL = 48,
+  /**
+   * A label is not defined above this line in this rank.
+   */
+  LOGGAP_REASON_TEXT_UNDEFINED = 49,
+  /**
+   * A comment or a rank's block does not end.
+   */
+  LOGGAP_REASON_TEXT_UNTERMINATED = 50,
+  /**
+   * More operations in a rank than 32 bits count.
+   */
+  LOGGAP_REASON_TEXT_TOO_LARGE = 51,
+  /**
+   * The file is cut off.
+   */
+  LOGGAP_REASON_FILE_ENDS = 52,
+  /**
+   * The first eight bytes are those of no binary schedule.
+   */
+  LOGGAP_REASON_FILE_MAGIC = 53,
+  /**
+   * The file was used up by a simulation with --save-mem.
+   */
+  LOGGAP_REASON_FILE_CONSUMED = 54,
+  /**
+   * A schedule of no ranks.
+   */
+  LOGGAP_REASON_FILE_RANKS = 55,
+  /**
+   * A field differs from what the others imply.
+   */
+  LOGGAP_REASON_FILE_FIELD = 56,
+  /**
+   * The sizes in the head of a rank's block do not add up.
+   */
+  LOGGAP_REASON_FILE_BLOCK = 57,
+  /**
+   * An operation of unknown type, unit or peer.
+   */
+  LOGGAP_REASON_FILE_OPERATION = 58,
+  /**
+   * A calculation is longer than 213 days.
+   */
+  LOGGAP_REASON_FILE_DURATION = 59,
+  /**
+   * A list or index reaches beyond its rank.
+   */
+  LOGGAP_REASON_FILE_LIST = 60,
+  /**
+   * 2^32 - 1 or more operations, or 2^31 dependencies.
+   */
+  LOGGAP_REASON_SCHEDULE_LARGE = 61,
+  /**
+   * Ranks are missing or out of order.
+   */
+  LOGGAP_REASON_SCHEDULE_ORDER = 62,
+  /**
+   * A dependency names an operation that the rank does not have.
+   */
+  LOGGAP_REASON_SCHEDULE_DEPENDENCY = 63,
+  /**
+   * A message goes to, or comes from, a rank that does not exist.
+   */
+  LOGGAP_REASON_SCHEDULE_PEER = 64,
+  /**
+   * An operation is on a processor or interface that was not surveyed.
+   */
+  LOGGAP_REASON_SCHEDULE_UNIT = 65,
+  /**
+   * No receive takes the message of this operation.
+   */
+  LOGGAP_REASON_UNRECEIVED = 66,
+  /**
+   * No message comes for this receive.
+   */
+  LOGGAP_REASON_WAITING = 67,
+  /**
+   * This operation never becomes ready.
+   */
+  LOGGAP_REASON_NEVER_READY = 68,
+  /**
+   * More than 2^32 operations become ready at one instant.
+   */
+  LOGGAP_REASON_AT_ONCE = 69,
+  /**
+   * Protocols do not ascend by size, or there are none or more than 16.
+   */
+  LOGGAP_REASON_PROTOCOLS = 70,
+  /**
+   * The root is not one of the ranks.
+   */
+  LOGGAP_REASON_PATTERN_ROOT = 71,
+  /**
+   * Ranks, groups, repetitions, ways, skew or poll interval are 0.
+   */
+  LOGGAP_REASON_PATTERN_ZERO = 72,
+  /**
+   * The skew leaves less than one byte.
+   */
+  LOGGAP_REASON_PATTERN_SKEW = 73,
+  /**
+   * 2^32 or more ranks, or operations on one rank.
+   */
+  LOGGAP_REASON_PATTERN_LARGE = 74,
+  /**
+   * This algorithm needs a power of two of ranks.
+   */
+  LOGGAP_REASON_PATTERN_POWER = 75,
+  /**
+   * The collective has no such algorithm.
+   */
+  LOGGAP_REASON_PATTERN_ALGORITHM = 76,
+  /**
+   * A time in nanoseconds was expected, such as 18720.79.
+   */
+  LOGGAP_REASON_NOISE_NUMBER = 77,
+  /**
+   * The line goes on after start and duration.
+   */
+  LOGGAP_REASON_NOISE_LINE = 78,
+  /**
+   * A time is past 213 days.
+   */
+  LOGGAP_REASON_NOISE_TIME = 79,
+  /**
+   * The trace has no detour.
+   */
+  LOGGAP_REASON_NOISE_EMPTY = 80,
+  /**
+   * A detour starts before the one before it is over.
+   */
+  LOGGAP_REASON_NOISE_OVERLAP = 81,
+  /**
+   * A detour reaches past the end of the trace.
+   */
+  LOGGAP_REASON_NOISE_END = 82,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
 typedef enum loggap_reason loggap_reason;
 #else
 typedef uint32_t loggap_reason;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How messages are received.
+ */
+enum loggap_receive_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The processor is held for all bytes, as in LogGOPSim.
+   */
+  LOGGAP_RECEIVE_KIND_HOLD = 0,
+  /**
+   * The interface takes the bytes by itself, as in LogGOPS.
+   */
+  LOGGAP_RECEIVE_KIND_OVERLAP = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_receive_kind loggap_receive_kind;
+#else
+typedef uint32_t loggap_receive_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How messages above the eager limit are sent.
+ */
+enum loggap_rendezvous_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The sender is released at the instant of the match, as in LogGOPSim.
+   */
+  LOGGAP_RENDEZVOUS_KIND_INSTANT = 0,
+  /**
+   * Request, ready and data are messages, as in LogGPS.
+   */
+  LOGGAP_RENDEZVOUS_KIND_HANDSHAKE = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum loggap_rendezvous_kind loggap_rendezvous_kind;
+#else
+typedef uint32_t loggap_rendezvous_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -873,6 +1319,11 @@ typedef uint32_t loggap_warning_kind;
 typedef struct loggap_mirror loggap_mirror;
 
 /**
+ * A streaming detector of protocol changes, see `loggap_detector_init`.
+ */
+typedef struct loggap_detector loggap_detector;
+
+/**
  * How far an assessment has come.
  */
 typedef struct loggap_progress {
@@ -1343,6 +1794,166 @@ typedef struct loggap_detail {
 } loggap_detail;
 
 /**
+ * Settings of a streaming detector. Begin with
+ * `loggap_detector_options_default`.
+ */
+typedef struct loggap_detector_options {
+  /**
+   * How many times as far as the points of the present protocol those
+   * ahead must lie from its line; 2 as in the paper.
+   */
+  double factor;
+  /**
+   * Resolution of the values in ps.
+   */
+  double resolution_ps;
+  /**
+   * Points to look ahead, 3 to 8.
+   */
+  uint32_t points;
+} loggap_detector_options;
+
+/**
+ * A value measured at one message size.
+ */
+typedef struct loggap_fit_point {
+  /**
+   * Message size in bytes.
+   */
+  uint64_t size;
+  /**
+   * The value in ps: finite and within 2^62.
+   */
+  double value_ps;
+  /**
+   * Its standard error in ps, 0 where unknown.
+   */
+  double sigma_ps;
+} loggap_fit_point;
+
+/**
+ * A change that a streaming detector found.
+ */
+typedef struct loggap_detected_change {
+  /**
+   * 1 where a change was found; otherwise the rest is 0.
+   */
+  uint32_t found;
+  /**
+   * Index of the first point of the new protocol, counted from the first
+   * point pushed.
+   */
+  uint64_t index;
+  /**
+   * Last size of the old protocol. The change lies above it.
+   */
+  uint64_t before;
+  /**
+   * First size of the new protocol, at the latest.
+   */
+  uint64_t at;
+  /**
+   * g of the old protocol in ps; 0 where it is not known.
+   */
+  double gap_ps;
+  /**
+   * G of the old protocol in ps per byte; 0 where it is not known.
+   */
+  double gap_per_byte_ps;
+} loggap_detected_change;
+
+/**
+ * What a fit is to do. Begin with `loggap_fit_options_default`.
+ */
+typedef struct loggap_fit_options {
+  /**
+   * Level of the intervals in percent, above 0 and below 100.
+   */
+  double confidence_percent;
+  /**
+   * A change that moves the line nowhere by this fraction of its value is
+   * none; 0 reports every significant one.
+   */
+  double tolerance;
+  /**
+   * Resolution of the values in ps.
+   */
+  double resolution_ps;
+  /**
+   * Most changes to look for, at most 15.
+   */
+  uint32_t max_changes;
+  /**
+   * A `loggap_detector_kind`.
+   */
+  uint32_t detector;
+} loggap_fit_options;
+
+/**
+ * A fitted number with its interval.
+ */
+typedef struct loggap_fit_estimate {
+  /**
+   * The number.
+   */
+  double value;
+  /**
+   * Lower end of the interval.
+   */
+  double low;
+  /**
+   * Upper end of the interval.
+   */
+  double high;
+} loggap_fit_estimate;
+
+/**
+ * The line of one protocol.
+ */
+typedef struct loggap_fit_segment {
+  /**
+   * Index of the first point.
+   */
+  uint64_t first;
+  /**
+   * Index of the last point, included.
+   */
+  uint64_t last;
+  /**
+   * Size of the first point: where the protocol begins at the latest.
+   */
+  uint64_t first_size;
+  /**
+   * Size of the last point.
+   */
+  uint64_t last_size;
+  /**
+   * The protocol begins at this size at the earliest.
+   */
+  uint64_t begins_low;
+  /**
+   * Points that the line was fitted to.
+   */
+  uint64_t points;
+  /**
+   * Points of the range left out as outliers.
+   */
+  uint64_t outliers;
+  /**
+   * g: the value at one byte, in ps.
+   */
+  struct loggap_fit_estimate gap_ps;
+  /**
+   * G: ps per byte.
+   */
+  struct loggap_fit_estimate gap_per_byte_ps;
+  /**
+   * Sum of squared residuals over points - 2, in ps^2.
+   */
+  double residual_mean_square;
+} loggap_fit_segment;
+
+/**
  * What a responder allows.
  */
 typedef struct loggap_bounds {
@@ -1489,6 +2100,100 @@ typedef struct loggap_frame {
 } loggap_frame;
 
 /**
+ * What a look at a schedule tells.
+ */
+typedef struct loggap_goal_info {
+  /**
+   * A `loggap_format_kind`.
+   */
+  uint32_t format;
+  /**
+   * Number of ranks.
+   */
+  uint32_t ranks;
+  /**
+   * Operations of all ranks.
+   */
+  uint64_t ops;
+  /**
+   * Dependencies of all ranks.
+   */
+  uint64_t edges;
+  /**
+   * Dependencies of the rank that has most.
+   */
+  uint64_t edges_most;
+  /**
+   * Bytes to lend to `loggap_goal_read`; may be 0.
+   */
+  size_t read_bytes;
+} loggap_goal_info;
+
+/**
+ * One operation of a rank.
+ */
+typedef struct loggap_operation {
+  /**
+   * A `loggap_operation_kind`.
+   */
+  uint32_t kind;
+  /**
+   * The other rank; `UINT32_MAX` for any, 0 for a calculation.
+   */
+  uint32_t peer;
+  /**
+   * The message's tag; `UINT32_MAX` for any, 0 for a calculation.
+   */
+  uint32_t tag;
+  /**
+   * The rank's processor that it occupies.
+   */
+  uint32_t cpu;
+  /**
+   * The rank's network interface that it occupies.
+   */
+  uint32_t nic;
+  /**
+   * Bytes of a message, or picoseconds of a calculation.
+   */
+  uint64_t amount;
+} loggap_operation;
+
+/**
+ * Where a schedule goes. Each function may be null, and returns 0 to go on or
+ * a code of your own to refuse the element: reading ends then with
+ * `LOGGAP_STATUS_SINK`, the rank and the operation that did not fit. Calls
+ * come rank by rank in ascending order.
+ */
+typedef struct loggap_sink {
+  /**
+   * Passed to all functions.
+   */
+  void *context;
+  /**
+   * Tells the number of ranks, first of all.
+   */
+  int32_t (*ranks)(void *context, uint32_t ranks);
+  /**
+   * Opens a rank.
+   */
+  int32_t (*begin_rank)(void *context, uint32_t rank);
+  /**
+   * The next operation of the open rank, which count from 0.
+   */
+  int32_t (*op)(void *context, uint32_t index, const struct loggap_operation *op);
+  /**
+   * Operation `op` of the open rank waits until `on` has completed, or
+   * where `start` is 1 until it has started.
+   */
+  int32_t (*requires)(void *context, uint32_t op, uint32_t on, uint32_t start);
+  /**
+   * Closes the open rank.
+   */
+  int32_t (*end_rank)(void *context);
+} loggap_sink;
+
+/**
  * What is to be done after a message.
  */
 typedef struct loggap_mirror_action {
@@ -1561,6 +2266,246 @@ typedef struct loggap_served {
 } loggap_served;
 
 /**
+ * Time that the operating system took from a program.
+ */
+typedef struct loggap_detour {
+  /**
+   * When it began, in ps from the start of the trace.
+   */
+  uint64_t start_ps;
+  /**
+   * How long it took, in ps.
+   */
+  uint64_t duration_ps;
+} loggap_detour;
+
+/**
+ * Settings of a pattern; those that it does not take are ignored. Begin with
+ * `loggap_pattern_options_default`.
+ */
+typedef struct loggap_pattern_options {
+  /**
+   * Ranks of each group.
+   */
+  uint32_t ranks;
+  /**
+   * Rank at the root.
+   */
+  uint32_t root;
+  /**
+   * Bytes of the collective.
+   */
+  uint64_t size;
+  /**
+   * Bytes of a segment; 0 for the whole message.
+   */
+  uint64_t segment;
+  /**
+   * Sends in flight at once; 0 for all.
+   */
+  uint32_t window;
+  /**
+   * Targets of a rank in each round.
+   */
+  uint32_t ways;
+  /**
+   * A calculation between the rounds, in ps; 0 for none.
+   */
+  uint64_t compute_ps;
+  /**
+   * Divides the size of the small messages.
+   */
+  uint32_t skew;
+  /**
+   * 1 where the rank above the root sends large messages only.
+   */
+  uint32_t outcast;
+  /**
+   * A `loggap_algorithm_kind`.
+   */
+  uint32_t algorithm;
+  /**
+   * Disjoint groups of ranks that all run the pattern.
+   */
+  uint32_t groups;
+  /**
+   * Repetitions, one after the other on each rank.
+   */
+  uint32_t repeat;
+  /**
+   * 1 where each repetition has the root one rank further.
+   */
+  uint32_t rotate_root;
+  /**
+   * Decides random patterns.
+   */
+  uint64_t seed;
+  /**
+   * A calculation beside the pattern on every rank, in ps; 0 for none.
+   */
+  uint64_t background_ps;
+  /**
+   * Pieces into which it is cut, in ps; 0 for one piece.
+   */
+  uint64_t background_poll_ps;
+  /**
+   * The processor that calculates, 0 to 255.
+   */
+  uint32_t background_cpu;
+} loggap_pattern_options;
+
+/**
+ * One set of parameters of the LogGOPS model.
+ */
+typedef struct loggap_loggops {
+  /**
+   * L: the wire's latency, in ps.
+   */
+  uint64_t latency_ps;
+  /**
+   * o: time an end is engaged with a message of one byte, in ps.
+   */
+  uint64_t overhead_ps;
+  /**
+   * g: least time between two messages of one byte, in ps.
+   */
+  uint64_t gap_ps;
+  /**
+   * G: time of each further byte on the wire, in 2^-16 ps.
+   */
+  uint64_t gap_per_byte_q16;
+  /**
+   * O: time of each further byte at an end, in 2^-16 ps.
+   */
+  uint64_t overhead_per_byte_q16;
+  /**
+   * S: messages of more bytes wait for their receiver.
+   */
+  uint64_t eager_limit;
+} loggap_loggops;
+
+/**
+ * A predicted time and the interval in which a measurement is expected.
+ */
+typedef struct loggap_prediction {
+  /**
+   * Best value, in ps.
+   */
+  uint64_t value_ps;
+  /**
+   * Lower end, in ps.
+   */
+  uint64_t low_ps;
+  /**
+   * Upper end, in ps.
+   */
+  uint64_t high_ps;
+} loggap_prediction;
+
+/**
+ * Told about each check of the self-test. `name` has `length` bytes and no
+ * zero byte at the end; `passed` is 1 or 0. `computed` is 0 where nothing was
+ * computed.
+ */
+typedef void (*loggap_check_function)(void *context,
+                                      const char *name,
+                                      size_t length,
+                                      uint32_t passed,
+                                      uint64_t computed,
+                                      uint64_t answer);
+
+/**
+ * The closing count of the self-test.
+ */
+typedef struct loggap_selftest_count {
+  /**
+   * Checks whose answer is right.
+   */
+  uint32_t passed;
+  /**
+   * All others.
+   */
+  uint32_t failed;
+} loggap_selftest_count;
+
+/**
+ * How to simulate. All zeros are the rules of LogGOPSim without noise.
+ */
+typedef struct loggap_simulate_options {
+  /**
+   * A `loggap_receive_kind`.
+   */
+  uint32_t receive;
+  /**
+   * A `loggap_rendezvous_kind`.
+   */
+  uint32_t rendezvous;
+  /**
+   * Detours that take time from operations; null for none.
+   */
+  const struct loggap_detour *detours;
+  /**
+   * Elements of `detours`.
+   */
+  size_t detour_count;
+  /**
+   * Period with which the detours repeat, in ps; 0: the end of the last
+   * one.
+   */
+  uint64_t noise_length_ps;
+  /**
+   * Decides where in the trace each rank begins.
+   */
+  uint64_t noise_seed;
+  /**
+   * 1 where all ranks begin at the same place.
+   */
+  uint32_t noise_together;
+} loggap_simulate_options;
+
+/**
+ * The parameters of one protocol: for messages of `first` bytes and more, up
+ * to the next protocol.
+ */
+typedef struct loggap_protocol {
+  /**
+   * First size that uses it; the first protocol holds for smaller ones,
+   * too.
+   */
+  uint64_t first;
+  /**
+   * Its parameters.
+   */
+  struct loggap_loggops parameters;
+} loggap_protocol;
+
+/**
+ * How a simulation ended.
+ */
+typedef struct loggap_simulated {
+  /**
+   * When the last rank was done, in ps.
+   */
+  uint64_t makespan_ps;
+  /**
+   * Operations and messages that were simulated.
+   */
+  uint64_t events;
+  /**
+   * Operations of the schedule.
+   */
+  uint64_t ops;
+  /**
+   * Number of ranks.
+   */
+  uint32_t ranks;
+  /**
+   * The rank that was last, the lowest of several.
+   */
+  uint32_t last_rank;
+} loggap_simulated;
+
+/**
  * Sizes of the structs as the caller was compiled, in bytes.
  */
 typedef struct loggap_sizes {
@@ -1589,6 +2534,18 @@ typedef struct loggap_sizes {
    */
   uint32_t served;
   /**
+   * `sizeof(loggap_mirror_action)`.
+   */
+  uint32_t mirror_action;
+  /**
+   * `sizeof(loggap_mirror_next_message)`.
+   */
+  uint32_t mirror_next;
+  /**
+   * `sizeof(loggap_progress)`.
+   */
+  uint32_t progress;
+  /**
    * `sizeof(loggap_assess_options)`.
    */
   uint32_t assess_options;
@@ -1600,6 +2557,66 @@ typedef struct loggap_sizes {
    * `sizeof(loggap_profile)`.
    */
   uint32_t profile;
+  /**
+   * `sizeof(loggap_fit_point)`.
+   */
+  uint32_t fit_point;
+  /**
+   * `sizeof(loggap_fit_options)`.
+   */
+  uint32_t fit_options;
+  /**
+   * `sizeof(loggap_fit_segment)`.
+   */
+  uint32_t fit_segment;
+  /**
+   * `sizeof(loggap_detector_options)`.
+   */
+  uint32_t detector_options;
+  /**
+   * `sizeof(loggap_detected_change)`.
+   */
+  uint32_t detected_change;
+  /**
+   * `sizeof(loggap_prediction)`.
+   */
+  uint32_t prediction;
+  /**
+   * `sizeof(loggap_protocol)`.
+   */
+  uint32_t protocol;
+  /**
+   * `sizeof(loggap_simulate_options)`.
+   */
+  uint32_t simulate_options;
+  /**
+   * `sizeof(loggap_simulated)`.
+   */
+  uint32_t simulated;
+  /**
+   * `sizeof(loggap_pattern_options)`.
+   */
+  uint32_t pattern_options;
+  /**
+   * `sizeof(loggap_goal_info)`.
+   */
+  uint32_t goal_info;
+  /**
+   * `sizeof(loggap_operation)`.
+   */
+  uint32_t operation;
+  /**
+   * `sizeof(loggap_sink)`.
+   */
+  uint32_t sink;
+  /**
+   * `sizeof(loggap_detour)`.
+   */
+  uint32_t detour;
+  /**
+   * `sizeof(loggap_selftest_count)`.
+   */
+  uint32_t selftest_count;
 } loggap_sizes;
 
 #ifdef __cplusplus
@@ -1675,6 +2692,90 @@ int32_t loggap_profile_decode(const uint8_t *bytes,
                               struct loggap_detail *detail);
 
 /**
+ * Bytes to lend to `loggap_detector_init`.
+ */
+size_t loggap_detector_bytes(void);
+
+/**
+ * Fills in the usual settings: factor 2, three points ahead, 1 ps.
+ *
+ * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_detector_options_default(struct loggap_detector_options *options);
+
+/**
+ * Makes a detector in `memory`, which is lent for as long as it is used.
+ *
+ * Errors: `LOGGAP_STATUS_OPTION`, `LOGGAP_STATUS_MEMORY`,
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_detector_init(struct loggap_detector **detector,
+                             const struct loggap_detector_options *options,
+                             uint8_t *memory,
+                             size_t bytes,
+                             struct loggap_detail *detail);
+
+/**
+ * Takes the next point of a sweep, larger than the one before. A change is
+ * told once the points after it show where it is.
+ *
+ * Errors: `LOGGAP_STATUS_MALFORMED` for numbers that are no point (the
+ * detector is as before), `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_detector_push(struct loggap_detector *detector,
+                             const struct loggap_fit_point *point,
+                             struct loggap_detected_change *change,
+                             struct loggap_detail *detail);
+
+/**
+ * Ends the sweep: a change that only further points would have told the place
+ * of.
+ *
+ * Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_detector_finish(struct loggap_detector *detector,
+                               struct loggap_detected_change *change,
+                               struct loggap_detail *detail);
+
+/**
+ * Fills in the usual options: 95 percent, a tolerance of 5 percent, a
+ * resolution of 1 ps, up to 7 changes by the optimal partition.
+ *
+ * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_fit_options_default(struct loggap_fit_options *options);
+
+/**
+ * Bytes to lend to `loggap_fit` for so many points and changes.
+ * `LOGGAP_FIT_BYTES` is the same as a constant expression, or a little more.
+ */
+size_t loggap_fit_bytes(size_t points, size_t max_changes);
+
+/**
+ * Finds the protocols in a sweep of at least three `points`, which ascend
+ * strictly by size, and fits a line to each. Puts them by ascending size to
+ * `segments` and their number to `count`; there is one more than changes.
+ *
+ * Errors: `LOGGAP_STATUS_NO_DATA` below three points;
+ * `LOGGAP_STATUS_MALFORMED` for the point `at` whose numbers are none or
+ * whose size does not ascend; `LOGGAP_STATUS_FULL` where `capacity` is less
+ * than the segments: it holds the first ones, and `count` says how many there
+ * are; `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_fit(const struct loggap_fit_point *points,
+                   size_t point_count,
+                   const struct loggap_fit_options *options,
+                   uint8_t *memory,
+                   size_t bytes,
+                   struct loggap_fit_segment *segments,
+                   size_t capacity,
+                   size_t *count,
+                   struct loggap_detail *detail);
+
+/**
  * Reads the control frame at the front of `length` bytes; what follows it is
  * not looked at.
  *
@@ -1733,6 +2834,36 @@ int32_t loggap_ethernet_emit(const uint8_t *destination,
                              size_t capacity,
                              size_t *frame_length,
                              struct loggap_detail *detail);
+
+/**
+ * Takes a first look at a schedule in any of the formats: its size, and the
+ * memory that reading it takes. Takes time proportional to the text, or to
+ * the ranks of a binary file.
+ *
+ * Errors: `LOGGAP_STATUS_MALFORMED` with offset, line and column (text) or
+ * rank (binary) and the reason; `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_goal_survey(const uint8_t *bytes,
+                           size_t length,
+                           struct loggap_goal_info *info,
+                           struct loggap_detail *detail);
+
+/**
+ * Reads a schedule in any of the formats into `sink`, on lent memory (see
+ * `loggap_goal_survey`; null where 0 bytes are needed). A sink of null
+ * functions only checks the schedule.
+ *
+ * Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the rank (where
+ * known), the operation and the code; `LOGGAP_STATUS_MEMORY`. What the sink
+ * got before is an unfinished schedule.
+ */
+int32_t loggap_goal_read(const uint8_t *bytes,
+                         size_t length,
+                         uint8_t *memory,
+                         size_t memory_bytes,
+                         const struct loggap_sink *sink,
+                         struct loggap_detail *detail);
 
 /**
  * Measures what one reading of `clock` costs, as the median of 33 distances
@@ -1828,6 +2959,131 @@ int32_t loggap_mirror_served(struct loggap_mirror *mirror,
                              struct loggap_detail *detail);
 
 /**
+ * Number of detours in a noise trace, malformed lines included: enough places
+ * for `loggap_noise_read`. 0 for a null pointer.
+ */
+size_t loggap_noise_count(const uint8_t *text, size_t length);
+
+/**
+ * Bytes to lend to `loggap_noise_read` for so many detours.
+ */
+size_t loggap_noise_bytes(size_t detours);
+
+/**
+ * Reads a noise trace as text, the format of netgauge and LogGOPSim, into
+ * `detours` and their number into `count`. `length_ps` gets the stated period
+ * of the trace, or 0; it may be null. Memory as `loggap_noise_bytes` says for
+ * the detours in the text.
+ *
+ * Errors: `LOGGAP_STATUS_MALFORMED` with line, column and reason (for a
+ * detour that overlaps with the one before, its index in `at`);
+ * `LOGGAP_STATUS_FULL` where `capacity` is less than the detours: it holds
+ * the first ones, and `count` says how many there are;
+ * `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_noise_read(const uint8_t *text,
+                          size_t length,
+                          uint8_t *memory,
+                          size_t bytes,
+                          struct loggap_detour *detours,
+                          size_t capacity,
+                          size_t *found,
+                          uint64_t *length_ps,
+                          struct loggap_detail *detail);
+
+/**
+ * Fills in the usual options for `ranks` ranks and messages of `size` bytes.
+ *
+ * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_pattern_options_default(struct loggap_pattern_options *options,
+                                       uint32_t ranks,
+                                       uint64_t size);
+
+/**
+ * Puts to `pattern` the `loggap_pattern_kind` with this name: Schedgen's, or
+ * one that reads better, such as `binomialtreebcast` or
+ * `binomial-broadcast`. `length` is that of the name without a zero byte.
+ *
+ * Errors: `LOGGAP_STATUS_UNKNOWN_NAME`, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_pattern_named(const char *name,
+                             size_t length,
+                             uint32_t *pattern,
+                             struct loggap_detail *detail);
+
+/**
+ * The parameters of the range that `size` belongs to as one LogGOPS set, for
+ * simulations. `eager_limit` becomes S; `UINT64_MAX` for none.
+ *
+ * Errors: `LOGGAP_STATUS_OUTSIDE_PROFILE`; `LOGGAP_STATUS_NOT_MEASURED` and
+ * `LOGGAP_STATUS_UNUSABLE` with the name of the parameter;
+ * `LOGGAP_STATUS_OPTION` for a profile that none can be;
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_profile_loggops(const struct loggap_profile *profile,
+                               uint64_t size,
+                               uint64_t eager_limit,
+                               struct loggap_loggops *set,
+                               struct loggap_detail *detail);
+
+/**
+ * End-to-end time of one message of `size` bytes, with the interval in which
+ * a measurement is expected.
+ *
+ * Errors: `LOGGAP_STATUS_OUTSIDE_PROFILE`, `LOGGAP_STATUS_NOT_MEASURED`,
+ * `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_OPTION` for a profile that none
+ * can be, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_predict_message(const struct loggap_profile *profile,
+                               uint64_t size,
+                               struct loggap_prediction *prediction,
+                               struct loggap_detail *detail);
+
+/**
+ * `PRTT(n, d, s)`: time of `messages` messages of `size` bytes with a wait of
+ * `delay_ps` between two sends, and one reply of `size` bytes.
+ *
+ * Errors: as `loggap_predict_message`, and `LOGGAP_STATUS_OPTION` for no
+ * messages.
+ */
+int32_t loggap_predict_prtt(const struct loggap_profile *profile,
+                            uint32_t messages,
+                            uint64_t delay_ps,
+                            uint64_t size,
+                            struct loggap_prediction *prediction,
+                            struct loggap_detail *detail);
+
+/**
+ * End-to-end time of one eager message by the LogGOPS set,
+ * `2 (o + (s-1) O) + L + (s-1) G`, in ps.
+ *
+ * Errors: `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_loggops_message(const struct loggap_loggops *set,
+                               uint64_t size,
+                               uint64_t *time_ps,
+                               struct loggap_detail *detail);
+
+/**
+ * Time of a collective operation on `ranks` ranks with messages of `size`
+ * bytes by its closed form, a `loggap_form_kind`, in ps. `exact` gets 0 where
+ * a simulation gives, or may give, another time; it may be null.
+ *
+ * Errors: `LOGGAP_STATUS_OPTION` for a form that is none,
+ * `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_loggops_collective(const struct loggap_loggops *set,
+                                  uint32_t form,
+                                  uint32_t ranks,
+                                  uint64_t size,
+                                  uint64_t *time_ps,
+                                  uint32_t *exact,
+                                  struct loggap_detail *detail);
+
+/**
  * One line that says what `reason` means, ended by a zero byte; empty for 0
  * and for numbers that are none. Never null, valid for ever.
  */
@@ -1859,6 +3115,93 @@ int32_t loggap_serve(const struct loggap_clock *clock,
                      struct loggap_detail *detail);
 
 /**
+ * Computes small problems whose answers are known, from every part of the
+ * core: whether it was compiled, linked and stored right for this machine.
+ * Takes about 18 KiB of stack. `report` and `count` may be null.
+ *
+ * Errors: `LOGGAP_STATUS_SELF_TEST` with the number of wrong answers in
+ * `found`; `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_selftest(loggap_check_function report,
+                        void *context,
+                        struct loggap_selftest_count *count,
+                        struct loggap_detail *detail);
+
+/**
+ * Puts to `needed` the bytes to lend for a simulation of a schedule in any of
+ * the formats with these options, its reading included. Reading it takes
+ * memory itself, see `loggap_goal_survey`.
+ *
+ * Errors: as `loggap_goal_read`; `LOGGAP_STATUS_SCHEDULE`,
+ * `LOGGAP_STATUS_OPTION`.
+ */
+int32_t loggap_simulate_goal_bytes(const uint8_t *goal,
+                                   size_t length,
+                                   const struct loggap_simulate_options *options,
+                                   uint8_t *memory,
+                                   size_t bytes,
+                                   size_t *needed,
+                                   struct loggap_detail *detail);
+
+/**
+ * Simulates a schedule in any of the formats under one parameter set per
+ * protocol, ascending by size. `finish_ps` gets the finishing time of each
+ * rank and may be null with a `capacity` of 0.
+ *
+ * Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY`;
+ * `LOGGAP_STATUS_SCHEDULE` and `LOGGAP_STATUS_DEADLOCK` with rank, operation
+ * and reason (a deadlock also with the number of unfinished operations in
+ * `needed`); `LOGGAP_STATUS_OVERFLOW`; `LOGGAP_STATUS_FULL` where `capacity`
+ * is less than the ranks; `LOGGAP_STATUS_OPTION`; `LOGGAP_STATUS_NULL`;
+ * `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_simulate_goal(const uint8_t *goal,
+                             size_t length,
+                             const struct loggap_protocol *protocols,
+                             size_t protocol_count,
+                             const struct loggap_simulate_options *options,
+                             uint8_t *memory,
+                             size_t bytes,
+                             struct loggap_simulated *simulated,
+                             uint64_t *finish_ps,
+                             size_t capacity,
+                             struct loggap_detail *detail);
+
+/**
+ * Puts to `needed` the bytes to lend for a simulation of a pattern, a
+ * `loggap_pattern_kind`. `memory` may be null with 0 bytes but for the
+ * patterns that draw random numbers.
+ *
+ * Errors: `LOGGAP_STATUS_OPTION` with the reason, `LOGGAP_STATUS_SCHEDULE`,
+ * `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_simulate_pattern_bytes(uint32_t pattern,
+                                      const struct loggap_pattern_options *pattern_options,
+                                      const struct loggap_simulate_options *options,
+                                      uint8_t *memory,
+                                      size_t bytes,
+                                      size_t *needed,
+                                      struct loggap_detail *detail);
+
+/**
+ * Simulates a pattern, a `loggap_pattern_kind`: a collective operation or
+ * synthetic traffic. The rest as `loggap_simulate_goal`.
+ *
+ * Errors: as `loggap_simulate_goal`, none of them about a file.
+ */
+int32_t loggap_simulate_pattern(uint32_t pattern,
+                                const struct loggap_pattern_options *pattern_options,
+                                const struct loggap_protocol *protocols,
+                                size_t protocol_count,
+                                const struct loggap_simulate_options *options,
+                                uint8_t *memory,
+                                size_t bytes,
+                                struct loggap_simulated *simulated,
+                                uint64_t *finish_ps,
+                                size_t capacity,
+                                struct loggap_detail *detail);
+
+/**
  * One line that says what `status` means, ended by a zero byte. Never null,
  * valid for ever; any number is allowed.
  */
@@ -1881,7 +3224,7 @@ const char *loggap_version(void);
  * `loggap_check_abi()` calls it with everything filled in; call that once
  * before anything else. `bytes` is `sizeof(loggap_sizes)`.
  *
- * Errors: `LOGGAP_STATUS_VERSION`, with what differs in `reason`, what the
+ * Errors: `LOGGAP_STATUS_VERSION`, with the struct that differs in `name`, what the
  * library has in `needed` and what the caller has in `found`;
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
@@ -1918,9 +3261,27 @@ static inline int32_t loggap_check_abi(struct loggap_detail *detail) {
   sizes.bounds = (uint32_t)sizeof(struct loggap_bounds);
   sizes.frame = (uint32_t)sizeof(struct loggap_frame);
   sizes.served = (uint32_t)sizeof(struct loggap_served);
+  sizes.mirror_action = (uint32_t)sizeof(struct loggap_mirror_action);
+  sizes.mirror_next = (uint32_t)sizeof(struct loggap_mirror_next_message);
+  sizes.progress = (uint32_t)sizeof(struct loggap_progress);
   sizes.assess_options = (uint32_t)sizeof(struct loggap_assess_options);
   sizes.assess_report = (uint32_t)sizeof(struct loggap_assess_report);
   sizes.profile = (uint32_t)sizeof(struct loggap_profile);
+  sizes.fit_point = (uint32_t)sizeof(struct loggap_fit_point);
+  sizes.fit_options = (uint32_t)sizeof(struct loggap_fit_options);
+  sizes.fit_segment = (uint32_t)sizeof(struct loggap_fit_segment);
+  sizes.detector_options = (uint32_t)sizeof(struct loggap_detector_options);
+  sizes.detected_change = (uint32_t)sizeof(struct loggap_detected_change);
+  sizes.prediction = (uint32_t)sizeof(struct loggap_prediction);
+  sizes.protocol = (uint32_t)sizeof(struct loggap_protocol);
+  sizes.simulate_options = (uint32_t)sizeof(struct loggap_simulate_options);
+  sizes.simulated = (uint32_t)sizeof(struct loggap_simulated);
+  sizes.pattern_options = (uint32_t)sizeof(struct loggap_pattern_options);
+  sizes.goal_info = (uint32_t)sizeof(struct loggap_goal_info);
+  sizes.operation = (uint32_t)sizeof(struct loggap_operation);
+  sizes.sink = (uint32_t)sizeof(struct loggap_sink);
+  sizes.detour = (uint32_t)sizeof(struct loggap_detour);
+  sizes.selftest_count = (uint32_t)sizeof(struct loggap_selftest_count);
   return loggap_abi_check(LOGGAP_ABI_VERSION, &sizes, sizeof sizes, detail);
 }
 

@@ -37,6 +37,11 @@ impl Sizer {
         usize::try_from(self.bytes).unwrap_or(usize::MAX)
     }
 
+    /// Bytes of all of them.
+    pub(crate) const fn total(self) -> u64 {
+        self.bytes
+    }
+
     /// The failure when less was lent.
     pub(crate) fn shortage(self) -> Detail {
         Detail::of(Status::Memory).needed(self.bytes)
@@ -70,6 +75,25 @@ impl<'m> Arena<'m> {
             return Err(sizer.shortage().found(bytes as u64));
         }
         Ok(Self { next: memory, left: bytes, lent: PhantomData })
+    }
+
+    /// As [`Arena::new`]; a null pointer is no memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`Arena::new`].
+    pub(crate) unsafe fn maybe_empty(memory: *mut u8, bytes: usize, sizer: Sizer) -> Outcome<Self> {
+        if memory.is_null() && bytes == 0 && sizer.bytes == 0 {
+            let next = core::ptr::without_provenance_mut(LOGGAP_ALIGNMENT);
+            return Ok(Self { next, left: 0, lent: PhantomData });
+        }
+        // SAFETY: the contract is the same.
+        unsafe { Self::new(memory, bytes, sizer) }
+    }
+
+    /// What is left, for another arena after this one.
+    pub(crate) fn rest(self) -> (*mut u8, usize) {
+        (self.next, self.left)
     }
 
     /// Cuts off `count` elements, each with the value `first`.

@@ -129,6 +129,45 @@ impl<T: Copy> Place<T> {
     }
 }
 
+/// Places for several results.
+#[derive(Debug)]
+pub(crate) struct Places<T> {
+    first: *mut T,
+    count: usize,
+}
+
+impl<T: Copy> Places<T> {
+    /// `count` places from `pointer` on.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is null, or valid for as many writes for as long as this
+    /// lives.
+    pub(crate) unsafe fn new(pointer: *mut T, count: usize) -> Outcome<Self> {
+        if count > 0 {
+            check(pointer)?;
+            fits::<T>(count)?;
+        }
+        Ok(Self { first: pointer, count })
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Puts `value` to the place `index`; `false` where there is none.
+    pub(crate) fn put(&mut self, index: usize, value: T) -> bool {
+        if index >= self.count {
+            return false;
+        }
+        // SAFETY: inside of the places, which are valid by the contract.
+        let place = unsafe { self.first.add(index) };
+        // SAFETY: as above, and not misaligned.
+        unsafe { place.write(value) };
+        true
+    }
+}
+
 /// Refuses null and misaligned pointers.
 pub(crate) fn check<T>(pointer: *const T) -> Outcome<()> {
     if pointer.is_null() {

@@ -27,88 +27,156 @@ pub enum Reason {
     PollLength = 8,
     /// The link's messages are smaller than a control frame.
     SmallMessages = 9,
-    /// `loggap_sizes` has another size.
-    SizesSize = 10,
-    /// `loggap_detail` has another size.
-    DetailSize = 11,
-    /// `loggap_clock` has another size.
-    ClockSize = 12,
-    /// `loggap_link` has another size.
-    LinkSize = 13,
-    /// `loggap_bounds` has another size.
-    BoundsSize = 14,
-    /// `loggap_frame` has another size.
-    FrameSize = 15,
-    /// `loggap_served` has another size.
-    ServedSize = 16,
-    /// `loggap_assess_options` has another size.
-    OptionsSize = 17,
-    /// `loggap_assess_report` has another size.
-    ReportSize = 18,
-    /// `loggap_profile` has another size.
-    ProfileSize = 19,
+    /// A struct has another size in the header than in the library.
+    StructSize = 10,
     /// The frame ends here.
-    FrameEnds = 20,
+    FrameEnds = 11,
     /// Not the magic bytes of a frame.
-    FrameMagic = 21,
+    FrameMagic = 12,
     /// The body is longer than a frame.
-    FrameBody = 22,
+    FrameBody = 13,
     /// The checksum is another one.
-    Checksum = 23,
+    Checksum = 14,
     /// The kind of frame is unknown.
-    FrameKind = 24,
+    FrameKind = 15,
     /// The version is unknown.
-    Version = 25,
+    Version = 16,
     /// A field is out of its range.
-    FieldRange = 26,
+    FieldRange = 17,
     /// The Ethernet frame ends here.
-    EthernetEnds = 27,
+    EthernetEnds = 18,
     /// The Ethernet frame is of another protocol.
-    EthernetForeign = 28,
+    EthernetForeign = 19,
     /// More bytes in a message than the responder allows.
-    AllowedMessage = 29,
+    AllowedMessage = 20,
     /// More messages in a round than the responder allows.
-    AllowedMessages = 30,
+    AllowedMessages = 21,
     /// More rounds in a batch than the responder allows.
-    AllowedRounds = 31,
+    AllowedRounds = 22,
     /// A longer pause than the responder allows.
-    AllowedPause = 32,
+    AllowedPause = 23,
     /// A longer silence than the responder allows.
-    AllowedSilence = 33,
+    AllowedSilence = 24,
     /// A longer session than the responder allows.
-    AllowedSession = 34,
+    AllowedSession = 25,
     /// Initiator and responder speak different versions.
-    VersionsDiffer = 35,
+    VersionsDiffer = 26,
     /// The responder is taken, and others wait.
-    Busy = 36,
+    Busy = 27,
     /// The responder got a control frame of this kind out of order.
-    RefusedOrder = 37,
+    RefusedOrder = 28,
     /// The responder got no frame where one belongs.
-    RefusedFrame = 38,
+    RefusedFrame = 29,
     /// A control frame of this kind is out of order.
-    FrameOrder = 39,
+    FrameOrder = 30,
     /// A message came that is not the reply.
-    NotTheReply = 40,
+    NotTheReply = 31,
     /// No size has both round trips and bursts: allow more time or messages.
-    NoSizes = 41,
+    NoSizes = 32,
     /// Rounds wait for the timer of delayed acknowledgements, not the link.
-    DelayedAcknowledgement = 42,
+    DelayedAcknowledgement = 33,
     /// The profile holds what none can hold.
-    ProfileValue = 43,
+    ProfileValue = 34,
     /// The profile ends here.
-    ProfileEnds = 44,
+    ProfileEnds = 35,
     /// A profile begins with the letters LGPR.
-    ProfileMagic = 45,
+    ProfileMagic = 36,
     /// More ranges or changes than LOGGAP_MAX_RANGES.
-    ProfileRanges = 46,
+    ProfileRanges = 37,
     /// A number too large, or not in its shortest form.
-    ProfileNumber = 47,
+    ProfileNumber = 38,
     /// More bytes than the profile has.
-    ProfileTrailing = 48,
+    ProfileTrailing = 39,
+    /// A value is not a finite time within 53 days.
+    PointValue = 40,
+    /// A standard error is not a finite, non-negative time within 53 days.
+    PointSigma = 41,
+    /// The size of a point is not larger than the one before.
+    PointOrder = 42,
+    /// A line needs values at three message sizes.
+    FewPoints = 43,
+    /// The text has something else than `name` here.
+    TextExpected = 44,
+    /// A number is too large.
+    TextNumber = 45,
+    /// Num_ranks is 0, missing, or given twice.
+    TextRanks = 46,
+    /// A rank has no block, two blocks, or a number beyond num_ranks.
+    TextRank = 47,
+    /// A label is defined twice, or is a word of the grammar.
+    TextLabel = 48,
+    /// A label is not defined above this line in this rank.
+    TextUndefined = 49,
+    /// A comment or a rank's block does not end.
+    TextUnterminated = 50,
+    /// More operations in a rank than 32 bits count.
+    TextTooLarge = 51,
+    /// The file is cut off.
+    FileEnds = 52,
+    /// The first eight bytes are those of no binary schedule.
+    FileMagic = 53,
+    /// The file was used up by a simulation with --save-mem.
+    FileConsumed = 54,
+    /// A schedule of no ranks.
+    FileRanks = 55,
+    /// A field differs from what the others imply.
+    FileField = 56,
+    /// The sizes in the head of a rank's block do not add up.
+    FileBlock = 57,
+    /// An operation of unknown type, unit or peer.
+    FileOperation = 58,
+    /// A calculation is longer than 213 days.
+    FileDuration = 59,
+    /// A list or index reaches beyond its rank.
+    FileList = 60,
+    /// 2^32 - 1 or more operations, or 2^31 dependencies.
+    ScheduleLarge = 61,
+    /// Ranks are missing or out of order.
+    ScheduleOrder = 62,
+    /// A dependency names an operation that the rank does not have.
+    ScheduleDependency = 63,
+    /// A message goes to, or comes from, a rank that does not exist.
+    SchedulePeer = 64,
+    /// An operation is on a processor or interface that was not surveyed.
+    ScheduleUnit = 65,
+    /// No receive takes the message of this operation.
+    Unreceived = 66,
+    /// No message comes for this receive.
+    Waiting = 67,
+    /// This operation never becomes ready.
+    NeverReady = 68,
+    /// More than 2^32 operations become ready at one instant.
+    AtOnce = 69,
+    /// Protocols do not ascend by size, or there are none or more than 16.
+    Protocols = 70,
+    /// The root is not one of the ranks.
+    PatternRoot = 71,
+    /// Ranks, groups, repetitions, ways, skew or poll interval are 0.
+    PatternZero = 72,
+    /// The skew leaves less than one byte.
+    PatternSkew = 73,
+    /// 2^32 or more ranks, or operations on one rank.
+    PatternLarge = 74,
+    /// This algorithm needs a power of two of ranks.
+    PatternPower = 75,
+    /// The collective has no such algorithm.
+    PatternAlgorithm = 76,
+    /// A time in nanoseconds was expected, such as 18720.79.
+    NoiseNumber = 77,
+    /// The line goes on after start and duration.
+    NoiseLine = 78,
+    /// A time is past 213 days.
+    NoiseTime = 79,
+    /// The trace has no detour.
+    NoiseEmpty = 80,
+    /// A detour starts before the one before it is over.
+    NoiseOverlap = 81,
+    /// A detour reaches past the end of the trace.
+    NoiseEnd = 82,
 }
 
 impl Reason {
-    const ALL: [Self; 49] = [
+    const ALL: [Self; 83] = [
         Self::None,
         Self::AddressSpace,
         Self::NowNull,
@@ -119,16 +187,7 @@ impl Reason {
         Self::ReliableValue,
         Self::PollLength,
         Self::SmallMessages,
-        Self::SizesSize,
-        Self::DetailSize,
-        Self::ClockSize,
-        Self::LinkSize,
-        Self::BoundsSize,
-        Self::FrameSize,
-        Self::ServedSize,
-        Self::OptionsSize,
-        Self::ReportSize,
-        Self::ProfileSize,
+        Self::StructSize,
         Self::FrameEnds,
         Self::FrameMagic,
         Self::FrameBody,
@@ -158,8 +217,52 @@ impl Reason {
         Self::ProfileRanges,
         Self::ProfileNumber,
         Self::ProfileTrailing,
+        Self::PointValue,
+        Self::PointSigma,
+        Self::PointOrder,
+        Self::FewPoints,
+        Self::TextExpected,
+        Self::TextNumber,
+        Self::TextRanks,
+        Self::TextRank,
+        Self::TextLabel,
+        Self::TextUndefined,
+        Self::TextUnterminated,
+        Self::TextTooLarge,
+        Self::FileEnds,
+        Self::FileMagic,
+        Self::FileConsumed,
+        Self::FileRanks,
+        Self::FileField,
+        Self::FileBlock,
+        Self::FileOperation,
+        Self::FileDuration,
+        Self::FileList,
+        Self::ScheduleLarge,
+        Self::ScheduleOrder,
+        Self::ScheduleDependency,
+        Self::SchedulePeer,
+        Self::ScheduleUnit,
+        Self::Unreceived,
+        Self::Waiting,
+        Self::NeverReady,
+        Self::AtOnce,
+        Self::Protocols,
+        Self::PatternRoot,
+        Self::PatternZero,
+        Self::PatternSkew,
+        Self::PatternLarge,
+        Self::PatternPower,
+        Self::PatternAlgorithm,
+        Self::NoiseNumber,
+        Self::NoiseLine,
+        Self::NoiseTime,
+        Self::NoiseEmpty,
+        Self::NoiseOverlap,
+        Self::NoiseEnd,
     ];
 
+    #[allow(clippy::too_many_lines, reason = "one line a reason")]
     const fn text(self) -> &'static CStr {
         match self {
             Self::None => c"",
@@ -172,16 +275,7 @@ impl Reason {
             Self::ReliableValue => c"loggap_link.reliable is neither 0 nor 1",
             Self::PollLength => c"loggap_link.poll_receive gave a length beyond the capacity",
             Self::SmallMessages => c"the link's messages are smaller than a control frame",
-            Self::SizesSize => c"loggap_sizes has another size",
-            Self::DetailSize => c"loggap_detail has another size",
-            Self::ClockSize => c"loggap_clock has another size",
-            Self::LinkSize => c"loggap_link has another size",
-            Self::BoundsSize => c"loggap_bounds has another size",
-            Self::FrameSize => c"loggap_frame has another size",
-            Self::ServedSize => c"loggap_served has another size",
-            Self::OptionsSize => c"loggap_assess_options has another size",
-            Self::ReportSize => c"loggap_assess_report has another size",
-            Self::ProfileSize => c"loggap_profile has another size",
+            Self::StructSize => c"a struct has another size in the header than in the library",
             Self::FrameEnds => c"the frame ends here",
             Self::FrameMagic => c"not the magic bytes of a frame",
             Self::FrameBody => c"the body is longer than a frame",
@@ -215,6 +309,57 @@ impl Reason {
             Self::ProfileRanges => c"more ranges or changes than LOGGAP_MAX_RANGES",
             Self::ProfileNumber => c"a number too large, or not in its shortest form",
             Self::ProfileTrailing => c"more bytes than the profile has",
+            Self::PointValue => c"a value is not a finite time within 53 days",
+            Self::PointSigma => {
+                c"a standard error is not a finite, non-negative time within 53 days"
+            }
+            Self::PointOrder => c"the size of a point is not larger than the one before",
+            Self::FewPoints => c"a line needs values at three message sizes",
+            Self::TextExpected => c"the text has something else than `name` here",
+            Self::TextNumber => c"a number is too large",
+            Self::TextRanks => c"num_ranks is 0, missing, or given twice",
+            Self::TextRank => c"a rank has no block, two blocks, or a number beyond num_ranks",
+            Self::TextLabel => c"a label is defined twice, or is a word of the grammar",
+            Self::TextUndefined => c"a label is not defined above this line in this rank",
+            Self::TextUnterminated => c"a comment or a rank's block does not end",
+            Self::TextTooLarge => c"more operations in a rank than 32 bits count",
+            Self::FileEnds => c"the file is cut off",
+            Self::FileMagic => c"the first eight bytes are those of no binary schedule",
+            Self::FileConsumed => c"the file was used up by a simulation with --save-mem",
+            Self::FileRanks => c"a schedule of no ranks",
+            Self::FileField => c"a field differs from what the others imply",
+            Self::FileBlock => c"the sizes in the head of a rank's block do not add up",
+            Self::FileOperation => c"an operation of unknown type, unit or peer",
+            Self::FileDuration => c"a calculation is longer than 213 days",
+            Self::FileList => c"a list or index reaches beyond its rank",
+            Self::ScheduleLarge => c"2^32 - 1 or more operations, or 2^31 dependencies",
+            Self::ScheduleOrder => c"ranks are missing or out of order",
+            Self::ScheduleDependency => {
+                c"a dependency names an operation that the rank does not have"
+            }
+            Self::SchedulePeer => c"a message goes to, or comes from, a rank that does not exist",
+            Self::ScheduleUnit => {
+                c"an operation is on a processor or interface that was not surveyed"
+            }
+            Self::Unreceived => c"no receive takes the message of this operation",
+            Self::Waiting => c"no message comes for this receive",
+            Self::NeverReady => c"this operation never becomes ready",
+            Self::AtOnce => c"more than 2^32 operations become ready at one instant",
+            Self::Protocols => {
+                c"protocols do not ascend by size, or there are none or more than 16"
+            }
+            Self::PatternRoot => c"the root is not one of the ranks",
+            Self::PatternZero => c"ranks, groups, repetitions, ways, skew or poll interval are 0",
+            Self::PatternSkew => c"the skew leaves less than one byte",
+            Self::PatternLarge => c"2^32 or more ranks, or operations on one rank",
+            Self::PatternPower => c"this algorithm needs a power of two of ranks",
+            Self::PatternAlgorithm => c"the collective has no such algorithm",
+            Self::NoiseNumber => c"a time in nanoseconds was expected, such as 18720.79",
+            Self::NoiseLine => c"the line goes on after start and duration",
+            Self::NoiseTime => c"a time is past 213 days",
+            Self::NoiseEmpty => c"the trace has no detour",
+            Self::NoiseOverlap => c"a detour starts before the one before it is over",
+            Self::NoiseEnd => c"a detour reaches past the end of the trace",
         }
     }
 }

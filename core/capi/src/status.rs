@@ -138,6 +138,19 @@ impl Detail {
         Self { found, ..self }
     }
 
+    pub(crate) const fn on_rank(self, rank: u32) -> Self {
+        Self { rank, ..self }
+    }
+
+    pub(crate) const fn on(self, rank: u32, op: u32) -> Self {
+        Self { rank, op, ..self }
+    }
+
+    pub(crate) fn line(self, line: usize, column: usize) -> Self {
+        let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        Self { line: number(line), column: number(column), ..self }
+    }
+
     pub(crate) const fn named(self, name: &'static str) -> Self {
         Self { name: name.as_ptr().cast(), name_length: name.len(), ..self }
     }

@@ -2,13 +2,22 @@
 
 use core::ffi::c_char;
 
-use crate::assess::AssessOptions;
+use crate::assess::{AssessOptions, Progress};
 use crate::boundary::{input, plain};
+use crate::detector::{DetectedChange, DetectorOptions};
+use crate::fit::{FitOptions, FitPoint, FitSegment};
+use crate::goal::{GoalInfo, Operation, SinkTable};
 use crate::link::{Clock, Link};
+use crate::mirror::{MirrorAction, MirrorNext};
+use crate::noise::Detour;
+use crate::pattern::PatternOptions;
+use crate::predict::Prediction;
 use crate::profile::Profile;
 use crate::reason::Reason;
 use crate::report::AssessReport;
 use crate::responder::Served;
+use crate::selftest::SelfTestCount;
+use crate::simulate::{Protocol, SimulateOptions, Simulated};
 use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::{Bounds, Frame};
 
@@ -32,12 +41,48 @@ pub struct Sizes {
     pub frame: u32,
     /// `sizeof(loggap_served)`.
     pub served: u32,
+    /// `sizeof(loggap_mirror_action)`.
+    pub mirror_action: u32,
+    /// `sizeof(loggap_mirror_next_message)`.
+    pub mirror_next: u32,
+    /// `sizeof(loggap_progress)`.
+    pub progress: u32,
     /// `sizeof(loggap_assess_options)`.
     pub assess_options: u32,
     /// `sizeof(loggap_assess_report)`.
     pub assess_report: u32,
     /// `sizeof(loggap_profile)`.
     pub profile: u32,
+    /// `sizeof(loggap_fit_point)`.
+    pub fit_point: u32,
+    /// `sizeof(loggap_fit_options)`.
+    pub fit_options: u32,
+    /// `sizeof(loggap_fit_segment)`.
+    pub fit_segment: u32,
+    /// `sizeof(loggap_detector_options)`.
+    pub detector_options: u32,
+    /// `sizeof(loggap_detected_change)`.
+    pub detected_change: u32,
+    /// `sizeof(loggap_prediction)`.
+    pub prediction: u32,
+    /// `sizeof(loggap_protocol)`.
+    pub protocol: u32,
+    /// `sizeof(loggap_simulate_options)`.
+    pub simulate_options: u32,
+    /// `sizeof(loggap_simulated)`.
+    pub simulated: u32,
+    /// `sizeof(loggap_pattern_options)`.
+    pub pattern_options: u32,
+    /// `sizeof(loggap_goal_info)`.
+    pub goal_info: u32,
+    /// `sizeof(loggap_operation)`.
+    pub operation: u32,
+    /// `sizeof(loggap_sink)`.
+    pub sink: u32,
+    /// `sizeof(loggap_detour)`.
+    pub detour: u32,
+    /// `sizeof(loggap_selftest_count)`.
+    pub selftest_count: u32,
 }
 
 plain!(Sizes);
@@ -55,9 +100,27 @@ const OURS: Sizes = Sizes {
     bounds: size::<Bounds>(),
     frame: size::<Frame>(),
     served: size::<Served>(),
+    mirror_action: size::<MirrorAction>(),
+    mirror_next: size::<MirrorNext>(),
+    progress: size::<Progress>(),
     assess_options: size::<AssessOptions>(),
     assess_report: size::<AssessReport>(),
     profile: size::<Profile>(),
+    fit_point: size::<FitPoint>(),
+    fit_options: size::<FitOptions>(),
+    fit_segment: size::<FitSegment>(),
+    detector_options: size::<DetectorOptions>(),
+    detected_change: size::<DetectedChange>(),
+    prediction: size::<Prediction>(),
+    protocol: size::<Protocol>(),
+    simulate_options: size::<SimulateOptions>(),
+    simulated: size::<Simulated>(),
+    pattern_options: size::<PatternOptions>(),
+    goal_info: size::<GoalInfo>(),
+    operation: size::<Operation>(),
+    sink: size::<SinkTable>(),
+    detour: size::<Detour>(),
+    selftest_count: size::<SelfTestCount>(),
 };
 
 /// Version of the interface that the library was built with; compare with
@@ -79,7 +142,7 @@ pub extern "C" fn loggap_version() -> *const c_char {
 /// `loggap_check_abi()` calls it with everything filled in; call that once
 /// before anything else. `bytes` is `sizeof(loggap_sizes)`.
 ///
-/// Errors: `LOGGAP_STATUS_VERSION`, with what differs in `reason`, what the
+/// Errors: `LOGGAP_STATUS_VERSION`, with the struct that differs in `name`, what the
 /// library has in `needed` and what the caller has in `found`;
 /// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
@@ -91,7 +154,7 @@ pub unsafe extern "C" fn loggap_abi_check(
 ) -> i32 {
     let compare = || {
         differs(LOGGAP_ABI_VERSION as usize, version as usize, Detail::of(Status::Version))?;
-        let reason = Detail::because(Status::Version, Reason::SizesSize);
+        let reason = Detail::because(Status::Version, Reason::StructSize).named("loggap_sizes");
         differs(size_of::<Sizes>(), bytes, reason)?;
         // SAFETY: by the contract of this function, of as many bytes.
         let theirs = unsafe { input(sizes) }?;
@@ -110,17 +173,36 @@ fn differs(ours: usize, theirs: usize, failure: Detail) -> Outcome<()> {
 
 fn same(ours: &Sizes, theirs: &Sizes) -> Outcome<()> {
     let pairs = [
-        (ours.detail, theirs.detail, Reason::DetailSize),
-        (ours.clock, theirs.clock, Reason::ClockSize),
-        (ours.link, theirs.link, Reason::LinkSize),
-        (ours.bounds, theirs.bounds, Reason::BoundsSize),
-        (ours.frame, theirs.frame, Reason::FrameSize),
-        (ours.served, theirs.served, Reason::ServedSize),
-        (ours.assess_options, theirs.assess_options, Reason::OptionsSize),
-        (ours.assess_report, theirs.assess_report, Reason::ReportSize),
-        (ours.profile, theirs.profile, Reason::ProfileSize),
+        ("loggap_detail", ours.detail, theirs.detail),
+        ("loggap_clock", ours.clock, theirs.clock),
+        ("loggap_link", ours.link, theirs.link),
+        ("loggap_bounds", ours.bounds, theirs.bounds),
+        ("loggap_frame", ours.frame, theirs.frame),
+        ("loggap_served", ours.served, theirs.served),
+        ("loggap_mirror_action", ours.mirror_action, theirs.mirror_action),
+        ("loggap_mirror_next_message", ours.mirror_next, theirs.mirror_next),
+        ("loggap_progress", ours.progress, theirs.progress),
+        ("loggap_assess_options", ours.assess_options, theirs.assess_options),
+        ("loggap_assess_report", ours.assess_report, theirs.assess_report),
+        ("loggap_profile", ours.profile, theirs.profile),
+        ("loggap_fit_point", ours.fit_point, theirs.fit_point),
+        ("loggap_fit_options", ours.fit_options, theirs.fit_options),
+        ("loggap_fit_segment", ours.fit_segment, theirs.fit_segment),
+        ("loggap_detector_options", ours.detector_options, theirs.detector_options),
+        ("loggap_detected_change", ours.detected_change, theirs.detected_change),
+        ("loggap_prediction", ours.prediction, theirs.prediction),
+        ("loggap_protocol", ours.protocol, theirs.protocol),
+        ("loggap_simulate_options", ours.simulate_options, theirs.simulate_options),
+        ("loggap_simulated", ours.simulated, theirs.simulated),
+        ("loggap_pattern_options", ours.pattern_options, theirs.pattern_options),
+        ("loggap_goal_info", ours.goal_info, theirs.goal_info),
+        ("loggap_operation", ours.operation, theirs.operation),
+        ("loggap_sink", ours.sink, theirs.sink),
+        ("loggap_detour", ours.detour, theirs.detour),
+        ("loggap_selftest_count", ours.selftest_count, theirs.selftest_count),
     ];
-    pairs.into_iter().try_for_each(|(ours, theirs, reason)| {
-        differs(ours as usize, theirs as usize, Detail::because(Status::Version, reason))
+    pairs.into_iter().try_for_each(|(name, ours, theirs)| {
+        let failure = Detail::because(Status::Version, Reason::StructSize).named(name);
+        differs(ours as usize, theirs as usize, failure)
     })
 }

@@ -71,6 +71,8 @@ loggap_link loopback_link(loopback *link);
 void test_errors(void);
 void test_frames(void);
 void test_assessment(void);
+void test_fitting(void);
+void test_schedules(void);
 void test_firmware(void);
 
 #endif

@@ -25,7 +25,7 @@ static void check_version(void) {
                LOGGAP_STATUS_VERSION, &detail);
   CHECK_STATUS(loggap_abi_check(LOGGAP_ABI_VERSION, &sizes, sizeof sizes, &detail),
                LOGGAP_STATUS_VERSION, &detail);
-  CHECK(detail.reason == LOGGAP_REASON_DETAIL_SIZE && detail.needed == sizeof detail);
+  CHECK(detail.reason == LOGGAP_REASON_STRUCT_SIZE && detail.needed == sizeof detail);
   NULL_IS(loggap_abi_check(LOGGAP_ABI_VERSION, 0, sizeof sizes, &detail));
 }
 

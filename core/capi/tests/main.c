@@ -6,6 +6,8 @@ int bench_main(void) {
   test_errors();
   test_frames();
   test_assessment();
+  test_fitting();
+  test_schedules();
   test_firmware();
   put_number(passed);
   put_text(" passed, ");

@@ -1,0 +1,70 @@
+//! The self-test.
+
+use core::ffi::{c_char, c_void};
+
+use loggap_core::selftest::{Check, run};
+
+use crate::boundary::{Place, plain};
+use crate::status::{Detail, Status, finish};
+
+/// Told about each check of the self-test. `name` has `length` bytes and no
+/// zero byte at the end; `passed` is 1 or 0. `computed` is 0 where nothing was
+/// computed.
+pub type CheckFunction = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        name: *const c_char,
+        length: usize,
+        passed: u32,
+        computed: u64,
+        answer: u64,
+    ),
+>;
+
+/// The closing count of the self-test.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct SelfTestCount {
+    /// Checks whose answer is right.
+    pub passed: u32,
+    /// All others.
+    pub failed: u32,
+}
+
+plain!(SelfTestCount);
+
+/// Computes small problems whose answers are known, from every part of the
+/// core: whether it was compiled, linked and stored right for this machine.
+/// Takes about 18 KiB of stack. `report` and `count` may be null.
+///
+/// Errors: `LOGGAP_STATUS_SELF_TEST` with the number of wrong answers in
+/// `found`; `LOGGAP_STATUS_ALIGNMENT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_selftest(
+    report: CheckFunction,
+    context: *mut c_void,
+    count: *mut SelfTestCount,
+    detail: *mut Detail,
+) -> i32 {
+    let test = || {
+        // SAFETY: by the contract of this function.
+        let mut place = unsafe { Place::optional(count) }?;
+        let counted = run(|check| tell(report, context, check));
+        place.put(SelfTestCount { passed: counted.passed, failed: counted.failed });
+        if counted.failed > 0 {
+            return Err(Detail::of(Status::SelfTest).found(counted.failed.into()));
+        }
+        Ok(())
+    };
+    // SAFETY: by the contract of this function.
+    unsafe { finish(test(), detail) }
+}
+
+fn tell(report: CheckFunction, context: *mut c_void, check: &Check) {
+    let Some(report) = report else { return };
+    let (name, passed) = (check.name, check.passed().into());
+    let computed = check.computed.unwrap_or_default();
+    // SAFETY: the caller of the library vouches for function and context; the
+    // name lives for ever.
+    unsafe { report(context, name.as_ptr().cast(), name.len(), passed, computed, check.answer) };
+}
