@@ -54,6 +54,18 @@ impl Random {
     }
 }
 
+/// Swaps two elements, where both exist. The standard `swap` leaves its bounds
+/// check in where code is to be small.
+pub(crate) fn exchange<T: Copy>(items: &mut [T], one: usize, other: usize) {
+    if let (Some(&first), Some(&second)) = (items.get(one), items.get(other)) {
+        for (at, item) in [(one, second), (other, first)] {
+            if let Some(place) = items.get_mut(at) {
+                *place = item;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

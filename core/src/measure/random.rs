@@ -1,5 +1,7 @@
 //! A small seeded generator for the order of experiments.
 
+use crate::random::exchange;
+
 /// `SplitMix64` (Steele, Lea, Flood, OOPSLA '14): one addition and a mix of
 /// its bits. Good enough to shuffle, and the same on every machine.
 #[derive(Clone, Copy, Debug)]
@@ -32,14 +34,7 @@ impl Random {
     pub(super) fn shuffle<T: Copy>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             let other = self.below(end + 1);
-            // `swap` would leave its bounds check in where code is to be small.
-            if let (Some(&last), Some(&drawn)) = (items.get(end), items.get(other)) {
-                for (at, item) in [(end, drawn), (other, last)] {
-                    if let Some(place) = items.get_mut(at) {
-                        *place = item;
-                    }
-                }
-            }
+            exchange(items, end, other);
         }
     }
 }

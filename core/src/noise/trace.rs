@@ -1,6 +1,7 @@
 //! A trace of detours and what it takes from an operation.
 
 use core::fmt;
+use core::num::NonZeroU64;
 
 use crate::random::Random;
 use crate::units::Picos;
@@ -102,12 +103,13 @@ impl<'a> Trace<'a> {
     /// whose trace is `phase` ahead; saturating.
     #[must_use]
     pub fn lost(&self, phase: Picos, start: Picos, length: Picos) -> Picos {
-        // Sums of remainders stay below 2⁶⁵.
-        let phase = u128::from(phase.0 % self.length);
-        let position = (u128::from(start.0 % self.length) + phase) % u128::from(self.length);
-        let position = u64::try_from(position).unwrap_or_default();
-        let whole = (length.0 / self.length).saturating_mul(self.total);
-        let rest = length.0 % self.length;
+        // No trace is without length; the optimiser does not know.
+        let Some(period) = NonZeroU64::new(self.length) else { return Picos::ZERO };
+        let (phase, begin) = (phase.0 % period, start.0 % period);
+        let left = self.length - phase;
+        let position = if begin >= left { begin - left } else { begin + phase };
+        let whole = (length.0 / period).saturating_mul(self.total);
+        let rest = length.0 % period;
         let until = position.saturating_add(rest);
         let mut lost = whole.saturating_add(self.rest_at(position));
         lost = lost.saturating_add(self.starting(position, until.min(self.length)));

@@ -2,7 +2,7 @@
 
 use super::script::{Place, Script};
 use crate::goal::Sink;
-use crate::random::Random;
+use crate::random::{Random, exchange};
 
 /// Fills `order` with a random permutation of 0..len, the same for the same
 /// seed on every machine.
@@ -14,7 +14,7 @@ pub(super) fn shuffle(order: &mut [u32], seed: u64) {
     for last in (1..order.len()).rev() {
         let bound = u64::try_from(last).unwrap_or(u64::MAX).saturating_add(1);
         let other = usize::try_from(random.below(bound)).unwrap_or(last);
-        order.swap(last, other);
+        exchange(order, last, other);
     }
 }
 
