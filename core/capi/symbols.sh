@@ -20,8 +20,9 @@ looks_right() {
   local linked=$1 nm=$2 names=$3 wrong name
   wrong=$("$nm" "$linked" | grep -iE 'rust_begin_unwind|panic|unwind|alloc|flt2dec|dec2flt|grisu|dragon|float_to_decimal')
   [ -z "$wrong" ] || { echo "not wanted: $wrong"; return 1; }
+  "$nm" --defined-only "$linked" >"$work/names"
   for name in $names; do
-    "$nm" --defined-only "$linked" | grep -q " T $name\$" || { echo "$name is missing"; return 1; }
+    grep -q " T $name\$" "$work/names" || { echo "$name is missing"; return 1; }
   done
 }
 
