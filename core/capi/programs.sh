@@ -16,6 +16,11 @@ for_device() {
     -o "$work/device"
 }
 
+with_threads() {
+  gcc "${strict[@]}" -O2 -pthread tests/hosted/threads.c "$host" -o "$work/threads" &&
+    timeout 60 "$work/threads"
+}
+
 on_device() {
   timeout 120 qemu-system-arm -machine mps2-an386 -display none -monitor none -serial none \
     -semihosting-config enable=on,target=native -kernel "$work/device"
@@ -23,5 +28,6 @@ on_device() {
 
 check 'the C programs for this machine, without a C library' for_host
 check 'the C programs on this machine' timeout 120 "$work/host"
+check 'responder and assessment on two threads' with_threads
 check 'the C programs for Cortex-M4F, without a C library' for_device
 check 'the C programs on an emulated Cortex-M4F' on_device

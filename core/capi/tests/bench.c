@@ -14,6 +14,15 @@ void put_number(uint64_t number) {
   put_text(digits + at);
 }
 
+void put_stack(const char *function, uint32_t bytes) {
+  if (bytes == 0) return;
+  put_text("stack of ");
+  put_text(function);
+  put_text(": ");
+  put_number(bytes);
+  put_text(" bytes\n");
+}
+
 void check(int good, const char *what, int line) {
   if (good) {
     passed++;

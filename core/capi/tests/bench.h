@@ -10,6 +10,11 @@
 /* Given by the machine: prints text, ended by a zero byte. */
 void put_text(const char *text);
 
+/* Given by the machine: marks the free stack, and says how many bytes of it
+ * were used since; 0 where the machine cannot say. */
+void stack_paint(void);
+uint32_t stack_used(void);
+
 extern uint32_t passed, failed;
 
 void check(int good, const char *what, int line);
@@ -68,7 +73,11 @@ loggap_clock loopback_clock(loopback *link);
 loggap_link loopback_link(loopback *link);
 
 /* The parts of the test; each is one file. */
+/* Prints how much stack a function has used, where that is known. */
+void put_stack(const char *function, uint32_t bytes);
+
 void test_errors(void);
+void test_script(void);
 void test_frames(void);
 void test_assessment(void);
 void test_fitting(void);

@@ -5,6 +5,7 @@ int bench_main(void);
 int bench_main(void) {
   test_errors();
   test_frames();
+  test_script();
   test_assessment();
   test_fitting();
   test_schedules();

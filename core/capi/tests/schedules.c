@@ -266,7 +266,9 @@ static void on_check(void *context, const char *name, size_t length, uint32_t go
 static void check_selftest(void) {
   uint32_t told = 0;
   loggap_selftest_count count = {0, 0};
+  stack_paint();
   CHECK_STATUS(loggap_selftest(on_check, &told, &count, &detail), LOGGAP_STATUS_OK, &detail);
+  put_stack("loggap_selftest", stack_used());
   CHECK(told > 20 && count.passed == told && count.failed == 0);
   CHECK_OK(loggap_selftest(0, 0, 0, 0));
 }

@@ -49,7 +49,38 @@ void put_text(const char *text) {
   call(SYS_WRITE, 1, (long)text, (long)length);
 }
 
+void stack_paint(void);
+void stack_paint(void) {}
+
+uint32_t stack_used(void);
+uint32_t stack_used(void) { return 0; }
+
 #elif defined(__arm__)
+
+/* The part of the stack that is painted. */
+#define PAINTED 65536u
+#define PAINT 0xa5a5a5a5u
+static uint32_t painted_top;
+
+static inline uint32_t stack_pointer(void) {
+  uint32_t sp;
+  __asm__ volatile("mov %0, sp" : "=r"(sp));
+  return sp;
+}
+
+void stack_paint(void);
+void stack_paint(void) {
+  painted_top = stack_pointer() - 64;
+  for (uint32_t at = painted_top - PAINTED; at < painted_top; at += 4)
+    *(volatile uint32_t *)(uintptr_t)at = PAINT;
+}
+
+uint32_t stack_used(void);
+uint32_t stack_used(void) {
+  uint32_t at = painted_top - PAINTED;
+  while (at < painted_top && *(volatile uint32_t *)(uintptr_t)at == PAINT) at += 4;
+  return painted_top - at;
+}
 
 extern uint32_t stack_top, bss_begin, bss_end;
 
