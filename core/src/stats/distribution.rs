@@ -53,22 +53,27 @@ pub(crate) fn student_upper(tail: f64, degrees_of_freedom: u32) -> f64 {
     if degrees_of_freedom > SERIES_LIMIT {
         return cornish_fisher(normal_upper(tail), f64::from(degrees_of_freedom));
     }
-    // In θ = atan(t/√ν) the two-sided tail falls from 1 at 0 to 0 at π/2.
-    let (mut low, mut high) = (0.0, FRAC_PI_2);
+    // In w the two-sided tail falls from 1 at 0 to 0 at 1, where t/√ν = w/(1 − w).
+    let tangent = |w: f64| w / (1.0 - w);
+    let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if 1.0 - student_central(middle, degrees_of_freedom) > 2.0 * tail {
+        if 1.0 - student_central(tangent(middle), degrees_of_freedom) > 2.0 * tail {
             low = middle;
         } else {
             high = middle;
         }
     }
-    libm::tan(0.5 * (low + high)) * libm::sqrt(f64::from(degrees_of_freedom))
+    // The lower end stays below 1 where the middle of both may not.
+    tangent(low) * libm::sqrt(f64::from(degrees_of_freedom))
 }
 
-/// P(|T| < t) with t = √ν·tan θ, by the finite series in cos θ.
-fn student_central(theta: f64, degrees_of_freedom: u32) -> f64 {
-    let (sine, cosine) = (libm::sin(theta), libm::cos(theta));
+/// P(|T| < t) with t = √ν·tan θ, by the finite series in cos θ. Sine and
+/// cosine come from the tangent: trigonometric functions take six kilobytes
+/// of a firmware.
+fn student_central(tangent: f64, degrees_of_freedom: u32) -> f64 {
+    let cosine = 1.0 / libm::sqrt(1.0 + tangent * tangent);
+    let sine = tangent * cosine;
     let odd = degrees_of_freedom % 2 == 1;
     let first = if odd { cosine } else { 1.0 };
     let mut term = first;
@@ -80,7 +85,7 @@ fn student_central(theta: f64, degrees_of_freedom: u32) -> f64 {
         sum += term;
         power += 2;
     }
-    if odd { (theta + sine * sum) / FRAC_PI_2 } else { sine * sum }
+    if odd { (libm::atan(tangent) + sine * sum) / FRAC_PI_2 } else { sine * sum }
 }
 
 /// Student's quantile from the normal one for many degrees of freedom.
