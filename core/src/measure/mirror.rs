@@ -217,6 +217,7 @@ impl Mirror {
 
     /// What follows the reply of a batch's last round: the report, if rounds
     /// were timed.
+    #[inline(never)]
     pub fn poll_more(&mut self, outgoing: &mut [u8]) -> Option<usize> {
         if self.reports.is_empty() {
             return None;
@@ -293,22 +294,33 @@ impl Mirror {
             Message::Batch { sequence, rounds } => match self.agreed.check(rounds) {
                 Ok(()) => {
                     self.begin(*sequence, rounds);
-                    Action::Send(put(outgoing, &Message::Ready { sequence: *sequence }))
+                    Self::ready(*sequence, outgoing)
                 }
                 Err(refusal) => self.refuse(refusal, outgoing),
             },
             Message::Sync { token } => {
                 self.current = None;
-                let Served { received, replied, .. } = self.served;
-                let synced = Message::Synced { token: *token, received, replied };
-                Action::Send(put(outgoing, &synced))
+                self.synced(*token, outgoing)
             }
             _ => self.refuse(Refusal::OutOfOrder { kind }, outgoing),
         }
     }
 
+    // Each answer has a function of its own: a message takes 400 bytes of stack.
+    #[inline(never)]
+    fn ready(sequence: u32, outgoing: &mut [u8]) -> Action {
+        Action::Send(put(outgoing, &Message::Ready { sequence }))
+    }
+
+    #[inline(never)]
+    fn synced(&self, token: u32, outgoing: &mut [u8]) -> Action {
+        let Served { received, replied, .. } = self.served;
+        Action::Send(put(outgoing, &Message::Synced { token, received, replied }))
+    }
+
     /// Opens the session. A greeting that is repeated because its answer was
     /// lost is answered again and changes nothing.
+    #[inline(never)]
     fn welcome(&mut self, now: Picos, hello: &Hello, outgoing: &mut [u8]) -> Action {
         let Some(version) = hello.versions.newest_common(Versions::OURS) else {
             let (initiator, responder) = (hello.versions, Versions::OURS);
@@ -334,6 +346,7 @@ impl Mirror {
         self.current = rounds.first().map(|round| Current::new(*round, 0, sequence));
     }
 
+    #[inline(never)]
     fn refuse(&mut self, refusal: Refusal, outgoing: &mut [u8]) -> Action {
         self.current = None;
         Action::End(put(outgoing, &Message::Refuse(refusal)), Ending::Refused(refusal))

@@ -32,13 +32,12 @@ impl Versions {
         writer.u8(self.highest);
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
-        let lowest = reader.u8()?;
-        let highest = reader.u8()?;
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Self {
+        let (lowest, highest) = (reader.u8(), reader.u8());
         if lowest > highest {
-            return Err(reader.reject("highest version", u64::from(highest), 1));
+            reader.reject("highest version", u64::from(highest), 1);
         }
-        Ok(Self { lowest, highest })
+        Self { lowest, highest }
     }
 }
 
@@ -134,18 +133,18 @@ impl Bounds {
         writer.u64(self.session.0);
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
-        let (message, messages, rounds) = (reader.u32()?, reader.u32()?, reader.u32()?);
-        let _reserved = reader.u32()?;
-        let (pause, silence, session) = (reader.u64()?, reader.u64()?, reader.u64()?);
-        Ok(Self {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Self {
+        let (message, messages, rounds) = (reader.u32(), reader.u32(), reader.u32());
+        let _reserved = reader.u32();
+        let (pause, silence, session) = (reader.u64(), reader.u64(), reader.u64());
+        Self {
             message,
             messages,
             rounds,
             pause: Picos(pause),
             silence: Picos(silence),
             session: Picos(session),
-        })
+        }
     }
 }
 
@@ -255,30 +254,34 @@ impl Refusal {
         writer.u64(allowed);
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+    /// [`Refusal::Malformed`] where something is wrong with it.
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Self {
         let reason_at = reader.at();
-        let reason = reader.u8()?;
-        let what = reader.u8()?;
-        let Some(what) = Limited::ALL.into_iter().find(|known| known.code() == what) else {
-            return Err(reader.reject("bound", u64::from(what), 1));
-        };
-        let initiator = Versions::parse(reader)?;
-        let responder = Versions::parse(reader)?;
-        let _reserved = reader.u16()?;
-        let (asked, allowed) = (reader.u64()?, reader.u64()?);
-        match reason {
-            0 => Ok(Self::Version { initiator, responder }),
-            1 => Ok(Self::Busy { waiting: asked }),
-            2 => Ok(Self::Bounds { what, asked, allowed }),
-            3 => match u8::try_from(asked) {
-                Ok(kind) => Ok(Self::OutOfOrder { kind }),
-                Err(_) => Err(reader.reject("kind", asked, 16)),
-            },
-            4 => Ok(Self::Malformed { at: asked }),
-            other => Err(ParseError {
-                at: reason_at,
-                kind: ParseErrorKind::Field("reason", u64::from(other)),
-            }),
+        let (reason, code) = (reader.u8(), reader.u8());
+        let what = Limited::ALL.into_iter().find(|known| known.code() == code);
+        if what.is_none() {
+            reader.reject("bound", u64::from(code), 1);
+        }
+        let (initiator, responder) = (Versions::parse(reader), Versions::parse(reader));
+        let _reserved = reader.u16();
+        let (asked, allowed) = (reader.u64(), reader.u64());
+        match (reason, what) {
+            (0, _) => Self::Version { initiator, responder },
+            (1, _) => Self::Busy { waiting: asked },
+            (2, Some(what)) => Self::Bounds { what, asked, allowed },
+            (3, _) => {
+                let kind = asked.to_le_bytes()[0];
+                if u64::from(kind) != asked {
+                    reader.reject("kind", asked, 16);
+                }
+                Self::OutOfOrder { kind }
+            }
+            (4, _) => Self::Malformed { at: asked },
+            (other, _) => {
+                let kind = ParseErrorKind::Field("reason", u64::from(other));
+                reader.fail(ParseError { at: reason_at, kind });
+                Self::Malformed { at: 0 }
+            }
         }
     }
 }

@@ -59,16 +59,16 @@ impl<T: AsRef<[u8]>> Frame<T> {
             };
         };
         let mut fields = Reader::new(frame, 0);
-        if fields.u32()?.to_le_bytes() != MAGIC {
+        if fields.u32().to_le_bytes() != MAGIC {
             return error(0, ParseErrorKind::Magic);
         }
         let header = Header {
-            version: fields.u8()?,
-            kind: fields.u8()?,
-            body_len: fields.u16()?,
-            sequence: fields.u32()?,
+            version: fields.u8(),
+            kind: fields.u8(),
+            body_len: fields.u16(),
+            sequence: fields.u32(),
         };
-        let found = fields.u32()?;
+        let found = fields.u32();
         let Some(used) = frame.get(..HEADER_LEN + usize::from(header.body_len)) else {
             return error(BODY_LEN_AT, ParseErrorKind::BodyLength(header.body_len));
         };

@@ -118,33 +118,27 @@ impl Message {
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let frame = Frame::new_checked(bytes)?;
         let mut body = Reader::new(frame.body(), HEADER_LEN);
-        match frame.kind() {
-            1 => return parse_hello(&mut body).map(Self::Hello),
-            3 => return Refusal::parse(&mut body).map(Self::Refuse),
-            4 => return Ok(Self::Queue { position: body.u32()? }),
-            _ => {}
-        }
-        if frame.version() != VERSION {
-            let kind = ParseErrorKind::Version(frame.version());
-            return Err(ParseError { at: VERSION_AT, kind });
-        }
         let sequence = frame.sequence();
-        match frame.kind() {
-            2 => parse_welcome(&mut body).map(Self::Welcome),
-            5 => Ok(Self::Batch { sequence, rounds: parse_list(&mut body, Round::parse)? }),
-            6 => Ok(Self::Ready { sequence }),
-            7 => {
-                let value = |body: &mut Reader<'_>| body.u64().map(Picos);
-                Ok(Self::Report { sequence, values: parse_list(&mut body, value)? })
+        let message = match frame.kind() {
+            1 => Self::Hello(parse_hello(&mut body)),
+            3 => Self::Refuse(Refusal::parse(&mut body)),
+            4 => Self::Queue { position: body.u32() },
+            _ if frame.version() != VERSION => {
+                let kind = ParseErrorKind::Version(frame.version());
+                return Err(ParseError { at: VERSION_AT, kind });
             }
-            8 => Ok(Self::Sync { token: sequence }),
-            9 => {
-                let (received, replied) = (body.u64()?, body.u64()?);
-                Ok(Self::Synced { token: sequence, received, replied })
+            2 => Self::Welcome(parse_welcome(&mut body)),
+            5 => Self::Batch { sequence, rounds: parse_list(&mut body, Round::parse) },
+            6 => Self::Ready { sequence },
+            7 => Self::Report { sequence, values: parse_list(&mut body, |b| Picos(b.u64())) },
+            8 => Self::Sync { token: sequence },
+            9 => Self::Synced { token: sequence, received: body.u64(), replied: body.u64() },
+            10 => Self::Bye,
+            kind => {
+                return Err(ParseError { at: KIND_AT, kind: ParseErrorKind::Kind(kind) });
             }
-            10 => Ok(Self::Bye),
-            kind => Err(ParseError { at: KIND_AT, kind: ParseErrorKind::Kind(kind) }),
-        }
+        };
+        body.finish(message)
     }
 
     /// Writes the whole frame.
@@ -187,34 +181,33 @@ impl Message {
     }
 }
 
-fn parse_hello(body: &mut Reader<'_>) -> Result<Hello, ParseError> {
-    let versions = Versions::parse(body)?;
-    let _reserved = body.u16()?;
-    Ok(Hello { versions, capabilities: body.u32()?, bounds: Bounds::parse(body)? })
+fn parse_hello(body: &mut Reader<'_>) -> Hello {
+    let versions = Versions::parse(body);
+    let _reserved = body.u16();
+    Hello { versions, capabilities: body.u32(), bounds: Bounds::parse(body) }
 }
 
-fn parse_welcome(body: &mut Reader<'_>) -> Result<Welcome, ParseError> {
-    let version = body.u8()?;
-    let _reserved = (body.u8()?, body.u16()?);
-    Ok(Welcome { version, capabilities: body.u32()?, bounds: Bounds::parse(body)? })
+fn parse_welcome(body: &mut Reader<'_>) -> Welcome {
+    let version = body.u8();
+    let _reserved = (body.u8(), body.u16());
+    Welcome { version, capabilities: body.u32(), bounds: Bounds::parse(body) }
 }
 
 /// A list: its length in a u64, then its elements.
 fn parse_list<T>(
     body: &mut Reader<'_>,
-    mut element: impl FnMut(&mut Reader<'_>) -> Result<T, ParseError>,
-) -> Result<Vec<T, ROUNDS_PER_BATCH>, ParseError> {
-    let count = body.u64()?;
-    if count == 0 || count > ROUNDS_PER_BATCH as u64 {
-        return Err(body.reject("list length", count, 8));
-    }
+    mut element: impl FnMut(&mut Reader<'_>) -> T,
+) -> Vec<T, ROUNDS_PER_BATCH> {
     let mut list = Vec::new();
-    for _ in 0..count {
-        if list.push(element(body)?).is_err() {
-            return Err(body.reject("list length", count, 8));
-        }
+    let count = body.u64();
+    if count == 0 || count > ROUNDS_PER_BATCH as u64 {
+        body.reject("list length", count, 8);
     }
-    Ok(list)
+    while (list.len() as u64) < count && !body.has_failed() {
+        // As many fit as the check allows.
+        let _ = list.push(element(body));
+    }
+    list
 }
 
 fn emit_list<T>(

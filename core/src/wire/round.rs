@@ -2,8 +2,8 @@
 
 use heapless::Vec;
 
+use super::ROUNDS_PER_BATCH;
 use super::codec::{Reader, Writer};
-use super::{ParseError, ROUNDS_PER_BATCH};
 use crate::units::Picos;
 
 /// When the responder replies.
@@ -71,32 +71,32 @@ impl Round {
         writer.u64(self.pause.0);
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
-        let messages = positive(reader, "messages")?;
-        let size = positive(reader, "size")?;
-        let reply_size = positive(reader, "reply size")?;
-        let repeats = reader.u16()?;
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Self {
+        let messages = positive(reader, "messages");
+        let size = positive(reader, "size");
+        let reply_size = positive(reader, "reply size");
+        let repeats = reader.u16();
         if repeats == 0 {
-            return Err(reader.reject("repeats", 0, 2));
+            reader.reject("repeats", 0, 2);
         }
-        let policy = match reader.u8()? {
-            0 => ReplyPolicy::AfterLast,
-            1 => ReplyPolicy::AfterEach,
-            other => return Err(reader.reject("reply policy", u64::from(other), 1)),
-        };
-        let timed = match reader.u8()? {
-            0 => false,
-            1 if repeats == 1 => true,
-            other => return Err(reader.reject("timed flag", u64::from(other), 1)),
-        };
-        let pause = Picos(reader.u64()?);
-        Ok(Self { messages, size, reply_size, policy, timed, repeats, pause })
+        let policy = reader.u8();
+        if policy > 1 {
+            reader.reject("reply policy", u64::from(policy), 1);
+        }
+        let timed = reader.u8();
+        if timed > 1 || (timed == 1 && repeats != 1) {
+            reader.reject("timed flag", u64::from(timed), 1);
+        }
+        let policy = if policy == 0 { ReplyPolicy::AfterLast } else { ReplyPolicy::AfterEach };
+        let pause = Picos(reader.u64());
+        Self { messages, size, reply_size, policy, timed: timed == 1, repeats, pause }
     }
 }
 
-fn positive(reader: &mut Reader<'_>, name: &'static str) -> Result<u32, ParseError> {
-    match reader.u32()? {
-        0 => Err(reader.reject(name, 0, 4)),
-        value => Ok(value),
+fn positive(reader: &mut Reader<'_>, name: &'static str) -> u32 {
+    let value = reader.u32();
+    if value == 0 {
+        reader.reject(name, 0, 4);
     }
+    value
 }
