@@ -2,9 +2,9 @@
 step 'code size on Cortex-M4F'
 
 # name|most bytes of flash|functions that a program of the group calls
-groups='the responder|12288|loggap_serve
-the responder without I/O|10240|loggap_mirror_init loggap_mirror_handle loggap_mirror_more loggap_mirror_next loggap_mirror_timed loggap_mirror_silence loggap_mirror_served
-a complete assessment|102400|loggap_assess loggap_assess_options_default loggap_clock_calibrate
+groups='the responder|10752|loggap_serve
+the responder without I/O|8704|loggap_mirror_init loggap_mirror_handle loggap_mirror_more loggap_mirror_next loggap_mirror_timed loggap_mirror_silence loggap_mirror_served
+a complete assessment|95232|loggap_assess loggap_assess_options_default loggap_clock_calibrate
 the fit of a sweep, both detectors|40960|loggap_fit loggap_fit_options_default
 the streaming detector alone|14336|loggap_detector_init loggap_detector_push loggap_detector_finish
 a profile encoded and decoded|11264|loggap_profile_encode loggap_profile_decode
@@ -16,7 +16,7 @@ readers of GOAL text and binary|24576|loggap_goal_read loggap_goal_survey
 reader of noise traces|4096|loggap_noise_read
 control frames, both ways|10240|loggap_frame_parse loggap_frame_emit
 texts of statuses and reasons|6144|loggap_status_text loggap_reason_text
-the self-test|172032|loggap_selftest'
+the self-test|165888|loggap_selftest'
 
 # flash FUNCTIONS…: bytes of a program that calls these and nothing else.
 flash() {
