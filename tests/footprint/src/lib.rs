@@ -4,6 +4,8 @@
 
 #![no_std]
 
+mod measuring;
+
 use loggap_core::fit::{Cell, Config, Node, Point, Segment, Segmentation};
 use loggap_core::goal::binary::{Native, NativeWriter, Reference, ReferenceWriter};
 use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter, read};

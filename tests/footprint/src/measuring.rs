@@ -1,0 +1,127 @@
+//! Both ends of a measurement, over functions that a C program would provide.
+
+use core::ops::ControlFlow;
+
+use loggap_core::fit::{Cell, Node, Point, Segment};
+use loggap_core::measure::{
+    AssessMemory, Buffers, Clock, Initiator, Link, LinkProperties, Outcome, PlanMemory,
+    PlanOptions, Planner, QUANTITIES, RowHeader, RowPlan, SessionOptions, Slot, coarse_sizes,
+    serve,
+};
+use loggap_core::model::compact;
+use loggap_core::units::{Bytes, Picos};
+use loggap_core::wire::{Bounds, ROUNDS_PER_BATCH};
+
+/// Largest message of this link, in bytes.
+const LARGEST: usize = 1_496;
+const SIZES: usize = 24;
+const VALUES: usize = 20;
+const CHANGES: usize = 2;
+
+/// The functions of a device.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Device {
+    now: extern "C" fn() -> u64,
+    /// Returns 0 or the number of an error.
+    send: extern "C" fn(*const u8, usize) -> u32,
+    /// Returns the length of a message, or 0.
+    receive: extern "C" fn(*mut u8, usize) -> usize,
+}
+
+impl Clock for Device {
+    fn now(&self) -> u64 {
+        (self.now)()
+    }
+
+    fn duration(&self, ticks: u64) -> Picos {
+        Picos(ticks.saturating_mul(1_000))
+    }
+
+    fn ticks(&self, duration: Picos) -> u64 {
+        duration.0.div_ceil(1_000)
+    }
+
+    fn read_cost(&self) -> Picos {
+        Picos(1_000)
+    }
+}
+
+impl Link for Device {
+    type Error = u32;
+
+    fn properties(&self) -> LinkProperties {
+        LinkProperties { max_message: Bytes(LARGEST as u64), reliable: false }
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), u32> {
+        match (self.send)(message.as_ptr(), message.len()) {
+            0 => Ok(()),
+            error => Err(error),
+        }
+    }
+
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, u32> {
+        let length = (self.receive)(buffer.as_mut_ptr(), buffer.len());
+        Ok((length > 0).then_some(length.min(buffer.len())))
+    }
+
+    fn discard(&mut self) -> Result<(), u32> {
+        Ok(())
+    }
+}
+
+/// Rounds answered in one session.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_serve(device: &mut Device) -> u64 {
+    let clock = *device;
+    let (mut outgoing, mut incoming) = ([0; LARGEST], [0; LARGEST]);
+    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+    serve(&clock, device, buffers, Bounds::default()).map_or(0, |(served, _)| served.rounds)
+}
+
+/// Bytes of the profile of a link, encoded.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_assess(device: &mut Device, out: &mut [u8; 2_048]) -> usize {
+    assess(device, out).unwrap_or(0)
+}
+
+fn assess(device: &mut Device, out: &mut [u8]) -> Option<usize> {
+    let clock = *device;
+    let mut sizes = [0; 12];
+    let count = coarse_sizes(1, LARGEST as u32, &mut sizes);
+    let memory = PlanMemory {
+        rows: &mut [RowHeader::default(); SIZES],
+        values: &mut [0; SIZES * QUANTITIES * VALUES],
+        plans: &mut [RowPlan::default(); SIZES],
+        order: &mut [Slot::default(); SIZES * (QUANTITIES + 1)],
+        assess: AssessMemory {
+            points: &mut [Point::default(); SIZES],
+            nodes: &mut [Node::default(); SIZES],
+            cells: &mut [Cell::default(); SIZES * (CHANGES + 1)],
+            segments: &mut [Segment::default(); CHANGES + 1],
+        },
+    };
+    let options = PlanOptions::default();
+    let mut planner = Planner::<4>::new(options, sizes.get(..count)?, memory).ok()?;
+    let (mut outgoing, mut incoming) = ([0; LARGEST], [0; LARGEST]);
+    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+    let go_on = |_| ControlFlow::Continue(());
+    let session = SessionOptions::default();
+    let mut initiator = Initiator::connect(&clock, device, buffers, session, go_on).ok()?;
+    loop {
+        let batch = planner.poll_batch::<ROUNDS_PER_BATCH>(clock.duration(clock.now()));
+        if batch.is_empty() {
+            break;
+        }
+        let outcomes = |outcome| match outcome {
+            Outcome::Sample(sample) => {
+                let _whether_kept = planner.handle_sample(&sample);
+            }
+            Outcome::Lost(experiment) => planner.handle_lost(&experiment),
+        };
+        initiator.run(&batch, outcomes).ok()?;
+    }
+    let assessment = planner.assess().ok()?;
+    compact::encode(&assessment.profile, out).ok()
+}
