@@ -12,6 +12,7 @@ use crate::sim::wheel;
 
 /// Elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requirements {
     /// [`Memory::records`].
     pub records: usize,
