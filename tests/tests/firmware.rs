@@ -56,7 +56,7 @@ fn the_core_passes_its_test_on_a_cortex_m4f() {
     let (lines, status) = Machine::board("selftest", None, &["-icount", "shift=0"]).finish();
     assert_eq!(status.code(), Some(0));
     assert_passed(&lines);
-    assert_eq!(lines.iter().filter(|line| line.contains("cost ")).count(), 3);
+    assert_eq!(lines.iter().filter(|line| line.contains("cost ")).count(), 6);
 }
 
 #[test]

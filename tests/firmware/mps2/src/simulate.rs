@@ -3,7 +3,8 @@
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::model::LogGops;
 use loggap_core::sim::{
-    Builder, Engine, Entry, Memory as Lent, Parameters, Rank, Record, Settings, Slot, Survey,
+    Builder, Engine, Entry, Finished, Memory as Lent, Parameters, Rank, Record, Schedule, Settings,
+    Slot, Survey,
 };
 use loggap_core::units::Picos;
 
@@ -77,18 +78,22 @@ fn run(
     pattern: Pattern,
     options: Options,
 ) -> Option<Predicted> {
+    let (schedule, ops, bytes) = build(memory, pattern, options)?;
+    let mut engine = Engine::new(schedule, Parameters::one(link), Settings::default());
+    let Finished { makespan, events, .. } = engine.run().ok()?;
+    Some(Predicted { makespan, events, ops, bytes })
+}
+
+/// The schedule of a pattern, its operations and the bytes that it needs.
+pub fn build(
+    memory: &mut Memory,
+    pattern: Pattern,
+    options: Options,
+) -> Option<(Schedule<'_>, u64, u64)> {
     let mut survey = Survey::default();
     generate(pattern, &options, &mut [], &mut survey).ok()?;
     let requirements = survey.requirements(Settings::default()).ok()?;
     let mut builder = Builder::new(memory.lend(), requirements).ok()?;
     generate(pattern, &options, &mut [], &mut builder).ok()?;
-    let schedule = builder.finish().ok()?;
-    let mut engine = Engine::new(schedule, Parameters::one(link), Settings::default());
-    let finished = engine.run().ok()?;
-    Some(Predicted {
-        makespan: finished.makespan,
-        events: finished.events,
-        ops: survey.ops(),
-        bytes: requirements.bytes(),
-    })
+    Some((builder.finish().ok()?, survey.ops(), requirements.bytes()))
 }

@@ -6,6 +6,7 @@
 mod boot;
 mod machine;
 mod memory;
+mod stack;
 
 use core::fmt::Write;
 
@@ -17,6 +18,7 @@ use crate::machine::{Serial, TimeStampCounter, exit};
 /// Entered from `boot` in long mode, once.
 #[unsafe(no_mangle)]
 extern "C" fn image_main() -> ! {
+    stack::paint();
     // Writing to the serial port cannot fail.
     let clock = TimeStampCounter::new();
     let started = clock.now();
@@ -25,6 +27,7 @@ extern "C" fn image_main() -> ! {
     });
     let time_passes = clock.now() > started;
     let _ = writeln!(Serial, "time passes: {time_passes}");
+    let _ = writeln!(Serial, "stack of the self-test {}", stack::high_water());
     let _ = writeln!(Serial, "{count}");
     exit(u8::from(count.failed > 0 || !time_passes))
 }

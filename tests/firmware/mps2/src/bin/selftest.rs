@@ -4,15 +4,18 @@
 
 use cortex_m_rt::entry;
 use defmt::Display2Format;
-use loggap_core::fit::{Cell, Config, Line, Node, Point, Segment, Segmentation};
+use loggap_core::fit::{
+    Cell, ChangeDetector, Config, Line, LookAhead, Node, Point, Segment, Segmentation,
+};
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::measure::Clock;
 use loggap_core::model::LogGops;
 use loggap_core::selftest;
-use loggap_core::sim::{Settings, Survey};
+use loggap_core::sim::implicit::{Needs, PatternProgram};
+use loggap_core::sim::{Engine, Parameters, Settings, Survey};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_firmware_mps2::board::{Board, exit};
-use loggap_firmware_mps2::simulate::{self, Predicted};
+use loggap_firmware_mps2::simulate;
 use loggap_firmware_mps2::stack;
 
 #[entry]
@@ -22,7 +25,7 @@ fn main() -> ! {
         defmt::info!("{}", Display2Format(check));
     });
     defmt::info!("stack of the self-test {=usize}", stack::high_water());
-    let costs_known = costs(&board.clock);
+    let costs_known = costs(&board.clock).is_some();
     limits();
     defmt::info!("{}", Display2Format(&count));
     exit(count.failed == 0 && costs_known)
@@ -30,10 +33,12 @@ fn main() -> ! {
 
 /// Under `-icount shift=0` an instruction takes a nanosecond, so that times
 /// on the board's clock count instructions.
-fn costs(clock: &impl Clock) -> bool {
-    fitted_point(clock);
-    segmented_point(clock);
-    simulated_event(clock).is_some()
+fn costs(clock: &impl Clock) -> Option<()> {
+    line_point(clock)?;
+    streamed_point(clock)?;
+    stored_point::<24>(clock)?;
+    stored_point::<64>(clock)?;
+    simulated_event(clock)
 }
 
 /// Runs `work` and returns how long it took, in ns.
@@ -53,7 +58,7 @@ fn point(index: u64) -> Point {
     Point::new(size, value as f64, 100.0).unwrap_or_default()
 }
 
-fn fitted_point(clock: &impl Clock) {
+fn line_point(clock: &impl Clock) -> Option<()> {
     let mut line = Line::new();
     let (gap, nanos) = timed(clock, || {
         for index in 0..POINTS {
@@ -61,28 +66,39 @@ fn fitted_point(clock: &impl Clock) {
         }
         line.gap()
     });
-    defmt::info!("cost line-point {=u64} instructions ({=bool})", nanos / POINTS, gap.is_some());
+    gap?;
+    defmt::info!("cost line {=u64} instructions a point", nanos / POINTS);
+    Some(())
 }
 
-fn segmented_point(clock: &impl Clock) {
+/// The look-ahead detector, which stores a few points only.
+fn streamed_point(clock: &impl Clock) -> Option<()> {
+    let mut detector = ChangeDetector::new(LookAhead::default());
+    let (changes, nanos) = timed(clock, || {
+        let found = (0..POINTS).filter_map(|index| detector.push(point(index))).count();
+        found + usize::from(detector.finish().is_some())
+    });
+    defmt::info!("cost look-ahead {=u64} instructions a point", nanos / POINTS);
+    (changes == 1).then_some(())
+}
+
+/// The optimal partition of `N` points.
+fn stored_point<const N: usize>(clock: &impl Clock) -> Option<()> {
     const MOST: usize = POINTS as usize;
     let mut points = [Point::default(); MOST];
     for (slot, index) in points.iter_mut().zip(0..) {
-        *slot = point(index);
+        *slot = point(index * POINTS / N as u64);
     }
     let mut nodes = [Node::default(); MOST];
     let mut cells = [Cell::default(); MOST * 3];
     let mut segments = [Segment::default(); 3];
     let mut segmentation = Segmentation::new(&mut nodes, &mut cells, &mut segments);
     let config = Config { max_changes: 2, ..Config::default() };
+    let points = points.get(..N)?;
     let (changes, nanos) =
-        timed(clock, || segmentation.run(&points, &config).map(|fit| fit.changes().len()));
-    defmt::info!(
-        "cost segmented-point {=u64} instructions, {=u64} points, {=usize} change",
-        nanos / POINTS,
-        POINTS,
-        changes.unwrap_or(0),
-    );
+        timed(clock, || segmentation.run(points, &config).map(|fit| fit.changes().count()));
+    defmt::info!("cost partition of {=usize} {=u64} instructions a point", N, nanos / N as u64);
+    (changes == Ok(1)).then_some(())
 }
 
 fn simulated_event(clock: &impl Clock) -> Option<()> {
@@ -95,16 +111,18 @@ fn simulated_event(clock: &impl Clock) -> Option<()> {
         eager_limit: Bytes(65_535),
     };
     let mut memory = simulate::Memory::take()?;
-    let (predicted, nanos) = timed(clock, || simulate::barrier(&mut memory, link, 64));
-    let Predicted { makespan, events, bytes, .. } = predicted?;
-    defmt::info!(
-        "cost simulated-event {=u64} instructions, building included; {=u64} events in {=u64} bytes, makespan {=u64} ps",
-        nanos / events,
-        events,
-        bytes,
-        makespan.0,
-    );
-    Some(())
+    let options = Options::new(64, 1);
+    let (built, build_nanos) =
+        timed(clock, || simulate::build(&mut memory, Pattern::Dissemination, options));
+    let (schedule, ops, bytes) = built?;
+    let mut engine = Engine::new(schedule, Parameters::one(link), Settings::default());
+    let (finished, run_nanos) = timed(clock, || engine.run());
+    let finished = finished.ok()?;
+    defmt::info!("cost schedule {=u64} instructions an operation", build_nanos / ops);
+    defmt::info!("cost simulation {=u64} instructions an event", run_nanos / finished.events);
+    defmt::info!("barrier of 64 ranks: {=u64} ops, {=u64} bytes", ops, bytes);
+    // Six rounds of o + L + o.
+    (finished.makespan == Picos(6 * 5_500_000)).then_some(())
 }
 
 /// The largest simulations in some amounts of lent memory.
@@ -114,34 +132,50 @@ fn limits() {
         ("binomial-broadcast", Pattern::BinomialBroadcast),
     ] {
         for room in [64 << 10, 1 << 20] {
-            let (ranks, ops) = largest(pattern, room);
-            defmt::info!(
-                "largest {=str} in {=u64} bytes: {=u32} ranks, {=u64} ops",
-                name,
-                room,
-                ranks,
-                ops
-            );
+            let stored = largest(room, |ranks| stored(pattern, ranks));
+            let computed = largest(room, |ranks| computed(pattern, ranks));
+            for (how, (ranks, ops)) in [("stored", stored), ("computed", computed)] {
+                defmt::info!(
+                    "largest {=str} {=str} in {=u64} bytes: {=u32} ranks, {=u64} ops",
+                    how,
+                    name,
+                    room,
+                    ranks,
+                    ops
+                );
+            }
         }
     }
 }
 
-/// Ranks and operations of the largest `pattern` that a simulation on `room`
-/// bytes holds.
-fn largest(pattern: Pattern, room: u64) -> (u32, u64) {
-    let needs = |ranks| {
-        let mut survey = Survey::default();
-        generate(pattern, &Options::new(ranks, 1), &mut [], &mut survey).ok()?;
-        let needed = survey.requirements(Settings::default()).ok()?.bytes();
-        (needed <= room).then_some(survey.ops())
+/// Bytes and operations of a schedule that is kept.
+fn stored(pattern: Pattern, ranks: u32) -> Option<(u64, u64)> {
+    let mut survey = Survey::default();
+    generate(pattern, &Options::new(ranks, 1), &mut [], &mut survey).ok()?;
+    let needed = survey.requirements(Settings::default()).ok()?;
+    Some((needed.bytes(), survey.ops()))
+}
+
+/// The same of one that is computed while it runs, for all that can wait.
+fn computed(pattern: Pattern, ranks: u32) -> Option<(u64, u64)> {
+    let needs = match PatternProgram::new(pattern, &Options::new(ranks, 1)).ok()?? {
+        PatternProgram::Rounds(program) => Needs::of(&program),
+        PatternProgram::Tree(program) => Needs::of(&program),
+        _ => return None,
     };
-    let (mut fits, mut too_many, mut ops) = (1, 1 << 16, 0);
+    let (_, ops) = stored(pattern, ranks)?;
+    Some((needs.bytes_with(needs.nodes_most), ops))
+}
+
+/// Ranks and operations of the largest simulation that `room` bytes hold.
+fn largest(room: u64, needs: impl Fn(u32) -> Option<(u64, u64)>) -> (u32, u64) {
+    let (mut fits, mut too_many, mut most_ops) = (1, 1 << 16, 0);
     while too_many - fits > 1 {
         let ranks = fits + (too_many - fits) / 2;
         match needs(ranks) {
-            Some(count) => (fits, ops) = (ranks, count),
-            None => too_many = ranks,
+            Some((bytes, ops)) if bytes <= room => (fits, most_ops) = (ranks, ops),
+            _ => too_many = ranks,
         }
     }
-    (fits, ops)
+    (fits, most_ops)
 }
