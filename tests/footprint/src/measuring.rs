@@ -5,8 +5,8 @@ use core::ops::ControlFlow;
 use loggap_core::fit::{Cell, Node, Point, Segment};
 use loggap_core::measure::{
     AssessMemory, Buffers, Clock, Initiator, Link, LinkProperties, Outcome, PlanMemory,
-    PlanOptions, Planner, QUANTITIES, RowHeader, RowPlan, SessionOptions, Slot, coarse_sizes,
-    serve,
+    PlanOptions, Planner, QUANTITIES, RowHeader, RowPlan, ServeError, SessionOptions, Slot,
+    coarse_sizes, serve,
 };
 use loggap_core::model::compact;
 use loggap_core::units::{Bytes, Picos};
@@ -25,7 +25,8 @@ pub struct Device {
     now: extern "C" fn() -> u64,
     /// Returns 0 or the number of an error.
     send: extern "C" fn(*const u8, usize) -> u32,
-    /// Returns the length of a message, or 0.
+    /// Takes the next message and writes as much of it as there is room for;
+    /// returns its length, or 0 where there is none.
     receive: extern "C" fn(*mut u8, usize) -> usize,
 }
 
@@ -63,10 +64,17 @@ impl Link for Device {
 
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, u32> {
         let length = (self.receive)(buffer.as_mut_ptr(), buffer.len());
-        Ok((length > 0).then_some(length.min(buffer.len())))
+        // A longer one than both ends agreed on is none of theirs.
+        Ok((1..=buffer.len()).contains(&length).then_some(length))
     }
 
     fn discard(&mut self) -> Result<(), u32> {
+        // The device holds fewer messages than this.
+        for _ in 0..256 {
+            if (self.receive)([].as_mut_ptr(), 0) == 0 {
+                break;
+            }
+        }
         Ok(())
     }
 }
@@ -74,10 +82,15 @@ impl Link for Device {
 /// Rounds answered in one session.
 #[unsafe(no_mangle)]
 pub extern "C" fn footprint_serve(device: &mut Device) -> u64 {
+    answer(device).unwrap_or(0)
+}
+
+fn answer(device: &mut Device) -> Result<u64, ServeError<u32>> {
     let clock = *device;
     let (mut outgoing, mut incoming) = ([0; LARGEST], [0; LARGEST]);
     let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-    serve(&clock, device, buffers, Bounds::default()).map_or(0, |(served, _)| served.rounds)
+    let (served, _) = serve(&clock, device, buffers, Bounds::default())?;
+    Ok(served.rounds)
 }
 
 /// Bytes of the profile of a link, encoded.
