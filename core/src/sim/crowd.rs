@@ -2,8 +2,8 @@
 
 use super::record::NONE;
 
-/// Receives, or messages, that wait on a rank before they are indexed: up to
-/// here looking at each is as fast.
+/// How many receives or messages a search may look at before it has them
+/// indexed.
 pub(super) const SHORT: u32 = 100;
 
 /// Words of [`Memory::index`](super::Memory::index) for a rank with that many
@@ -40,8 +40,6 @@ pub struct Crowd {
     pub(super) logged: bool,
     /// Indexed: the last posted receive with a wildcard, of a circular list.
     pub(super) wild: u32,
-    /// Messages in the rank's list.
-    pub(super) listed: u32,
     /// The log: its first message that may wait, and its end.
     pub(super) log: [u32; 2],
     /// Messages of the log that wait.
@@ -58,7 +56,6 @@ impl Default for Crowd {
             posted: false,
             logged: false,
             wild: NONE,
-            listed: 0,
             log: [0; 2],
             waiting: 0,
             any_tag: 0,

@@ -6,12 +6,12 @@
 //! so that few records are looked at; a wildcard's is 0 and fits all.
 //! Messages that wait are a list in the order in which they were handled.
 //!
-//! Where more than [`SHORT`] wait on a rank, they are indexed by sender and
-//! tag as well ([`super::index`]), until none is left. Receives with a
-//! wildcard then form a list of their own, in which the slot says whether
-//! one was posted before the receive that the index gives; messages are
-//! logged in their order, for receives with a wildcard. So exact receives
-//! and messages meet in constant time however many wait.
+//! Once a search on a rank has looked at more than [`SHORT`] of them, they
+//! are indexed by sender and tag as well ([`super::index`]), until none is
+//! left. Receives with a wildcard then form a list of their own, in which
+//! the slot says whether one was posted before the receive that the index
+//! gives; messages are logged in their order, for receives with a wildcard.
+//! So exact receives and messages meet in constant time however many wait.
 
 use super::crowd::{Crowd, SHORT};
 use super::index::{self, Key};
@@ -102,15 +102,22 @@ impl Waiting<'_> {
     /// `tag` meets.
     #[inline]
     pub(super) fn posted(
-        &self,
-        records: &Records<'_>,
+        &mut self,
+        records: &mut Records<'_>,
         rank: &Rank,
         (sender, tag): (u32, u32),
     ) -> Option<Found> {
-        match self.indexed(rank) {
-            Some(crowd) if tag != ANY => self.posted_indexed(records, crowd, (sender, tag)),
-            _ => self.posted_in_order(records, rank, (sender, tag)),
+        if tag != ANY
+            && let Some(crowd) = self.indexed(rank)
+        {
+            return self.posted_indexed(records, crowd, (sender, tag));
         }
+        let found = self.posted_in_order(records, rank, (sender, tag));
+        let [first, end] = rank.posted;
+        if found.map_or(end, |found| found.slot) - first > SHORT && rank.crowd != NONE {
+            self.index_posted(records, rank);
+        }
+        found
     }
 
     #[inline]
@@ -163,25 +170,30 @@ impl Waiting<'_> {
     #[inline]
     pub(super) fn post(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
         let receive = records.at(op);
-        let [first, end] = &mut rank.posted;
-        let Some(slot) = self.slots.get_mut(*end as usize) else { return };
+        let [_, end] = &mut rank.posted;
+        let newest = *end;
+        let Some(slot) = self.slots.get_mut(newest as usize) else { return };
         *slot = Slot { key: key(receive.peer, receive.tag), op };
         *end += 1;
-        if rank.crowd == NONE {
+        if self.indexed(rank).is_some() {
+            self.index_receive(records, rank.crowd, (newest, op));
+        }
+    }
+
+    /// Indexes the posted receives of a rank with many, if they are not.
+    #[cold]
+    #[inline(never)]
+    fn index_posted(&mut self, records: &mut Records<'_>, rank: &Rank) {
+        let Some(crowd) = self.crowds.get_mut(rank.crowd as usize) else { return };
+        if core::mem::replace(&mut crowd.posted, true) {
             return;
         }
-        let Some(crowd) = self.crowds.get_mut(rank.crowd as usize) else { return };
-        if crowd.posted {
-            let newest = *end - 1;
-            self.index_receive(records, rank.crowd, (newest, op));
-        } else if *end - *first > SHORT {
-            crowd.posted = true;
-            crowd.prepare(self.index);
-            for at in *first..*end {
-                let slot = self.slots.get(at as usize).copied().unwrap_or_default();
-                if slot.op != NONE {
-                    self.index_receive(records, rank.crowd, (at, slot.op));
-                }
+        crowd.prepare(self.index);
+        let [first, end] = rank.posted;
+        for at in first..end {
+            let slot = self.slots.get(at as usize).copied().unwrap_or_default();
+            if slot.op != NONE {
+                self.index_receive(records, rank.crowd, (at, slot.op));
             }
         }
     }
@@ -240,24 +252,22 @@ impl Waiting<'_> {
     /// Lets a message wait on `rank` for its receive.
     #[inline]
     pub(super) fn wait(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        if rank.crowd == NONE {
-            records.push(&mut rank.unexpected, op);
-            return;
-        }
-        let Some(crowd) = self.crowds.get_mut(rank.crowd as usize) else { return };
-        if crowd.logged && rank.unexpected == NONE && crowd.has_room() {
+        if rank.crowd != NONE
+            && rank.unexpected == NONE
+            && let Some(crowd) = self.crowds.get(rank.crowd as usize)
+            && crowd.logged
+            && crowd.has_room()
+        {
             self.log(records, rank.crowd, op);
-            return;
-        }
-        records.push(&mut rank.unexpected, op);
-        crowd.listed += 1;
-        if !crowd.logged && crowd.listed > SHORT {
-            self.log_list(records, rank);
+        } else {
+            records.push(&mut rank.unexpected, op);
         }
     }
 
-    /// Moves messages from the list of `rank` to the log, as far as that has
-    /// room.
+    /// Moves messages from the list of a rank with many receives to the log,
+    /// as far as that has room.
+    #[cold]
+    #[inline(never)]
     fn log_list(&mut self, records: &mut Records<'_>, rank: &mut Rank) {
         while rank.unexpected != NONE
             && let Some(crowd) = self.crowds.get_mut(rank.crowd as usize)
@@ -265,7 +275,6 @@ impl Waiting<'_> {
         {
             crowd.logged = true;
             crowd.prepare(self.index);
-            crowd.listed -= 1;
             let (last, first) = (rank.unexpected, records.at(rank.unexpected).link);
             records.remove(&mut rank.unexpected, last, first);
             self.log(records, rank.crowd, first);
@@ -298,52 +307,54 @@ impl Waiting<'_> {
         rank: &mut Rank,
         receive: &Record,
     ) -> Option<u32> {
-        if rank.crowd == NONE {
-            return self.meet_listed(records, rank, receive);
+        if rank.crowd != NONE
+            && let Some(op) = self.meet_logged(records, rank, receive)
+        {
+            return Some(op);
         }
-        let crowd = self.crowds.get_mut(rank.crowd as usize)?;
-        if !crowd.logged {
-            let met = self.meet_listed(records, rank, receive)?;
-            self.unlist(rank.crowd);
-            return Some(met);
-        }
-        let found = if is_wild(receive) || crowd.any_tag > 0 {
-            self.oldest_logged(records, rank.crowd, receive)
+        self.meet_listed(records, rank, receive)
+    }
+
+    fn meet_logged(
+        &mut self,
+        records: &mut Records<'_>,
+        rank: &Rank,
+        receive: &Record,
+    ) -> Option<u32> {
+        let crowd = self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.logged)?;
+        let op = if is_wild(receive) || crowd.any_tag > 0 {
+            self.oldest_logged(records, rank.crowd, receive)?
         } else {
             let key = Key { kind: Kind::Send, sender: receive.peer, tag: receive.tag };
             let (place, looks) = index::find(records, crowd.buckets(self.index), key);
             self.look(looks);
-            place.first(records)
+            place.first(records)?
         };
-        let Some(op) = found else {
-            let met = self.meet_listed(records, rank, receive)?;
-            self.unlist(rank.crowd);
-            return Some(met);
-        };
-        self.take_logged(records, rank, op);
+        self.take_logged(records, rank.crowd, op);
         Some(op)
     }
 
+    #[inline]
     fn meet_listed(
-        &self,
+        &mut self,
         records: &mut Records<'_>,
         rank: &mut Rank,
         receive: &Record,
     ) -> Option<u32> {
+        let mut looks = 0;
         let found = records.iter(rank.unexpected).find(|(_, message)| {
-            self.look(1);
+            looks += 1;
             let message = records.at(*message);
             matches(receive, message.peer, message.tag)
         });
-        let (before, message) = found?;
-        records.remove(&mut rank.unexpected, before, message);
-        Some(message)
-    }
-
-    fn unlist(&mut self, crowd: u32) {
-        if let Some(crowd) = self.crowds.get_mut(crowd as usize) {
-            crowd.listed -= 1;
+        self.look(looks);
+        if let Some((before, message)) = found {
+            records.remove(&mut rank.unexpected, before, message);
         }
+        if looks > SHORT && rank.crowd != NONE {
+            self.log_list(records, rank);
+        }
+        found.map(|(_, message)| message)
     }
 
     /// The oldest message of the log that `receive` meets.
@@ -370,8 +381,8 @@ impl Waiting<'_> {
     }
 
     /// Takes a message out of the log and the index.
-    fn take_logged(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        let Some(crowd) = self.crowds.get_mut(rank.crowd as usize) else { return };
+    fn take_logged(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
+        let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
         records.at_mut(op).set_met();
         crowd.waiting -= 1;
         if records.at(op).tag == ANY {
@@ -383,9 +394,6 @@ impl Waiting<'_> {
         }
         if crowd.waiting == 0 {
             crowd.clear_log();
-            if crowd.listed > SHORT {
-                self.log_list(records, rank);
-            }
         }
     }
 

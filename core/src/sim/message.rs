@@ -48,7 +48,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let partner = match record.phase() {
             Phase::Whole | Phase::Request => {
                 let envelope = (record.peer, record.tag);
-                self.waiting.posted(&self.records, self.rank(rank), envelope)
+                self.waiting.posted(&mut self.records, self.ranks.at(rank), envelope)
             }
             Phase::Ready | Phase::Data => None,
         };
