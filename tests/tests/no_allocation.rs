@@ -1,0 +1,176 @@
+//! A run takes no memory but what it was lent.
+
+#![allow(unsafe_code, reason = "an allocator that counts is an allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use loggap::simulation::OwnedMemory;
+use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::model::{LogGops, Preset};
+use loggap_core::random::Random;
+use loggap_core::sim::implicit::{Memory, Needs, PatternProgram, Program, RankState, Simulation};
+use loggap_core::sim::{
+    Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Survey,
+};
+use loggap_tests::program;
+use loggap_tests::random_program::crowded;
+
+thread_local! {
+    /// Calls of the allocator by this thread.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count() {
+    CALLS.with(|calls| calls.set(calls.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator as it came; the counter
+// is a constant-initialised thread-local without a destructor, which neither
+// allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What `run` returns, and how often it called the allocator.
+fn calls_of<T>(run: impl FnOnce() -> T) -> (T, u64) {
+    CALLS.set(0);
+    let result = run();
+    (result, CALLS.get())
+}
+
+/// The default parameters, with rendezvous above so many bytes.
+fn parameters(eager_limit: u64) -> LogGops {
+    let preset: Preset = "loggopsim".parse().unwrap();
+    let mut set = preset.protocols[0].parameters;
+    set.eager_limit.0 = eager_limit;
+    set
+}
+
+fn assert_engine_allocates_nothing(program: &program::Program, settings: Settings, limit: u64) {
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let requirements = survey.requirements(settings).unwrap();
+    let mut memory = OwnedMemory::new(&requirements);
+    let mut builder = Builder::new(memory.lend(), requirements).unwrap();
+    program.replay(&mut builder).unwrap();
+    let schedule = builder.finish().unwrap();
+    let parameters = Parameters::one(parameters(limit));
+    let (finished, calls) = calls_of(|| Engine::new(schedule, parameters, settings).run().unwrap());
+    assert!(finished.events > 0);
+    assert_eq!(calls, 0, "{settings:?}");
+}
+
+const SETTINGS: [Settings; 4] = [
+    Settings { receive: Receive::Hold, rendezvous: Rendezvous::Instant },
+    Settings { receive: Receive::Hold, rendezvous: Rendezvous::Handshake },
+    Settings { receive: Receive::Overlap, rendezvous: Rendezvous::Instant },
+    Settings { receive: Receive::Overlap, rendezvous: Rendezvous::Handshake },
+];
+
+#[test]
+fn the_counter_counts() {
+    let (boxed, calls) = calls_of(|| Box::new(7));
+    assert_eq!((*boxed, calls), (7, 1));
+}
+
+#[test]
+fn the_engine_allocates_nothing_once_the_schedule_is_built() {
+    for pattern in [
+        Pattern::BinomialBroadcast,
+        Pattern::Dissemination,
+        Pattern::NWayDissemination,
+        Pattern::AllToAll,
+        Pattern::RingAllreduce,
+        Pattern::RecursiveDoubling,
+        Pattern::ResNet,
+    ] {
+        let program = program::Program::of_pattern(pattern, &Options::new(150, 15_000));
+        for settings in SETTINGS {
+            assert_engine_allocates_nothing(&program, settings, 99);
+        }
+    }
+    for seed in 0..8 {
+        let program = crowded(&mut Random::new(seed));
+        for settings in SETTINGS {
+            assert_engine_allocates_nothing(&program, settings, 3);
+        }
+    }
+}
+
+fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P) {
+    let needs = Needs::of(program);
+    let mut ranks = vec![RankState::default(); needs.ranks];
+    let (mut words, mut nodes) = (vec![0; needs.words], vec![[0; 4]; needs.nodes]);
+    let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
+    let parameters = Parameters::one(parameters(u64::MAX));
+    let mut simulation = Simulation::new(program, parameters, NoNoise, memory).unwrap();
+    let (outcome, calls) = calls_of(|| simulation.run().unwrap());
+    assert!(outcome.events > 0);
+    assert_eq!(calls, 0, "{pattern}");
+}
+
+#[test]
+fn computed_patterns_allocate_nothing_once_they_run() {
+    let mut computed = 0;
+    for pattern in [
+        Pattern::BinomialBroadcast,
+        Pattern::BinomialReduce,
+        Pattern::BinaryBroadcast,
+        Pattern::Gather,
+        Pattern::Scatter,
+        Pattern::AllToAll,
+        Pattern::PipelinedRing,
+        Pattern::RingAllreduce,
+        Pattern::Dissemination,
+        Pattern::RecursiveDoubling,
+    ] {
+        let options = Options::new(100, 5_000);
+        let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
+        computed += 1;
+        match &program {
+            PatternProgram::Tree(program) => assert_simulation_allocates_nothing(pattern, program),
+            PatternProgram::Reduction(program) => {
+                assert_simulation_allocates_nothing(pattern, program);
+            }
+            PatternProgram::Linear(program) => {
+                assert_simulation_allocates_nothing(pattern, program);
+            }
+            PatternProgram::Ring(program) => assert_simulation_allocates_nothing(pattern, program),
+            PatternProgram::Rounds(program) => {
+                assert_simulation_allocates_nothing(pattern, program);
+            }
+            PatternProgram::Doubling(program) => {
+                assert_simulation_allocates_nothing(pattern, program);
+            }
+        }
+    }
+    assert_eq!(computed, 10);
+}
