@@ -214,7 +214,7 @@ impl Row {
     fn engine(&self, clock: HostClock) -> Ran {
         let survey = self.survey();
         let needs = survey.requirements(self.settings()).unwrap();
-        let mut memory = OwnedMemory::new(&needs);
+        let mut memory = OwnedMemory::new(&needs).unwrap();
         let mut builder = Builder::new(memory.lend(), needs).unwrap();
         self.play(&mut builder);
         let schedule = builder.finish().unwrap();

@@ -206,7 +206,7 @@ pub fn run_observed<O: Observer>(
     let parameters = Parameters::per_protocol(&protocols).unwrap();
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
-    let mut memory = OwnedMemory::new(&requirements);
+    let mut memory = OwnedMemory::new(&requirements).unwrap();
     let mut builder = Builder::new(memory.lend(), requirements).unwrap();
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();

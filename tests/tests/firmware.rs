@@ -200,7 +200,7 @@ fn predicted(profile: &Profile<4>, pattern: Pattern, size: u64) -> Picos {
     let mut survey = Survey::default();
     generate(pattern, &options, &mut [], &mut survey).unwrap();
     let requirements = survey.requirements(Settings::default()).unwrap();
-    let mut memory = OwnedMemory::new(&requirements);
+    let mut memory = OwnedMemory::new(&requirements).unwrap();
     let mut builder = Builder::new(memory.lend(), requirements).unwrap();
     generate(pattern, &options, &mut [], &mut builder).unwrap();
     let link = profile.range(Bytes(size)).unwrap().loggops(Bytes(u64::MAX)).unwrap();

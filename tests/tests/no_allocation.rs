@@ -83,7 +83,7 @@ fn assert_engine_allocates_nothing(program: &program::Program, settings: Setting
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let requirements = survey.requirements(settings).unwrap();
-    let mut memory = OwnedMemory::new(&requirements);
+    let mut memory = OwnedMemory::new(&requirements).unwrap();
     let mut builder = Builder::new(memory.lend(), requirements).unwrap();
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();

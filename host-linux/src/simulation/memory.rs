@@ -1,47 +1,53 @@
 //! Owned memory for a simulation.
 
+use std::io;
+
 use loggap_core::sim::{Crowd, Entry, Memory, Rank, Record, Requirements, Slot};
+
+use crate::sys::pages::Pages;
 
 /// The parts of [`Memory`], each as long as a simulation requires.
 #[derive(Debug)]
 pub struct OwnedMemory {
-    records: Vec<Record>,
-    edges: Vec<u32>,
-    ranks: Vec<Rank>,
-    firsts: Vec<u32>,
-    slots: Vec<Slot>,
-    crowds: Vec<Crowd>,
-    index: Vec<u32>,
-    clocks: Vec<u64>,
-    times: Vec<u64>,
-    tries: Vec<u64>,
-    done: Vec<u64>,
-    queue: Vec<Entry>,
-    places: Vec<u32>,
-    scratch: Vec<[u32; 2]>,
+    records: Pages<Record>,
+    edges: Pages<u32>,
+    ranks: Pages<Rank>,
+    firsts: Pages<u32>,
+    slots: Pages<Slot>,
+    crowds: Pages<Crowd>,
+    index: Pages<u32>,
+    clocks: Pages<u64>,
+    times: Pages<u64>,
+    tries: Pages<u64>,
+    done: Pages<u64>,
+    queue: Pages<Entry>,
+    places: Pages<u32>,
+    scratch: Pages<[u32; 2]>,
 }
 
 impl OwnedMemory {
-    /// Allocates what `requirements` ask for.
-    #[must_use]
-    pub fn new(requirements: &Requirements) -> Self {
-        Self {
-            records: vec![Record::default(); requirements.records],
-            edges: vec![0; requirements.edges],
-            ranks: vec![Rank::default(); requirements.ranks],
-            firsts: vec![0; requirements.firsts],
-            slots: vec![Slot::default(); requirements.slots],
-            crowds: vec![Crowd::default(); requirements.crowds],
-            // Zeroed memory costs nothing before it is used.
-            index: vec![0; requirements.index],
-            clocks: vec![0; requirements.clocks],
-            times: vec![0; requirements.times],
-            tries: vec![0; requirements.tries],
-            done: vec![0; requirements.done],
-            queue: vec![Entry::default(); requirements.queue],
-            places: vec![0; requirements.places],
-            scratch: vec![[0; 2]; requirements.scratch],
-        }
+    /// Takes what `requirements` ask for.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's, where it has no more.
+    pub fn new(requirements: &Requirements) -> io::Result<Self> {
+        Ok(Self {
+            records: Pages::zeroed(requirements.records)?,
+            edges: Pages::zeroed(requirements.edges)?,
+            ranks: Pages::zeroed(requirements.ranks)?,
+            firsts: Pages::zeroed(requirements.firsts)?,
+            slots: Pages::zeroed(requirements.slots)?,
+            crowds: Pages::zeroed(requirements.crowds)?,
+            index: Pages::zeroed(requirements.index)?,
+            clocks: Pages::zeroed(requirements.clocks)?,
+            times: Pages::zeroed(requirements.times)?,
+            tries: Pages::zeroed(requirements.tries)?,
+            done: Pages::zeroed(requirements.done)?,
+            queue: Pages::zeroed(requirements.queue)?,
+            places: Pages::zeroed(requirements.places)?,
+            scratch: Pages::zeroed(requirements.scratch)?,
+        })
     }
 
     /// Lends all of it.

@@ -179,7 +179,7 @@ impl Source {
     ) -> Result<T, LoadError> {
         let guess = self.guess().and_then(|survey| requirements(&survey, settings, limit).ok());
         if let Some((requirements, needs)) = guess {
-            let mut memory = OwnedMemory::new(&requirements);
+            let mut memory = OwnedMemory::new(&requirements).map_err(LoadError::Pages)?;
             match self.build(requirements, &mut memory) {
                 Err(LoadError::Schedule { error: BuildError::Unit { .. }, .. }) => {}
                 outcome => return outcome.map(|schedule| run(schedule, &needs)),
@@ -188,7 +188,7 @@ impl Source {
         let mut survey = Survey::default();
         self.feed(&mut survey)?;
         let (requirements, needs) = requirements(&survey, settings, limit)?;
-        let mut memory = OwnedMemory::new(&requirements);
+        let mut memory = OwnedMemory::new(&requirements).map_err(LoadError::Pages)?;
         let schedule = self.build(requirements, &mut memory)?;
         Ok(run(schedule, &needs))
     }

@@ -8,14 +8,14 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use loggap_core::sim::Slot;
 use loggap_core::sim::windows::{Chain, Message, WindowRank, WindowRecord};
+use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// Smaller memory is left in small pages.
 const HUGE: usize = 2 << 20;
 
-/// Types that are plain integers, or nothing but them, so that zeroed memory
+/// Types that are plain integers or truth values, or nothing but them, so that zeroed memory
 /// is a value of theirs, and that need not be dropped.
 ///
 /// # Safety
@@ -35,6 +35,14 @@ unsafe impl Integers for AtomicU32 {}
 unsafe impl Integers for AtomicU64 {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Slot {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Record {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Rank {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Entry {}
+// SAFETY: its fields are integers and truth values, of which 0 is one.
+unsafe impl Integers for Crowd {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for WindowRank {}
 // SAFETY: its fields are atomic integers.

@@ -85,7 +85,7 @@ pub fn overflow(data: &[u8]) {
     let parameters = Parameters::per_protocol(&protocols).expect("one set");
     let switches = engine::settings(&settings);
     let requirements = survey.requirements(switches).expect("few operations");
-    let mut memory = OwnedMemory::new(&requirements);
+    let mut memory = OwnedMemory::new(&requirements).unwrap();
     let mut builder = Builder::new(memory.lend(), requirements).expect("what was asked for");
     if program.replay(&mut builder).is_err() {
         return;
