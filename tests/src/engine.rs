@@ -186,7 +186,7 @@ pub fn error(program: &Program, settings: &shadow::Settings) -> Option<SimError>
     let parameters = Parameters::per_protocol(&protocols).unwrap();
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
-    let mut memory = OwnedMemory::new(&requirements);
+    let mut memory = OwnedMemory::new(&requirements).unwrap();
     let mut builder = Builder::new(memory.lend(), requirements).unwrap();
     program.replay(&mut builder).unwrap();
     Engine::new(builder.finish().unwrap(), parameters, settings).run().err()
