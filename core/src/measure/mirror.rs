@@ -3,8 +3,8 @@
 use super::{Expected, LinkProperties};
 use crate::units::Picos;
 use crate::wire::{
-    Bounds, FRAME_LEN, Hello, Limited, Message, ParseError, ROUNDS_PER_BATCH, Refusal, ReplyPolicy,
-    Round, Rounds, Versions, Welcome, tag_of,
+    Bounds, FRAME_LEN, Hello, Limited, ParseError, ROUNDS_PER_BATCH, Refusal, Reply, ReplyPolicy,
+    Request, Round, RoundList, Rounds, Versions, Welcome, tag_of,
 };
 
 /// What is to be done after a message.
@@ -207,23 +207,21 @@ impl Mirror {
     /// Time has passed: refuses to go on once the session lasts too long.
     #[inline]
     pub fn handle_time(&mut self, now: Picos, outgoing: &mut [u8]) -> Action {
-        let (age, allowed) = (now.since(self.began), self.agreed.session);
-        if !self.open || age <= allowed {
-            return Action::Nothing;
+        match self.check_age(now) {
+            Ok(()) => Action::Nothing,
+            Err(refusal) => self.refuse(refusal, outgoing),
         }
-        let (what, asked, allowed) = (Limited::Session, age.0, allowed.0);
-        self.refuse(Refusal::Bounds { what, asked, allowed }, outgoing)
     }
 
     /// What follows the reply of a batch's last round: the report, if rounds
     /// were timed.
-    #[inline(never)]
     pub fn poll_more(&mut self, outgoing: &mut [u8]) -> Option<usize> {
         if self.reports.is_empty() {
             return None;
         }
-        let values = core::mem::take(&mut self.reports);
-        Some(put(outgoing, &Message::Report { sequence: self.batch, values }))
+        let length = put(outgoing, Reply::Report { sequence: self.batch, values: &self.reports });
+        self.reports.clear();
+        Some(length)
     }
 
     /// Nothing came for as long as the bounds allow. On a datagram link the
@@ -258,86 +256,90 @@ impl Mirror {
     /// A message that is not one of the round under way, if there is one.
     #[cold]
     fn outside(&mut self, now: Picos, message: &[u8], outgoing: &mut [u8]) -> Action {
-        match Message::parse(message) {
+        let answer = match Request::parse(message) {
             // Control frames come during a round only where messages get lost.
-            Ok(message) if self.datagrams || self.current.is_none() => {
-                self.control(now, &message, outgoing)
+            Ok(request) if self.datagrams || self.current.is_none() => {
+                self.control(now, &request, outgoing)
             }
-            Ok(message) => self.refuse(Refusal::OutOfOrder { kind: message.kind() }, outgoing),
+            Ok(request) => Err(Refusal::OutOfOrder { kind: request.kind() }),
             // A late or repeated message of a round that was given up.
             Err(_) if self.datagrams && self.open => {
                 self.served.received += 1;
                 self.served.strays += 1;
-                Action::Nothing
+                Ok(Action::Nothing)
             }
-            Err(ParseError { at, .. }) => {
-                self.refuse(Refusal::Malformed { at: at as u64 }, outgoing)
-            }
-        }
+            Err(ParseError { at, .. }) => Err(Refusal::Malformed { at: at as u64 }),
+        };
+        answer.unwrap_or_else(|refusal| self.refuse(refusal, outgoing))
     }
 
-    fn control(&mut self, now: Picos, message: &Message, outgoing: &mut [u8]) -> Action {
-        let kind = message.kind();
-        match message {
-            Message::Hello(hello) if self.datagrams || !self.open => {
-                return self.welcome(now, hello, outgoing);
+    fn control(
+        &mut self,
+        now: Picos,
+        request: &Request<'_>,
+        outgoing: &mut [u8],
+    ) -> Result<Action, Refusal> {
+        let kind = request.kind();
+        let reply = match request {
+            Request::Hello(hello) if self.datagrams || !self.open => {
+                let welcome = self.welcome(now, hello)?;
+                return Ok(Action::Send(put(outgoing, Reply::Welcome(&welcome))));
             }
-            Message::Bye => return Action::End(0, Ending::Goodbye),
-            _ if !self.open => return self.refuse(Refusal::OutOfOrder { kind }, outgoing),
-            _ => {}
-        }
-        let expired = self.handle_time(now, outgoing);
-        if expired != Action::Nothing {
-            return expired;
-        }
-        match message {
-            Message::Batch { sequence, rounds } => match self.agreed.check(rounds) {
-                Ok(()) => {
-                    self.begin(*sequence, rounds);
-                    Self::ready(*sequence, outgoing)
-                }
-                Err(refusal) => self.refuse(refusal, outgoing),
-            },
-            Message::Sync { token } => {
+            Request::Bye => return Ok(Action::End(0, Ending::Goodbye)),
+            _ if !self.open => return Err(Refusal::OutOfOrder { kind }),
+            Request::Batch { sequence, rounds } => {
+                self.check_age(now)?;
+                self.agreed.check(rounds.iter())?;
+                self.begin(*sequence, rounds);
+                Reply::Ready { sequence: *sequence }
+            }
+            Request::Sync { token } => {
+                self.check_age(now)?;
                 self.current = None;
-                self.synced(*token, outgoing)
+                let Served { received, replied, .. } = self.served;
+                Reply::Synced { token: *token, received, replied }
             }
-            _ => self.refuse(Refusal::OutOfOrder { kind }, outgoing),
-        }
-    }
-
-    // Each answer has a function of its own: a message takes 400 bytes of stack.
-    #[inline(never)]
-    fn ready(sequence: u32, outgoing: &mut [u8]) -> Action {
-        Action::Send(put(outgoing, &Message::Ready { sequence }))
-    }
-
-    #[inline(never)]
-    fn synced(&self, token: u32, outgoing: &mut [u8]) -> Action {
-        let Served { received, replied, .. } = self.served;
-        Action::Send(put(outgoing, &Message::Synced { token, received, replied }))
+            _ => {
+                self.check_age(now)?;
+                return Err(Refusal::OutOfOrder { kind });
+            }
+        };
+        Ok(Action::Send(put(outgoing, reply)))
     }
 
     /// Opens the session. A greeting that is repeated because its answer was
     /// lost is answered again and changes nothing.
-    #[inline(never)]
-    fn welcome(&mut self, now: Picos, hello: &Hello, outgoing: &mut [u8]) -> Action {
+    fn welcome(&mut self, now: Picos, hello: &Hello) -> Result<Welcome, Refusal> {
         let Some(version) = hello.versions.newest_common(Versions::OURS) else {
             let (initiator, responder) = (hello.versions, Versions::OURS);
-            return self.refuse(Refusal::Version { initiator, responder }, outgoing);
+            return Err(Refusal::Version { initiator, responder });
         };
         if !self.open {
             self.open = true;
             self.began = now;
             self.agreed = self.bounds.narrowed(hello.bounds);
         }
-        let welcome = Welcome { version, capabilities: 0, bounds: self.agreed };
-        Action::Send(put(outgoing, &Message::Welcome(welcome)))
+        Ok(Welcome { version, capabilities: 0, bounds: self.agreed })
     }
 
-    fn begin(&mut self, sequence: u32, rounds: &Rounds) {
+    /// Whether the session may go on.
+    #[inline]
+    fn check_age(&self, now: Picos) -> Result<(), Refusal> {
+        let (age, allowed) = (now.since(self.began), self.agreed.session);
+        if !self.open || age <= allowed {
+            return Ok(());
+        }
+        Err(Refusal::Bounds { what: Limited::Session, asked: age.0, allowed: allowed.0 })
+    }
+
+    fn begin(&mut self, sequence: u32, rounds: &RoundList<'_>) {
         self.batch = sequence;
-        self.rounds.clone_from(rounds);
+        self.rounds.clear();
+        for round in rounds.iter() {
+            // A list is as long as the room, at most.
+            let _ = self.rounds.push(round);
+        }
+        let rounds = &self.rounds;
         self.reports.clear();
         if rounds.iter().any(|round| round.timed) {
             // As many as rounds, which fit by their type.
@@ -346,10 +348,11 @@ impl Mirror {
         self.current = rounds.first().map(|round| Current::new(*round, 0, sequence));
     }
 
+    #[cold]
     #[inline(never)]
     fn refuse(&mut self, refusal: Refusal, outgoing: &mut [u8]) -> Action {
         self.current = None;
-        Action::End(put(outgoing, &Message::Refuse(refusal)), Ending::Refused(refusal))
+        Action::End(put(outgoing, Reply::Refuse(&refusal)), Ending::Refused(refusal))
     }
 }
 
@@ -361,9 +364,10 @@ impl Current {
 }
 
 /// Writes a control frame to the front of `outgoing`; 0 when it has no room.
-fn put(outgoing: &mut [u8], message: &Message) -> usize {
+#[inline(never)]
+fn put(outgoing: &mut [u8], reply: Reply<'_>) -> usize {
     let Some(frame) = outgoing.first_chunk_mut::<FRAME_LEN>() else { return 0 };
-    message.emit(frame);
+    reply.emit(frame);
     FRAME_LEN
 }
 
@@ -375,6 +379,7 @@ fn to_usize(bytes: u32) -> usize {
 mod tests {
     use super::*;
     use crate::units::Bytes;
+    use crate::wire::Message;
     use quickcheck::quickcheck;
     use std::vec;
     use std::vec::Vec;

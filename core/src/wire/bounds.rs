@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::codec::{Reader, Writer};
-use super::{ParseError, ParseErrorKind, Round, VERSION};
+use super::{ParseError, Round, VERSION};
 use crate::units::{Bytes, Picos};
 
 /// A range of protocol versions, ends included.
@@ -32,12 +32,12 @@ impl Versions {
         writer.u8(self.highest);
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Self {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let (lowest, highest) = (reader.u8(), reader.u8());
         if lowest > highest {
-            reader.reject("highest version", u64::from(highest), 1);
+            return Err(reader.reject("highest version", u64::from(highest), 1));
         }
-        Self { lowest, highest }
+        Ok(Self { lowest, highest })
     }
 }
 
@@ -111,16 +111,23 @@ impl Bounds {
     /// # Errors
     ///
     /// [`Refusal::Bounds`] for the first bound that is passed.
-    pub fn check<'a>(&self, rounds: impl IntoIterator<Item = &'a Round>) -> Result<(), Refusal> {
+    pub fn check(&self, rounds: impl IntoIterator<Item = Round>) -> Result<(), Refusal> {
         let mut total = 0_u64;
         for round in rounds {
-            within(Limited::Message, u64::from(round.size), u64::from(self.message))?;
-            within(Limited::Message, u64::from(round.reply_size), u64::from(self.message))?;
-            within(Limited::Messages, u64::from(round.messages), u64::from(self.messages))?;
-            within(Limited::Pause, round.pause.0, self.pause.0)?;
             total += u64::from(round.repeats);
+            let size = u64::from(round.size.max(round.reply_size));
+            for (what, asked, allowed) in [
+                (Limited::Message, size, u64::from(self.message)),
+                (Limited::Messages, u64::from(round.messages), u64::from(self.messages)),
+                (Limited::Pause, round.pause.0, self.pause.0),
+                (Limited::Rounds, total, u64::from(self.rounds)),
+            ] {
+                if asked > allowed {
+                    return Err(Refusal::Bounds { what, asked, allowed });
+                }
+            }
         }
-        within(Limited::Rounds, total, u64::from(self.rounds))
+        Ok(())
     }
 
     pub(super) fn emit(&self, writer: &mut Writer<'_>) {
@@ -133,23 +140,12 @@ impl Bounds {
         writer.u64(self.session.0);
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Self {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Self {
         let (message, messages, rounds) = (reader.u32(), reader.u32(), reader.u32());
         let _reserved = reader.u32();
-        let (pause, silence, session) = (reader.u64(), reader.u64(), reader.u64());
-        Self {
-            message,
-            messages,
-            rounds,
-            pause: Picos(pause),
-            silence: Picos(silence),
-            session: Picos(session),
-        }
+        let [pause, silence, session] = [reader.u64(), reader.u64(), reader.u64()].map(Picos);
+        Self { message, messages, rounds, pause, silence, session }
     }
-}
-
-fn within(what: Limited, asked: u64, allowed: u64) -> Result<(), Refusal> {
-    if asked <= allowed { Ok(()) } else { Err(Refusal::Bounds { what, asked, allowed }) }
 }
 
 /// What a bound is about.
@@ -254,34 +250,26 @@ impl Refusal {
         writer.u64(allowed);
     }
 
-    /// [`Refusal::Malformed`] where something is wrong with it.
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Self {
-        let reason_at = reader.at();
-        let (reason, code) = (reader.u8(), reader.u8());
-        let what = Limited::ALL.into_iter().find(|known| known.code() == code);
-        if what.is_none() {
-            reader.reject("bound", u64::from(code), 1);
-        }
-        let (initiator, responder) = (Versions::parse(reader), Versions::parse(reader));
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let (reason, what) = (reader.u8(), reader.u8());
+        let Some(what) = Limited::ALL.into_iter().find(|known| known.code() == what) else {
+            return Err(reader.reject("bound", u64::from(what), 1));
+        };
+        let initiator = Versions::parse(reader)?;
+        let responder = Versions::parse(reader)?;
         let _reserved = reader.u16();
         let (asked, allowed) = (reader.u64(), reader.u64());
-        match (reason, what) {
-            (0, _) => Self::Version { initiator, responder },
-            (1, _) => Self::Busy { waiting: asked },
-            (2, Some(what)) => Self::Bounds { what, asked, allowed },
-            (3, _) => {
-                let kind = asked.to_le_bytes()[0];
-                if u64::from(kind) != asked {
-                    reader.reject("kind", asked, 16);
-                }
-                Self::OutOfOrder { kind }
-            }
-            (4, _) => Self::Malformed { at: asked },
-            (other, _) => {
-                let kind = ParseErrorKind::Field("reason", u64::from(other));
-                reader.fail(ParseError { at: reason_at, kind });
-                Self::Malformed { at: 0 }
-            }
+        reader.check()?;
+        match reason {
+            0 => Ok(Self::Version { initiator, responder }),
+            1 => Ok(Self::Busy { waiting: asked }),
+            2 => Ok(Self::Bounds { what, asked, allowed }),
+            3 => match u8::try_from(asked) {
+                Ok(kind) => Ok(Self::OutOfOrder { kind }),
+                Err(_) => Err(reader.reject("kind", asked, 16)),
+            },
+            4 => Ok(Self::Malformed { at: asked }),
+            other => Err(reader.reject("reason", u64::from(other), 24)),
         }
     }
 }

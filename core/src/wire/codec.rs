@@ -1,82 +1,73 @@
 //! Reading and writing little-endian fields one after the other.
-//!
-//! A reader remembers the first thing that is wrong and gives zeros from there
-//! on, so that a frame is read without a branch for each field: a third of the
-//! code, which matters to a responder in firmware.
 
 use super::{ParseError, ParseErrorKind};
 
-/// Takes fields off the front of a body.
+/// Takes fields off the front of a body. Beyond its end all fields are 0, and
+/// [`Reader::check`] fails: one test for all fields.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Reader<'a> {
-    rest: &'a [u8],
-    /// Offset of `rest` in the frame.
-    at: usize,
-    /// The first thing that was wrong.
-    wrong: Option<ParseError>,
+    body: &'a [u8],
+    /// Offset of the body in the frame.
+    start: usize,
+    /// Bytes taken, past the end of a body that is too short.
+    taken: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(body: &'a [u8], at: usize) -> Self {
-        Self { rest: body, at, wrong: None }
+    pub(super) const fn new(body: &'a [u8], start: usize) -> Self {
+        Self { body, start, taken: 0 }
     }
 
-    /// Offset in the frame of the field that is read next.
-    pub(super) const fn at(&self) -> usize {
-        self.at
-    }
-
-    /// Whether something was wrong.
-    pub(super) const fn has_failed(&self) -> bool {
-        self.wrong.is_some()
-    }
-
-    /// `value`, unless something was wrong on the way to it.
-    pub(super) fn finish<T>(self, value: T) -> Result<T, ParseError> {
-        self.wrong.map_or(Ok(value), Err)
-    }
-
-    /// The next `width` bytes, at most 8, as a number.
     #[inline(never)]
-    fn number(&mut self, width: usize) -> u64 {
-        let Some((field, rest)) = self.rest.split_at_checked(width) else {
-            let missing = width - self.rest.len();
-            self.fail(ParseError { at: self.at, kind: ParseErrorKind::Truncated(missing) });
-            return 0;
-        };
-        self.rest = rest;
-        self.at += width;
-        field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+    fn byte(&mut self) -> u8 {
+        let byte = self.body.get(self.taken).copied().unwrap_or_default();
+        self.taken += 1;
+        byte
     }
 
+    fn take(&mut self, width: u32) -> u32 {
+        (0..width).fold(0, |field, place| field | u32::from(self.byte()) << (8 * place))
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "one byte")]
     pub(super) fn u8(&mut self) -> u8 {
-        self.number(1).to_le_bytes()[0]
+        self.byte()
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "of two bytes")]
-    pub(super) fn u16(&mut self) -> u16 {
-        self.number(2) as u16
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "of four bytes")]
-    pub(super) fn u32(&mut self) -> u32 {
-        self.number(4) as u32
-    }
-
-    pub(super) fn u64(&mut self) -> u64 {
-        self.number(8)
-    }
-
-    /// Rejects the field just read, of `width` bytes.
-    pub(super) fn reject(&mut self, name: &'static str, value: u64, width: usize) {
-        let at = self.at.saturating_sub(width);
-        self.fail(ParseError { at, kind: ParseErrorKind::Field(name, value) });
-    }
-
-    /// Takes note of what is wrong, and reads nothing more.
     #[inline(never)]
-    pub(super) fn fail(&mut self, error: ParseError) {
-        self.wrong.get_or_insert(error);
-        self.rest = &[];
+    #[allow(clippy::cast_possible_truncation, reason = "two bytes")]
+    pub(super) fn u16(&mut self) -> u16 {
+        self.take(2) as u16
+    }
+
+    #[inline(never)]
+    pub(super) fn u32(&mut self) -> u32 {
+        self.take(4)
+    }
+
+    #[inline(never)]
+    pub(super) fn u64(&mut self) -> u64 {
+        u64::from(self.take(4)) | u64::from(self.take(4)) << 32
+    }
+
+    /// Whether all fields taken were there.
+    pub(super) const fn check(&self) -> Result<(), ParseError> {
+        match self.taken.checked_sub(self.body.len()) {
+            None | Some(0) => Ok(()),
+            Some(missing) => {
+                let at = self.start + self.body.len();
+                Err(ParseError { at, kind: ParseErrorKind::Truncated(missing) })
+            }
+        }
+    }
+
+    /// Rejects the field just read, of `width` bytes, or that it is not there.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reject(&self, name: &'static str, value: u64, width: usize) -> ParseError {
+        let at = self.start + self.taken.saturating_sub(width);
+        let kind = ParseErrorKind::Field(name, value);
+        self.check().err().unwrap_or(ParseError { at, kind })
     }
 }
 
@@ -97,32 +88,32 @@ impl<'a> Writer<'a> {
         self.at
     }
 
-    /// The lowest `width` bytes of `value`.
     #[inline(never)]
-    fn put(&mut self, value: u64, width: usize) {
-        let slot = self.bytes.get_mut(self.at..).and_then(|rest| rest.get_mut(..width));
+    pub(super) fn u8(&mut self, value: u8) {
+        let slot = self.bytes.get_mut(self.at);
         debug_assert!(slot.is_some(), "a body longer than a frame");
         if let Some(slot) = slot {
-            for (place, byte) in slot.iter_mut().zip(value.to_le_bytes()) {
-                *place = byte;
-            }
-            self.at += width;
+            *slot = value;
+            self.at += 1;
         }
     }
 
-    pub(super) fn u8(&mut self, value: u8) {
-        self.put(value.into(), 1);
+    fn put(&mut self, field: &[u8]) {
+        field.iter().for_each(|byte| self.u8(*byte));
     }
 
+    #[inline(never)]
     pub(super) fn u16(&mut self, value: u16) {
-        self.put(value.into(), 2);
+        self.put(&value.to_le_bytes());
     }
 
+    #[inline(never)]
     pub(super) fn u32(&mut self, value: u32) {
-        self.put(value.into(), 4);
+        self.put(&value.to_le_bytes());
     }
 
+    #[inline(never)]
     pub(super) fn u64(&mut self, value: u64) {
-        self.put(value, 8);
+        self.put(&value.to_le_bytes());
     }
 }

@@ -96,8 +96,20 @@ impl<T: AsRef<[u8]>> Frame<T> {
 
     /// The bytes after the header, without the padding.
     pub fn body(&self) -> &[u8] {
-        let end = HEADER_LEN + usize::from(self.header.body_len);
-        self.bytes.as_ref().get(HEADER_LEN..end).unwrap_or_default()
+        self.header.body(self.bytes.as_ref())
+    }
+}
+
+impl<'a> Frame<&'a [u8]> {
+    /// The body for as long as the bytes.
+    pub(super) fn body_of(&self) -> &'a [u8] {
+        self.header.body(self.bytes)
+    }
+}
+
+impl Header {
+    fn body<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
+        frame.get(HEADER_LEN..HEADER_LEN + usize::from(self.body_len)).unwrap_or_default()
     }
 }
 
@@ -130,11 +142,13 @@ pub(super) fn emit(
 fn checksum(frame: &[u8]) -> u32 {
     const OFFSET_BASIS: u32 = 0x811c_9dc5;
     const PRIME: u32 = 0x0100_0193;
-    let before = frame.iter().take(CHECKSUM_AT);
-    let after = frame.iter().skip(HEADER_LEN);
-    before
-        .chain(after)
-        .fold(OFFSET_BASIS, |state, byte| (state ^ u32::from(*byte)).wrapping_mul(PRIME))
+    let mut state = OFFSET_BASIS;
+    for (at, byte) in frame.iter().enumerate() {
+        if !(CHECKSUM_AT..HEADER_LEN).contains(&at) {
+            state = (state ^ u32::from(*byte)).wrapping_mul(PRIME);
+        }
+    }
+    state
 }
 
 const _: () = assert!(SEQUENCE_AT + 4 == CHECKSUM_AT && CHECKSUM_AT + 4 == HEADER_LEN);

@@ -2,11 +2,10 @@
 
 use heapless::Vec;
 
-use super::codec::{Reader, Writer};
-use super::frame::{self, KIND_AT, VERSION_AT};
+use super::codec::Reader;
 use super::{
-    Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, ParseErrorKind, ROUNDS_PER_BATCH, Refusal,
-    Round, Rounds, VERSION, Versions,
+    Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, ROUNDS_PER_BATCH, Refusal, Reply, Request,
+    Rounds, Versions, frame, request,
 };
 use crate::units::Picos;
 
@@ -119,54 +118,58 @@ impl Message {
         let frame = Frame::new_checked(bytes)?;
         let mut body = Reader::new(frame.body(), HEADER_LEN);
         let sequence = frame.sequence();
-        let message = match frame.kind() {
-            1 => Self::Hello(parse_hello(&mut body)),
-            3 => Self::Refuse(Refusal::parse(&mut body)),
-            4 => Self::Queue { position: body.u32() },
-            _ if frame.version() != VERSION => {
-                let kind = ParseErrorKind::Version(frame.version());
-                return Err(ParseError { at: VERSION_AT, kind });
+        let message = match Request::of(&frame)? {
+            Request::Hello(hello) => Self::Hello(hello),
+            Request::Batch { sequence, rounds } => {
+                Self::Batch { sequence, rounds: rounds.iter().collect() }
             }
-            2 => Self::Welcome(parse_welcome(&mut body)),
-            5 => Self::Batch { sequence, rounds: parse_list(&mut body, Round::parse) },
-            6 => Self::Ready { sequence },
-            7 => Self::Report { sequence, values: parse_list(&mut body, |b| Picos(b.u64())) },
-            8 => Self::Sync { token: sequence },
-            9 => Self::Synced { token: sequence, received: body.u64(), replied: body.u64() },
-            10 => Self::Bye,
-            kind => {
-                return Err(ParseError { at: KIND_AT, kind: ParseErrorKind::Kind(kind) });
+            Request::Sync { token } => Self::Sync { token },
+            Request::Bye => Self::Bye,
+            Request::Other { kind: 2 } => Self::Welcome(read_welcome(&mut body)),
+            Request::Other { kind: 3 } => Self::Refuse(Refusal::parse(&mut body)?),
+            Request::Other { kind: 4 } => Self::Queue { position: body.u32() },
+            Request::Other { kind: 6 } => Self::Ready { sequence },
+            Request::Other { kind: 7 } => {
+                let length = request::list_length(&mut body)?;
+                let values = (0..length).map(|_| Picos(body.u64())).collect();
+                Self::Report { sequence, values }
+            }
+            Request::Other { .. } => {
+                let (received, replied) = (body.u64(), body.u64());
+                Self::Synced { token: sequence, received, replied }
             }
         };
-        body.finish(message)
+        body.check()?;
+        Ok(message)
     }
 
     /// Writes the whole frame.
     pub fn emit(&self, bytes: &mut [u8; FRAME_LEN]) {
-        frame::emit(bytes, self.kind(), self.sequence(), |body| match self {
-            Self::Hello(hello) => {
+        let (kind, sequence) = (self.kind(), self.sequence());
+        match self {
+            Self::Hello(hello) => frame::emit(bytes, kind, sequence, |body| {
                 hello.versions.emit(body);
                 body.u16(0);
                 body.u32(hello.capabilities);
                 hello.bounds.emit(body);
+            }),
+            Self::Batch { rounds, .. } => frame::emit(bytes, kind, sequence, |body| {
+                body.u64(rounds.len() as u64);
+                rounds.iter().for_each(|round| round.emit(body));
+            }),
+            Self::Sync { .. } | Self::Bye => frame::emit(bytes, kind, sequence, |_| {}),
+            Self::Welcome(welcome) => Reply::Welcome(welcome).emit(bytes),
+            Self::Refuse(refusal) => Reply::Refuse(refusal).emit(bytes),
+            Self::Queue { position } => Reply::Queue { position: *position }.emit(bytes),
+            Self::Ready { sequence } => Reply::Ready { sequence: *sequence }.emit(bytes),
+            Self::Report { sequence, values } => {
+                Reply::Report { sequence: *sequence, values }.emit(bytes);
             }
-            Self::Welcome(welcome) => {
-                body.u8(welcome.version);
-                body.u8(0);
-                body.u16(0);
-                body.u32(welcome.capabilities);
-                welcome.bounds.emit(body);
+            Self::Synced { token, received, replied } => {
+                let (token, received, replied) = (*token, *received, *replied);
+                Reply::Synced { token, received, replied }.emit(bytes);
             }
-            Self::Refuse(refusal) => refusal.emit(body),
-            Self::Queue { position } => body.u32(*position),
-            Self::Batch { rounds, .. } => emit_list(body, rounds, |body, round| round.emit(body)),
-            Self::Report { values, .. } => emit_list(body, values, |body, value| body.u64(value.0)),
-            Self::Synced { received, replied, .. } => {
-                body.u64(*received);
-                body.u64(*replied);
-            }
-            Self::Ready { .. } | Self::Sync { .. } | Self::Bye => {}
-        });
+        }
     }
 
     const fn sequence(&self) -> u32 {
@@ -181,44 +184,10 @@ impl Message {
     }
 }
 
-fn parse_hello(body: &mut Reader<'_>) -> Hello {
-    let versions = Versions::parse(body);
-    let _reserved = body.u16();
-    Hello { versions, capabilities: body.u32(), bounds: Bounds::parse(body) }
-}
-
-fn parse_welcome(body: &mut Reader<'_>) -> Welcome {
+fn read_welcome(body: &mut Reader<'_>) -> Welcome {
     let version = body.u8();
     let _reserved = (body.u8(), body.u16());
-    Welcome { version, capabilities: body.u32(), bounds: Bounds::parse(body) }
-}
-
-/// A list: its length in a u64, then its elements.
-fn parse_list<T>(
-    body: &mut Reader<'_>,
-    mut element: impl FnMut(&mut Reader<'_>) -> T,
-) -> Vec<T, ROUNDS_PER_BATCH> {
-    let mut list = Vec::new();
-    let count = body.u64();
-    if count == 0 || count > ROUNDS_PER_BATCH as u64 {
-        body.reject("list length", count, 8);
-    }
-    while (list.len() as u64) < count && !body.has_failed() {
-        // As many fit as the check allows.
-        let _ = list.push(element(body));
-    }
-    list
-}
-
-fn emit_list<T>(
-    body: &mut Writer<'_>,
-    list: &Vec<T, ROUNDS_PER_BATCH>,
-    element: impl Fn(&mut Writer<'_>, &T),
-) {
-    body.u64(list.len() as u64);
-    for item in list {
-        element(body, item);
-    }
+    Welcome { version, capabilities: body.u32(), bounds: Bounds::read(body) }
 }
 
 const ROUND_LEN: usize = 24;

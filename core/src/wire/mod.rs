@@ -10,7 +10,9 @@
 //! There are two levels. [`Frame`] is a checked view of bytes: length, magic,
 //! body length and checksum hold, its accessors cannot fail. [`Message`] is a
 //! valid value: every field is in its range, [`Message::parse`] is total over
-//! arbitrary bytes and [`Message::emit`] cannot fail.
+//! arbitrary bytes and [`Message::emit`] cannot fail. A responder, which may
+//! have little room, reads [`Request`]s and writes [`Reply`]s instead: the
+//! same frames, without copies of their lists.
 
 mod bounds;
 mod codec;
@@ -18,12 +20,16 @@ mod error;
 pub mod ethernet;
 mod frame;
 mod message;
+mod reply;
+mod request;
 mod round;
 
 pub use bounds::{Bounds, Limited, Refusal, Versions};
 pub use error::{ParseError, ParseErrorKind};
 pub use frame::{FRAME_LEN, Frame, HEADER_LEN, MAGIC};
 pub use message::{Hello, Message, Welcome};
+pub use reply::Reply;
+pub use request::{Request, RoundList};
 pub use round::{ReplyPolicy, Round, Rounds, tag_of};
 
 /// The version of the protocol that this crate speaks.

@@ -2,8 +2,8 @@
 
 use heapless::Vec;
 
-use super::ROUNDS_PER_BATCH;
 use super::codec::{Reader, Writer};
+use super::{ParseError, ROUNDS_PER_BATCH};
 use crate::units::Picos;
 
 /// When the responder replies.
@@ -71,32 +71,29 @@ impl Round {
         writer.u64(self.pause.0);
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Self {
-        let messages = positive(reader, "messages");
-        let size = positive(reader, "size");
-        let reply_size = positive(reader, "reply size");
-        let repeats = reader.u16();
-        if repeats == 0 {
-            reader.reject("repeats", 0, 2);
-        }
-        let policy = reader.u8();
-        if policy > 1 {
-            reader.reject("reply policy", u64::from(policy), 1);
-        }
-        let timed = reader.u8();
-        if timed > 1 || (timed == 1 && repeats != 1) {
-            reader.reject("timed flag", u64::from(timed), 1);
-        }
-        let policy = if policy == 0 { ReplyPolicy::AfterLast } else { ReplyPolicy::AfterEach };
+    #[inline(never)]
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let [messages, size, reply_size] = [reader.u32(), reader.u32(), reader.u32()];
+        let (repeats, policy, timed) = (reader.u16(), reader.u8(), reader.u8());
         let pause = Picos(reader.u64());
-        Self { messages, size, reply_size, policy, timed: timed == 1, repeats, pause }
+        // The field, its value, and how far back it lies.
+        let (name, value, back) = if messages == 0 {
+            ("messages", 0, 24)
+        } else if size == 0 {
+            ("size", 0, 20)
+        } else if reply_size == 0 {
+            ("reply size", 0, 16)
+        } else if repeats == 0 {
+            ("repeats", 0, 12)
+        } else if policy > 1 {
+            ("reply policy", policy, 10)
+        } else if timed > 1 || (timed == 1 && repeats != 1) {
+            ("timed flag", timed, 9)
+        } else {
+            let policy = if policy == 0 { ReplyPolicy::AfterLast } else { ReplyPolicy::AfterEach };
+            let timed = timed == 1;
+            return Ok(Self { messages, size, reply_size, policy, timed, repeats, pause });
+        };
+        Err(reader.reject(name, u64::from(value), back))
     }
-}
-
-fn positive(reader: &mut Reader<'_>, name: &'static str) -> u32 {
-    let value = reader.u32();
-    if value == 0 {
-        reader.reject(name, 0, 4);
-    }
-    value
 }
