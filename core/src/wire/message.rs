@@ -121,7 +121,7 @@ impl Message {
         let message = match Request::of(&frame)? {
             Request::Hello(hello) => Self::Hello(hello),
             Request::Batch { sequence, rounds } => {
-                Self::Batch { sequence, rounds: rounds.iter().collect() }
+                Self::Batch { sequence, rounds: listed(rounds.iter()) }
             }
             Request::Sync { token } => Self::Sync { token },
             Request::Bye => Self::Bye,
@@ -131,7 +131,7 @@ impl Message {
             Request::Other { kind: 6 } => Self::Ready { sequence },
             Request::Other { kind: 7 } => {
                 let length = request::list_length(&mut body)?;
-                let values = (0..length).map(|_| Picos(body.u64())).collect();
+                let values = listed((0..length).map(|_| Picos(body.u64())));
                 Self::Report { sequence, values }
             }
             Request::Other { .. } => {
@@ -182,6 +182,15 @@ impl Message {
             _ => 0,
         }
     }
+}
+
+/// The elements of a list, whose length was checked.
+fn listed<T>(elements: impl Iterator<Item = T>) -> Vec<T, ROUNDS_PER_BATCH> {
+    let mut list = Vec::new();
+    for element in elements {
+        let _ = list.push(element);
+    }
+    list
 }
 
 fn read_welcome(body: &mut Reader<'_>) -> Welcome {
