@@ -116,7 +116,7 @@ pub fn fit(data: &[u8]) {
     let detector = if flags & 1 == 0 {
         Detector::Optimal
     } else {
-        let factor = 1.0 + f64::from(1 + input.short()) / 64.0;
+        let factor = 1.0 + (1.0 + f64::from(input.short())) / 64.0;
         let points = 3 + usize::from(input.below(4));
         Detector::LookAhead(LookAhead { factor, points, ..LookAhead::default() })
     };
