@@ -18,7 +18,7 @@ use loggap_tests::cases::Case;
 use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::shadow::{self, Outcome, Receive, Settings};
+use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
 
 /// No limit to the memory of messages.
 const MOST: u64 = u64::MAX;
@@ -31,12 +31,19 @@ fn settings(random: &mut Random) -> Settings {
     }
     let mut settings = Settings::new(set);
     if random.below(3) == 0 {
+        settings.rendezvous = Rendezvous::Handshake;
+        settings.parameters[0].1.eager_limit = Bytes(random.below(7));
+    }
+    if random.below(3) == 0 {
         settings.receive = Receive::Overlap;
     }
     if random.below(3) == 0 {
         let mut second = parameters(random);
-        second.eager_limit = Bytes(u64::MAX);
-        settings.parameters = vec![(random.below(6), set), (u64::MAX, second)];
+        if settings.rendezvous == Rendezvous::Instant {
+            second.eager_limit = Bytes(u64::MAX);
+        }
+        let first = (random.below(6), settings.parameters[0].1);
+        settings.parameters = vec![first, (u64::MAX, second)];
     }
     settings
 }

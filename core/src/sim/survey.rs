@@ -14,6 +14,8 @@ pub struct Survey {
     pub(super) ops: u64,
     pub(super) edges: u64,
     pub(super) receives: u64,
+    /// Those of them that have been seen.
+    pub(super) sure_receives: u64,
     /// Dependencies of the rank that has most.
     pub(super) edges_most: u64,
     edges_here: u64,
@@ -47,6 +49,7 @@ impl Survey {
             ops,
             edges,
             receives: ops,
+            sure_receives: 0,
             edges_most,
             edges_here: 0,
             ops_most: 0,
@@ -133,6 +136,7 @@ impl Sink for Survey {
         self.ops_here = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
         self.ops_most = self.ops_most.max(self.ops_here);
         self.ops += 1;
+        self.sure_receives += u64::from(matches!(op.kind, OpKind::Receive { .. }));
         self.receives_here += u64::from(matches!(op.kind, OpKind::Receive { .. }));
         self.cpu = self.cpu.max(op.cpu);
         self.nic = self.nic.max(op.nic);

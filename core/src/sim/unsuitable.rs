@@ -11,7 +11,7 @@ pub enum Unsuitable {
     /// Ranks have several processors or interfaces.
     Units,
     /// A message is longer than the eager limit, so that its sender goes on
-    /// when its receiver does.
+    /// at the instant at which its receiver does.
     Rendezvous {
         /// Its bytes.
         size: u64,
@@ -21,7 +21,7 @@ pub enum Unsuitable {
         /// Its bytes.
         size: u64,
     },
-    /// There are 2³¹ operations or more, or 2²⁴ on one rank.
+    /// There are 2³⁰ operations or more, or 2²³ on one rank.
     TooManyOps,
 }
 
@@ -31,11 +31,15 @@ impl fmt::Display for Unsuitable {
             Self::NoLookahead => f.write_str("o + L is 0"),
             Self::Units => f.write_str("ranks have several processors or interfaces"),
             Self::Rendezvous { size } => {
-                write!(f, "messages of {size} bytes are longer than the eager limit")
+                write!(
+                    f,
+                    "senders of messages above the eager limit, as those of {size} bytes, go on at \
+                     the instant of the match"
+                )
             }
             Self::Long { size } => write!(f, "messages of {size} bytes are longer than 4 GiB"),
             Self::TooManyOps => {
-                f.write_str("there are 2^31 operations or more, or 2^24 on one rank")
+                f.write_str("there are 2^30 operations or more, or 2^23 on one rank")
             }
         }
     }

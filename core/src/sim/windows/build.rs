@@ -10,6 +10,7 @@ use crate::goal::{ANY, Op, OpKind, Sink};
 use crate::sim::parameters::Parameters;
 use crate::sim::record::Slot;
 use crate::sim::schedule::BuildError;
+use crate::units::Picos;
 
 /// Marks a dependency on the start, in the first word of a pending edge.
 const START: u32 = 1 << 31;
@@ -31,8 +32,10 @@ pub struct Builder<'m> {
     sends: u32,
     /// Dependencies of the open rank.
     pending: usize,
-    /// A size whose messages can be sent.
+    /// A size whose messages are eager.
     eager: u64,
+    /// Handshakes, and those before the open rank.
+    handshakes: [u32; 2],
 }
 
 impl<'m> Builder<'m> {
@@ -60,6 +63,7 @@ impl<'m> Builder<'m> {
             sends: 0,
             pending: 0,
             eager: 0,
+            handshakes: [0; 2],
         })
     }
 
@@ -69,6 +73,8 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Order`] when ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
+        let [handshakes, _] = self.handshakes;
+        let further = if handshakes > 0 { self.further(0)? } else { NONE };
         let Self { memory, requirements, ranks, next, ops, edges, sends, receives, .. } = self;
         if next != ranks {
             return Err(BuildError::Order { rank: next });
@@ -79,7 +85,10 @@ impl<'m> Builder<'m> {
             *end = ops;
         }
         Ok(Schedule {
-            records: records.get(..ops as usize).ok_or(BuildError::Full)?,
+            records,
+            ops,
+            handshakes,
+            further,
             edges: words.get(..edges as usize).ok_or(BuildError::Full)?,
             ranks: states.get_mut(..ranks as usize).ok_or(BuildError::Full)?,
             firsts,
@@ -173,20 +182,69 @@ impl<'m> Builder<'m> {
         Some(())
     }
 
-    /// Whether messages of `size` bytes can be sent.
-    fn check(&mut self, size: u64) -> Result<(), BuildError> {
+    /// The first further record of a handshake.
+    fn further(&self, handshake: u32) -> Result<u32, BuildError> {
+        let all = u32::try_from(self.requirements.ops).ok().zip(handshake.checked_mul(3));
+        all.and_then(|(ops, before)| ops.checked_add(before)).ok_or(BuildError::Full)
+    }
+
+    /// Makes the last operation, a send to `peer`, begin a handshake.
+    fn shake_hands(&mut self, (peer, size): (u32, u64)) -> Result<(), BuildError> {
+        let further = self.further(self.handshakes[0])?;
+        self.handshakes[0] += 1;
+        let rank = self.next.wrapping_sub(1);
+        let message = |peer, size| Op { kind: OpKind::Send { peer, size, tag: 0 }, cpu: 0, nic: 0 };
+        let calc = OpKind::Calc { duration: Picos::ZERO };
+        let known = Op { kind: calc, cpu: 0, nic: 0 };
+        let records = [message(rank, 1), message(peer, size), known];
+        for (op, at) in records.iter().zip(further..) {
+            let record = self.memory.records.get_mut(at as usize).ok_or(BuildError::Full)?;
+            record.set(op);
+            if let Some(time) = self.memory.times.get_mut(at as usize) {
+                *time = 0.into();
+            }
+        }
+        let record = self.memory.records.get_mut(self.ops as usize).ok_or(BuildError::Full)?;
+        record.set_handshake(further);
+        Ok(())
+    }
+
+    /// The ends of sends that begin handshakes are those of their data.
+    fn hand_on(&mut self) -> Option<()> {
+        let [end, first] = self.handshakes;
+        self.handshakes[1] = end;
+        if first == end {
+            return Some(());
+        }
+        for op in self.first..self.ops {
+            let record = self.memory.records.get(op as usize)?;
+            if !record.is_handshake() {
+                continue;
+            }
+            let (successors, next) = (record.successors(), record.next());
+            let further = usize::try_from(record.time()).ok()?;
+            self.memory.records.get_mut(further + 1)?.set_successors(successors, next);
+        }
+        Some(())
+    }
+
+    /// Whether a send of `size` bytes is a handshake.
+    fn check(&mut self, size: u64) -> Result<bool, BuildError> {
         if size == self.eager {
-            return Ok(());
+            return Ok(false);
         }
         if size >= u64::from(u32::MAX) {
             return Err(BuildError::Unsuitable(Unsuitable::Long { size }));
         }
         // What costs too much is found out by the run.
         if Price::of(&self.parameters, size).is_ok_and(|price| price.rendezvous) {
+            if self.requirements.records > self.requirements.ops {
+                return Ok(true);
+            }
             return Err(BuildError::Unsuitable(Unsuitable::Rendezvous { size }));
         }
         self.eager = size;
-        Ok(())
+        Ok(false)
     }
 }
 
@@ -224,6 +282,7 @@ impl Sink for Builder<'_> {
         if index >= MOST_OF_RANK {
             return Err(BuildError::Unsuitable(Unsuitable::TooManyOps));
         }
+        let mut handshake = None;
         match op.kind {
             OpKind::Send { peer, .. } if peer >= self.ranks => {
                 return Err(BuildError::Peer { rank, op: index, peer });
@@ -236,17 +295,23 @@ impl Sink for Builder<'_> {
                 *slot.ok_or(BuildError::Full)? = Slot::default();
                 self.receives += 1;
             }
-            OpKind::Send { size, .. } => {
-                self.check(size)?;
+            OpKind::Send { size, peer, .. } => {
+                handshake = self.check(size)?.then_some((peer, size));
                 self.sends += 1;
             }
             OpKind::Calc { .. } => {}
+        }
+        if self.ops as usize >= self.requirements.ops {
+            return Err(BuildError::Full);
         }
         if let Some(time) = self.memory.times.get_mut(self.ops as usize) {
             *time = 0.into();
         }
         let record: Option<&mut WindowRecord> = self.memory.records.get_mut(self.ops as usize);
         record.ok_or(BuildError::Full)?.set(&op);
+        if let Some(message) = handshake {
+            self.shake_hands(message)?;
+        }
         self.ops += 1;
         Ok(index)
     }
@@ -260,6 +325,9 @@ impl Sink for Builder<'_> {
     }
 
     fn end_rank(&mut self) -> Result<(), BuildError> {
-        self.group().and_then(|()| self.release()).ok_or(BuildError::Full)
+        self.group()
+            .and_then(|()| self.hand_on())
+            .and_then(|()| self.release())
+            .ok_or(BuildError::Full)
     }
 }

@@ -70,7 +70,7 @@ impl<L: Linked> Sorter<'_, '_, L> {
         if earlier != later {
             return earlier < later;
         }
-        if source == other {
+        if source == other && source != END {
             return self.shared.at(a).number() < self.shared.at(b).number();
         }
         let (a, b) = (Element::Message(a), Element::Message(b));

@@ -4,7 +4,7 @@ use core::sync::atomic::AtomicU64;
 
 use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
-use crate::sim::parameters::{Parameters, Receive, Settings};
+use crate::sim::parameters::{Parameters, Receive, Rendezvous, Settings};
 use crate::sim::record::Slot;
 use crate::sim::survey::Survey;
 pub use crate::sim::unsuitable::Unsuitable;
@@ -16,6 +16,8 @@ use crate::sim::wheel;
 pub struct Requirements {
     /// [`Memory::records`].
     pub records: usize,
+    /// Operations; there are further records for handshakes.
+    pub ops: usize,
     /// [`Memory::edges`].
     pub edges: usize,
     /// [`Memory::ranks`].
@@ -61,20 +63,27 @@ impl Requirements {
         if survey.ops > MOST || survey.edges > most_edges || survey.ops_most > MOST_OF_RANK {
             return Err(Unsuitable::TooManyOps);
         }
+        // Each handshake has three records more than its send.
+        let sends = survey.ops.saturating_sub(survey.sure_receives);
+        let further = if settings.rendezvous == Rendezvous::Handshake { 3 * sends } else { 0 };
+        if survey.ops + further > MOST {
+            return Err(Unsuitable::TooManyOps);
+        }
         let size = |count: u64| usize::try_from(count).map_err(|_| Unsuitable::TooManyOps);
         let ranks = survey.ranks() as usize;
         let shift = shift.min(u32::BITS - 1);
         let each = 1usize.checked_shl(shift).ok_or(Unsuitable::TooManyOps)?;
         let partitions = ranks.div_ceil(each);
         Ok(Self {
-            records: size(survey.ops)?,
+            records: size(survey.ops + further)?,
+            ops: size(survey.ops)?,
             // A list has two words more than operations, of which at least two.
             edges: size(2 * survey.edges)?,
             ranks,
             firsts: ranks + 1,
             slots: size(survey.receives)?,
             words: partitions * wheel::words(each.min(ranks)),
-            times: if overlap { size(survey.ops)? } else { 0 },
+            times: if overlap { size(survey.ops + further)? } else { 0 },
             done: if overlap { ranks } else { 0 },
             scratch: size(survey.edges_most)?,
             partitions,

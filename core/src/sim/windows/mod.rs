@@ -22,6 +22,7 @@
 //! [`Unsuitable`] says when not.
 
 mod build;
+mod handshake;
 mod incoming;
 mod list;
 mod mail;

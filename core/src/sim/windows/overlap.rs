@@ -7,7 +7,6 @@
 use super::partition::Partition;
 use super::price::sum;
 use super::rank::WindowRank;
-use super::shared::COMING;
 use super::step::{Class, Next};
 use crate::sim::hooks::Noise;
 use crate::units::Overflow;
@@ -29,8 +28,8 @@ impl<N: Noise> Partition<'_, N> {
                 let known = self.shared.time_of(op);
                 let (class, time) = match list {
                     Class::Receives => (list, record.time()),
-                    Class::Waiting if known == COMING => {
-                        let arrival = self.arrival(record.time(), u64::from(record.next()));
+                    Class::Waiting if !record.is_taken() => {
+                        let arrival = self.arrival(record.time(), self.shared.kept_size(op));
                         (list, state.into.max(arrival))
                     }
                     Class::Waiting => (Class::Taken, state.cpu.max(known)),
@@ -52,10 +51,10 @@ impl<N: Noise> Partition<'_, N> {
 
     /// The interface takes a message, which stays where it is.
     pub(super) fn take(&mut self, state: &mut WindowRank, next: &Next) -> Result<(), Overflow> {
-        let size = u64::from(self.shared.at(next.op).next());
-        let price = self.price(size)?;
+        let price = self.price(self.shared.kept_size(next.op))?;
         state.into = sum(next.time, price.gap?)?;
         self.shared.set_time_of(next.op, next.time);
+        self.shared.at(next.op).set_taken();
         Ok(())
     }
 }

@@ -163,7 +163,9 @@ impl<'s, N: Noise> Partition<'s, N> {
             while send != END {
                 let record = shared.at(send);
                 let (next, local) = (record.link(), record.peer().wrapping_sub(*first));
-                record.keep(shared.owner(send), record.next());
+                // Who sent a later message of a handshake does not matter.
+                let source = if send < shared.further { shared.owner(send) } else { NONE };
+                record.keep(source, record.next());
                 if let Some(state) = ranks.get_mut(local as usize) {
                     record.set_link(core::mem::replace(&mut state.spilled, send));
                     wheel.add(local, window);

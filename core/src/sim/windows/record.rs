@@ -66,15 +66,21 @@ const _: () = assert!(size_of::<WindowRecord>() == 32, "two in a cache line");
 /// Marks a creator that is a message meeting a posted receive.
 pub(super) const BY_MATCH: u32 = 1 << 31;
 
-/// The most operations of all ranks, for [`BY_MATCH`] to be free.
-pub(super) const MOST: u64 = BY_MATCH as u64 - 1;
+/// Marks a creator that is a message which let a handshake go on.
+pub(super) const BY_ARRIVAL: u32 = 1 << 30;
+
+/// The most records, for the marks to be free.
+pub(super) const MOST: u64 = BY_ARRIVAL as u64 - 1;
 
 const RELEASED: u32 = 1 << 4;
 const ROOT: u32 = 1 << 5;
+const HANDSHAKE: u32 = 1 << 6;
+const TAKEN: u32 = 1 << 7;
 const NUMBER_SHIFT: u32 = 8;
 
-/// The most operations of one rank: its releases are counted in 24 bits.
-pub(super) const MOST_OF_RANK: u32 = 1 << (32 - NUMBER_SHIFT);
+/// The most operations of one rank: its releases, which with those of
+/// handshakes can be twice as many, are counted in 24 bits.
+pub(super) const MOST_OF_RANK: u32 = 1 << (31 - NUMBER_SHIFT);
 
 impl WindowRecord {
     /// Sets all of it, while the schedule is built.
@@ -124,7 +130,7 @@ impl WindowRecord {
     #[inline]
     pub(super) fn release(&self, creator: u32, number: u32) {
         self.creator.store(creator, Relaxed);
-        let meta = self.meta.load(Relaxed) & 0xf;
+        let meta = self.meta.load(Relaxed) & (0xf | HANDSHAKE);
         self.meta.store(meta | RELEASED | number << NUMBER_SHIFT, Relaxed);
     }
 
@@ -133,6 +139,33 @@ impl WindowRecord {
     pub(super) fn release_root(&self, place: u32, number: u32) {
         self.release(place, number);
         self.meta.store(self.meta.load(Relaxed) | ROOT, Relaxed);
+    }
+
+    /// Makes a send the beginning of a handshake, whose other records begin
+    /// at `further`.
+    pub(super) fn set_handshake(&mut self, further: u32) {
+        *self.meta.get_mut() |= HANDSHAKE;
+        *self.time.get_mut() = further.into();
+    }
+
+    /// Whether a send begins a handshake.
+    #[inline]
+    pub(super) fn is_handshake(&self) -> bool {
+        self.meta.load(Relaxed) & HANDSHAKE != 0
+    }
+
+    /// The interface of the receiver has taken the message.
+    pub(super) fn set_taken(&self) {
+        self.meta.store(self.meta.load(Relaxed) | TAKEN, Relaxed);
+    }
+
+    pub(super) fn is_taken(&self) -> bool {
+        self.meta.load(Relaxed) & TAKEN != 0
+    }
+
+    #[inline]
+    pub(super) fn set_tag(&self, tag: u32) {
+        self.tag.store(tag, Relaxed);
     }
 
     /// Whether it waited for nothing.

@@ -77,7 +77,7 @@ impl<N: Noise> Partition<'_, N> {
 
     /// Releases an operation.
     #[inline]
-    fn release(&mut self, state: &mut WindowRank, op: u32, creator: u32) {
+    pub(super) fn release(&mut self, state: &mut WindowRank, op: u32, creator: u32) {
         self.shared.at(op).release(creator, state.released);
         self.events += 1;
         self.shared.enlist(state, op);

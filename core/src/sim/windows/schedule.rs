@@ -25,6 +25,11 @@ pub struct Schedule<'m> {
     pub(super) done: &'m mut [u64],
     pub(super) parameters: Parameters<'m>,
     pub(super) shift: u32,
+    pub(super) ops: u32,
+    /// See [`Shared::further`].
+    pub(super) further: u32,
+    /// Handshakes.
+    pub(super) handshakes: u32,
     pub(super) sends: u32,
     pub(super) receives: u32,
 }
@@ -39,7 +44,7 @@ impl<'m> Schedule<'m> {
     /// Bytes that it takes, whatever was lent.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
-        let bytes = size_of_val(self.records)
+        let bytes = (self.ops + 3 * self.handshakes) as usize * size_of::<WindowRecord>()
             + size_of_val(self.edges)
             + size_of_val(self.ranks)
             + size_of_val(self.firsts)
@@ -53,14 +58,14 @@ impl<'m> Schedule<'m> {
     /// Events of a run that goes to its end.
     #[must_use]
     pub const fn events(&self) -> u64 {
-        self.records.len() as u64 + self.sends as u64
+        self.ops as u64 + self.sends as u64 + 4 * self.handshakes as u64
     }
 
     /// The partitions, by their ranks.
     pub fn partitions<N: Noise + Clone>(self, noise: N) -> impl Iterator<Item = Partition<'m, N>> {
         let each = 1usize.checked_shl(self.shift).unwrap_or(usize::MAX);
         let words = wheel::words(each.min(self.ranks.len())).max(1);
-        let Self { records, edges, firsts, times, parameters, shift, .. } = self;
+        let Self { records, edges, firsts, times, parameters, shift, further, .. } = self;
         let mut slots = self.slots;
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
@@ -80,7 +85,8 @@ impl<'m> Schedule<'m> {
             let slots = Slots::new(own_slots, first);
             let share = Share { index, shift, ranks: own, slots, words, done: own_done };
             first = end_of(ranks.peek()).unwrap_or(first);
-            let shared = Shared::new((records, edges), firsts, (parameters, times));
+            let shared =
+                Shared { further, ..Shared::new((records, edges), firsts, (parameters, times)) };
             Some(Partition::new(shared, share, noise.clone()))
         })
     }

@@ -4,7 +4,7 @@
 use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::record::{BY_MATCH, NONE, WindowRecord};
+use super::record::{BY_ARRIVAL, BY_MATCH, NONE, WindowRecord};
 use crate::sim::parameters::Parameters;
 
 /// Something that was created: an operation released, or a message sent.
@@ -15,9 +15,6 @@ pub(super) enum Element {
     Message(u32),
 }
 
-/// In place of the time of a message that the interface has not taken.
-pub(super) const COMING: u64 = u64::MAX;
-
 /// What partitions have in common.
 #[derive(Debug)]
 pub(super) struct Shared<'s> {
@@ -27,10 +24,22 @@ pub(super) struct Shared<'s> {
     pub(super) firsts: &'s [u32],
     pub(super) parameters: Parameters<'s>,
     /// Of each operation, where messages are received with overlap: before
-    /// its release, the earliest time for it; of a message, [`COMING`], then
-    /// when the interface took it, then when all of it was handled.
+    /// its release, the earliest time for it; of a message, when the interface
+    /// took it, then when all of it was handled.
     pub(super) times: &'s [AtomicU64],
-    hole: WindowRecord,
+    /// The first record of handshakes: of each the departure of the ready,
+    /// that of the data, and what is known of both.
+    pub(super) further: u32,
+    pub(super) hole: WindowRecord,
+}
+
+/// Which message of a send a record stands for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Part {
+    Whole,
+    Request,
+    Ready,
+    Data,
 }
 
 impl<'s> Shared<'s> {
@@ -39,7 +48,40 @@ impl<'s> Shared<'s> {
         firsts: &'s [u32],
         (parameters, times): (Parameters<'s>, &'s [AtomicU64]),
     ) -> Self {
-        Self { records, edges, firsts, parameters, times, hole: WindowRecord::default() }
+        let hole = WindowRecord::default();
+        Self { records, edges, firsts, parameters, times, further: NONE, hole }
+    }
+
+    /// Which message a send sends.
+    #[inline]
+    pub(super) fn part(&self, send: u32) -> Part {
+        if self.further == NONE {
+            return Part::Whole;
+        }
+        match send.checked_sub(self.further) {
+            None if self.at(send).is_handshake() => Part::Request,
+            None => Part::Whole,
+            Some(place) if place % 3 == 0 => Part::Ready,
+            Some(_) => Part::Data,
+        }
+    }
+
+    /// What is known of the handshake that the departure of a ready or of
+    /// data belongs to: the receive and when the request met it, and when
+    /// the ready was handled.
+    #[inline]
+    pub(super) fn handshake(&self, departure: u32) -> &WindowRecord {
+        let place = departure.wrapping_sub(self.further) % 3;
+        self.at(departure.wrapping_add(2 - place))
+    }
+
+    /// Bytes that a kept message costs.
+    #[inline]
+    pub(super) fn kept_size(&self, send: u32) -> u64 {
+        match self.part(send) {
+            Part::Whole | Part::Data => self.at(send).next().into(),
+            Part::Request | Part::Ready => 1,
+        }
     }
 
     /// See [`Shared::times`]; 0 where none are kept.
@@ -80,6 +122,12 @@ impl<'s> Shared<'s> {
                     return None;
                 }
                 let creator = record.creator();
+                if creator & (BY_MATCH | BY_ARRIVAL) == BY_ARRIVAL {
+                    let known = self.handshake(op);
+                    let time =
+                        if self.part(op) == Part::Ready { known.met().1 } else { known.time() };
+                    return Some((time, Element::Message(creator & !BY_ARRIVAL)));
+                }
                 if creator & BY_MATCH == 0 {
                     return Some((self.at(creator).time(), Element::Op(creator)));
                 }

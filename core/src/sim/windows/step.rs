@@ -8,9 +8,9 @@ use super::matching;
 use super::partition::Partition;
 use super::price::sum;
 use super::rank::WindowRank;
-use super::record::{BY_MATCH, NONE};
+use super::record::{BY_ARRIVAL, BY_MATCH, NONE};
 use super::release::Reached;
-use super::shared::{COMING, Element};
+use super::shared::{Element, Part};
 use crate::sim::hooks::Noise;
 use crate::units::{Overflow, Picos};
 
@@ -103,7 +103,7 @@ impl<N: Noise> Partition<'_, N> {
         let mut best: Option<Next> = None;
         for (before, op) in self.shared.walk(state.waiting) {
             let record = self.shared.at(op);
-            let time = free.max(self.arrival(record.time(), u64::from(record.next())));
+            let time = free.max(self.arrival(record.time(), self.shared.kept_size(op)));
             if best.is_none_or(|best| time < best.time) {
                 best = Some(Next { time, class, before, op });
             }
@@ -195,21 +195,28 @@ impl<N: Noise> Partition<'_, N> {
         (op, now): (u32, u64),
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Overflow> {
+        let part = self.shared.part(op);
         let record = self.shared.at(op);
+        // That of a request says where its other records are.
         let size = record.time();
-        let price = self.price(size)?;
+        let price = self.price(if part == Part::Request { 1 } else { size })?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
         state.cpu = sum(sum(now, price.send?)?, noise)?;
         state.out = sum(now, price.gap?)?;
         let _arrival = sum(now, price.delay?)?;
         let record = self.shared.at(op);
         record.set_time(now);
+        if part == Part::Data {
+            record.set_tag(self.shared.handshake(op).met().0);
+        }
         let (target, tag) = (record.peer(), record.tag());
         let letter =
             Letter { created: now, send: op, source: rank, target, tag, size: size as u32 };
         let pushed = outbox.push(target >> self.shift, &letter);
         self.events += 1;
-        self.satisfy(state, op, Reached { creator: op, start: Some(now), end: Some(state.cpu) });
+        let start = (part != Part::Data).then_some(now);
+        let end = (part != Part::Request).then_some(state.cpu);
+        self.satisfy(state, op, Reached { creator: op, start, end });
         if !pushed {
             // The record is of no further use to its own rank.
             let record = self.shared.at(op);
@@ -232,8 +239,12 @@ impl<N: Noise> Partition<'_, N> {
         if let Some(place) = found {
             self.shared.remove(&mut state.unexpected, place);
             let end = self.shared.time_of(place.1);
-            reached.end = Some(now.max(end));
-            self.note_done(rank, end);
+            if self.shared.part(place.1) == Part::Request {
+                self.answer(state, (place.1, op), (op, now));
+            } else {
+                reached.end = Some(now.max(end));
+                self.note_done(rank, end);
+            }
         } else {
             self.slots.post(&self.shared, state, op);
         }
@@ -249,7 +260,8 @@ impl<N: Noise> Partition<'_, N> {
         next: &Next,
     ) -> Result<(), Overflow> {
         let now = next.time;
-        let price = self.price(u64::from(letter.size))?;
+        let part = self.shared.part(letter.send);
+        let price = self.price(if part == Part::Request { 1 } else { letter.size.into() })?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
         let held = if self.overlap { price.send? } else { price.receive? };
         state.cpu = sum(sum(now, held)?, noise)?;
@@ -261,15 +273,30 @@ impl<N: Noise> Partition<'_, N> {
         } else {
             state.into = sum(now, price.gap?)?;
         }
-        if let Some(receive) = self.slots.take(&self.shared, state, (letter.source, letter.tag)) {
+        let receive = match part {
+            Part::Ready => {
+                self.go_on(state, letter.send, (now, done));
+                return Ok(());
+            }
+            // It has been found before.
+            Part::Data => Some(letter.tag),
+            Part::Whole | Part::Request => {
+                self.slots.take(&self.shared, state, (letter.source, letter.tag))
+            }
+        };
+        if next.class == Class::Incoming && (receive.is_none() || part == Part::Request) {
+            self.shared.at(letter.send).keep(letter.source, letter.size);
+        }
+        if let Some(receive) = receive {
+            if part == Part::Request {
+                self.answer(state, (letter.send, receive), (letter.send | BY_ARRIVAL, now));
+                return Ok(());
+            }
             self.note_done(rank, done);
             let creator = receive | BY_MATCH;
             self.satisfy(state, receive, Reached { creator, start: None, end: Some(done) });
             self.shared.at(receive).meet(letter.send, now);
             return Ok(());
-        }
-        if next.class == Class::Incoming {
-            self.shared.at(letter.send).keep(letter.source, letter.size);
         }
         self.shared.push(&mut state.unexpected, letter.send);
         Ok(())
@@ -289,7 +316,6 @@ impl<N: Noise> Partition<'_, N> {
             let letter = message.read();
             state.incoming = message.link();
             self.shared.at(letter.send).keep(letter.source, letter.size);
-            self.shared.set_time_of(letter.send, COMING);
             self.shared.push(&mut state.waiting, letter.send);
         }
         state.incoming = END;
@@ -312,7 +338,6 @@ impl<N: Noise> Partition<'_, N> {
         while next != END {
             let send = next;
             next = self.shared.at(send).link();
-            self.shared.set_time_of(send, COMING);
             self.shared.push(&mut state.waiting, send);
         }
     }
