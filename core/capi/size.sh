@@ -2,8 +2,8 @@
 step 'code size on Cortex-M4F'
 
 # name|most bytes of flash|functions that a program of the group calls
-groups='the responder|10752|loggap_serve
-the responder without I/O|8704|loggap_mirror_init loggap_mirror_handle loggap_mirror_more loggap_mirror_next loggap_mirror_timed loggap_mirror_silence loggap_mirror_served
+groups='the responder|9984|loggap_serve
+the responder without I/O|8192|loggap_mirror_init loggap_mirror_handle loggap_mirror_more loggap_mirror_next loggap_mirror_timed loggap_mirror_silence loggap_mirror_served
 a complete assessment|95232|loggap_assess loggap_assess_options_default loggap_clock_calibrate
 the fit of a sweep, both detectors|40960|loggap_fit loggap_fit_options_default
 the streaming detector alone|14336|loggap_detector_init loggap_detector_push loggap_detector_finish
