@@ -49,4 +49,5 @@ pub mod selftest;
 pub mod sim;
 pub mod stats;
 pub mod units;
+mod wide;
 pub mod wire;

@@ -1,5 +1,7 @@
 //! How long a reply is waited for.
 
+use crate::wide::scaled;
+
 /// Limits for replies, learnt from the exchanges that came to their end.
 ///
 /// On a reliable link the limit is always the longest: a reply that does not
@@ -59,8 +61,8 @@ impl Patience {
             return self.longest;
         }
         let expected = self.expected(messages, bytes).saturating_add(self.excess);
-        let limit = u128::from(expected) * (4 << self.losses.min(16));
-        u64::try_from(limit).unwrap_or(u64::MAX).max(self.shortest).min(self.longest)
+        let limit = expected.saturating_mul(4 << self.losses.min(16));
+        limit.max(self.shortest).min(self.longest)
     }
 
     /// An exchange came to its end.
@@ -78,8 +80,7 @@ impl Patience {
 
     /// What such an exchange takes on average; nothing is known at first.
     fn expected(&self, messages: u64, bytes: u64) -> u64 {
-        let weighted = u128::from(self.ticks) * u128::from(weight(messages, bytes));
-        u64::try_from(weighted / u128::from(self.weight.max(1))).unwrap_or(u64::MAX)
+        scaled(self.ticks, weight(messages, bytes), self.weight.max(1))
     }
 
     /// An exchange was given up.

@@ -29,6 +29,7 @@ use super::{
     AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Quantity, Sample, SampleStore,
 };
 use crate::units::Picos;
+use crate::wide::scaled;
 
 /// What a measurement is to do, and what it may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -279,7 +280,7 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// How far the plan has come at `now`.
     #[must_use]
     pub fn progress(&self, now: Picos) -> Progress {
-        let share = |part: u64, whole: u64| u128::from(part) * 1_000_000 / u128::from(whole.max(1));
+        let share = |part, whole: u64| scaled(part, 1_000_000, whole.max(1));
         let time = share(now.since(self.started.unwrap_or(now)).0, self.options.max_time.0);
         let spent = time.max(share(self.messages, self.options.max_messages)).min(1_000_000);
         Progress {

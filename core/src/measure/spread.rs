@@ -7,6 +7,7 @@
 
 use super::{Curve, Quantity, SampleStore};
 use crate::stats::Sorted;
+use crate::wide::scaled;
 
 impl SampleStore<'_> {
     /// Half the distance of the 5% and the 95% quantile of single rounds,
@@ -34,7 +35,7 @@ impl SampleStore<'_> {
     fn relative_spread(&self, row: usize, quantity: Quantity) -> Option<u32> {
         let rounds = Sorted::from_ascending(self.cell(row, quantity))?;
         let distance = rounds.quantile(19, 20)?.abs_diff(rounds.quantile(1, 20)?) / 2;
-        let ppm = u128::from(distance) * 1_000_000 / u128::from(rounds.median()?.max(1));
+        let ppm = scaled(distance, 1_000_000, rounds.median()?.max(1));
         Some(u32::try_from(ppm.min(1_000_000)).unwrap_or(1_000_000))
     }
 }

@@ -3,6 +3,7 @@
 use super::Sample;
 use crate::stats::Sorted;
 use crate::units::Picos;
+use crate::wide::scaled;
 
 /// Round trips in a window whose medians are compared.
 const WINDOW: usize = 8;
@@ -47,10 +48,10 @@ impl Warmup {
     pub(super) fn expected(&self, size: u32) -> Picos {
         let [small, large] = &self.ends;
         let (low, high) = (small.latest(), large.latest());
-        let rise =
-            u128::from(high.saturating_sub(low)) * u128::from(size.saturating_sub(small.size));
-        let rise = rise / u128::from(large.size.saturating_sub(small.size).max(1));
-        Picos(low.saturating_add(u64::try_from(rise).unwrap_or(u64::MAX)))
+        let (part, whole) =
+            (size.saturating_sub(small.size), large.size.saturating_sub(small.size).max(1));
+        let rise = scaled(high.saturating_sub(low), part.into(), whole.into());
+        Picos(low.saturating_add(rise))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::{Estimate, Mark};
 use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
+use crate::wide::{self, scaled};
 
 /// `value(s) = at_one + (s − 1)·per_byte`, fitted to measured points.
 ///
@@ -66,11 +67,9 @@ impl SizeLine {
     /// Half the interval in which a *measured* value at `size` is expected:
     /// the line's own interval and the scatter about it, in quadrature.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "at most 2^64 · 2^32 / 10^6, then clamped")]
     pub fn point_half_width(&self, size: Bytes) -> Picos {
-        let value = u128::from(self.at(size).0.unsigned_abs());
-        let scatter = value * u128::from(self.scatter_ppm) / 1_000_000;
-        let scatter = Picos(scatter.min(u128::from(u64::MAX)) as u64);
+        let value = self.at(size).0.unsigned_abs();
+        let scatter = Picos(scaled(value, self.scatter_ppm.into(), 1_000_000));
         hypotenuse(self.half_width(size), scatter)
     }
 
@@ -95,11 +94,8 @@ impl SizeLine {
 }
 
 /// `√(a² + b²)`, saturating.
-#[allow(clippy::cast_possible_truncation, reason = "clamped to u64 just before")]
 pub(super) fn hypotenuse(a: Picos, b: Picos) -> Picos {
-    let square = |x: Picos| u128::from(x.0) * u128::from(x.0);
-    let sum = square(a).saturating_add(square(b));
-    Picos(sum.isqrt().min(u128::from(u64::MAX)) as u64)
+    Picos(wide::hypotenuse(a.0, b.0))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::{Estimate, LogGops, LogGp, SizeLine};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
+use crate::wide::divide;
 
 /// A size at which the link changes its protocol.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -167,9 +168,8 @@ impl Range {
         if line.at_one.value.0 >= 0 || middle.after_first().0 == 0 {
             return Ok((there, PerByte::ZERO));
         }
-        let scaled =
-            (u128::from(there.0) << PerByte::FRACTION_BITS) / u128::from(middle.after_first().0);
-        let slope = u64::try_from(scaled).map_err(|_| UnusableParameter::Negative(parameter))?;
+        let slope = divide(there.0, 1 << PerByte::FRACTION_BITS, middle.after_first().0);
+        let (slope, _) = slope.ok_or(UnusableParameter::Negative(parameter))?;
         Ok((Picos::ZERO, PerByte(slope)))
     }
 }

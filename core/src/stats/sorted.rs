@@ -4,6 +4,7 @@ use super::Confidence;
 use super::distribution::{median_ranks, normal_upper};
 use super::heap_sort::heap_sort;
 use crate::units::Picos;
+use crate::wide::divide;
 
 /// A quantity with exact midpoints and distances: what a median needs.
 pub trait Measure: Copy + Ord {
@@ -139,10 +140,9 @@ impl<'a, T: Measure> Sorted<'a, T> {
         if numerator > denominator {
             return None;
         }
-        let scaled = (self.0.len() as u128) * u128::from(numerator);
-        let rank = scaled.checked_add(u128::from(denominator))?.checked_sub(1)?;
-        let rank = usize::try_from(rank.checked_div(u128::from(denominator))?).ok()?;
-        self.0.get(rank.saturating_sub(1)).copied()
+        let (whole, rest) = divide(self.0.len() as u64, numerator.into(), denominator.into())?;
+        let rank = if rest > 0 { whole + 1 } else { whole };
+        self.0.get(usize::try_from(rank).ok()?.saturating_sub(1)).copied()
     }
 
     /// The distribution-free interval of the median: order statistics whose
