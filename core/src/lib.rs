@@ -44,6 +44,7 @@ pub mod goal;
 pub mod measure;
 pub mod model;
 pub mod noise;
+mod number;
 pub mod random;
 pub mod selftest;
 pub mod sim;

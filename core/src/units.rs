@@ -7,6 +7,8 @@
 
 use core::fmt;
 
+use crate::number::nearest;
+
 /// A result that does not fit into 64 bits of its unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -181,9 +183,8 @@ impl SignedPicos {
     /// The nearest difference to `picos` picoseconds, saturating at the ends
     /// of `i64`; NaN counts as zero.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "the cast saturates, which is the contract")]
     pub fn from_f64(picos: f64) -> Self {
-        Self(libm::round(picos) as i64)
+        Self(nearest(picos))
     }
 }
 
@@ -220,9 +221,8 @@ impl SignedPerByte {
     /// The nearest slope to `picos` picoseconds per byte, saturating at the
     /// ends of `i64`; NaN counts as zero.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "the cast saturates, which is the contract")]
     pub fn from_f64(picos: f64) -> Self {
-        Self(libm::round(picos * 65_536.0) as i64)
+        Self(nearest(picos * 65_536.0))
     }
 
     /// What `bytes` bytes cost at this slope, rounded towards minus

@@ -2,6 +2,7 @@
 
 use super::Point;
 use super::double::Double;
+use crate::number::larger;
 
 /// A least-squares line through points (size, value): the `g` and `G` of
 /// Eq. 5 of Hoefler et al., "`LogGP` in Theory and Practice".
@@ -155,7 +156,7 @@ impl Line {
             slope: slope.value(),
             gap: (mean_y - slope * centre).value(),
             spread: spread.value(),
-            squares: if self.count > 2 { squares.value().max(0.0) } else { 0.0 },
+            squares: if self.count > 2 { larger(squares.value(), 0.0) } else { 0.0 },
         })
     }
 }

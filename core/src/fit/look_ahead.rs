@@ -2,6 +2,7 @@
 
 use super::Point;
 use super::line::Line;
+use crate::number::{larger, smaller};
 
 /// Most points that a detector may look ahead.
 pub const MOST_AHEAD: usize = 8;
@@ -186,7 +187,7 @@ impl ChangeDetector {
             }
             squares(&rest)
         };
-        let least = self.ahead().iter().map(without).fold(f64::INFINITY, f64::min);
+        let least = self.ahead().iter().map(without).fold(f64::INFINITY, smaller);
         (least - squares(&self.line)) / self.telling()
     }
 
@@ -208,11 +209,11 @@ impl ChangeDetector {
             self.settings.factor * self.settings.factor + 2.0 * libm::log(positions) / telling;
         let deviation = self.line.residual_mean_square().unwrap_or(0.0);
         if self.weighted {
-            return factor * deviation.max(1.0);
+            return factor * larger(deviation, 1.0);
         }
         let free = self.line.count().saturating_sub(2).max(1) as f64;
         let few = free / telling * (libm::exp(telling * factor / free) - 1.0);
-        few * deviation.max(self.settings.resolution * self.settings.resolution / 12.0)
+        few * larger(deviation, self.settings.resolution * self.settings.resolution / 12.0)
     }
 
     /// Finds the place of a suspected change, and begins the new protocol.

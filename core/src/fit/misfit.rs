@@ -12,6 +12,7 @@
 
 use super::Point;
 use super::line::after_first;
+use crate::number::{hypotenuse, larger};
 use crate::stats::Confidence;
 
 /// Smallest standard error that is believed, in picoseconds: the resolution
@@ -55,28 +56,20 @@ impl MisfitLine {
     /// Fits `points`; `None` without points.
     #[must_use]
     pub fn fit(points: &[Point]) -> Option<Self> {
-        let mut line = Self::weighted(points, own_variance)?;
+        let mut line = Self::weighted(points, &Self::default(), 0.0)?;
         if line.count < 3 || line.spread <= 0.0 {
             return Some(line);
         }
         let freedom = f64::from(line.count - 2);
         let limit = freedom + SIGNIFICANT * libm::sqrt(2.0 * freedom);
-        let misfits = line.sum_of_squares(points, own_variance) > limit;
+        let misfits = line.sum_of_squares(points, &line, 0.0) > limit;
         for _ in 0..REFINEMENTS {
             let scale = line;
-            let fitted = |scatter| {
-                Self::weighted(points, |point| {
-                    own_variance(point) + square(scatter * scale.scale_at(point))
-                })
-            };
-            let excess = |scatter: f64| -> Option<bool> {
-                let candidate: Self = fitted(scatter)?;
-                let scaled =
-                    |point: &Point| own_variance(point) + square(scatter * scale.scale_at(point));
-                Some(candidate.sum_of_squares(points, scaled) > freedom)
-            };
-            let scatter = smallest_sufficient(excess)?;
-            line = Self { scatter, misfits, ..fitted(scatter)? };
+            let scatter = smallest_sufficient(|scatter| {
+                let candidate = Self::weighted(points, &scale, scatter)?;
+                Some(candidate.sum_of_squares(points, &scale, scatter) > freedom)
+            })?;
+            line = Self { scatter, misfits, ..Self::weighted(points, &scale, scatter)? };
         }
         Some(line)
     }
@@ -118,7 +111,7 @@ impl MisfitLine {
         if self.centre == 0.0 {
             return self.centre_error();
         }
-        libm::hypot(self.centre_error(), self.centre * self.slope_error())
+        hypotenuse(self.centre_error(), self.centre * self.slope_error())
     }
 
     /// How many standard errors the interval of `confidence` spans to each
@@ -169,23 +162,32 @@ impl MisfitLine {
     }
 
     fn weight_of(&self, point: &Point) -> f64 {
-        1.0 / (own_variance(point) + square(self.scatter * self.scale_at(point)))
+        1.0 / self.variance(point, self.scatter)
+    }
+
+    /// The variance of a point about this line with `scatter`.
+    fn variance(&self, point: &Point, scatter: f64) -> f64 {
+        own_variance(point) + square(scatter * self.scale_at(point))
     }
 
     /// What a scatter is relative to: the line's value, or the point's where
     /// the line is lower than half of it.
     fn scale_at(&self, point: &Point) -> f64 {
-        self.at(bytes(point)).max(0.5 * point.value().abs()).max(LEAST_SIGMA)
+        larger(larger(self.at(bytes(point)), 0.5 * point.value().abs()), LEAST_SIGMA)
     }
 
-    fn sum_of_squares(&self, points: &[Point], variance: impl Fn(&Point) -> f64) -> f64 {
-        let term = |point: &Point| square(point.value() - self.at(bytes(point))) / variance(point);
+    /// Sum of squares about this line, weighted by the variances that
+    /// `scatter` about the line `scale` gives.
+    fn sum_of_squares(&self, points: &[Point], scale: &Self, scatter: f64) -> f64 {
+        let residual = |point: &Point| point.value() - self.at(bytes(point));
+        let term = |point| square(residual(point)) / scale.variance(point, scatter);
         points.iter().map(term).sum()
     }
 
-    /// Weighted least squares, in two passes so that nothing cancels.
-    fn weighted(points: &[Point], variance: impl Fn(&Point) -> f64) -> Option<Self> {
-        let usable = || points.iter().map(|point| (point, 1.0 / variance(point)));
+    /// Weighted least squares, in two passes so that nothing cancels. The
+    /// weights come from the variances as in [`MisfitLine::sum_of_squares`].
+    fn weighted(points: &[Point], scale: &Self, scatter: f64) -> Option<Self> {
+        let usable = || points.iter().map(|point| (point, 1.0 / scale.variance(point, scatter)));
         let (mut weight, mut centre, mut at_centre, mut count) = (0.0, 0.0, 0.0, 0);
         for (point, w) in usable() {
             weight += w;
@@ -214,7 +216,7 @@ fn bytes(point: &Point) -> f64 {
 
 /// The variance of the point's own noise.
 fn own_variance(point: &Point) -> f64 {
-    square(point.sigma().unwrap_or(LEAST_SIGMA).max(LEAST_SIGMA))
+    square(larger(point.sigma().unwrap_or(LEAST_SIGMA), LEAST_SIGMA))
 }
 
 /// `√Σ(pull·σ)²`: how far the points' own noise moves what they pull at.
@@ -225,17 +227,17 @@ fn root_sum(points: &[Point], pull: impl Fn(&Point) -> f64) -> f64 {
 /// The smallest scatter in [0, [`LARGEST_SCATTER`]] that is not in `excess`,
 /// to within 2⁻³⁰ of the largest.
 fn smallest_sufficient(excess: impl Fn(f64) -> Option<bool>) -> Option<f64> {
-    if !excess(0.0)? {
-        return Some(0.0);
-    }
-    let (mut low, mut high) = (0.0, LARGEST_SCATTER);
-    for _ in 0..HALVINGS {
-        let middle = 0.5 * (low + high);
+    let (mut low, mut high, mut middle) = (0.0, LARGEST_SCATTER, 0.0);
+    for _ in 0..=HALVINGS {
         if excess(middle)? {
             low = middle;
         } else {
             high = middle;
         }
+        if high <= 0.0 {
+            break;
+        }
+        middle = 0.5 * (low + high);
     }
     Some(high)
 }

@@ -2,6 +2,7 @@
 
 use super::node::Node;
 use super::{Config, Point};
+use crate::number::larger;
 
 /// Points on both sides whose sigmas a point's own is compared with.
 const NEIGHBOURS: usize = 3;
@@ -43,7 +44,7 @@ impl Noise {
         let known = 2 * with_sigma >= points.len();
         for (index, (node, point)) in nodes.iter_mut().zip(points).enumerate() {
             let weight = if known {
-                let sigma = point.sigma().unwrap_or(0.0).max(typical_sigma(points, index));
+                let sigma = larger(point.sigma().unwrap_or(0.0), typical_sigma(points, index));
                 let bend = WITHIN * config.tolerance * point.value();
                 1.0 / (sigma * sigma + floor + bend * bend)
             } else {
@@ -54,16 +55,16 @@ impl Noise {
         if known {
             Self { known, scale: 1.0, floor: 1.0 }
         } else {
-            Self { known, scale: local_variance(nodes).max(floor), floor }
+            Self { known, scale: larger(local_variance(nodes), floor), floor }
         }
     }
 }
 
 /// Variance from the clock's resolution and from rounding, in ps².
 fn floor_of(points: &[Point], config: &Config) -> f64 {
-    let largest = points.iter().fold(0.0_f64, |most, p| most.max(p.value().abs()));
+    let largest = points.iter().fold(0.0_f64, |most, p| larger(most, p.value().abs()));
     let rounding = RELATIVE_FLOOR * largest;
-    let resolution = config.resolution.max(1e-3);
+    let resolution = larger(config.resolution, 1e-3);
     resolution * resolution / 12.0 + rounding * rounding
 }
 

@@ -1,6 +1,7 @@
 //! What comes out of a fit.
 
 use super::line::after_first;
+use crate::number::hypotenuse;
 
 /// An estimate with its confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -83,7 +84,7 @@ impl Segment {
         let distance = after_first(size) as f64 - self.centre;
         let value = self.level.value + self.gap_per_byte.value * distance;
         let half_width =
-            libm::hypot(self.level.half_width(), self.gap_per_byte.half_width() * distance);
+            hypotenuse(self.level.half_width(), self.gap_per_byte.half_width() * distance);
         Estimate::symmetric(value, half_width)
     }
 }

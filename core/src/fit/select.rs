@@ -21,6 +21,7 @@ use super::partition::{Cell, Partition};
 use super::segmentation::{Config, MAX_SEGMENTS};
 use super::split::Split;
 use super::{ChangeDetector, Detected, LookAhead, Point};
+use crate::number::larger;
 
 /// Price of an outlier in units of the noise variance.
 pub(super) const OUTLIER_PRICE: f64 = 9.0;
@@ -58,7 +59,7 @@ impl Judge {
             return before - after;
         }
         let least = spare * self.noise.floor;
-        let ratio = before.max(least) / after.max(least);
+        let ratio = larger(before, least) / larger(after, least);
         free.saturating_sub(SEARCHED) as f64 * libm::log(ratio)
     }
 
@@ -144,8 +145,8 @@ impl Selection {
                 let own = Trimmed::through(side, price).solved()?;
                 for node in side.first().into_iter().chain(side.last()) {
                     let value = own.at(node.x());
-                    distance =
-                        distance.max((one.at(node.x()) - value).abs() / value.abs().max(1.0));
+                    let moved = (one.at(node.x()) - value).abs() / larger(value.abs(), 1.0);
+                    distance = larger(distance, moved);
                 }
             }
             if least.is_none_or(|(_, known)| distance < known) {
@@ -164,7 +165,7 @@ impl Selection {
     ) -> Self {
         let most = (config.max_changes + 1).min(MAX_SEGMENTS);
         let mut detector = ChangeDetector::new(LookAhead {
-            resolution: settings.resolution.max(config.resolution),
+            resolution: larger(settings.resolution, config.resolution),
             ..settings
         });
         let mut found = Self { starts: [0; MAX_SEGMENTS], count: 1, scale: noise.scale };
@@ -232,7 +233,7 @@ impl Selection {
     fn scatter(&self, nodes: &mut [Node], judge: &Judge) -> f64 {
         let (squares, kept) = self.scatter_of(nodes);
         let free = kept.saturating_sub(2 * self.count).max(1);
-        (squares / free as f64).max(judge.noise.floor)
+        larger(squares / free as f64, judge.noise.floor)
     }
 
     fn scatter_of(&self, nodes: &mut [Node]) -> (f64, usize) {

@@ -9,6 +9,7 @@ use super::warning::{AssessError, Warning};
 use super::{Curve, Quantity, SampleStore};
 use crate::fit::{Cell, Detector, Node, Point, Segment, Segmentation};
 use crate::model::{Estimate, Mark, Parameter, Profile, Range, SizeLine};
+use crate::number::hypotenuse;
 use crate::stats::Confidence;
 use crate::units::{Bytes, Picos, SignedPicos};
 
@@ -227,7 +228,7 @@ fn latency(parts: [Option<SizeLine>; 3], options: &AssessOptions) -> Option<Esti
     let [half_rtt, send, recv] = parts;
     let value = half_rtt.value.0.saturating_sub(send.value.0).saturating_sub(recv.value.0);
     let half_width = |part: &Estimate<SignedPicos>| 0.5 * (part.high.0 as f64 - part.low.0 as f64);
-    let half_width = parts.iter().map(half_width).fold(0.0, libm::hypot);
+    let half_width = parts.iter().map(half_width).fold(0.0, hypotenuse);
     let half = SignedPicos::from_f64(half_width).0;
     let wanted = value as f64 * f64::from(options.relative_error_ppm) * 1e-6;
     let misfit = parts.iter().any(|part| part.mark == Mark::Misfit);

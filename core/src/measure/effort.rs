@@ -9,6 +9,7 @@
 use super::ranges::{self, Ranges};
 use super::{Curve, Planner, Quantity, RowPlan, SampleStore};
 use crate::fit::{MisfitLine, Point};
+use crate::number::{hypotenuse, larger};
 
 /// Cells that narrow a parameter at least this fraction as well as the best
 /// one are measured too: a sweep over many cells is worth more than the same
@@ -94,7 +95,7 @@ impl<const N: usize> Planner<'_, N> {
         }
         let wanted = latency * f64::from(self.options.assess.relative_error_ppm) * 1e-6;
         let noises = [half_rtt.1[0], send.1[0], recv.1[0]];
-        let noise = noises.iter().copied().fold(0.0, libm::hypot);
+        let noise = noises.iter().copied().fold(0.0, hypotenuse);
         self.note_width(noise, wanted);
         if noise <= NOISE_SHARE * wanted {
             return;
@@ -134,7 +135,7 @@ impl<const N: usize> Planner<'_, N> {
         let aim = Aim { line, wide, quantity };
         let gain = |plans: &[RowPlan], point| aim.gain(&self.store, plans, point);
         let gains = points.iter().filter_map(|point| gain(self.plans, point));
-        let enough = WORTHWHILE * gains.map(|(_, gain)| gain).fold(0.0, f64::max);
+        let enough = WORTHWHILE * gains.map(|(_, gain)| gain).fold(0.0, larger);
         for point in points.iter() {
             let Some((row, gain)) = gain(self.plans, point) else { continue };
             if let Some(plan) = self.plans.get_mut(row).filter(|_| gain >= enough && gain > 0.0) {

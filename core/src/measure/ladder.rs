@@ -11,31 +11,49 @@ const FINEST: u32 = 8;
 /// between them show what alignment hides. A `first` of 0 counts as 1; below
 /// two places only `first` is written, and nothing where `last < first`.
 pub fn coarse_sizes(first: u32, last: u32, sizes: &mut [u32]) -> usize {
-    let first = first.max(1);
-    let finer = (1..=FINEST).rev().map(|parts| (1, parts));
-    let coarser = (2..=u32::BITS).map(|stride| (stride, 1));
-    let fits =
-        |&(stride, parts): &(u32, u32)| steps((first, last), stride, parts).count() <= sizes.len();
-    let (stride, parts) = finer.chain(coarser).find(fits).unwrap_or((u32::BITS, 1));
-    let mut count = 0;
-    for (place, size) in sizes.iter_mut().zip(steps((first, last), stride, parts)) {
-        *place = size;
-        count += 1;
+    let ends = (first.max(1), last);
+    let (mut stride, mut parts) = (1, FINEST);
+    while stride <= u32::BITS {
+        if let Some(count) = write_steps(ends, stride, parts, sizes) {
+            return count;
+        }
+        // Fewer parts of each octave, then fewer octaves.
+        (stride, parts) = if parts > 1 { (stride, parts - 1) } else { (stride + 1, 1) };
     }
-    count
+    // Both ends do not fit.
+    sizes.first_mut().map_or(0, |place| {
+        *place = ends.0;
+        1
+    })
 }
 
-/// `first`, `last` and the steps between them, ascending: `parts` an octave,
-/// of every `stride`-th octave.
-fn steps((first, last): (u32, u32), stride: u32, parts: u32) -> impl Iterator<Item = u32> {
-    let octaves = (0..u32::BITS).filter(move |exponent| exponent.is_multiple_of(stride));
-    let octaves = octaves.map(|exponent| 1_u32 << exponent);
-    let between =
-        octaves.flat_map(move |power| (0..parts).filter_map(move |part| step(power, part, parts)));
-    let inside = between.filter(move |&size| first < size && size < last);
-    let begin = (first <= last).then_some(first);
-    let end = (first < last).then_some(last);
-    begin.into_iter().chain(inside).chain(end)
+/// Writes `first`, `last` and the steps between them, ascending: `parts` an
+/// octave, of every `stride`-th octave. How many, or `None` without room.
+fn write_steps(
+    (first, last): (u32, u32),
+    stride: u32,
+    parts: u32,
+    sizes: &mut [u32],
+) -> Option<usize> {
+    let mut places = sizes.iter_mut();
+    if first <= last {
+        *places.next()? = first;
+    }
+    let mut exponent = 0;
+    while exponent < u32::BITS {
+        for part in 0..parts {
+            let inside = |&size: &u32| first < size && size < last;
+            if let Some(size) = step(1 << exponent, part, parts).filter(inside) {
+                *places.next()? = size;
+            }
+        }
+        exponent += stride;
+    }
+    if first < last {
+        *places.next()? = last;
+    }
+    let left = places.len();
+    Some(sizes.len() - left)
 }
 
 /// The `part`-th of `parts` steps in the octave from `power` on; `None` where

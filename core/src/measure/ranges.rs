@@ -3,6 +3,7 @@
 use super::{AssessError, AssessMemory, AssessOptions, AssessRequirements, Curve, SampleStore};
 use crate::fit::{Config, FitError, MisfitLine, Point, Segmentation};
 use crate::model::{Change, Estimate, Mark, SizeLine};
+use crate::number::{larger, nearest};
 use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
 /// Where protocols begin and end.
@@ -150,17 +151,12 @@ pub(super) fn targets(
     let relative = f64::from(options.relative_error_ppm) * 1e-6;
     let value_at = |size: u64| fitted.at(size.saturating_sub(1) as f64).abs();
     let length = last.saturating_sub(first).max(1) as f64;
-    let at_one = fitted.at_one().abs().max(SLACK * value_at(first));
-    let slope = fitted.slope.abs().max(SLACK * value_at(last) / length);
+    let at_one = larger(fitted.at_one().abs(), SLACK * value_at(first));
+    let slope = larger(fitted.slope.abs(), SLACK * value_at(last) / length);
     [relative * at_one, relative * slope]
 }
 
-/// The nearest whole number, saturating at both ends of `u64`.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, which is the contract"
-)]
+/// The nearest whole number that is not negative, saturating at 2⁶³ − 1.
 pub(super) fn whole(value: f64) -> u64 {
-    libm::round(value) as u64
+    u64::try_from(nearest(value)).unwrap_or(0)
 }

@@ -5,6 +5,7 @@ use super::samples::{insert_first, unordered};
 use super::{Quantity, SampleStore};
 use crate::fit::Point;
 use crate::model::{Estimate, Mark};
+use crate::number::{hypotenuse, larger, smaller};
 use crate::stats::{Confidence, Difference, MedianInterval, Sorted};
 use crate::units::{Bytes, Picos, SignedPicos};
 
@@ -64,7 +65,7 @@ impl Derived {
     /// As a point of a sweep. A single sample has no standard error: its
     /// whole value is in doubt.
     fn point(&self, size: u32) -> Option<Point> {
-        let sigma = if self.sigma.is_finite() { self.sigma } else { self.value.abs().max(1.0) };
+        let sigma = if self.sigma.is_finite() { self.sigma } else { larger(self.value.abs(), 1.0) };
         Point::new(u64::from(size), self.value, sigma).ok()
     }
 
@@ -170,7 +171,7 @@ impl SampleStore<'_> {
         let difference = Difference::of(&many, &one, rest)?;
         let errors =
             (self.standard_error(row, quantity)?, self.standard_error(row, Quantity::RoundTrip)?);
-        let sigma = libm::hypot(errors.0, errors.1) / f64::from(rest);
+        let sigma = hypotenuse(errors.0, errors.1) / f64::from(rest);
         Some(Derived::of_difference(&difference, sigma))
     }
 
@@ -285,11 +286,11 @@ fn typical_square(values: &[f64]) -> f64 {
     let squares = || values.iter().map(|value| value * value);
     let (sum, count) = (squares().sum::<f64>(), values.len() as f64);
     if count < 3.0 {
-        return sum / count.max(1.0);
+        return sum / larger(count, 1.0);
     }
-    let largest = squares().fold(0.0, f64::max);
-    let smallest = squares().fold(f64::INFINITY, f64::min);
-    (sum - largest - smallest).max(0.0) / (count - 2.0)
+    let largest = squares().fold(0.0, larger);
+    let smallest = squares().fold(f64::INFINITY, smaller);
+    larger(sum - largest - smallest, 0.0) / (count - 2.0)
 }
 
 #[cfg(test)]

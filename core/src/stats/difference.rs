@@ -2,6 +2,7 @@
 
 use super::distribution::normal_upper;
 use super::{Measure, MedianInterval};
+use crate::number::hypotenuse;
 
 /// A scaled difference of two independent medians with its interval, in the
 /// unit of the samples (picoseconds).
@@ -76,5 +77,5 @@ impl Difference {
 }
 
 fn quadrature(first: u64, second: u64) -> f64 {
-    libm::hypot(first as f64, second as f64)
+    hypotenuse(first as f64, second as f64)
 }

@@ -11,6 +11,8 @@
 use core::f64::consts::{FRAC_PI_2, LN_2, PI};
 use core::ops::Add;
 
+use crate::number::{larger, smaller};
+
 /// Degrees of freedom above which Student's quantile comes from the
 /// Cornish-Fisher expansion (A&S 26.7.5), which is then good to 10⁻⁶ at the
 /// tails used here.
@@ -185,7 +187,7 @@ pub(crate) fn median_ranks(count: usize, tail: f64) -> MedianRanks {
         below += mass;
         outside += 1;
     }
-    MedianRanks { outside, coverage: (1.0 - 2.0 * below).max(0.0) }
+    MedianRanks { outside, coverage: larger(1.0 - 2.0 * below, 0.0) }
 }
 
 #[allow(
@@ -196,8 +198,8 @@ pub(crate) fn median_ranks(count: usize, tail: f64) -> MedianRanks {
 fn normal_median_ranks(count: usize, tail: f64) -> MedianRanks {
     let size = count as f64;
     let root = libm::sqrt(size);
-    let rank = libm::floor((size - normal_upper(tail) * root) / 2.0);
-    let outside = (rank - 1.0).min(size / 2.0 - 1.0).max(0.0) as usize;
+    let rank = smaller((size - normal_upper(tail) * root) / 2.0, size / 2.0);
+    let outside = larger(rank - 1.0, 0.0) as usize;
     // With continuity correction: P(Bin(n, ½) ≤ outside).
     let z = (size - 2.0 * outside as f64 - 1.0) / root;
     MedianRanks { outside, coverage: 1.0 - 2.0 * normal_tail(z) }

@@ -171,21 +171,28 @@ impl<'a, T: Measure> Sorted<'a, T> {
     #[must_use]
     pub fn median_absolute_deviation(&self) -> Option<u64> {
         let median = self.median()?;
-        let length = self.0.len();
-        let split = self.0.partition_point(|&x| x < median);
-        let (below, above) = self.0.split_at_checked(split)?;
-        let mut left = below.iter().rev().map(|&x| median.distance(x)).peekable();
-        let mut right = above.iter().map(|&x| median.distance(x)).peekable();
-        let mut ordered = core::iter::from_fn(|| match (left.peek(), right.peek()) {
-            (Some(l), Some(r)) if l <= r => left.next(),
-            (Some(_), None) => left.next(),
-            _ => right.next(),
-        });
-        let upper = length / 2;
-        let lower = length.checked_sub(1)? / 2;
-        let first = ordered.nth(lower)?;
-        let second = if upper > lower { ordered.next()? } else { first };
-        Some(first.midpoint(second))
+        let distance = |index: usize| self.0.get(index).map(|&x| median.distance(x));
+        let upper = self.0.len() / 2;
+        let lower = self.0.len().checked_sub(1)? / 2;
+        // All from `below` to before `above` are merged already.
+        let mut below = self.0.partition_point(|&x| x < median);
+        let mut above = below;
+        let (mut previous, mut latest) = (0, 0);
+        for _ in 0..=upper {
+            previous = latest;
+            let left = below.checked_sub(1);
+            latest = match (left.and_then(distance), distance(above)) {
+                (Some(left), right) if right.is_none_or(|right| left <= right) => {
+                    below -= 1;
+                    left
+                }
+                (_, right) => {
+                    above += 1;
+                    right?
+                }
+            };
+        }
+        Some(if upper > lower { previous.midpoint(latest) } else { latest })
     }
 }
 
