@@ -4,8 +4,6 @@
 //! can be added to and subtracted from for millions of points and be centred
 //! only when they are read.
 
-use core::ops::{Add, Mul, Neg, Sub};
-
 /// The unevaluated sum `hi + lo`, |lo| ≤ ½ ulp(hi).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Double {
@@ -33,8 +31,11 @@ fn split(a: f64) -> (f64, f64) {
     (high, a - high)
 }
 
+// By reference: a device passes each double in two registers, and copies them
+// in and out for every call.
 impl Double {
     /// The exact product of two doubles.
+    #[cfg_attr(target_os = "none", inline(never))]
     pub(super) fn product(a: f64, b: f64) -> Self {
         let hi = a * b;
         let ((ah, al), (bh, bl)) = (split(a), split(b));
@@ -42,17 +43,44 @@ impl Double {
     }
 
     /// The nearest double.
-    pub(super) const fn value(self) -> f64 {
+    pub(super) const fn value(&self) -> f64 {
         self.hi
     }
 
+    /// Adds `other` to this.
+    #[cfg_attr(target_os = "none", inline(never))]
+    pub(super) fn add(&mut self, other: &Self) {
+        let high = two_sum(self.hi, other.hi);
+        let low = two_sum(self.lo, other.lo);
+        let sum = quick_two_sum(high.hi, high.lo + low.hi);
+        *self = quick_two_sum(sum.hi, sum.lo + low.lo);
+    }
+
+    /// Adds the product of `a` and `b` to this.
+    #[cfg_attr(target_os = "none", inline(never))]
+    pub(super) fn add_product(&mut self, a: &Self, b: &Self) {
+        let product = Self::product(a.hi, b.hi);
+        self.add(&quick_two_sum(product.hi, product.lo + (a.hi * b.lo + a.lo * b.hi)));
+    }
+
+    /// This less the product of `a` and `b`.
+    #[cfg_attr(target_os = "none", inline(never))]
+    pub(super) fn less_product(&self, a: &Self, b: &Self) -> Self {
+        let mut difference = *self;
+        difference.add_product(&Self { hi: -a.hi, lo: -a.lo }, b);
+        difference
+    }
+
     /// This divided by `divisor`, good to about 100 bits.
-    pub(super) fn over(self, divisor: Self) -> Self {
+    #[cfg_attr(target_os = "none", inline(never))]
+    pub(super) fn over(&self, divisor: &Self) -> Self {
         let first = self.hi / divisor.hi;
-        let rest = self - divisor * Self::from(first);
+        let rest = self.less_product(divisor, &Self::from(first));
         let second = rest.hi / divisor.hi;
-        let rest = rest - divisor * Self::from(second);
-        quick_two_sum(first, second) + Self::from(rest.hi / divisor.hi)
+        let rest = rest.less_product(divisor, &Self::from(second));
+        let mut quotient = quick_two_sum(first, second);
+        quotient.add(&Self::from(rest.hi / divisor.hi));
+        quotient
     }
 }
 
@@ -62,64 +90,33 @@ impl From<f64> for Double {
     }
 }
 
-impl Neg for Double {
-    type Output = Self;
-
-    fn neg(self) -> Self {
-        Self { hi: -self.hi, lo: -self.lo }
-    }
-}
-
-impl Add for Double {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        let high = two_sum(self.hi, other.hi);
-        let low = two_sum(self.lo, other.lo);
-        let sum = quick_two_sum(high.hi, high.lo + low.hi);
-        quick_two_sum(sum.hi, sum.lo + low.lo)
-    }
-}
-
-impl Sub for Double {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        self + -other
-    }
-}
-
-impl Mul for Double {
-    type Output = Self;
-
-    fn mul(self, other: Self) -> Self {
-        let product = Self::product(self.hi, other.hi);
-        quick_two_sum(product.hi, product.lo + (self.hi * other.lo + self.lo * other.hi))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ONE: Double = Double { hi: 1.0, lo: 0.0 };
+
     #[test]
     fn small_terms_survive_beside_large_ones() {
         let large = Double::product(2f64.powi(50), 2f64.powi(50));
-        let sum = large + Double::from(0.25) - large;
-        assert_eq!(sum.value().to_bits(), 0.25f64.to_bits());
+        let mut sum = large;
+        sum.add(&Double::from(0.25));
+        assert_eq!(sum.less_product(&large, &ONE).value().to_bits(), 0.25f64.to_bits());
     }
 
     #[test]
     fn a_product_keeps_what_a_double_rounds_away() {
         let a = 1.0 + 2f64.powi(-40);
-        let exact = Double::product(a, a) - Double::from(1.0) - Double::from(2f64.powi(-39));
+        let rest = Double::product(a, a).less_product(&ONE, &ONE);
+        let exact = rest.less_product(&Double::from(2f64.powi(-39)), &ONE);
         assert_eq!(exact.value().to_bits(), 2f64.powi(-80).to_bits());
     }
 
     #[test]
     fn a_quotient_times_its_divisor_is_the_dividend() {
-        let (a, b) = (Double::from(1.0), Double::from(3.0) + Double::from(1e-20));
-        let back = a.over(b) * b - a;
+        let mut b = Double::from(3.0);
+        b.add(&Double::from(1e-20));
+        let back = ONE.less_product(&ONE.over(&b), &b);
         assert!(back.value().abs() < 1e-31);
     }
 }

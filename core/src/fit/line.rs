@@ -2,7 +2,7 @@
 
 use super::Point;
 use super::double::Double;
-use crate::number::larger;
+use crate::number::{larger, sqrt};
 
 /// A least-squares line through points (size, value): the `g` and `G` of
 /// Eq. 5 of Hoefler et al., "`LogGP` in Theory and Practice".
@@ -92,13 +92,13 @@ impl Line {
     #[must_use]
     pub fn gap_error(&self) -> Option<f64> {
         let solved = self.solve()?;
-        Some(libm::sqrt(self.residual_mean_square()? * solved.variance_at(0.0)))
+        Some(sqrt(self.residual_mean_square()? * solved.variance_at(0.0)))
     }
 
     /// Standard error of `G` in ps per byte, from the residuals.
     #[must_use]
     pub fn gap_per_byte_error(&self) -> Option<f64> {
-        Some(libm::sqrt(self.residual_mean_square()? / self.solve()?.spread))
+        Some(sqrt(self.residual_mean_square()? / self.solve()?.spread))
     }
 
     /// Takes a point of `weight`, which has to be positive.
@@ -125,12 +125,12 @@ impl Line {
         let x = signed_difference(after_first(size), self.origin);
         let (x_weight, y_weight) = (Double::product(weight, x), Double::product(weight, value));
         let (x, y) = (Double::from(x), Double::from(value));
-        self.weight = self.weight + Double::from(weight);
-        self.x = self.x + x_weight;
-        self.y = self.y + y_weight;
-        self.xx = self.xx + x_weight * x;
-        self.xy = self.xy + x_weight * y;
-        self.yy = self.yy + y_weight * y;
+        self.weight.add(&Double::from(weight));
+        self.x.add(&x_weight);
+        self.y.add(&y_weight);
+        self.xx.add_product(&x_weight, &x);
+        self.xy.add_product(&x_weight, &y);
+        self.yy.add_product(&y_weight, &y);
     }
 
     /// The line itself; `None` below two different sizes.
@@ -138,23 +138,24 @@ impl Line {
         if self.count < 2 {
             return None;
         }
-        let mean_x = self.x.over(self.weight);
-        let mean_y = self.y.over(self.weight);
-        let spread = self.xx - self.x * mean_x;
+        let mean_x = self.x.over(&self.weight);
+        let mean_y = self.y.over(&self.weight);
+        let spread = self.xx.less_product(&self.x, &mean_x);
         // Equal sizes leave a spread of rounding errors, or none.
         if spread.value() <= self.xx.value().abs() * 1e-28 || spread.value() <= 0.0 {
             return None;
         }
-        let common = self.xy - self.x * mean_y;
-        let slope = common.over(spread);
-        let squares = self.yy - self.y * mean_y - common * slope;
-        let centre = mean_x + Double::from(self.origin as f64);
+        let common = self.xy.less_product(&self.x, &mean_y);
+        let slope = common.over(&spread);
+        let squares = self.yy.less_product(&self.y, &mean_y).less_product(&common, &slope);
+        let mut centre = mean_x;
+        centre.add(&Double::from(self.origin as f64));
         Some(Solved {
             weight: self.weight.value(),
             centre: centre.value(),
             level: mean_y.value(),
             slope: slope.value(),
-            gap: (mean_y - slope * centre).value(),
+            gap: mean_y.less_product(&slope, &centre).value(),
             spread: spread.value(),
             squares: if self.count > 2 { larger(squares.value(), 0.0) } else { 0.0 },
         })

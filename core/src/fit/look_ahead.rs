@@ -2,7 +2,7 @@
 
 use super::Point;
 use super::line::Line;
-use crate::number::{larger, smaller};
+use crate::number::{exp, larger, log, smaller};
 
 /// Most points that a detector may look ahead.
 pub const MOST_AHEAD: usize = 8;
@@ -205,14 +205,13 @@ impl ChangeDetector {
     fn tolerated(&self) -> f64 {
         let telling = self.telling();
         let positions = (self.next + 1) as f64;
-        let factor =
-            self.settings.factor * self.settings.factor + 2.0 * libm::log(positions) / telling;
+        let factor = self.settings.factor * self.settings.factor + 2.0 * log(positions) / telling;
         let deviation = self.line.residual_mean_square().unwrap_or(0.0);
         if self.weighted {
             return factor * larger(deviation, 1.0);
         }
         let free = self.line.count().saturating_sub(2).max(1) as f64;
-        let few = free / telling * (libm::exp(telling * factor / free) - 1.0);
+        let few = free / telling * (exp(telling * factor / free) - 1.0);
         few * larger(deviation, self.settings.resolution * self.settings.resolution / 12.0)
     }
 

@@ -12,7 +12,7 @@
 
 use super::Point;
 use super::line::after_first;
-use crate::number::{hypotenuse, larger};
+use crate::number::{hypotenuse, larger, sqrt};
 use crate::stats::Confidence;
 
 /// Smallest standard error that is believed, in picoseconds: the resolution
@@ -61,7 +61,7 @@ impl MisfitLine {
             return Some(line);
         }
         let freedom = f64::from(line.count - 2);
-        let limit = freedom + SIGNIFICANT * libm::sqrt(2.0 * freedom);
+        let limit = freedom + SIGNIFICANT * sqrt(2.0 * freedom);
         let misfits = line.sum_of_squares(points, &line, 0.0) > limit;
         for _ in 0..REFINEMENTS {
             let scale = line;
@@ -95,13 +95,13 @@ impl MisfitLine {
     /// Standard error of the value at the centre.
     #[must_use]
     pub fn centre_error(&self) -> f64 {
-        libm::sqrt(1.0 / self.weight)
+        sqrt(1.0 / self.weight)
     }
 
     /// Standard error of the slope; infinite without one.
     #[must_use]
     pub fn slope_error(&self) -> f64 {
-        if self.has_slope() { libm::sqrt(1.0 / (self.weight * self.spread)) } else { f64::INFINITY }
+        if self.has_slope() { sqrt(1.0 / (self.weight * self.spread)) } else { f64::INFINITY }
     }
 
     /// Standard error of the value at size 1; infinite without a slope
@@ -221,7 +221,7 @@ fn own_variance(point: &Point) -> f64 {
 
 /// `√Σ(pull·σ)²`: how far the points' own noise moves what they pull at.
 fn root_sum(points: &[Point], pull: impl Fn(&Point) -> f64) -> f64 {
-    libm::sqrt(points.iter().map(|point| square(pull(point)) * own_variance(point)).sum())
+    sqrt(points.iter().map(|point| square(pull(point)) * own_variance(point)).sum())
 }
 
 /// The smallest scatter in [0, [`LARGEST_SCATTER`]] that is not in `excess`,

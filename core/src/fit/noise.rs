@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use super::{Config, Point};
-use crate::number::larger;
+use crate::number::{larger, sqrt};
 
 /// Points on both sides whose sigmas a point's own is compared with.
 const NEIGHBOURS: usize = 3;
@@ -110,7 +110,7 @@ fn local_deviation(before: &Node, node: &Node, after: &Node) -> f64 {
     let variance = 1.0 / node.weight
         + (1.0 - share) * (1.0 - share) / before.weight
         + share * share / after.weight;
-    (node.value - predicted).abs() / libm::sqrt(variance)
+    (node.value - predicted).abs() / sqrt(variance)
 }
 
 /// The upper median of `count` non-negative numbers that `each` visits, found

@@ -5,6 +5,7 @@ use super::node::Node;
 use super::segment::{Change, Estimate, Segment};
 use super::segmentation::Config;
 use super::select::Selection;
+use crate::number::sqrt;
 
 /// Writes one segment for each start of `selection`; returns those written.
 pub(super) fn report<'s>(
@@ -41,7 +42,7 @@ fn describe(
     let squares: f64 = kept.map(|node| node.residual(&solved) * node.residual(&solved)).sum();
     let free = points.saturating_sub(2).max(1);
     let quantile = config.confidence.student(u32::try_from(free).unwrap_or(u32::MAX));
-    let half = |variance: f64| quantile * libm::sqrt(selection.scale * variance);
+    let half = |variance: f64| quantile * sqrt(selection.scale * variance);
     let head = run.first()?;
     let previous = first.checked_sub(1).and_then(|index| nodes.get(index));
     Some(Segment {

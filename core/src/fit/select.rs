@@ -21,7 +21,7 @@ use super::partition::{Cell, Partition};
 use super::segmentation::{Config, MAX_SEGMENTS};
 use super::split::Split;
 use super::{ChangeDetector, Detected, LookAhead, Point};
-use crate::number::larger;
+use crate::number::{larger, log, sqrt};
 
 /// Price of an outlier in units of the noise variance.
 pub(super) const OUTLIER_PRICE: f64 = 9.0;
@@ -55,12 +55,12 @@ impl Judge {
     /// degrees of freedom.
     fn evidence(&self, before: f64, after: f64, free: usize) -> f64 {
         let spare = free as f64;
-        if self.noise.known && after <= spare + libm::sqrt(2.0 * spare) {
+        if self.noise.known && after <= spare + sqrt(2.0 * spare) {
             return before - after;
         }
         let least = spare * self.noise.floor;
         let ratio = larger(before, least) / larger(after, least);
-        free.saturating_sub(SEARCHED) as f64 * libm::log(ratio)
+        free.saturating_sub(SEARCHED) as f64 * log(ratio)
     }
 
     /// Degrees of freedom left by `segments` free segments and `steps` more
@@ -70,7 +70,7 @@ impl Judge {
     }
 
     fn growth(&self) -> f64 {
-        2.0 * libm::log(self.points as f64)
+        2.0 * log(self.points as f64)
     }
 }
 
@@ -170,7 +170,7 @@ impl Selection {
         });
         let mut found = Self { starts: [0; MAX_SEGMENTS], count: 1, scale: noise.scale };
         for node in nodes.iter() {
-            let sigma = if noise.known { libm::sqrt(1.0 / node.weight) } else { 0.0 };
+            let sigma = if noise.known { sqrt(1.0 / node.weight) } else { 0.0 };
             let Ok(point) = Point::new(node.size, node.value, sigma) else { continue };
             found.begin(detector.push(point), most);
         }

@@ -5,7 +5,7 @@ use super::samples::{insert_first, unordered};
 use super::{Quantity, SampleStore};
 use crate::fit::Point;
 use crate::model::{Estimate, Mark};
-use crate::number::{hypotenuse, larger, smaller};
+use crate::number::{hypotenuse, larger, smaller, sqrt};
 use crate::stats::{Confidence, Difference, MedianInterval, Sorted};
 use crate::units::{Bytes, Picos, SignedPicos};
 
@@ -184,7 +184,7 @@ impl SampleStore<'_> {
         let sorted = Sorted::from_ascending(self.cell(row, quantity))?;
         let deviation = sorted.median_absolute_deviation()?;
         let count = sorted.as_slice().len() as f64;
-        let error = MEDIAN_ERROR * deviation as f64 * libm::sqrt(count) / (count - 0.8);
+        let error = MEDIAN_ERROR * deviation as f64 * sqrt(count) / (count - 0.8);
         Some(if count > 1.0 { error } else { f64::INFINITY })
     }
 
@@ -217,7 +217,7 @@ impl SampleStore<'_> {
             };
             let samples = self.count(row, curve.parts().0) as f64;
             let point = self.derive(row, curve, confidence).and_then(|derived| derived.point(size));
-            let point = point.map(|point| rescaled(point, libm::sqrt(samples)));
+            let point = point.map(|point| rescaled(point, sqrt(samples)));
             if let (Some(point), Some(place)) = (point, points.get_mut(count)) {
                 *place = point;
                 count += 1;
@@ -230,7 +230,7 @@ impl SampleStore<'_> {
         };
         smooth(points, samples);
         for point in points.iter_mut() {
-            *point = rescaled(*point, 1.0 / libm::sqrt(samples(point)));
+            *point = rescaled(*point, 1.0 / sqrt(samples(point)));
         }
         points
     }
@@ -274,7 +274,7 @@ fn smooth(points: &mut [Point], samples: impl Fn(&Point) -> f64) {
         let typical = typical_square(window.get(..count).unwrap_or_default());
         if let Some(point) = points.get_mut(index) {
             let share = samples(point) / (samples(point) + OWN_WEIGHT);
-            let sigma = libm::sqrt(share * own * own + (1.0 - share) * typical);
+            let sigma = sqrt(share * own * own + (1.0 - share) * typical);
             *point = Point::new(point.size(), point.value(), sigma).unwrap_or(*point);
         }
     }

@@ -11,7 +11,7 @@
 use core::f64::consts::{FRAC_PI_2, LN_2, PI};
 use core::ops::Add;
 
-use crate::number::{larger, smaller};
+use crate::number::{exp, larger, log, smaller, sqrt};
 
 /// Degrees of freedom above which Student's quantile comes from the
 /// Cornish-Fisher expansion (A&S 26.7.5), which is then good to 10⁻⁶ at the
@@ -45,7 +45,7 @@ pub(crate) fn normal_tail(z: f64) -> f64 {
 }
 
 fn normal_density(z: f64) -> f64 {
-    libm::exp(-0.5 * z * z) / libm::sqrt(2.0 * PI)
+    exp(-0.5 * z * z) / sqrt(2.0 * PI)
 }
 
 /// The z with P(Z > z) = `tail`, for `tail` in (0, 1).
@@ -57,11 +57,11 @@ pub(crate) fn normal_upper(tail: f64) -> f64 {
         return f64::INFINITY;
     }
     // ln P(Z > z) is concave, so Newton's method on it converges from the right.
-    let target = libm::log(tail);
-    let mut z = libm::sqrt(-2.0 * target);
+    let target = log(tail);
+    let mut z = sqrt(-2.0 * target);
     for _ in 0..12 {
         let upper = normal_tail(z);
-        let step = (libm::log(upper) - target) * upper / normal_density(z);
+        let step = (log(upper) - target) * upper / normal_density(z);
         if !step.is_finite() {
             break;
         }
@@ -92,7 +92,7 @@ pub(crate) fn student_upper(tail: f64, degrees_of_freedom: u32) -> f64 {
             angle = middle;
         }
     }
-    angle.sine / angle.cosine * libm::sqrt(f64::from(degrees_of_freedom))
+    angle.sine / angle.cosine * sqrt(f64::from(degrees_of_freedom))
 }
 
 /// An angle between 0 and π/2 with its sine and cosine.
@@ -105,7 +105,7 @@ struct Angle {
 
 impl Angle {
     fn half(self) -> Self {
-        let cosine = libm::sqrt(0.5 * (1.0 + self.cosine));
+        let cosine = sqrt(0.5 * (1.0 + self.cosine));
         Self { length: 0.5 * self.length, sine: 0.5 * self.sine / cosine, cosine }
     }
 }
@@ -174,7 +174,7 @@ pub(crate) fn median_ranks(count: usize, tail: f64) -> MedianRanks {
         return normal_median_ranks(count, tail);
     }
     let size = count as f64;
-    let mut mass = libm::exp(-size * LN_2);
+    let mut mass = exp(-size * LN_2);
     let mut below = mass;
     let mut outside = 0;
     // The next step would leave out one more: P(Bin ≤ outside + 1).
@@ -197,7 +197,7 @@ pub(crate) fn median_ranks(count: usize, tail: f64) -> MedianRanks {
 )]
 fn normal_median_ranks(count: usize, tail: f64) -> MedianRanks {
     let size = count as f64;
-    let root = libm::sqrt(size);
+    let root = sqrt(size);
     let rank = smaller((size - normal_upper(tail) * root) / 2.0, size / 2.0);
     let outside = larger(rank - 1.0, 0.0) as usize;
     // With continuity correction: P(Bin(n, ½) ≤ outside).
