@@ -29,7 +29,12 @@ const fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits((exponent + BIAS).cast_unsigned() << FRACTION_BITS)
 }
 
-/// Exponent and significand, from 2⁵² to 2⁵³, of a positive normal double.
+/// The bits of 1.
+const ONE: u64 = 1.0_f64.to_bits();
+
+/// Exponent and significand, from 2⁵² to 2⁵³, of a positive normal double;
+/// exponent 1024 of what is not finite, −1023 of zero and of what is too small
+/// to have a leading one.
 const fn split(value: f64) -> (i64, u64) {
     let bits = value.to_bits();
     ((bits >> FRACTION_BITS).cast_signed() - BIAS, bits & (LEADING - 1) | LEADING)
@@ -98,21 +103,18 @@ pub(crate) fn exp(value: f64) -> f64 {
 /// The natural logarithm; relative error below 10⁻¹⁵.
 #[inline(never)]
 pub(crate) fn log(value: f64) -> f64 {
-    if value < f64::MIN_POSITIVE {
-        // Negative, zero, or too small to have a leading one.
-        let raised = value * power_of_two(54);
-        return match raised {
-            ..0.0 => f64::NAN,
-            0.0 => f64::NEG_INFINITY,
-            _ => log(raised) - 54.0 * core::f64::consts::LN_2,
-        };
-    }
-    if !value.is_finite() {
-        return value;
+    const ROOT: u64 = core::f64::consts::SQRT_2.to_bits() & (LEADING - 1) | LEADING;
+    if value <= 0.0 || value.is_nan() {
+        return if value < 0.0 { f64::NAN } else { value - f64::INFINITY };
     }
     let (mut exponent, significand) = split(value);
-    let mut factor = significand as f64 * power_of_two(-52);
-    if factor > core::f64::consts::SQRT_2 {
+    match exponent {
+        1_024 => return value,
+        -1_023 => return log(value * power_of_two(54)) - 54.0 * core::f64::consts::LN_2,
+        _ => {}
+    }
+    let mut factor = f64::from_bits(ONE + (significand - LEADING));
+    if significand > ROOT {
         factor *= 0.5;
         exponent += 1;
     }
@@ -133,18 +135,15 @@ pub(crate) fn hypotenuse(a: f64, b: f64) -> f64 {
 /// The nearest whole number, halves away from zero, saturating at the ends of
 /// `i64`; NaN is 0.
 #[cfg_attr(target_os = "none", inline(never))]
-#[allow(clippy::cast_possible_truncation, reason = "the cast saturates, which is the contract")]
 pub(crate) fn nearest(value: f64) -> i64 {
-    let whole = value as i64;
-    // Exact: what the cast took off, and 0 where doubles are whole.
-    let rest = value - whole as f64;
-    if rest >= 0.5 {
-        whole.saturating_add(1)
-    } else if rest <= -0.5 {
-        whole.saturating_sub(1)
-    } else {
-        whole
-    }
+    let (exponent, significand) = split(value.abs());
+    let magnitude = match exponent {
+        // With one binary place more, to round by.
+        -1..63 => ((significand << 11) >> (62 - exponent)).div_ceil(2).cast_signed(),
+        63.. if !value.is_nan() => return if value < 0.0 { i64::MIN } else { i64::MAX },
+        _ => 0,
+    };
+    if value < 0.0 { -magnitude } else { magnitude }
 }
 
 #[cfg(test)]

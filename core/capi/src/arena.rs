@@ -27,7 +27,12 @@ impl Sizer {
     pub(crate) const fn array<T>(self, count: usize) -> Self {
         let waste =
             if align_of::<T>() > LOGGAP_ALIGNMENT { align_of::<T>() } else { LOGGAP_ALIGNMENT };
-        let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
+        self.more(count, size_of::<T>(), waste)
+    }
+
+    #[inline(never)]
+    const fn more(self, count: usize, size: usize, waste: usize) -> Self {
+        let bytes = (count as u64).saturating_mul(size as u64);
         Self { bytes: self.bytes.saturating_add(bytes).saturating_add(waste as u64) }
     }
 

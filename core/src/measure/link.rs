@@ -79,7 +79,8 @@ impl<C: Clock + ?Sized> Clock for &C {
         (**self).now()
     }
 
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline)]
+    #[cfg_attr(target_os = "none", inline(never))]
     fn duration(&self, ticks: u64) -> Picos {
         (**self).duration(ticks)
     }

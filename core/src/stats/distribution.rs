@@ -92,7 +92,8 @@ pub(crate) fn student_upper(tail: f64, degrees_of_freedom: u32) -> f64 {
             angle = middle;
         }
     }
-    angle.sine / angle.cosine * sqrt(f64::from(degrees_of_freedom))
+    // What is left of the cosine there may be rounding, of either sign.
+    angle.sine / larger(angle.cosine, f64::EPSILON) * sqrt(f64::from(degrees_of_freedom))
 }
 
 /// An angle between 0 and π/2 with its sine and cosine.
@@ -265,6 +266,16 @@ mod tests {
                 let got = student_upper(tail, degrees);
                 let error = (got / expected - 1.0).abs();
                 assert!(error < 1e-15 / tail + 1e-13, "{tail} {degrees}: {got} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn absurd_levels_have_large_but_finite_quantiles() {
+        for tail in [1e-15, 1e-17, 1e-300] {
+            for degrees in [1, 2, 3, 10, 100] {
+                let quantile = student_upper(tail, degrees);
+                assert!(quantile.is_finite() && quantile > 9.0, "{tail} {degrees}: {quantile}");
             }
         }
     }
