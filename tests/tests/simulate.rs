@@ -8,6 +8,7 @@
     reason = "test code; the lints only know functions marked #[test]"
 )]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -412,6 +413,32 @@ fn a_run_that_needs_more_memory_than_allowed_is_refused_before_it_starts() {
     let (code, text) = refused(&[&observed[..], &["20K"]].concat());
     assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
     simulated(&observed[..4]);
+}
+
+#[test]
+fn very_many_receives_that_wait_are_matched_in_any_order() {
+    const MESSAGES: usize = 60_000;
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = |name: &str, tags: &mut dyn Iterator<Item = usize>| {
+        let mut text = String::from("num_ranks 2\nrank 0 {\n");
+        for tag in tags {
+            writeln!(text, "send 1b to 1 tag {tag}").unwrap();
+        }
+        text.push_str("}\nrank 1 {\n");
+        for tag in 0..MESSAGES {
+            writeln!(text, "recv 1b from 0 tag {tag}").unwrap();
+        }
+        text.push_str("}\n");
+        simulated_file(&written(&folder, name, text), &[])
+    };
+    let in_order = schedule("in-order.goal", &mut (0..MESSAGES));
+    let reversed = schedule("reversed.goal", &mut (0..MESSAGES).rev());
+    assert_eq!(in_order["engine"], "windows");
+    assert_eq!(reversed["engine"], "sequential");
+    assert!(reversed["engine_reason"].as_str().unwrap().contains("wait at once"), "{reversed}");
+    for key in ["makespan_ps", "events", "ops"] {
+        assert_eq!(in_order[key], reversed[key], "{key}");
+    }
 }
 
 #[test]

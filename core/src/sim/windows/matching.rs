@@ -7,6 +7,12 @@ use super::shared::Shared;
 use crate::goal::ANY;
 use crate::sim::record::Slot;
 
+/// Slots in a row that are looked at in the time of a step in a history.
+const SLOTS_OF_STEP: u64 = 32;
+
+/// The same of messages, which lie anywhere.
+const MESSAGES_OF_STEP: u64 = 2;
+
 /// The key of receives, and of messages, that need a closer look.
 const WILD: u32 = 0;
 
@@ -54,20 +60,25 @@ impl<'m> Slots<'m> {
     }
 
     /// Takes out the first posted receive that a message from `sender` with
-    /// `tag` meets.
+    /// `tag` meets. Adds to `steps` what a long search takes.
     #[inline]
     pub(super) fn take(
         &mut self,
         shared: &Shared<'_>,
         rank: &mut WindowRank,
         (sender, tag): (u32, u32),
+        steps: &mut u64,
     ) -> Option<u32> {
         let wanted = key(sender, tag);
-        let (offset, op) = self.of(rank).iter().zip(0u32..).find_map(|(slot, offset)| {
+        let posted = self.of(rank);
+        let found = posted.iter().zip(0u32..).find_map(|(slot, offset)| {
             let candidate = slot.key == wanted || slot.key == WILD || wanted == WILD;
             let fits = candidate && slot.op != NONE && matches(shared.at(slot.op), sender, tag);
             fits.then_some((offset, slot.op))
-        })?;
+        });
+        let looks = found.map_or(posted.len() as u64, |(offset, _)| offset.into());
+        *steps += looks / SLOTS_OF_STEP;
+        let (offset, op) = found?;
         let [first, end] = rank.posted;
         if offset > 0 {
             if let Some(slot) = self.at(first + offset) {
@@ -96,14 +107,20 @@ impl<'m> Slots<'m> {
 }
 
 /// The oldest unexpected message of `rank` that `receive` meets: the record
-/// before it in the list, and its own.
+/// before it in the list, and its own. Adds to `steps` what a long search
+/// takes.
 pub(super) fn unexpected(
     shared: &Shared<'_>,
     rank: &WindowRank,
     receive: &WindowRecord,
+    steps: &mut u64,
 ) -> Option<(u32, u32)> {
-    shared.walk(rank.unexpected).find(|(_, message)| {
+    let mut looks = 0;
+    let found = shared.walk(rank.unexpected).find(|(_, message)| {
+        looks += 1;
         let message = shared.at(*message);
         matches(receive, message.peer(), message.tag())
-    })
+    });
+    *steps += looks / MESSAGES_OF_STEP;
+    found
 }

@@ -53,7 +53,7 @@ pub struct Partition<'s, N> {
     last: u64,
     /// Operations released and messages created.
     pub(super) events: u64,
-    /// Steps that the order of simultaneous events took.
+    /// Steps that orders and searches took.
     pub(super) steps: u64,
     failure: Option<Failure>,
 }
@@ -294,8 +294,9 @@ impl<'s, N: Noise> Partition<'s, N> {
     }
 
     /// Steps taken until now to find the order of what was created at the
-    /// same instant. Where they are many times the events, another engine is
-    /// quicker.
+    /// same instant, and to find receives and messages among many that wait.
+    /// Where they are many times the events, the engine that runs event by
+    /// event is quicker.
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.steps

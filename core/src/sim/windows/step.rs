@@ -232,7 +232,7 @@ impl<N: Noise> Partition<'_, N> {
         let found = if state.unexpected == NONE {
             None
         } else {
-            matching::unexpected(&self.shared, state, receive)
+            matching::unexpected(&self.shared, state, receive, &mut self.steps)
         };
         let now = receive.time();
         let mut reached = Reached { creator: op, start: Some(now), end: None };
@@ -281,7 +281,8 @@ impl<N: Noise> Partition<'_, N> {
             // It has been found before.
             Part::Data => Some(letter.tag),
             Part::Whole | Part::Request => {
-                self.slots.take(&self.shared, state, (letter.source, letter.tag))
+                let from = (letter.source, letter.tag);
+                self.slots.take(&self.shared, state, from, &mut self.steps)
             }
         };
         if next.class == Class::Incoming && (receive.is_none() || part == Part::Request) {

@@ -66,7 +66,7 @@ impl Loaded<'_> {
         let started = clock.now();
         let means = Means { threads: job.threads, mail_bytes, small: Means::SMALL };
         let ended = match run(schedule, noise, &means, &mut |events| progress.show(events)) {
-            Err(error @ WindowError::Ties) => return Ok(Err(error.to_string())),
+            Err(error @ WindowError::Steps) => return Ok(Err(error.to_string())),
             other => other.map_err(CliError::failed)?,
         };
         drop(progress);

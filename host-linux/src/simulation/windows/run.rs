@@ -20,9 +20,9 @@ pub enum WindowError {
     Stopped(SimError),
     /// There is no memory for the messages of a window.
     Memory(io::Error),
-    /// The order of simultaneous events takes too many steps; the engine
-    /// that runs event by event is quicker.
-    Ties,
+    /// The order of simultaneous events, or the search among what waits,
+    /// takes too many steps; the engine that runs event by event is quicker.
+    Steps,
 }
 
 impl fmt::Display for WindowError {
@@ -30,7 +30,9 @@ impl fmt::Display for WindowError {
         match self {
             Self::Stopped(error) => error.fmt(f),
             Self::Memory(error) => write!(f, "no memory for messages: {error}"),
-            Self::Ties => f.write_str("simultaneous events have long histories"),
+            Self::Steps => {
+                f.write_str("very many receives or messages wait at once, or happen at once")
+            }
         }
     }
 }
@@ -199,7 +201,7 @@ impl<'s, N: Noise> Run<'_, 's, N> {
                 }
             }
             if steps > STEPS[0] * events + STEPS[1] {
-                return Err(WindowError::Ties);
+                return Err(WindowError::Steps);
             }
             if events >= watched {
                 watch(events);
