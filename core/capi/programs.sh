@@ -6,13 +6,13 @@ strict=(-std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude)
 bare=(-ffreestanding -fno-builtin -fno-stack-protector -nostdlib)
 sources=(tests/*.c examples/firmware.c)
 
-for_host() {
+compiled_for_host() {
   gcc "${strict[@]}" "${bare[@]}" -O1 -static -fno-pie -no-pie "${sources[@]}" "$host" -o "$work/host"
 }
 
-for_device() {
+compiled_for_device() {
   arm-none-eabi-gcc "${strict[@]}" "${bare[@]}" -Os -mcpu=cortex-m4 -mthumb -mfloat-abi=hard \
-    -mfpu=fpv4-sp-d16 -T tests/cortex-m.ld -Wl,--gc-sections "${sources[@]}" "$device" \
+    -mfpu=fpv4-sp-d16 -T tests/cortex-m.ld -Wl,--gc-sections "${sources[@]}" "$archive" \
     -o "$work/device"
 }
 
@@ -26,8 +26,8 @@ on_device() {
     -semihosting-config enable=on,target=native -kernel "$work/device"
 }
 
-check 'the C programs for this machine, without a C library' for_host
+check 'the C programs for this machine, without a C library' compiled_for_host
 check 'the C programs on this machine' timeout 120 "$work/host"
 check 'responder and assessment on two threads' with_threads
-check 'the C programs for Cortex-M4F, without a C library' for_device
-check 'the C programs on an emulated Cortex-M4F' on_device
+device 'the C programs for Cortex-M4F, without a C library' compiled_for_device
+device 'the C programs on an emulated Cortex-M4F' on_device

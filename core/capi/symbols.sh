@@ -36,10 +36,10 @@ needs_nothing() {
 }
 
 link_all "$work/host-all" ld "$host" 2>/dev/null
-link_all "$work/device-all" arm-none-eabi-ld "$device" 2>/dev/null
+[ -n "$lacking" ] || link_all "$work/device-all" arm-none-eabi-ld "$archive" 2>/dev/null
 count=$(exported | wc -l)
 check "this machine: no undefined symbol but ${memory//|/, }" needs_nothing
 check "this machine: $count functions, no allocator, no panic, no float formatting" \
   looks_right "$work/host-all" nm "$(exported)"
-check "Cortex-M4F: $count functions, no allocator, no panic, no float formatting, nothing undefined" \
+device "Cortex-M4F: $count functions, no allocator, no panic, no float formatting, nothing undefined" \
   looks_right "$work/device-all" arm-none-eabi-nm "$(exported)"
