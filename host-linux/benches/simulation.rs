@@ -108,9 +108,8 @@ fn rows() -> Vec<Row> {
         ]);
         if way == Way::Engine {
             rows.push(ring("ring-1Ki-1MB"));
-            let rendezvous = Rendezvous::Handshake;
-            rows.push(Row { rendezvous, ..ring("ring-1Ki-1MB-handshake") });
         }
+        rows.push(Row { rendezvous: Rendezvous::Handshake, ..ring("ring-1Ki-1MB-handshake") });
     }
     let computed = |name, pattern, ranks| Row::new(name, Way::Computed, pattern, ranks);
     rows.extend([
