@@ -36,6 +36,12 @@ pub(crate) fn scaled(a: u64, b: u64, divisor: u64) -> u64 {
     divide(a, b, divisor).map_or(u64::MAX, |(quotient, _)| quotient)
 }
 
+/// `a·b`, saturating.
+#[cfg_attr(target_os = "none", inline(never))]
+pub(crate) fn times(a: u64, b: u64) -> u64 {
+    a.saturating_mul(b)
+}
+
 /// `⌊√(a² + b²)⌋`, saturating.
 #[inline(never)]
 pub(crate) fn hypotenuse(a: u64, b: u64) -> u64 {

@@ -248,7 +248,11 @@ impl ChangeDetector {
     }
 
     fn drop_first(&mut self) {
-        self.ahead.copy_within(1.., 0);
+        // Moved down by one; `copy_within` would be a firmware's only memmove.
+        let mut next = Point::default();
+        for place in self.ahead.iter_mut().rev() {
+            core::mem::swap(place, &mut next);
+        }
         self.waiting = self.waiting.saturating_sub(1);
         self.next += 1;
     }

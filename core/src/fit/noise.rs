@@ -3,6 +3,7 @@
 use super::node::Node;
 use super::{Config, Point};
 use crate::number::{larger, sqrt};
+use crate::stats::Sorted;
 
 /// Points on both sides whose sigmas a point's own is compared with.
 const NEIGHBOURS: usize = 3;
@@ -70,7 +71,8 @@ fn floor_of(points: &[Point], config: &Config) -> f64 {
 
 /// Median of the known sigmas around a point; 0 when there are none.
 fn typical_sigma(points: &[Point], index: usize) -> f64 {
-    let mut window = [0.0; 2 * NEIGHBOURS + 1];
+    // Doubles that are not negative are ordered as their bits are.
+    let mut window = [0; 2 * NEIGHBOURS + 1];
     let mut count = 0;
     let known = points
         .iter()
@@ -78,12 +80,11 @@ fn typical_sigma(points: &[Point], index: usize) -> f64 {
         .take(index.min(NEIGHBOURS) + 1 + NEIGHBOURS)
         .filter_map(Point::sigma);
     for (place, sigma) in window.iter_mut().zip(known) {
-        *place = sigma;
+        *place = sigma.to_bits();
         count += 1;
     }
-    let Some(window) = window.get_mut(..count) else { return 0.0 };
-    window.sort_unstable_by(f64::total_cmp);
-    window.get(count / 2).copied().unwrap_or(0.0)
+    let window = Sorted::new(window.get_mut(..count).unwrap_or_default());
+    window.as_slice().get(count / 2).map_or(0.0, |&bits| f64::from_bits(bits))
 }
 
 /// Variance of a point of weight 1 from how far each point lies from the

@@ -207,12 +207,15 @@ impl Selection {
     }
 
     fn insert(&mut self, start: usize) -> bool {
-        let Some(place) = self.starts.get_mut(self.count) else { return false };
-        *place = start;
-        self.count += 1;
-        if let Some(starts) = self.starts.get_mut(..self.count) {
-            starts.sort_unstable();
+        let Some(starts) = self.starts.get_mut(..=self.count) else { return false };
+        let mut largest = start;
+        for place in starts.iter_mut().take(self.count).filter(|place| **place > start) {
+            core::mem::swap(place, &mut largest);
         }
+        if let Some(place) = starts.last_mut() {
+            *place = largest;
+        }
+        self.count += 1;
         true
     }
 

@@ -12,6 +12,7 @@ use crate::model::{Estimate, Mark, Parameter, Profile, Range, SizeLine};
 use crate::number::hypotenuse;
 use crate::stats::Confidence;
 use crate::units::{Bytes, Picos, SignedPicos};
+use crate::wide::times;
 
 /// What an assessment is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -274,7 +275,7 @@ fn refuse_delayed_acknowledgements(store: &SampleStore<'_>) -> Result<(), Assess
         let Some(round_trip) = median(row, Quantity::RoundTrip) else { continue };
         let burst = median(row, Quantity::Gap).unwrap_or(round_trip);
         let stalls = [
-            (burst.saturating_sub(round_trip), round_trip.saturating_mul(messages - 1)),
+            (burst.saturating_sub(round_trip), times(round_trip, messages - 1)),
             (round_trip, quickest),
         ];
         for (stall, otherwise) in stalls {

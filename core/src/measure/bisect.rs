@@ -5,6 +5,7 @@ use super::ranges::Ranges;
 use super::{Curve, Experiment, Planner, Quantity};
 use crate::fit::MisfitLine;
 use crate::units::Picos;
+use crate::wide::times;
 
 /// Rounds of either kind that a size gets at a time.
 const STEP: usize = 6;
@@ -149,7 +150,7 @@ impl<const N: usize> Planner<'_, N> {
             for quantity in [Quantity::RoundTrip, Quantity::Gap] {
                 let messages = if quantity == Quantity::Gap { self.options.messages } else { 1 };
                 let experiment = Experiment { quantity, messages, delay: Picos::ZERO, size };
-                let length = self.expected(&experiment).0.saturating_mul(STEP as u64);
+                let length = times(self.expected(&experiment).0, STEP as u64);
                 self.bisection_left = self.bisection_left.since(Picos(length));
                 for _ in 0..STEP {
                     self.push(row, quantity);

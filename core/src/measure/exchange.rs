@@ -8,6 +8,7 @@ use super::{
     Clock, Deadline, Experiment, Initiator, Link, Outcome, Phase, Quantity, Sample, SessionError,
 };
 use crate::units::Picos;
+use crate::wide::times;
 use crate::wire::{FRAME_LEN, Hello, Message, Refusal, Rounds, Versions, tag_of};
 
 impl<C: Clock, L: Link> Initiator<'_, C, L> {
@@ -139,7 +140,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let count = experiment.messages;
         let messages = u64::from(count) + 1;
         let limit = self.patience.limit(messages, messages * u64::from(experiment.size));
-        let limit = limit.saturating_add(delay.saturating_mul(u64::from(count)));
+        let limit = limit.saturating_add(times(delay, count.into()));
         let Some(message) = self.buffers.outgoing.get_mut(..size) else {
             return Err(SessionError::TooSmall { needed: size, lent: self.buffers.outgoing.len() });
         };

@@ -1,6 +1,6 @@
 //! How long a reply is waited for.
 
-use crate::wide::scaled;
+use crate::wide::{scaled, times};
 
 /// Limits for replies, learnt from the exchanges that came to their end.
 ///
@@ -61,7 +61,7 @@ impl Patience {
             return self.longest;
         }
         let expected = self.expected(messages, bytes).saturating_add(self.excess);
-        let limit = expected.saturating_mul(4 << self.losses.min(16));
+        let limit = times(expected, 4 << self.losses.min(16));
         limit.max(self.shortest).min(self.longest)
     }
 
@@ -89,8 +89,8 @@ impl Patience {
     }
 }
 
-const fn weight(messages: u64, bytes: u64) -> u64 {
-    messages.saturating_mul(MESSAGE).saturating_add(bytes)
+fn weight(messages: u64, bytes: u64) -> u64 {
+    times(messages, MESSAGE).saturating_add(bytes)
 }
 
 #[cfg(test)]

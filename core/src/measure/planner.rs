@@ -29,7 +29,7 @@ use super::{
     AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Quantity, Sample, SampleStore,
 };
 use crate::units::Picos;
-use crate::wide::scaled;
+use crate::wide::{scaled, times};
 
 /// What a measurement is to do, and what it may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -360,8 +360,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         let known = self.plans.get(row).map_or(Picos::ZERO, |plan| plan.round_trip);
         let trip = if known == Picos::ZERO { self.warmup.expected(experiment.size) } else { known };
         let rest = u64::from(experiment.messages).saturating_sub(1);
-        let burst = trip.0.saturating_add((trip.0 / 2).saturating_mul(rest));
-        Picos(burst.saturating_add(experiment.delay.0.saturating_mul(rest.max(1))))
+        let burst = trip.0.saturating_add(times(trip.0 / 2, rest));
+        Picos(burst.saturating_add(times(experiment.delay.0, rest.max(1))))
     }
 
     /// Whether a cell has room and its rounds arrive.
@@ -565,7 +565,7 @@ impl<'m, const N: usize> Planner<'m, N> {
             self.expected(&Experiment { quantity, messages, delay, size }).0
         };
         let once = Quantity::ALL.into_iter().map(time).fold(0, u64::saturating_add);
-        Picos(once.saturating_mul(BASE_SAMPLES as u64))
+        Picos(times(once, BASE_SAMPLES as u64))
     }
 
     /// Adds a row for `size`, while nothing is queued; `false` without room.

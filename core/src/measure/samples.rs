@@ -8,6 +8,7 @@ use core::fmt;
 
 use super::{Quantity, Sample};
 use crate::units::{Picos, SignedPicos};
+use crate::wide::times;
 
 /// Cells in a row: one per [`Quantity`].
 pub const QUANTITIES: usize = 4;
@@ -313,7 +314,7 @@ fn value_of(sample: &Sample) -> u64 {
     let waits = u64::from(sample.experiment.messages).saturating_sub(1);
     match sample.experiment.quantity {
         Quantity::Paced => {
-            let waited = sample.delay.0.saturating_mul(waits);
+            let waited = times(sample.delay.0, waits);
             sample.elapsed.since(Picos(waited)).0
         }
         Quantity::RoundTrip | Quantity::Gap | Quantity::Receive => sample.elapsed.0,
