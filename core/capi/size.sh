@@ -2,21 +2,21 @@
 step 'code size on Cortex-M4F'
 
 # name|most bytes of flash|functions that a program of the group calls
-groups='the responder|10240|loggap_serve
+groups='the responder|9984|loggap_serve
 the responder without I/O|8192|loggap_mirror_init loggap_mirror_handle loggap_mirror_more loggap_mirror_next loggap_mirror_timed loggap_mirror_silence loggap_mirror_served
-a complete assessment|95232|loggap_assess loggap_assess_options_default loggap_clock_calibrate
-the fit of a sweep, both detectors|40960|loggap_fit loggap_fit_options_default
-the streaming detector alone|14336|loggap_detector_init loggap_detector_push loggap_detector_finish
-a profile encoded and decoded|11264|loggap_profile_encode loggap_profile_decode
-predictions from a profile|14336|loggap_predict_message loggap_predict_prtt loggap_profile_loggops
-closed forms of collectives|4096|loggap_loggops_message loggap_loggops_collective
-simulation of patterns|86016|loggap_simulate_pattern loggap_pattern_options_default
-simulation of schedules|86016|loggap_simulate_goal loggap_goal_survey
-readers of GOAL text and binary|24576|loggap_goal_read loggap_goal_survey
-reader of noise traces|4096|loggap_noise_read
-control frames, both ways|10240|loggap_frame_parse loggap_frame_emit
-texts of statuses and reasons|6144|loggap_status_text loggap_reason_text
-the self-test|165888|loggap_selftest'
+a complete assessment|75776|loggap_assess loggap_assess_options_default loggap_clock_calibrate
+the fit of a sweep, both detectors|26624|loggap_fit loggap_fit_options_default
+the streaming detector alone|12288|loggap_detector_init loggap_detector_push loggap_detector_finish
+a profile encoded and decoded|10496|loggap_profile_encode loggap_profile_decode
+predictions from a profile|8192|loggap_predict_message loggap_predict_prtt loggap_profile_loggops
+closed forms of collectives|2816|loggap_loggops_message loggap_loggops_collective
+simulation of patterns|82944|loggap_simulate_pattern loggap_pattern_options_default
+simulation of schedules|84992|loggap_simulate_goal loggap_goal_survey
+readers of GOAL text and binary|23552|loggap_goal_read loggap_goal_survey
+reader of noise traces|2816|loggap_noise_read
+control frames, both ways|9216|loggap_frame_parse loggap_frame_emit
+texts of statuses and reasons|5888|loggap_status_text loggap_reason_text
+the self-test|160768|loggap_selftest'
 
 # flash FUNCTIONS…: bytes of a program that calls these and nothing else.
 flash() {

@@ -27,12 +27,7 @@ impl Sizer {
     pub(crate) const fn array<T>(self, count: usize) -> Self {
         let waste =
             if align_of::<T>() > LOGGAP_ALIGNMENT { align_of::<T>() } else { LOGGAP_ALIGNMENT };
-        self.more(count, size_of::<T>(), waste)
-    }
-
-    #[inline(never)]
-    const fn more(self, count: usize, size: usize, waste: usize) -> Self {
-        let bytes = (count as u64).saturating_mul(size as u64);
+        let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
         Self { bytes: self.bytes.saturating_add(bytes).saturating_add(waste as u64) }
     }
 
@@ -101,30 +96,26 @@ impl<'m> Arena<'m> {
         (self.next, self.left)
     }
 
-    /// Cuts off `count` elements of a type of `size` and `alignment`.
-    #[inline(never)]
-    fn cut(&mut self, count: usize, size: usize, alignment: usize) -> Outcome<*mut u8> {
-        let waste = self.next.addr().wrapping_neg() & (alignment - 1);
-        let bytes = count.checked_mul(size).ok_or(Detail::of(Status::Memory))?;
-        let left = self.left.checked_sub(waste).and_then(|left| left.checked_sub(bytes));
-        self.left = left.ok_or(Detail::of(Status::Memory))?;
-        // SAFETY: at most `left` bytes on, so still inside of the memory or at
-        // its end.
-        let start = unsafe { self.next.add(waste) };
-        // SAFETY: as many bytes as were just subtracted from what is left.
-        self.next = unsafe { start.add(bytes) };
-        Ok(start)
-    }
-
     /// Cuts off `count` elements, each with the value `first`.
     pub(crate) fn array<T: Copy>(&mut self, count: usize, first: T) -> Outcome<&'m mut [T]> {
-        let start = self.cut(count, size_of::<T>(), align_of::<T>())?.cast::<T>();
+        let waste = self.next.align_offset(align_of::<T>());
+        let taken = count.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(waste));
+        let Some(left) = taken.and_then(|taken| self.left.checked_sub(taken)) else {
+            return Err(Detail::of(Status::Memory));
+        };
+        // SAFETY: at most `left` bytes on, so still inside of the memory or at
+        // its end.
+        let start = unsafe { self.next.add(waste) }.cast::<T>();
+        // SAFETY: as many elements as were just subtracted from what is left.
+        let end = unsafe { start.add(count) };
         for index in 0..count {
             // SAFETY: below `count`.
             let place = unsafe { start.add(index) };
-            // SAFETY: aligned and inside of the memory, which is ours, by `cut`.
+            // SAFETY: aligned by `waste`, inside of the memory, which is ours.
             unsafe { place.write(first) };
         }
+        self.next = end.cast();
+        self.left = left;
         // SAFETY: aligned and inside; all elements have just been written, and
         // nobody else gets these bytes as `next` lies behind them.
         Ok(unsafe { core::slice::from_raw_parts_mut(start, count) })
@@ -133,9 +124,16 @@ impl<'m> Arena<'m> {
     /// Puts one object into the memory. It is never dropped, so it must hold
     /// nothing but memory.
     pub(crate) fn object<T>(&mut self, value: T) -> Outcome<*mut T> {
-        let place = self.cut(1, size_of::<T>(), align_of::<T>())?.cast::<T>();
-        // SAFETY: aligned and inside of the memory, which is ours, by `cut`.
+        let waste = self.next.align_offset(align_of::<T>());
+        let left = size_of::<T>().checked_add(waste).and_then(|taken| self.left.checked_sub(taken));
+        let left = left.ok_or(Detail::of(Status::Memory))?;
+        // SAFETY: inside of the memory, as was just subtracted.
+        let place = unsafe { self.next.add(waste) }.cast::<T>();
+        // SAFETY: aligned by `waste`, inside of the memory, which is ours.
         unsafe { place.write(value) };
+        // SAFETY: the end of what was just written.
+        self.next = unsafe { place.add(1) }.cast();
+        self.left = left;
         Ok(place)
     }
 }
