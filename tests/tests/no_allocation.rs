@@ -11,12 +11,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use loggap::simulation::OwnedMemory;
+use loggap::simulation::windows::{Means, WindowMemory, run};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{Memory, Needs, PatternProgram, Program, RankState, Simulation};
 use loggap_core::sim::{
-    Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Survey,
+    Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Survey, windows,
 };
 use loggap_tests::program;
 use loggap_tests::random_program::crowded;
@@ -128,6 +129,32 @@ fn the_engine_allocates_nothing_once_the_schedule_is_built() {
             assert_engine_allocates_nothing(&program, settings, 3);
         }
     }
+}
+
+/// Events of a run in windows on one thread, and its calls of the allocator.
+fn windows_of(pattern: Pattern) -> (u64, u64) {
+    let settings = Settings::default();
+    let program = program::Program::of_pattern(pattern, &Options::new(64, 1));
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let parameters = Parameters::one(parameters(u64::MAX));
+    let needs = windows::Requirements::of(&survey, (&parameters, settings), 3).unwrap();
+    let mut memory = WindowMemory::new(&needs).unwrap();
+    let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
+    program.replay(&mut builder).unwrap();
+    let schedule = builder.finish().unwrap();
+    let means = Means { threads: 1, mail_bytes: u64::MAX, small: Means::SMALL };
+    let (ended, calls) = calls_of(|| run(schedule, NoNoise, &means, &mut |_| {}).unwrap());
+    (ended.finished().events, calls)
+}
+
+#[test]
+fn windows_allocate_when_a_run_begins_and_never_after() {
+    let (few, calls) = windows_of(Pattern::BinomialBroadcast);
+    let (many, more) = windows_of(Pattern::AllToAll);
+    assert!(many > 50 * few, "{few} and {many} events");
+    assert!(calls > 0);
+    assert_eq!(calls, more);
 }
 
 fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P) {
