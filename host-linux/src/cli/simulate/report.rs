@@ -213,7 +213,7 @@ impl Report {
             (None, "computed") => writeln!(out, "simulated              without storing it")?,
             (None, _) => writeln!(
                 out,
-                "simulated              on {} threads, ranks in {} parts",
+                "simulated              in windows; threads, parts of the ranks: {}, {}",
                 self.threads, self.partitions
             )?,
         }
