@@ -1,10 +1,11 @@
 //! The simulator on any small program.
 
 use super::Numbers;
-use crate::engine;
+use crate::engine::{self, Cut, Stopped, run_in_windows};
 use crate::program::{Edge, Program, RankProgram};
 use crate::shadow::{self, Outcome, Receive, Rendezvous, Settings};
 use loggap::simulation::OwnedMemory;
+use loggap::simulation::windows::WindowError;
 use loggap_core::goal::{ANY, Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::sim::{Builder, Engine, NoNoise, Parameters, Silent, Survey};
@@ -29,7 +30,8 @@ enum Shape {
 }
 
 /// Any program ends, in a bounded number of events and as the plain model
-/// says; where nothing but data is waited for, longer work ends no earlier.
+/// says, also in windows; where nothing but data is waited for, longer work
+/// ends no earlier.
 pub fn simulator(data: &[u8]) {
     let mut input = Numbers(data);
     let settings = settings(&mut input);
@@ -40,8 +42,27 @@ pub fn simulator(data: &[u8]) {
     let model = shadow::run(&program, &settings, None);
     assert_eq!(common(&outcome), common(&model));
     assert!(outcome.events <= events_most(&program, &settings));
+    in_windows(&program, &settings, &model, more);
     if shape == Shape::Plain {
         monotone(&program, &settings, more);
+    }
+}
+
+/// Where windows are possible they end as the model does.
+fn in_windows(program: &Program, settings: &Settings, model: &Outcome, choice: u64) {
+    let mail_bytes = if choice & 1 == 0 { u64::MAX } else { 0 };
+    let shift = u32::from(choice & 2 != 0);
+    match run_in_windows(program, settings, None, Cut { shift, threads: 1, mail_bytes }) {
+        Ok(outcome) => {
+            let outcome = common(&outcome);
+            let model = common(model);
+            assert_eq!((outcome.finish, outcome.events), (model.finish, model.events));
+            assert_eq!(outcome.unexpected, model.unexpected);
+            assert_eq!(outcome.posted, model.posted);
+            assert_eq!(outcome.never_ready, model.never_ready);
+        }
+        Err(Stopped::Unsuitable(_) | Stopped::Error(WindowError::Steps)) => {}
+        Err(stopped) => panic!("{stopped:?}"),
     }
 }
 
