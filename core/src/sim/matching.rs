@@ -21,11 +21,11 @@ use super::record::{Kind, NONE, Record, Slot};
 use crate::goal::ANY;
 
 /// The key of receives, and of messages, that need a closer look.
-const WILD: u32 = 0;
+pub(super) const WILD: u32 = 0;
 
 /// A hash of sender and tag that is never [`WILD`].
 #[inline]
-const fn key(peer: u32, tag: u32) -> u32 {
+pub(super) const fn key(peer: u32, tag: u32) -> u32 {
     if peer == ANY || tag == ANY {
         return WILD;
     }
@@ -33,11 +33,17 @@ const fn key(peer: u32, tag: u32) -> u32 {
     mixed | 1
 }
 
-/// Rule: sender equal or either side a wildcard, and tag likewise.
+/// The rule, of a receive's peer and tag: sender equal or a wildcard, and tag
+/// likewise on either side.
+#[inline]
+pub(super) const fn fits((peer, wanted): (u32, u32), sender: u32, tag: u32) -> bool {
+    (peer == ANY || peer == sender) && (wanted == tag || wanted == ANY || tag == ANY)
+}
+
+/// Whether a receive takes a message from `sender` with `tag`.
 #[inline]
 const fn matches(receive: &Record, sender: u32, tag: u32) -> bool {
-    (receive.peer == ANY || receive.peer == sender)
-        && (receive.tag == tag || receive.tag == ANY || tag == ANY)
+    fits((receive.peer, receive.tag), sender, tag)
 }
 
 /// Whether a receive takes any sender or any tag.

@@ -4,7 +4,7 @@
 use super::rank::WindowRank;
 use super::record::{NONE, WindowRecord};
 use super::shared::Shared;
-use crate::goal::ANY;
+use crate::sim::matching::{WILD, fits, key};
 use crate::sim::record::Slot;
 
 /// Slots in a row that are looked at in the time of a step in a history.
@@ -13,24 +13,10 @@ const SLOTS_OF_STEP: u64 = 32;
 /// The same of messages, which lie anywhere.
 const MESSAGES_OF_STEP: u64 = 2;
 
-/// The key of receives, and of messages, that need a closer look.
-const WILD: u32 = 0;
-
-/// A hash of sender and tag that is never [`WILD`].
-#[inline]
-const fn key(peer: u32, tag: u32) -> u32 {
-    if peer == ANY || tag == ANY {
-        return WILD;
-    }
-    let mixed = peer.wrapping_mul(0x9e37_79b1) ^ tag.wrapping_mul(0x85eb_ca77).rotate_left(15);
-    mixed | 1
-}
-
-/// Rule: sender equal or either side a wildcard, and tag likewise.
+/// Whether a receive takes a message from `sender` with `tag`.
 #[inline]
 fn matches(receive: &WindowRecord, sender: u32, tag: u32) -> bool {
-    let (peer, wanted) = (receive.peer(), receive.tag());
-    (peer == ANY || peer == sender) && (wanted == tag || wanted == ANY || tag == ANY)
+    fits((receive.peer(), receive.tag()), sender, tag)
 }
 
 /// Receives that are posted, of the ranks of a partition: of each rank its
