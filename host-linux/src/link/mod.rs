@@ -8,6 +8,7 @@ mod any;
 mod endpoint;
 mod error;
 mod eth;
+mod refused;
 mod shm;
 mod stream;
 mod tcp;

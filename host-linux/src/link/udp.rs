@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, getsockopt, recv, send, setsockopt, sockopt};
 
+use super::refused::Refused;
 use super::stream::wait_bounded;
 use super::{LinkError, LinkSettings, Waiting};
 use crate::clock::Deadline;
@@ -114,41 +115,6 @@ impl UdpLink {
         Ok(drained)
     }
 
-    #[cold]
-    fn send_later(&mut self, message: &[u8], first: Errno) -> Result<(), LinkError> {
-        let deadline = Deadline::after(self.settings.limit);
-        let mut refused = first;
-        loop {
-            match refused {
-                Errno::EINTR => {}
-                // The queue of the socket or of the interface is full.
-                Errno::EAGAIN | Errno::ENOBUFS if !deadline.expired() => {
-                    if self.settings.waiting == Waiting::Block {
-                        wait_bounded(self.socket.as_fd(), PollFlags::POLLOUT)
-                            .map_err(|error| LinkError::from_io(&self.peer, "poll", error))?;
-                    }
-                }
-                Errno::EAGAIN | Errno::ENOBUFS => {
-                    return Err(LinkError::Stuck {
-                        peer: self.peer.clone(),
-                        limit: self.settings.limit,
-                    });
-                }
-                Errno::EMSGSIZE => {
-                    return Err(LinkError::TooLong {
-                        length: message.len(),
-                        longest: LONGEST_DATAGRAM.0,
-                    });
-                }
-                error => return Err(self.failed("send", error)),
-            }
-            match send(self.socket.as_raw_fd(), message, MsgFlags::empty()) {
-                Ok(_) => return Ok(()),
-                Err(error) => refused = error,
-            }
-        }
-    }
-
     #[inline]
     fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         if self.first.is_some() {
@@ -179,6 +145,34 @@ impl UdpLink {
     }
 
     #[cold]
+    #[inline]
+    fn try_send(&self, message: &[u8]) -> Result<(), Errno> {
+        send(self.socket.as_raw_fd(), message, MsgFlags::empty()).map(|_length| ())
+    }
+
+    #[cold]
+    fn send_later(&self, message: &[u8], first: Errno) -> Result<(), LinkError> {
+        let deadline = Deadline::after(self.settings.limit);
+        let mut reason = first;
+        loop {
+            self.refused(message).wait(reason, &deadline)?;
+            match self.try_send(message) {
+                Ok(()) => return Ok(()),
+                Err(error) => reason = error,
+            }
+        }
+    }
+
+    fn refused(&self, message: &[u8]) -> Refused<'_> {
+        Refused {
+            socket: self.socket.as_fd(),
+            peer: &self.peer,
+            settings: &self.settings,
+            length: message.len(),
+            longest: LONGEST_DATAGRAM.0,
+        }
+    }
+
     fn failed(&self, action: &'static str, error: Errno) -> LinkError {
         LinkError::from_io(&self.peer, action, error.into())
     }
@@ -193,10 +187,7 @@ impl Link for UdpLink {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        match send(self.socket.as_raw_fd(), message, MsgFlags::empty()) {
-            Ok(_) => Ok(()),
-            Err(error) => self.send_later(message, error),
-        }
+        self.try_send(message).or_else(|error| self.send_later(message, error))
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::poll::PollFlags;
 
 use self::station::{Look, Station};
+use super::refused::Refused;
 use super::stream::wait_bounded;
 use super::{LinkError, LinkSettings, Waiting};
 use crate::clock::Deadline;
@@ -110,34 +111,31 @@ impl EthLink {
         Ok(None)
     }
 
+    #[inline]
+    fn try_send(&mut self, message: &[u8]) -> Result<(), Errno> {
+        self.station.send(self.peer.unwrap_or(BROADCAST), message)
+    }
+
     #[cold]
     fn send_later(&mut self, message: &[u8], first: Errno) -> Result<(), LinkError> {
         let deadline = Deadline::after(self.settings.limit);
-        let mut refused = first;
+        let mut reason = first;
         loop {
-            match refused {
-                Errno::EINTR => {}
-                // The queue of the socket or of the interface is full.
-                Errno::EAGAIN | Errno::ENOBUFS if !deadline.expired() => {
-                    if self.settings.waiting == Waiting::Block {
-                        wait_bounded(self.station.as_fd(), PollFlags::POLLOUT)
-                            .map_err(|error| LinkError::from_io(&self.name, "poll", error))?;
-                    }
-                }
-                Errno::EAGAIN | Errno::ENOBUFS => {
-                    let (peer, limit) = (self.name.clone(), self.settings.limit);
-                    return Err(LinkError::Stuck { peer, limit });
-                }
-                Errno::EMSGSIZE => {
-                    let longest = self.station.longest().0;
-                    return Err(LinkError::TooLong { length: message.len(), longest });
-                }
-                error => return Err(failed(&self.name, "send", error)),
-            }
-            match self.station.send(self.peer.unwrap_or(BROADCAST), message) {
+            self.refused(message).wait(reason, &deadline)?;
+            match self.try_send(message) {
                 Ok(()) => return Ok(()),
-                Err(error) => refused = error,
+                Err(error) => reason = error,
             }
+        }
+    }
+
+    fn refused(&self, message: &[u8]) -> Refused<'_> {
+        Refused {
+            socket: self.station.as_fd(),
+            peer: &self.name,
+            settings: &self.settings,
+            length: message.len(),
+            longest: self.station.longest().0,
         }
     }
 }
@@ -157,10 +155,7 @@ impl Link for EthLink {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        match self.station.send(self.peer.unwrap_or(BROADCAST), message) {
-            Ok(()) => Ok(()),
-            Err(error) => self.send_later(message, error),
-        }
+        self.try_send(message).or_else(|error| self.send_later(message, error))
     }
 
     #[inline]
