@@ -2,13 +2,14 @@
 
 use super::Numbers;
 use super::profiles::ask;
+use loggap::drive::AssessBuffers;
 use loggap::measurement::Analysis;
 use loggap::profile::{ChangeRecord, ProfileDocument, RangeRecord, SCHEMA_VERSION};
 use loggap::samples::Row;
-use loggap_core::fit::{Cell, Detector, LookAhead, Node, Point, Segment};
+use loggap_core::fit::{Detector, LookAhead};
 use loggap_core::measure::{
-    AssessMemory, AssessOptions, Experiment, PlanMemory, PlanOptions, PlanRequirements, Planner,
-    Quantity, RowHeader, RowPlan, Sample, Slot,
+    AssessOptions, Experiment, PlanMemory, PlanOptions, PlanRequirements, Planner, Quantity,
+    RowHeader, RowPlan, Sample, Slot,
 };
 use loggap_core::model::Profile;
 use loggap_core::units::{Picos, SignedPicos};
@@ -26,10 +27,7 @@ struct Memory {
     values: Vec<u64>,
     plans: Vec<RowPlan>,
     order: Vec<Slot>,
-    points: Vec<Point>,
-    nodes: Vec<Node>,
-    cells: Vec<Cell>,
-    segments: Vec<Segment>,
+    assess: AssessBuffers,
 }
 
 impl Memory {
@@ -41,10 +39,7 @@ impl Memory {
             values: vec![0; needed.store.values],
             plans: vec![RowPlan::default(); needed.plans],
             order: vec![Slot::default(); needed.order],
-            points: vec![Point::default(); needed.assess.points],
-            nodes: vec![Node::default(); needed.assess.nodes],
-            cells: vec![Cell::default(); needed.assess.cells],
-            segments: vec![Segment::default(); needed.assess.segments],
+            assess: AssessBuffers::new(SIZES, changes),
         }
     }
 
@@ -54,12 +49,7 @@ impl Memory {
             values: &mut self.values,
             plans: &mut self.plans,
             order: &mut self.order,
-            assess: AssessMemory {
-                points: &mut self.points,
-                nodes: &mut self.nodes,
-                cells: &mut self.cells,
-                segments: &mut self.segments,
-            },
+            assess: self.assess.lend(),
         }
     }
 }
