@@ -39,6 +39,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod bytes;
 pub mod fit;
 pub mod goal;
 pub mod measure;

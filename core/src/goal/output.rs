@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::bytes::copy;
+
 /// A growing sequence of bytes whose first ones can be changed later.
 pub trait Output {
     /// Why bytes were not taken.
@@ -86,12 +88,12 @@ impl Output for SliceOutput<'_> {
     fn patch(&mut self, at: u64, bytes: &[u8]) -> Result<(), NoRoom> {
         let at = usize::try_from(at).map_err(|_| NoRoom)?;
         let end = at.checked_add(bytes.len()).filter(|&end| end <= self.reserved).ok_or(NoRoom)?;
-        self.memory.get_mut(at..end).ok_or(NoRoom)?.copy_from_slice(bytes);
+        copy(bytes, self.memory.get_mut(at..end).ok_or(NoRoom)?);
         Ok(())
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
-        self.take(bytes.len())?.copy_from_slice(bytes);
+        copy(bytes, self.take(bytes.len())?);
         Ok(())
     }
 }

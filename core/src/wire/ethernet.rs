@@ -14,6 +14,8 @@
 
 use core::fmt;
 
+use crate::bytes::copy;
+
 /// IEEE 802 local experimental EtherType 1.
 pub const ETHER_TYPE: u16 = 0x88b5;
 /// Bytes before the message.
@@ -140,7 +142,7 @@ pub fn emit(
         *slot = *byte;
     }
     let (payload, padding) = rest.split_at_mut_checked(message.len())?;
-    payload.copy_from_slice(message);
+    copy(message, payload);
     padding.fill(0);
     Some(total)
 }

@@ -3,6 +3,7 @@
 
 use core::fmt;
 
+use crate::bytes::copy;
 use crate::goal::op::{ANY, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::{Misuse, Protocol};
@@ -199,7 +200,7 @@ impl Line {
 
     fn text(&mut self, text: &[u8]) -> &mut Self {
         if let Some(space) = self.bytes.get_mut(self.length..self.length + text.len()) {
-            space.copy_from_slice(text);
+            copy(text, space);
             self.length += text.len();
         }
         self
