@@ -4,8 +4,10 @@ step 'code size on Cortex-M4F'
 # name|most bytes of flash|functions that a program of the group calls
 groups='the responder|9984|loggap_serve
 the responder without I/O|8192|loggap_mirror_init loggap_mirror_handle loggap_mirror_more loggap_mirror_next loggap_mirror_timed loggap_mirror_silence loggap_mirror_served
-a complete assessment|75776|loggap_assess loggap_assess_options_default loggap_clock_calibrate
-the fit of a sweep, both detectors|26624|loggap_fit loggap_fit_options_default
+a complete assessment|73216|loggap_assess loggap_assess_options_default loggap_clock_calibrate
+a complete assessment that looks ahead|73216|loggap_assess_look_ahead loggap_assess_options_default loggap_clock_calibrate
+the fit of a sweep|22784|loggap_fit loggap_fit_options_default
+the fit of a sweep that looks ahead|22784|loggap_fit_look_ahead loggap_fit_options_default
 the streaming detector alone|12288|loggap_detector_init loggap_detector_push loggap_detector_finish
 a profile encoded and decoded|10496|loggap_profile_encode loggap_profile_decode
 predictions from a profile|8192|loggap_predict_message loggap_predict_prtt loggap_profile_loggops

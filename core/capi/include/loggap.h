@@ -849,31 +849,6 @@ typedef uint32_t loggap_conclusion_kind;
 #endif // __cplusplus
 
 /**
- * How an assessment finds protocol changes.
- */
-enum loggap_detector_kind
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-  /**
-   * The optimal partition of the whole sweep.
-   */
-  LOGGAP_DETECTOR_KIND_OPTIMAL = 0,
-  /**
-   * In one pass that looks three points ahead, as in the paper.
-   */
-  LOGGAP_DETECTOR_KIND_LOOK_AHEAD = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum loggap_detector_kind loggap_detector_kind;
-#else
-typedef uint32_t loggap_detector_kind;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
  * How a session came to its end.
  */
 enum loggap_ending_kind
@@ -1392,10 +1367,6 @@ typedef struct loggap_assess_options {
    */
   uint32_t adapt_sizes;
   /**
-   * A `loggap_detector_kind`.
-   */
-  uint32_t detector;
-  /**
    * A number has converged when half its interval is at most this many
    * millionths of it.
    */
@@ -1883,10 +1854,6 @@ typedef struct loggap_fit_options {
    * Most changes to look for, at most 15.
    */
   uint32_t max_changes;
-  /**
-   * A `loggap_detector_kind`.
-   */
-  uint32_t detector;
 } loggap_fit_options;
 
 /**
@@ -2664,6 +2631,20 @@ int32_t loggap_assess(const struct loggap_clock *clock,
                       struct loggap_detail *detail);
 
 /**
+ * Like `loggap_assess`, but finds protocol changes in one pass that looks
+ * three points ahead, as the paper does: less code and far less work than
+ * the optimal partition, and it sees less.
+ */
+int32_t loggap_assess_look_ahead(const struct loggap_clock *clock,
+                                 const struct loggap_link *link,
+                                 const struct loggap_assess_options *options,
+                                 uint8_t *memory,
+                                 size_t bytes,
+                                 struct loggap_profile *profile,
+                                 struct loggap_assess_report *report,
+                                 struct loggap_detail *detail);
+
+/**
  * Writes `profile` in its compact, versioned and checksummed encoding to
  * `bytes`, and its length to `length`. The encoding is the same on all
  * machines; the tables of docs/formats.md describe it.
@@ -2741,7 +2722,7 @@ int32_t loggap_detector_finish(struct loggap_detector *detector,
 
 /**
  * Fills in the usual options: 95 percent, a tolerance of 5 percent, a
- * resolution of 1 ps, up to 7 changes by the optimal partition.
+ * resolution of 1 ps, up to 7 changes.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
@@ -2774,6 +2755,21 @@ int32_t loggap_fit(const struct loggap_fit_point *points,
                    size_t capacity,
                    size_t *count,
                    struct loggap_detail *detail);
+
+/**
+ * Like `loggap_fit`, but finds the changes in one pass that looks three
+ * points ahead, as the paper does: less code and far less work than the
+ * optimal partition, and it sees less.
+ */
+int32_t loggap_fit_look_ahead(const struct loggap_fit_point *points,
+                              size_t point_count,
+                              const struct loggap_fit_options *options,
+                              uint8_t *memory,
+                              size_t bytes,
+                              struct loggap_fit_segment *segments,
+                              size_t capacity,
+                              size_t *count,
+                              struct loggap_detail *detail);
 
 /**
  * Reads the control frame at the front of `length` bytes; what follows it is

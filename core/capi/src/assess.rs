@@ -41,16 +41,6 @@ pub struct Progress {
 pub type ProgressFunction =
     Option<unsafe extern "C" fn(context: *mut c_void, progress: *const Progress) -> i32>;
 
-/// How an assessment finds protocol changes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[repr(u32)]
-pub enum DetectorKind {
-    /// The optimal partition of the whole sweep.
-    Optimal = 0,
-    /// In one pass that looks three points ahead, as in the paper.
-    LookAhead = 1,
-}
-
 /// What an assessment is to do. Begin with `loggap_assess_options_default`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -73,8 +63,6 @@ pub struct AssessOptions {
     /// 1 where sizes may be added around changes, or left out for want of
     /// time; 0 where exactly those of the first sweep are measured.
     pub adapt_sizes: u32,
-    /// A `loggap_detector_kind`.
-    pub detector: u32,
     /// A number has converged when half its interval is at most this many
     /// millionths of it.
     pub relative_error_ppm: u32,
@@ -115,7 +103,6 @@ impl AssessOptions {
             max_changes: 2,
             messages: plan.messages,
             adapt_sizes: 1,
-            detector: DetectorKind::Optimal as u32,
             relative_error_ppm: plan.assess.relative_error_ppm,
             confidence_percent: 95.0,
             max_time_ps: plan.max_time.0,
@@ -140,7 +127,6 @@ impl AssessOptions {
             ("max_changes", changes, 0, MOST_CHANGES),
             ("messages", self.messages, 2, u32::MAX),
             ("adapt_sizes", self.adapt_sizes, 0, 1),
-            ("detector", self.detector, 0, 1),
         ];
         for (name, value, least, most) in fields {
             if value < least || value > most {
@@ -155,18 +141,13 @@ impl AssessOptions {
         Confidence::from_percent(self.confidence_percent).ok_or(wrong)
     }
 
-    fn plan(&self) -> Outcome<PlanOptions> {
-        let look_ahead = self.detector == DetectorKind::LookAhead as u32;
+    fn plan(&self, detector: Detector) -> Outcome<PlanOptions> {
         Ok(PlanOptions {
             assess: CoreOptions {
                 confidence: self.confidence()?,
                 relative_error_ppm: self.relative_error_ppm,
                 max_changes: self.max_changes as usize,
-                detector: if look_ahead {
-                    Detector::LookAhead(LookAhead::default())
-                } else {
-                    Detector::Optimal
-                },
+                detector,
             },
             messages: self.messages,
             max_time: Picos(self.max_time_ps),
@@ -271,28 +252,72 @@ pub unsafe extern "C" fn loggap_assess(
     report: *mut AssessReport,
     detail: *mut Detail,
 ) -> i32 {
-    let run = || {
-        // SAFETY: by the contract of this function.
-        let mut profile = unsafe { Place::new(profile) }?;
-        // SAFETY: by the contract of this function.
-        let mut report = unsafe { Place::optional(report) }?;
-        // SAFETY: by the contract of this function.
-        let clock = unsafe { input(clock) }?.checked()?;
-        // SAFETY: by the contract of this function.
-        let link = unsafe { input(link) }?.checked()?;
-        // SAFETY: by the contract of this function.
-        let options = unsafe { input(options) }?;
-        let (needs, sizer) = options.needs()?;
-        // SAFETY: by the contract of this function.
-        let mut arena = unsafe { Arena::new(memory, bytes, sizer) }?;
-        let mut told = AssessReport::default();
-        let assessed = assess(&clock, link, options, &needs, &mut arena, &mut told);
-        report.put(told);
-        profile.put(assessed?);
-        Ok(())
-    };
+    let call = Call { clock, link, options, memory, bytes, profile, report };
     // SAFETY: by the contract of this function.
-    unsafe { finish(run(), detail) }
+    unsafe { call.finish(Detector::optimal(), detail) }
+}
+
+/// Like `loggap_assess`, but finds protocol changes in one pass that looks
+/// three points ahead, as the paper does: less code and far less work than
+/// the optimal partition, and it sees less.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_assess_look_ahead(
+    clock: *const Clock,
+    link: *const Link,
+    options: *const AssessOptions,
+    memory: *mut u8,
+    bytes: usize,
+    profile: *mut Profile,
+    report: *mut AssessReport,
+    detail: *mut Detail,
+) -> i32 {
+    let call = Call { clock, link, options, memory, bytes, profile, report };
+    // SAFETY: by the contract of this function.
+    unsafe { call.finish(Detector::look_ahead(LookAhead::default()), detail) }
+}
+
+/// What the caller of an assessment passes.
+struct Call {
+    clock: *const Clock,
+    link: *const Link,
+    options: *const AssessOptions,
+    memory: *mut u8,
+    bytes: usize,
+    profile: *mut Profile,
+    report: *mut AssessReport,
+}
+
+impl Call {
+    /// Assesses, and says what came of it.
+    ///
+    /// # Safety
+    ///
+    /// All pointers are null or as `loggap_assess` wants them.
+    unsafe fn finish(self, detector: Detector, detail: *mut Detail) -> i32 {
+        let run = || {
+            // SAFETY: by the contract of this function.
+            let mut profile = unsafe { Place::new(self.profile) }?;
+            // SAFETY: by the contract of this function.
+            let mut report = unsafe { Place::optional(self.report) }?;
+            // SAFETY: by the contract of this function.
+            let clock = unsafe { input(self.clock) }?.checked()?;
+            // SAFETY: by the contract of this function.
+            let link = unsafe { input(self.link) }?.checked()?;
+            // SAFETY: by the contract of this function.
+            let options = unsafe { input(self.options) }?;
+            let (needs, sizer) = options.needs()?;
+            let plan = options.plan(detector)?;
+            // SAFETY: by the contract of this function.
+            let mut arena = unsafe { Arena::new(self.memory, self.bytes, sizer) }?;
+            let mut told = AssessReport::default();
+            let assessed = assess(&clock, link, (options, plan), &needs, &mut arena, &mut told);
+            report.put(told);
+            profile.put(assessed?);
+            Ok(())
+        };
+        // SAFETY: by the contract of this function.
+        unsafe { finish(run(), detail) }
+    }
 }
 
 type Plan<'m> = Planner<'m, LOGGAP_MAX_RANGES>;
@@ -300,7 +325,7 @@ type Plan<'m> = Planner<'m, LOGGAP_MAX_RANGES>;
 fn assess(
     clock: &CheckedClock,
     link: CheckedLink,
-    options: &AssessOptions,
+    (options, plan): (&AssessOptions, PlanOptions),
     needs: &PlanRequirements,
     arena: &mut Arena<'_>,
     report: &mut AssessReport,
@@ -313,7 +338,7 @@ fn assess(
     let sizes = sizes.get(..count).unwrap_or_default();
     let memory = plan_memory(arena, needs)?;
     // Sizes, messages and memory have been checked.
-    let planner = Plan::new(options.plan()?, sizes, memory);
+    let planner = Plan::new(plan, sizes, memory);
     let mut planner = planner.map_err(|_| Detail::of(Status::Option).named("sizes"))?;
     measure(clock, link, buffers, options, &mut planner, report)?;
     report.conclusion = planner.conclusion().map_or(0, |over| conclusion(over) as u32);

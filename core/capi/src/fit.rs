@@ -7,7 +7,6 @@ use loggap_core::fit::{
 use loggap_core::stats::Confidence;
 
 use crate::arena::{Arena, Sizer};
-use crate::assess::DetectorKind;
 use crate::boundary::{Place, Places, input, plain, slice};
 use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status, finish};
@@ -37,8 +36,6 @@ pub struct FitOptions {
     pub resolution_ps: f64,
     /// Most changes to look for, at most 15.
     pub max_changes: u32,
-    /// A `loggap_detector_kind`.
-    pub detector: u32,
 }
 
 /// A fitted number with its interval.
@@ -82,7 +79,7 @@ pub struct FitSegment {
 plain!(FitPoint, FitOptions);
 
 impl FitOptions {
-    fn config(&self) -> Outcome<Config> {
+    fn config(&self, detector: Detector) -> Outcome<Config> {
         let option = |name| Detail::of(Status::Option).named(name);
         let confidence = Confidence::from_percent(self.confidence_percent);
         let confidence = confidence.ok_or(option("confidence_percent"))?;
@@ -95,13 +92,6 @@ impl FitOptions {
         if self.max_changes > 15 {
             return Err(option("max_changes").found(self.max_changes.into()));
         }
-        let detector = match self.detector {
-            kind if kind == DetectorKind::Optimal as u32 => Detector::Optimal,
-            kind if kind == DetectorKind::LookAhead as u32 => {
-                Detector::LookAhead(LookAhead { resolution, ..LookAhead::default() })
-            }
-            kind => return Err(option("detector").found(kind.into())),
-        };
         let max_changes = self.max_changes as usize;
         Ok(Config { confidence, tolerance, resolution, max_changes, detector })
     }
@@ -117,7 +107,7 @@ const fn sizer(points: usize, max_changes: usize) -> Sizer {
 }
 
 /// Fills in the usual options: 95 percent, a tolerance of 5 percent, a
-/// resolution of 1 ps, up to 7 changes by the optimal partition.
+/// resolution of 1 ps, up to 7 changes.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
@@ -131,7 +121,6 @@ pub unsafe extern "C" fn loggap_fit_options_default(options: *mut FitOptions) ->
             tolerance: usual.tolerance,
             resolution_ps: usual.resolution,
             max_changes: 7,
-            detector: DetectorKind::Optimal as u32,
         });
     });
     // SAFETY: a null detail is allowed.
@@ -167,26 +156,71 @@ pub unsafe extern "C" fn loggap_fit(
     count: *mut usize,
     detail: *mut Detail,
 ) -> i32 {
-    let run = || {
-        // SAFETY: by the contract of this function.
-        let mut count = unsafe { Place::new(count) }?;
-        // SAFETY: by the contract of this function.
-        let mut places = unsafe { Places::new(segments, capacity) }?;
-        // SAFETY: by the contract of this function.
-        let config = unsafe { input(options) }?.config()?;
-        // SAFETY: by the contract of this function.
-        let given = unsafe { slice(points, point_count) }?;
-        let sizer = sizer(given.len(), config.max_changes);
-        // SAFETY: by the contract of this function.
-        let mut arena = unsafe { Arena::new(memory, bytes, sizer) }?;
-        let points = arena.array(given.len(), Point::default())?;
-        for ((index, given), point) in (0..).zip(given).zip(points.iter_mut()) {
-            *point = given.point().map_err(|failure| failure.at(index))?;
-        }
-        fit(points, &config, &mut arena, &mut places, &mut count)
-    };
+    let call = Call { points, point_count, options, memory, bytes, segments, capacity, count };
     // SAFETY: by the contract of this function.
-    unsafe { finish(run(), detail) }
+    unsafe { call.finish(Detector::optimal(), detail) }
+}
+
+/// Like `loggap_fit`, but finds the changes in one pass that looks three
+/// points ahead, as the paper does: less code and far less work than the
+/// optimal partition, and it sees less.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn loggap_fit_look_ahead(
+    points: *const FitPoint,
+    point_count: usize,
+    options: *const FitOptions,
+    memory: *mut u8,
+    bytes: usize,
+    segments: *mut FitSegment,
+    capacity: usize,
+    count: *mut usize,
+    detail: *mut Detail,
+) -> i32 {
+    let call = Call { points, point_count, options, memory, bytes, segments, capacity, count };
+    // SAFETY: by the contract of this function.
+    unsafe { call.finish(Detector::look_ahead(LookAhead::default()), detail) }
+}
+
+/// What the caller of a fit passes.
+struct Call {
+    points: *const FitPoint,
+    point_count: usize,
+    options: *const FitOptions,
+    memory: *mut u8,
+    bytes: usize,
+    segments: *mut FitSegment,
+    capacity: usize,
+    count: *mut usize,
+}
+
+impl Call {
+    /// Fits, and says what came of it.
+    ///
+    /// # Safety
+    ///
+    /// All pointers are null or as `loggap_fit` wants them.
+    unsafe fn finish(self, detector: Detector, detail: *mut Detail) -> i32 {
+        let run = || {
+            // SAFETY: by the contract of this function.
+            let mut count = unsafe { Place::new(self.count) }?;
+            // SAFETY: by the contract of this function.
+            let mut places = unsafe { Places::new(self.segments, self.capacity) }?;
+            // SAFETY: by the contract of this function.
+            let config = unsafe { input(self.options) }?.config(detector)?;
+            // SAFETY: by the contract of this function.
+            let given = unsafe { slice(self.points, self.point_count) }?;
+            let sizer = sizer(given.len(), config.max_changes);
+            // SAFETY: by the contract of this function.
+            let mut arena = unsafe { Arena::new(self.memory, self.bytes, sizer) }?;
+            let points = arena.array(given.len(), Point::default())?;
+            for ((index, given), point) in (0..).zip(given).zip(points.iter_mut()) {
+                *point = given.point().map_err(|failure| failure.at(index))?;
+            }
+            fit(points, &config, &mut arena, &mut places, &mut count)
+        };
+        // SAFETY: by the contract of this function.
+        unsafe { finish(run(), detail) }
+    }
 }
 
 fn fit(

@@ -37,6 +37,10 @@ static void check_fit(void) {
   CHECK(near(segments[0].gap_ps.value, 300000) && near(segments[0].gap_per_byte_ps.value, 80));
   CHECK(near(segments[1].gap_ps.value, 900000) && near(segments[1].gap_per_byte_ps.value, 40));
   CHECK(segments[0].last == 7 && segments[1].points == 6 && segments[1].outliers == 0);
+  CHECK_OK(loggap_fit_look_ahead(points, POINTS, &options, memory, needed, segments, 4, &count, 0));
+  CHECK(count == 2 && segments[1].first_size == 512);
+  CHECK_STATUS(loggap_fit_look_ahead(points, POINTS, &options, 0, needed, segments, 4, &count, &detail),
+               LOGGAP_STATUS_NULL, &detail);
   CHECK_STATUS(loggap_fit(points, POINTS, &options, memory, needed, segments, 1, &count, &detail),
                LOGGAP_STATUS_FULL, &detail);
   CHECK(count == 2 && detail.needed == 2 && segments[0].first_size == 1);

@@ -8,6 +8,7 @@
 //! - [`Segmentation`]: optimal piecewise-linear fit of a stored sweep.
 //! - [`ChangeDetector`]: changes found while a sweep runs, by looking ahead.
 
+mod detector;
 mod double;
 mod line;
 mod look_ahead;
@@ -27,6 +28,7 @@ mod rates;
 #[cfg(test)]
 mod trials;
 
+pub use detector::Detector;
 pub use line::Line;
 pub use look_ahead::{ChangeDetector, Detected, LookAhead, MOST_AHEAD};
 pub use misfit::MisfitLine;
@@ -34,4 +36,4 @@ pub use node::Node;
 pub use partition::Cell;
 pub use point::{Point, PointError};
 pub use segment::{Change, Estimate, Segment};
-pub use segmentation::{Config, Detector, Fit, FitError, Requirements, Segmentation};
+pub use segmentation::{Config, Fit, FitError, Requirements, Segmentation};

@@ -5,24 +5,11 @@ use core::fmt;
 use super::node::MIN_POINTS;
 use super::noise::Noise;
 use super::report::report;
-use super::select::Selection;
-use super::{Cell, Change, LookAhead, Node, Point, Segment};
+use super::{Cell, Change, Detector, Node, Point, Segment};
 use crate::stats::Confidence;
 
 /// Most segments that a fit may have.
 pub(super) const MAX_SEGMENTS: usize = 16;
-
-/// How protocol changes are found.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Detector {
-    /// The optimal partition of the whole sweep.
-    #[default]
-    Optimal,
-    /// One pass that looks a few points ahead, as in the paper: see
-    /// [`ChangeDetector`](super::ChangeDetector).
-    LookAhead(LookAhead),
-}
 
 /// What a fit is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +37,7 @@ impl Default for Config {
             tolerance: 0.05,
             resolution: 1.0,
             max_changes: 7,
-            detector: Detector::Optimal,
+            detector: Detector::optimal(),
         }
     }
 }
@@ -181,10 +168,7 @@ impl<'m> Segmentation<'m> {
             return Err(FitError::Memory(needed));
         }
         let noise = Noise::weigh(points, nodes, config);
-        let selection = match config.detector {
-            Detector::Optimal => Selection::find(nodes, cells, noise, config),
-            Detector::LookAhead(settings) => Selection::look_ahead(nodes, noise, config, settings),
-        };
+        let selection = (config.detector.select)(nodes, cells, noise, config);
         let segments = report(nodes, &selection, config, segments);
         Ok(Fit { segments, nodes })
     }

@@ -159,10 +159,11 @@ impl Selection {
     /// The changes that looking ahead finds; trimmed lines between them.
     pub(super) fn look_ahead(
         nodes: &mut [Node],
+        _: &mut [Cell],
         noise: Noise,
         config: &Config,
-        settings: LookAhead,
     ) -> Self {
+        let settings = config.detector.settings().unwrap_or_default();
         let most = (config.max_changes + 1).min(MAX_SEGMENTS);
         let mut detector = ChangeDetector::new(LookAhead {
             resolution: larger(settings.resolution, config.resolution),

@@ -36,7 +36,7 @@ impl Default for AssessOptions {
             confidence: Confidence::P95,
             relative_error_ppm: 50_000,
             max_changes: 7,
-            detector: Detector::Optimal,
+            detector: Detector::optimal(),
         }
     }
 }

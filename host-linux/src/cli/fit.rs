@@ -58,14 +58,14 @@ impl DetectionArgs {
     fn detector(&self) -> Result<Detector, CliError> {
         if self.detector == "lookahead" {
             let defaults = LookAhead::default();
-            return Ok(Detector::LookAhead(LookAhead {
+            return Ok(Detector::look_ahead(LookAhead {
                 factor: self.pfact.unwrap_or(defaults.factor),
                 points: self.lookahead.map_or(defaults.points, usize::from),
                 ..defaults
             }));
         }
         match (self.pfact, self.lookahead) {
-            (None, None) => Ok(Detector::Optimal),
+            (None, None) => Ok(Detector::optimal()),
             _ => {
                 Err(CliError::usage("--pfact and --lookahead are for --detector lookahead; add it"))
             }

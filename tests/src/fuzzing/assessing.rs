@@ -104,11 +104,11 @@ pub fn fit(data: &[u8]) {
     let mut input = Numbers(data);
     let flags = input.byte();
     let detector = if flags & 1 == 0 {
-        Detector::Optimal
+        Detector::optimal()
     } else {
         let factor = 1.0 + (1.0 + f64::from(input.short())) / 64.0;
         let points = 3 + usize::from(input.below(4));
-        Detector::LookAhead(LookAhead { factor, points, ..LookAhead::default() })
+        Detector::look_ahead(LookAhead { factor, points, ..LookAhead::default() })
     };
     let options = AssessOptions { detector, ..AssessOptions::default() };
     let (mut rows, mut last) = (vec![], 0);

@@ -36,7 +36,7 @@ const OPTIONS: PlanOptions = PlanOptions {
         confidence: loggap_core::stats::Confidence::P95,
         relative_error_ppm: 50_000,
         max_changes: CHANGES,
-        detector: Detector::Optimal,
+        detector: Detector::optimal(),
     },
     messages: 4,
     max_time: Picos(8_000_000_000_000),
