@@ -50,6 +50,7 @@ pub mod random;
 pub mod selftest;
 pub mod sim;
 pub mod stats;
+pub mod sync;
 pub mod units;
 mod wide;
 pub mod wire;

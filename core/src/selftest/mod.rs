@@ -10,6 +10,7 @@
 use core::fmt;
 
 mod basics;
+mod clocks;
 mod measuring;
 mod scheduling;
 mod simulating;
@@ -27,8 +28,13 @@ struct Vector {
     answer: u64,
 }
 
-const PARTS: [&[Vector]; 4] =
-    [basics::VECTORS, measuring::VECTORS, scheduling::VECTORS, simulating::VECTORS];
+const PARTS: [&[Vector]; 5] = [
+    basics::VECTORS,
+    measuring::VECTORS,
+    clocks::VECTORS,
+    scheduling::VECTORS,
+    simulating::VECTORS,
+];
 
 /// What came of one check; displayed as a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -41,9 +41,10 @@ fn a_check_without_a_result_fails() {
 #[test]
 fn every_part_of_the_core_has_checks_with_names_of_their_own() {
     let mut names: Vec<_> = vectors().iter().map(|vector| vector.name).collect();
-    for part in
-        ["units", "random", "stats", "model", "fit", "wire", "measure", "noise", "goal", "sim"]
-    {
+    for part in [
+        "units", "random", "stats", "model", "fit", "wire", "measure", "sync", "noise", "goal",
+        "sim",
+    ] {
         let of_part = |name: &&&str| name.split_once(": ").is_some_and(|(front, _)| front == part);
         assert!(names.iter().filter(of_part).count() > 0, "{part}");
     }

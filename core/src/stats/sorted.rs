@@ -3,7 +3,7 @@
 use super::Confidence;
 use super::distribution::{median_ranks, normal_upper};
 use super::heap_sort::heap_sort;
-use crate::units::Picos;
+use crate::units::{Picos, SignedPicos};
 use crate::wide::divide;
 
 /// A quantity with exact midpoints and distances: what a median needs.
@@ -46,6 +46,20 @@ impl Measure for i64 {
 
     fn to_f64(self) -> f64 {
         self as f64
+    }
+}
+
+impl Measure for SignedPicos {
+    fn halfway(self, other: Self) -> Self {
+        Self(self.0.midpoint(other.0))
+    }
+
+    fn distance(self, other: Self) -> u64 {
+        self.0.abs_diff(other.0)
+    }
+
+    fn to_f64(self) -> f64 {
+        self.0 as f64
     }
 }
 

@@ -1,0 +1,129 @@
+//! The drift of a clock, from offsets over time.
+
+use core::fmt;
+
+use super::model::plausible;
+use super::{ClockModel, Offset, SECOND};
+use crate::fit::{Line, Point};
+use crate::number::nearest;
+use crate::units::{Picos, SignedPicos};
+
+/// A slope from a shorter span is noise: fitted over milliseconds and used
+/// for seconds, it is what the error of a clock consists of.
+pub const LEAST_SPAN: Picos = Picos(500_000_000_000);
+
+/// Faster than this, in millionths, no two crystals move apart.
+pub const MOST_DRIFT_PPM: u32 = 200;
+
+/// A slope that is not this many standard errors from zero is taken as none.
+const SIGNIFICANT: f64 = 2.0;
+
+/// Why there is no model of a clock.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum DriftError {
+    /// Nothing was measured.
+    NoOffsets,
+    /// The offsets are not in the order of time.
+    Order {
+        /// When the first one was measured.
+        first: Picos,
+        /// When the second one was.
+        second: Picos,
+    },
+    /// The clocks moved apart by so many ps per second, which is more than
+    /// [`MOST_DRIFT_PPM`]: one of them was set.
+    Implausible(i64),
+}
+
+impl fmt::Display for DriftError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoOffsets => f.write_str("no offset was measured: no ping was answered"),
+            Self::Order { first, second } => {
+                write!(f, "an offset at {second} after one at {first}: offsets go forward in time")
+            }
+            Self::Implausible(drift) => write!(
+                f,
+                "the clocks move apart by {} us a second, more than {MOST_DRIFT_PPM}: one was set, \
+                 use monotonic clocks",
+                drift / 1_000_000
+            ),
+        }
+    }
+}
+
+impl core::error::Error for DriftError {}
+
+/// Least squares of offsets over own time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DriftEstimator {
+    first: Option<Offset>,
+    last: Option<Offset>,
+    /// Bytes stand for picoseconds since the first offset here, one more.
+    line: Line,
+}
+
+impl DriftEstimator {
+    /// Takes the next offset.
+    ///
+    /// # Errors
+    ///
+    /// [`DriftError::Order`] when it is not later than the one before; it
+    /// does not count then.
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a change of offset, exact up to 2^53 ps = 2.5 h"
+    )]
+    pub fn push(&mut self, offset: &Offset) -> Result<(), DriftError> {
+        if let Some(last) = self.last.filter(|last| last.at >= offset.at) {
+            return Err(DriftError::Order { first: last.at, second: offset.at });
+        }
+        let first = *self.first.get_or_insert(*offset);
+        let moved = offset.value.0.saturating_sub(first.value.0) as f64;
+        // A change of 53 days is found to be implausible below.
+        if let Ok(point) = Point::new(offset.at.since(first.at).0.saturating_add(1), moved, 0.0) {
+            self.line.add(point);
+        }
+        self.last = Some(*offset);
+        Ok(())
+    }
+
+    /// The own clock against the reference, valid from the first offset to
+    /// the last and, with a growing error, beyond.
+    ///
+    /// Without a slope where less than [`LEAST_SPAN`] was observed or fewer
+    /// than three offsets, or where it is not significant; what it may be is
+    /// in [`ClockModel::drift_error`] then.
+    ///
+    /// # Errors
+    ///
+    /// [`DriftError::NoOffsets`], [`DriftError::Implausible`].
+    pub fn model(&self) -> Result<ClockModel, DriftError> {
+        let (Some(first), Some(last)) = (self.first, self.last) else {
+            return Err(DriftError::NoOffsets);
+        };
+        let steady = ClockModel::of_offset(&last, MOST_DRIFT_PPM);
+        let span = last.at.since(first.at);
+        let slope = (self.line.gap_per_byte(), self.line.gap_per_byte_error());
+        let (Some(slope), Some(error)) = slope else { return Ok(steady) };
+        if span < LEAST_SPAN {
+            return Ok(steady);
+        }
+        let per_second = |slope: f64| nearest(slope * SECOND as f64);
+        plausible(per_second(slope))?;
+        if slope.abs() <= SIGNIFICANT * error {
+            let drift_error = per_second(slope.abs() + error).unsigned_abs();
+            return Ok(ClockModel { drift_error, ..steady });
+        }
+        let begin = nearest(self.line.gap().unwrap_or(0.0));
+        Ok(ClockModel {
+            at: first.at,
+            offset: SignedPicos(first.value.0.saturating_add(begin)),
+            drift: per_second(slope),
+            error: first.half_width.max(last.half_width),
+            until: last.at,
+            drift_error: per_second(error).unsigned_abs(),
+        })
+    }
+}

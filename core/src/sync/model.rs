@@ -1,0 +1,149 @@
+//! The reference clock, computed from the own one.
+
+use super::{DriftError, MOST_DRIFT_PPM, Offset, SECOND};
+use crate::units::{Picos, SignedPicos};
+use crate::wide::scaled;
+
+/// The own clock against a reference: `reference(t) = t − d(t)` with
+/// `d(t) = offset + drift·(t − at)`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct ClockModel {
+    /// The own reading at which `offset` holds.
+    pub at: Picos,
+    /// Own minus reference there.
+    pub offset: SignedPicos,
+    /// What the own clock gains on the reference, in ps per own second.
+    pub drift: i64,
+    /// What `offset` may be off by from `at` to `until`.
+    pub error: Picos,
+    /// The own reading up to which `error` holds.
+    pub until: Picos,
+    /// What `drift` may be off by, in ps per second: beyond `until`, and
+    /// before `at`, the error grows by it.
+    pub drift_error: u64,
+}
+
+impl ClockModel {
+    /// The clock that all others are compared with.
+    #[must_use]
+    pub fn reference() -> Self {
+        Self { until: Picos::MAX, ..Self::default() }
+    }
+
+    /// From one offset: nothing is known about the drift but that it is at
+    /// most `drift_ppm` millionths.
+    #[must_use]
+    pub fn of_offset(offset: &Offset, drift_ppm: u32) -> Self {
+        Self {
+            at: offset.at,
+            offset: offset.value,
+            drift: 0,
+            error: offset.half_width,
+            until: offset.at,
+            drift_error: u64::from(drift_ppm) * (SECOND / 1_000_000),
+        }
+    }
+
+    /// Interpolates between an offset before and one after what is measured,
+    /// which is far better than to extrapolate: no slope has to be guessed.
+    ///
+    /// # Errors
+    ///
+    /// [`DriftError::Order`] when the second is not later than the first,
+    /// [`DriftError::Implausible`] when a clock must have been set between
+    /// them.
+    pub fn between(first: &Offset, second: &Offset) -> Result<Self, DriftError> {
+        let span = second.at.since(first.at);
+        if span == Picos::ZERO {
+            return Err(DriftError::Order { first: first.at, second: second.at });
+        }
+        let gained = i128::from(second.value.0) - i128::from(first.value.0);
+        let rate = |picos: u64| scaled(picos, SECOND, span.0);
+        let magnitude = rate(u64::try_from(gained.unsigned_abs()).unwrap_or(u64::MAX));
+        let drift = like(if gained < 0 { -1 } else { 1 }, magnitude);
+        plausible(drift)?;
+        let widths = first.half_width.0.saturating_add(second.half_width.0);
+        Ok(Self {
+            at: first.at,
+            offset: first.value,
+            drift,
+            error: first.half_width.max(second.half_width),
+            until: second.at,
+            drift_error: rate(widths),
+        })
+    }
+
+    /// The reference's reading at the own reading `local`; zero before the
+    /// reference's own begin.
+    #[must_use]
+    pub fn reference_at(&self, local: Picos) -> Picos {
+        Picos(local.0.saturating_sub_signed(self.offset_at(local).0))
+    }
+
+    /// Own minus reference at the own reading `local`, saturating.
+    #[must_use]
+    pub fn offset_at(&self, local: Picos) -> SignedPicos {
+        let gained = part(local.signed_difference(self.at), self.drift, SECOND);
+        SignedPicos(self.offset.0.saturating_add(gained))
+    }
+
+    /// The own reading when the reference's is `reference`: when to begin
+    /// something that begins everywhere at once.
+    #[must_use]
+    pub fn local_at(&self, reference: Picos) -> Picos {
+        let there = i128::from(self.at.0) - i128::from(self.offset.0);
+        let distance = i128::from(reference.0) - there;
+        let distance =
+            i64::try_from(distance).unwrap_or(if distance < 0 { i64::MIN } else { i64::MAX });
+        // Δt = Δr / (1 − s) = Δr + Δr·s / (1 − s)
+        let divisor = SECOND.saturating_sub_signed(self.drift).max(1);
+        let gained = part(distance, self.drift, divisor);
+        Picos(self.at.0.saturating_add_signed(distance.saturating_add(gained)))
+    }
+
+    /// What [`ClockModel::reference_at`] may be off by.
+    #[must_use]
+    pub fn error_at(&self, local: Picos) -> Picos {
+        let outside = self.at.since(local).0.max(local.since(self.until).0);
+        Picos(self.error.0.saturating_add(scaled(outside, self.drift_error, SECOND)))
+    }
+
+    /// This model of a parent's clock after `child`'s model, which has the
+    /// parent as its reference: the child's clock against this reference.
+    /// The slopes are `s₁ + s₂ − s₁·s₂`, the errors add.
+    #[must_use]
+    pub fn after(&self, child: &Self) -> Self {
+        let parent = child.reference_at(child.at);
+        let offset = child.offset.0.saturating_add(self.offset_at(parent).0);
+        let both = part(self.drift, child.drift, SECOND);
+        let drift = child.drift.saturating_add(self.drift).saturating_sub(both);
+        let error = |local| self.error_at(child.reference_at(local)).0;
+        let worst = error(child.at).max(error(child.until));
+        Self {
+            at: child.at,
+            offset: SignedPicos(offset),
+            drift,
+            error: Picos(child.error.0.saturating_add(worst)),
+            until: child.until,
+            drift_error: child.drift_error.saturating_add(self.drift_error),
+        }
+    }
+}
+
+/// A drift that quartz crystals have.
+pub(super) fn plausible(drift: i64) -> Result<(), DriftError> {
+    let most = u64::from(MOST_DRIFT_PPM) * (SECOND / 1_000_000);
+    if drift.unsigned_abs() > most { Err(DriftError::Implausible(drift)) } else { Ok(()) }
+}
+
+/// `a·b / divisor` with its sign, towards zero, saturating.
+fn part(a: i64, b: i64, divisor: u64) -> i64 {
+    like(a.signum() * b.signum(), scaled(a.unsigned_abs(), b.unsigned_abs(), divisor))
+}
+
+/// `magnitude` with the sign of `sign`.
+fn like(sign: i64, magnitude: u64) -> i64 {
+    let magnitude = i64::try_from(magnitude).unwrap_or(i64::MAX);
+    if sign < 0 { -magnitude } else { magnitude }
+}
