@@ -14,13 +14,17 @@ void put_number(uint64_t number) {
   put_text(digits + at);
 }
 
-void put_stack(const char *function, uint32_t bytes) {
-  if (bytes == 0) return;
-  put_text("stack of ");
+void put_ram(const char *function, size_t lent, size_t written, uint32_t stack) {
+  if (stack == 0) return;
+  put_text("RAM of ");
   put_text(function);
-  put_text(": ");
-  put_number(bytes);
-  put_text(" bytes\n");
+  put_text(": lent ");
+  put_number(lent);
+  put_text(", written ");
+  put_number(written);
+  put_text(", stack ");
+  put_number(stack);
+  put_text("\n");
 }
 
 void check(int good, const char *what, int line) {
@@ -103,6 +107,38 @@ static uint64_t answer(loopback *link, uint64_t time, const loggap_mirror_action
   return time;
 }
 
+/* A message that arrives at the mirror. */
+typedef struct delivery {
+  loopback *link;
+  const uint8_t *bytes;
+  size_t length;
+  uint64_t arrival;
+  int32_t status;
+} delivery;
+
+static void deliver(void *context) {
+  delivery *message = context;
+  loopback *link = message->link;
+  loggap_mirror_next_message next;
+  loggap_mirror_action action;
+  message->status = 78;
+  if (loggap_mirror_next(link->mirror, &next, 0) != 0) return;
+  message->status = 79;
+  if (next.timed && loggap_mirror_timed(link->mirror, RECV_OVERHEAD, 0) != 0) return;
+  uint64_t time = later(message->arrival, link->peer_free) + RECV_OVERHEAD;
+  message->status = 80;
+  if (loggap_mirror_handle(link->mirror, time, message->bytes, message->length, &action, 0) != 0)
+    return;
+  time = answer(link, time, &action);
+  if (action.kind == LOGGAP_ACTION_KIND_SEND_MORE) {
+    message->status = 81;
+    if (loggap_mirror_more(link->mirror, &action, 0) != 0) return;
+    time = answer(link, time, &action);
+  }
+  link->peer_free = time;
+  message->status = 0;
+}
+
 static int32_t send(void *context, const uint8_t *bytes, size_t length) {
   loopback *link = context;
   link->now += SEND_OVERHEAD;
@@ -111,20 +147,9 @@ static int32_t send(void *context, const uint8_t *bytes, size_t length) {
   if (link->break_after != 0 && link->messages >= link->break_after) return 77;
   if (is_lost(link) || link->over) return 0;
   uint64_t arrival = left + LATENCY + bytes_time(length) + noise(link);
-  uint64_t time = later(arrival, link->peer_free);
-  loggap_mirror_next_message next;
-  loggap_mirror_action action;
-  if (loggap_mirror_next(link->mirror, &next, 0) != 0) return 78;
-  if (next.timed && loggap_mirror_timed(link->mirror, RECV_OVERHEAD, 0) != 0) return 79;
-  time += RECV_OVERHEAD;
-  if (loggap_mirror_handle(link->mirror, time, bytes, length, &action, 0) != 0) return 80;
-  time = answer(link, time, &action);
-  if (action.kind == LOGGAP_ACTION_KIND_SEND_MORE) {
-    if (loggap_mirror_more(link->mirror, &action, 0) != 0) return 81;
-    time = answer(link, time, &action);
-  }
-  link->peer_free = time;
-  return 0;
+  delivery message = {link, bytes, length, arrival, 0};
+  on_peer_stack(deliver, &message);
+  return message.status;
 }
 
 static int32_t poll_receive(void *context, uint8_t *buffer, size_t capacity, size_t *length) {

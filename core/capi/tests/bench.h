@@ -15,6 +15,11 @@ void put_text(const char *text);
 void stack_paint(void);
 uint32_t stack_used(void);
 
+/* Given by the machine: calls `function`, where the stack is measured on
+ * another stack: what runs at the other end of a link takes none of the
+ * library's. */
+void on_peer_stack(void (*function)(void *), void *argument);
+
 extern uint32_t passed, failed;
 
 void check(int good, const char *what, int line);
@@ -72,10 +77,11 @@ void loopback_begin(loopback *link, uint32_t lose_every, uint8_t *memory, size_t
 loggap_clock loopback_clock(loopback *link);
 loggap_link loopback_link(loopback *link);
 
-/* The parts of the test; each is one file. */
-/* Prints how much stack a function has used, where that is known. */
-void put_stack(const char *function, uint32_t bytes);
+/* Prints the RAM that a function needs, where its stack is known: bytes lent
+ * to it, bytes of what it writes, and its stack. */
+void put_ram(const char *function, size_t lent, size_t written, uint32_t stack);
 
+/* The parts of the test; each is one file. */
 void test_errors(void);
 void test_script(void);
 void test_frames(void);

@@ -268,7 +268,7 @@ static void check_selftest(void) {
   loggap_selftest_count count = {0, 0};
   stack_paint();
   CHECK_STATUS(loggap_selftest(on_check, &told, &count, &detail), LOGGAP_STATUS_OK, &detail);
-  put_stack("loggap_selftest", stack_used());
+  put_ram("loggap_selftest", 0, sizeof count, stack_used());
   CHECK(told > 20 && count.passed == told && count.failed == 0);
   CHECK_OK(loggap_selftest(0, 0, 0, 0));
 }

@@ -3,19 +3,20 @@
 
 #define STEPS 6
 #define ANSWERS 4
+#define DATA 440
 
 static const uint32_t kinds[STEPS] = {LOGGAP_FRAME_KIND_HELLO, LOGGAP_FRAME_KIND_BATCH, 0, 0,
                                       LOGGAP_FRAME_KIND_SYNC, LOGGAP_FRAME_KIND_BYE};
 static uint64_t time;
 static uint32_t step, answered;
-static uint8_t messages[STEPS][500], answers[ANSWERS][LOGGAP_FRAME_BYTES];
+static uint8_t messages[STEPS][LOGGAP_FRAME_BYTES], answers[ANSWERS][LOGGAP_FRAME_BYTES];
 static size_t lengths[ANSWERS];
 static loggap_frame frame;
-static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_SERVE_BYTES(600)];
+static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_SERVE_BYTES(LOGGAP_FRAME_BYTES)];
 
 /* Data messages begin with their round's number, which is 0. */
 static void write_messages(void) {
-  loggap_round round = {2, 500, 100, 1, 0, 0, 0};
+  loggap_round round = {2, DATA, 100, 1, 0, 0, 0};
   CHECK_OK(loggap_bounds_default(&frame.bounds));
   frame.versions[0] = frame.versions[1] = frame.round_count = 1;
   frame.rounds[0] = round;
@@ -33,7 +34,7 @@ static uint64_t now(void *context) {
 static int32_t poll(void *context, uint8_t *buffer, size_t capacity, size_t *length) {
   (void)context;
   if (step == STEPS) return -3;
-  *length = kinds[step] == 0 ? 500 : LOGGAP_FRAME_BYTES;
+  *length = kinds[step] == 0 ? DATA : LOGGAP_FRAME_BYTES;
   if (*length > capacity) return -2;
   for (size_t i = 0; i < *length; i++) buffer[i] = messages[step][i];
   step++;
@@ -56,7 +57,7 @@ static uint32_t answer(uint32_t index) {
 
 void test_script(void) {
   loggap_clock clock = {0, now, (uint64_t)1000 << 32, 0};
-  loggap_link link = {0, send, poll, 0, 600, 1};
+  loggap_link link = {0, send, poll, 0, LOGGAP_FRAME_BYTES, 1};
   loggap_served served = {0};
   loggap_detail detail;
   write_messages();
@@ -64,7 +65,7 @@ void test_script(void) {
   int32_t status = loggap_serve(&clock, &link, 0, memory, sizeof memory, &served, &detail);
   uint32_t used = stack_used();
   CHECK_STATUS(status, LOGGAP_STATUS_OK, &detail);
-  put_stack("loggap_serve", used);
+  put_ram("loggap_serve", sizeof memory, sizeof served, used);
   CHECK(served.ending == LOGGAP_ENDING_KIND_GOODBYE && served.rounds == 1 && served.strays == 0);
   CHECK(served.received == 2 && served.replied == 1 && answered == ANSWERS);
   CHECK(answer(0) == LOGGAP_FRAME_KIND_WELCOME && answer(1) == LOGGAP_FRAME_KIND_READY);

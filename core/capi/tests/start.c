@@ -55,6 +55,9 @@ void stack_paint(void) {}
 uint32_t stack_used(void);
 uint32_t stack_used(void) { return 0; }
 
+void on_peer_stack(void (*function)(void *), void *argument);
+void on_peer_stack(void (*function)(void *), void *argument) { function(argument); }
+
 #elif defined(__arm__)
 
 /* The part of the stack that is painted. */
@@ -81,6 +84,24 @@ uint32_t stack_used(void) {
   while (at < painted_top && *(volatile uint32_t *)(uintptr_t)at == PAINT) at += 4;
   return painted_top - at;
 }
+
+/* Calls `function` on memory of its own as the stack. The processor's
+ * procedure call standard leaves r4 to the caller of this function. */
+__attribute__((used)) _Alignas(8) static uint8_t peer_stack[8192];
+void on_peer_stack(void (*function)(void *), void *argument);
+__asm__(
+    ".text\n.syntax unified\n.thumb\n.global on_peer_stack\n.type on_peer_stack, %function\n"
+    "on_peer_stack:\n"
+    " push {r4, lr}\n"
+    " mov r4, sp\n"
+    " ldr r2, =peer_stack + 8192\n"
+    " mov sp, r2\n"
+    " mov r2, r0\n"
+    " mov r0, r1\n"
+    " blx r2\n"
+    " mov sp, r4\n"
+    " pop {r4, pc}\n"
+    ".ltorg\n");
 
 extern uint32_t stack_top, bss_begin, bss_end;
 
