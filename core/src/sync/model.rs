@@ -84,8 +84,10 @@ impl ClockModel {
     /// Own minus reference at the own reading `local`, saturating.
     #[must_use]
     pub fn offset_at(&self, local: Picos) -> SignedPicos {
-        let gained = part(local.signed_difference(self.at), self.drift, SECOND);
-        SignedPicos(self.offset.0.saturating_add(gained))
+        let (distance, way) =
+            if local < self.at { (self.at.since(local), -1) } else { (local.since(self.at), 1) };
+        let gained = scaled(distance.0, self.drift.unsigned_abs(), SECOND);
+        SignedPicos(self.offset.0.saturating_add(like(way * self.drift.signum(), gained)))
     }
 
     /// The own reading when the reference's is `reference`: when to begin
@@ -94,12 +96,16 @@ impl ClockModel {
     pub fn local_at(&self, reference: Picos) -> Picos {
         let there = i128::from(self.at.0) - i128::from(self.offset.0);
         let distance = i128::from(reference.0) - there;
-        let distance =
-            i64::try_from(distance).unwrap_or(if distance < 0 { i64::MIN } else { i64::MAX });
+        let passed = u64::try_from(distance.unsigned_abs()).unwrap_or(u64::MAX);
         // Δt = Δr / (1 − s) = Δr + Δr·s / (1 − s)
         let divisor = SECOND.saturating_sub_signed(self.drift).max(1);
-        let gained = part(distance, self.drift, divisor);
-        Picos(self.at.0.saturating_add_signed(distance.saturating_add(gained)))
+        let gained = like(self.drift.signum(), scaled(passed, self.drift.unsigned_abs(), divisor));
+        let passed = passed.saturating_add_signed(gained);
+        Picos(if distance < 0 {
+            self.at.0.saturating_sub(passed)
+        } else {
+            self.at.0.saturating_add(passed)
+        })
     }
 
     /// What [`ClockModel::reference_at`] may be off by.
@@ -116,7 +122,8 @@ impl ClockModel {
     pub fn after(&self, child: &Self) -> Self {
         let parent = child.reference_at(child.at);
         let offset = child.offset.0.saturating_add(self.offset_at(parent).0);
-        let both = part(self.drift, child.drift, SECOND);
+        let both = scaled(self.drift.unsigned_abs(), child.drift.unsigned_abs(), SECOND);
+        let both = like(self.drift.signum() * child.drift.signum(), both);
         let drift = child.drift.saturating_add(self.drift).saturating_sub(both);
         let error = |local| self.error_at(child.reference_at(local)).0;
         let worst = error(child.at).max(error(child.until));
@@ -137,12 +144,7 @@ pub(super) fn plausible(drift: i64) -> Result<(), DriftError> {
     if drift.unsigned_abs() > most { Err(DriftError::Implausible(drift)) } else { Ok(()) }
 }
 
-/// `a·b / divisor` with its sign, towards zero, saturating.
-fn part(a: i64, b: i64, divisor: u64) -> i64 {
-    like(a.signum() * b.signum(), scaled(a.unsigned_abs(), b.unsigned_abs(), divisor))
-}
-
-/// `magnitude` with the sign of `sign`.
+/// `magnitude` with the sign of `sign`, saturating.
 fn like(sign: i64, magnitude: u64) -> i64 {
     let magnitude = i64::try_from(magnitude).unwrap_or(i64::MAX);
     if sign < 0 { -magnitude } else { magnitude }

@@ -6,6 +6,7 @@
 //! them on the inputs that are kept in `fuzz/seeds`.
 
 mod assessing;
+mod clocks;
 mod mirroring;
 mod parsers;
 mod profiles;
@@ -14,6 +15,7 @@ mod sessions;
 mod simulating;
 
 pub use assessing::{fit, planner};
+pub use clocks::clocks;
 pub use mirroring::mirror;
 pub use parsers::{argument, noise_trace, samples_csv, wire_frame};
 pub use profiles::{profile_compact, profile_json};
@@ -26,8 +28,9 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its seeds' folder and of its
 /// binary in `fuzz/`.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 17] = [
     ("argument", argument),
+    ("clocks", clocks),
     ("fit", fit),
     ("goal_native", goal_native),
     ("goal_reference", goal_reference),
