@@ -44,15 +44,16 @@
 
 /* Bytes to lend, as constants: what the functions of the same names say, or a
  * little more. Arguments are integer constants. */
-#define LOGGAP_AT_LEAST_A_FRAME(size) ((size) > 448 ? (size) : 448)
-#define LOGGAP_SERVE_BYTES(size) (2 * (size_t)LOGGAP_AT_LEAST_A_FRAME(size) + 16)
+#define LOGGAP_AT_LEAST_A_FRAME(size) ((size) > 448 ? ((size) + 7) / 8 * 8 : 448)
+#define LOGGAP_SERVE_BYTES(size) (2 * (size_t)LOGGAP_AT_LEAST_A_FRAME(size))
 #define LOGGAP_MIRROR_BYTES(size) ((size_t)LOGGAP_AT_LEAST_A_FRAME(size) + 768)
 #define LOGGAP_ASSESS_BYTES(largest, coarse, sizes, repetitions, changes) \
-  (2 * (size_t)LOGGAP_AT_LEAST_A_FRAME(largest) + 4 * (size_t)(coarse) + \
+  (2 * (size_t)(LOGGAP_AT_LEAST_A_FRAME(largest) > sizeof(struct loggap_profile) / 2 \
+                    ? LOGGAP_AT_LEAST_A_FRAME(largest) : 0) + 4 * (size_t)(coarse) + \
    (size_t)(sizes) * (32 * (size_t)(repetitions) + 124 + 16 * ((size_t)(changes) + 1)) + \
-   168 * ((size_t)(changes) + 1) + 88)
+   168 * ((size_t)(changes) + 1) + 8)
 #define LOGGAP_FIT_BYTES(points, changes) \
-  ((size_t)(points) * (56 + 16 * ((size_t)(changes) + 1)) + 168 * ((size_t)(changes) + 1) + 32)
+  ((size_t)(points) * (56 + 16 * ((size_t)(changes) + 1)) + 168 * ((size_t)(changes) + 1))
 
 
 /**
@@ -102,7 +103,7 @@
  * into the largest message that it takes; `LOGGAP_SERVE_BYTES(size)` is for
  * messages of up to `size` bytes.
  */
-#define LOGGAP_SERVE_BYTES_LEAST 912
+#define LOGGAP_SERVE_BYTES_LEAST 896
 
 /**
  * Version of this interface. Changes whenever a struct, a constant or the
@@ -2618,8 +2619,9 @@ size_t loggap_assess_bytes(const struct loggap_assess_options *options);
  * `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
  * `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
  * `LOGGAP_STATUS_STALLED`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
- * `profile` is left alone then; `report` has the counts as far as they are
- * known.
+ * `report` has the counts then as far as they are known. `profile` has no
+ * ranges once measuring has begun: as long as it lasts, messages of up to half
+ * the size of a profile pass through its memory.
  */
 int32_t loggap_assess(const struct loggap_clock *clock,
                       const struct loggap_link *link,

@@ -25,10 +25,17 @@ impl Sizer {
 
     /// `count` elements more, after what their alignment may waste.
     pub(crate) const fn array<T>(self, count: usize) -> Self {
-        let waste =
-            if align_of::<T>() > LOGGAP_ALIGNMENT { align_of::<T>() } else { LOGGAP_ALIGNMENT };
-        let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
-        Self { bytes: self.bytes.saturating_add(bytes).saturating_add(waste as u64) }
+        let waste = align_of::<T>().saturating_sub(LOGGAP_ALIGNMENT);
+        let sizer = if waste > 0 { self.more(waste, 1) } else { self };
+        sizer.more(count, size_of::<T>())
+    }
+
+    /// `count` elements of `size` bytes more, in whole units of the alignment.
+    const fn more(self, count: usize, size: usize) -> Self {
+        let bytes = (count as u64).saturating_mul(size as u64);
+        let units = bytes.div_ceil(LOGGAP_ALIGNMENT as u64);
+        let whole = units.saturating_mul(LOGGAP_ALIGNMENT as u64);
+        Self { bytes: self.bytes.saturating_add(whole) }
     }
 
     /// Bytes of all of them; as many as exist when the address space ends
@@ -96,44 +103,69 @@ impl<'m> Arena<'m> {
         (self.next, self.left)
     }
 
-    /// Cuts off `count` elements, each with the value `first`.
-    pub(crate) fn array<T: Copy>(&mut self, count: usize, first: T) -> Outcome<&'m mut [T]> {
-        let waste = self.next.align_offset(align_of::<T>());
-        let taken = count.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(waste));
-        let Some(left) = taken.and_then(|taken| self.left.checked_sub(taken)) else {
-            return Err(Detail::of(Status::Memory));
-        };
-        // SAFETY: at most `left` bytes on, so still inside of the memory or at
-        // its end.
-        let start = unsafe { self.next.add(waste) }.cast::<T>();
-        // SAFETY: as many elements as were just subtracted from what is left.
-        let end = unsafe { start.add(count) };
-        for index in 0..count {
-            // SAFETY: below `count`.
-            let place = unsafe { start.add(index) };
-            // SAFETY: aligned by `waste`, inside of the memory, which is ours.
-            unsafe { place.write(first) };
+    /// Cuts off `count` elements, each of zeros.
+    pub(crate) fn array<T: Copy>(&mut self, count: usize) -> Result<&'m mut [T], Shortage> {
+        let _ = const { Zeros::<T>::VALUE };
+        if align_of::<T>() > LOGGAP_ALIGNMENT {
+            self.cut(self.next.align_offset(align_of::<T>()), 1)?;
         }
-        self.next = end.cast();
-        self.left = left;
-        // SAFETY: aligned and inside; all elements have just been written, and
-        // nobody else gets these bytes as `next` lies behind them.
+        let start = self.cleared(count, size_of::<T>())?.cast::<T>();
+        // SAFETY: aligned and inside; all bytes have just been cleared, which
+        // makes valid elements, and nobody else gets them as `next` lies
+        // behind them.
         Ok(unsafe { core::slice::from_raw_parts_mut(start, count) })
     }
 
     /// Puts one object into the memory. It is never dropped, so it must hold
     /// nothing but memory.
-    pub(crate) fn object<T>(&mut self, value: T) -> Outcome<*mut T> {
-        let waste = self.next.align_offset(align_of::<T>());
-        let left = size_of::<T>().checked_add(waste).and_then(|taken| self.left.checked_sub(taken));
-        let left = left.ok_or(Detail::of(Status::Memory))?;
-        // SAFETY: inside of the memory, as was just subtracted.
-        let place = unsafe { self.next.add(waste) }.cast::<T>();
-        // SAFETY: aligned by `waste`, inside of the memory, which is ours.
+    pub(crate) fn object<T>(&mut self, value: T) -> Result<*mut T, Shortage> {
+        const { assert!(align_of::<T>() <= LOGGAP_ALIGNMENT, "more than the memory's alignment") };
+        let place = self.cut(1, size_of::<T>())?.cast::<T>();
+        // SAFETY: aligned and inside of the memory, which is ours.
         unsafe { place.write(value) };
-        // SAFETY: the end of what was just written.
-        self.next = unsafe { place.add(1) }.cast();
-        self.left = left;
         Ok(place)
     }
+
+    /// Cuts off room for `count` elements of `size` bytes, all cleared.
+    #[inline(never)]
+    fn cleared(&mut self, count: usize, size: usize) -> Result<*mut u8, Shortage> {
+        let before = self.left;
+        let start = self.cut(count, size)?;
+        // SAFETY: as many bytes have just been cut off, so they are ours.
+        unsafe { start.write_bytes(0, before - self.left) };
+        Ok(start)
+    }
+
+    /// Cuts off room for `count` elements of `size` bytes.
+    fn cut(&mut self, count: usize, size: usize) -> Result<*mut u8, Shortage> {
+        let bytes = count.checked_mul(size).ok_or(Shortage)?;
+        let whole = bytes.checked_next_multiple_of(LOGGAP_ALIGNMENT).ok_or(Shortage)?;
+        self.left = self.left.checked_sub(whole).ok_or(Shortage)?;
+        let start = self.next;
+        // SAFETY: as many bytes as were just subtracted from what is left, so
+        // inside of the memory or at its end.
+        self.next = unsafe { start.add(whole) };
+        Ok(start)
+    }
+}
+
+/// There is less memory than a [`Sizer`] has said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shortage;
+
+impl From<Shortage> for Detail {
+    #[cold]
+    fn from(Shortage: Shortage) -> Self {
+        Self::of(Status::Memory)
+    }
+}
+
+/// Types whose arrays may be made of zeros.
+struct Zeros<T>(PhantomData<T>);
+
+impl<T: Copy> Zeros<T> {
+    /// The compiler computes it wherever it is named, and stops at what is no
+    /// value of the type.
+    // SAFETY: as above.
+    const VALUE: T = unsafe { core::mem::zeroed() };
 }

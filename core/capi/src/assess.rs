@@ -5,16 +5,17 @@ use core::ops::ControlFlow;
 
 use loggap_core::fit::{Cell, Detector, LookAhead, Node, Point, Segment};
 use loggap_core::measure::{
-    AssessMemory, AssessOptions as CoreOptions, Buffers, Clock as _, Initiator, Outcome as Round,
-    PlanMemory, PlanOptions, PlanRequirements, Planner, RowHeader, RowPlan, SessionOptions, Slot,
-    coarse_sizes,
+    AssessMemory, AssessOptions as CoreOptions, Buffers, Clock as _, Curve, Experiment, Findings,
+    Initiator, Outcome as Round, PlanMemory, PlanOptions, PlanRequirements, Planner, RowHeader,
+    RowPlan, SessionOptions, Slot, Warning, coarse_sizes,
 };
+use loggap_core::model::{Change, Estimate, SizeLine};
 use loggap_core::stats::Confidence;
-use loggap_core::units::Picos;
+use loggap_core::units::{Bytes, Picos, SignedPicos};
 use loggap_core::wire::ROUNDS_PER_BATCH;
 
-use crate::arena::{Arena, Sizer};
-use crate::boundary::{Place, input, plain};
+use crate::arena::{Arena, Shortage, Sizer};
+use crate::boundary::{Place, bytes_mut, input, plain};
 use crate::link::{CheckedClock, CheckedLink, Clock, Link};
 use crate::profile::{LOGGAP_MAX_RANGES, MOST_CHANGES, Profile};
 use crate::report::{AssessReport, conclusion, no_assessment, no_session};
@@ -167,6 +168,11 @@ impl AssessOptions {
         }
     }
 
+    /// Of data or control.
+    fn longest_message(&self) -> usize {
+        (self.largest as usize).max(LOGGAP_FRAME_BYTES)
+    }
+
     /// Whether the caller wants to go on.
     fn goes_on(&self, progress: &Progress) -> bool {
         let Some(tell) = self.progress else { return true };
@@ -180,10 +186,11 @@ impl AssessOptions {
         let (sizes, repetitions) = (self.sizes as usize, self.repetitions as usize);
         let needs = PlanRequirements::new(sizes, repetitions, self.max_changes as usize);
         let needs = needs.ok_or(Detail::of(Status::Option).named("sizes"))?;
-        let largest = (self.largest as usize).max(LOGGAP_FRAME_BYTES);
+        let longest = self.longest_message();
+        let lent = if longest > LONGEST_IN_PROFILE { longest } else { 0 };
         let sizer = Sizer::new()
-            .array::<u8>(largest)
-            .array::<u8>(largest)
+            .array::<u8>(lent)
+            .array::<u8>(lent)
             .array::<u32>(self.coarse_sizes as usize)
             .array::<RowHeader>(needs.store.rows)
             .array::<u64>(needs.store.values)
@@ -239,8 +246,9 @@ pub unsafe extern "C" fn loggap_assess_bytes(options: *const AssessOptions) -> u
 /// `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
 /// `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
 /// `LOGGAP_STATUS_STALLED`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
-/// `profile` is left alone then; `report` has the counts as far as they are
-/// known.
+/// `report` has the counts then as far as they are known. `profile` has no
+/// ranges once measuring has begun: as long as it lasts, messages of up to half
+/// the size of a profile pass through its memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_assess(
     clock: *const Clock,
@@ -294,76 +302,134 @@ impl Call {
     ///
     /// All pointers are null or as `loggap_assess` wants them.
     unsafe fn finish(self, detector: Detector, detail: *mut Detail) -> i32 {
-        let run = || {
-            // SAFETY: by the contract of this function.
-            let mut profile = unsafe { Place::new(self.profile) }?;
-            // SAFETY: by the contract of this function.
-            let mut report = unsafe { Place::optional(self.report) }?;
-            // SAFETY: by the contract of this function.
-            let clock = unsafe { input(self.clock) }?.checked()?;
-            // SAFETY: by the contract of this function.
-            let link = unsafe { input(self.link) }?.checked()?;
-            // SAFETY: by the contract of this function.
-            let options = unsafe { input(self.options) }?;
-            let (needs, sizer) = options.needs()?;
-            let plan = options.plan(detector)?;
-            // SAFETY: by the contract of this function.
-            let mut arena = unsafe { Arena::new(self.memory, self.bytes, sizer) }?;
-            let mut told = AssessReport::default();
-            let assessed = assess(&clock, link, (options, plan), &needs, &mut arena, &mut told);
-            report.put(told);
-            profile.put(assessed?);
-            Ok(())
-        };
+        // SAFETY: the contract is the same.
+        let outcome = unsafe { self.run(detector) };
         // SAFETY: by the contract of this function.
-        unsafe { finish(run(), detail) }
+        unsafe { finish(outcome, detail) }
     }
+
+    /// # Safety
+    ///
+    /// As [`Call::finish`].
+    unsafe fn run(self, detector: Detector) -> Outcome<()> {
+        // SAFETY: by the contract of this function.
+        let profile = unsafe { Place::new(self.profile) }?;
+        // SAFETY: by the contract of this function.
+        let report = unsafe { Place::optional(self.report) }?;
+        // SAFETY: by the contract of this function.
+        let clock = unsafe { input(self.clock) }?.checked()?;
+        // SAFETY: by the contract of this function.
+        let link = unsafe { input(self.link) }?.checked()?;
+        // SAFETY: by the contract of this function.
+        let options = unsafe { input(self.options) }?;
+        let (needs, sizer) = options.needs()?;
+        let plan = options.plan(detector)?;
+        // SAFETY: by the contract of this function.
+        let mut arena = unsafe { Arena::new(self.memory, self.bytes, sizer) }?;
+        // SAFETY: nobody else uses it during this call.
+        let mut report = unsafe { report.clear() };
+        let mut planner = planner(&mut arena, options, plan, &needs)?;
+        // SAFETY: by the contract of this function.
+        let scratch = unsafe { bytes_mut(self.profile.cast(), size_of::<Profile>()) }?;
+        let buffers = buffers(options.longest_message(), scratch, &mut arena)?;
+        let measured = measure(&clock, link, buffers, options, &mut planner, report.as_deref_mut());
+        // SAFETY: nobody else uses it during this call.
+        let profile = unsafe { profile.clear() }.ok_or(Detail::of(Status::Null))?;
+        let mut told = Told { profile, report, converged: true };
+        let outcome = measured.and_then(|()| planner.tell(&mut told).map_err(no_assessment));
+        if outcome.is_err() {
+            (told.profile.range_count, told.profile.change_count) = (0, 0);
+        }
+        if let Some(report) = told.report {
+            report.conclusion = planner.conclusion().map_or(0, |over| conclusion(over) as u32);
+            report.converged = (outcome.is_ok() && told.converged).into();
+        }
+        outcome
+    }
+}
+
+/// Halves of a profile are the buffers of messages that fit into them: it is
+/// not written before the last message has come.
+const LONGEST_IN_PROFILE: usize = size_of::<Profile>() / 2;
+
+fn buffers<'m>(
+    longest: usize,
+    profile: &'m mut [u8],
+    arena: &mut Arena<'m>,
+) -> Result<Buffers<'m>, Shortage> {
+    if longest > LONGEST_IN_PROFILE {
+        return Ok(Buffers { outgoing: arena.array(longest)?, incoming: arena.array(longest)? });
+    }
+    let (outgoing, incoming) = profile.split_at_mut_checked(LONGEST_IN_PROFILE).ok_or(Shortage)?;
+    Ok(Buffers {
+        outgoing: outgoing.get_mut(..longest).ok_or(Shortage)?,
+        incoming: incoming.get_mut(..longest).ok_or(Shortage)?,
+    })
+}
+
+#[inline(never)]
+fn planner<'m>(
+    arena: &mut Arena<'m>,
+    options: &AssessOptions,
+    plan: PlanOptions,
+    needs: &PlanRequirements,
+) -> Outcome<Plan<'m>> {
+    let sizes = arena.array(options.coarse_sizes as usize)?;
+    let count = coarse_sizes(options.smallest, options.largest, sizes);
+    let sizes = sizes.get(..count).unwrap_or_default();
+    let memory = PlanMemory {
+        rows: arena.array(needs.store.rows)?,
+        values: arena.array(needs.store.values)?,
+        plans: arena.array(needs.plans)?,
+        order: arena.array(needs.order)?,
+        assess: AssessMemory {
+            points: arena.array(needs.assess.points)?,
+            nodes: arena.array(needs.assess.nodes)?,
+            cells: arena.array(needs.assess.cells)?,
+            segments: arena.array(needs.assess.segments)?,
+        },
+    };
+    // Sizes, messages and memory have been checked.
+    Plan::new(plan, sizes, memory).map_err(|_| Detail::of(Status::Option).named("sizes"))
 }
 
 type Plan<'m> = Planner<'m, LOGGAP_MAX_RANGES>;
 
-fn assess(
-    clock: &CheckedClock,
-    link: CheckedLink,
-    (options, plan): (&AssessOptions, PlanOptions),
-    needs: &PlanRequirements,
-    arena: &mut Arena<'_>,
-    report: &mut AssessReport,
-) -> Outcome<Profile> {
-    let largest = (options.largest as usize).max(LOGGAP_FRAME_BYTES);
-    let buffers =
-        Buffers { outgoing: arena.array(largest, 0)?, incoming: arena.array(largest, 0)? };
-    let sizes = arena.array(options.coarse_sizes as usize, 0)?;
-    let count = coarse_sizes(options.smallest, options.largest, sizes);
-    let sizes = sizes.get(..count).unwrap_or_default();
-    let memory = plan_memory(arena, needs)?;
-    // Sizes, messages and memory have been checked.
-    let planner = Plan::new(plan, sizes, memory);
-    let mut planner = planner.map_err(|_| Detail::of(Status::Option).named("sizes"))?;
-    measure(clock, link, buffers, options, &mut planner, report)?;
-    report.conclusion = planner.conclusion().map_or(0, |over| conclusion(over) as u32);
-    let assessment = planner.assess().map_err(no_assessment)?;
-    report.warn(&assessment.warnings, assessment.further_warnings);
-    report.converged = assessment.profile.converged().into();
-    Ok(Profile::from_core(&assessment.profile))
+/// What an assessment finds, written to where the caller wants it.
+struct Told<'c> {
+    profile: &'c mut Profile,
+    report: Option<&'c mut AssessReport>,
+    converged: bool,
 }
 
-fn plan_memory<'m>(arena: &mut Arena<'m>, needs: &PlanRequirements) -> Outcome<PlanMemory<'m>> {
-    Ok(PlanMemory {
-        rows: arena.array(needs.store.rows, RowHeader::default())?,
-        values: arena.array(needs.store.values, 0)?,
-        plans: arena.array(needs.plans, RowPlan::default())?,
-        order: arena.array(needs.order, Slot::default())?,
-        assess: AssessMemory {
-            points: arena.array(needs.assess.points, Point::default())?,
-            nodes: arena.array(needs.assess.nodes, Node::default())?,
-            cells: arena.array(needs.assess.cells, Cell::default())?,
-            segments: arena.array(needs.assess.segments, Segment::default())?,
-        },
-    })
-}
+impl Findings for Told<'_> {
+    fn change(&mut self, change: Change) {
+        self.profile.add_change(&change);
+    }
 
-/// Runs the plan's rounds until it is over.
+    fn range(&mut self, first: Bytes, last: Bytes) {
+        self.profile.add_range(first, last);
+    }
+
+    fn line(&mut self, curve: Curve, line: &SizeLine) {
+        self.converged &= line.mark().converged();
+        self.profile.add_line(curve, line);
+    }
+
+    fn latency(&mut self, latency: &Estimate<SignedPicos>) {
+        self.converged &= latency.mark.converged();
+        self.profile.add_latency(latency);
+    }
+
+    fn warning(&mut self, warning: Warning) {
+        if let Some(report) = &mut self.report {
+            report.warn(warning);
+        }
+    }
+}
+type Session<'c> = Initiator<'c, &'c CheckedClock, CheckedLink>;
+
+/// Opens a session, and runs the plan's rounds until it is over.
 #[inline(never)]
 fn measure(
     clock: &CheckedClock,
@@ -371,8 +437,30 @@ fn measure(
     buffers: Buffers<'_>,
     options: &AssessOptions,
     planner: &mut Plan<'_>,
-    report: &mut AssessReport,
+    report: Option<&mut AssessReport>,
 ) -> Outcome<()> {
+    let mut session = connect(clock, link, buffers, options)?;
+    let began = clock.duration(clock.now());
+    let outcome = rounds(&mut session, options, planner);
+    if let Some(report) = report {
+        report.wall_ps = clock.duration(clock.now()).since(began).0;
+        report.count(session.traffic());
+    }
+    if outcome.is_ok() {
+        // Everything is measured: a goodbye that does not arrive changes nothing.
+        let _ = session.close();
+    }
+    outcome
+}
+
+/// Not inlined, nor are the two below, so that their stacks share memory.
+#[inline(never)]
+fn connect<'c>(
+    clock: &'c CheckedClock,
+    link: CheckedLink,
+    buffers: Buffers<'c>,
+    options: &AssessOptions,
+) -> Outcome<Session<'c>> {
     let mut stopped = false;
     let on_queue = |queue_position| {
         if options.goes_on(&Progress { queue_position, ..Progress::default() }) {
@@ -382,35 +470,38 @@ fn measure(
         ControlFlow::Break(())
     };
     let session = Initiator::connect(clock, link, buffers, options.session(), on_queue);
-    let stop = if stopped { Some(Detail::of(Status::Stopped)) } else { None };
-    let mut session = session.map_err(|error| stop.unwrap_or_else(|| no_session(error)))?;
+    session.map_err(|error| if stopped { Detail::of(Status::Stopped) } else { no_session(error) })
+}
+
+#[inline(never)]
+fn rounds(
+    session: &mut Session<'_>,
+    options: &AssessOptions,
+    planner: &mut Plan<'_>,
+) -> Outcome<()> {
+    let clock = *session.clock();
     let now = || clock.duration(clock.now());
-    let began = now();
-    let outcome = loop {
+    loop {
         let batch = planner.poll_batch::<ROUNDS_PER_BATCH>(now());
         if batch.is_empty() {
-            break Ok(());
+            return Ok(());
         }
-        let run = session.run(&batch, |outcome| match outcome {
-            Round::Sample(sample) => {
-                let _whether_kept = planner.handle_sample(&sample);
-            }
-            Round::Lost(experiment) => planner.handle_lost(&experiment),
-        });
-        if let Err(error) = run {
-            break Err(no_session(error));
-        }
+        run(session, &batch, planner)?;
         let done = planner.progress(now());
         let (spent_ppm, messages, lost) = (done.spent_ppm, done.messages, done.lost);
         if !options.goes_on(&Progress { queue_position: 0, spent_ppm, messages, lost }) {
             planner.stop();
         }
-    };
-    report.wall_ps = now().since(began).0;
-    report.count(session.traffic());
-    if outcome.is_ok() {
-        // Everything is measured: a goodbye that does not arrive changes nothing.
-        let _ = session.close();
     }
-    outcome
+}
+
+#[inline(never)]
+fn run(session: &mut Session<'_>, batch: &[Experiment], planner: &mut Plan<'_>) -> Outcome<()> {
+    let each = |outcome| match outcome {
+        Round::Sample(sample) => {
+            let _whether_kept = planner.handle_sample(&sample);
+        }
+        Round::Lost(experiment) => planner.handle_lost(&experiment),
+    };
+    session.run(batch, each).map_err(no_session)
 }

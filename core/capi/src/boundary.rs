@@ -129,6 +129,23 @@ impl<T: Copy> Place<T> {
     }
 }
 
+impl<T: Plain> Place<T> {
+    /// What is in the place, cleared; `None` for a null pointer.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else uses the place during `'a`.
+    pub(crate) unsafe fn clear<'a>(self) -> Option<&'a mut T> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: not misaligned, and valid by the contract of `new`.
+        unsafe { self.0.write_bytes(0, 1) };
+        // SAFETY: as above; zeros are a value of a plain type.
+        Some(unsafe { &mut *self.0 })
+    }
+}
+
 /// Places for several results.
 #[derive(Debug)]
 pub(crate) struct Places<T> {

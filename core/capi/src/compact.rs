@@ -60,11 +60,14 @@ pub unsafe extern "C" fn loggap_profile_decode(
 ) -> i32 {
     let decode = || {
         // SAFETY: by the contract of this function.
-        let mut place = unsafe { Place::new(profile) }?;
+        let place = unsafe { Place::new(profile) }?;
         // SAFETY: by the contract of this function.
         let bytes = unsafe { slice(bytes, length) }?;
         let decoded: CoreProfile = compact::decode(bytes).map_err(refused)?;
-        place.put(Profile::from_core(&decoded));
+        // SAFETY: by the contract of this function.
+        if let Some(profile) = unsafe { place.clear() } {
+            profile.add(&decoded);
+        }
         Ok(())
     };
     // SAFETY: by the contract of this function.

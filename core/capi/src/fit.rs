@@ -212,7 +212,7 @@ impl Call {
             let sizer = sizer(given.len(), config.max_changes);
             // SAFETY: by the contract of this function.
             let mut arena = unsafe { Arena::new(self.memory, self.bytes, sizer) }?;
-            let points = arena.array(given.len(), Point::default())?;
+            let points = arena.array(given.len())?;
             for ((index, given), point) in (0..).zip(given).zip(points.iter_mut()) {
                 *point = given.point().map_err(|failure| failure.at(index))?;
             }
@@ -231,9 +231,9 @@ fn fit(
     count: &mut Place<usize>,
 ) -> Outcome<()> {
     let needs = Segmentation::requirements(points.len(), config.max_changes);
-    let nodes = arena.array(needs.nodes, Node::default())?;
-    let cells = arena.array(needs.cells, Cell::default())?;
-    let segments = arena.array(needs.segments, Segment::default())?;
+    let nodes = arena.array(needs.nodes)?;
+    let cells = arena.array(needs.cells)?;
+    let segments = arena.array(needs.segments)?;
     let mut segmentation = Segmentation::new(nodes, cells, segments);
     let fit = segmentation.run(points, config).map_err(no_fit)?;
     let found = fit.segments();

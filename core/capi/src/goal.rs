@@ -159,12 +159,12 @@ impl<'t> Source<'t> {
         match self {
             Self::Text(bytes, survey) => {
                 let labels = LabelMemory {
-                    entries: arena.array(survey.labels_most(), [0; 2])?,
-                    buckets: arena.array(survey.labels_most(), 0)?,
+                    entries: arena.array(survey.labels_most())?,
+                    buckets: arena.array(survey.labels_most())?,
                     // Text cannot be written to collide by who does not know it.
                     seed: 0x9e37_79b9_7f4a_7c15,
                 };
-                let blocks = arena.array(survey.blocks_to_lend(), Block::default())?;
+                let blocks = arena.array(survey.blocks_to_lend())?;
                 let memory = TextMemory { blocks, labels };
                 text::read(bytes, survey, memory, sink).map_err(|error| match error {
                     ReadError::Text(error) => text_error(error),
@@ -174,7 +174,7 @@ impl<'t> Source<'t> {
                 })
             }
             Self::Reference(view) => {
-                let scratch = arena.array(view.ops_most() as usize, 0)?;
+                let scratch = arena.array(view.ops_most() as usize)?;
                 view.read(scratch, sink).map_err(from_binary)
             }
             Self::Native(view) => view.read(sink).map_err(from_binary),

@@ -4,7 +4,7 @@ use loggap_core::measure::{Action, Ending, LinkProperties, Mirror as CoreMirror}
 use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::Bounds as CoreBounds;
 
-use crate::arena::{Arena, Sizer};
+use crate::arena::{Arena, LOGGAP_ALIGNMENT, Sizer};
 use crate::boundary::{Place, optional, slice};
 use crate::object::{Marked, Object};
 use crate::reason::Reason;
@@ -122,12 +122,14 @@ pub unsafe extern "C" fn loggap_mirror_init(
         }
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::new(memory, bytes, needs(LOGGAP_FRAME_BYTES)) }?;
-        let capacity = bytes.saturating_sub(needs(0).bytes());
+        let capacity = bytes.saturating_sub(needs(0).bytes()) / LOGGAP_ALIGNMENT * LOGGAP_ALIGNMENT;
         let largest = max_message.min(capacity as u64);
         let bounds = bounds.with_message_at_most(Bytes(largest));
         let properties =
             LinkProperties { max_message: Bytes(max_message), reliable: reliable == 1 };
-        let outgoing = arena.array(capacity, 0x55)?.as_mut_ptr();
+        let outgoing = arena.array(capacity)?;
+        outgoing.fill(0x55);
+        let outgoing = outgoing.as_mut_ptr();
         let parts = Parts { mirror: CoreMirror::new(bounds, properties), outgoing, capacity };
         place.put(arena.object(Object::new(parts))?.cast());
         Ok(())

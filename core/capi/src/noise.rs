@@ -36,7 +36,7 @@ pub(crate) const fn trace_memory(detours: &[Detour]) -> Sizer {
 
 /// The core's copy of `detours`.
 pub(crate) fn trace_of<'m>(detours: &[Detour], arena: &mut Arena<'m>) -> Outcome<&'m [CoreDetour]> {
-    let copies = arena.array(detours.len(), CoreDetour { start: Picos(0), duration: Picos(0) })?;
+    let copies = arena.array(detours.len())?;
     for (copy, detour) in copies.iter_mut().zip(detours) {
         *copy = detour.to_core();
     }
@@ -97,8 +97,7 @@ pub unsafe extern "C" fn loggap_noise_read(
         let most = count(text);
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::maybe_empty(memory, bytes, Sizer::detours(most)) }?;
-        let empty = CoreDetour { start: Picos(0), duration: Picos(0) };
-        let kept = arena.array(most, empty)?;
+        let kept = arena.array(most)?;
         let (number, period) = read(text, kept).map_err(malformed)?;
         let kept = kept.get(..number).unwrap_or_default();
         Trace::new(kept, period).map_err(invalid_trace)?;

@@ -1,5 +1,6 @@
 //! A profile as plain structs.
 
+use loggap_core::measure::Curve;
 use loggap_core::model::{self, Estimate as CoreEstimate, Mark, SizeLine};
 use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
@@ -152,13 +153,14 @@ fn mark_to_core(mark: u32) -> Outcome<Mark> {
     }
 }
 
-fn from_estimate<T>(estimate: &CoreEstimate<T>, number: impl Fn(&T) -> i64) -> Estimate {
-    Estimate {
-        value: number(&estimate.value),
-        low: number(&estimate.low),
-        high: number(&estimate.high),
-        mark: mark_from_core(estimate.mark),
-    }
+/// Writes an estimate of these numbers.
+fn put_estimate(place: &mut Estimate, [value, low, high]: [i64; 3], mark: Mark) {
+    *place = Estimate { value, low, high, mark: mark_from_core(mark) };
+}
+
+fn put_latency(place: &mut Estimate, latency: &CoreEstimate<SignedPicos>) {
+    let CoreEstimate { value, low, high, mark } = *latency;
+    put_estimate(place, [value.0, low.0, high.0], mark);
 }
 
 fn to_estimate<T>(estimate: &Estimate, number: impl Fn(i64) -> T) -> Outcome<CoreEstimate<T>> {
@@ -167,14 +169,13 @@ fn to_estimate<T>(estimate: &Estimate, number: impl Fn(i64) -> T) -> Outcome<Cor
     Ok(CoreEstimate { value: number(value), low: number(low), high: number(high), mark })
 }
 
-fn from_line(line: &SizeLine) -> Line {
-    Line {
-        at_one: from_estimate(&line.at_one, |picos| picos.0),
-        per_byte: from_estimate(&line.per_byte, |per_byte| per_byte.0),
-        centre: line.centre.0,
-        centre_half_width_ps: line.centre_half_width.0,
-        scatter_ppm: line.scatter_ppm,
-    }
+fn put_line(place: &mut Line, line: &SizeLine) {
+    let CoreEstimate { value, low, high, mark } = line.per_byte;
+    put_latency(&mut place.at_one, &line.at_one);
+    put_estimate(&mut place.per_byte, [value.0, low.0, high.0], mark);
+    place.centre = line.centre.0;
+    place.centre_half_width_ps = line.centre_half_width.0;
+    place.scatter_ppm = line.scatter_ppm;
 }
 
 fn to_line(line: &Line) -> Outcome<SizeLine> {
@@ -188,31 +189,6 @@ fn to_line(line: &Line) -> Outcome<SizeLine> {
 }
 
 impl Range {
-    pub(crate) fn from_core(range: &model::Range) -> Self {
-        let mut known = 0;
-        let mut line = |line: &Option<SizeLine>, bit: Known| {
-            line.as_ref().map_or_else(Line::default, |line| {
-                known |= bit as u32;
-                from_line(line)
-            })
-        };
-        let half_rtt = line(&range.half_rtt, Known::HalfRtt);
-        let send_overhead = line(&range.send_overhead, Known::SendOverhead);
-        let recv_overhead = line(&range.recv_overhead, Known::RecvOverhead);
-        let latency = range.latency.as_ref();
-        known |= if latency.is_some() { Known::Latency as u32 } else { 0 };
-        Self {
-            first: range.first.0,
-            last: range.last.0,
-            known,
-            gap: from_line(&range.gap),
-            half_rtt,
-            send_overhead,
-            recv_overhead,
-            latency: latency.map(|l| from_estimate(l, |picos| picos.0)).unwrap_or_default(),
-        }
-    }
-
     pub(crate) fn as_core(&self) -> Outcome<model::Range> {
         if self.known > 0xf {
             return Err(invalid("known", self.known));
@@ -238,17 +214,69 @@ impl Range {
 }
 
 impl Profile {
-    pub(crate) fn from_core(profile: &CoreProfile) -> Self {
-        let mut plain = Self::default();
-        for (place, range) in plain.ranges.iter_mut().zip(&profile.ranges) {
-            *place = Range::from_core(range);
-            plain.range_count += 1;
-        }
-        for (place, change) in plain.changes.iter_mut().zip(&profile.changes) {
+    /// Adds a change; one that does not fit is none of a core's profile.
+    pub(crate) fn add_change(&mut self, change: &model::Change) {
+        if let Some(place) = self.changes.get_mut(self.change_count as usize) {
             *place = Change { at: change.at.0, low: change.low.0, high: change.high.0 };
-            plain.change_count += 1;
+            self.change_count += 1;
         }
-        plain
+    }
+
+    /// Adds a range of which nothing is known yet, where it fits.
+    pub(crate) fn add_range(&mut self, first: Bytes, last: Bytes) {
+        if let Some(place) = self.ranges.get_mut(self.range_count as usize) {
+            (place.first, place.last) = (first.0, last.0);
+            self.range_count += 1;
+        }
+    }
+
+    /// Adds a line to the last range.
+    pub(crate) fn add_line(&mut self, curve: Curve, line: &SizeLine) {
+        let Some(range) = self.last_range() else { return };
+        let (place, known) = match curve {
+            Curve::Gap => (&mut range.gap, 0),
+            Curve::HalfRtt => (&mut range.half_rtt, Known::HalfRtt as u32),
+            Curve::SendOverhead => (&mut range.send_overhead, Known::SendOverhead as u32),
+            Curve::RecvOverhead => (&mut range.recv_overhead, Known::RecvOverhead as u32),
+        };
+        range.known |= known;
+        put_line(place, line);
+    }
+
+    /// Adds the latency to the last range.
+    pub(crate) fn add_latency(&mut self, latency: &CoreEstimate<SignedPicos>) {
+        if let Some(range) = self.last_range() {
+            range.known |= Known::Latency as u32;
+            put_latency(&mut range.latency, latency);
+        }
+    }
+
+    fn last_range(&mut self) -> Option<&mut Range> {
+        let last = self.range_count.checked_sub(1)?;
+        self.ranges.get_mut(last as usize)
+    }
+
+    /// Adds all of a core's profile to one of zeros.
+    pub(crate) fn add(&mut self, profile: &CoreProfile) {
+        for range in &profile.ranges {
+            self.add_range(range.first, range.last);
+            self.add_line(Curve::Gap, &range.gap);
+            for (curve, line) in [
+                (Curve::HalfRtt, &range.half_rtt),
+                (Curve::SendOverhead, &range.send_overhead),
+                (Curve::RecvOverhead, &range.recv_overhead),
+            ] {
+                if let Some(line) = line {
+                    self.add_line(curve, line);
+                }
+            }
+            if let Some(latency) = &range.latency {
+                self.add_latency(latency);
+            }
+        }
+        for change in &profile.changes {
+            self.add_change(change);
+        }
     }
 
     /// The used ranges.

@@ -153,19 +153,22 @@ impl AssessReport {
         self.messages_lost = traffic.messages_lost;
     }
 
-    pub(crate) fn warn(&mut self, warnings: &[Warning], further: u32) {
-        for (place, warning) in self.warnings.iter_mut().zip(warnings) {
-            *place = WarningRecord::from_core(warning);
-            self.warning_count += 1;
+    /// Adds a warning to the list, or counts it where that is full.
+    pub(crate) fn warn(&mut self, warning: Warning) {
+        match self.warnings.get_mut(self.warning_count as usize) {
+            Some(place) => {
+                *place = WarningRecord::from_core(warning);
+                self.warning_count += 1;
+            }
+            None => self.further_warnings = self.further_warnings.saturating_add(1),
         }
-        self.further_warnings = further;
     }
 }
 
 impl WarningRecord {
-    fn from_core(warning: &Warning) -> Self {
+    fn from_core(warning: Warning) -> Self {
         let none = ParameterKind::None;
-        let (kind, parameter, size, value) = match *warning {
+        let (kind, parameter, size, value) = match warning {
             Warning::DelayFallback(size, count) => {
                 (WarningKind::DelayFallback, none, size, count as u64)
             }

@@ -3,7 +3,7 @@
 use loggap_core::measure::{Buffers, Ending, ServeError, serve};
 use loggap_core::wire::Bounds as CoreBounds;
 
-use crate::arena::{Arena, Sizer};
+use crate::arena::{Arena, LOGGAP_ALIGNMENT, Sizer};
 use crate::boundary::{Place, input, optional};
 use crate::link::{Clock, Link, LinkCode};
 use crate::reason::Reason;
@@ -55,7 +55,7 @@ impl Served {
 /// Bytes that a responder is lent at least. What is lent beyond that goes
 /// into the largest message that it takes; `LOGGAP_SERVE_BYTES(size)` is for
 /// messages of up to `size` bytes.
-pub const LOGGAP_SERVE_BYTES_LEAST: usize = 912;
+pub const LOGGAP_SERVE_BYTES_LEAST: usize = 896;
 
 /// One buffer for what comes and one for what goes.
 const fn buffers(largest: usize) -> Sizer {
@@ -104,8 +104,8 @@ pub unsafe extern "C" fn loggap_serve(
         let bounds = unsafe { optional(bounds) }?.map_or_else(CoreBounds::default, |b| b.to_core());
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::new(memory, bytes, buffers(LOGGAP_FRAME_BYTES)) }?;
-        let largest = bytes.saturating_sub(buffers(0).bytes()) / 2;
-        let (outgoing, incoming) = (arena.array(largest, 0)?, arena.array(largest, 0)?);
+        let largest = bytes / 2 / LOGGAP_ALIGNMENT * LOGGAP_ALIGNMENT;
+        let (outgoing, incoming) = (arena.array(largest)?, arena.array(largest)?);
         let ended = serve(&clock, &mut link, Buffers { outgoing, incoming }, bounds);
         let (counts, ending) = ended.map_err(failure)?;
         place.put(Served::from_core(&counts, ending));

@@ -131,7 +131,7 @@ impl Program<'_> {
             Self::Schedule(source) => source.read(arena, sink, refused),
             Self::Pattern(pattern, options) => {
                 let words = scratch_words(*pattern, options).map_err(option_error)?;
-                let scratch = arena.array(words, 0)?;
+                let scratch = arena.array(words)?;
                 generate(*pattern, options, scratch, sink).map_err(|error| match error {
                     GenerateError::Options(error) => option_error(error),
                     GenerateError::Sink(error) => refused(error),
@@ -162,20 +162,20 @@ fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
 
 fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory<'m>> {
     Ok(Memory {
-        records: arena.array(needs.records, Record::default())?,
-        edges: arena.array(needs.edges, 0)?,
-        ranks: arena.array(needs.ranks, Rank::default())?,
-        firsts: arena.array(needs.firsts, 0)?,
-        slots: arena.array(needs.slots, Slot::default())?,
-        crowds: arena.array(needs.crowds, Crowd::default())?,
-        index: arena.array(needs.index, 0)?,
-        clocks: arena.array(needs.clocks, 0)?,
-        times: arena.array(needs.times, 0)?,
-        tries: arena.array(needs.tries, 0)?,
-        done: arena.array(needs.done, 0)?,
-        queue: arena.array(needs.queue, Entry::default())?,
-        places: arena.array(needs.places, 0)?,
-        scratch: arena.array(needs.scratch, [0; 2])?,
+        records: arena.array(needs.records)?,
+        edges: arena.array(needs.edges)?,
+        ranks: arena.array(needs.ranks)?,
+        firsts: arena.array(needs.firsts)?,
+        slots: arena.array(needs.slots)?,
+        crowds: arena.array(needs.crowds)?,
+        index: arena.array(needs.index)?,
+        clocks: arena.array(needs.clocks)?,
+        times: arena.array(needs.times)?,
+        tries: arena.array(needs.tries)?,
+        done: arena.array(needs.done)?,
+        queue: arena.array(needs.queue)?,
+        places: arena.array(needs.places)?,
+        scratch: arena.array(needs.scratch)?,
     })
 }
 

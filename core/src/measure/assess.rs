@@ -8,11 +8,10 @@ use super::ranges::{self, Ranges};
 use super::warning::{AssessError, Warning};
 use super::{Curve, Quantity, SampleStore};
 use crate::fit::{Cell, Detector, Node, Point, Segment, Segmentation};
-use crate::model::{Estimate, Mark, Parameter, Profile, Range, SizeLine};
-use crate::number::hypotenuse;
+use crate::model::{Change, Estimate, Mark, Parameter, Profile, Range, SizeLine};
 use crate::stats::Confidence;
 use crate::units::{Bytes, Picos, SignedPicos};
-use crate::wide::times;
+use crate::wide::{hypotenuse, scaled, times};
 
 /// What an assessment is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,114 +96,187 @@ pub struct Assessment<const N: usize = 16> {
 /// millionths.
 const NOTABLE_SCATTER_PPM: u32 = 150_000;
 
+/// Takes what an assessment finds, as soon as it is found: the changes, then
+/// the ranges with their lines, both by ascending size, and warnings in
+/// between. So a device can keep it where and how it wants to.
+pub trait Findings {
+    /// A change between two ranges.
+    fn change(&mut self, change: Change);
+    /// A range from `first` to `last`: lines and latency that follow are its.
+    fn range(&mut self, first: Bytes, last: Bytes);
+    /// The line of one curve; a range has at least that of the gap.
+    fn line(&mut self, curve: Curve, line: &SizeLine);
+    /// The net latency, where it is known and positive.
+    fn latency(&mut self, latency: &Estimate<SignedPicos>);
+    /// What a reader should know.
+    fn warning(&mut self, warning: Warning);
+}
+
+impl<const N: usize> Findings for Assessment<N> {
+    fn change(&mut self, change: Change) {
+        // At most as many as ranges.
+        let _ = self.profile.changes.push(change);
+    }
+
+    fn range(&mut self, first: Bytes, last: Bytes) {
+        // No more than the `N` that were asked for.
+        let _ = self.profile.ranges.push(Range { first, last, ..Range::default() });
+    }
+
+    fn line(&mut self, curve: Curve, line: &SizeLine) {
+        let Some(range) = self.profile.ranges.last_mut() else { return };
+        match curve {
+            Curve::Gap => range.gap = *line,
+            Curve::HalfRtt => range.half_rtt = Some(*line),
+            Curve::SendOverhead => range.send_overhead = Some(*line),
+            Curve::RecvOverhead => range.recv_overhead = Some(*line),
+        }
+    }
+
+    fn latency(&mut self, latency: &Estimate<SignedPicos>) {
+        if let Some(range) = self.profile.ranges.last_mut() {
+            range.latency = Some(*latency);
+        }
+    }
+
+    fn warning(&mut self, warning: Warning) {
+        if self.warnings.push(warning).is_err() {
+            self.further_warnings = self.further_warnings.saturating_add(1);
+        }
+    }
+}
+
 impl<const N: usize> Assessment<N> {
     /// Assesses the link that `store`'s samples were measured on.
     ///
     /// # Errors
     ///
-    /// [`AssessError`] when there is nothing to assess, when the samples show
-    /// something else than the link, or when too little memory was lent.
+    /// As [`assess`].
     pub fn new(
         store: &SampleStore<'_>,
         options: &AssessOptions,
         memory: &mut AssessMemory<'_>,
     ) -> Result<Self, AssessError> {
-        refuse_delayed_acknowledgements(store)?;
-        let Ranges { spans, changes } = ranges::find::<N>(store, options, memory)?;
         let mut assessment = Self::default();
-        assessment.profile.changes = changes;
-        for &span in &spans {
-            let range = assessment.range(store, options, span, memory.points)?;
-            // As many spans as ranges fit.
-            let _ = assessment.profile.ranges.push(range);
-        }
-        for change in assessment.profile.changes.clone() {
-            if change.low < change.high {
-                assessment.warn(Warning::ChangeNotExact(change.low, change.high));
-            }
-        }
-        assessment.check_delays(store);
+        assess::<N>(store, options, memory, &mut assessment)?;
         Ok(assessment)
     }
+}
 
-    fn range(
-        &mut self,
-        store: &SampleStore<'_>,
-        options: &AssessOptions,
-        span: (u64, u64),
-        points: &mut [Point],
-    ) -> Result<Range, AssessError> {
-        let first = Bytes(span.0);
-        let mut line = |curve: Curve| {
-            let points = store.points(curve, span, options.confidence, points);
-            let mut line = ranges::line(points, span, options)?;
-            self.check_line(&line, curve, span, points.len());
-            line.include_scatter(store.round_spread_ppm(curve, span));
-            Some(line)
-        };
-        let gap = line(Curve::Gap).ok_or(AssessError::NoSamples)?;
-        let half_rtt = line(Curve::HalfRtt);
-        let send_overhead = line(Curve::SendOverhead);
-        let recv_overhead = line(Curve::RecvOverhead);
-        let latency = latency([half_rtt, send_overhead, recv_overhead], options);
-        if latency.is_some_and(|latency| latency.value.0 <= 0) {
-            self.warn(Warning::Overlap(first));
-        }
-        let latency = latency.filter(|latency| latency.value.0 > 0);
-        Ok(Range {
-            first,
-            last: Bytes(span.1),
-            gap,
-            half_rtt,
-            send_overhead,
-            recv_overhead,
-            latency,
-        })
-    }
-
-    fn check_line(&mut self, line: &SizeLine, curve: Curve, span: (u64, u64), sizes: usize) {
-        let (first, parameter) = (Bytes(span.0), curve.parameter());
-        if curve == Curve::Gap && sizes < 3 {
-            self.warn(Warning::FewSizes(first, sizes));
-        }
-        if curve == Curve::Gap && line.per_byte.high.0 < 0 {
-            self.warn(Warning::Falling(first));
-        }
-        if line.at(first).0.min(line.at(Bytes(span.1)).0) < 0 {
-            self.warn(Warning::Negative(parameter, first));
-        }
-        if line.scatter_ppm > NOTABLE_SCATTER_PPM {
-            self.warn(Warning::Misfit(parameter, first, line.scatter_ppm));
+/// Assesses the link that `store`'s samples were measured on, as at most `N`
+/// protocols, and tells `findings`.
+///
+/// # Errors
+///
+/// [`AssessError`] when there is nothing to assess, when the samples show
+/// something else than the link, or when too little memory was lent. What was
+/// told until then is no assessment.
+pub fn assess<const N: usize>(
+    store: &SampleStore<'_>,
+    options: &AssessOptions,
+    memory: &mut AssessMemory<'_>,
+    findings: &mut impl Findings,
+) -> Result<(), AssessError> {
+    refuse_delayed_acknowledgements(store)?;
+    let Ranges { spans, changes } = ranges::find::<N>(store, options, memory)?;
+    for &change in &changes {
+        findings.change(change);
+        if change.low < change.high {
+            findings.warning(Warning::ChangeNotExact(change.low, change.high));
         }
     }
+    for &span in &spans {
+        range(store, options, span, memory.points, findings)?;
+    }
+    check_delays(store, findings);
+    Ok(())
+}
 
-    /// Says where the delay of the paced rounds was not the plain round trip.
-    fn check_delays(&mut self, store: &SampleStore<'_>) {
-        let (mut fallback, mut short) = ((Bytes(0), 0), (Bytes(0), 0));
-        for row in 0..store.len() {
-            let size = Bytes(store.size(row).unwrap_or_default().into());
-            let count = |(first, count): &mut (Bytes, usize)| {
-                *first = if *count == 0 { size } else { *first };
-                *count += 1;
-            };
-            match store.delay_exceeds_gap(row) {
-                Some(false) => count(&mut short),
-                Some(true) if paced_by_fallback(store, row) => count(&mut fallback),
-                _ => {}
+fn range(
+    store: &SampleStore<'_>,
+    options: &AssessOptions,
+    span: (u64, u64),
+    points: &mut [Point],
+    findings: &mut impl Findings,
+) -> Result<(), AssessError> {
+    let first = Bytes(span.0);
+    findings.range(first, Bytes(span.1));
+    let mut latency = Latency::default();
+    for curve in Curve::ALL {
+        let points = store.points(curve, span, options.confidence, points);
+        match ranges::line(points, span, options) {
+            Some(mut line) => {
+                check_line(&line, curve, span, points.len(), findings);
+                line.include_scatter(store.round_spread_ppm(curve, span));
+                latency.add(curve, &line.at_one);
+                findings.line(curve, &line);
             }
-        }
-        if fallback.1 > 0 {
-            self.warn(Warning::DelayFallback(fallback.0, fallback.1));
-        }
-        if short.1 > 0 {
-            self.warn(Warning::DelayTooShort(short.0, short.1));
+            None if curve == Curve::Gap => return Err(AssessError::NoSamples),
+            None => {}
         }
     }
+    match latency.estimate(options.relative_error_ppm) {
+        Some(latency) if latency.value.0 > 0 => findings.latency(&latency),
+        Some(_) => findings.warning(Warning::Overlap(first)),
+        None => {}
+    }
+    Ok(())
+}
 
-    fn warn(&mut self, warning: Warning) {
-        if self.warnings.push(warning).is_err() {
-            self.further_warnings = self.further_warnings.saturating_add(1);
+fn check_line(
+    line: &SizeLine,
+    curve: Curve,
+    span: (u64, u64),
+    sizes: usize,
+    findings: &mut impl Findings,
+) {
+    let (first, parameter) = (Bytes(span.0), curve.parameter());
+    if curve == Curve::Gap && sizes < 3 {
+        findings.warning(Warning::FewSizes(first, sizes));
+    }
+    if curve == Curve::Gap && line.per_byte.high.0 < 0 {
+        findings.warning(Warning::Falling(first));
+    }
+    if line.at(first).0 < 0 || line.at(Bytes(span.1)).0 < 0 {
+        findings.warning(Warning::Negative(parameter, first));
+    }
+    if line.scatter_ppm > NOTABLE_SCATTER_PPM {
+        findings.warning(Warning::Misfit(parameter, first, line.scatter_ppm));
+    }
+}
+
+/// Says where the delay of the paced rounds was not the plain round trip.
+fn check_delays(store: &SampleStore<'_>, findings: &mut impl Findings) {
+    let (mut fallback, mut short) = (Sizes::default(), Sizes::default());
+    for row in 0..store.len() {
+        let size = Bytes(store.size(row).unwrap_or_default().into());
+        match store.delay_exceeds_gap(row) {
+            Some(false) => short.add(size),
+            Some(true) if paced_by_fallback(store, row) => fallback.add(size),
+            _ => {}
         }
+    }
+    if fallback.count > 0 {
+        findings.warning(Warning::DelayFallback(fallback.first, fallback.count));
+    }
+    if short.count > 0 {
+        findings.warning(Warning::DelayTooShort(short.first, short.count));
+    }
+}
+
+/// Sizes of which only the first and the number are told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizes {
+    first: Bytes,
+    count: usize,
+}
+
+impl Sizes {
+    const fn add(&mut self, size: Bytes) {
+        if self.count == 0 {
+            self.first = size;
+        }
+        self.count += 1;
     }
 }
 
@@ -221,29 +293,47 @@ impl Curve {
     }
 }
 
-/// `L = PRTT(1,0,1)/2 − o_s − o_r`, possibly negative; `None` where a part
-/// was not measured. The intervals add in quadrature.
-fn latency(parts: [Option<SizeLine>; 3], options: &AssessOptions) -> Option<Estimate<SignedPicos>> {
-    let [half_rtt, send, recv] = parts;
-    let parts = [half_rtt?.at_one, send?.at_one, recv?.at_one];
-    let [half_rtt, send, recv] = parts;
-    let value = half_rtt.value.0.saturating_sub(send.value.0).saturating_sub(recv.value.0);
-    let half_width = |part: &Estimate<SignedPicos>| 0.5 * (part.high.0 as f64 - part.low.0 as f64);
-    let half_width = parts.iter().map(half_width).fold(0.0, hypotenuse);
-    let half = SignedPicos::from_f64(half_width).0;
-    let wanted = value as f64 * f64::from(options.relative_error_ppm) * 1e-6;
-    let misfit = parts.iter().any(|part| part.mark == Mark::Misfit);
-    let mark = match (half_width <= wanted, misfit) {
-        (true, _) => Mark::Converged,
-        (false, true) => Mark::Misfit,
-        (false, false) => Mark::BudgetSpent,
-    };
-    Some(Estimate {
-        value: SignedPicos(value),
-        low: SignedPicos(value.saturating_sub(half)),
-        high: SignedPicos(value.saturating_add(half)),
-        mark,
-    })
+/// `L = PRTT(1,0,1)/2 − o_s − o_r`, possibly negative, from the lines' values
+/// at size 1 as they come in. The intervals add in quadrature.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latency {
+    parts: u32,
+    value: i64,
+    /// The whole interval, not half of it.
+    width: u64,
+    misfit: bool,
+}
+
+impl Latency {
+    fn add(&mut self, curve: Curve, at_one: &Estimate<SignedPicos>) {
+        let value = at_one.value.0;
+        self.value = match curve {
+            Curve::Gap => return,
+            Curve::HalfRtt => self.value.saturating_add(value),
+            Curve::SendOverhead | Curve::RecvOverhead => self.value.saturating_sub(value),
+        };
+        self.width = hypotenuse(self.width, at_one.high.0.abs_diff(at_one.low.0));
+        self.misfit |= matches!(at_one.mark, Mark::Misfit);
+        self.parts += 1;
+    }
+
+    /// `None` where a part was not measured.
+    fn estimate(&self, relative_error_ppm: u32) -> Option<Estimate<SignedPicos>> {
+        let half = i64::try_from(self.width.div_ceil(2)).unwrap_or(i64::MAX);
+        let size = u64::try_from(self.value).unwrap_or(0);
+        let wanted = scaled(size, relative_error_ppm.into(), 1_000_000);
+        let mark = match (half.unsigned_abs() <= wanted, self.misfit) {
+            (true, _) => Mark::Converged,
+            (false, true) => Mark::Misfit,
+            (false, false) => Mark::BudgetSpent,
+        };
+        (self.parts == 3).then_some(Estimate {
+            value: SignedPicos(self.value),
+            low: SignedPicos(self.value.saturating_sub(half)),
+            high: SignedPicos(self.value.saturating_add(half)),
+            mark,
+        })
+    }
 }
 
 /// Whether the paced rounds of a row were spaced by `PRTT(2,0,s)`, which is
@@ -267,11 +357,12 @@ const STALL_FACTOR: u64 = 4;
 /// trip of such length where other sizes take a fraction.
 fn refuse_delayed_acknowledgements(store: &SampleStore<'_>) -> Result<(), AssessError> {
     let median = |row, quantity| store.median(row, quantity, Confidence::P95).map(|m| m.median);
-    let rows = || 0..store.len();
-    let quickest =
-        rows().filter_map(|row| median(row, Quantity::RoundTrip)).min().unwrap_or(u64::MAX);
+    let mut quickest = u64::MAX;
+    for row in 0..store.len() {
+        quickest = quickest.min(median(row, Quantity::RoundTrip).unwrap_or(u64::MAX));
+    }
     let messages = u64::from(store.messages().unwrap_or(2)).max(2);
-    for row in rows() {
+    for row in 0..store.len() {
         let Some(round_trip) = median(row, Quantity::RoundTrip) else { continue };
         let burst = median(row, Quantity::Gap).unwrap_or(round_trip);
         let stalls = [
@@ -279,13 +370,15 @@ fn refuse_delayed_acknowledgements(store: &SampleStore<'_>) -> Result<(), Assess
             (round_trip, quickest),
         ];
         for (stall, otherwise) in stalls {
-            let timer =
-                ACKNOWLEDGEMENT_TIMERS.iter().any(|&(low, high)| (low..high).contains(&stall));
-            if timer && stall / STALL_FACTOR > otherwise {
+            if is_timer(stall) && stall / STALL_FACTOR > otherwise {
                 let size = Bytes(store.size(row).unwrap_or_default().into());
                 return Err(AssessError::DelayedAcknowledgement(size, Picos(stall)));
             }
         }
     }
     Ok(())
+}
+
+fn is_timer(stall: u64) -> bool {
+    ACKNOWLEDGEMENT_TIMERS.iter().any(|&(low, high)| (low..high).contains(&stall))
 }

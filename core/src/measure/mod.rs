@@ -47,7 +47,9 @@ mod warmup;
 mod warning;
 mod watch;
 
-pub use assess::{AssessMemory, AssessOptions, AssessRequirements, Assessment, MAX_WARNINGS};
+pub use assess::{
+    AssessMemory, AssessOptions, AssessRequirements, Assessment, Findings, MAX_WARNINGS, assess,
+};
 pub use experiment::{Experiment, Quantity, Sample};
 pub use initiator::{Buffers, Initiator, Outcome, SessionOptions};
 pub use kernel::{Expected, Ticks, Timer, mean_delay, without_reading};

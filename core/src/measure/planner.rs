@@ -26,7 +26,8 @@ use super::ranges;
 use super::samples::insert_first;
 use super::warmup::Warmup;
 use super::{
-    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Quantity, Sample, SampleStore,
+    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Quantity, Sample,
+    SampleStore, assess,
 };
 use crate::units::Picos;
 use crate::wide::{scaled, times};
@@ -298,6 +299,15 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// As [`Assessment::new`].
     pub fn assess(&mut self) -> Result<Assessment<N>, AssessError> {
         Assessment::new(&self.store, &self.options.assess, &mut self.memory)
+    }
+
+    /// Tells what the samples kept so far say about the link.
+    ///
+    /// # Errors
+    ///
+    /// As [`assess`](super::assess).
+    pub fn tell(&mut self, findings: &mut impl Findings) -> Result<(), AssessError> {
+        assess::<N>(&self.store, &self.options.assess, &mut self.memory, findings)
     }
 
     fn conclude(&mut self, conclusion: Conclusion) {
