@@ -23,8 +23,10 @@
 //! order: message, then released operations by rank, on a rank sends before
 //! receives before calculations, each in the order in which it became ready.
 
+mod build_error;
 mod counters;
 mod crowd;
+mod draft;
 mod engine;
 mod event;
 mod hooks;
@@ -50,6 +52,7 @@ mod wheel;
 #[cfg(target_has_atomic = "64")]
 pub mod windows;
 
+pub use build_error::BuildError;
 pub use counters::{Counters, RankCounters};
 pub use crowd::Crowd;
 pub use engine::{Engine, Finished, SimError};
@@ -61,7 +64,7 @@ pub use parameters::{Parameters, Receive, Rendezvous, Settings};
 pub use queue::Entry;
 pub use rank::Rank;
 pub use record::{Record, Slot};
-pub use schedule::{BuildError, Builder, Schedule};
+pub use schedule::{Builder, Schedule};
 pub use survey::Survey;
 pub use unfinished::Unfinished;
 pub use unsuitable::Unsuitable;

@@ -1,9 +1,9 @@
 //! How large a schedule is, and how much memory a simulation of it needs.
 
+use super::build_error::BuildError;
 use super::crowd::{self, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
-use super::schedule::BuildError;
 use crate::goal::{Op, OpKind, Sink};
 
 /// A sink that only counts.

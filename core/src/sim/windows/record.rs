@@ -9,6 +9,8 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::goal::{Op, OpKind};
+use crate::sim::draft::Dependent;
+use crate::sim::record::Successors;
 use crate::units::Picos;
 
 /// No operation, no rank, end of a list.
@@ -20,19 +22,6 @@ pub(super) enum Kind {
     Send = 0,
     Receive = 1,
     Calc = 2,
-}
-
-/// How the operations after this one are found.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Successors {
-    None = 0,
-    /// One, which waits for the end.
-    Ends = 1,
-    /// One, which waits for the start.
-    Starts = 2,
-    /// A list of edges: number for the end, number for the start, then the
-    /// operations.
-    Listed = 3,
 }
 
 /// An operation of a schedule for windows.
@@ -118,12 +107,6 @@ impl WindowRecord {
             2 => Successors::Starts,
             _ => Successors::Listed,
         }
-    }
-
-    pub(super) fn set_successors(&mut self, successors: Successors, next: u32) {
-        let meta = self.meta.get_mut();
-        *meta = *meta & !(3 << 2) | (successors as u32) << 2;
-        *self.next.get_mut() = next;
     }
 
     /// Notes who released it, and as which of its rank.
@@ -233,17 +216,6 @@ impl WindowRecord {
         left == 0
     }
 
-    /// Operations to wait for, while the schedule is built.
-    pub(super) fn waits(&mut self) -> &mut u32 {
-        self.link.get_mut()
-    }
-
-    /// Words that the builder counts in before they have their meaning: how
-    /// many wait for the end, and for the start.
-    pub(super) fn counts(&mut self) -> [&mut u32; 2] {
-        [self.next.get_mut(), self.creator.get_mut()]
-    }
-
     /// A posted receive has met the message of `send` at `time`.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the halves of a word")]
@@ -265,5 +237,25 @@ impl WindowRecord {
     pub(super) fn keep(&self, source: u32, size: u32) {
         self.peer.store(source, Relaxed);
         self.next.store(size, Relaxed);
+    }
+}
+
+impl Dependent for WindowRecord {
+    fn waits(&mut self) -> &mut u32 {
+        self.link.get_mut()
+    }
+
+    fn counts(&mut self) -> [&mut u32; 2] {
+        [self.next.get_mut(), self.creator.get_mut()]
+    }
+
+    fn successors(&self) -> Successors {
+        self.successors()
+    }
+
+    fn set_successors(&mut self, successors: Successors, next: u32) {
+        let meta = self.meta.get_mut();
+        *meta = *meta & !(3 << 2) | (successors as u32) << 2;
+        *self.next.get_mut() = next;
     }
 }

@@ -4,8 +4,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::partition::Partition;
 use super::rank::WindowRank;
-use super::record::{Kind, NONE, Successors, WindowRecord};
+use super::record::{Kind, NONE, WindowRecord};
 use crate::sim::hooks::Noise;
+use crate::sim::record::Successors;
 
 /// What an operation has reached in an event, for those that wait for it.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,192 @@
+//! A schedule while it is built: what all forms of it have in common.
+
+use super::build_error::BuildError;
+use super::record::{Slot, Successors};
+use crate::goal::{ANY, OpKind};
+
+/// What grouping dependencies needs of a record.
+pub(super) trait Dependent {
+    /// One operation more to wait for.
+    fn waits(&mut self) -> &mut u32;
+
+    /// Two words that are free while a rank is built. In the end the first
+    /// one is that of [`Dependent::set_successors`], and the second anything.
+    fn counts(&mut self) -> [&mut u32; 2];
+
+    /// How the operations after this one are found.
+    fn successors(&self) -> Successors;
+
+    /// Sets how, and the operation or the place of their list.
+    fn set_successors(&mut self, successors: Successors, next: u32);
+}
+
+/// What an operation waits for of another one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Until {
+    End,
+    Start,
+}
+
+/// Marks a dependency on the start, in the first word of a pending edge.
+const START: u32 = 1 << 31;
+
+/// How much of a schedule there is, and which rank is open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Draft {
+    pub(super) ranks: u32,
+    /// The rank that comes next, or after the open one.
+    next: u32,
+    pub(super) ops: u32,
+    /// First operation of the open rank.
+    pub(super) first: u32,
+    edges: u32,
+    pub(super) receives: u32,
+    pub(super) sends: u32,
+    /// Dependencies of the open rank.
+    pending: usize,
+}
+
+impl Draft {
+    /// Takes the number of ranks; there is room for `room`.
+    pub(super) const fn announce(&mut self, ranks: u32, room: usize) -> Result<(), BuildError> {
+        if ranks as usize > room {
+            return Err(BuildError::Full);
+        }
+        self.ranks = ranks;
+        Ok(())
+    }
+
+    /// Opens a rank and notes its first operation.
+    pub(super) fn begin(&mut self, rank: u32, firsts: &mut [u32]) -> Result<(), BuildError> {
+        if rank != self.next || rank >= self.ranks {
+            return Err(BuildError::Order { rank: self.next });
+        }
+        self.next += 1;
+        self.first = self.ops;
+        self.pending = 0;
+        *firsts.get_mut(rank as usize).ok_or(BuildError::Full)? = self.ops;
+        Ok(())
+    }
+
+    /// The open rank.
+    pub(super) const fn rank(&self) -> u32 {
+        self.next.wrapping_sub(1)
+    }
+
+    /// Operations of the open rank.
+    pub(super) const fn index(&self) -> u32 {
+        self.ops - self.first
+    }
+
+    /// Counts the messages of the next operation, whose peer has to exist.
+    pub(super) fn count(&mut self, kind: OpKind, slots: &mut [Slot]) -> Result<(), BuildError> {
+        match kind {
+            OpKind::Send { peer, .. } if peer >= self.ranks => Err(self.no_peer(peer)),
+            OpKind::Receive { peer, .. } if peer >= self.ranks && peer != ANY => {
+                Err(self.no_peer(peer))
+            }
+            OpKind::Receive { .. } => {
+                let slot = slots.get_mut(self.receives as usize);
+                *slot.ok_or(BuildError::Full)? = Slot::default();
+                self.receives += 1;
+                Ok(())
+            }
+            OpKind::Send { .. } => {
+                self.sends += 1;
+                Ok(())
+            }
+            OpKind::Calc { .. } => Ok(()),
+        }
+    }
+
+    const fn no_peer(&self, peer: u32) -> BuildError {
+        BuildError::Peer { rank: self.rank(), op: self.index(), peer }
+    }
+
+    /// Notes that `op` waits for `on`, both of the open rank.
+    pub(super) fn depend(
+        &mut self,
+        scratch: &mut [[u32; 2]],
+        (op, on): (u32, u32),
+        until: Until,
+    ) -> Result<(), BuildError> {
+        for named in [op, on] {
+            if named >= self.index() {
+                return Err(BuildError::UnknownOp { rank: self.rank(), op: named });
+            }
+        }
+        let edge = scratch.get_mut(self.pending).ok_or(BuildError::Full)?;
+        *edge = [if until == Until::Start { op | START } else { op }, on];
+        self.pending += 1;
+        Ok(())
+    }
+
+    /// Groups the dependencies of the open rank by the operation waited for:
+    /// a single one in its record, more of them in a list in `words`, with
+    /// their numbers before them. Until then the two free words of a record
+    /// count those that wait for its end and its start, and say where the
+    /// next of them is written.
+    pub(super) fn group<R: Dependent>(
+        &mut self,
+        records: &mut [R],
+        words: &mut [u32],
+        scratch: &[[u32; 2]],
+    ) -> Option<()> {
+        let records = records.get_mut(self.first as usize..self.ops as usize)?;
+        let pending = scratch.get(..self.pending)?;
+        for [op, on] in pending {
+            *records.get_mut((op & !START) as usize)?.waits() += 1;
+            let [ends, starts] = records.get_mut(*on as usize)?.counts();
+            *(if op & START == 0 { ends } else { starts }) += 1;
+        }
+        for record in &mut *records {
+            let [ends, starts] = record.counts().map(|count| *count);
+            match (ends, starts) {
+                (0, 0) => record.set_successors(Successors::None, 0),
+                (1, 0) => record.set_successors(Successors::Ends, 0),
+                (0, 1) => record.set_successors(Successors::Starts, 0),
+                _ => {
+                    *words.get_mut(self.edges as usize)? = ends;
+                    *words.get_mut(self.edges as usize + 1)? = starts;
+                    record.set_successors(Successors::Listed, self.edges);
+                    let [_, place] = record.counts();
+                    *place = self.edges + 2;
+                    self.edges = self.edges.checked_add(2 + ends)?.checked_add(starts)?;
+                }
+            }
+        }
+        // Those that wait for the end come first in each list.
+        for wanted in [0, START] {
+            for [op, on] in pending.iter().filter(|[op, _]| op & START == wanted) {
+                let target = self.first + (op & !START);
+                let on = records.get_mut(*on as usize)?;
+                let listed = on.successors() == Successors::Listed;
+                let [next, place] = on.counts();
+                if listed {
+                    *words.get_mut(*place as usize)? = target;
+                    *place += 1;
+                } else {
+                    *next = target;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Ends the schedule: the first operations of all ranks, with the number
+    /// of operations at last, and the lists.
+    pub(super) fn finish<'m>(
+        &self,
+        firsts: &'m mut [u32],
+        words: &'m [u32],
+    ) -> Result<(&'m [u32], &'m [u32]), BuildError> {
+        if self.next != self.ranks {
+            return Err(BuildError::Order { rank: self.next });
+        }
+        let firsts = firsts.get_mut(..=self.ranks as usize).ok_or(BuildError::Full)?;
+        if let Some(end) = firsts.last_mut() {
+            *end = self.ops;
+        }
+        Ok((firsts, words.get(..self.edges as usize).ok_or(BuildError::Full)?))
+    }
+}
