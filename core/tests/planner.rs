@@ -5,7 +5,7 @@ mod planner {
     use loggap_core::fit::{Cell, Node, Point, Segment};
     use loggap_core::measure::{
         AssessMemory, Conclusion, Experiment, Kept, PlanError, PlanMemory, PlanOptions,
-        PlanRequirements, Planner, Quantity, RowHeader, RowPlan, Sample, Slot, coarse_sizes,
+        PlanRequirements, Planner, Quantity, RowHeader, Sample, Slot, coarse_sizes,
     };
     use loggap_core::units::Picos;
     use quickcheck::{QuickCheck, quickcheck};
@@ -14,7 +14,6 @@ mod planner {
     struct Memory {
         rows: Vec<RowHeader>,
         values: Vec<u64>,
-        plans: Vec<RowPlan>,
         order: Vec<Slot>,
         points: Vec<Point>,
         nodes: Vec<Node>,
@@ -28,7 +27,6 @@ mod planner {
             Self {
                 rows: vec![RowHeader::default(); needed.store.rows],
                 values: vec![0; needed.store.values],
-                plans: vec![RowPlan::default(); needed.plans],
                 order: vec![Slot::default(); needed.order],
                 points: vec![Point::default(); needed.assess.points],
                 nodes: vec![Node::default(); needed.assess.nodes],
@@ -41,7 +39,6 @@ mod planner {
             PlanMemory {
                 rows: &mut self.rows,
                 values: &mut self.values,
-                plans: &mut self.plans,
                 order: &mut self.order,
                 assess: AssessMemory {
                     points: &mut self.points,

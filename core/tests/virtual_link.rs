@@ -10,7 +10,7 @@ mod whole {
     use loggap_core::measure::{
         AssessMemory, AssessOptions, AssessRequirements, Assessment, Buffers, Clock, Conclusion,
         Disturbance, Experiment, Initiator, Outcome, PlanMemory, PlanOptions, PlanRequirements,
-        Planner, RowHeader, RowPlan, Sample, SampleStore, SessionOptions, Shared, Simulated, Slot,
+        Planner, RowHeader, Sample, SampleStore, SessionOptions, Shared, Simulated, Slot,
         StoreRequirements, Truth, coarse_sizes,
     };
     use loggap_core::model::{Change, Range, SizeLine};
@@ -54,13 +54,11 @@ mod whole {
         let needed = PlanRequirements::new(rows, repetitions, options.assess.max_changes).unwrap();
         let mut headers = vec![RowHeader::default(); needed.store.rows];
         let mut values = vec![0; needed.store.values];
-        let mut plans = vec![RowPlan::default(); needed.plans];
         let mut order = vec![Slot::default(); needed.order];
         let mut analysis = Analysis::new(needed.assess);
         let memory = PlanMemory {
             rows: &mut headers,
             values: &mut values,
-            plans: &mut plans,
             order: &mut order,
             assess: analysis.lend(),
         };

@@ -8,8 +8,8 @@ use loggap_core::fit::{Cell, Node, Point, Segment};
 use loggap_core::measure::{
     AssessError, AssessMemory, AssessRequirements, Assessment, Buffers, Clock, Conclusion,
     Experiment, Initiator, Kept, Link, Outcome, PlanError, PlanMemory, PlanOptions,
-    PlanRequirements, Planner, Progress, RowHeader, RowPlan, Sample, SessionError, SessionOptions,
-    Slot, Traffic, coarse_sizes,
+    PlanRequirements, Planner, Progress, RowHeader, Sample, SessionError, SessionOptions, Slot,
+    Traffic, coarse_sizes,
 };
 use loggap_core::units::Picos;
 use loggap_core::wire::{FRAME_LEN, ROUNDS_PER_BATCH};
@@ -225,7 +225,6 @@ impl AssessBuffers {
 struct Memory {
     rows: Vec<RowHeader>,
     values: Vec<u64>,
-    plans: Vec<RowPlan>,
     order: Vec<Slot>,
     assess: AssessBuffers,
 }
@@ -235,15 +234,11 @@ impl Memory {
         let most = usize::from(u16::MAX) / 8;
         let sizes = asked.saturating_add(ADDED_SIZES).min(most);
         let changes = options.assess.max_changes;
-        let (rows, values, plans, order) =
-            PlanRequirements::new(sizes, repetitions(options), changes)
-                .map_or((0, 0, 0, 0), |needed| {
-                    (needed.store.rows, needed.store.values, needed.plans, needed.order)
-                });
+        let (rows, values, order) = PlanRequirements::new(sizes, repetitions(options), changes)
+            .map_or((0, 0, 0), |needed| (needed.store.rows, needed.store.values, needed.order));
         Self {
             rows: vec![RowHeader::default(); rows],
             values: vec![0; values],
-            plans: vec![RowPlan::default(); plans],
             order: vec![Slot::default(); order],
             assess: AssessBuffers::new(sizes, changes),
         }
@@ -253,7 +248,6 @@ impl Memory {
         PlanMemory {
             rows: &mut self.rows,
             values: &mut self.values,
-            plans: &mut self.plans,
             order: &mut self.order,
             assess: self.assess.lend(),
         }

@@ -7,7 +7,7 @@ use loggap_core::fit::{Cell, Detector, LookAhead, Node, Point, Segment};
 use loggap_core::measure::{
     AssessMemory, AssessOptions as CoreOptions, Buffers, Clock as _, Curve, Experiment, Findings,
     Initiator, Outcome as Round, PlanMemory, PlanOptions, PlanRequirements, Planner, RowHeader,
-    RowPlan, SessionOptions, Slot, Warning, coarse_sizes,
+    SessionOptions, Slot, Warning, coarse_sizes,
 };
 use loggap_core::model::{Change, Estimate, SizeLine};
 use loggap_core::stats::Confidence;
@@ -194,7 +194,6 @@ impl AssessOptions {
             .array::<u32>(self.coarse_sizes as usize)
             .array::<RowHeader>(needs.store.rows)
             .array::<u64>(needs.store.values)
-            .array::<RowPlan>(needs.plans)
             .array::<Slot>(needs.order)
             .array::<Point>(needs.assess.points)
             .array::<Node>(needs.assess.nodes)
@@ -206,7 +205,7 @@ impl AssessOptions {
 
 /// What `LOGGAP_ASSESS_BYTES` of the header counts on.
 const _: () = {
-    let row = size_of::<RowHeader>() + size_of::<RowPlan>() + 5 * size_of::<Slot>();
+    let row = size_of::<RowHeader>() + 5 * size_of::<Slot>();
     assert!(row + size_of::<Point>() + size_of::<Node>() <= 124, "a size has become larger");
     assert!(size_of::<Cell>() <= 16 && size_of::<Segment>() <= 168, "a change has become larger");
 };
@@ -380,7 +379,6 @@ fn planner<'m>(
     let memory = PlanMemory {
         rows: arena.array(needs.store.rows)?,
         values: arena.array(needs.store.values)?,
-        plans: arena.array(needs.plans)?,
         order: arena.array(needs.order)?,
         assess: AssessMemory {
             points: arena.array(needs.assess.points)?,

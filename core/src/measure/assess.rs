@@ -4,7 +4,7 @@
 //! of the samples nor what measured them matters, so that a repeated
 //! analysis of stored samples gives the same numbers.
 
-use super::ranges::{self, Ranges};
+use super::ranges::{self, Fitted};
 use super::warning::{AssessError, Warning};
 use super::{Curve, Quantity, SampleStore};
 use crate::fit::{Cell, Detector, Node, Point, Segment, Segmentation};
@@ -178,14 +178,15 @@ pub fn assess<const N: usize>(
     findings: &mut impl Findings,
 ) -> Result<(), AssessError> {
     refuse_delayed_acknowledgements(store)?;
-    let Ranges { spans, changes } = ranges::find::<N>(store, options, memory)?;
+    let mut changes = heapless::Vec::<_, N>::new();
+    let ends = ranges::find(store, options, memory, &mut changes)?;
     for &change in &changes {
         findings.change(change);
         if change.low < change.high {
             findings.warning(Warning::ChangeNotExact(change.low, change.high));
         }
     }
-    for &span in &spans {
+    for span in ranges::spans(&changes, ends) {
         range(store, options, span, memory.points, findings)?;
     }
     check_delays(store, findings);
@@ -203,9 +204,10 @@ fn range(
     findings.range(first, Bytes(span.1));
     let mut latency = Latency::default();
     for curve in Curve::ALL {
-        let points = store.points(curve, span, options.confidence, points);
-        match ranges::line(points, span, options) {
-            Some(mut line) => {
+        let points = store.points(curve, span, points);
+        match Fitted::new(points, span, options) {
+            Some(fitted) => {
+                let mut line = fitted.size_line();
                 check_line(&line, curve, span, points.len(), findings);
                 line.include_scatter(store.round_spread_ppm(curve, span));
                 latency.add(curve, &line.at_one);
@@ -339,9 +341,9 @@ impl Latency {
 /// Whether the paced rounds of a row were spaced by `PRTT(2,0,s)`, which is
 /// the round trip and a gap about as long.
 fn paced_by_fallback(store: &SampleStore<'_>, row: usize) -> bool {
-    let round_trip = store.median(row, Quantity::RoundTrip, Confidence::P95);
+    let round_trip = store.middle(row, Quantity::RoundTrip);
     let delay = store.shortest_delay(row).unwrap_or_default().0;
-    round_trip.is_some_and(|time| delay / 3 > time.median / 2)
+    round_trip.is_some_and(|time| delay / 3 > time / 2)
 }
 
 /// Timers of delayed acknowledgements: 40 ms in Linux, 200 ms in BSD and
@@ -356,15 +358,14 @@ const STALL_FACTOR: u64 = 4;
 /// a link whose round trip is a fraction of that even per message; or a round
 /// trip of such length where other sizes take a fraction.
 fn refuse_delayed_acknowledgements(store: &SampleStore<'_>) -> Result<(), AssessError> {
-    let median = |row, quantity| store.median(row, quantity, Confidence::P95).map(|m| m.median);
     let mut quickest = u64::MAX;
     for row in 0..store.len() {
-        quickest = quickest.min(median(row, Quantity::RoundTrip).unwrap_or(u64::MAX));
+        quickest = quickest.min(store.middle(row, Quantity::RoundTrip).unwrap_or(u64::MAX));
     }
     let messages = u64::from(store.messages().unwrap_or(2)).max(2);
     for row in 0..store.len() {
-        let Some(round_trip) = median(row, Quantity::RoundTrip) else { continue };
-        let burst = median(row, Quantity::Gap).unwrap_or(round_trip);
+        let Some(round_trip) = store.middle(row, Quantity::RoundTrip) else { continue };
+        let burst = store.middle(row, Quantity::Gap).unwrap_or(round_trip);
         let stalls = [
             (burst.saturating_sub(round_trip), times(round_trip, messages - 1)),
             (round_trip, quickest),

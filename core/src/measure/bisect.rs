@@ -1,9 +1,9 @@
 //! Where to add sizes: around protocol changes, and in ranges with few sizes.
 
-use super::plan_memory::RowPlan;
-use super::ranges::Ranges;
-use super::{Curve, Experiment, Planner, Quantity};
+use super::ranges::{self, Span};
+use super::{Curve, Planner, Quantity};
 use crate::fit::MisfitLine;
+use crate::model::Change;
 use crate::units::Picos;
 use crate::wide::times;
 
@@ -23,46 +23,83 @@ impl<const N: usize> Planner<'_, N> {
     /// apart, then a size midway between them. A change whose sides cannot
     /// be told apart, because of noise or because the lines meet there, is
     /// abandoned; so are all when a third of the time is spent.
-    pub(super) fn bisect(&mut self, ranges: &Ranges<N>) {
-        // Sizes to measure: at most two for each change.
-        let mut sizes = heapless::Vec::<u32, 32>::new();
-        for pair in ranges.spans.windows(2) {
-            let [left, right] = pair else { continue };
-            let Some((below, at)) = self.bracket(right.0) else { continue };
-            let bracket = (u64::from(below), u64::from(at));
-            if self.abandoned.contains(&bracket) {
-                continue;
+    pub(super) fn bisect(&mut self, changes: &[Change], ends: Span) {
+        let mut before: Option<MisfitLine> = None;
+        // Ascending: a row that is added moves none that is queued already.
+        for span in ranges::spans(changes, ends) {
+            let points = self.store.points(Curve::Gap, span, self.memory.points);
+            let line = MisfitLine::fit(points);
+            if let (Some(left), Some(right)) = (&before, &line) {
+                let there = span.0.saturating_sub(1) as f64;
+                self.bisect_at(span.0, (right.at(there) - left.at(there)).abs());
             }
-            let jump = self.jump(*left, *right);
-            let blurred = |&size: &u32| self.sigma(size) * CLEAR > jump;
-            let mut unclear = [below, at].into_iter().filter(blurred).peekable();
-            if unclear.peek().is_some() {
-                let mut more = unclear.filter(|&size| self.may_sample(size)).peekable();
-                if more.peek().is_some() {
-                    for size in more {
-                        // What does not fit comes with the next step.
-                        let _ = sizes.push(size);
-                    }
-                } else {
-                    self.abandon(bracket);
-                }
-            } else if let Some(middle) = midway(below, at) {
-                let room = self.add_row(middle, RowPlan::default());
-                if !room || sizes.push(middle).is_err() {
-                    self.abandon(bracket);
-                }
+            before = line;
+        }
+        self.shuffle();
+    }
+
+    /// Queues a step for the change at size `at`, of height `jump`.
+    fn bisect_at(&mut self, at: u64, jump: f64) {
+        let upper = self.store.row_of(at);
+        let measured = |row: &usize| self.store.count(*row, Quantity::Gap) > 0;
+        let Some(lower) = (0..upper).rev().find(measured) else { return };
+        let sides = [lower, upper].map(|row| self.store.header(row));
+        let [Some(below), Some(above)] = sides else { return };
+        if above.plan.abandoned {
+            return;
+        }
+        let middle = below.size.midpoint(above.size);
+        let between = middle > below.size;
+        let blurred = [lower, upper].map(|row| self.is_blurred(row, jump));
+        let goes_on = if blurred == [false, false] {
+            !between || self.store.add_size(middle).is_ok_and(|row| self.step(row))
+        } else {
+            let more = [lower, upper].into_iter().zip(blurred);
+            more.filter(|&(row, blurred)| blurred && self.resample(row)).count() > 0
+        };
+        let row = self.store.row_of(at);
+        if !goes_on && let Some(header) = self.store.header_mut(row) {
+            header.plan.abandoned = true;
+        }
+    }
+
+    /// Whether the gap at a row does not tell the sides of a jump apart.
+    fn is_blurred(&self, row: usize, jump: f64) -> bool {
+        let gap = self.store.level(row, Curve::Gap);
+        gap.is_none_or(|gap| gap.variance * (CLEAR * CLEAR) > jump * jump)
+    }
+
+    /// Queues more samples of a row unless it had enough of them or of time.
+    fn resample(&mut self, row: usize) -> bool {
+        self.store.count(row, Quantity::Gap) < MOST_SAMPLES
+            && self.bisection_left > Picos::ZERO
+            && self.step(row)
+    }
+
+    /// Queues samples of a row; `false` where it can have none.
+    fn step(&mut self, row: usize) -> bool {
+        let before = self.queued;
+        for quantity in [Quantity::RoundTrip, Quantity::Gap] {
+            let Some(experiment) = self.experiment(row, quantity) else { continue };
+            let length = times(self.expected(row, &experiment).0, STEP as u64);
+            self.bisection_left = self.bisection_left.since(Picos(length));
+            for _ in 0..STEP {
+                self.push(row, quantity);
             }
         }
-        self.queue_steps(&sizes);
+        self.queued > before
     }
 
     /// Makes each range measure everything at its ends and at a few sizes
     /// between, so that it has overheads of its own.
-    pub(super) fn complete_ranges(&mut self, ranges: &Ranges<N>) {
-        if ranges.changes.is_empty() {
+    pub(super) fn complete_ranges(&mut self, changes: &[Change], ends: Span) {
+        if changes.is_empty() {
             return;
         }
-        for &span in &ranges.spans {
+        for span in ranges::spans(changes, ends) {
+            let rows = self.store.rows_in(span);
+            self.promote(rows.start);
+            self.promote(rows.end.saturating_sub(1));
             for _ in 0..FULL_ROWS {
                 if !self.complete_by_one(span) {
                     break;
@@ -71,97 +108,39 @@ impl<const N: usize> Planner<'_, N> {
         }
     }
 
-    /// Promotes or adds one size; `false` when the range has what it needs or
-    /// can have.
-    fn complete_by_one(&mut self, (first, last): (u64, u64)) -> bool {
-        let inside = |size: u32| (first..=last).contains(&u64::from(size));
-        let rows = || (0..self.store.len()).filter(|&row| self.store.size(row).is_some_and(inside));
-        let full = |row: usize| self.plans.get(row).is_some_and(|plan| plan.full && !plan.parked);
-        let ends = [rows().next(), rows().next_back()];
-        if let Some(row) = ends.into_iter().flatten().find(|&row| !full(row)) {
-            return self.promote(row);
+    /// Promotes or adds one size in the widest hole between those that measure
+    /// everything; `false` when the range has what it needs or can have.
+    fn complete_by_one(&mut self, span: Span) -> bool {
+        let (mut full, mut before, mut hole) = (0, u32::MAX, (0, 0));
+        for row in self.store.rows_in(span) {
+            let Some(header) = self.store.header(row) else { continue };
+            if header.plan.full && !header.plan.parked {
+                if header.size.saturating_sub(before) > hole.1 - hole.0 {
+                    hole = (before, header.size);
+                }
+                before = header.size;
+                full += 1;
+            }
         }
-        if rows().filter(|&row| full(row)).count() >= FULL_ROWS {
+        let (low, high) = hole;
+        let middle = low.midpoint(high);
+        if full >= FULL_ROWS || middle == low {
             return false;
         }
-        // The widest hole between sizes that measure everything.
-        let sizes = || rows().filter(|&row| full(row)).filter_map(|row| self.store.size(row));
-        let holes = sizes().zip(sizes().skip(1));
-        let Some((low, high)) = holes.max_by_key(|(low, high)| high - low) else { return false };
-        let Some(middle) = midway(low, high) else { return false };
-        let between =
+        let row = self.store.find(middle).unwrap_or_else(|row| row);
+        let inside =
             |row: &usize| self.store.size(*row).is_some_and(|size| low < size && size < high);
-        let distance = |row: &usize| self.store.size(*row).map(|size| size.abs_diff(middle));
-        match rows().filter(between).min_by_key(distance) {
-            Some(row) => self.promote(row),
-            None => self.add_row(middle, RowPlan::full()),
-        }
+        let known = [row, row.wrapping_sub(1)].into_iter().find(inside);
+        let row = known.or_else(|| self.store.add_size(middle).ok());
+        row.is_some_and(|row| self.promote(row))
     }
 
     fn promote(&mut self, row: usize) -> bool {
-        if let Some(plan) = self.plans.get_mut(row) {
-            plan.full = true;
-            plan.parked = false;
-        }
-        true
+        let header = self.store.header_mut(row);
+        header.is_some_and(|header| {
+            header.plan.full = true;
+            header.plan.parked = false;
+            true
+        })
     }
-
-    /// The neighbouring measured sizes that a change at `at` lies between.
-    fn bracket(&self, at: u64) -> Option<(u32, u32)> {
-        let row = self.store.find(u32::try_from(at).ok()?).ok()?;
-        let measured = |row: &usize| self.store.count(*row, Quantity::Gap) > 0;
-        let below = (0..row).rev().find(measured)?;
-        Some((self.store.size(below)?, self.store.size(row)?))
-    }
-
-    /// How far the lines of two ranges are apart where the second begins.
-    fn jump(&mut self, left: (u64, u64), right: (u64, u64)) -> f64 {
-        let confidence = self.options.assess.confidence;
-        let there = right.0.saturating_sub(1) as f64;
-        let mut value = |span| {
-            let points = self.store.points(Curve::Gap, span, confidence, self.memory.points);
-            MisfitLine::fit(points).map_or(0.0, |line| line.at(there))
-        };
-        (value(right) - value(left)).abs()
-    }
-
-    fn sigma(&self, size: u32) -> f64 {
-        let row = self.store.find(size).unwrap_or(usize::MAX);
-        let gap = self.store.derive(row, Curve::Gap, self.options.assess.confidence);
-        gap.map_or(f64::INFINITY, |gap| gap.sigma)
-    }
-
-    /// Whether a size may get more samples for the sake of bisection.
-    fn may_sample(&self, size: u32) -> bool {
-        let row = self.store.find(size).unwrap_or(usize::MAX);
-        self.store.count(row, Quantity::Gap) < MOST_SAMPLES
-            && self.takes_more(row, Quantity::Gap)
-            && self.bisection_left > Picos::ZERO
-    }
-
-    fn abandon(&mut self, bracket: (u64, u64)) {
-        // With no room left the change is looked at again, at no cost but that.
-        let _ = self.abandoned.push(bracket);
-    }
-
-    fn queue_steps(&mut self, sizes: &[u32]) {
-        for &size in sizes {
-            let Ok(row) = self.store.find(size) else { continue };
-            for quantity in [Quantity::RoundTrip, Quantity::Gap] {
-                let messages = if quantity == Quantity::Gap { self.options.messages } else { 1 };
-                let experiment = Experiment { quantity, messages, delay: Picos::ZERO, size };
-                let length = times(self.expected(&experiment).0, STEP as u64);
-                self.bisection_left = self.bisection_left.since(Picos(length));
-                for _ in 0..STEP {
-                    self.push(row, quantity);
-                }
-            }
-        }
-        self.shuffle();
-    }
-}
-
-/// Halfway between two sizes; `None` for neighbours.
-fn midway(low: u32, high: u32) -> Option<u32> {
-    (high.saturating_sub(low) > 1).then(|| low.midpoint(high))
 }

@@ -6,9 +6,10 @@
 //! which cells are worth measuring for a parameter that is not yet known well
 //! enough.
 
-use super::ranges::{self, Ranges};
-use super::{Curve, Planner, Quantity, RowPlan, SampleStore};
+use super::ranges::{self, Fitted, Span, Width};
+use super::{Curve, Planner, Quantity, SampleStore};
 use crate::fit::{MisfitLine, Point};
+use crate::model::Change;
 use crate::number::{hypotenuse, larger};
 
 /// Cells that narrow a parameter at least this fraction as well as the best
@@ -20,136 +21,104 @@ const WORTHWHILE: f64 = 0.2;
 /// points scatter beyond it.
 const NOISE_SHARE: f64 = 0.8;
 
-/// One parameter of a line that is still too uncertain.
-#[derive(Clone, Copy)]
-enum Wide {
-    AtOne,
-    Slope,
-}
-
-/// What a sample is to narrow.
-struct Aim<'l> {
-    line: &'l MisfitLine,
-    wide: Wide,
-    quantity: Quantity,
-}
-
-impl Aim<'_> {
-    /// The row of `point`, and by how much one more sample there would lower
-    /// the variance; `None` where no more samples can be taken.
-    fn gain(
-        &self,
-        store: &SampleStore<'_>,
-        plans: &[RowPlan],
-        point: &Point,
-    ) -> Option<(usize, f64)> {
-        let pull = match self.wide {
-            Wide::AtOne => self.line.pull_at_one(point),
-            Wide::Slope => self.line.pull_slope(point),
-        };
-        let row = store.find(u32::try_from(point.size()).ok()?).ok()?;
-        let count = store.count(row, self.quantity);
-        let room = count < store.cell_capacity() && plans.get(row)?.takes_rounds(self.quantity);
-        let moved = pull * point.sigma().unwrap_or(0.0);
-        room.then_some((row, moved * moved / count.max(1) as f64))
-    }
-}
+/// By how much a point's value moves a parameter of its line.
+type Pull = fn(&MisfitLine, &Point) -> f64;
 
 impl<const N: usize> Planner<'_, N> {
     /// Marks the cells that narrow what is too wide.
-    pub(super) fn want_by_effort(&mut self, ranges: &Ranges<N>) {
-        for plan in self.plans.iter_mut() {
-            plan.want_nothing();
+    pub(super) fn want_by_effort(&mut self, changes: &[Change], ends: Span) {
+        for header in self.store.rows_mut() {
+            header.plan.want_nothing();
         }
-        self.widest_ppm = Some(0);
-        for &span in &ranges.spans {
+        self.widest = Some(0.0);
+        for span in ranges::spans(changes, ends) {
+            let much = self.latency_part(span);
             for curve in Curve::ALL {
-                self.want_for_line(curve, span);
+                self.want_for_line(curve, span, much);
             }
-            self.want_for_latency(span);
         }
     }
 
-    fn want_for_line(&mut self, curve: Curve, span: (u64, u64)) {
-        let Some((line, [at_one, slope])) = self.noise(curve, span) else { return };
-        let wanted = ranges::targets(&line, span, &self.options.assess);
-        for (noise, wanted, wide) in
-            [(at_one, wanted[0], Wide::AtOne), (slope, wanted[1], Wide::Slope)]
+    /// `L = PRTT(1,0,1)/2 − o_s − o_r`: where it is too uncertain, its parts
+    /// that contribute most have to be known better than they would need to
+    /// be themselves. What is much for a part; infinite where `L` suffices.
+    fn latency_part(&mut self, span: Span) -> f64 {
+        let (mut latency, mut noise) = (0.0, 0.0);
+        for (curve, sign) in
+            [(Curve::HalfRtt, 1.0), (Curve::SendOverhead, -1.0), (Curve::RecvOverhead, -1.0)]
         {
-            self.note_width(noise, wanted);
-            if noise > NOISE_SHARE * wanted {
-                self.want_cells(curve, span, &line, wide);
-            }
-        }
-    }
-
-    /// `L = PRTT(1,0,1)/2 − o_s − o_r`: its parts that contribute most have to
-    /// be known better than they would need to be themselves.
-    fn want_for_latency(&mut self, span: (u64, u64)) {
-        let curves = [Curve::HalfRtt, Curve::SendOverhead, Curve::RecvOverhead];
-        let parts = curves.map(|curve| self.noise(curve, span));
-        let [Some(half_rtt), Some(send), Some(recv)] = parts else { return };
-        let latency = half_rtt.0.at_one() - send.0.at_one() - recv.0.at_one();
-        if latency <= 0.0 {
-            return;
+            let points = self.store.points(curve, span, self.memory.points);
+            let fitted = Fitted::new(points, span, &self.options.assess);
+            let Some(fitted) = fitted else { return f64::INFINITY };
+            latency += sign * fitted.line.at_one();
+            noise = hypotenuse(noise, fitted.at_one.noise);
         }
         let wanted = latency * f64::from(self.options.assess.relative_error_ppm) * 1e-6;
-        let noises = [half_rtt.1[0], send.1[0], recv.1[0]];
-        let noise = noises.iter().copied().fold(0.0, hypotenuse);
-        self.note_width(noise, wanted);
-        if noise <= NOISE_SHARE * wanted {
-            return;
-        }
-        for ((curve, (line, _)), part) in curves.into_iter().zip([half_rtt, send, recv]).zip(noises)
-        {
-            if part > 0.5 * noise {
-                self.want_cells(curve, span, &line, Wide::AtOne);
-            }
-        }
-    }
-
-    /// A curve's line in a range with the half intervals at size 1 and of the
-    /// slope as far as more samples would reduce them: where the points
-    /// scatter about the line for other reasons than noise, only the part
-    /// that comes from noise.
-    fn noise(&mut self, curve: Curve, span: (u64, u64)) -> Option<(MisfitLine, [f64; 2])> {
-        let assess = &self.options.assess;
-        let points = self.store.points(curve, span, assess.confidence, self.memory.points);
-        let line = MisfitLine::fit(points)?;
-        let quantile = line.quantile(assess.confidence);
-        let errors = if line.misfits {
-            [line.at_one_noise(points), line.slope_noise(points)]
+        if latency > 0.0 && is_wide(&mut self.widest, noise, wanted) {
+            0.5 * noise
         } else {
-            [line.at_one_error(), line.slope_error()]
-        };
-        // A single size has no slope, however often it is measured.
-        let slope = if line.has_slope() { errors[1] } else { 0.0 };
-        Some((line, [quantile * errors[0], quantile * slope]))
-    }
-
-    /// Marks the cells of `curve` that narrow its line in `span`.
-    fn want_cells(&mut self, curve: Curve, span: (u64, u64), line: &MisfitLine, wide: Wide) {
-        let confidence = self.options.assess.confidence;
-        let points = self.store.points(curve, span, confidence, self.memory.points);
-        let (quantity, minus_round_trip) = curve.parts();
-        let aim = Aim { line, wide, quantity };
-        let gain = |plans: &[RowPlan], point| aim.gain(&self.store, plans, point);
-        let gains = points.iter().filter_map(|point| gain(self.plans, point));
-        let enough = WORTHWHILE * gains.map(|(_, gain)| gain).fold(0.0, larger);
-        for point in points.iter() {
-            let Some((row, gain)) = gain(self.plans, point) else { continue };
-            if let Some(plan) = self.plans.get_mut(row).filter(|_| gain >= enough && gain > 0.0) {
-                plan.want(quantity);
-                if minus_round_trip {
-                    plan.want(Quantity::RoundTrip);
-                }
-            }
+            f64::INFINITY
         }
     }
 
-    fn note_width(&mut self, noise: f64, wanted: f64) {
-        let ratio = if wanted > 0.0 { 1e6 * noise / wanted } else { f64::INFINITY };
-        let ratio = ranges::whole(ratio);
-        self.widest_ppm = Some(self.widest_ppm.unwrap_or(0).max(ratio));
+    /// Marks the cells that narrow the line of `curve`, for its own sake or
+    /// because its value at size 1 takes `much` of the latency's interval.
+    fn want_for_line(&mut self, curve: Curve, span: Span, much: f64) {
+        let points = self.store.points(curve, span, self.memory.points);
+        let fitted = Fitted::new(points, span, &self.options.assess);
+        let Some(Fitted { points, line, at_one, slope, .. }) = fitted else { return };
+        let pulls: [(Width, f64, Pull); 2] = [
+            (
+                at_one,
+                if curve == Curve::Gap { f64::INFINITY } else { much },
+                MisfitLine::pull_at_one,
+            ),
+            (slope, f64::INFINITY, MisfitLine::pull_slope),
+        ];
+        for (Width { noise, wanted, .. }, much, pull) in pulls {
+            if is_wide(&mut self.widest, noise, wanted) || noise > much {
+                want_cells(&mut self.store, curve, points, |point| pull(&line, point));
+            }
+        }
+    }
+}
+
+/// Whether noise takes too much of what is wanted; `widest` is the largest
+/// ratio of both.
+fn is_wide(widest: &mut Option<f64>, noise: f64, wanted: f64) -> bool {
+    *widest = Some(larger(widest.unwrap_or(0.0), noise / wanted));
+    noise > NOISE_SHARE * wanted
+}
+
+/// Marks the cells of `curve` that narrow what its `points` pull at.
+fn want_cells(
+    store: &mut SampleStore<'_>,
+    curve: Curve,
+    points: &[Point],
+    pull: impl Fn(&Point) -> f64,
+) {
+    let (quantity, minus_round_trip) = curve.parts();
+    // By how much one more sample would lower the variance; 0 where none can be taken.
+    let gain = |store: &SampleStore<'_>, point: &Point| {
+        let row = store.row_of(point.size());
+        let moved = pull(point) * point.sigma().unwrap_or(0.0);
+        let count = store.count(row, quantity).max(1) as f64;
+        if store.takes_more(row, quantity, 0) { moved * moved / count } else { 0.0 }
+    };
+    let mut most = 0.0;
+    for point in points {
+        most = larger(most, gain(store, point));
+    }
+    for point in points {
+        let gain = gain(store, point);
+        if gain > 0.0
+            && gain >= WORTHWHILE * most
+            && let Some(header) = store.header_mut(store.row_of(point.size()))
+        {
+            header.plan.want(quantity);
+            if minus_round_trip {
+                header.plan.want(Quantity::RoundTrip);
+            }
+        }
     }
 }

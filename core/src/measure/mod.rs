@@ -57,7 +57,7 @@ pub use ladder::coarse_sizes;
 pub use link::{Clock, Link, LinkProperties};
 pub use methods::{MethodOptions, MethodSamples};
 pub use mirror::{Action, Burst, Ending, Mirror, Served};
-pub use plan_memory::{PlanError, PlanMemory, PlanRequirements, RowPlan, Slot};
+pub use plan_memory::{PlanError, PlanMemory, PlanRequirements, Slot};
 pub use planner::{Conclusion, Kept, PlanOptions, Planner, Progress};
 pub use responder::{ServeError, serve};
 pub use samples::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};

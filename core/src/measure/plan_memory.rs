@@ -10,13 +10,15 @@ const LOSSES_IN_A_ROW: u16 = 24;
 
 /// What a plan intends for one row of the store.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RowPlan {
+pub(super) struct RowPlan {
     /// Quantities that want samples, one bit each.
     wanted: u8,
     /// Whether overheads are measured here, not only the gap.
     pub(super) full: bool,
     /// Left out because time is short.
     pub(super) parked: bool,
+    /// Whether a change at this size is as exact as it can be.
+    pub(super) abandoned: bool,
     /// Rounds lost since the last sample.
     pub(super) losses: u16,
     /// The round trip as far as the pilot knows it; zero before.
@@ -26,11 +28,6 @@ pub struct RowPlan {
 }
 
 impl RowPlan {
-    /// A row at which everything is measured.
-    pub(super) fn full() -> Self {
-        Self { full: true, ..Self::default() }
-    }
-
     /// Whether `quantity` is measured at this row at all.
     pub(super) const fn takes(&self, quantity: Quantity) -> bool {
         match quantity {
@@ -42,11 +39,8 @@ impl RowPlan {
     /// Whether rounds of `quantity` may be run now.
     pub(super) fn takes_rounds(&self, quantity: Quantity) -> bool {
         let needs_delay = matches!(quantity, Quantity::Paced | Quantity::Receive);
-        let delay_chosen = self.pace > Picos::ZERO;
-        self.takes(quantity)
-            && !self.parked
-            && !self.is_given_up()
-            && (delay_chosen || !needs_delay)
+        let ready = self.full && self.pace > Picos::ZERO;
+        !self.parked && !self.is_given_up() && (ready || !needs_delay)
     }
 
     /// Whether so many rounds were lost that no more are tried.
@@ -56,6 +50,10 @@ impl RowPlan {
 
     pub(super) const fn wants(&self, quantity: Quantity) -> bool {
         self.wanted & (1 << quantity as u8) != 0
+    }
+
+    pub(super) const fn wants_any(&self) -> bool {
+        self.wanted != 0
     }
 
     pub(super) const fn want(&mut self, quantity: Quantity) {
@@ -88,8 +86,6 @@ impl Default for Slot {
 pub struct PlanRequirements {
     /// The sample store.
     pub store: StoreRequirements,
-    /// Length of the slice of [`RowPlan`].
-    pub plans: usize,
     /// Length of the slice of [`Slot`].
     pub order: usize,
     /// The analysis.
@@ -104,7 +100,6 @@ impl PlanRequirements {
     pub fn new(sizes: usize, repetitions: usize, max_changes: usize) -> Option<Self> {
         Some(Self {
             store: StoreRequirements::new(sizes, repetitions)?,
-            plans: sizes,
             order: Self::order(sizes),
             assess: AssessRequirements::new(sizes, max_changes),
         })
@@ -123,8 +118,6 @@ pub struct PlanMemory<'m> {
     pub rows: &'m mut [RowHeader],
     /// See [`StoreRequirements::values`].
     pub values: &'m mut [u64],
-    /// See [`PlanRequirements::plans`].
-    pub plans: &'m mut [RowPlan],
     /// See `PlanRequirements::order`.
     pub order: &'m mut [Slot],
     /// See [`PlanRequirements::assess`].

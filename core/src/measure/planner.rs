@@ -6,9 +6,9 @@
 //!
 //! 1. **Warm-up**: round trips at the smallest and the largest size until
 //!    their medians stand still. These samples are not kept.
-//! 2. **Pilot**: round trips and bursts at all sizes, from which the delay of
-//!    the paced rounds is chosen: `d_G = PRTT(1,0,s)`, or `PRTT(2,0,s)` where
-//!    the gap comes close to it.
+//! 2. **Pilot**: the first sweeps, of round trips and bursts alone, from which
+//!    the delay of the paced rounds is chosen: `d_G = PRTT(1,0,s)`, or
+//!    `PRTT(2,0,s)` where the gap comes close to it.
 //! 3. **Sweeps**: each goes once through all cells (size and quantity) that
 //!    still want samples, in a new random order, so that a drift of the
 //!    machine spreads over all of them instead of looking like a parameter.
@@ -20,14 +20,13 @@
 //! of g, G, o, O or L that is still too wide, and narrow it about as well as
 //! any other cell would for the same cost.
 
-use super::plan_memory::{PlanError, PlanMemory, PlanRequirements, RowPlan, Slot};
+use super::plan_memory::{PlanError, PlanMemory, PlanRequirements, Slot};
 use super::random::Random;
 use super::ranges;
-use super::samples::insert_first;
 use super::warmup::Warmup;
 use super::{
-    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Quantity, Sample,
-    SampleStore, assess,
+    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Quantity,
+    RowHeader, Sample, SampleStore, assess,
 };
 use crate::units::Picos;
 use crate::wide::{scaled, times};
@@ -114,20 +113,13 @@ pub struct Progress {
     pub lost: u64,
 }
 
-/// Sweeps of the pilot: a median of three bursts stands an outlier.
-const PILOT_SWEEPS: u32 = 3;
+/// Bursts of the pilot: a median of three stands an outlier.
+const PILOT_BURSTS: usize = 3;
 /// Samples that every cell gets before the analysis decides: at least 6 for
 /// an interval at 95%, and enough to stand one or two outliers.
 pub(super) const BASE_SAMPLES: usize = 8;
 /// One part in this many of the budget may go into warming up.
 const WARM_UP_SHARE: u64 = 10;
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stage {
-    WarmUp,
-    Pilot(u32),
-    Sweeps,
-}
 
 /// Decides what to measure next, and keeps the samples.
 ///
@@ -140,14 +132,13 @@ enum Stage {
 pub struct Planner<'m, const N: usize = 16> {
     pub(super) options: PlanOptions,
     pub(super) store: SampleStore<'m>,
-    pub(super) plans: &'m mut [RowPlan],
     /// A stack of what is to be measured, `queued` entries high.
     order: &'m mut [Slot],
-    queued: usize,
+    pub(super) queued: usize,
     pub(super) memory: AssessMemory<'m>,
     random: Random,
     warmup: Warmup,
-    stage: Stage,
+    warm: bool,
     started: Option<Picos>,
     messages: u64,
     lost: u64,
@@ -156,9 +147,9 @@ pub struct Planner<'m, const N: usize = 16> {
     analysed: u64,
     /// Time that bisection may still take.
     pub(super) bisection_left: Picos,
-    /// Brackets of changes that noise or memory forbid to narrow.
-    pub(super) abandoned: heapless::Vec<(u64, u64), N>,
-    pub(super) widest_ppm: Option<u64>,
+    /// The largest half interval among the parameters, relative to what it
+    /// has to come down to.
+    pub(super) widest: Option<f64>,
     conclusion: Option<Conclusion>,
 }
 
@@ -180,8 +171,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         if sizes.contains(&0) {
             return Err(PlanError::EmptyMessage);
         }
-        let PlanMemory { rows, values, plans, order, assess } = memory;
-        let fits = plans.len() >= rows.len() && order.len() >= PlanRequirements::order(rows.len());
+        let PlanMemory { rows, values, order, assess } = memory;
+        let fits = order.len() >= PlanRequirements::order(rows.len());
         let mut store = SampleStore::new(rows, values);
         if !fits || store.cell_capacity() < BASE_SAMPLES {
             return Err(PlanError::Memory(sizes.len()));
@@ -189,27 +180,27 @@ impl<'m, const N: usize> Planner<'m, N> {
         for &size in sizes {
             store.add_size(size).map_err(|_| PlanError::Memory(sizes.len()))?;
         }
-        let ends = (store.size(0), store.size(store.len().wrapping_sub(1)));
+        for header in store.rows_mut() {
+            header.plan.full = true;
+        }
+        let ends = (store.rows().first(), store.rows().last());
         let (Some(smallest), Some(largest)) = ends else { return Err(PlanError::NoSizes) };
-        plans.fill(RowPlan::full());
         Ok(Self {
             options,
+            warmup: Warmup::new(smallest.size, largest.size),
             store,
-            plans,
             order,
             queued: 0,
             memory: assess,
             random: Random::new(options.seed),
-            warmup: Warmup::new(smallest, largest),
-            stage: Stage::WarmUp,
+            warm: false,
             started: None,
             messages: 0,
             lost: 0,
             kept: 0,
             analysed: 0,
             bisection_left: Picos(options.max_time.0 / 3),
-            abandoned: heapless::Vec::new(),
-            widest_ppm: None,
+            widest: None,
             conclusion: None,
         })
     }
@@ -225,39 +216,35 @@ impl<'m, const N: usize> Planner<'m, N> {
             if self.queued == 0 && (!batch.is_empty() || !self.refill(elapsed)) {
                 break;
             }
-            let Some(experiment) = self.next_of_queue(&batch) else { continue };
-            let Some(rest) = self.afford(&experiment, left) else { break };
-            left = rest;
-            let _ = batch.push(experiment); // not full, see above
+            if let Some(experiment) = self.next_of_queue(&batch, &mut left) {
+                let _ = batch.push(experiment); // not full, see above
+            }
         }
         batch
     }
 
     /// Takes the outcome of one experiment.
     pub fn handle_sample(&mut self, sample: &Sample) -> Kept {
-        if self.stage == Stage::WarmUp {
+        if !self.warm {
             self.warmup.handle(sample);
             return Kept::WarmUp;
         }
-        let Ok(row) = self.store.find(sample.experiment.size) else { return Kept::Refused };
-        if let Some(plan) = self.plans.get_mut(row) {
-            plan.losses = 0;
+        let row = self.store.row_of(sample.experiment.size.into());
+        let Some(header) = self.store.header_mut(row) else { return Kept::Refused };
+        header.plan.losses = 0;
+        if self.store.insert(sample).is_err() {
+            return Kept::Refused;
         }
-        match self.store.insert(sample) {
-            Ok(()) => {
-                self.kept = self.kept.saturating_add(1);
-                Kept::Stored
-            }
-            Err(_) => Kept::Refused,
-        }
+        self.kept = self.kept.saturating_add(1);
+        Kept::Stored
     }
 
     /// Takes note that a round was lost.
     pub fn handle_lost(&mut self, experiment: &Experiment) {
         self.lost = self.lost.saturating_add(1);
-        let row = self.store.find(experiment.size).unwrap_or(usize::MAX);
-        if let Some(plan) = self.plans.get_mut(row) {
-            plan.losses = plan.losses.saturating_add(1);
+        let row = self.store.row_of(experiment.size.into());
+        if let Some(header) = self.store.header_mut(row) {
+            header.plan.losses = header.plan.losses.saturating_add(1);
         }
     }
 
@@ -286,7 +273,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         let spent = time.max(share(self.messages, self.options.max_messages)).min(1_000_000);
         Progress {
             spent_ppm: u32::try_from(spent).unwrap_or(u32::MAX),
-            widest_ppm: self.widest_ppm,
+            widest_ppm: self.widest.map(|widest| ranges::whole(1e6 * widest)),
             messages: self.messages,
             lost: self.lost,
         }
@@ -315,89 +302,72 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.conclusion.get_or_insert(conclusion);
     }
 
-    /// Takes an entry off the queue; `None` where it has become moot, or
-    /// where `batch`, not answered yet, fills its cell.
-    fn next_of_queue(&mut self, batch: &[Experiment]) -> Option<Experiment> {
+    /// Takes an entry off the queue and pays for it with some of the time
+    /// that is `left`; `None` where it has become moot, where `batch`, not
+    /// answered yet, fills its cell, or where the plan ends for want of
+    /// messages or time.
+    fn next_of_queue(&mut self, batch: &[Experiment], left: &mut Picos) -> Option<Experiment> {
         self.queued = self.queued.checked_sub(1)?;
         let slot = *self.order.get(self.queued)?;
         let (row, quantity) = (usize::from(slot.row), slot.quantity);
-        let experiment = self.takes_more(row, quantity).then(|| self.experiment(slot))??;
-        if self.stage != Stage::WarmUp {
-            let same =
-                |asked: &&Experiment| (asked.size, asked.quantity) == (experiment.size, quantity);
-            let pending = batch.iter().filter(same).count();
-            let room = self.store.cell_capacity().saturating_sub(self.store.count(row, quantity));
-            (pending < room).then_some(())?;
+        let experiment = self.experiment(row, quantity)?;
+        // Rounds that warm up are not kept.
+        let same = |asked: &&Experiment| {
+            self.warm && (asked.size, asked.quantity) == (experiment.size, quantity)
+        };
+        let pending = batch.iter().filter(same).count();
+        if !self.store.takes_more(row, quantity, pending) {
+            return None;
         }
-        Some(experiment)
-    }
-
-    /// Pays for `experiment` and returns the time that is left then; `None`
-    /// ends the plan.
-    fn afford(&mut self, experiment: &Experiment, left: Picos) -> Option<Picos> {
         let cost = u64::from(experiment.messages).saturating_add(1);
         let messages = self.messages.saturating_add(cost);
         if messages > self.options.max_messages {
             self.conclude(Conclusion::MessagesSpent);
             return None;
         }
-        let length = self.expected(experiment);
-        if left == Picos::ZERO || left <= length {
+        let length = self.expected(row, &experiment);
+        if *left <= length {
             self.conclude(Conclusion::TimeSpent);
             return None;
         }
+        *left = left.since(length);
         self.messages = messages;
-        Some(left.since(length))
+        Some(experiment)
     }
 
-    fn experiment(&self, slot: Slot) -> Option<Experiment> {
-        let row = usize::from(slot.row);
-        let size = self.store.size(row)?;
-        let plan = self.plans.get(row)?;
-        let (messages, delay) = match slot.quantity {
+    pub(super) fn experiment(&self, row: usize, quantity: Quantity) -> Option<Experiment> {
+        let RowHeader { size, plan, .. } = self.store.header(row)?;
+        let (messages, delay) = match quantity {
             Quantity::RoundTrip => (1, Picos::ZERO),
             Quantity::Gap => (self.options.messages, Picos::ZERO),
             Quantity::Paced => (self.options.messages, plan.pace),
             // Strictly beyond the round trip, so that the reply is there.
-            Quantity::Receive => (1, Picos(plan.round_trip.0.saturating_mul(2).max(1))),
+            Quantity::Receive => (1, Picos(times(plan.round_trip.0, 2).max(1))),
         };
-        Some(Experiment { quantity: slot.quantity, messages, delay, size })
+        Some(Experiment { quantity, messages, delay, size: *size })
     }
 
-    /// How long a round is likely to take.
-    pub(super) fn expected(&self, experiment: &Experiment) -> Picos {
-        let row = self.store.find(experiment.size).unwrap_or(usize::MAX);
-        let known = self.plans.get(row).map_or(Picos::ZERO, |plan| plan.round_trip);
+    /// How long a round at a row is likely to take.
+    pub(super) fn expected(&self, row: usize, experiment: &Experiment) -> Picos {
+        let known = self.store.header(row).map_or(Picos::ZERO, |header| header.plan.round_trip);
         let trip = if known == Picos::ZERO { self.warmup.expected(experiment.size) } else { known };
+        // A round trip, and half of one and a delay for each further message.
         let rest = u64::from(experiment.messages).saturating_sub(1);
-        let burst = trip.0.saturating_add(times(trip.0 / 2, rest));
+        let burst = times(trip.0 / 2, rest.saturating_add(2));
         Picos(burst.saturating_add(times(experiment.delay.0, rest.max(1))))
-    }
-
-    /// Whether a cell has room and its rounds arrive.
-    pub(super) fn takes_more(&self, row: usize, quantity: Quantity) -> bool {
-        self.store.count(row, quantity) < self.store.cell_capacity()
-            && self.plans.get(row).is_some_and(|plan| plan.takes_rounds(quantity))
     }
 
     /// Fills the queue for the next sweep; `false` when the plan is over.
     fn refill(&mut self, elapsed: Picos) -> bool {
-        match self.stage {
-            Stage::WarmUp if !self.is_warm(elapsed) => self.queue_warm_up(),
-            Stage::WarmUp => {
-                self.stage = Stage::Pilot(1);
-                self.park_rows(self.options.max_time.since(elapsed));
-                self.queue_pilot();
-            }
-            Stage::Pilot(sweeps) if sweeps < PILOT_SWEEPS => {
-                self.stage = Stage::Pilot(sweeps + 1);
-                self.queue_pilot();
-            }
-            Stage::Pilot(_) | Stage::Sweeps => {
-                self.stage = Stage::Sweeps;
-                self.choose_delays();
-                self.queue_wanted();
-            }
+        if !self.warm && self.is_warm(elapsed) {
+            self.warm = true;
+            self.park_rows(self.options.max_time.since(elapsed));
+        }
+        if self.warm {
+            self.choose_delays();
+            self.queue_sweep();
+        } else {
+            self.queue_warm_up();
         }
         if self.queued == 0 {
             self.conclude(self.verdict());
@@ -420,33 +390,27 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    fn queue_pilot(&mut self) {
-        for row in 0..self.store.len() {
-            for quantity in [Quantity::RoundTrip, Quantity::Gap, Quantity::RoundTrip] {
-                self.push(row, quantity);
-            }
-        }
-        self.shuffle();
-    }
-
     /// Queues the cells that lack the base samples, otherwise what the
     /// analysis wants.
-    fn queue_wanted(&mut self) {
-        if self.want_base() {
-            self.analysed = 0; // what is wanted then is for the analysis to say
-        } else {
-            // An analysis costs time too: not for every handful of new samples.
-            if self.kept > self.analysed.saturating_add(self.analysed / 8) {
-                self.analysed = self.kept;
-                self.analyse();
-                if self.queued > 0 {
-                    return;
-                }
-            }
+    fn queue_sweep(&mut self) {
+        self.queue_cells(lacks_base);
+        // An analysis costs time too: not for every handful of new samples.
+        if self.queued == 0 && self.kept > self.analysed.saturating_add(self.analysed / 8) {
+            self.analysed = self.kept;
+            self.analyse();
         }
+        if self.queued == 0 {
+            self.queue_cells(|header, quantity| header.plan.wants(quantity));
+        } else {
+            self.analysed = 0; // what is wanted then is for the analysis to say
+        }
+    }
+
+    /// Queues the cells that `wanted` picks, in random order.
+    fn queue_cells(&mut self, wanted: fn(&RowHeader, Quantity) -> bool) {
         for row in 0..self.store.len() {
             for quantity in Quantity::ALL {
-                if self.plans.get(row).is_some_and(|plan| plan.wants(quantity)) {
+                if self.store.header(row).is_some_and(|header| wanted(header, quantity)) {
                     self.push(row, quantity);
                     if quantity == Quantity::RoundTrip {
                         // Cheap, and part of every other quantity.
@@ -458,60 +422,36 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.shuffle();
     }
 
-    /// Wants the cells that lack base samples; `false` when none does.
-    fn want_base(&mut self) -> bool {
-        let lacks = |planner: &Self, row, quantity| {
-            planner.store.count(row, quantity) < BASE_SAMPLES && planner.takes_more(row, quantity)
-        };
-        let cells = || Quantity::ALL.into_iter();
-        let lacking =
-            (0..self.store.len()).any(|row| cells().any(|quantity| lacks(self, row, quantity)));
-        if lacking {
-            for row in 0..self.store.len() {
-                let wanted = Quantity::ALL.map(|quantity| lacks(self, row, quantity));
-                let Some(plan) = self.plans.get_mut(row) else { continue };
-                plan.want_nothing();
-                for (quantity, _) in cells().zip(wanted).filter(|&(_, wanted)| wanted) {
-                    plan.want(quantity);
-                }
-            }
-        }
-        lacking
-    }
-
-    /// Finds the ranges anew, then queues a bisection or decides what each
-    /// cell wants.
+    /// Finds the ranges anew, then queues a bisection or what new rows lack,
+    /// or decides what each cell wants.
     fn analyse(&mut self) {
-        let found = ranges::find::<N>(&self.store, &self.options.assess, &mut self.memory);
-        let Ok(ranges) = found else { return };
+        let mut changes = heapless::Vec::<_, N>::new();
+        let options = &self.options.assess;
+        let found = ranges::find(&self.store, options, &mut self.memory, &mut changes);
+        let Ok(ends) = found else { return };
         if self.options.adapt_sizes {
-            self.bisect(&ranges);
-            if self.queued > 0 {
-                self.analysed = 0; // and look again as soon as that is measured
-                return;
+            self.bisect(&changes, ends);
+            if self.queued == 0 {
+                self.complete_ranges(&changes, ends);
+                self.queue_cells(lacks_base);
             }
-            self.complete_ranges(&ranges);
         }
-        if !self.want_base() {
-            self.want_by_effort(&ranges);
+        if self.queued == 0 {
+            self.want_by_effort(&changes, ends);
         }
     }
 
     /// Why there is nothing left to measure.
     fn verdict(&self) -> Conclusion {
-        let wanted = |row: usize| {
-            let plan = self.plans.get(row);
-            Quantity::ALL.into_iter().any(|quantity| plan.is_some_and(|plan| plan.wants(quantity)))
-        };
-        let lost = |row: usize| self.plans.get(row).is_some_and(|plan| plan.is_given_up());
-        let mut unsatisfied = (0..self.store.len()).filter(|&row| wanted(row)).peekable();
-        if unsatisfied.peek().is_none() && !(0..self.store.len()).any(lost) {
-            Conclusion::Converged
-        } else if unsatisfied.any(|row| !lost(row)) {
-            Conclusion::MemorySpent
-        } else {
-            Conclusion::RoundsLost
+        let mut verdict = Conclusion::Converged;
+        for RowHeader { plan, .. } in self.store.rows() {
+            if plan.is_given_up() {
+                verdict = Conclusion::RoundsLost;
+            } else if plan.wants_any() {
+                return Conclusion::MemorySpent;
+            }
         }
+        verdict
     }
 
     /// Chooses the delays of rows that have none and whose pilot is done.
@@ -520,18 +460,18 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// `PRTT(2,0,s) = PRTT(1,0,s) + G_all`, with the same quarter on top of
     /// the gap.
     fn choose_delays(&mut self) {
-        let confidence = self.options.assess.confidence;
         let rest = u64::from(self.options.messages - 1);
         for row in 0..self.store.len() {
-            let median = |quantity| self.store.median(row, quantity, confidence).map(|m| m.median);
-            let measured = (median(Quantity::RoundTrip), median(Quantity::Gap));
-            let (Some(trip), Some(burst)) = measured else { continue };
-            let gap = burst.saturating_sub(trip) / rest.max(1);
-            let ample = gap.saturating_add(gap / 4);
-            let pace = if trip >= ample { trip } else { trip.saturating_add(ample) };
-            if let Some(plan) = self.plans.get_mut(row).filter(|plan| plan.pace == Picos::ZERO) {
-                plan.round_trip = Picos(trip);
-                plan.pace = Picos(pace.max(1));
+            let measured = [Quantity::RoundTrip, Quantity::Gap]
+                .map(|quantity| self.store.middle(row, quantity));
+            let [Some(trip), Some(burst)] = measured else { continue };
+            let Some(header) = self.store.header_mut(row) else { continue };
+            if header.plan.pace == Picos::ZERO && header.count(Quantity::Gap) >= PILOT_BURSTS {
+                let gap = burst.saturating_sub(trip) / rest.max(1);
+                let ample = gap.saturating_add(gap / 4);
+                let pace = if trip >= ample { trip } else { trip.saturating_add(ample) };
+                header.plan.round_trip = Picos(trip);
+                header.plan.pace = Picos(pace.max(1));
             }
         }
     }
@@ -543,57 +483,29 @@ impl<'m, const N: usize> Planner<'m, N> {
         if !self.options.adapt_sizes {
             return;
         }
+        // A round trip, a burst of half of one for each further message, the
+        // same with delays of a round trip, and one with a delay of two.
+        let trips = u64::from(self.options.messages).saturating_mul(2).saturating_add(3);
+        let samples = trips.saturating_mul(BASE_SAMPLES as u64);
         let last = self.store.len().saturating_sub(1);
-        for stride in [1, 2, 4, 8] {
-            let mut total = Picos::ZERO;
-            for row in 0..=last {
-                let stays = row.is_multiple_of(stride) || row == last;
-                if let Some(plan) = self.plans.get_mut(row) {
-                    plan.parked = !stays;
-                }
-                if stays {
-                    total = Picos(total.0.saturating_add(self.base_time(row).0));
+        for halvings in 0..4 {
+            let mut total = 0_u64;
+            for (row, header) in self.store.rows_mut().iter_mut().enumerate() {
+                header.plan.parked = row != last && row >> halvings << halvings != row;
+                if !header.plan.parked {
+                    total = total.saturating_add(self.warmup.expected(header.size).0);
                 }
             }
-            if total.0 <= left.0 / 2 || last.checked_div(stride).is_some_and(|rows| rows <= 6) {
+            if times(total, samples) <= left.0 / 2 || last >> halvings <= 6 {
                 return;
             }
         }
     }
 
-    /// How long the base samples of a row are likely to take.
-    fn base_time(&self, row: usize) -> Picos {
-        let Some(size) = self.store.size(row) else { return Picos::ZERO };
-        let trip = self.warmup.expected(size);
-        let time = |quantity| {
-            let (messages, delay) = match quantity {
-                Quantity::RoundTrip => (1, Picos::ZERO),
-                Quantity::Gap => (self.options.messages, Picos::ZERO),
-                Quantity::Paced => (self.options.messages, trip),
-                Quantity::Receive => (1, Picos(trip.0.saturating_mul(2))),
-            };
-            self.expected(&Experiment { quantity, messages, delay, size }).0
-        };
-        let once = Quantity::ALL.into_iter().map(time).fold(0, u64::saturating_add);
-        Picos(times(once, BASE_SAMPLES as u64))
-    }
-
-    /// Adds a row for `size`, while nothing is queued; `false` without room.
-    pub(super) fn add_row(&mut self, size: u32, plan: RowPlan) -> bool {
-        let before = self.store.len();
-        let Ok(row) = self.store.add_size(size) else { return false };
-        if self.store.len() > before
-            && let Some(tail) = self.plans.get_mut(row..=before)
-        {
-            insert_first(tail, plan);
-        }
-        true
-    }
-
     /// Queues one round, unless it is moot; no more than the queue holds.
     pub(super) fn push(&mut self, row: usize, quantity: Quantity) {
         let Ok(index) = u16::try_from(row) else { return };
-        if !self.takes_more(row, quantity) {
+        if !self.store.takes_more(row, quantity, 0) {
             return;
         }
         if let Some(place) = self.order.get_mut(self.queued) {
@@ -605,4 +517,9 @@ impl<'m, const N: usize> Planner<'m, N> {
     pub(super) fn shuffle(&mut self) {
         self.random.shuffle(self.order.get_mut(..self.queued).unwrap_or_default());
     }
+}
+
+/// Whether a cell has too few samples for an analysis.
+fn lacks_base(header: &RowHeader, quantity: Quantity) -> bool {
+    header.count(quantity) < BASE_SAMPLES
 }

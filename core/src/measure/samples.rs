@@ -5,8 +5,11 @@
 //! content does not depend on the order in which samples came.
 
 use core::fmt;
+use core::ops::Range;
 
-use super::{Quantity, Sample};
+use super::plan_memory::RowPlan;
+use super::ranges::Span;
+use super::{Experiment, Quantity, Sample};
 use crate::units::{Picos, SignedPicos};
 use crate::wide::times;
 
@@ -16,13 +19,27 @@ pub const QUANTITIES: usize = 4;
 /// One size's bookkeeping in the memory lent to a [`SampleStore`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RowHeader {
-    size: u32,
+    pub(super) size: u32,
     /// Which block of the value memory belongs to this row: rows move when a
     /// smaller size is added, values stay.
     block: u16,
     counts: [u16; QUANTITIES],
-    /// Shortest delay kept by any paced round.
+    /// Shortest delay kept by any paced round; the longest time before one.
     shortest_delay: Picos,
+    /// What a planner, if there is one, intends here.
+    pub(super) plan: RowPlan,
+}
+
+impl RowHeader {
+    /// Which cell of the value memory is that of `quantity`.
+    fn cell(&self, quantity: Quantity) -> usize {
+        usize::from(self.block) * QUANTITIES + quantity.index()
+    }
+
+    /// Number of values of `quantity`.
+    pub(super) fn count(&self, quantity: Quantity) -> usize {
+        self.counts.get(quantity.index()).map_or(0, |&count| count.into())
+    }
 }
 
 /// The memory that a [`SampleStore`] needs.
@@ -80,17 +97,6 @@ impl fmt::Display for StoreError {
 
 impl core::error::Error for StoreError {}
 
-/// What the values of the gap cells are.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
-    /// Nothing stored yet that would decide it.
-    Open,
-    /// Timed rounds, bursts of this many messages.
-    Rounds(u32),
-    /// Values of `G_all`, with the sign bit flipped to keep their order.
-    Gaps,
-}
-
 /// Sorted sample values per size and quantity, on lent memory.
 #[derive(Debug)]
 pub struct SampleStore<'m> {
@@ -98,7 +104,11 @@ pub struct SampleStore<'m> {
     values: &'m mut [u64],
     used: usize,
     per_cell: usize,
-    kind: Kind,
+    /// Messages in a burst; 0 before the first one.
+    messages: u32,
+    /// Whether the gap cells hold values of `G_all`, with the sign bit
+    /// flipped to keep their order, and no others hold any.
+    gaps: bool,
 }
 
 impl<'m> SampleStore<'m> {
@@ -109,7 +119,7 @@ impl<'m> SampleStore<'m> {
         let rows_usable = rows.len().min(usize::from(u16::MAX));
         let per_cell = values.len() / (QUANTITIES * rows_usable).max(1);
         let per_cell = per_cell.min(usize::from(u16::MAX));
-        Self { rows, values, used: 0, per_cell, kind: Kind::Open }
+        Self { rows, values, used: 0, per_cell, messages: 0, gaps: false }
     }
 
     /// Sizes in the store.
@@ -139,16 +149,13 @@ impl<'m> SampleStore<'m> {
     /// Messages in a burst, `n`, once a burst is stored.
     #[must_use]
     pub const fn messages(&self) -> Option<u32> {
-        match self.kind {
-            Kind::Rounds(messages) => Some(messages),
-            Kind::Open | Kind::Gaps => None,
-        }
+        if self.messages > 0 { Some(self.messages) } else { None }
     }
 
     /// Whether the store holds values of `G_all` instead of timed rounds.
     #[must_use]
     pub const fn holds_gaps(&self) -> bool {
-        matches!(self.kind, Kind::Gaps)
+        self.gaps
     }
 
     /// The size of row `row`, counted in ascending order of size.
@@ -163,8 +170,7 @@ impl<'m> SampleStore<'m> {
     ///
     /// The index at which a row of this size would be added.
     pub fn find(&self, size: u32) -> Result<usize, usize> {
-        let rows = self.rows.get(..self.used).unwrap_or_default();
-        rows.binary_search_by_key(&size, |header| header.size)
+        self.rows().binary_search_by_key(&size, |header| header.size)
     }
 
     /// The sorted values of one cell; empty for rows that do not exist.
@@ -174,25 +180,23 @@ impl<'m> SampleStore<'m> {
     /// picoseconds.
     #[must_use]
     pub fn cell(&self, row: usize, quantity: Quantity) -> &[u64] {
-        let count = self.count(row, quantity);
-        let Some(start) = self.cell_start(row, quantity) else { return &[] };
-        self.values.get(start..start + count).unwrap_or_default()
+        let Some(header) = self.header(row) else { return &[] };
+        let start = header.cell(quantity) * self.per_cell;
+        self.values.get(start..start + header.count(quantity)).unwrap_or_default()
     }
 
     /// Number of values in one cell.
     #[must_use]
     pub fn count(&self, row: usize, quantity: Quantity) -> usize {
-        self.header(row)
-            .and_then(|header| header.counts.get(quantity.index()))
-            .map_or(0, |&count| usize::from(count))
+        self.header(row).map_or(0, |header| header.count(quantity))
     }
 
     /// The shortest delay that any paced round of this row kept; `None`
     /// without paced rounds.
     #[must_use]
     pub fn shortest_delay(&self, row: usize) -> Option<Picos> {
-        (self.count(row, Quantity::Paced) > 0).then_some(())?;
-        self.header(row).map(|header| header.shortest_delay)
+        let header = self.header(row).filter(|header| header.count(Quantity::Paced) > 0)?;
+        Some(header.shortest_delay)
     }
 
     /// Adds a row for `size` unless there is one, and returns its index.
@@ -212,7 +216,8 @@ impl<'m> SampleStore<'m> {
         }
         let block = u16::try_from(self.used).map_err(|_| full)?;
         let tail = self.rows.get_mut(row..=self.used).ok_or(full)?;
-        insert_first(tail, RowHeader { size, block, ..RowHeader::default() });
+        let shortest_delay = Picos(u64::MAX);
+        insert_first(tail, RowHeader { size, block, shortest_delay, ..RowHeader::default() });
         self.used += 1;
         Ok(row)
     }
@@ -224,21 +229,20 @@ impl<'m> SampleStore<'m> {
     /// [`StoreError`] says which memory is full or what does not belong
     /// together; the sample is not stored.
     pub fn insert(&mut self, sample: &Sample) -> Result<(), StoreError> {
-        let experiment = sample.experiment;
-        let burst = matches!(experiment.quantity, Quantity::Gap | Quantity::Paced);
-        let kind = match self.kind {
-            Kind::Gaps => return Err(StoreError::KindsDiffer),
-            Kind::Rounds(expected) if burst && expected != experiment.messages => {
-                return Err(StoreError::MessagesDiffer(experiment.messages, expected));
-            }
-            Kind::Open if burst => Kind::Rounds(experiment.messages),
-            unchanged => unchanged,
-        };
-        let row = self.add_size(experiment.size)?;
-        self.insert_value(row, experiment.quantity, value_of(sample))?;
-        self.kind = kind;
-        if experiment.quantity == Quantity::Paced {
-            self.note_delay(row, sample.delay);
+        let Experiment { quantity, messages, size, .. } = sample.experiment;
+        let burst = matches!(quantity, Quantity::Gap | Quantity::Paced);
+        if self.gaps {
+            return Err(StoreError::KindsDiffer);
+        }
+        if burst && self.messages > 0 && self.messages != messages {
+            return Err(StoreError::MessagesDiffer(messages, self.messages));
+        }
+        let header = self.insert_value(size, quantity, value_of(sample))?;
+        if quantity == Quantity::Paced {
+            header.shortest_delay = header.shortest_delay.min(sample.delay);
+        }
+        if burst {
+            self.messages = messages;
         }
         Ok(())
     }
@@ -250,53 +254,70 @@ impl<'m> SampleStore<'m> {
     ///
     /// As [`SampleStore::insert`].
     pub fn insert_gap(&mut self, size: u32, gap: SignedPicos) -> Result<(), StoreError> {
-        let first = self.kind == Kind::Open && self.is_empty();
-        if self.kind != Kind::Gaps && !first {
+        if !self.gaps && !self.is_empty() {
             return Err(StoreError::KindsDiffer);
         }
-        let row = self.add_size(size)?;
-        self.insert_value(row, Quantity::Gap, ordered(gap))?;
-        self.kind = Kind::Gaps;
+        self.insert_value(size, Quantity::Gap, ordered(gap))?;
+        self.gaps = true;
         Ok(())
     }
 
     fn insert_value(
         &mut self,
-        row: usize,
+        size: u32,
         quantity: Quantity,
         value: u64,
-    ) -> Result<(), StoreError> {
+    ) -> Result<&mut RowHeader, StoreError> {
+        let row = self.add_size(size)?;
         let full = StoreError::CellFull(self.per_cell);
-        let count = self.count(row, quantity);
-        if count >= self.per_cell {
+        let header = self.rows.get_mut(row).ok_or(full)?;
+        let start = header.cell(quantity) * self.per_cell;
+        let count = header.counts.get_mut(quantity.index()).ok_or(full)?;
+        let kept = usize::from(*count);
+        if kept >= self.per_cell {
             return Err(full);
         }
-        let start = self.cell_start(row, quantity).ok_or(full)?;
-        let cell = self.values.get_mut(start..=start + count).ok_or(full)?;
-        let place = cell.get(..count).unwrap_or_default().partition_point(|&kept| kept <= value);
-        if let Some(tail) = cell.get_mut(place..) {
-            insert_first(tail, value);
-        }
-        let header = self.rows.get_mut(row).ok_or(full)?;
-        let stored = header.counts.get_mut(quantity.index()).ok_or(full)?;
-        *stored += 1; // below per_cell, which fits into u16
-        Ok(())
+        *count += 1; // at most per_cell, which fits into u16
+        let cell = self.values.get_mut(start..=start + kept).unwrap_or_default();
+        insert_ascending(cell, value);
+        Ok(header)
     }
 
-    fn note_delay(&mut self, row: usize, delay: Picos) {
-        let first = self.count(row, Quantity::Paced) == 1;
-        if let Some(header) = self.rows.get_mut(row) {
-            header.shortest_delay = if first { delay } else { header.shortest_delay.min(delay) };
-        }
+    /// The rows, in ascending order of size.
+    pub(super) fn rows(&self) -> &[RowHeader] {
+        self.rows.get(..self.used).unwrap_or_default()
     }
 
-    fn header(&self, row: usize) -> Option<&RowHeader> {
-        self.rows.get(..self.used)?.get(row)
+    /// The rows, in ascending order of size.
+    pub(super) fn rows_mut(&mut self) -> &mut [RowHeader] {
+        self.rows.get_mut(..self.used).unwrap_or_default()
     }
 
-    fn cell_start(&self, row: usize, quantity: Quantity) -> Option<usize> {
-        let block = usize::from(self.header(row)?.block);
-        (block * QUANTITIES + quantity.index()).checked_mul(self.per_cell)
+    pub(super) fn header_mut(&mut self, row: usize) -> Option<&mut RowHeader> {
+        self.rows_mut().get_mut(row)
+    }
+
+    pub(super) fn header(&self, row: usize) -> Option<&RowHeader> {
+        self.rows().get(row)
+    }
+
+    /// The rows of the sizes from `first` to `last`.
+    pub(super) fn rows_in(&self, (first, last): Span) -> Range<usize> {
+        let before = |size: u64| self.rows().partition_point(|row| u64::from(row.size) < size);
+        before(first)..before(last.saturating_add(1))
+    }
+
+    /// The row of a point's size; beyond all rows where there is none.
+    pub(super) fn row_of(&self, size: u64) -> usize {
+        u32::try_from(size).ok().and_then(|size| self.find(size).ok()).unwrap_or(usize::MAX)
+    }
+
+    /// Whether a cell has room for more than `pending` values and its rounds
+    /// arrive.
+    pub(super) fn takes_more(&self, row: usize, quantity: Quantity, pending: usize) -> bool {
+        self.header(row).is_some_and(|header| {
+            header.count(quantity) + pending < self.per_cell && header.plan.takes_rounds(quantity)
+        })
     }
 }
 
@@ -306,6 +327,18 @@ pub(super) fn insert_first<T>(tail: &mut [T], first: T) {
     let mut next = first;
     for place in tail {
         core::mem::swap(place, &mut next);
+    }
+}
+
+/// Puts `value` in its place among the ascending elements of `cell`, whose
+/// last place is free.
+fn insert_ascending(cell: &mut [u64], value: u64) {
+    let mut next = value;
+    if let Some((free, kept)) = cell.split_last_mut() {
+        for place in kept.iter_mut().filter(|place| **place > value) {
+            core::mem::swap(place, &mut next);
+        }
+        *free = next;
     }
 }
 
@@ -357,7 +390,6 @@ impl Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Experiment;
     use quickcheck::quickcheck;
     use std::vec;
     use std::vec::Vec;

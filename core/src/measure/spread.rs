@@ -5,6 +5,7 @@
 //! little slower; the samples of one measurement, spread over its whole time,
 //! show how much.
 
+use super::ranges::Span;
 use super::{Curve, Quantity, SampleStore};
 use crate::stats::Sorted;
 use crate::wide::scaled;
@@ -13,20 +14,14 @@ impl SampleStore<'_> {
     /// Half the distance of the 5% and the 95% quantile of single rounds,
     /// relative to the curve's value, as the mean over the sizes of `span`;
     /// in millionths.
-    pub(super) fn round_spread_ppm(&self, curve: Curve, span: (u64, u64)) -> u32 {
-        let quantity = match curve {
-            Curve::HalfRtt => Quantity::RoundTrip,
-            Curve::Gap => Quantity::Gap,
-            Curve::SendOverhead => Quantity::Paced,
-            Curve::RecvOverhead => Quantity::Receive,
-        };
-        let inside = |row: &usize| {
-            self.size(*row).is_some_and(|size| (span.0..=span.1).contains(&u64::from(size)))
-        };
-        let (sum, count) = (0..self.len())
-            .filter(inside)
-            .filter_map(|row| self.relative_spread(row, quantity))
-            .fold((0_u64, 0_u64), |(sum, count), ppm| (sum + u64::from(ppm), count + 1));
+    pub(super) fn round_spread_ppm(&self, curve: Curve, span: Span) -> u32 {
+        let (mut sum, mut count) = (0, 0);
+        for row in self.rows_in(span) {
+            if let Some(ppm) = self.relative_spread(row, curve.parts().0) {
+                sum += u64::from(ppm);
+                count += 1;
+            }
+        }
         u32::try_from(sum / count.max(1)).unwrap_or(u32::MAX)
     }
 

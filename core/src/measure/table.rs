@@ -1,13 +1,15 @@
 //! From sample values to one number per size: the per-size table and the
 //! points that lines are fitted to.
 
+use super::ranges::Span;
 use super::samples::{insert_first, unordered};
 use super::{Quantity, SampleStore};
 use crate::fit::Point;
 use crate::model::{Estimate, Mark};
-use crate::number::{hypotenuse, larger, smaller, sqrt};
+use crate::number::{larger, smaller, sqrt};
 use crate::stats::{Confidence, Difference, MedianInterval, Sorted};
 use crate::units::{Bytes, Picos, SignedPicos};
+use crate::wide::times;
 
 /// What is derived from the samples of one size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,47 +41,12 @@ impl Curve {
     }
 }
 
-/// One value of a curve, in picoseconds.
+/// A value in picoseconds and how far it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Derived {
+pub(super) struct Level {
     pub(super) value: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
-    /// Standard error.
-    pub(super) sigma: f64,
-    /// Whether the samples sufficed for the confidence asked for.
-    pub(super) reached: bool,
-}
-
-impl Derived {
-    fn of_median(median: &MedianInterval<u64>, sigma: f64, convert: impl Fn(u64) -> f64) -> Self {
-        let (low, high) = (convert(median.low), convert(median.high));
-        Self { value: convert(median.median), low, high, sigma, reached: median.reached }
-    }
-
-    fn of_difference(difference: &Difference, sigma: f64) -> Self {
-        let Difference { value, low, high, reached, .. } = *difference;
-        Self { value, low, high, sigma, reached }
-    }
-
-    /// As a point of a sweep. A single sample has no standard error: its
-    /// whole value is in doubt.
-    fn point(&self, size: u32) -> Option<Point> {
-        let sigma = if self.sigma.is_finite() { self.sigma } else { larger(self.value.abs(), 1.0) };
-        Point::new(u64::from(size), self.value, sigma).ok()
-    }
-
-    fn estimate(&self, relative_error_ppm: u32) -> Estimate<SignedPicos> {
-        let half_width = 0.5 * (self.high - self.low);
-        let wanted = self.value.abs() * f64::from(relative_error_ppm) * 1e-6;
-        let converged = self.reached && half_width <= wanted;
-        Estimate {
-            value: SignedPicos::from_f64(self.value),
-            low: SignedPicos::from_f64(self.low),
-            high: SignedPicos::from_f64(self.high),
-            mark: if converged { Mark::Converged } else { Mark::BudgetSpent },
-        }
-    }
+    /// The square of its standard error.
+    pub(super) variance: f64,
 }
 
 /// One row of the per-size table.
@@ -115,7 +82,12 @@ impl SampleStore<'_> {
     ) -> Option<SizeRow> {
         let size = Bytes(u64::from(self.size(row)?));
         let estimate = |curve| {
-            self.derive(row, curve, confidence).map(|derived| derived.estimate(relative_error_ppm))
+            let ([value, low, high], reached) = self.interval(row, curve, confidence)?;
+            let wanted = value.abs() * f64::from(relative_error_ppm) * 1e-6;
+            let converged = reached && 0.5 * (high - low) <= wanted;
+            let [value, low, high] = [value, low, high].map(SignedPicos::from_f64);
+            let mark = if converged { Mark::Converged } else { Mark::BudgetSpent };
+            Some(Estimate { value, low, high, mark })
         };
         Some(SizeRow {
             size,
@@ -139,65 +111,91 @@ impl SampleStore<'_> {
         Sorted::from_ascending(self.cell(row, quantity))?.median_interval(confidence)
     }
 
-    /// The value of `curve` at one row; `None` where samples are missing, or
-    /// the delay of the paced rounds was below the gap.
-    pub(super) fn derive(
+    /// Value, lower and upper end of `curve` at one row, and whether the samples
+    /// sufficed for `confidence`; `None` where there is no value.
+    fn interval(
         &self,
         row: usize,
         curve: Curve,
         confidence: Confidence,
-    ) -> Option<Derived> {
-        if curve == Curve::SendOverhead {
-            self.delay_exceeds_gap(row)?.then_some(())?;
-        }
+    ) -> Option<([f64; 3], bool)> {
+        self.shows(row, curve).then_some(())?;
         let (quantity, minus_round_trip) = curve.parts();
-        if minus_round_trip && !self.holds_gaps() {
-            return self.excess(row, quantity, confidence);
-        }
         let median = self.median(row, quantity, confidence)?;
-        let sigma = self.standard_error(row, quantity)?;
-        Some(match curve {
-            Curve::HalfRtt => Derived::of_median(&median, sigma / 2.0, |time| time as f64 / 2.0),
-            Curve::Gap => Derived::of_median(&median, sigma, |gap| unordered(gap).0 as f64),
-            _ => Derived::of_median(&median, sigma, |time| time as f64),
-        })
+        if minus_round_trip && !self.holds_gaps() {
+            let one = self.median(row, Quantity::RoundTrip, confidence)?;
+            let difference = Difference::of(&median, &one, self.messages()?.checked_sub(1)?)?;
+            let Difference { value, low, high, reached, .. } = difference;
+            return Some(([value, low, high], reached));
+        }
+        let part = if curve == Curve::HalfRtt { 0.5 } else { 1.0 };
+        let ends = [median.median, median.low, median.high];
+        Some((ends.map(|end| part * self.signed(end)), median.reached))
     }
 
-    /// (median of `quantity` − median round trip)/(n − 1).
-    fn excess(&self, row: usize, quantity: Quantity, confidence: Confidence) -> Option<Derived> {
-        let many = self.median(row, quantity, confidence)?;
-        let one = self.median(row, Quantity::RoundTrip, confidence)?;
-        let rest = self.messages()?.checked_sub(1)?;
-        let difference = Difference::of(&many, &one, rest)?;
-        let errors =
-            (self.standard_error(row, quantity)?, self.standard_error(row, Quantity::RoundTrip)?);
-        let sigma = hypotenuse(errors.0, errors.1) / f64::from(rest);
-        Some(Derived::of_difference(&difference, sigma))
+    /// The middle of one cell; `None` for an empty one.
+    pub(super) fn middle(&self, row: usize, quantity: Quantity) -> Option<u64> {
+        Sorted::from_ascending(self.cell(row, quantity))?.median()
     }
 
-    /// The standard error of a cell's median, from the median absolute
+    /// A value of a cell as a number.
+    fn signed(&self, value: u64) -> f64 {
+        if self.holds_gaps() { unordered(value).0 as f64 } else { value as f64 }
+    }
+
+    /// The value of `curve` at one row; `None` where samples are missing, or
+    /// the delay of the paced rounds was below the gap.
+    pub(super) fn level(&self, row: usize, curve: Curve) -> Option<Level> {
+        self.shows(row, curve).then_some(())?;
+        let (quantity, minus_round_trip) = curve.parts();
+        let mut level = self.cell_level(row, quantity)?;
+        let mut divisor = if curve == Curve::HalfRtt { 2.0 } else { 1.0 };
+        if minus_round_trip && !self.holds_gaps() {
+            let round_trip = self.cell_level(row, Quantity::RoundTrip)?;
+            level.value -= round_trip.value;
+            level.variance += round_trip.variance;
+            divisor = f64::from(self.messages()?.checked_sub(1).filter(|&rest| rest > 0)?);
+        }
+        level.value /= divisor;
+        level.variance /= divisor * divisor;
+        Some(level)
+    }
+
+    /// The median of a cell. Its standard error comes from the median absolute
     /// deviation: `√(π/2) · 1.4826 · m/(m − 0.8) · MAD / √m`, the correction
     /// for small m after Croux and Rousseeuw (COMPSTAT '92). What weights are made of must
     /// not depend on whether an outlier happens to stand at the end of an
-    /// order-statistic interval. Infinite for a single sample.
-    fn standard_error(&self, row: usize, quantity: Quantity) -> Option<f64> {
+    /// order-statistic interval. A single sample has none: its whole value is
+    /// in doubt.
+    fn cell_level(&self, row: usize, quantity: Quantity) -> Option<Level> {
         let sorted = Sorted::from_ascending(self.cell(row, quantity))?;
-        let deviation = sorted.median_absolute_deviation()?;
+        let value = self.signed(sorted.median()?);
         let count = sorted.as_slice().len() as f64;
-        let error = MEDIAN_ERROR * deviation as f64 * sqrt(count) / (count - 0.8);
-        Some(if count > 1.0 { error } else { f64::INFINITY })
+        let error = if count > 1.0 {
+            MEDIAN_ERROR * sorted.median_absolute_deviation()? as f64 / (count - 0.8)
+        } else {
+            larger(value.abs(), 1.0)
+        };
+        Some(Level { value, variance: count * error * error })
+    }
+
+    /// Whether what there is of a row's samples shows the value of `curve`.
+    fn shows(&self, row: usize, curve: Curve) -> bool {
+        curve != Curve::SendOverhead || self.delay_exceeds_gap(row) == Some(true)
     }
 
     /// Whether the paced rounds of a row show the send overhead; `None`
     /// without paced rounds.
     pub(super) fn delay_exceeds_gap(&self, row: usize) -> Option<bool> {
-        let delay = self.shortest_delay(row)?.0 as f64;
-        let gap = self.excess(row, Quantity::Gap, Confidence::P95);
-        Some(gap.is_none_or(|gap| delay > gap.value))
+        let delay = self.shortest_delay(row)?.0;
+        let rest = self.messages()?.saturating_sub(1);
+        let burst = self.middle(row, Quantity::Gap).unwrap_or(0);
+        let round_trip = self.middle(row, Quantity::RoundTrip).unwrap_or(u64::MAX);
+        Some(times(delay, rest.into()) > burst.saturating_sub(round_trip))
     }
 
-    /// Writes the points of `curve` at the sizes from `first` to `last` to
-    /// the front of `points`, in ascending order of size, and returns that
+    /// Writes the points of `curve` at the sizes of `span` to the front
+    /// of `points`, in ascending order of size, and returns that
     /// part. Points that do not fit are left out: lend one per row.
     ///
     /// A handful of samples may agree by chance: the variance of a single
@@ -205,33 +203,22 @@ impl SampleStore<'_> {
     pub(super) fn points<'p>(
         &self,
         curve: Curve,
-        (first, last): (u64, u64),
-        confidence: Confidence,
+        span: Span,
         points: &'p mut [Point],
     ) -> &'p mut [Point] {
         let mut count = 0;
-        for row in 0..self.len() {
-            let Some(size) = self.size(row).filter(|&size| (first..=last).contains(&size.into()))
-            else {
+        for row in self.rows_in(span) {
+            let (Some(size), Some(level)) = (self.size(row), self.level(row, curve)) else {
                 continue;
             };
-            let samples = self.count(row, curve.parts().0) as f64;
-            let point = self.derive(row, curve, confidence).and_then(|derived| derived.point(size));
-            let point = point.map(|point| rescaled(point, sqrt(samples)));
-            if let (Some(point), Some(place)) = (point, points.get_mut(count)) {
+            let point = Point::new(size.into(), level.value, sqrt(level.variance));
+            if let (Ok(point), Some(place)) = (point, points.get_mut(count)) {
                 *place = point;
                 count += 1;
             }
         }
         let points = points.get_mut(..count).unwrap_or_default();
-        let samples = |point: &Point| {
-            let row = u32::try_from(point.size()).map(|size| self.find(size));
-            row.map_or(0, |row| self.count(row.unwrap_or(usize::MAX), curve.parts().0)) as f64
-        };
-        smooth(points, samples);
-        for point in points.iter_mut() {
-            *point = rescaled(*point, 1.0 / sqrt(samples(point)));
-        }
+        smooth(points, |point| self.count(self.row_of(point.size()), curve.parts().0) as f64);
         points
     }
 }
@@ -243,53 +230,52 @@ const MEDIAN_ERROR: f64 = 1.858_142_4;
 /// Points on each side whose errors a point's own is averaged with.
 const NEIGHBOURS: usize = 3;
 
-/// `point` with its standard error times `factor`.
-fn rescaled(point: Point, factor: f64) -> Point {
-    let sigma = point.sigma().unwrap_or(0.0) * factor;
-    Point::new(point.size(), point.value(), sigma).unwrap_or(point)
-}
-
 /// Samples at which a size's own variance counts as much as its
 /// neighbours'. The variance from m samples has a relative error of about
 /// 2/√m, and a line's chi-square needs it better than that.
 const OWN_WEIGHT: f64 = 32.0;
 
-/// Replaces the variance of each point by a mean of itself and the typical
-/// variance of its neighbourhood, weighted by the number of `samples`.
+/// Replaces the variance of a single sample of each point by a mean of itself
+/// and the typical one of its neighbourhood, weighted by the number of
+/// `samples`.
 fn smooth(points: &mut [Point], samples: impl Fn(&Point) -> f64) {
-    // The original errors of this point and those before it, which are overwritten.
-    let mut before = [0.0; NEIGHBOURS + 1];
-    for index in 0..points.len() {
-        let own = points.get(index).and_then(Point::sigma).unwrap_or(0.0);
-        insert_first(&mut before, own);
-        let mut window = [0.0; 2 * NEIGHBOURS + 1];
-        let behind = before.iter().take(index + 1).copied();
-        let ahead = points.iter().skip(index + 1).take(NEIGHBOURS);
-        let ahead = ahead.map(|point| point.sigma().unwrap_or(0.0));
-        let mut count = 0;
-        for (place, sigma) in window.iter_mut().zip(behind.chain(ahead)) {
-            *place = sigma;
-            count += 1;
-        }
-        let typical = typical_square(window.get(..count).unwrap_or_default());
-        if let Some(point) = points.get_mut(index) {
-            let share = samples(point) / (samples(point) + OWN_WEIGHT);
-            let sigma = sqrt(share * own * own + (1.0 - share) * typical);
+    // Variances of the point in the middle, of those behind it before and of
+    // those before it, overwritten by now, after it.
+    let mut window = [0.0; 2 * NEIGHBOURS + 1];
+    for ahead in 0..points.len() + NEIGHBOURS {
+        let next = points.get(ahead).map_or(0.0, |point| {
+            let sigma = point.sigma().unwrap_or(0.0);
+            samples(point) * sigma * sigma
+        });
+        insert_first(&mut window, next);
+        // How many of the window are beyond the last point.
+        let beyond = (ahead + 1).saturating_sub(points.len());
+        let neighbours = window.get(beyond..window.len().min(ahead + 1)).unwrap_or_default();
+        let typical = typical_value(neighbours);
+        let middle = ahead.checked_sub(NEIGHBOURS).and_then(|index| points.get_mut(index));
+        if let (Some(point), Some(own)) = (middle, window.get(NEIGHBOURS)) {
+            let count = samples(point);
+            let share = count / (count + OWN_WEIGHT);
+            let variance = share * own + (1.0 - share) * typical;
+            let sigma = sqrt(variance / larger(count, 1.0));
             *point = Point::new(point.size(), point.value(), sigma).unwrap_or(*point);
         }
     }
 }
 
-/// The mean of the squares without the largest and the smallest, where there
-/// are more than two; at most a handful of values.
-fn typical_square(values: &[f64]) -> f64 {
-    let squares = || values.iter().map(|value| value * value);
-    let (sum, count) = (squares().sum::<f64>(), values.len() as f64);
+/// The mean of `values`, none of them negative, without the largest and the
+/// smallest where there are more than two.
+fn typical_value(values: &[f64]) -> f64 {
+    let (mut sum, mut largest, mut smallest) = (0.0, 0.0, f64::INFINITY);
+    for &value in values {
+        sum += value;
+        largest = larger(largest, value);
+        smallest = smaller(smallest, value);
+    }
+    let count = values.len() as f64;
     if count < 3.0 {
         return sum / larger(count, 1.0);
     }
-    let largest = squares().fold(0.0, larger);
-    let smallest = squares().fold(f64::INFINITY, smaller);
     larger(sum - largest - smallest, 0.0) / (count - 2.0)
 }
 
@@ -366,11 +352,11 @@ mod tests {
     }
 
     #[test]
-    fn the_typical_square_ignores_the_extremes() {
+    fn the_typical_value_ignores_the_extremes() {
         let cases: [(&[f64], f64); 4] =
-            [(&[], 0.0), (&[3.0], 9.0), (&[1.0, 3.0], 5.0), (&[900.0, 1.0, 2.0, 4.0], 10.0)];
+            [(&[], 0.0), (&[9.0], 9.0), (&[1.0, 9.0], 5.0), (&[9e5, 1.0, 4.0, 16.0], 10.0)];
         for (values, expected) in cases {
-            assert!((typical_square(values) - expected).abs() < 1e-6, "{values:?}");
+            assert!((typical_value(values) - expected).abs() < 1e-6, "{values:?}");
         }
     }
 }

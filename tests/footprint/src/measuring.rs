@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use loggap_core::fit::{Cell, Node, Point, Segment};
 use loggap_core::measure::{
     AssessMemory, Buffers, Clock, Initiator, Link, LinkProperties, Outcome, PlanMemory,
-    PlanOptions, Planner, QUANTITIES, RowHeader, RowPlan, ServeError, SessionOptions, Slot,
+    PlanOptions, Planner, QUANTITIES, RowHeader, ServeError, SessionOptions, Slot,
     coarse_sizes, serve,
 };
 use loggap_core::model::compact;
@@ -106,7 +106,6 @@ fn assess(device: &mut Device, out: &mut [u8]) -> Option<usize> {
     let memory = PlanMemory {
         rows: &mut [RowHeader::default(); SIZES],
         values: &mut [0; SIZES * QUANTITIES * VALUES],
-        plans: &mut [RowPlan::default(); SIZES],
         order: &mut [Slot::default(); SIZES * (QUANTITIES + 1)],
         assess: AssessMemory {
             points: &mut [Point::default(); SIZES],

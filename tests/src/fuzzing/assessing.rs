@@ -9,7 +9,7 @@ use loggap::samples::Row;
 use loggap_core::fit::{Detector, LookAhead};
 use loggap_core::measure::{
     AssessOptions, Experiment, PlanMemory, PlanOptions, PlanRequirements, Planner, Quantity,
-    RowHeader, RowPlan, Sample, Slot,
+    RowHeader, Sample, Slot,
 };
 use loggap_core::model::Profile;
 use loggap_core::units::{Picos, SignedPicos};
@@ -25,7 +25,6 @@ const MESSAGES: u64 = 3_000;
 struct Memory {
     rows: Vec<RowHeader>,
     values: Vec<u64>,
-    plans: Vec<RowPlan>,
     order: Vec<Slot>,
     assess: AssessBuffers,
 }
@@ -37,7 +36,6 @@ impl Memory {
         Self {
             rows: vec![RowHeader::default(); needed.store.rows],
             values: vec![0; needed.store.values],
-            plans: vec![RowPlan::default(); needed.plans],
             order: vec![Slot::default(); needed.order],
             assess: AssessBuffers::new(SIZES, changes),
         }
@@ -47,7 +45,6 @@ impl Memory {
         PlanMemory {
             rows: &mut self.rows,
             values: &mut self.values,
-            plans: &mut self.plans,
             order: &mut self.order,
             assess: self.assess.lend(),
         }

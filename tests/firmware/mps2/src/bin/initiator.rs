@@ -9,7 +9,7 @@ use cortex_m_rt::entry;
 use loggap_core::fit::{Cell, Detector, Node, Point, Segment};
 use loggap_core::measure::{
     AssessMemory, AssessOptions, Assessment, Buffers, Clock, Initiator, Outcome, PlanMemory,
-    PlanOptions, Planner, QUANTITIES, RowHeader, RowPlan, SessionOptions, Slot, Traffic,
+    PlanOptions, Planner, QUANTITIES, RowHeader, SessionOptions, Slot, Traffic,
     coarse_sizes,
 };
 use loggap_core::model::{Estimate, Profile, SizeLine, compact};
@@ -58,7 +58,6 @@ fn plan_memory() -> Option<PlanMemory<'static>> {
     Some(PlanMemory {
         rows: lend!(RowHeader, SIZES),
         values: lend!(u64, SIZES * QUANTITIES * VALUES),
-        plans: lend!(RowPlan, SIZES),
         order: lend!(Slot, SIZES * (QUANTITIES + 1)),
         assess: AssessMemory {
             points: lend!(Point, SIZES),
