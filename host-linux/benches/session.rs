@@ -63,9 +63,7 @@ where
     let clock = HostClock::calibrated();
     let responder = thread::spawn(move || {
         there.map(placement::pin).transpose().unwrap();
-        let (mut outgoing, mut incoming) = (vec![1; 1 << 16], vec![1; 1 << 16]);
-        let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-        serve(&clock, &mut theirs, buffers, Bounds::default()).unwrap()
+        serve(&clock, &mut theirs, &mut vec![1; 1 << 16], Bounds::default()).unwrap()
     });
     let (mut outgoing, mut incoming) = (vec![1; 1 << 16], vec![1; 1 << 16]);
     let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };

@@ -297,9 +297,9 @@ mod tests {
         let sizes = [1, 64, 1_024, 4_096];
         let measured = std::thread::scope(|scope| {
             let responder = scope.spawn(move || {
-                let (mut outgoing, mut incoming) = (vec![0; 4_096], vec![0; 4_096]);
-                let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-                serve(&HostClock::calibrated(), &mut theirs, buffers, Bounds::default()).unwrap()
+                let mut buffer = [0; 4_096];
+                serve(&HostClock::calibrated(), &mut theirs, &mut buffer, Bounds::default())
+                    .unwrap()
             });
             let options = PlanOptions { max_messages: 4_000, ..PlanOptions::default() };
             let session = SessionOptions::default();

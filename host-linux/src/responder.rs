@@ -1,6 +1,6 @@
 //! The responding end of a link.
 
-use loggap_core::measure::{Buffers, Ending, Link, ServeError, Served, serve};
+use loggap_core::measure::{Ending, Link, ServeError, Served, serve};
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use crate::clock::HostClock;
@@ -10,7 +10,7 @@ use crate::link::{AnyLink, LinkError};
 pub type Session = Result<(Served, Ending), ServeError<LinkError>>;
 
 /// Serves one initiator on `link`, within `bounds`, and returns when it has
-/// left. The memory it takes is twice `bounds.message`.
+/// left. The memory it takes is `bounds.message`.
 ///
 /// # Errors
 ///
@@ -32,10 +32,7 @@ fn respond_on<L: Link<Error = LinkError>>(
     bounds: Bounds,
 ) -> Session {
     let length = usize::try_from(bounds.message).unwrap_or(usize::MAX).max(FRAME_LEN);
-    let mut outgoing = present_bytes(length);
-    let mut incoming = present_bytes(length);
-    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-    serve(clock, link, buffers, bounds)
+    serve(clock, link, &mut present_bytes(length), bounds)
 }
 
 /// A buffer whose every page is present, so that no page fault falls into a

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use loggap::clock::HostClock;
 use loggap::link::{EthLink, LinkError, LinkSettings, Waiting, parse_address};
-use loggap_core::measure::{Buffers, Clock, Ending, Link, LinkProperties, serve};
+use loggap_core::measure::{Clock, Ending, Link, LinkProperties, serve};
 use loggap_core::random::Random;
 use loggap_core::units::Picos;
 use loggap_core::wire::Bounds;
@@ -238,10 +238,8 @@ fn lost_frames_are_counted_and_cost_no_more_than_their_round() {
             cable.enter(0);
             let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
             let link = EthLink::open("eth", parse_address(CLIENT), settings).unwrap();
-            let (mut outgoing, mut incoming) = (vec![0; 2_000], vec![0; 2_000]);
-            let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
             let clock = HostClock::calibrated();
-            serve(&clock, &mut Lossy(link, 0), buffers, Bounds::default()).unwrap()
+            serve(&clock, &mut Lossy(link, 0), &mut [0; 2_000], Bounds::default()).unwrap()
         });
         let document = json(&cable.measure("-s 1,1496 -J"));
         let (served, ending) = server.join().unwrap();

@@ -20,7 +20,7 @@ use loggap::clock::HostClock;
 use loggap::link::{EthLink, LinkError, LinkSettings, Waiting, parse_address};
 use loggap::simulation::OwnedMemory;
 use loggap_core::goal::pattern::{Options, Pattern, generate};
-use loggap_core::measure::{Buffers, Ending, Link, LinkProperties, serve};
+use loggap_core::measure::{Ending, Link, LinkProperties, serve};
 use loggap_core::model::{Profile, compact};
 use loggap_core::random::Random;
 use loggap_core::selftest;
@@ -292,11 +292,9 @@ fn a_board_counts_its_losses_and_goes_on() {
         let link = EthLink::open(tap.name(), parse_address(BOARD), settings).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let (mut outgoing, mut incoming) = (vec![0; 2_000], vec![0; 2_000]);
-                let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-                let clock = HostClock::calibrated();
+                let (clock, mut link) = (HostClock::calibrated(), Lossy(link, 0));
                 let (_, ending) =
-                    serve(&clock, &mut Lossy(link, 0), buffers, Bounds::default()).unwrap();
+                    serve(&clock, &mut link, &mut [0; 2_000], Bounds::default()).unwrap();
                 assert_eq!(ending, Ending::Goodbye);
             });
             Machine::board("initiator", Some(&tap), &[]).finish()

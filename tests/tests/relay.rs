@@ -52,9 +52,8 @@ impl Network {
         let address = relay.address();
         let responder = thread::spawn(move || {
             Relay::sleep_exactly();
-            let (mut outgoing, mut incoming) = (vec![0; 65_536], vec![0; 65_536]);
-            let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-            serve(&HostClock::calibrated(), &mut relay, buffers, Bounds::default())
+            let mut buffer = vec![0; 65_536];
+            serve(&HostClock::calibrated(), &mut relay, &mut buffer, Bounds::default())
         });
         Self { address, responder }
     }

@@ -45,8 +45,8 @@
 /* Bytes to lend, as constants: what the functions of the same names say, or a
  * little more. Arguments are integer constants. */
 #define LOGGAP_AT_LEAST_A_FRAME(size) ((size) > 448 ? ((size) + 7) / 8 * 8 : 448)
-#define LOGGAP_SERVE_BYTES(size) (2 * (size_t)LOGGAP_AT_LEAST_A_FRAME(size))
-#define LOGGAP_MIRROR_BYTES(size) ((size_t)LOGGAP_AT_LEAST_A_FRAME(size) + 768)
+#define LOGGAP_SERVE_BYTES(size) ((size_t)LOGGAP_AT_LEAST_A_FRAME(size))
+#define LOGGAP_MIRROR_BYTES(size) ((size_t)LOGGAP_AT_LEAST_A_FRAME(size) + 576)
 #define LOGGAP_ASSESS_BYTES(largest, coarse, sizes, repetitions, changes) \
   (2 * (size_t)(LOGGAP_AT_LEAST_A_FRAME(largest) > sizeof(struct loggap_profile) / 2 \
                     ? LOGGAP_AT_LEAST_A_FRAME(largest) : 0) + 4 * (size_t)(coarse) + \
@@ -86,7 +86,7 @@
  * Bytes of a mirror beside its largest message:
  * `LOGGAP_MIRROR_BYTES(size)` is for messages of up to `size` bytes.
  */
-#define LOGGAP_MIRROR_BYTES_LEAST 1216
+#define LOGGAP_MIRROR_BYTES_LEAST 1024
 
 /**
  * Most protocols in a profile.
@@ -103,7 +103,7 @@
  * into the largest message that it takes; `LOGGAP_SERVE_BYTES(size)` is for
  * messages of up to `size` bytes.
  */
-#define LOGGAP_SERVE_BYTES_LEAST 896
+#define LOGGAP_SERVE_BYTES_LEAST 448
 
 /**
  * Version of this interface. Changes whenever a struct, a constant or the

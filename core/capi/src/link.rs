@@ -114,14 +114,23 @@ impl loggap_core::measure::Clock for CheckedClock {
         unsafe { (self.now)(self.context) }
     }
 
+    #[inline(never)]
     fn duration(&self, ticks: u64) -> Picos {
-        let picos = (u128::from(ticks) * u128::from(self.scale)) >> 32;
-        Picos(u64::try_from(picos).unwrap_or(u64::MAX))
+        Picos(u64::try_from(self.exactly(ticks) >> 32).unwrap_or(u64::MAX))
     }
 
+    /// One more than the most ticks that are shorter, bit by bit: the
+    /// compiler's own division of 128 bits takes two kilobytes of flash.
     fn ticks(&self, duration: Picos) -> u64 {
         let needed = u128::from(duration.0) << 32;
-        u64::try_from(quotient_up(needed, self.scale)).unwrap_or(u64::MAX)
+        let mut shorter = 0;
+        for bit in (0..u64::BITS).rev() {
+            let more = shorter | (1 << bit);
+            if self.exactly(more) < needed {
+                shorter = more;
+            }
+        }
+        if needed > 0 { shorter.saturating_add(1) } else { 0 }
     }
 
     fn read_cost(&self) -> Picos {
@@ -129,20 +138,12 @@ impl loggap_core::measure::Clock for CheckedClock {
     }
 }
 
-/// `dividend / divisor`, rounded up, for a divisor that is not 0. Bit by bit:
-/// the compiler's own division of 128 bits takes two kilobytes of flash.
-fn quotient_up(dividend: u128, divisor: u64) -> u128 {
-    let divisor = u128::from(divisor);
-    let (mut quotient, mut rest) = (0_u128, 0_u128);
-    for bit in (0..u128::BITS).rev() {
-        rest = (rest << 1) | ((dividend >> bit) & 1);
-        quotient <<= 1;
-        if rest >= divisor {
-            rest -= divisor;
-            quotient |= 1;
-        }
+impl CheckedClock {
+    /// The duration of `ticks` in units of 2⁻³² ps.
+    #[inline(never)]
+    fn exactly(&self, ticks: u64) -> u128 {
+        u128::from(ticks) * u128::from(self.scale)
     }
-    if rest > 0 { quotient + 1 } else { quotient }
 }
 
 /// A link whose table was checked.

@@ -1,6 +1,6 @@
 //! The responder without I/O, for interrupts and event loops.
 
-use loggap_core::measure::{Action, Ending, LinkProperties, Mirror as CoreMirror};
+use loggap_core::measure::{Awaited, Ending, LinkProperties, Mirror as CoreMirror};
 use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::Bounds as CoreBounds;
 
@@ -80,7 +80,7 @@ const fn needs(largest: usize) -> Sizer {
 
 /// Bytes of a mirror beside its largest message:
 /// `LOGGAP_MIRROR_BYTES(size)` is for messages of up to `size` bytes.
-pub const LOGGAP_MIRROR_BYTES_LEAST: usize = 1_216;
+pub const LOGGAP_MIRROR_BYTES_LEAST: usize = 1_024;
 const _: () = assert!(needs(LOGGAP_FRAME_BYTES).fits(LOGGAP_MIRROR_BYTES_LEAST), "too small");
 
 /// Bytes to lend to `loggap_mirror_init` for replies of up to `largest` bytes.
@@ -151,15 +151,18 @@ unsafe fn open<'a>(pointer: *mut Mirror) -> Outcome<(&'a mut CoreMirror, &'a mut
     Ok((&mut parts.mirror, outgoing))
 }
 
-fn told(action: Action, outgoing: &[u8]) -> MirrorAction {
-    let (kind, length, ending) = match action {
-        Action::Nothing => (ActionKind::Nothing, 0, 0),
-        Action::Send(length) => (ActionKind::Send, length, 0),
-        Action::SendMore(length) => (ActionKind::SendMore, length, 0),
-        Action::End(length, Ending::Goodbye) => (ActionKind::End, length, 0),
-        Action::End(length, Ending::Refused(_)) => (ActionKind::End, length, 1),
+/// What `mirror` wants to be done next.
+fn next_action(mirror: &mut CoreMirror, outgoing: &mut [u8]) -> MirrorAction {
+    let sent = mirror.poll_transmit(outgoing);
+    let ending = mirror.ending();
+    let kind = match sent {
+        _ if ending.is_some() => ActionKind::End,
+        None => ActionKind::Nothing,
+        Some(_) if mirror.is_transmit_due() => ActionKind::SendMore,
+        Some(_) => ActionKind::Send,
     };
-    let length = length.min(outgoing.len());
+    let ending = matches!(ending, Some(Ending::Refused(_))).into();
+    let length = sent.unwrap_or(0);
     MirrorAction { kind: kind as u32, ending, message: outgoing.as_ptr(), length }
 }
 
@@ -185,8 +188,8 @@ pub unsafe extern "C" fn loggap_mirror_handle(
         let message = unsafe { slice(message, length) }?;
         // SAFETY: by the contract of this function.
         let (mirror, outgoing) = unsafe { open(mirror) }?;
-        let action = mirror.handle(Picos(now_ps), message, outgoing);
-        place.put(told(action, outgoing));
+        mirror.handle(Picos(now_ps), message);
+        place.put(next_action(mirror, outgoing));
         Ok(())
     };
     // SAFETY: by the contract of this function.
@@ -207,8 +210,7 @@ pub unsafe extern "C" fn loggap_mirror_more(
         let mut place = unsafe { Place::new(action) }?;
         // SAFETY: by the contract of this function.
         let (mirror, outgoing) = unsafe { open(mirror) }?;
-        let action = mirror.poll_more(outgoing).map_or(Action::Nothing, Action::Send);
-        place.put(told(action, outgoing));
+        place.put(next_action(mirror, outgoing));
         Ok(())
     };
     // SAFETY: by the contract of this function.
@@ -229,10 +231,11 @@ pub unsafe extern "C" fn loggap_mirror_next(
         let mut place = unsafe { Place::new(next) }?;
         // SAFETY: by the contract of this function.
         let (mirror, _) = unsafe { open(mirror) }?;
+        let Awaited { length, timed, pause } = mirror.awaited();
         place.put(MirrorNext {
-            length: mirror.expected(),
-            timed: mirror.is_timed().into(),
-            pause_ps: mirror.pause().0,
+            length,
+            timed: timed.into(),
+            pause_ps: pause.0,
             silence_ps: mirror.agreed().silence.0,
         });
         Ok(())

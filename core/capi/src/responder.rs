@@ -1,13 +1,13 @@
 //! The responder.
 
-use loggap_core::measure::{Buffers, Ending, ServeError, serve};
+use loggap_core::measure::{Ending, ServeError, serve};
 use loggap_core::wire::Bounds as CoreBounds;
 
-use crate::arena::{Arena, LOGGAP_ALIGNMENT, Sizer};
+use crate::arena::{Arena, Sizer};
 use crate::boundary::{Place, input, optional};
-use crate::link::{Clock, Link, LinkCode};
+use crate::link::{CheckedClock, CheckedLink, Clock, Link, LinkCode};
 use crate::reason::Reason;
-use crate::status::{Detail, Status, finish};
+use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::{Bounds, LOGGAP_FRAME_BYTES};
 
 /// How a session came to its end.
@@ -55,22 +55,20 @@ impl Served {
 /// Bytes that a responder is lent at least. What is lent beyond that goes
 /// into the largest message that it takes; `LOGGAP_SERVE_BYTES(size)` is for
 /// messages of up to `size` bytes.
-pub const LOGGAP_SERVE_BYTES_LEAST: usize = 896;
+pub const LOGGAP_SERVE_BYTES_LEAST: usize = 448;
 
-/// One buffer for what comes and one for what goes.
-const fn buffers(largest: usize) -> Sizer {
-    Sizer::new().array::<u8>(largest).array::<u8>(largest)
+/// One buffer for what comes and what goes.
+const fn buffer(largest: usize) -> Sizer {
+    Sizer::new().array::<u8>(largest)
 }
 
-const _: () = assert!(
-    buffers(LOGGAP_FRAME_BYTES).fits(LOGGAP_SERVE_BYTES_LEAST),
-    "the constant is too small"
-);
+const _: () =
+    assert!(buffer(LOGGAP_FRAME_BYTES).fits(LOGGAP_SERVE_BYTES_LEAST), "the constant is too small");
 
 /// Bytes to lend to `loggap_serve` for messages of up to `largest` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_serve_bytes(largest: usize) -> usize {
-    buffers(largest.max(LOGGAP_FRAME_BYTES)).bytes()
+    buffer(largest.max(LOGGAP_FRAME_BYTES)).bytes()
 }
 
 /// Serves one initiator on `link` until it says goodbye, is refused, goes away
@@ -97,22 +95,45 @@ pub unsafe extern "C" fn loggap_serve(
         // SAFETY: by the contract of this function.
         let mut place = unsafe { Place::optional(served) }?;
         // SAFETY: by the contract of this function.
-        let clock = unsafe { input(clock) }?.checked()?;
+        let Ends { clock, mut link, bounds } = unsafe { Ends::checked(clock, link, bounds) }?;
         // SAFETY: by the contract of this function.
-        let mut link = unsafe { input(link) }?.checked()?;
-        // SAFETY: by the contract of this function.
-        let bounds = unsafe { optional(bounds) }?.map_or_else(CoreBounds::default, |b| b.to_core());
-        // SAFETY: by the contract of this function.
-        let mut arena = unsafe { Arena::new(memory, bytes, buffers(LOGGAP_FRAME_BYTES)) }?;
-        let largest = bytes / 2 / LOGGAP_ALIGNMENT * LOGGAP_ALIGNMENT;
-        let (outgoing, incoming) = (arena.array(largest)?, arena.array(largest)?);
-        let ended = serve(&clock, &mut link, Buffers { outgoing, incoming }, bounds);
+        let mut arena = unsafe { Arena::new(memory, bytes, buffer(LOGGAP_FRAME_BYTES)) }?;
+        let ended = serve(&clock, &mut link, arena.array(bytes)?, bounds);
         let (counts, ending) = ended.map_err(failure)?;
         place.put(Served::from_core(&counts, ending));
         Ok(())
     };
     // SAFETY: by the contract of this function.
     unsafe { finish(run(), detail) }
+}
+
+/// What is lent as tables.
+struct Ends {
+    clock: CheckedClock,
+    link: CheckedLink,
+    bounds: CoreBounds,
+}
+
+impl Ends {
+    /// # Safety
+    ///
+    /// As [`input`] and [`optional`].
+    // On its own, so that what a failure takes is not on the stack during a session.
+    #[inline(never)]
+    unsafe fn checked(
+        clock: *const Clock,
+        link: *const Link,
+        bounds: *const Bounds,
+    ) -> Outcome<Self> {
+        // SAFETY: by the contract.
+        let clock = unsafe { input(clock) }?.checked()?;
+        // SAFETY: by the contract.
+        let link = unsafe { input(link) }?.checked()?;
+        // SAFETY: by the contract.
+        let bounds = unsafe { optional(bounds) }?;
+        let bounds = bounds.map_or_else(CoreBounds::default, |bounds| bounds.to_core());
+        Ok(Self { clock, link, bounds })
+    }
 }
 
 fn failure(error: ServeError<LinkCode>) -> Detail {

@@ -94,7 +94,7 @@ pub(super) fn check(experiments: &[Experiment], agreed: &Bounds) -> Result<(), R
         within(Limited::Rounds, 1, u64::from(agreed.rounds))?;
         // The responder hears nothing while the initiator waits.
         within(Limited::Silence, experiment.delay.0, agreed.silence.0)?;
-        agreed.check([round_of(experiment)]).map_err(|refusal| match refusal {
+        agreed.check(&[round_of(experiment)]).map_err(|refusal| match refusal {
             Refusal::Bounds { what, asked, allowed } => {
                 Rejected::OutOfBounds { what, asked, allowed }
             }

@@ -314,7 +314,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     }
 }
 
-const fn out_of_order<E>(phase: Phase, message: &Message) -> SessionError<E> {
+fn out_of_order<E>(phase: Phase, message: &Message) -> SessionError<E> {
     SessionError::OutOfOrder { phase, kind: message.kind() }
 }
 

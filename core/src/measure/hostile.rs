@@ -199,9 +199,7 @@ fn data(sequence: u32, size: usize) -> Vec<u8> {
 }
 
 fn respond(clock: &Ticking, link: &mut Scripted<'_>) -> Result<(Served, Ending), ServeError<Gone>> {
-    let (mut outgoing, mut incoming) = ([0; LARGEST as usize], [0; LARGEST as usize]);
-    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-    serve(clock, link, buffers, bounds())
+    serve(clock, link, &mut [0; LARGEST as usize], bounds())
 }
 
 /// A line of a script: likely enough to get deep into a session.

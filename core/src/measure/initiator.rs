@@ -214,7 +214,7 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         pause: Picos,
     ) -> Result<Option<Picos>, SessionError<L::Error>> {
         let batch = batch::far_receive(messages, size, pause);
-        self.agreed.check(batch.rounds.iter().copied()).map_err(|refusal| match refusal {
+        self.agreed.check(&batch.rounds).map_err(|refusal| match refusal {
             Refusal::Bounds { what, asked, allowed } => {
                 SessionError::OutOfBounds { what, asked, allowed }
             }

@@ -111,7 +111,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         round: Round,
         idle: Picos,
     ) -> Result<Option<u64>, SessionError<L::Error>> {
-        self.agreed.check([round]).map_err(|refusal| match refusal {
+        self.agreed.check(&[round]).map_err(|refusal| match refusal {
             Refusal::Bounds { what, asked, allowed } => {
                 SessionError::OutOfBounds { what, asked, allowed }
             }

@@ -3,23 +3,9 @@
 use super::{Expected, LinkProperties};
 use crate::units::Picos;
 use crate::wire::{
-    Bounds, FRAME_LEN, Hello, Limited, ParseError, ROUNDS_PER_BATCH, Refusal, Reply, ReplyPolicy,
-    Request, Round, RoundList, Rounds, Versions, Welcome, tag_of,
+    Bounds, FRAME_LEN, Hello, Limited, Refusal, Reply, ReplyPolicy, Request, Round, RoundList,
+    Rounds, Versions, Welcome, tag_of,
 };
-
-/// What is to be done after a message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Action {
-    /// Nothing: wait for the next one.
-    Nothing,
-    /// Send this many bytes from the front of the outgoing buffer.
-    Send(usize),
-    /// Send this many bytes, and what [`Mirror::poll_more`] gives after that.
-    SendMore(usize),
-    /// Send this many bytes; the session is over.
-    End(usize, Ending),
-}
 
 /// How a session came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,26 +33,71 @@ pub struct Served {
 
 /// Answers control frames and mirrors rounds.
 ///
-/// Feed every message to [`Mirror::handle`], with the buffer that replies are
-/// sent from, and do the [`Action`] before the next one. Who receives in a
-/// tight loop asks [`Mirror::burst`] what comes next, counts it and calls
+/// Feed every message to [`Mirror::handle`], then send what
+/// [`Mirror::poll_transmit`] gives until it gives nothing, before the next
+/// one; the session is over when there is an [`Mirror::ending`]. Who receives
+/// in a tight loop asks [`Mirror::burst`] what comes next, counts it and calls
 /// [`Mirror::handle_burst`] instead. Nothing here waits; `now` never
-/// decreases.
+/// decreases. One buffer is enough for both directions.
 #[derive(Debug)]
 pub struct Mirror {
-    bounds: Bounds,
     /// Of this session: what was agreed, or what is offered before.
-    agreed: Bounds,
+    bounds: Bounds,
     datagrams: bool,
-    open: bool,
     began: Picos,
-    /// The round under way, if any.
-    current: Option<Current>,
+    /// What was announced last. Of a round that is over, its `pause` is what
+    /// the timed receive calls took: memory for both would be 128 bytes more.
     rounds: Rounds,
     /// Sequence number of the batch.
     batch: u32,
-    reports: heapless::Vec<Picos, ROUNDS_PER_BATCH>,
+    /// The round under way, past the end if there is none.
+    index: usize,
+    sequence: u32,
+    messages_left: u32,
+    repeats_left: u16,
+    /// Receive times of the round under way.
+    timed: Picos,
+    answer: Answer,
+    /// A report follows the answer.
+    report_due: bool,
+    state: State,
+    /// Why it was refused.
+    refusal: Refusal,
     served: Served,
+}
+
+/// How far the session is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Closed,
+    Open,
+    /// The initiator said goodbye.
+    Left,
+    Refused,
+}
+
+/// What is to be sent.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    Nothing,
+    Data { tag: u8, length: usize },
+    Welcome { version: u8 },
+    Ready,
+    Synced { token: u32 },
+    Refusal,
+}
+
+/// What the next message is like.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Awaited {
+    /// Its bytes on a stream.
+    pub length: usize,
+    /// Whether the receive call for it is to be timed and its duration given
+    /// to [`Mirror::handle_timed`].
+    pub timed: bool,
+    /// How long to busy-wait before looking for it.
+    pub pause: Picos,
 }
 
 /// Messages that come next and need nothing but to be received and counted.
@@ -79,18 +110,6 @@ pub struct Burst {
     pub expected: Expected,
 }
 
-/// A round under way.
-#[derive(Clone, Copy, Debug)]
-struct Current {
-    round: Round,
-    /// Its index in the batch.
-    index: usize,
-    sequence: u32,
-    messages_left: u32,
-    repeats_left: u16,
-    timed: Picos,
-}
-
 impl Mirror {
     /// A mirror that allows what `bounds` allows, on a link with
     /// `properties`.
@@ -98,14 +117,19 @@ impl Mirror {
     pub const fn new(bounds: Bounds, properties: LinkProperties) -> Self {
         Self {
             bounds,
-            agreed: bounds,
             datagrams: !properties.reliable,
-            open: false,
             began: Picos::ZERO,
-            current: None,
             rounds: Rounds::new(),
             batch: 0,
-            reports: heapless::Vec::new(),
+            index: 0,
+            sequence: 0,
+            messages_left: 0,
+            repeats_left: 0,
+            timed: Picos::ZERO,
+            answer: Answer::Nothing,
+            report_due: false,
+            state: State::Closed,
+            refusal: Refusal::Malformed { at: 0 },
             served: Served { received: 0, replied: 0, rounds: 0, strays: 0 },
         }
     }
@@ -116,259 +140,263 @@ impl Mirror {
         &self.served
     }
 
+    /// How the session ended, if it did.
+    #[must_use]
+    pub const fn ending(&self) -> Option<Ending> {
+        match self.state {
+            State::Closed | State::Open => None,
+            State::Left => Some(Ending::Goodbye),
+            State::Refused => Some(Ending::Refused(self.refusal)),
+        }
+    }
+
     /// The bounds in force.
     #[must_use]
     pub const fn agreed(&self) -> &Bounds {
-        &self.agreed
+        &self.bounds
     }
 
-    /// Bytes of the next message on a stream.
-    #[must_use]
-    pub fn expected(&self) -> usize {
-        self.current.map_or(FRAME_LEN, |current| to_usize(current.round.size))
+    /// The round under way.
+    #[inline]
+    fn round(&self) -> Option<&Round> {
+        self.rounds.get(self.index)
     }
 
     /// Bytes of the replies of the round under way.
     #[must_use]
     pub fn reply_length(&self) -> usize {
-        self.current.map_or(0, |current| to_usize(current.round.reply_size))
+        self.round().map_or(0, |round| to_usize(round.reply_size))
     }
 
-    /// How long to busy-wait before looking for the next message.
+    /// What the next message is like.
     #[must_use]
-    pub fn pause(&self) -> Picos {
-        match self.current {
-            Some(current) if current.messages_left < current.round.messages => current.round.pause,
-            _ => Picos::ZERO,
+    pub fn awaited(&self) -> Awaited {
+        let Some(round) = self.round() else {
+            return Awaited { length: FRAME_LEN, timed: false, pause: Picos::ZERO };
+        };
+        let first = self.messages_left >= round.messages;
+        Awaited {
+            length: to_usize(round.size),
+            timed: round.timed && !first,
+            pause: if first { Picos::ZERO } else { round.pause },
         }
-    }
-
-    /// Whether the next receive call is to be timed and its duration given to
-    /// [`Mirror::handle_timed`].
-    #[must_use]
-    pub fn is_timed(&self) -> bool {
-        self.current.is_some_and(|current| {
-            current.round.timed && current.messages_left < current.round.messages
-        })
     }
 
     /// The messages of the round under way up to its next reply, `None`
     /// outside of rounds and where each receive has to be timed or waited
     /// for.
     #[must_use]
+    #[inline]
     pub fn burst(&self) -> Option<Burst> {
-        let Current { round, sequence, messages_left, .. } = self.current.as_ref()?;
+        let round = self.round()?;
         if round.timed || round.pause > Picos::ZERO {
             return None;
         }
         let messages = match round.policy {
-            ReplyPolicy::AfterLast => *messages_left,
+            ReplyPolicy::AfterLast => self.messages_left,
             ReplyPolicy::AfterEach => 1,
         };
-        let (length, tag) = (to_usize(round.size), tag_of(*sequence));
+        let (length, tag) = (to_usize(round.size), tag_of(self.sequence));
         Some(Burst { messages, expected: Expected { length, tag, datagrams: self.datagrams } })
     }
 
     /// Takes the duration of the receive call before its message.
     pub fn handle_timed(&mut self, duration: Picos) {
-        if let Some(current) = &mut self.current {
-            current.timed = Picos(current.timed.0.saturating_add(duration.0));
-        }
+        self.timed = Picos(self.timed.0.saturating_add(duration.0));
     }
 
-    /// Takes one message of the initiator.
-    pub fn handle(&mut self, now: Picos, message: &[u8], outgoing: &mut [u8]) -> Action {
-        let Some(current) = &self.current else { return self.outside(now, message, outgoing) };
-        let fits = message.len() == to_usize(current.round.size);
-        if !fits || message.first() != Some(&tag_of(current.sequence)) {
-            return self.outside(now, message, outgoing);
+    /// Takes one message of the initiator; none after the session's end.
+    pub fn handle(&mut self, now: Picos, message: &[u8]) {
+        self.handle_time(now);
+        if matches!(self.state, State::Left | State::Refused) {
+            return;
         }
-        self.handle_burst(1, outgoing)
+        let tag = tag_of(self.sequence);
+        match self.round() {
+            Some(round)
+                if message.len() == to_usize(round.size) && message.first() == Some(&tag) =>
+            {
+                self.handle_burst(1);
+            }
+            _ => {
+                if let Err(refusal) = self.hear(now, message) {
+                    self.refuse(refusal);
+                }
+            }
+        }
     }
 
     /// Takes `count` messages of a [`Burst`], at most as many as it has.
-    #[inline]
-    pub fn handle_burst(&mut self, count: u32, outgoing: &mut [u8]) -> Action {
-        let Some(current) = &mut self.current else { return Action::Nothing };
+    #[cfg_attr(not(target_os = "none"), inline)]
+    #[cfg_attr(target_os = "none", inline(never))]
+    pub fn handle_burst(&mut self, count: u32) {
+        let Some(&Round { policy, reply_size, .. }) = self.round() else { return };
         self.served.received += u64::from(count);
-        current.messages_left = current.messages_left.saturating_sub(count);
-        let done = current.messages_left == 0;
-        if !done && current.round.policy == ReplyPolicy::AfterLast {
-            return Action::Nothing;
-        }
-        let reply = to_usize(current.round.reply_size).min(outgoing.len());
-        if let Some(first) = outgoing.first_mut() {
-            *first = tag_of(current.sequence);
+        self.messages_left = self.messages_left.saturating_sub(count);
+        let done = self.messages_left == 0;
+        if !done && policy == ReplyPolicy::AfterLast {
+            return;
         }
         self.served.replied += 1;
-        if done && self.finish_round() { Action::SendMore(reply) } else { Action::Send(reply) }
+        self.answer = Answer::Data { tag: tag_of(self.sequence), length: to_usize(reply_size) };
+        if done {
+            self.finish_round();
+        }
     }
 
     /// Time has passed: refuses to go on once the session lasts too long.
-    #[inline]
-    pub fn handle_time(&mut self, now: Picos, outgoing: &mut [u8]) -> Action {
-        match self.check_age(now) {
-            Ok(()) => Action::Nothing,
-            Err(refusal) => self.refuse(refusal, outgoing),
+    pub fn handle_time(&mut self, now: Picos) {
+        let (age, allowed) = (now.since(self.began), self.bounds.session);
+        if self.state == State::Open && age > allowed {
+            let (what, asked, allowed) = (Limited::Session, age.0, allowed.0);
+            self.refuse(Refusal::Bounds { what, asked, allowed });
         }
-    }
-
-    /// What follows the reply of a batch's last round: the report, if rounds
-    /// were timed.
-    pub fn poll_more(&mut self, outgoing: &mut [u8]) -> Option<usize> {
-        if self.reports.is_empty() {
-            return None;
-        }
-        let length = put(outgoing, Reply::Report { sequence: self.batch, values: &self.reports });
-        self.reports.clear();
-        Some(length)
     }
 
     /// Nothing came for as long as the bounds allow. On a datagram link the
     /// round is dropped and the session waits once more; true when it is
     /// over.
     pub fn handle_silence(&mut self) -> bool {
-        let waited_for_data = self.current.take().is_some();
+        let waited_for_data = self.round().is_some();
+        self.rounds.clear();
         !(self.datagrams && waited_for_data)
     }
 
+    /// The length of the next message to be sent, which stands at the front
+    /// of `outgoing` then. Of a reply the rest is as it was.
+    #[inline]
+    pub fn poll_transmit(&mut self, outgoing: &mut [u8]) -> Option<usize> {
+        if let Answer::Data { tag, length } = self.answer {
+            self.answer = Answer::Nothing;
+            let length = length.min(outgoing.len());
+            *outgoing.first_mut()? = tag;
+            return Some(length);
+        }
+        if self.is_transmit_due() { self.poll_control(outgoing) } else { None }
+    }
+
+    /// Whether [`Mirror::poll_transmit`] has something.
+    #[must_use]
+    pub const fn is_transmit_due(&self) -> bool {
+        self.report_due || !matches!(self.answer, Answer::Nothing)
+    }
+
+    #[inline(never)]
+    fn poll_control(&mut self, outgoing: &mut [u8]) -> Option<usize> {
+        let reply = match core::mem::replace(&mut self.answer, Answer::Nothing) {
+            Answer::Welcome { version } => {
+                Reply::Welcome(Welcome { version, capabilities: 0, bounds: self.bounds })
+            }
+            Answer::Ready => Reply::Ready { sequence: self.batch },
+            Answer::Synced { token } => {
+                let Served { received, replied, .. } = self.served;
+                Reply::Synced { token, received, replied }
+            }
+            Answer::Refusal => Reply::Refuse(self.refusal),
+            _ if !self.report_due => return None,
+            _ => {
+                self.report_due = false;
+                Reply::Report {
+                    sequence: self.batch,
+                    values: self.rounds.iter().map(|round| round.pause),
+                }
+            }
+        };
+        reply.emit(outgoing.first_chunk_mut()?);
+        Some(FRAME_LEN)
+    }
+
     /// Ends the round or goes to its next repetition or to the next round.
-    /// True after the last one of a batch with timed rounds.
-    fn finish_round(&mut self) -> bool {
+    fn finish_round(&mut self) {
         self.served.rounds += 1;
-        let Some(current) = &mut self.current else { return false };
-        current.sequence = current.sequence.wrapping_add(1);
-        current.repeats_left -= 1;
-        if current.repeats_left > 0 {
-            current.messages_left = current.round.messages;
-            return false;
+        self.sequence = self.sequence.wrapping_add(1);
+        self.repeats_left = self.repeats_left.saturating_sub(1);
+        let Some(round) = self.rounds.get_mut(self.index) else { return };
+        if self.repeats_left > 0 {
+            self.messages_left = round.messages;
+            return;
         }
-        if current.round.timed
-            && let Some(report) = self.reports.get_mut(current.index)
-        {
-            *report = current.timed;
+        round.pause = if round.timed { self.timed } else { Picos::ZERO };
+        self.begin(self.index + 1);
+        self.report_due = self.round().is_none() && self.rounds.iter().any(|round| round.timed);
+    }
+
+    /// Begins the round `index` of the batch, if there is one.
+    fn begin(&mut self, index: usize) {
+        self.index = index;
+        self.timed = Picos::ZERO;
+        if let Some(round) = self.rounds.get(index) {
+            (self.messages_left, self.repeats_left) = (round.messages, round.repeats);
         }
-        let (index, sequence) = (current.index + 1, current.sequence);
-        self.current = self.rounds.get(index).map(|round| Current::new(*round, index, sequence));
-        self.current.is_none() && !self.reports.is_empty()
     }
 
     /// A message that is not one of the round under way, if there is one.
     #[cold]
-    fn outside(&mut self, now: Picos, message: &[u8], outgoing: &mut [u8]) -> Action {
-        let answer = match Request::parse(message) {
-            // Control frames come during a round only where messages get lost.
-            Ok(request) if self.datagrams || self.current.is_none() => {
-                self.control(now, &request, outgoing)
-            }
-            Ok(request) => Err(Refusal::OutOfOrder { kind: request.kind() }),
+    fn hear(&mut self, now: Picos, message: &[u8]) -> Result<(), Refusal> {
+        let open = self.state == State::Open;
+        self.answer = match &Request::parse(message) {
             // A late or repeated message of a round that was given up.
-            Err(_) if self.datagrams && self.open => {
+            Err(_) if self.datagrams && open => {
                 self.served.received += 1;
                 self.served.strays += 1;
-                Ok(Action::Nothing)
+                Answer::Nothing
             }
-            Err(ParseError { at, .. }) => Err(Refusal::Malformed { at: at as u64 }),
+            Err(error) => return Err(Refusal::Malformed { at: error.at as u64 }),
+            // Control frames come during a round only where messages get lost.
+            Ok(request) if !self.datagrams && self.round().is_some() => {
+                return Err(Refusal::OutOfOrder { kind: request.kind() });
+            }
+            Ok(Request::Hello(hello)) if self.datagrams || !open => self.welcome(now, hello)?,
+            Ok(Request::Bye) => {
+                self.state = State::Left;
+                Answer::Nothing
+            }
+            Ok(Request::Batch { sequence, rounds }) if open => {
+                self.announced(*sequence, rounds)?;
+                Answer::Ready
+            }
+            Ok(Request::Sync { token }) if open => {
+                self.rounds.clear();
+                Answer::Synced { token: *token }
+            }
+            Ok(request) => return Err(Refusal::OutOfOrder { kind: request.kind() }),
         };
-        answer.unwrap_or_else(|refusal| self.refuse(refusal, outgoing))
-    }
-
-    fn control(
-        &mut self,
-        now: Picos,
-        request: &Request<'_>,
-        outgoing: &mut [u8],
-    ) -> Result<Action, Refusal> {
-        let kind = request.kind();
-        let reply = match request {
-            Request::Hello(hello) if self.datagrams || !self.open => {
-                let welcome = self.welcome(now, hello)?;
-                return Ok(Action::Send(put(outgoing, Reply::Welcome(&welcome))));
-            }
-            Request::Bye => return Ok(Action::End(0, Ending::Goodbye)),
-            _ if !self.open => return Err(Refusal::OutOfOrder { kind }),
-            Request::Batch { sequence, rounds } => {
-                self.check_age(now)?;
-                self.agreed.check(rounds.iter())?;
-                self.begin(*sequence, rounds);
-                Reply::Ready { sequence: *sequence }
-            }
-            Request::Sync { token } => {
-                self.check_age(now)?;
-                self.current = None;
-                let Served { received, replied, .. } = self.served;
-                Reply::Synced { token: *token, received, replied }
-            }
-            _ => {
-                self.check_age(now)?;
-                return Err(Refusal::OutOfOrder { kind });
-            }
-        };
-        Ok(Action::Send(put(outgoing, reply)))
+        Ok(())
     }
 
     /// Opens the session. A greeting that is repeated because its answer was
     /// lost is answered again and changes nothing.
-    fn welcome(&mut self, now: Picos, hello: &Hello) -> Result<Welcome, Refusal> {
+    fn welcome(&mut self, now: Picos, hello: &Hello) -> Result<Answer, Refusal> {
         let Some(version) = hello.versions.newest_common(Versions::OURS) else {
             let (initiator, responder) = (hello.versions, Versions::OURS);
             return Err(Refusal::Version { initiator, responder });
         };
-        if !self.open {
-            self.open = true;
+        if self.state == State::Closed {
+            self.state = State::Open;
             self.began = now;
-            self.agreed = self.bounds.narrowed(hello.bounds);
+            self.bounds = self.bounds.narrowed(hello.bounds);
         }
-        Ok(Welcome { version, capabilities: 0, bounds: self.agreed })
+        Ok(Answer::Welcome { version })
     }
 
-    /// Whether the session may go on.
-    #[inline]
-    fn check_age(&self, now: Picos) -> Result<(), Refusal> {
-        let (age, allowed) = (now.since(self.began), self.agreed.session);
-        if !self.open || age <= allowed {
-            return Ok(());
-        }
-        Err(Refusal::Bounds { what: Limited::Session, asked: age.0, allowed: allowed.0 })
-    }
-
-    fn begin(&mut self, sequence: u32, rounds: &RoundList<'_>) {
-        self.batch = sequence;
+    fn announced(&mut self, sequence: u32, rounds: &RoundList<'_>) -> Result<(), Refusal> {
+        (self.batch, self.sequence) = (sequence, sequence);
         self.rounds.clear();
         for round in rounds.iter() {
             // A list is as long as the room, at most.
             let _ = self.rounds.push(round);
         }
-        let rounds = &self.rounds;
-        self.reports.clear();
-        if rounds.iter().any(|round| round.timed) {
-            // As many as rounds, which fit by their type.
-            let _ = self.reports.resize(rounds.len(), Picos::ZERO);
-        }
-        self.current = rounds.first().map(|round| Current::new(*round, 0, sequence));
+        self.begin(0);
+        self.bounds.check(&self.rounds)
     }
 
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, refusal: Refusal, outgoing: &mut [u8]) -> Action {
-        self.current = None;
-        Action::End(put(outgoing, Reply::Refuse(&refusal)), Ending::Refused(refusal))
+    fn refuse(&mut self, refusal: Refusal) {
+        self.rounds.clear();
+        (self.answer, self.report_due) = (Answer::Refusal, false);
+        (self.state, self.refusal) = (State::Refused, refusal);
     }
-}
-
-impl Current {
-    const fn new(round: Round, index: usize, sequence: u32) -> Self {
-        let (messages_left, repeats_left) = (round.messages, round.repeats);
-        Self { round, index, sequence, messages_left, repeats_left, timed: Picos::ZERO }
-    }
-}
-
-/// Writes a control frame to the front of `outgoing`; 0 when it has no room.
-#[inline(never)]
-fn put(outgoing: &mut [u8], reply: Reply<'_>) -> usize {
-    let Some(frame) = outgoing.first_chunk_mut::<FRAME_LEN>() else { return 0 };
-    reply.emit(frame);
-    FRAME_LEN
 }
 
 fn to_usize(bytes: u32) -> usize {
@@ -393,8 +421,14 @@ mod tests {
         frame
     }
 
-    fn say(mirror: &mut Mirror, message: &Message, outgoing: &mut [u8]) -> Action {
-        mirror.handle(Picos::ZERO, &frame(message), outgoing)
+    /// What is sent for a message, at the front of `outgoing`.
+    fn told(mirror: &mut Mirror, message: &[u8], outgoing: &mut [u8]) -> Option<usize> {
+        mirror.handle(Picos::ZERO, message);
+        mirror.poll_transmit(outgoing)
+    }
+
+    fn say(mirror: &mut Mirror, message: &Message, outgoing: &mut [u8]) {
+        assert_eq!(told(mirror, &frame(message), outgoing), Some(FRAME_LEN));
     }
 
     fn hello(versions: Versions) -> Message {
@@ -422,9 +456,9 @@ mod tests {
         let mut outgoing = [0; FRAME_LEN];
         let mut mirror = Mirror::new(Bounds::default(), RELIABLE);
         let theirs = Versions { lowest: 7, highest: 9 };
-        let action = say(&mut mirror, &hello(theirs), &mut outgoing);
+        say(&mut mirror, &hello(theirs), &mut outgoing);
         let refusal = Refusal::Version { initiator: theirs, responder: Versions::OURS };
-        assert_eq!(action, Action::End(FRAME_LEN, Ending::Refused(refusal)));
+        assert_eq!(mirror.ending(), Some(Ending::Refused(refusal)));
         assert_eq!(Message::parse(&outgoing), Ok(Message::Refuse(refusal)));
     }
 
@@ -435,9 +469,9 @@ mod tests {
         say(&mut mirror, &hello(Versions::OURS), &mut outgoing);
         let Ok(Message::Welcome(welcome)) = Message::parse(&outgoing) else { panic!() };
         assert_eq!(welcome.bounds.message, 10);
-        let action = say(&mut mirror, &batch(0, round(1, 11)), &mut outgoing);
+        say(&mut mirror, &batch(0, round(1, 11)), &mut outgoing);
         let refusal = Refusal::Bounds { what: Limited::Message, asked: 11, allowed: 10 };
-        assert_eq!(action, Action::End(FRAME_LEN, Ending::Refused(refusal)));
+        assert_eq!(mirror.ending(), Some(Ending::Refused(refusal)));
     }
 
     #[test]
@@ -446,14 +480,12 @@ mod tests {
         let mut mirror = Mirror::new(Bounds::default(), RELIABLE);
         say(&mut mirror, &hello(Versions::OURS), &mut outgoing);
         say(&mut mirror, &batch(5, round(3, 4)), &mut outgoing);
-        assert_eq!(mirror.expected(), 4);
+        assert_eq!(mirror.awaited().length, 4);
         let message = [tag_of(5), 1, 2, 3];
-        let mut handle = || mirror.handle(Picos::ZERO, &message, &mut outgoing);
-        assert_eq!(
-            (handle(), handle(), handle()),
-            (Action::Nothing, Action::Nothing, Action::Send(4))
-        );
-        assert_eq!(mirror.expected(), FRAME_LEN);
+        let mut handle = || told(&mut mirror, &message, &mut outgoing);
+        assert_eq!((handle(), handle(), handle()), (None, None, Some(4)));
+        assert_eq!(outgoing[0], tag_of(5));
+        assert_eq!(mirror.awaited().length, FRAME_LEN);
         assert_eq!((mirror.served().received, mirror.served().rounds), (3, 1));
     }
 
@@ -463,7 +495,7 @@ mod tests {
         let mut mirror = Mirror::new(Bounds::default(), DATAGRAMS);
         say(&mut mirror, &hello(Versions::OURS), &mut outgoing);
         say(&mut mirror, &batch(5, round(3, 4)), &mut outgoing);
-        mirror.handle(Picos::ZERO, &[tag_of(5), 1, 2, 3], &mut outgoing);
+        mirror.handle(Picos::ZERO, &[tag_of(5), 1, 2, 3]);
         say(&mut mirror, &Message::Sync { token: 9 }, &mut outgoing);
         let synced = Message::Synced { token: 9, received: 1, replied: 0 };
         assert_eq!(Message::parse(&outgoing), Ok(synced));
@@ -473,9 +505,9 @@ mod tests {
     fn rounds_before_the_handshake_are_refused() {
         let mut outgoing = [0; FRAME_LEN];
         let mut mirror = Mirror::new(Bounds::default(), RELIABLE);
-        let action = say(&mut mirror, &batch(0, round(1, 1)), &mut outgoing);
+        say(&mut mirror, &batch(0, round(1, 1)), &mut outgoing);
         let refusal = Refusal::OutOfOrder { kind: 5 };
-        assert_eq!(action, Action::End(FRAME_LEN, Ending::Refused(refusal)));
+        assert_eq!(mirror.ending(), Some(Ending::Refused(refusal)));
     }
 
     quickcheck! {
@@ -490,18 +522,16 @@ mod tests {
                         0 => frame(&hello(Versions::OURS)).to_vec(),
                         1 => frame(&batch(0, round(1 + u32::from(*kind), size))).to_vec(),
                         2 => frame(&Message::Sync { token: size }).to_vec(),
-                        3 => vec![tag_of(size); mirror.expected()],
-                        4 => vec![0; mirror.expected()],
+                        3 => vec![tag_of(size); mirror.awaited().length],
+                        4 => vec![0; mirror.awaited().length],
                         _ => bytes.clone(),
                     };
                     let before = mirror.served().replied;
-                    let action = mirror.handle(Picos(1), &message, &mut outgoing);
-                    let length = match action {
-                        Action::Nothing => 0,
-                        Action::Send(n) | Action::SendMore(n) | Action::End(n, _) => n,
-                    };
-                    length <= 600
-                        && mirror.expected() <= 600
+                    mirror.handle(Picos(1), &message);
+                    let mut sent = core::iter::from_fn(|| mirror.poll_transmit(&mut outgoing));
+                    sent.by_ref().take(2).all(|length| length <= 600)
+                        && sent.next().is_none()
+                        && mirror.awaited().length <= 600
                         && mirror.served().replied <= before.max(1) + 1
                 })
             })

@@ -56,7 +56,7 @@ pub use kernel::{Expected, Ticks, Timer, mean_delay, without_reading};
 pub use ladder::coarse_sizes;
 pub use link::{Clock, Link, LinkProperties};
 pub use methods::{MethodOptions, MethodSamples};
-pub use mirror::{Action, Burst, Ending, Mirror, Served};
+pub use mirror::{Awaited, Burst, Ending, Mirror, Served};
 pub use plan_memory::{PlanError, PlanMemory, PlanRequirements, Slot};
 pub use planner::{Conclusion, Kept, PlanOptions, Planner, Progress};
 pub use responder::{ServeError, serve};

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::exchange::fill;
 use super::{
-    Action, Buffers, Burst, Clock, Deadline, Ending, Link, Mirror, Served, Watch, without_reading,
+    Awaited, Burst, Clock, Deadline, Ending, Link, Mirror, Served, Watch, without_reading,
 };
 use crate::units::{Bytes, Picos};
 use crate::wire::{Bounds, FRAME_LEN};
@@ -42,7 +42,9 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for ServeError<E> {}
 
 /// Serves one initiator on `link` until it says goodbye, is refused, goes
 /// away or falls silent. Whatever arrives, at most `bounds` is done for it:
-/// messages up to their size, for at most their session's time.
+/// messages up to their size, for at most their session's time. Messages come
+/// into `buffer` and replies go out of it, so that a reply carries what came
+/// last; it is as long as the largest message and at least [`FRAME_LEN`].
 ///
 /// # Errors
 ///
@@ -50,30 +52,36 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for ServeError<E> {}
 pub fn serve<C: Clock, L: Link>(
     clock: &C,
     link: &mut L,
-    buffers: Buffers<'_>,
+    buffer: &mut [u8],
     bounds: Bounds,
 ) -> Result<(Served, Ending), ServeError<L::Error>> {
     let properties = link.properties();
     let largest = usize::try_from(properties.max_message.0).unwrap_or(usize::MAX);
-    let largest = largest.min(buffers.outgoing.len()).min(buffers.incoming.len());
+    let largest = largest.min(buffer.len());
     if largest < FRAME_LEN {
         return Err(ServeError::TooSmall { needed: FRAME_LEN, lent: largest });
     }
-    fill(buffers.outgoing);
+    fill(buffer);
     let bounds = bounds.with_message_at_most(Bytes(largest as u64));
     let mut server = Server {
         clock,
         link,
-        buffers,
+        buffer,
         mirror: Mirror::new(bounds, properties),
         watch: Watch::default(),
         datagrams: !properties.reliable,
         silence: clock.ticks(bounds.silence),
-        looked: Looked { at: clock.now(), rounds: 0, messages: 0 },
+        alive: clock.now(),
+        rounds: 0,
+        silent: false,
     };
     loop {
-        if let Some(ending) = server.step()? {
+        server.step().map_err(ServeError::Link)?;
+        if let Some(ending) = server.mirror.ending() {
             return Ok((*server.mirror.served(), ending));
+        }
+        if server.silent {
+            return Err(ServeError::Silent(server.mirror.agreed().silence));
         }
     }
 }
@@ -82,156 +90,110 @@ pub fn serve<C: Clock, L: Link>(
 struct Server<'a, C, L> {
     clock: &'a C,
     link: &'a mut L,
-    buffers: Buffers<'a>,
+    buffer: &'a mut [u8],
     mirror: Mirror,
     watch: Watch,
     datagrams: bool,
     /// Longest silence, in ticks.
     silence: u64,
     /// The last look at the clock that counts as a sign of life.
-    looked: Looked,
-}
-
-/// A reading of the clock, and what had been received by then.
-#[derive(Clone, Copy)]
-struct Looked {
-    at: u64,
+    alive: u64,
+    /// Rounds that had come to their end by then.
     rounds: u64,
-    /// Messages of rounds.
-    messages: u64,
-}
-
-/// What the link gave in one step.
-struct Heard {
-    /// Messages of the burst that was waited for.
-    expected: u32,
-    /// Then another one of this length, or `Some(None)`: nothing in time.
-    other: Option<Option<usize>>,
+    /// The silence was too long.
+    silent: bool,
 }
 
 impl<C: Clock, L: Link> Server<'_, C, L> {
     /// Takes messages up to the next one that has to be answered.
     #[inline]
-    fn step(&mut self) -> Result<Option<Ending>, ServeError<L::Error>> {
-        let heard = match self.mirror.burst() {
-            Some(burst) => self.take_burst(&burst).map_err(ServeError::Link)?,
-            None => self.take_one().map_err(ServeError::Link)?,
+    fn step(&mut self) -> Result<(), L::Error> {
+        let Some(Burst { messages, expected }) = self.mirror.burst() else {
+            let arrived = self.take_one()?;
+            return self.step_aside(arrived, 0);
         };
-        if heard.expected > 0 {
-            let action = self.mirror.handle_burst(heard.expected, self.buffers.outgoing);
-            self.perform(action)?;
-        }
-        match heard.other {
-            Some(other) => self.step_aside(other),
-            // The clock is read once a round, while its reply travels.
-            None if self.mirror.served().rounds != self.looked.rounds => self.look(),
-            None => Ok(None),
-        }
-    }
-
-    /// The tight loop.
-    #[inline]
-    fn take_burst(&mut self, burst: &Burst) -> Result<Heard, L::Error> {
-        let Burst { messages, expected } = *burst;
-        let deadline = Deadline { since: self.looked.at, limit: self.silence };
-        let window = expected.window(self.buffers.incoming);
+        let deadline = Deadline { since: self.alive, limit: self.silence };
+        let window = expected.window(self.buffer);
         let mut taken = 0;
         while taken < messages {
             match self.watch.receive(self.clock, self.link, window, deadline)? {
                 Some(length) if expected.matches(window, length) => taken += 1,
-                other => return Ok(Heard { expected: taken, other: Some(other) }),
+                other => {
+                    if taken > 0 {
+                        self.mirror.handle_burst(taken);
+                    }
+                    return self.step_aside(other, taken);
+                }
             }
         }
-        Ok(Heard { expected: taken, other: None })
+        self.mirror.handle_burst(taken);
+        self.transmit()?;
+        // The clock is read once a round, while its reply travels.
+        if self.mirror.served().rounds == self.rounds {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.is_alive(now);
+        self.mirror.handle_time(self.clock.duration(now));
+        self.transmit()
     }
 
     /// A control frame, or a message of a round with pauses or timed
     /// receives.
     #[cold]
-    fn take_one(&mut self) -> Result<Heard, L::Error> {
-        wait(self.clock, self.mirror.pause());
-        let length = self.mirror.expected();
-        let length = if self.datagrams { self.buffers.incoming.len() } else { length };
-        let window = self.buffers.incoming.get_mut(..length).unwrap_or_default();
+    fn take_one(&mut self) -> Result<Option<usize>, L::Error> {
+        let Awaited { length, timed, pause } = self.mirror.awaited();
+        wait(self.clock, pause);
+        let length = if self.datagrams { self.buffer.len() } else { length };
+        let window = self.buffer.get_mut(..length).unwrap_or_default();
         let since = self.clock.now();
         let deadline = Deadline { since, limit: self.silence };
-        let other = self.watch.receive(self.clock, self.link, window, deadline)?;
-        if self.mirror.is_timed() && other.is_some() {
+        let arrived = self.watch.receive(self.clock, self.link, window, deadline)?;
+        if timed && arrived.is_some() {
             let ticks = self.clock.now().saturating_sub(since);
             self.mirror.handle_timed(without_reading(self.clock, ticks));
         }
-        Ok(Heard { expected: 0, other: Some(other) })
+        Ok(arrived)
     }
 
-    /// Whatever is not the next message of a plain round.
+    /// Whatever is not the next message of a plain round: a message of that
+    /// length, or nothing in time, after `taken` messages of the round.
     #[cold]
-    fn step_aside(&mut self, other: Option<usize>) -> Result<Option<Ending>, ServeError<L::Error>> {
-        let mut control = false;
-        if let Some(length) = other {
+    fn step_aside(&mut self, arrived: Option<usize>, taken: u32) -> Result<(), L::Error> {
+        let mut alive = taken > 0;
+        if let Some(length) = arrived {
+            let strays = self.mirror.served().strays;
             let now = self.clock.duration(self.clock.now());
-            let message = self.buffers.incoming.get(..length).unwrap_or_default();
-            let received = self.mirror.served().received;
-            let action = self.mirror.handle(now, message, self.buffers.outgoing);
-            control = self.mirror.served().received == received;
-            if let Some(ending) = self.perform(action)? {
-                return Ok(Some(ending));
-            }
+            self.mirror.handle(now, self.buffer.get(..length).unwrap_or_default());
             self.silence = self.clock.ticks(self.mirror.agreed().silence);
+            // Strays alone are no sign of life.
+            alive |= self.mirror.served().strays == strays;
+            self.transmit()?;
         }
-        if control || self.messages() != self.looked.messages {
-            return self.look();
-        }
-        // Strays alone are no sign of life.
         let now = self.clock.now();
-        if now.saturating_sub(self.looked.at) > self.silence {
-            if self.mirror.handle_silence() {
-                return Err(ServeError::Silent(self.mirror.agreed().silence));
-            }
-            self.looked.at = now;
+        if alive {
+            self.is_alive(now);
+        } else if now.saturating_sub(self.alive) > self.silence {
+            self.silent = self.mirror.handle_silence();
+            self.alive = now;
         }
-        Ok(None)
+        Ok(())
     }
 
-    /// Messages of rounds received so far.
-    fn messages(&self) -> u64 {
-        let served = self.mirror.served();
-        served.received.saturating_sub(served.strays)
-    }
-
-    /// The initiator is alive; but does the session last too long?
+    /// The initiator is alive at `now`.
     #[inline]
-    fn look(&mut self) -> Result<Option<Ending>, ServeError<L::Error>> {
-        let rounds = self.mirror.served().rounds;
-        self.looked = Looked { at: self.clock.now(), rounds, messages: self.messages() };
-        let now = self.clock.duration(self.looked.at);
-        let action = self.mirror.handle_time(now, self.buffers.outgoing);
-        self.perform(action)
+    const fn is_alive(&mut self, now: u64) {
+        (self.alive, self.rounds) = (now, self.mirror.served().rounds);
     }
 
-    /// Sends what `action` says; the ending, if the session is over.
-    #[inline]
-    fn perform(&mut self, action: Action) -> Result<Option<Ending>, ServeError<L::Error>> {
-        match action {
-            Action::Nothing => Ok(None),
-            Action::Send(length) => self.send(length).map(|()| None),
-            Action::SendMore(length) => {
-                self.send(length)?;
-                // The report overwrites the front of the buffer that data messages are sent from.
-                match self.mirror.poll_more(self.buffers.outgoing) {
-                    Some(length) => self.send(length).map(|()| None),
-                    None => Ok(None),
-                }
-            }
-            Action::End(length, ending) => self.send(length).map(|()| Some(ending)),
+    /// Sends what is to be sent.
+    #[cfg_attr(not(target_os = "none"), inline)]
+    #[cfg_attr(target_os = "none", inline(never))]
+    fn transmit(&mut self) -> Result<(), L::Error> {
+        while let Some(length) = self.mirror.poll_transmit(self.buffer) {
+            self.link.send(self.buffer.get(..length).unwrap_or_default())?;
         }
-    }
-
-    #[inline]
-    fn send(&mut self, length: usize) -> Result<(), ServeError<L::Error>> {
-        match self.buffers.outgoing.get(..length) {
-            None | Some([]) => Ok(()),
-            Some(message) => self.link.send(message).map_err(ServeError::Link),
-        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
 
-use super::{Action, Clock, Link, LinkProperties, Mirror};
+use super::{Clock, Link, LinkProperties, Mirror};
 use crate::units::{Bytes, PerByte, Picos};
 use crate::wire::{Bounds, FRAME_LEN};
 
@@ -157,19 +157,11 @@ impl<'t> Simulated<'t> {
         ));
         self.far_free = received;
         let reply = self.mirror.reply_length();
-        let action = self.mirror.handle(Picos(received), message, &mut self.far);
-        let (Action::Send(length) | Action::SendMore(length) | Action::End(length, _)) = action
-        else {
-            return;
-        };
-        // A data reply may be longer than the far end's memory: its length is what counts.
-        let data = self.far.first().is_some_and(|first| *first < 128);
-        let length = if data { reply } else { length };
-        self.send_back(length);
-        if matches!(action, Action::SendMore(_))
-            && let Some(length) = self.mirror.poll_more(&mut self.far)
-        {
-            self.send_back(length);
+        self.mirror.handle(Picos(received), message);
+        while let Some(length) = self.mirror.poll_transmit(&mut self.far) {
+            // A data reply may be longer than the far end's memory: its length is what counts.
+            let data = self.far.first().is_some_and(|first| *first < 128);
+            self.send_back(if data { reply } else { length });
         }
     }
 

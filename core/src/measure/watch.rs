@@ -45,7 +45,8 @@ impl Watch {
     /// # Errors
     ///
     /// Those of [`Link::poll_receive`].
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline)]
+    #[cfg_attr(target_os = "none", inline(never))]
     pub fn receive<C: Clock, L: Link>(
         &mut self,
         clock: &C,

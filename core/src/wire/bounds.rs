@@ -111,21 +111,25 @@ impl Bounds {
     /// # Errors
     ///
     /// [`Refusal::Bounds`] for the first bound that is passed.
-    pub fn check(&self, rounds: impl IntoIterator<Item = Round>) -> Result<(), Refusal> {
-        let mut total = 0_u64;
+    pub fn check(&self, rounds: &[Round]) -> Result<(), Refusal> {
+        let mut total = 0_u32;
         for round in rounds {
-            total += u64::from(round.repeats);
-            let size = u64::from(round.size.max(round.reply_size));
-            for (what, asked, allowed) in [
-                (Limited::Message, size, u64::from(self.message)),
-                (Limited::Messages, u64::from(round.messages), u64::from(self.messages)),
-                (Limited::Pause, round.pause.0, self.pause.0),
-                (Limited::Rounds, total, u64::from(self.rounds)),
-            ] {
-                if asked > allowed {
-                    return Err(Refusal::Bounds { what, asked, allowed });
-                }
-            }
+            total = total.saturating_add(round.repeats.into());
+            let size = round.size.max(round.reply_size);
+            let (what, asked, allowed) = if size > self.message {
+                (Limited::Message, size, self.message)
+            } else if round.messages > self.messages {
+                (Limited::Messages, round.messages, self.messages)
+            } else if total > self.rounds {
+                (Limited::Rounds, total, self.rounds)
+            } else if round.pause > self.pause {
+                let (what, asked, allowed) = (Limited::Pause, round.pause.0, self.pause.0);
+                return Err(Refusal::Bounds { what, asked, allowed });
+            } else {
+                continue;
+            };
+            let (asked, allowed) = (asked.into(), allowed.into());
+            return Err(Refusal::Bounds { what, asked, allowed });
         }
         Ok(())
     }
@@ -195,6 +199,8 @@ impl Limited {
 }
 
 /// Why the responder does not go on.
+// A word for the tag keeps the rest aligned: copies are a few instructions.
+#[repr(u32)]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Refusal {
@@ -233,18 +239,35 @@ pub enum Refusal {
 
 impl Refusal {
     pub(super) fn emit(&self, writer: &mut Writer<'_>) {
-        let same = Versions::OURS;
-        let (reason, what, (initiator, responder), asked, allowed) = match *self {
-            Self::Version { initiator, responder } => (0, 0, (initiator, responder), 0, 0),
-            Self::Busy { waiting } => (1, 0, (same, same), waiting, 0),
-            Self::Bounds { what, asked, allowed } => (2, what.code(), (same, same), asked, allowed),
-            Self::OutOfOrder { kind } => (3, 0, (same, same), u64::from(kind), 0),
-            Self::Malformed { at } => (4, 0, (same, same), at, 0),
+        let mut what = Limited::Message;
+        let mut versions = (Versions::OURS, Versions::OURS);
+        let (mut asked, mut allowed) = (0, 0);
+        let reason = match *self {
+            Self::Version { initiator, responder } => {
+                versions = (initiator, responder);
+                0
+            }
+            Self::Busy { waiting } => {
+                asked = waiting;
+                1
+            }
+            Self::Bounds { what: limited, asked: wanted, allowed: bound } => {
+                (what, asked, allowed) = (limited, wanted, bound);
+                2
+            }
+            Self::OutOfOrder { kind } => {
+                asked = kind.into();
+                3
+            }
+            Self::Malformed { at } => {
+                asked = at;
+                4
+            }
         };
         writer.u8(reason);
-        writer.u8(what);
-        initiator.emit(writer);
-        responder.emit(writer);
+        writer.u8(what.code());
+        versions.0.emit(writer);
+        versions.1.emit(writer);
         writer.u16(0);
         writer.u64(asked);
         writer.u64(allowed);

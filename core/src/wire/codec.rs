@@ -18,36 +18,31 @@ impl<'a> Reader<'a> {
         Self { body, start, taken: 0 }
     }
 
+    /// The next field of `width` bytes, at most 8.
     #[inline(never)]
-    fn byte(&mut self) -> u8 {
-        let byte = self.body.get(self.taken).copied().unwrap_or_default();
-        self.taken += 1;
-        byte
-    }
-
-    fn take(&mut self, width: u32) -> u32 {
-        (0..width).fold(0, |field, place| field | u32::from(self.byte()) << (8 * place))
+    fn field(&mut self, width: usize) -> u64 {
+        let bytes = self.body.get(self.taken..self.taken + width).unwrap_or_default();
+        self.taken += width;
+        bytes.iter().rev().fold(0, |field, byte| field << 8 | u64::from(*byte))
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "one byte")]
     pub(super) fn u8(&mut self) -> u8 {
-        self.byte()
+        self.field(1) as u8
     }
 
-    #[inline(never)]
     #[allow(clippy::cast_possible_truncation, reason = "two bytes")]
     pub(super) fn u16(&mut self) -> u16 {
-        self.take(2) as u16
+        self.field(2) as u16
     }
 
-    #[inline(never)]
+    #[allow(clippy::cast_possible_truncation, reason = "four bytes")]
     pub(super) fn u32(&mut self) -> u32 {
-        self.take(4)
+        self.field(4) as u32
     }
 
-    #[inline(never)]
     pub(super) fn u64(&mut self) -> u64 {
-        u64::from(self.take(4)) | u64::from(self.take(4)) << 32
+        self.field(8)
     }
 
     /// Whether all fields taken were there.
@@ -88,32 +83,35 @@ impl<'a> Writer<'a> {
         self.at
     }
 
+    /// Puts the lowest `width` bytes of `value`.
     #[inline(never)]
-    pub(super) fn u8(&mut self, value: u8) {
-        let slot = self.bytes.get_mut(self.at);
-        debug_assert!(slot.is_some(), "a body longer than a frame");
-        if let Some(slot) = slot {
-            *slot = value;
-            self.at += 1;
+    fn field(&mut self, width: usize, mut value: u64) {
+        let end = self.at + width;
+        let slots = self.bytes.get_mut(self.at..end);
+        debug_assert!(slots.is_some(), "a body longer than a frame");
+        for slot in slots.unwrap_or_default() {
+            *slot = value.to_le_bytes()[0];
+            value >>= 8;
+            self.at = end;
         }
     }
 
-    fn put(&mut self, field: &[u8]) {
-        field.iter().for_each(|byte| self.u8(*byte));
+    #[inline(never)]
+    pub(super) fn u8(&mut self, value: u8) {
+        self.field(1, value.into());
     }
 
-    #[inline(never)]
     pub(super) fn u16(&mut self, value: u16) {
-        self.put(&value.to_le_bytes());
+        self.field(2, value.into());
     }
 
     #[inline(never)]
     pub(super) fn u32(&mut self, value: u32) {
-        self.put(&value.to_le_bytes());
+        self.field(4, value.into());
     }
 
     #[inline(never)]
     pub(super) fn u64(&mut self, value: u64) {
-        self.put(&value.to_le_bytes());
+        self.field(8, value);
     }
 }

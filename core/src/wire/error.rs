@@ -13,6 +13,8 @@ pub struct ParseError {
 }
 
 /// What was wrong with one field.
+// A word for the tag keeps the rest aligned: copies are a few instructions.
+#[repr(u32)]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ParseErrorKind {

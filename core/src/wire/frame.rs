@@ -113,24 +113,23 @@ impl Header {
     }
 }
 
-/// Writes a frame around the body that `body` writes.
-pub(super) fn emit(
-    bytes: &mut [u8; FRAME_LEN],
-    kind: u8,
-    sequence: u32,
-    body: impl FnOnce(&mut Writer<'_>),
-) {
+/// Begins a frame: clears it, and gives the place for its body.
+#[inline(never)]
+pub(super) fn body(bytes: &mut [u8; FRAME_LEN]) -> Writer<'_> {
     bytes.fill(0);
-    let (header, rest) = bytes.split_at_mut(HEADER_LEN);
-    let mut writer = Writer::new(rest);
-    body(&mut writer);
-    let body_len = writer.at();
-    let mut writer = Writer::new(header);
-    writer.u32(u32::from_le_bytes(MAGIC));
-    writer.u8(VERSION);
-    writer.u8(kind);
-    writer.u16(u16::try_from(body_len).unwrap_or(u16::MAX));
-    writer.u32(sequence);
+    let (_, body) = bytes.split_at_mut(HEADER_LEN);
+    Writer::new(body)
+}
+
+/// Ends a frame whose body of `body_len` bytes was written.
+#[inline(never)]
+pub(super) fn seal(bytes: &mut [u8; FRAME_LEN], kind: u8, sequence: u32, body_len: usize) {
+    let mut header = Writer::new(bytes);
+    header.u32(u32::from_le_bytes(MAGIC));
+    header.u8(VERSION);
+    header.u8(kind);
+    header.u16(u16::try_from(body_len).unwrap_or(u16::MAX));
+    header.u32(sequence);
     let sum = checksum(bytes.get(..HEADER_LEN + body_len).unwrap_or_default());
     if let Some(slot) = bytes.get_mut(CHECKSUM_AT..).and_then(<[u8]>::first_chunk_mut) {
         *slot = sum.to_le_bytes();

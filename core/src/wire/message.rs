@@ -1,11 +1,14 @@
 //! Control frames as values.
 
+use core::iter::Copied;
+use core::slice::Iter;
+
 use heapless::Vec;
 
-use super::codec::Reader;
+use super::frame::KIND_AT;
 use super::{
-    Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, ROUNDS_PER_BATCH, Refusal, Reply, Request,
-    Rounds, Versions, frame, request,
+    Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, ParseErrorKind, ROUNDS_PER_BATCH, Refusal,
+    Reply, Request, Round, Rounds, Versions,
 };
 use crate::units::Picos;
 
@@ -91,23 +94,6 @@ pub enum Message {
 }
 
 impl Message {
-    /// The number of this kind on the wire.
-    #[must_use]
-    pub const fn kind(&self) -> u8 {
-        match self {
-            Self::Hello(_) => 1,
-            Self::Welcome(_) => 2,
-            Self::Refuse(_) => 3,
-            Self::Queue { .. } => 4,
-            Self::Batch { .. } => 5,
-            Self::Ready { .. } => 6,
-            Self::Report { .. } => 7,
-            Self::Sync { .. } => 8,
-            Self::Synced { .. } => 9,
-            Self::Bye => 10,
-        }
-    }
-
     /// Reads one frame. Of `hello`, `refuse` and `queue` the version is not
     /// looked at, so that two versions can name their mismatch.
     ///
@@ -116,71 +102,66 @@ impl Message {
     /// [`ParseError`] with the offset of what is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let frame = Frame::new_checked(bytes)?;
-        let mut body = Reader::new(frame.body(), HEADER_LEN);
-        let sequence = frame.sequence();
-        let message = match Request::of(&frame)? {
+        Ok(match Request::of(&frame)? {
             Request::Hello(hello) => Self::Hello(hello),
             Request::Batch { sequence, rounds } => {
                 Self::Batch { sequence, rounds: listed(rounds.iter()) }
             }
             Request::Sync { token } => Self::Sync { token },
             Request::Bye => Self::Bye,
-            Request::Other { kind: 2 } => Self::Welcome(read_welcome(&mut body)),
-            Request::Other { kind: 3 } => Self::Refuse(Refusal::parse(&mut body)?),
-            Request::Other { kind: 4 } => Self::Queue { position: body.u32() },
-            Request::Other { kind: 6 } => Self::Ready { sequence },
-            Request::Other { kind: 7 } => {
-                let length = request::list_length(&mut body)?;
-                let values = listed((0..length).map(|_| Picos(body.u64())));
-                Self::Report { sequence, values }
-            }
-            Request::Other { .. } => {
-                let (received, replied) = (body.u64(), body.u64());
-                Self::Synced { token: sequence, received, replied }
-            }
-        };
-        body.check()?;
-        Ok(message)
+            Request::Other { .. } => match Reply::of(&frame)? {
+                Reply::Welcome(welcome) => Self::Welcome(welcome),
+                Reply::Refuse(refusal) => Self::Refuse(refusal),
+                Reply::Queue { position } => Self::Queue { position },
+                Reply::Ready { sequence } => Self::Ready { sequence },
+                Reply::Report { sequence, values } => {
+                    Self::Report { sequence, values: listed(values.iter()) }
+                }
+                Reply::Synced { token, received, replied } => {
+                    Self::Synced { token, received, replied }
+                }
+                Reply::Other { kind } => {
+                    return Err(ParseError { at: KIND_AT, kind: ParseErrorKind::Kind(kind) });
+                }
+            },
+        })
     }
 
     /// Writes the whole frame.
     pub fn emit(&self, bytes: &mut [u8; FRAME_LEN]) {
-        let (kind, sequence) = (self.kind(), self.sequence());
-        match self {
-            Self::Hello(hello) => frame::emit(bytes, kind, sequence, |body| {
-                hello.versions.emit(body);
-                body.u16(0);
-                body.u32(hello.capabilities);
-                hello.bounds.emit(body);
-            }),
-            Self::Batch { rounds, .. } => frame::emit(bytes, kind, sequence, |body| {
-                body.u64(rounds.len() as u64);
-                rounds.iter().for_each(|round| round.emit(body));
-            }),
-            Self::Sync { .. } | Self::Bye => frame::emit(bytes, kind, sequence, |_| {}),
-            Self::Welcome(welcome) => Reply::Welcome(welcome).emit(bytes),
-            Self::Refuse(refusal) => Reply::Refuse(refusal).emit(bytes),
-            Self::Queue { position } => Reply::Queue { position: *position }.emit(bytes),
-            Self::Ready { sequence } => Reply::Ready { sequence: *sequence }.emit(bytes),
-            Self::Report { sequence, values } => {
-                Reply::Report { sequence: *sequence, values }.emit(bytes);
-            }
-            Self::Synced { token, received, replied } => {
-                let (token, received, replied) = (*token, *received, *replied);
-                Reply::Synced { token, received, replied }.emit(bytes);
-            }
+        match self.sides() {
+            Ok(request) => request.emit(bytes),
+            Err(reply) => reply.emit(bytes),
         }
     }
 
-    const fn sequence(&self) -> u32 {
-        match self {
-            Self::Batch { sequence, .. }
-            | Self::Ready { sequence }
-            | Self::Report { sequence, .. }
-            | Self::Sync { token: sequence }
-            | Self::Synced { token: sequence, .. } => *sequence,
-            _ => 0,
+    /// The number of this kind on the wire.
+    #[must_use]
+    pub fn kind(&self) -> u8 {
+        match self.sides() {
+            Ok(request) => request.kind(),
+            Err(reply) => reply.kind(),
         }
+    }
+
+    /// What it is of an initiator, or else of a responder.
+    fn sides(&self) -> Result<Request<&[Round]>, Reply<Copied<Iter<'_, Picos>>>> {
+        Err(match *self {
+            Self::Hello(hello) => return Ok(Request::Hello(hello)),
+            Self::Batch { sequence, ref rounds } => {
+                return Ok(Request::Batch { sequence, rounds });
+            }
+            Self::Sync { token } => return Ok(Request::Sync { token }),
+            Self::Bye => return Ok(Request::Bye),
+            Self::Welcome(welcome) => Reply::Welcome(welcome),
+            Self::Refuse(refusal) => Reply::Refuse(refusal),
+            Self::Queue { position } => Reply::Queue { position },
+            Self::Ready { sequence } => Reply::Ready { sequence },
+            Self::Report { sequence, ref values } => {
+                Reply::Report { sequence, values: values.iter().copied() }
+            }
+            Self::Synced { token, received, replied } => Reply::Synced { token, received, replied },
+        })
     }
 }
 
@@ -191,12 +172,6 @@ fn listed<T>(elements: impl Iterator<Item = T>) -> Vec<T, ROUNDS_PER_BATCH> {
         let _ = list.push(element);
     }
     list
-}
-
-fn read_welcome(body: &mut Reader<'_>) -> Welcome {
-    let version = body.u8();
-    let _reserved = (body.u8(), body.u16());
-    Welcome { version, capabilities: body.u32(), bounds: Bounds::read(body) }
 }
 
 const ROUND_LEN: usize = 24;

@@ -10,9 +10,9 @@
 //! There are two levels. [`Frame`] is a checked view of bytes: length, magic,
 //! body length and checksum hold, its accessors cannot fail. [`Message`] is a
 //! valid value: every field is in its range, [`Message::parse`] is total over
-//! arbitrary bytes and [`Message::emit`] cannot fail. A responder, which may
-//! have little room, reads [`Request`]s and writes [`Reply`]s instead: the
-//! same frames, without copies of their lists.
+//! arbitrary bytes and [`Message::emit`] cannot fail. The two ends, which may
+//! have little room, read and write [`Request`]s and [`Reply`]s instead: the
+//! same frames by who sends them, without copies of their lists.
 
 mod bounds;
 mod codec;
@@ -28,7 +28,7 @@ pub use bounds::{Bounds, Limited, Refusal, Versions};
 pub use error::{ParseError, ParseErrorKind};
 pub use frame::{FRAME_LEN, Frame, HEADER_LEN, MAGIC};
 pub use message::{Hello, Message, Welcome};
-pub use reply::Reply;
+pub use reply::{Reply, TimeList};
 pub use request::{Request, RoundList};
 pub use round::{ReplyPolicy, Round, Rounds, tag_of};
 

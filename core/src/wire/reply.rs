@@ -1,17 +1,20 @@
-//! What a responder says, as it writes it: without a copy of lists.
+//! What a responder says. Lists are not copied: they are read where the bytes
+//! lie and written from where they were made.
 
-use super::codec::Writer;
+use super::codec::Reader;
 use super::frame;
-use super::{FRAME_LEN, Refusal, Welcome};
+use super::request::{known_kind, list_length};
+use super::{Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, Refusal, Welcome};
 use crate::units::Picos;
 
-/// A control frame of a responder.
+/// A control frame of a responder. Its list of times is a [`TimeList`] where
+/// it was read and an iterator where it is to be written.
 #[derive(Clone, Copy, Debug)]
-pub enum Reply<'a> {
+pub enum Reply<V> {
     /// Accepts the session.
-    Welcome(&'a Welcome),
+    Welcome(Welcome),
     /// Does not go on; nothing follows.
-    Refuse(&'a Refusal),
+    Refuse(Refusal),
     /// Another initiator is being served.
     Queue {
         /// Initiators before this one, the one being served included.
@@ -27,8 +30,8 @@ pub enum Reply<'a> {
         /// Sequence number of the batch.
         sequence: u32,
         /// For each round of the batch the time spent in the receive calls
-        /// after the first.
-        values: &'a [Picos],
+        /// after the first; zero for a round that is not timed.
+        values: V,
     },
     /// Has dropped what was under way.
     Synced {
@@ -39,44 +42,122 @@ pub enum Reply<'a> {
         /// Data messages sent in this session.
         replied: u64,
     },
+    /// A frame that only initiators send. Its body was not looked at.
+    Other {
+        /// Its kind.
+        kind: u8,
+    },
 }
 
-impl Reply<'_> {
-    /// Writes the whole frame.
-    pub fn emit(&self, bytes: &mut [u8; FRAME_LEN]) {
-        let (kind, sequence) = match *self {
-            Self::Welcome(_) => (2, 0),
-            Self::Refuse(_) => (3, 0),
-            Self::Queue { .. } => (4, 0),
-            Self::Ready { sequence } => (6, sequence),
-            Self::Report { sequence, .. } => (7, sequence),
-            Self::Synced { token, .. } => (9, token),
-        };
-        frame::emit(bytes, kind, sequence, |body| self.emit_body(body));
+impl<'a> Reply<TimeList<'a>> {
+    /// Reads one frame. Of `refuse` and `queue` the version is not looked at,
+    /// so that two versions can name their mismatch.
+    ///
+    /// # Errors
+    ///
+    /// [`ParseError`] with the offset of what is wrong.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        Self::of(&Frame::new_checked(bytes)?)
     }
 
-    fn emit_body(&self, body: &mut Writer<'_>) {
-        match *self {
+    /// What a frame says; see [`Reply::parse`].
+    pub(super) fn of(frame: &Frame<&'a [u8]>) -> Result<Self, ParseError> {
+        let mut body = Reader::new(frame.body_of(), HEADER_LEN);
+        let number = frame.sequence();
+        let reply = match known_kind(frame)? {
+            2 => Self::Welcome(Welcome::read(&mut body)),
+            3 => Self::Refuse(Refusal::parse(&mut body)?),
+            4 => Self::Queue { position: body.u32() },
+            6 => Self::Ready { sequence: number },
+            7 => Self::Report { sequence: number, values: TimeList::parse(&mut body)? },
+            9 => {
+                let (received, replied) = (body.u64(), body.u64());
+                Self::Synced { token: number, received, replied }
+            }
+            kind => Self::Other { kind },
+        };
+        body.check()?;
+        Ok(reply)
+    }
+}
+
+impl<V: ExactSizeIterator<Item = Picos>> Reply<V> {
+    /// Writes the whole frame. Nothing is written for [`Reply::Other`].
+    pub fn emit(self, bytes: &mut [u8; FRAME_LEN]) {
+        let mut body = frame::body(bytes);
+        let (kind, mut number) = (self.kind(), 0);
+        match self {
             Self::Welcome(welcome) => {
                 body.u8(welcome.version);
                 body.u8(0);
                 body.u16(0);
                 body.u32(welcome.capabilities);
-                welcome.bounds.emit(body);
+                welcome.bounds.emit(&mut body);
             }
-            Self::Refuse(refusal) => refusal.emit(body),
+            Self::Refuse(refusal) => refusal.emit(&mut body),
             Self::Queue { position } => body.u32(position),
-            Self::Ready { .. } => {}
-            Self::Report { values, .. } => {
+            Self::Ready { sequence } => number = sequence,
+            Self::Report { sequence, values } => {
+                number = sequence;
                 body.u64(values.len() as u64);
-                for value in values {
-                    body.u64(value.0);
-                }
+                values.for_each(|value| body.u64(value.0));
             }
-            Self::Synced { received, replied, .. } => {
+            Self::Synced { token, received, replied } => {
+                number = token;
                 body.u64(received);
                 body.u64(replied);
             }
+            Self::Other { .. } => return,
         }
+        let body_len = body.at();
+        frame::seal(bytes, kind, number, body_len);
+    }
+}
+
+impl<V> Reply<V> {
+    /// The number of this kind on the wire.
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        match self {
+            Self::Welcome(_) => 2,
+            Self::Refuse(_) => 3,
+            Self::Queue { .. } => 4,
+            Self::Ready { .. } => 6,
+            Self::Report { .. } => 7,
+            Self::Synced { .. } => 9,
+            Self::Other { kind } => *kind,
+        }
+    }
+}
+
+impl Welcome {
+    fn read(body: &mut Reader<'_>) -> Self {
+        let version = body.u8();
+        let _reserved = (body.u8(), body.u16());
+        Self { version, capabilities: body.u32(), bounds: Bounds::read(body) }
+    }
+}
+
+/// The times of one report, at least one, in the bytes of their frame.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeList<'a> {
+    first: Reader<'a>,
+    count: usize,
+}
+
+impl<'a> TimeList<'a> {
+    fn parse(body: &mut Reader<'a>) -> Result<Self, ParseError> {
+        let count = list_length(body)?;
+        let first = *body;
+        for _ in 0..count {
+            body.u64();
+        }
+        Ok(Self { first, count })
+    }
+
+    /// The times, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Picos> + 'a {
+        let mut body = self.first;
+        (0..self.count).map(move |_| Picos(body.u64()))
     }
 }

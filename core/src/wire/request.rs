@@ -1,15 +1,17 @@
-//! What an initiator asks, as a responder reads it: without a copy of lists.
+//! What an initiator asks. Lists are not copied: they are read where the
+//! bytes lie and written from where they were made.
 
 use super::codec::Reader;
-use super::frame::{KIND_AT, VERSION_AT};
+use super::frame::{self, KIND_AT, VERSION_AT};
 use super::{
-    Bounds, Frame, HEADER_LEN, Hello, ParseError, ParseErrorKind, ROUNDS_PER_BATCH, Round, VERSION,
-    Versions,
+    Bounds, FRAME_LEN, Frame, HEADER_LEN, Hello, ParseError, ParseErrorKind, ROUNDS_PER_BATCH,
+    Round, VERSION, Versions,
 };
 
-/// A control frame of an initiator: a view of its bytes.
+/// A control frame of an initiator. Its list of rounds is a [`RoundList`]
+/// where it was read and a slice where it is to be written.
 #[derive(Clone, Copy, Debug)]
-pub enum Request<'a> {
+pub enum Request<R> {
     /// Opens a session, or opens it again.
     Hello(Hello),
     /// Announces rounds.
@@ -17,7 +19,7 @@ pub enum Request<'a> {
         /// Sequence number of the batch's first round.
         sequence: u32,
         /// The rounds.
-        rounds: RoundList<'a>,
+        rounds: R,
     },
     /// Drops whatever is under way.
     Sync {
@@ -33,7 +35,7 @@ pub enum Request<'a> {
     },
 }
 
-impl<'a> Request<'a> {
+impl<'a> Request<RoundList<'a>> {
     /// Reads one frame. Of `hello` the version is not looked at, so that two
     /// versions can name their mismatch.
     ///
@@ -47,31 +49,47 @@ impl<'a> Request<'a> {
     /// What a frame asks; see [`Request::parse`].
     pub(super) fn of(frame: &Frame<&'a [u8]>) -> Result<Self, ParseError> {
         let mut body = Reader::new(frame.body_of(), HEADER_LEN);
-        let kind = frame.kind();
-        if frame.version() != VERSION && !matches!(kind, 1 | 3 | 4) {
-            let kind = ParseErrorKind::Version(frame.version());
-            return Err(ParseError { at: VERSION_AT, kind });
-        }
-        match kind {
-            1 => {
-                let versions = Versions::parse(&mut body)?;
-                let _reserved = body.u16();
-                let capabilities = body.u32();
-                let bounds = Bounds::read(&mut body);
-                body.check()?;
-                Ok(Self::Hello(Hello { versions, capabilities, bounds }))
-            }
+        let request = match known_kind(frame)? {
+            1 => Self::Hello(Hello::parse(&mut body)?),
             5 => {
                 let rounds = RoundList::parse(&mut body)?;
-                Ok(Self::Batch { sequence: frame.sequence(), rounds })
+                Self::Batch { sequence: frame.sequence(), rounds }
             }
-            8 => Ok(Self::Sync { token: frame.sequence() }),
-            10 => Ok(Self::Bye),
-            2 | 3 | 4 | 6 | 7 | 9 => Ok(Self::Other { kind }),
-            _ => Err(ParseError { at: KIND_AT, kind: ParseErrorKind::Kind(kind) }),
-        }
+            8 => Self::Sync { token: frame.sequence() },
+            10 => Self::Bye,
+            kind => Self::Other { kind },
+        };
+        Ok(request)
     }
+}
 
+impl Request<&[Round]> {
+    /// Writes the whole frame. Nothing is written for [`Request::Other`].
+    pub fn emit(&self, bytes: &mut [u8; FRAME_LEN]) {
+        let mut body = frame::body(bytes);
+        let mut number = 0;
+        match *self {
+            Self::Hello(hello) => {
+                hello.versions.emit(&mut body);
+                body.u16(0);
+                body.u32(hello.capabilities);
+                hello.bounds.emit(&mut body);
+            }
+            Self::Batch { sequence, rounds } => {
+                number = sequence;
+                body.u64(rounds.len() as u64);
+                rounds.iter().for_each(|round| round.emit(&mut body));
+            }
+            Self::Sync { token } => number = token,
+            Self::Bye => {}
+            Self::Other { .. } => return,
+        }
+        let body_len = body.at();
+        frame::seal(bytes, self.kind(), number, body_len);
+    }
+}
+
+impl<R> Request<R> {
     /// The number of this kind on the wire.
     #[must_use]
     pub const fn kind(&self) -> u8 {
@@ -82,6 +100,27 @@ impl<'a> Request<'a> {
             Self::Bye => 10,
             Self::Other { kind } => *kind,
         }
+    }
+}
+
+impl Hello {
+    fn parse(body: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let versions = Versions::parse(body)?;
+        let _reserved = body.u16();
+        let capabilities = body.u32();
+        let bounds = Bounds::read(body);
+        body.check()?;
+        Ok(Self { versions, capabilities, bounds })
+    }
+}
+
+/// The kind of a frame, which is one that this version knows. Of `hello`,
+/// `refuse` and `queue` the version is not looked at.
+pub(super) fn known_kind(frame: &Frame<&[u8]>) -> Result<u8, ParseError> {
+    match (frame.kind(), frame.version()) {
+        (kind @ (1 | 3 | 4), _) | (kind @ 1..=10, VERSION) => Ok(kind),
+        (kind, VERSION) => Err(ParseError { at: KIND_AT, kind: ParseErrorKind::Kind(kind) }),
+        (_, other) => Err(ParseError { at: VERSION_AT, kind: ParseErrorKind::Version(other) }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The responder's state machine before an initiator that does anything.
 
 use super::Numbers;
-use loggap_core::measure::{Action, LinkProperties, Mirror};
+use loggap_core::measure::{LinkProperties, Mirror};
 use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::{
     Bounds, FRAME_LEN, Hello, Message, ReplyPolicy, Round, Rounds, Versions, tag_of,
@@ -22,29 +22,28 @@ pub fn mirror(data: &[u8]) {
     while !input.is_empty() {
         now = Picos(now.0.saturating_add(input.long()));
         let before = mirror.served().replied;
-        let message = message(&mut input, mirror.expected());
-        let action = match input.below(8) {
-            0 => mirror.handle_time(now, &mut outgoing),
+        let message = message(&mut input, mirror.awaited().length);
+        match input.below(8) {
+            0 => mirror.handle_time(now),
             1 if mirror.handle_silence() => return,
-            2 if mirror.is_timed() => {
+            2 if mirror.awaited().timed => {
                 mirror.handle_timed(now);
-                mirror.handle(now, &message, &mut outgoing)
+                mirror.handle(now, &message);
             }
-            3 => match mirror.burst() {
-                Some(burst) => mirror.handle_burst(burst.messages, &mut outgoing),
-                None => Action::Nothing,
-            },
-            _ => mirror.handle(now, &message, &mut outgoing),
-        };
-        let length = match action {
-            Action::Nothing => 0,
-            Action::Send(length) | Action::SendMore(length) | Action::End(length, _) => length,
-        };
-        assert!(length <= LONGEST as usize && mirror.expected() <= LONGEST as usize);
+            3 => {
+                if let Some(burst) = mirror.burst() {
+                    mirror.handle_burst(burst.messages);
+                }
+            }
+            _ => mirror.handle(now, &message),
+        }
+        let first = mirror.poll_transmit(&mut outgoing).unwrap_or_default();
+        assert!(first <= LONGEST as usize && mirror.awaited().length <= LONGEST as usize);
         assert!(mirror.reply_length() <= LONGEST as usize);
         assert!(mirror.served().replied <= before + 1, "one reply for one message");
-        assert!(mirror.poll_more(&mut outgoing).is_none_or(|length| length == FRAME_LEN));
-        if matches!(action, Action::End(..)) {
+        assert!(mirror.poll_transmit(&mut outgoing).is_none_or(|length| length == FRAME_LEN));
+        assert_eq!(mirror.poll_transmit(&mut outgoing), None);
+        if mirror.ending().is_some() {
             return;
         }
     }

@@ -117,8 +117,6 @@ impl Link for Scripted<'_, '_> {
 pub fn responder(data: &[u8]) {
     let clock = Ticking::default();
     let mut link = Scripted::new(&clock, data);
-    let (mut outgoing, mut incoming) = ([0; LONGEST], [0; LONGEST]);
-    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
     let bounds = Bounds {
         message: LONGEST as u32,
         messages: 40,
@@ -127,7 +125,7 @@ pub fn responder(data: &[u8]) {
         silence: Picos(SECOND / 10),
         session: Picos(SECOND),
     };
-    let outcome = serve(&clock, &mut link, buffers, bounds);
+    let outcome = serve(&clock, &mut link, &mut [0; LONGEST], bounds);
     assert!(link.sent <= 2 * data.len() as u64 + 1, "answers {} times", link.sent);
     assert!(clock.0.get() < 3 * SECOND, "takes {} ps", clock.0.get());
     match outcome {

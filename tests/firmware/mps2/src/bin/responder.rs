@@ -3,28 +3,27 @@
 #![no_main]
 
 use cortex_m_rt::entry;
-use loggap_core::measure::{Buffers, serve};
+use loggap_core::measure::serve;
 use loggap_core::wire::{Bounds, ethernet};
 use loggap_firmware_mps2::board::{Board, exit};
 use loggap_firmware_mps2::link::{EthernetLink, Peer};
 use loggap_firmware_mps2::{lend, stack};
 
-fn buffers() -> Option<(&'static mut [u8], &'static mut [u8])> {
-    Some((lend!(u8, ethernet::MAX_MESSAGE), lend!(u8, ethernet::MAX_MESSAGE)))
+fn buffer() -> Option<&'static mut [u8]> {
+    Some(lend!(u8, ethernet::MAX_MESSAGE))
 }
 
 #[entry]
 fn main() -> ! {
     let board = Board::take();
     let mut link = EthernetLink::new(board.nic(), Peer::Greeter);
-    let Some((outgoing, incoming)) = buffers() else { exit(false) };
+    let Some(buffer) = buffer() else { exit(false) };
     // Long trains would only overrun the chip's receive FIFO.
     let bounds = Bounds { messages: 1_024, ..Bounds::default() };
     defmt::info!("ready");
     loop {
         link.set_peer(Peer::Greeter);
-        let buffers = Buffers { outgoing: &mut *outgoing, incoming: &mut *incoming };
-        match serve(&board.clock, &mut link, buffers, bounds) {
+        match serve(&board.clock, &mut link, buffer, bounds) {
             Ok((served, ending)) => defmt::info!(
                 "session rounds {=u64} received {=u64} replied {=u64} strays {=u64} foreign {=u32} dropped {=u32} stack {=usize} ending {}",
                 served.rounds,
