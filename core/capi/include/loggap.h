@@ -2666,7 +2666,7 @@ int32_t loggap_profile_encode(const struct loggap_profile *profile,
  * Reads an encoded profile that fills `length` bytes.
  *
  * Errors: `LOGGAP_STATUS_MALFORMED` with the offset in `at` and the reason;
- * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. `profile` is left alone
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. `profile` has no ranges
  * then.
  */
 int32_t loggap_profile_decode(const uint8_t *bytes,

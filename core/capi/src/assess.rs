@@ -327,17 +327,18 @@ impl Call {
         let mut arena = unsafe { Arena::new(self.memory, self.bytes, sizer) }?;
         // SAFETY: nobody else uses it during this call.
         let mut report = unsafe { report.clear() };
-        let mut planner = planner(&mut arena, options, plan, &needs)?;
+        let mut planned = planner(&mut arena, options, plan, &needs);
+        let planner = planned.as_mut().map_err(|detail| *detail)?;
         // SAFETY: by the contract of this function.
         let scratch = unsafe { bytes_mut(self.profile.cast(), size_of::<Profile>()) }?;
         let buffers = buffers(options.longest_message(), scratch, &mut arena)?;
-        let measured = measure(&clock, link, buffers, options, &mut planner, report.as_deref_mut());
+        let measured = measure(&clock, link, buffers, options, planner, report.as_deref_mut());
         // SAFETY: nobody else uses it during this call.
         let profile = unsafe { profile.clear() }.ok_or(Detail::of(Status::Null))?;
         let mut told = Told { profile, report, converged: true };
-        let outcome = measured.and_then(|()| planner.tell(&mut told).map_err(no_assessment));
+        let outcome = measured.and_then(|()| assess(planner, &mut told));
         if outcome.is_err() {
-            (told.profile.range_count, told.profile.change_count) = (0, 0);
+            told.profile.empty();
         }
         if let Some(report) = told.report {
             report.conclusion = planner.conclusion().map_or(0, |over| conclusion(over) as u32);
@@ -437,21 +438,22 @@ fn measure(
     planner: &mut Plan<'_>,
     report: Option<&mut AssessReport>,
 ) -> Outcome<()> {
-    let mut session = connect(clock, link, buffers, options)?;
+    let mut connected = connect(clock, link, buffers, options);
+    let session = connected.as_mut().map_err(|detail| *detail)?;
     let began = clock.duration(clock.now());
-    let outcome = rounds(&mut session, options, planner);
+    let outcome = rounds(session, options, planner);
     if let Some(report) = report {
         report.wall_ps = clock.duration(clock.now()).since(began).0;
         report.count(session.traffic());
     }
     if outcome.is_ok() {
         // Everything is measured: a goodbye that does not arrive changes nothing.
-        let _ = session.close();
+        let _ = session.goodbye();
     }
     outcome
 }
 
-/// Not inlined, nor are the two below, so that their stacks share memory.
+/// Not inlined, nor are those below, so that their stacks share memory.
 #[inline(never)]
 fn connect<'c>(
     clock: &'c CheckedClock,
@@ -480,7 +482,7 @@ fn rounds(
     let clock = *session.clock();
     let now = || clock.duration(clock.now());
     loop {
-        let batch = planner.poll_batch::<ROUNDS_PER_BATCH>(now());
+        let batch = next(planner, now());
         if batch.is_empty() {
             return Ok(());
         }
@@ -494,6 +496,11 @@ fn rounds(
 }
 
 #[inline(never)]
+fn next(planner: &mut Plan<'_>, now: Picos) -> heapless::Vec<Experiment, ROUNDS_PER_BATCH> {
+    planner.poll_batch(now)
+}
+
+#[inline(never)]
 fn run(session: &mut Session<'_>, batch: &[Experiment], planner: &mut Plan<'_>) -> Outcome<()> {
     let each = |outcome| match outcome {
         Round::Sample(sample) => {
@@ -502,4 +509,9 @@ fn run(session: &mut Session<'_>, batch: &[Experiment], planner: &mut Plan<'_>) 
         Round::Lost(experiment) => planner.handle_lost(&experiment),
     };
     session.run(batch, each).map_err(no_session)
+}
+
+#[inline(never)]
+fn assess(planner: &mut Plan<'_>, told: &mut Told<'_>) -> Outcome<()> {
+    planner.tell(told).map_err(no_assessment)
 }

@@ -1,9 +1,9 @@
 //! A profile in few bytes.
 
-use loggap_core::model::compact::{self, DecodeError, DecodeErrorKind};
+use loggap_core::model::compact::{self, DecodeError, DecodeErrorKind, NoRoom};
 
 use crate::boundary::{Place, bytes_mut, input, slice};
-use crate::profile::{CoreProfile, LOGGAP_MAX_RANGES, Profile};
+use crate::profile::{Change, LOGGAP_MAX_RANGES, Profile};
 use crate::reason::Reason;
 use crate::status::{Detail, Status, finish};
 
@@ -34,22 +34,44 @@ pub unsafe extern "C" fn loggap_profile_encode(
         // SAFETY: by the contract of this function.
         let mut place = unsafe { Place::new(length) }?;
         // SAFETY: by the contract of this function.
-        let profile = unsafe { input(profile) }?.as_core()?;
+        let profile = unsafe { input(profile) }?;
+        let (ranges, changes) = (profile.ranges()?, profile.changes()?);
         // SAFETY: by the contract of this function.
         let bytes = unsafe { bytes_mut(bytes, capacity) }?;
-        let most = compact::most_bytes(profile.ranges.len().max(profile.changes.len()));
-        let full = Detail::of(Status::Full).needed(most as u64).found(capacity as u64);
-        place.put(compact::encode(&profile, bytes).map_err(|_| full)?);
+        let written = compact::encode_parts(
+            ranges.iter().map(|range| range.as_core().map_err(Refused::Profile)),
+            changes.iter().map(Change::as_core),
+            bytes,
+        );
+        place.put(written.map_err(|refused| match refused {
+            Refused::Profile(detail) => detail,
+            Refused::NoRoom => {
+                let most = compact::most_bytes(ranges.len().max(changes.len()));
+                Detail::of(Status::Full).needed(most as u64).found(capacity as u64)
+            }
+        })?);
         Ok(())
     };
     // SAFETY: by the contract of this function.
     unsafe { finish(encode(), detail) }
 }
 
+/// Why a profile is not encoded.
+enum Refused {
+    NoRoom,
+    Profile(Detail),
+}
+
+impl From<NoRoom> for Refused {
+    fn from(NoRoom: NoRoom) -> Self {
+        Self::NoRoom
+    }
+}
+
 /// Reads an encoded profile that fills `length` bytes.
 ///
 /// Errors: `LOGGAP_STATUS_MALFORMED` with the offset in `at` and the reason;
-/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. `profile` is left alone
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. `profile` has no ranges
 /// then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_profile_decode(
@@ -63,12 +85,13 @@ pub unsafe extern "C" fn loggap_profile_decode(
         let place = unsafe { Place::new(profile) }?;
         // SAFETY: by the contract of this function.
         let bytes = unsafe { slice(bytes, length) }?;
-        let decoded: CoreProfile = compact::decode(bytes).map_err(refused)?;
-        // SAFETY: by the contract of this function.
-        if let Some(profile) = unsafe { place.clear() } {
-            profile.add(&decoded);
-        }
-        Ok(())
+        // SAFETY: nobody else uses it during this call.
+        let profile = unsafe { place.clear() }.ok_or(Detail::of(Status::Null))?;
+        let decoded = compact::decode_parts(bytes, LOGGAP_MAX_RANGES, |part| profile.add(part));
+        decoded.map_err(|error| {
+            profile.empty();
+            refused(error)
+        })
     };
     // SAFETY: by the contract of this function.
     unsafe { finish(decode(), detail) }

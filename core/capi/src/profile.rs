@@ -1,6 +1,7 @@
 //! A profile as plain structs.
 
 use loggap_core::measure::Curve;
+use loggap_core::model::compact::Part;
 use loggap_core::model::{self, Estimate as CoreEstimate, Mark, SizeLine};
 use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
@@ -213,6 +214,12 @@ impl Range {
     }
 }
 
+impl Change {
+    pub(crate) const fn as_core(&self) -> model::Change {
+        model::Change { at: Bytes(self.at), low: Bytes(self.low), high: Bytes(self.high) }
+    }
+}
+
 impl Profile {
     /// Adds a change; one that does not fit is none of a core's profile.
     pub(crate) fn add_change(&mut self, change: &model::Change) {
@@ -256,27 +263,31 @@ impl Profile {
         self.ranges.get_mut(last as usize)
     }
 
-    /// Adds all of a core's profile to one of zeros.
-    pub(crate) fn add(&mut self, profile: &CoreProfile) {
-        for range in &profile.ranges {
-            self.add_range(range.first, range.last);
-            self.add_line(Curve::Gap, &range.gap);
-            for (curve, line) in [
-                (Curve::HalfRtt, &range.half_rtt),
-                (Curve::SendOverhead, &range.send_overhead),
-                (Curve::RecvOverhead, &range.recv_overhead),
-            ] {
-                if let Some(line) = line {
-                    self.add_line(curve, line);
-                }
-            }
-            if let Some(latency) = &range.latency {
-                self.add_latency(latency);
+    /// Adds a part of a core's profile.
+    pub(crate) fn add(&mut self, part: Part<'_>) {
+        let range = match part {
+            Part::Change(change) => return self.add_change(change),
+            Part::Range(range) => range,
+        };
+        self.add_range(range.first, range.last);
+        self.add_line(Curve::Gap, &range.gap);
+        for (curve, line) in [
+            (Curve::HalfRtt, &range.half_rtt),
+            (Curve::SendOverhead, &range.send_overhead),
+            (Curve::RecvOverhead, &range.recv_overhead),
+        ] {
+            if let Some(line) = line {
+                self.add_line(curve, line);
             }
         }
-        for change in &profile.changes {
-            self.add_change(change);
+        if let Some(latency) = &range.latency {
+            self.add_latency(latency);
         }
+    }
+
+    /// Takes all ranges back.
+    pub(crate) const fn empty(&mut self) {
+        (self.range_count, self.change_count) = (0, 0);
     }
 
     /// The used ranges.
@@ -285,16 +296,20 @@ impl Profile {
         used.ok_or(invalid("range_count", self.range_count))
     }
 
+    /// The used changes.
+    pub(crate) fn changes(&self) -> Outcome<&[Change]> {
+        let used = usize::try_from(self.change_count).ok().and_then(|n| self.changes.get(..n));
+        used.ok_or(invalid("change_count", self.change_count))
+    }
+
     pub(crate) fn as_core(&self) -> Outcome<CoreProfile> {
         let mut profile = CoreProfile::default();
         for range in self.ranges()? {
             // As many fit as the struct has.
             let _ = profile.ranges.push(range.as_core()?);
         }
-        let used = usize::try_from(self.change_count).ok().and_then(|n| self.changes.get(..n));
-        for change in used.ok_or(invalid("change_count", self.change_count))? {
-            let (at, low, high) = (Bytes(change.at), Bytes(change.low), Bytes(change.high));
-            let _ = profile.changes.push(model::Change { at, low, high });
+        for change in self.changes()? {
+            let _ = profile.changes.push(change.as_core());
         }
         Ok(profile)
     }

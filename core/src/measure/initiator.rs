@@ -244,7 +244,16 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
     ///
     /// The link failed; the counts are lost with it, read them before.
     pub fn close(mut self) -> Result<(C, L), SessionError<L::Error>> {
-        self.send_control(&Message::Bye)?;
+        self.goodbye()?;
         Ok((self.clock, self.link))
+    }
+
+    /// Says goodbye: nothing more is to be measured.
+    ///
+    /// # Errors
+    ///
+    /// The link failed.
+    pub fn goodbye(&mut self) -> Result<(), SessionError<L::Error>> {
+        self.send_control(&Message::Bye)
     }
 }

@@ -123,17 +123,32 @@ impl core::error::Error for DecodeError {}
 ///
 /// [`NoRoom`] when `bytes` is too short; its content is of no use then.
 pub fn encode<const N: usize>(profile: &Profile<N>, bytes: &mut [u8]) -> Result<usize, NoRoom> {
+    encode_parts(profile.ranges.iter().copied().map(Ok), profile.changes.iter().copied(), bytes)
+}
+
+/// As [`encode`], for a profile whose parts are made one by one: the memory of
+/// a device may hold it in another form.
+///
+/// # Errors
+///
+/// The first error among `ranges`; [`NoRoom`] when `bytes` is too short, or
+/// there are more than 255 parts. The content of `bytes` is of no use then.
+pub fn encode_parts<E: From<NoRoom>>(
+    ranges: impl ExactSizeIterator<Item = Result<Range, E>>,
+    changes: impl ExactSizeIterator<Item = Change>,
+    bytes: &mut [u8],
+) -> Result<usize, E> {
     let mut writer = Writer { bytes, at: 0 };
     for byte in MAGIC {
         writer.byte(byte)?;
     }
     writer.byte(VERSION)?;
-    writer.byte(u8::try_from(profile.ranges.len()).map_err(|_| NoRoom)?)?;
-    writer.byte(u8::try_from(profile.changes.len()).map_err(|_| NoRoom)?)?;
-    for range in &profile.ranges {
-        writer.range(range)?;
+    writer.byte(u8::try_from(ranges.len()).map_err(|_| NoRoom)?)?;
+    writer.byte(u8::try_from(changes.len()).map_err(|_| NoRoom)?)?;
+    for range in ranges {
+        writer.range(&range?)?;
     }
-    for change in &profile.changes {
+    for change in changes {
         writer.number(change.at.0)?;
         writer.number(change.at.0.wrapping_sub(change.low.0))?;
         writer.number(change.high.0.wrapping_sub(change.at.0))?;
@@ -151,6 +166,40 @@ pub fn encode<const N: usize>(profile: &Profile<N>, bytes: &mut [u8]) -> Result<
 ///
 /// [`DecodeError`] says what is wrong where; nothing is read past the end.
 pub fn decode<const N: usize>(bytes: &[u8]) -> Result<Profile<N>, DecodeError> {
+    let mut profile = Profile::default();
+    // All fit: the counts are checked.
+    let keep = |part: Part<'_>| match part {
+        Part::Range(range) => {
+            let _ = profile.ranges.push(*range);
+        }
+        Part::Change(change) => {
+            let _ = profile.changes.push(*change);
+        }
+    };
+    decode_parts(bytes, N, keep)?;
+    Ok(profile)
+}
+
+/// A part of a profile.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'p> {
+    /// The next range.
+    Range(&'p Range),
+    /// The next change; all ranges come before.
+    Change(&'p Change),
+}
+
+/// As [`decode`], and hands over each part as it is read, `most` ranges and
+/// `most` changes at most.
+///
+/// # Errors
+///
+/// As [`decode`]; the parts handed over until then are of no use.
+pub fn decode_parts(
+    bytes: &[u8],
+    most: usize,
+    mut each: impl FnMut(Part<'_>),
+) -> Result<(), DecodeError> {
     let error = |at, kind| Err(DecodeError { at, kind });
     let mut reader = Reader { bytes, at: 0 };
     for byte in MAGIC {
@@ -170,24 +219,21 @@ pub fn decode<const N: usize>(bytes: &[u8]) -> Result<Profile<N>, DecodeError> {
         return error(body.len(), DecodeErrorKind::Checksum { found, computed });
     }
     reader.bytes = body;
-    let ranges = reader.count::<N>()?;
-    let changes = reader.count::<N>()?;
-    let mut profile = Profile::default();
+    let ranges = reader.count(most)?;
+    let changes = reader.count(most)?;
     for _ in 0..ranges {
-        let range = reader.range()?;
-        // Both fit: the counts were checked.
-        let _ = profile.ranges.push(range);
+        each(Part::Range(&reader.range()?));
     }
     for _ in 0..changes {
         let at = reader.number()?;
         let low = Bytes(at.wrapping_sub(reader.number()?));
         let high = Bytes(at.wrapping_add(reader.number()?));
-        let _ = profile.changes.push(Change { at: Bytes(at), low, high });
+        each(Part::Change(&Change { at: Bytes(at), low, high }));
     }
     if reader.at < body.len() {
         return error(reader.at, DecodeErrorKind::Trailing);
     }
-    Ok(profile)
+    Ok(())
 }
 
 fn fnv1a(bytes: &[u8]) -> u32 {
@@ -280,9 +326,9 @@ impl Reader<'_> {
         Ok(*byte)
     }
 
-    fn count<const N: usize>(&mut self) -> Result<u8, DecodeError> {
+    fn count(&mut self, most: usize) -> Result<u8, DecodeError> {
         let count = self.byte()?;
-        if usize::from(count) <= N {
+        if usize::from(count) <= most {
             Ok(count)
         } else {
             Err(self.error(DecodeErrorKind::TooMany(count)))
