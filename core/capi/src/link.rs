@@ -90,19 +90,15 @@ pub(crate) struct CheckedClock {
 
 impl Clock {
     pub(crate) fn checked(&self) -> Outcome<CheckedClock> {
-        let Some(now) = self.now else {
-            return Err(Detail::because(Status::Null, Reason::NowNull));
+        let (status, reason) = match (self.now, self.picos_per_tick_q32) {
+            (None, _) => (Status::Null, Reason::NowNull),
+            (_, 0) => (Status::Option, Reason::TickZero),
+            (Some(now), scale) => {
+                let (context, read_cost) = (self.context, Picos(self.read_cost_ps));
+                return Ok(CheckedClock { context, now, scale, read_cost });
+            }
         };
-        if self.picos_per_tick_q32 == 0 {
-            let reason = Reason::TickZero;
-            return Err(Detail::because(Status::Option, reason));
-        }
-        Ok(CheckedClock {
-            context: self.context,
-            now,
-            scale: self.picos_per_tick_q32,
-            read_cost: Picos(self.read_cost_ps),
-        })
+        Err(Detail::because(status, reason))
     }
 }
 
@@ -159,19 +155,19 @@ pub(crate) struct CheckedLink {
 
 impl Link {
     pub(crate) fn checked(&self) -> Outcome<CheckedLink> {
-        let null = |reason| Detail::because(Status::Null, reason);
-        let send = self.send.ok_or(null(Reason::SendNull))?;
-        let poll = self.poll_receive.ok_or(null(Reason::PollNull))?;
-        if self.reliable > 1 {
-            let reason = Reason::ReliableValue;
-            return Err(Detail::because(Status::Option, reason).found(self.reliable.into()));
-        }
-        let reliable = self.reliable == 1;
-        if !reliable && self.discard.is_none() {
-            return Err(null(Reason::DiscardNull));
-        }
         let Self { context, discard, max_message, .. } = *self;
-        Ok(CheckedLink { context, send, poll, discard, max_message, reliable })
+        let (status, reason) = match (self.send, self.poll_receive, self.reliable) {
+            (None, ..) => (Status::Null, Reason::SendNull),
+            (_, None, _) => (Status::Null, Reason::PollNull),
+            (.., 2..) => (Status::Option, Reason::ReliableValue),
+            (.., 0) if discard.is_none() => (Status::Null, Reason::DiscardNull),
+            (Some(send), Some(poll), reliable) => {
+                let reliable = reliable == 1;
+                return Ok(CheckedLink { context, send, poll, discard, max_message, reliable });
+            }
+        };
+        let found = if status == Status::Option { self.reliable } else { 0 };
+        Err(Detail::because(status, reason).found(found.into()))
     }
 }
 
@@ -185,12 +181,8 @@ impl LinkCode {
     pub(crate) const TOO_LONG: Self = Self(i32::MIN);
 
     pub(crate) fn failure(self) -> Detail {
-        let code = i64::from(self.0).cast_unsigned();
-        if self == Self::TOO_LONG {
-            let reason = Reason::PollLength;
-            return Detail::because(Status::Link, reason).found(code);
-        }
-        Detail::of(Status::Link).found(code)
+        let reason = if self == Self::TOO_LONG { Reason::PollLength } else { Reason::None };
+        Detail::because(Status::Link, reason).found(i64::from(self.0).cast_unsigned())
     }
 }
 

@@ -1,8 +1,6 @@
 //! Experiments as rounds on the wire.
 
-use heapless::Vec;
-
-use super::{Experiment, Invalid, Quantity};
+use super::{Experiment, Invalid, Quantity, SessionError};
 use crate::units::Picos;
 use crate::wire::{Bounds, Limited, Refusal, ReplyPolicy, Round, Rounds};
 
@@ -13,13 +11,6 @@ pub(super) struct Batch {
     pub(super) rounds: Rounds,
     /// Experiments that it stands for.
     pub(super) taken: usize,
-}
-
-/// Why an experiment cannot be run.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Rejected {
-    Invalid(Invalid),
-    OutOfBounds { what: Limited, asked: u64, allowed: u64 },
 }
 
 impl Batch {
@@ -63,9 +54,9 @@ const fn round_of(experiment: &Experiment) -> Round {
     }
 }
 
-/// The batch of one round whose receives the responder times.
-pub(super) fn far_receive(messages: u32, size: u32, pause: Picos) -> Batch {
-    let round = Round {
+/// The round whose receives the responder times.
+pub(super) const fn far_receive(messages: u32, size: u32, pause: Picos) -> Round {
+    Round {
         messages,
         size,
         reply_size: size,
@@ -73,12 +64,11 @@ pub(super) fn far_receive(messages: u32, size: u32, pause: Picos) -> Batch {
         timed: true,
         repeats: 1,
         pause,
-    };
-    Batch { rounds: Vec::from_array([round]), taken: 1 }
+    }
 }
 
 /// Checks every experiment before anything is sent.
-pub(super) fn check(experiments: &[Experiment], agreed: &Bounds) -> Result<(), Rejected> {
+pub(super) fn check<E>(experiments: &[Experiment], agreed: &Bounds) -> Result<(), SessionError<E>> {
     for experiment in experiments {
         let invalid = match *experiment {
             Experiment { size: 0, .. } => Some(Invalid::EmptyMessage),
@@ -89,29 +79,34 @@ pub(super) fn check(experiments: &[Experiment], agreed: &Bounds) -> Result<(), R
             _ => None,
         };
         if let Some(invalid) = invalid {
-            return Err(Rejected::Invalid(invalid));
+            return Err(SessionError::Invalid(invalid));
         }
-        within(Limited::Rounds, 1, u64::from(agreed.rounds))?;
+        agreed.check(&[round_of(experiment)]).map_err(beyond)?;
         // The responder hears nothing while the initiator waits.
-        within(Limited::Silence, experiment.delay.0, agreed.silence.0)?;
-        agreed.check(&[round_of(experiment)]).map_err(|refusal| match refusal {
-            Refusal::Bounds { what, asked, allowed } => {
-                Rejected::OutOfBounds { what, asked, allowed }
-            }
-            _ => Rejected::Invalid(Invalid::NoMessages),
-        })?;
+        let (asked, allowed) = (experiment.delay.0, agreed.silence.0);
+        if asked > allowed {
+            return Err(SessionError::OutOfBounds { what: Limited::Silence, asked, allowed });
+        }
     }
     Ok(())
 }
 
-fn within(what: Limited, asked: u64, allowed: u64) -> Result<(), Rejected> {
-    if asked <= allowed { Ok(()) } else { Err(Rejected::OutOfBounds { what, asked, allowed }) }
+/// What the bounds do not allow, before anything is sent.
+pub(super) const fn beyond<E>(refusal: Refusal) -> SessionError<E> {
+    match refusal {
+        Refusal::Bounds { what, asked, allowed } => {
+            SessionError::OutOfBounds { what, asked, allowed }
+        }
+        other => SessionError::Refused(other),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::ROUNDS_PER_BATCH;
+
+    type Error = SessionError<()>;
 
     fn experiment(size: u32) -> Experiment {
         Experiment { quantity: Quantity::Gap, messages: 10, delay: Picos::ZERO, size }
@@ -134,13 +129,13 @@ mod tests {
     #[test]
     fn what_cannot_be_run_is_rejected_with_the_reason() {
         let agreed = Bounds { message: 100, ..Bounds::default() };
-        let large = Rejected::OutOfBounds { what: Limited::Message, asked: 101, allowed: 100 };
+        let large = Error::OutOfBounds { what: Limited::Message, asked: 101, allowed: 100 };
         assert_eq!(check(&[experiment(1), experiment(101)], &agreed), Err(large));
-        let empty = Rejected::Invalid(Invalid::EmptyMessage);
+        let empty = Error::Invalid(Invalid::EmptyMessage);
         assert_eq!(check(&[experiment(0)], &agreed), Err(empty));
         let none = Experiment { messages: 0, ..experiment(1) };
-        assert_eq!(check(&[none], &agreed), Err(Rejected::Invalid(Invalid::NoMessages)));
+        assert_eq!(check(&[none], &agreed), Err(Error::Invalid(Invalid::NoMessages)));
         let receive = Experiment { quantity: Quantity::Receive, ..experiment(1) };
-        assert_eq!(check(&[receive], &agreed), Err(Rejected::Invalid(Invalid::SeveralReceives)));
+        assert_eq!(check(&[receive], &agreed), Err(Error::Invalid(Invalid::SeveralReceives)));
     }
 }

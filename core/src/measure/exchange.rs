@@ -2,31 +2,35 @@
 
 use core::ops::ControlFlow;
 
+use super::batch::Batch;
 use super::kernel::{self, Expected, Ticks, Timer};
 use super::patience::Exchange;
 use super::{
     Clock, Deadline, Experiment, Initiator, Link, Outcome, Phase, Quantity, Sample, SessionError,
+    SessionOptions,
 };
 use crate::units::Picos;
 use crate::wide::times;
-use crate::wire::{FRAME_LEN, Hello, Message, Refusal, Rounds, Versions, tag_of};
+use crate::wire::{FRAME_LEN, Hello, Refusal, Reply, Request, Round, Versions, tag_of};
 
 impl<C: Clock, L: Link> Initiator<'_, C, L> {
     /// Says hello until welcomed.
     pub(super) fn greet(
         &mut self,
+        options: &SessionOptions,
         mut on_queue: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<(), SessionError<L::Error>> {
         let bounds = self.agreed;
-        let hello = Message::Hello(Hello { versions: Versions::OURS, capabilities: 0, bounds });
+        let hello = Request::Hello(Hello { versions: Versions::OURS, capabilities: 0, bounds });
         let mut phase = Phase::Handshake;
-        let mut tries = if self.datagrams { self.options.tries.max(1) } else { 1 };
-        let mut limit = Picos(self.options.handshake.0 / u64::from(tries));
-        self.send_control(&hello)?;
+        let mut tries = if self.datagrams { self.tries } else { 1 };
+        let mut limit = options.handshake;
+        let mut ticks = self.clock.ticks(limit) / u64::from(tries);
+        self.say(&hello)?;
         loop {
-            let deadline = self.deadline(self.clock.ticks(limit));
+            let deadline = self.deadline(ticks);
             match self.hear(phase, deadline)? {
-                Some(Message::Welcome(welcome)) => {
+                Some(Reply::Welcome(welcome)) => {
                     let version = welcome.version;
                     let responder = Versions { lowest: version, highest: version };
                     let initiator = Versions::OURS;
@@ -37,42 +41,58 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
                     self.agreed = bounds.narrowed(welcome.bounds);
                     return Ok(());
                 }
-                Some(Message::Queue { position }) => {
+                Some(Reply::Queue { position }) => {
                     if on_queue(position).is_break() {
                         let waiting = u64::from(position);
                         return Err(SessionError::Refused(Refusal::Busy { waiting }));
                     }
-                    (phase, limit, tries) = (Phase::Queue, self.options.queue, 1);
+                    (phase, limit, tries) = (Phase::Queue, options.queue, 1);
+                    ticks = self.clock.ticks(limit);
                 }
                 Some(other) => return Err(out_of_order(phase, &other)),
                 None => {
                     tries -= 1;
                     if tries == 0 {
-                        return Err(SessionError::Silent { phase, limit: self.limit_of(phase) });
+                        return Err(SessionError::Silent { phase, limit });
                     }
-                    self.send_control(&hello)?;
+                    self.say(&hello)?;
                 }
             }
         }
     }
 
-    const fn limit_of(&self, phase: Phase) -> Picos {
-        match phase {
-            Phase::Handshake => self.options.handshake,
-            Phase::Queue => self.options.queue,
-            _ => self.options.reply,
-        }
-    }
-
     /// Announces `rounds` and waits until the responder is ready. False when
     /// it did not answer in time on a datagram link.
-    pub(super) fn announce(&mut self, rounds: Rounds) -> Result<bool, SessionError<L::Error>> {
+    pub(super) fn announce(&mut self, rounds: &[Round]) -> Result<bool, SessionError<L::Error>> {
+        self.say(&Request::Batch { sequence: self.sequence, rounds })?;
+        self.is_ready()
+    }
+
+    /// Announces as many of `experiments` as go into one batch, and says how
+    /// many; see [`Self::announce`].
+    pub(super) fn announce_batch(
+        &mut self,
+        experiments: &[Experiment],
+    ) -> Result<(bool, usize), SessionError<L::Error>> {
+        let taken = self.say_batch(experiments)?;
+        Ok((self.is_ready()?, taken))
+    }
+
+    // On its own, so that the rounds are not on the stack during the batch.
+    #[inline(never)]
+    fn say_batch(&mut self, experiments: &[Experiment]) -> Result<usize, SessionError<L::Error>> {
+        let batch = Batch::of(experiments, self.agreed.rounds);
+        self.say(&Request::Batch { sequence: self.sequence, rounds: &batch.rounds })?;
+        Ok(batch.taken)
+    }
+
+    /// Waits until the responder is ready for the batch that was announced.
+    fn is_ready(&mut self) -> Result<bool, SessionError<L::Error>> {
         let sequence = self.sequence;
-        self.send_control(&Message::Batch { sequence, rounds })?;
         let deadline = self.deadline(self.control_limit());
         loop {
             match self.hear(Phase::Batch, deadline)? {
-                Some(Message::Ready { sequence: ready }) if ready == sequence => {
+                Some(Reply::Ready { sequence: ready }) if ready == sequence => {
                     self.learn(deadline.since);
                     return Ok(true);
                 }
@@ -211,9 +231,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     ) -> Result<Option<Picos>, SessionError<L::Error>> {
         let deadline = self.deadline(self.control_limit());
         match self.hear(Phase::Report, deadline)? {
-            Some(Message::Report { sequence: of, values }) if of == sequence => {
-                Ok(values.first().copied())
-            }
+            Some(Reply::Report { sequence: of, values }) if of == sequence => Ok(Some(values)),
             None if !self.datagrams => Err(self.silent(Phase::Report, self.patience.longest)),
             Some(other) if !self.datagrams => Err(out_of_order(Phase::Report, &other)),
             _ => Ok(None),
@@ -225,12 +243,12 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let phase = Phase::Synchronisation;
         self.token = self.token.wrapping_add(1);
         let token = self.token;
-        for _ in 0..self.options.tries.max(1) {
+        for _ in 0..self.tries {
             self.link.discard().map_err(SessionError::Link)?;
-            self.send_control(&Message::Sync { token })?;
+            self.say(&Request::Sync { token })?;
             let deadline = self.deadline(self.control_limit());
             while let Some(heard) = self.hear(phase, deadline)? {
-                if let Message::Synced { token: answered, received, replied } = heard
+                if let Reply::Synced { token: answered, received, replied } = heard
                     && answered == token
                 {
                     self.compare(received, replied);
@@ -270,10 +288,18 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         SessionError::Silent { phase, limit: self.clock.duration(limit) }
     }
 
-    pub(super) fn send_control(&mut self, message: &Message) -> Result<(), SessionError<L::Error>> {
-        let mut frame = [0; FRAME_LEN];
-        message.emit(&mut frame);
-        self.link.send(&frame).map_err(SessionError::Link)?;
+    /// Sends a control frame. It is built where replies are received: none is
+    /// on its way.
+    pub(super) fn say(
+        &mut self,
+        request: &Request<&[Round]>,
+    ) -> Result<(), SessionError<L::Error>> {
+        let lent = self.buffers.incoming.len();
+        let Some(frame) = self.buffers.incoming.first_chunk_mut() else {
+            return Err(SessionError::TooSmall { needed: FRAME_LEN, lent });
+        };
+        request.emit(frame);
+        self.link.send(frame).map_err(SessionError::Link)?;
         self.traffic.control_sent += 1;
         Ok(())
     }
@@ -285,7 +311,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         &mut self,
         phase: Phase,
         deadline: Deadline,
-    ) -> Result<Option<Message>, SessionError<L::Error>> {
+    ) -> Result<Option<Reply<Picos>>, SessionError<L::Error>> {
         loop {
             if self.clock.now().saturating_sub(deadline.since) > deadline.limit {
                 return Ok(None);
@@ -298,8 +324,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
                 .map_err(SessionError::Link)?;
             let Some(length) = arrived else { return Ok(None) };
             let message = window.get(..length).unwrap_or_default();
-            match Message::parse(message) {
-                Ok(Message::Refuse(refusal)) => return Err(SessionError::Refused(refusal)),
+            match Reply::parse(message) {
+                Ok(Reply::Refuse(refusal)) => return Err(SessionError::Refused(refusal)),
                 Ok(message) => {
                     self.traffic.control_received += 1;
                     return Ok(Some(message));
@@ -314,8 +340,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     }
 }
 
-fn out_of_order<E>(phase: Phase, message: &Message) -> SessionError<E> {
-    SessionError::OutOfOrder { phase, kind: message.kind() }
+const fn out_of_order<E>(phase: Phase, reply: &Reply<Picos>) -> SessionError<E> {
+    SessionError::OutOfOrder { phase, kind: reply.kind() }
 }
 
 /// Fills a buffer with bytes that are neither all equal, so that no link

@@ -3,12 +3,12 @@
 
 use core::ops::ControlFlow;
 
-use super::batch::{self, Batch};
+use super::batch;
 use super::exchange::fill;
 use super::patience::Patience;
 use super::{Clock, Experiment, Link, Phase, Sample, SessionError, Traffic, Watch};
 use crate::units::Picos;
-use crate::wire::{Bounds, FRAME_LEN, Message, Refusal};
+use crate::wire::{Bounds, FRAME_LEN, Request};
 
 /// What came of one experiment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -75,7 +75,8 @@ pub struct Initiator<'b, C, L> {
     pub(super) clock: C,
     pub(super) link: L,
     pub(super) buffers: Buffers<'b>,
-    pub(super) options: SessionOptions,
+    /// How often a control frame is repeated on a datagram link.
+    pub(super) tries: u32,
     pub(super) agreed: Bounds,
     pub(super) datagrams: bool,
     pub(super) watch: Watch,
@@ -119,7 +120,7 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
             clock,
             link,
             buffers,
-            options,
+            tries: options.tries.max(1),
             agreed: bounds,
             datagrams: !properties.reliable,
             watch: Watch::default(),
@@ -132,7 +133,7 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
             token: 0,
             traffic: Traffic::default(),
         };
-        session.greet(on_queue)?;
+        session.greet(&options, on_queue)?;
         Ok(session)
     }
 
@@ -177,19 +178,19 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         experiments: &[Experiment],
         mut each: impl FnMut(Outcome),
     ) -> Result<(), SessionError<L::Error>> {
-        batch::check(experiments, &self.agreed).map_err(batch::Rejected::into_session)?;
+        batch::check(experiments, &self.agreed)?;
         let mut rest = experiments;
         let mut unanswered = 0;
         while !rest.is_empty() {
-            let batch = Batch::of(rest, self.agreed.rounds);
-            let (now, later) = rest.split_at_checked(batch.taken).unwrap_or((rest, &[]));
-            if self.announce(batch.rounds)? {
+            let (ready, taken) = self.announce_batch(rest)?;
+            let (now, later) = rest.split_at_checked(taken).unwrap_or((rest, &[]));
+            if ready {
                 unanswered = 0;
                 let done = self.rounds(now, &mut each)?;
                 rest = rest.get(done..).unwrap_or(later);
             } else {
                 unanswered += 1;
-                if unanswered >= self.options.tries {
+                if unanswered >= self.tries {
                     return Err(self.silent(Phase::Batch, self.patience.longest));
                 }
                 self.synchronise()?;
@@ -213,18 +214,13 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         size: u32,
         pause: Picos,
     ) -> Result<Option<Picos>, SessionError<L::Error>> {
-        let batch = batch::far_receive(messages, size, pause);
-        self.agreed.check(&batch.rounds).map_err(|refusal| match refusal {
-            Refusal::Bounds { what, asked, allowed } => {
-                SessionError::OutOfBounds { what, asked, allowed }
-            }
-            other => SessionError::Refused(other),
-        })?;
+        let round = batch::far_receive(messages, size, pause);
+        self.agreed.check(&[round]).map_err(batch::beyond)?;
         if messages < 2 || size == 0 {
             return Err(SessionError::Invalid(super::Invalid::NoMessages));
         }
         let sequence = self.sequence;
-        let report = if self.announce(batch.rounds)? {
+        let report = if self.announce(&[round])? {
             match self.far_round(messages, size, pause)? {
                 true => self.report(sequence)?,
                 false => None,
@@ -254,6 +250,6 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
     ///
     /// The link failed.
     pub fn goodbye(&mut self) -> Result<(), SessionError<L::Error>> {
-        self.send_control(&Message::Bye)
+        self.say(&Request::Bye)
     }
 }

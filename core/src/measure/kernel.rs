@@ -220,6 +220,7 @@ struct Arrival {
 }
 
 impl Arrival {
+    #[cfg_attr(target_os = "none", inline(never))]
     fn ticks(&self, started: u64, from: u64, waited: u64) -> Ticks {
         Ticks {
             elapsed: self.at.saturating_sub(from),

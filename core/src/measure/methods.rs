@@ -5,10 +5,10 @@
 //! to the PRTT method (Eq. 1, 3, 4), so that statistics, fit and reports are
 //! the same for all methods and only what is measured differs.
 
-use super::batch::Rejected;
+use super::batch::beyond;
 use super::{Buffers, Clock, Experiment, Initiator, Link, Outcome, Quantity, Sample, SessionError};
 use crate::units::Picos;
-use crate::wire::{Refusal, Round, Rounds, tag_of};
+use crate::wire::{Round, tag_of};
 
 /// What a method beside PRTT is asked to do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -111,13 +111,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         round: Round,
         idle: Picos,
     ) -> Result<Option<u64>, SessionError<L::Error>> {
-        self.agreed.check(&[round]).map_err(|refusal| match refusal {
-            Refusal::Bounds { what, asked, allowed } => {
-                SessionError::OutOfBounds { what, asked, allowed }
-            }
-            other => SessionError::Refused(other),
-        })?;
-        if !self.announce(Rounds::from_array([round]))? {
+        self.agreed.check(&[round]).map_err(beyond)?;
+        if !self.announce(&[round])? {
             self.synchronise()?;
             return Ok(None);
         }
@@ -156,17 +151,5 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         self.traffic.rounds_lost += 1;
         self.patience.on_loss();
         self.synchronise()
-    }
-}
-
-impl Rejected {
-    /// As an error of a session.
-    pub(super) const fn into_session<E>(self) -> SessionError<E> {
-        match self {
-            Self::Invalid(invalid) => SessionError::Invalid(invalid),
-            Self::OutOfBounds { what, asked, allowed } => {
-                SessionError::OutOfBounds { what, asked, allowed }
-            }
-        }
     }
 }

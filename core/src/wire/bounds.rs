@@ -171,7 +171,8 @@ pub enum Limited {
 }
 
 impl Limited {
-    const ALL: [Self; 6] =
+    /// By their numbers on the wire.
+    pub(super) const ALL: [Self; 6] =
         [Self::Message, Self::Messages, Self::Rounds, Self::Pause, Self::Silence, Self::Session];
 
     /// The number on the wire.
@@ -275,25 +276,23 @@ impl Refusal {
 
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let (reason, what) = (reader.u8(), reader.u8());
-        let Some(what) = Limited::ALL.into_iter().find(|known| known.code() == what) else {
-            return Err(reader.reject("bound", u64::from(what), 1));
+        let Some(&limited) = Limited::ALL.get(usize::from(what)) else {
+            return Err(reader.reject("bound", what.into(), 1));
         };
         let initiator = Versions::parse(reader)?;
         let responder = Versions::parse(reader)?;
         let _reserved = reader.u16();
         let (asked, allowed) = (reader.u64(), reader.u64());
-        reader.check()?;
-        match reason {
-            0 => Ok(Self::Version { initiator, responder }),
-            1 => Ok(Self::Busy { waiting: asked }),
-            2 => Ok(Self::Bounds { what, asked, allowed }),
-            3 => match u8::try_from(asked) {
-                Ok(kind) => Ok(Self::OutOfOrder { kind }),
-                Err(_) => Err(reader.reject("kind", asked, 16)),
-            },
-            4 => Ok(Self::Malformed { at: asked }),
-            other => Err(reader.reject("reason", u64::from(other), 24)),
-        }
+        let (field, value, back) = match (reason, u8::try_from(asked)) {
+            (0, _) => return Ok(Self::Version { initiator, responder }),
+            (1, _) => return Ok(Self::Busy { waiting: asked }),
+            (2, _) => return Ok(Self::Bounds { what: limited, asked, allowed }),
+            (3, Ok(kind)) => return Ok(Self::OutOfOrder { kind }),
+            (3, Err(_)) => ("kind", asked, 16),
+            (4, _) => return Ok(Self::Malformed { at: asked }),
+            (other, _) => ("reason", other.into(), 24),
+        };
+        Err(reader.reject(field, value, back))
     }
 }
 

@@ -45,6 +45,11 @@ impl<'a> Reader<'a> {
         self.field(8)
     }
 
+    /// Passes over fields of so many bytes in all.
+    pub(super) const fn skip(&mut self, bytes: usize) {
+        self.taken += bytes;
+    }
+
     /// Whether all fields taken were there.
     pub(super) const fn check(&self) -> Result<(), ParseError> {
         match self.taken.checked_sub(self.body.len()) {

@@ -5,6 +5,7 @@ use core::slice::Iter;
 
 use heapless::Vec;
 
+use super::codec::Reader;
 use super::frame::KIND_AT;
 use super::{
     Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, ParseErrorKind, ROUNDS_PER_BATCH, Refusal,
@@ -109,14 +110,12 @@ impl Message {
             }
             Request::Sync { token } => Self::Sync { token },
             Request::Bye => Self::Bye,
-            Request::Other { .. } => match Reply::of(&frame)? {
+            Request::Other { .. } => match Reply::of(&frame, times)? {
                 Reply::Welcome(welcome) => Self::Welcome(welcome),
                 Reply::Refuse(refusal) => Self::Refuse(refusal),
                 Reply::Queue { position } => Self::Queue { position },
                 Reply::Ready { sequence } => Self::Ready { sequence },
-                Reply::Report { sequence, values } => {
-                    Self::Report { sequence, values: listed(values.iter()) }
-                }
+                Reply::Report { sequence, values } => Self::Report { sequence, values },
                 Reply::Synced { token, received, replied } => {
                     Self::Synced { token, received, replied }
                 }
@@ -163,6 +162,10 @@ impl Message {
             Self::Synced { token, received, replied } => Reply::Synced { token, received, replied },
         })
     }
+}
+
+fn times(body: &mut Reader<'_>, length: usize) -> Vec<Picos, ROUNDS_PER_BATCH> {
+    listed((0..length).map(|_| Picos(body.u64())))
 }
 
 /// The elements of a list, whose length was checked.

@@ -28,7 +28,7 @@ pub use bounds::{Bounds, Limited, Refusal, Versions};
 pub use error::{ParseError, ParseErrorKind};
 pub use frame::{FRAME_LEN, Frame, HEADER_LEN, MAGIC};
 pub use message::{Hello, Message, Welcome};
-pub use reply::{Reply, TimeList};
+pub use reply::Reply;
 pub use request::{Request, RoundList};
 pub use round::{ReplyPolicy, Round, Rounds, tag_of};
 

@@ -1,5 +1,5 @@
-//! What a responder says. Lists are not copied: they are read where the bytes
-//! lie and written from where they were made.
+//! What a responder says. Lists are not copied: they are written from where
+//! they were made.
 
 use super::codec::Reader;
 use super::frame;
@@ -7,8 +7,9 @@ use super::request::{known_kind, list_length};
 use super::{Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, Refusal, Welcome};
 use crate::units::Picos;
 
-/// A control frame of a responder. Its list of times is a [`TimeList`] where
-/// it was read and an iterator where it is to be written.
+/// A control frame of a responder. Its list of times is an iterator where it
+/// is to be written; who reads a report has announced one timed round and gets
+/// its time.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply<V> {
     /// Accepts the session.
@@ -49,19 +50,29 @@ pub enum Reply<V> {
     },
 }
 
-impl<'a> Reply<TimeList<'a>> {
-    /// Reads one frame. Of `refuse` and `queue` the version is not looked at,
-    /// so that two versions can name their mismatch.
+impl Reply<Picos> {
+    /// Reads one frame, and of a report the first time. Of `refuse` and
+    /// `queue` the version is not looked at, so that two versions can name
+    /// their mismatch.
     ///
     /// # Errors
     ///
     /// [`ParseError`] with the offset of what is wrong.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        Self::of(&Frame::new_checked(bytes)?)
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        Self::of(&Frame::new_checked(bytes)?, |body, length| {
+            let first = Picos(body.u64());
+            body.skip(8 * (length - 1));
+            first
+        })
     }
+}
 
-    /// What a frame says; see [`Reply::parse`].
-    pub(super) fn of(frame: &Frame<&'a [u8]>) -> Result<Self, ParseError> {
+impl<V> Reply<V> {
+    /// What a frame says; `times` reads a list of that length.
+    pub(super) fn of(
+        frame: &Frame<&[u8]>,
+        times: impl FnOnce(&mut Reader<'_>, usize) -> V,
+    ) -> Result<Self, ParseError> {
         let mut body = Reader::new(frame.body_of(), HEADER_LEN);
         let number = frame.sequence();
         let reply = match known_kind(frame)? {
@@ -69,7 +80,10 @@ impl<'a> Reply<TimeList<'a>> {
             3 => Self::Refuse(Refusal::parse(&mut body)?),
             4 => Self::Queue { position: body.u32() },
             6 => Self::Ready { sequence: number },
-            7 => Self::Report { sequence: number, values: TimeList::parse(&mut body)? },
+            7 => {
+                let length = list_length(&mut body)?;
+                Self::Report { sequence: number, values: times(&mut body, length) }
+            }
             9 => {
                 let (received, replied) = (body.u64(), body.u64());
                 Self::Synced { token: number, received, replied }
@@ -135,29 +149,5 @@ impl Welcome {
         let version = body.u8();
         let _reserved = (body.u8(), body.u16());
         Self { version, capabilities: body.u32(), bounds: Bounds::read(body) }
-    }
-}
-
-/// The times of one report, at least one, in the bytes of their frame.
-#[derive(Clone, Copy, Debug)]
-pub struct TimeList<'a> {
-    first: Reader<'a>,
-    count: usize,
-}
-
-impl<'a> TimeList<'a> {
-    fn parse(body: &mut Reader<'a>) -> Result<Self, ParseError> {
-        let count = list_length(body)?;
-        let first = *body;
-        for _ in 0..count {
-            body.u64();
-        }
-        Ok(Self { first, count })
-    }
-
-    /// The times, in order.
-    pub fn iter(&self) -> impl Iterator<Item = Picos> + 'a {
-        let mut body = self.first;
-        (0..self.count).map(move |_| Picos(body.u64()))
     }
 }

@@ -43,7 +43,7 @@ fn refusal(g: &mut Gen) -> Refusal {
         0 => Refusal::Version { initiator: versions(g), responder: versions(g) },
         1 => Refusal::Busy { waiting: u64::arbitrary(g) },
         2 => Refusal::Bounds {
-            what: *g.choose(&[Limited::Message, Limited::Rounds, Limited::Session]).unwrap(),
+            what: *g.choose(&Limited::ALL).unwrap(),
             asked: u64::arbitrary(g),
             allowed: u64::arbitrary(g),
         },
