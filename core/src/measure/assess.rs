@@ -4,7 +4,7 @@
 //! of the samples nor what measured them matters, so that a repeated
 //! analysis of stored samples gives the same numbers.
 
-use super::ranges::{self, Fitted};
+use super::ranges::{self, Fitted, Span};
 use super::warning::{AssessError, Warning};
 use super::{Curve, Quantity, SampleStore};
 use crate::fit::{Cell, Detector, Node, Point, Segment, Segmentation};
@@ -196,19 +196,19 @@ pub fn assess<const N: usize>(
 fn range(
     store: &SampleStore<'_>,
     options: &AssessOptions,
-    span: (u64, u64),
+    span: Span,
     points: &mut [Point],
     findings: &mut impl Findings,
 ) -> Result<(), AssessError> {
-    let first = Bytes(span.0);
-    findings.range(first, Bytes(span.1));
+    let (first, last) = (Bytes(span.0.into()), Bytes(span.1.into()));
+    findings.range(first, last);
     let mut latency = Latency::default();
-    for curve in Curve::ALL {
+    for &curve in &Curve::ALL {
         let points = store.points(curve, span, points);
         match Fitted::new(points, span, options) {
             Some(fitted) => {
                 let mut line = fitted.size_line();
-                check_line(&line, curve, span, points.len(), findings);
+                check_line(&line, curve, (first, last), points.len(), findings);
                 line.include_scatter(store.round_spread_ppm(curve, span));
                 latency.add(curve, &line.at_one);
                 findings.line(curve, &line);
@@ -228,18 +228,18 @@ fn range(
 fn check_line(
     line: &SizeLine,
     curve: Curve,
-    span: (u64, u64),
+    (first, last): (Bytes, Bytes),
     sizes: usize,
     findings: &mut impl Findings,
 ) {
-    let (first, parameter) = (Bytes(span.0), curve.parameter());
+    let parameter = curve.parameter();
     if curve == Curve::Gap && sizes < 3 {
         findings.warning(Warning::FewSizes(first, sizes));
     }
     if curve == Curve::Gap && line.per_byte.high.0 < 0 {
         findings.warning(Warning::Falling(first));
     }
-    if line.at(first).0 < 0 || line.at(Bytes(span.1)).0 < 0 {
+    if line.at(first).0 < 0 || line.at(last).0 < 0 {
         findings.warning(Warning::Negative(parameter, first));
     }
     if line.scatter_ppm > NOTABLE_SCATTER_PPM {

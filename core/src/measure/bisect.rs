@@ -24,41 +24,45 @@ impl<const N: usize> Planner<'_, N> {
     /// be told apart, because of noise or because the lines meet there, is
     /// abandoned; so are all when a third of the time is spent.
     pub(super) fn bisect(&mut self, changes: &[Change], ends: Span) {
-        let mut before: Option<MisfitLine> = None;
+        // The value of the line before, at the first size of the next range.
+        let mut before: Option<f64> = None;
         // Ascending: a row that is added moves none that is queued already.
         for span in ranges::spans(changes, ends) {
             let points = self.store.points(Curve::Gap, span, self.memory.points);
-            let line = MisfitLine::fit(points);
-            if let (Some(left), Some(right)) = (&before, &line) {
-                let there = span.0.saturating_sub(1) as f64;
-                self.bisect_at(span.0, (right.at(there) - left.at(there)).abs());
+            let Some(line) = MisfitLine::fit(points) else { continue };
+            if let Some(left) = before {
+                let right = line.at(f64::from(span.0.saturating_sub(1)));
+                self.bisect_at(span.0, (right - left).abs());
             }
-            before = line;
+            before = Some(line.at(f64::from(span.1)));
         }
         self.shuffle();
     }
 
     /// Queues a step for the change at size `at`, of height `jump`.
-    fn bisect_at(&mut self, at: u64, jump: f64) {
-        let upper = self.store.row_of(at);
+    fn bisect_at(&mut self, at: u32, jump: f64) {
+        let Ok(upper) = self.store.find(at) else { return };
         let measured = |row: &usize| self.store.count(*row, Quantity::Gap) > 0;
-        let Some(lower) = (0..upper).rev().find(measured) else { return };
-        let sides = [lower, upper].map(|row| self.store.header(row));
-        let [Some(below), Some(above)] = sides else { return };
-        if above.plan.abandoned {
+        let lower =
+            (0..upper).rev().find(measured).and_then(|row| Some((row, self.store.size(row)?)));
+        let Some((lower, below)) = lower else { return };
+        if self.store.header(upper).is_none_or(|header| header.plan.abandoned) {
             return;
         }
-        let middle = below.size.midpoint(above.size);
-        let between = middle > below.size;
-        let blurred = [lower, upper].map(|row| self.is_blurred(row, jump));
-        let goes_on = if blurred == [false, false] {
-            !between || self.store.add_size(middle).is_ok_and(|row| self.step(row))
-        } else {
-            let more = [lower, upper].into_iter().zip(blurred);
-            more.filter(|&(row, blurred)| blurred && self.resample(row)).count() > 0
-        };
-        let row = self.store.row_of(at);
-        if !goes_on && let Some(header) = self.store.header_mut(row) {
+        let (mut clear, mut goes_on) = (true, false);
+        for row in [lower, upper] {
+            if self.is_blurred(row, jump) {
+                clear = false;
+                goes_on |= self.resample(row);
+            }
+        }
+        if clear {
+            let middle = below.midpoint(at);
+            let added = self.store.add_size(middle);
+            // Nothing is between neighbours.
+            goes_on = middle == below || added.is_ok_and(|row| self.step(row));
+        }
+        if !goes_on && let Some(header) = self.store.header_of(at) {
             header.plan.abandoned = true;
         }
     }
@@ -79,10 +83,10 @@ impl<const N: usize> Planner<'_, N> {
     /// Queues samples of a row; `false` where it can have none.
     fn step(&mut self, row: usize) -> bool {
         let before = self.queued;
-        for quantity in [Quantity::RoundTrip, Quantity::Gap] {
-            let Some(experiment) = self.experiment(row, quantity) else { continue };
-            let length = times(self.expected(row, &experiment).0, STEP as u64);
-            self.bisection_left = self.bisection_left.since(Picos(length));
+        for &quantity in &[Quantity::RoundTrip, Quantity::Gap] {
+            let Some((_, length)) = self.round(row, quantity) else { continue };
+            let length = Picos(times(length.0, STEP as u64));
+            self.bisection_left = self.bisection_left.since(length);
             for _ in 0..STEP {
                 self.push(row, quantity);
             }

@@ -30,40 +30,36 @@ impl<const N: usize> Planner<'_, N> {
         for header in self.store.rows_mut() {
             header.plan.want_nothing();
         }
-        self.widest = Some(0.0);
+        let mut widest = 0.0;
         for span in ranges::spans(changes, ends) {
-            let much = self.latency_part(span);
-            for curve in Curve::ALL {
-                self.want_for_line(curve, span, much);
+            let much = self.latency_part(span, &mut widest);
+            for &curve in &Curve::ALL {
+                self.want_for_line(curve, span, much, &mut widest);
             }
         }
+        self.widest = Some(widest);
     }
 
     /// `L = PRTT(1,0,1)/2 − o_s − o_r`: where it is too uncertain, its parts
     /// that contribute most have to be known better than they would need to
     /// be themselves. What is much for a part; infinite where `L` suffices.
-    fn latency_part(&mut self, span: Span) -> f64 {
+    fn latency_part(&mut self, span: Span, widest: &mut f64) -> f64 {
         let (mut latency, mut noise) = (0.0, 0.0);
-        for (curve, sign) in
-            [(Curve::HalfRtt, 1.0), (Curve::SendOverhead, -1.0), (Curve::RecvOverhead, -1.0)]
-        {
+        for &curve in &[Curve::HalfRtt, Curve::SendOverhead, Curve::RecvOverhead] {
             let points = self.store.points(curve, span, self.memory.points);
             let fitted = Fitted::new(points, span, &self.options.assess);
             let Some(fitted) = fitted else { return f64::INFINITY };
-            latency += sign * fitted.line.at_one();
+            let at_one = fitted.line.at_one();
+            latency += if curve == Curve::HalfRtt { at_one } else { -at_one };
             noise = hypotenuse(noise, fitted.at_one.noise);
         }
         let wanted = latency * f64::from(self.options.assess.relative_error_ppm) * 1e-6;
-        if latency > 0.0 && is_wide(&mut self.widest, noise, wanted) {
-            0.5 * noise
-        } else {
-            f64::INFINITY
-        }
+        if latency > 0.0 && is_wide(widest, noise, wanted) { 0.5 * noise } else { f64::INFINITY }
     }
 
     /// Marks the cells that narrow the line of `curve`, for its own sake or
     /// because its value at size 1 takes `much` of the latency's interval.
-    fn want_for_line(&mut self, curve: Curve, span: Span, much: f64) {
+    fn want_for_line(&mut self, curve: Curve, span: Span, much: f64, widest: &mut f64) {
         let points = self.store.points(curve, span, self.memory.points);
         let fitted = Fitted::new(points, span, &self.options.assess);
         let Some(Fitted { points, line, at_one, slope, .. }) = fitted else { return };
@@ -76,7 +72,7 @@ impl<const N: usize> Planner<'_, N> {
             (slope, f64::INFINITY, MisfitLine::pull_slope),
         ];
         for (Width { noise, wanted, .. }, much, pull) in pulls {
-            if is_wide(&mut self.widest, noise, wanted) || noise > much {
+            if is_wide(widest, noise, wanted) || noise > much {
                 want_cells(&mut self.store, curve, points, |point| pull(&line, point));
             }
         }
@@ -85,9 +81,11 @@ impl<const N: usize> Planner<'_, N> {
 
 /// Whether noise takes too much of what is wanted; `widest` is the largest
 /// ratio of both.
-fn is_wide(widest: &mut Option<f64>, noise: f64, wanted: f64) -> bool {
-    *widest = Some(larger(widest.unwrap_or(0.0), noise / wanted));
-    noise > NOISE_SHARE * wanted
+fn is_wide(widest: &mut f64, noise: f64, wanted: f64) -> bool {
+    // Not a number, and not wide, where nothing can be known, or all is.
+    let ratio = noise / wanted;
+    *widest = larger(*widest, ratio);
+    ratio > NOISE_SHARE
 }
 
 /// Marks the cells of `curve` that narrow what its `points` pull at.
@@ -100,7 +98,7 @@ fn want_cells(
     let (quantity, minus_round_trip) = curve.parts();
     // By how much one more sample would lower the variance; 0 where none can be taken.
     let gain = |store: &SampleStore<'_>, point: &Point| {
-        let row = store.row_of(point.size());
+        let row = store.row_of(point);
         let moved = pull(point) * point.sigma().unwrap_or(0.0);
         let count = store.count(row, quantity).max(1) as f64;
         if store.takes_more(row, quantity, 0) { moved * moved / count } else { 0.0 }
@@ -113,7 +111,7 @@ fn want_cells(
         let gain = gain(store, point);
         if gain > 0.0
             && gain >= WORTHWHILE * most
-            && let Some(header) = store.header_mut(store.row_of(point.size()))
+            && let Some(header) = store.header_mut(store.row_of(point))
         {
             header.plan.want(quantity);
             if minus_round_trip {

@@ -229,8 +229,8 @@ impl<'m, const N: usize> Planner<'m, N> {
             self.warmup.handle(sample);
             return Kept::WarmUp;
         }
-        let row = self.store.row_of(sample.experiment.size.into());
-        let Some(header) = self.store.header_mut(row) else { return Kept::Refused };
+        let header = self.store.header_of(sample.experiment.size);
+        let Some(header) = header else { return Kept::Refused };
         header.plan.losses = 0;
         if self.store.insert(sample).is_err() {
             return Kept::Refused;
@@ -242,8 +242,7 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// Takes note that a round was lost.
     pub fn handle_lost(&mut self, experiment: &Experiment) {
         self.lost = self.lost.saturating_add(1);
-        let row = self.store.row_of(experiment.size.into());
-        if let Some(header) = self.store.header_mut(row) {
+        if let Some(header) = self.store.header_of(experiment.size) {
             header.plan.losses = header.plan.losses.saturating_add(1);
         }
     }
@@ -297,6 +296,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         assess::<N>(&self.store, &self.options.assess, &mut self.memory, findings)
     }
 
+    #[cfg_attr(target_os = "none", inline(never))]
     fn conclude(&mut self, conclusion: Conclusion) {
         self.queued = 0;
         self.conclusion.get_or_insert(conclusion);
@@ -310,7 +310,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.queued = self.queued.checked_sub(1)?;
         let slot = *self.order.get(self.queued)?;
         let (row, quantity) = (usize::from(slot.row), slot.quantity);
-        let experiment = self.experiment(row, quantity)?;
+        let (experiment, length) = self.round(row, quantity)?;
         // Rounds that warm up are not kept.
         let same = |asked: &&Experiment| {
             self.warm && (asked.size, asked.quantity) == (experiment.size, quantity)
@@ -325,7 +325,6 @@ impl<'m, const N: usize> Planner<'m, N> {
             self.conclude(Conclusion::MessagesSpent);
             return None;
         }
-        let length = self.expected(row, &experiment);
         if *left <= length {
             self.conclude(Conclusion::TimeSpent);
             return None;
@@ -335,7 +334,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         Some(experiment)
     }
 
-    pub(super) fn experiment(&self, row: usize, quantity: Quantity) -> Option<Experiment> {
+    /// A round at a row, and how long it is likely to take.
+    pub(super) fn round(&self, row: usize, quantity: Quantity) -> Option<(Experiment, Picos)> {
         let RowHeader { size, plan, .. } = self.store.header(row)?;
         let (messages, delay) = match quantity {
             Quantity::RoundTrip => (1, Picos::ZERO),
@@ -344,20 +344,18 @@ impl<'m, const N: usize> Planner<'m, N> {
             // Strictly beyond the round trip, so that the reply is there.
             Quantity::Receive => (1, Picos(times(plan.round_trip.0, 2).max(1))),
         };
-        Some(Experiment { quantity, messages, delay, size: *size })
-    }
-
-    /// How long a round at a row is likely to take.
-    pub(super) fn expected(&self, row: usize, experiment: &Experiment) -> Picos {
-        let known = self.store.header(row).map_or(Picos::ZERO, |header| header.plan.round_trip);
-        let trip = if known == Picos::ZERO { self.warmup.expected(experiment.size) } else { known };
+        let known = plan.round_trip != Picos::ZERO;
+        let trip = if known { plan.round_trip } else { self.warmup.expected(*size) };
         // A round trip, and half of one and a delay for each further message.
-        let rest = u64::from(experiment.messages).saturating_sub(1);
-        let burst = times(trip.0 / 2, rest.saturating_add(2));
-        Picos(burst.saturating_add(times(experiment.delay.0, rest.max(1))))
+        let burst = times(trip.0 / 2, u64::from(messages) + 1);
+        let waits = times(delay.0, u64::from(messages - 1).max(1));
+        let experiment = Experiment { quantity, messages, delay, size: *size };
+        Some((experiment, Picos(burst.saturating_add(waits))))
     }
 
-    /// Fills the queue for the next sweep; `false` when the plan is over.
+    /// Fills the queue for the next sweep; `false` when the plan is over. A
+    /// device has the analysis on its stack only meanwhile.
+    #[cfg_attr(target_os = "none", inline(never))]
     fn refill(&mut self, elapsed: Picos) -> bool {
         if !self.warm && self.is_warm(elapsed) {
             self.warm = true;
@@ -409,7 +407,7 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// Queues the cells that `wanted` picks, in random order.
     fn queue_cells(&mut self, wanted: fn(&RowHeader, Quantity) -> bool) {
         for row in 0..self.store.len() {
-            for quantity in Quantity::ALL {
+            for &quantity in &Quantity::ALL {
                 if self.store.header(row).is_some_and(|header| wanted(header, quantity)) {
                     self.push(row, quantity);
                     if quantity == Quantity::RoundTrip {

@@ -1,7 +1,5 @@
 //! A small seeded generator for the order of experiments.
 
-use crate::random::exchange;
-
 /// `SplitMix64` (Steele, Lea, Flood, OOPSLA '14): one addition and a mix of
 /// its bits. Good enough to shuffle, and the same on every machine.
 #[derive(Clone, Copy, Debug)]
@@ -21,20 +19,24 @@ impl Random {
     }
 
     /// A number below `bound`, 0 for a bound of 0: the high half of the
-    /// product, whose bias of bound/2⁶⁴ no shuffle shows.
+    /// product of 32 random bits, whose bias of bound/2³² no shuffle shows.
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "the high half of a product below 2^64 · bound"
+        reason = "the high half of a product below 2^32 · bound"
     )]
     pub(super) const fn below(&mut self, bound: usize) -> usize {
-        ((self.next() as u128 * bound as u128) >> 64) as usize
+        ((self.next() >> 32).wrapping_mul(bound as u64) >> 32) as usize
     }
 
     /// Puts `items` into a random order (Fisher and Yates).
-    pub(super) fn shuffle<T: Copy>(&mut self, items: &mut [T]) {
-        for end in (1..items.len()).rev() {
-            let other = self.below(end + 1);
-            exchange(items, end, other);
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+        let mut items = items;
+        while let Some((last, rest)) = items.split_last_mut() {
+            // One beyond the rest: it stays where it is.
+            if let Some(other) = rest.get_mut(self.below(rest.len() + 1)) {
+                core::mem::swap(last, other);
+            }
+            items = rest;
         }
     }
 }

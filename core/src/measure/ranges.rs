@@ -3,11 +3,11 @@
 use super::{AssessError, AssessMemory, AssessOptions, AssessRequirements, Curve, SampleStore};
 use crate::fit::{Config, FitError, MisfitLine, Point, Segmentation};
 use crate::model::{Change, Estimate, Mark, SizeLine};
-use crate::number::{larger, nearest};
-use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
+use crate::number::{hypotenuse, larger, nearest};
+use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 
 /// First and last size of a range.
-pub(super) type Span = (u64, u64);
+pub(super) type Span = (u32, u32);
 
 /// Finds the protocol changes in the gap over all sizes, at most one fewer
 /// than fit into `changes`. Returns the smallest and the largest size.
@@ -22,11 +22,11 @@ pub(super) fn find<const N: usize>(
     if memory.points.len() < store.len() {
         return Err(AssessError::Memory(needed));
     }
-    let points = store.points(Curve::Gap, (0, u64::MAX), memory.points);
+    let points = store.points(Curve::Gap, (0, u32::MAX), memory.points);
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Err(AssessError::NoSamples);
     };
-    let ends = (first.size(), last.size());
+    let ends = (narrow(first.size()), narrow(last.size()));
     let mut segmentation = Segmentation::new(memory.nodes, memory.cells, memory.segments);
     let AssessOptions { confidence, detector, .. } = *options;
     let config = Config { confidence, max_changes, detector, ..Config::default() };
@@ -46,11 +46,37 @@ pub(super) fn find<const N: usize>(
 }
 
 /// The ranges between `changes`, from the first to the last size of `ends`.
-pub(super) fn spans(changes: &[Change], (first, last): Span) -> impl Iterator<Item = Span> {
-    let begins = core::iter::once(first).chain(changes.iter().map(|change| change.at.0));
-    let ends = changes.iter().map(|change| change.at.0.saturating_sub(1));
-    begins.zip(ends.chain(core::iter::once(last)))
+pub(super) const fn spans(changes: &[Change], (first, last): Span) -> Spans<'_> {
+    Spans { changes, first: Some(first), last }
 }
+
+/// See [`spans`].
+pub(super) struct Spans<'c> {
+    changes: &'c [Change],
+    /// Where the next range begins.
+    first: Option<u32>,
+    last: u32,
+}
+
+impl Iterator for Spans<'_> {
+    type Item = Span;
+
+    #[cfg_attr(target_os = "none", inline(never))]
+    fn next(&mut self) -> Option<Span> {
+        let first = self.first?;
+        let next = self.changes.split_off_first().map(|change| narrow(change.at.0));
+        self.first = next;
+        Some((first, next.map_or(self.last, |next| next.saturating_sub(1))))
+    }
+}
+
+/// A size of the store, which holds none that is beyond 32 bits.
+pub(super) fn narrow(size: u64) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+/// [`SignedPerByte`] of one picosecond per byte.
+const SLOPE_UNITS: f64 = (1 << PerByte::FRACTION_BITS) as f64;
 
 /// How far a number is known, as half intervals.
 #[derive(Clone, Copy, Debug)]
@@ -66,14 +92,19 @@ pub(super) struct Width {
 }
 
 impl Width {
-    const fn mark(&self) -> Mark {
-        if self.total <= self.wanted {
+    /// `value`, which is known to this width, in parts of a unit.
+    #[cfg_attr(target_os = "none", inline(never))]
+    fn around(&self, value: f64, parts: f64) -> Estimate<i64> {
+        let mark = if self.total <= self.wanted {
             Mark::Converged
         } else if self.noise <= self.wanted {
             Mark::Misfit
         } else {
             Mark::BudgetSpent
-        }
+        };
+        let [value, low, high] =
+            [value, value - self.total, value + self.total].map(|number| nearest(number * parts));
+        Estimate { value, low, high, mark }
     }
 }
 
@@ -111,42 +142,42 @@ impl<'p> Fitted<'p> {
         let line = MisfitLine::fit(points)?;
         let quantile = line.quantile(options.confidence);
         let relative = f64::from(options.relative_error_ppm) * 1e-6;
-        let slack = |size: u64| SLACK * line.at(size.saturating_sub(1) as f64).abs();
+        let slack = |size: u32| SLACK * line.at(f64::from(size.saturating_sub(1))).abs();
         let width = |wanted: f64, total: f64, noise: fn(&MisfitLine, &[Point]) -> f64| {
             let noise = if line.misfits { noise(&line, points) } else { total };
-            Width { wanted: relative * wanted, total: quantile * total, noise: quantile * noise }
+            Width { wanted, total: quantile * total, noise: quantile * noise }
         };
-        let (error, slope) = if line.has_slope() {
-            let length = last.saturating_sub(first).max(1) as f64;
-            let wanted = larger(line.slope.abs(), slack(last) / length);
-            (line.at_one_error(), width(wanted, line.slope_error(), MisfitLine::slope_noise))
+        let slope_error = line.slope_error();
+        let (error, wanted) = if line.has_slope() {
+            let length = f64::from(last.saturating_sub(first).max(1));
+            let wanted = relative * larger(line.slope.abs(), slack(last) / length);
+            (hypotenuse(line.centre_error(), line.centre * slope_error), wanted)
         } else {
-            let unknown = f64::INFINITY;
-            (line.centre_error(), Width { wanted: unknown, total: unknown, noise: unknown })
+            (line.centre_error(), f64::INFINITY)
         };
-        let wanted = larger(line.at_one().abs(), slack(first));
+        let slope = width(wanted, slope_error, MisfitLine::slope_noise);
+        let wanted = relative * larger(line.at_one().abs(), slack(first));
         let at_one = width(wanted, error, MisfitLine::at_one_noise);
         Some(Self { points, line, quantile, at_one, slope })
     }
 
     /// The line for the profile.
     pub(super) fn size_line(&self) -> SizeLine {
-        let ends = |value: f64, width: &Width| (value - width.total, value + width.total);
-        let (low, high) = ends(self.line.at_one(), &self.at_one);
-        let (least, most) = ends(self.line.slope, &self.slope);
         let scatter_ppm = 1e6 * self.quantile * self.line.scatter;
+        let at_one = self.at_one.around(self.line.at_one(), 1.0);
+        let slope = self.slope.around(self.line.slope, SLOPE_UNITS);
         SizeLine {
             at_one: Estimate {
-                value: SignedPicos::from_f64(self.line.at_one()),
-                low: SignedPicos::from_f64(low),
-                high: SignedPicos::from_f64(high),
-                mark: self.at_one.mark(),
+                value: SignedPicos(at_one.value),
+                low: SignedPicos(at_one.low),
+                high: SignedPicos(at_one.high),
+                mark: at_one.mark,
             },
             per_byte: Estimate {
-                value: SignedPerByte::from_f64(self.line.slope),
-                low: SignedPerByte::from_f64(least),
-                high: SignedPerByte::from_f64(most),
-                mark: self.slope.mark(),
+                value: SignedPerByte(slope.value),
+                low: SignedPerByte(slope.low),
+                high: SignedPerByte(slope.high),
+                mark: slope.mark,
             },
             centre: Bytes(whole(self.line.centre).saturating_add(1)),
             centre_half_width: Picos(whole(self.quantile * self.line.centre_error())),

@@ -8,8 +8,9 @@ use core::fmt;
 use core::ops::Range;
 
 use super::plan_memory::RowPlan;
-use super::ranges::Span;
+use super::ranges::{Span, narrow};
 use super::{Experiment, Quantity, Sample};
+use crate::fit::Point;
 use crate::units::{Picos, SignedPicos};
 use crate::wide::times;
 
@@ -303,13 +304,18 @@ impl<'m> SampleStore<'m> {
 
     /// The rows of the sizes from `first` to `last`.
     pub(super) fn rows_in(&self, (first, last): Span) -> Range<usize> {
-        let before = |size: u64| self.rows().partition_point(|row| u64::from(row.size) < size);
-        before(first)..before(last.saturating_add(1))
+        let first = self.find(first).unwrap_or_else(|row| row);
+        first..self.find(last).map_or_else(|row| row, |row| row + 1)
     }
 
     /// The row of a point's size; beyond all rows where there is none.
-    pub(super) fn row_of(&self, size: u64) -> usize {
-        u32::try_from(size).ok().and_then(|size| self.find(size).ok()).unwrap_or(usize::MAX)
+    pub(super) fn row_of(&self, point: &Point) -> usize {
+        self.find(narrow(point.size())).unwrap_or(usize::MAX)
+    }
+
+    /// The row of `size`.
+    pub(super) fn header_of(&mut self, size: u32) -> Option<&mut RowHeader> {
+        self.find(size).ok().and_then(|row| self.header_mut(row))
     }
 
     /// Whether a cell has room for more than `pending` values and its rounds

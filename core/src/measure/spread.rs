@@ -7,7 +7,6 @@
 
 use super::ranges::Span;
 use super::{Curve, Quantity, SampleStore};
-use crate::stats::Sorted;
 use crate::wide::scaled;
 
 impl SampleStore<'_> {
@@ -28,9 +27,11 @@ impl SampleStore<'_> {
     /// Spread of one size's rounds, at most 100%. A difference of rounds is
     /// judged by the burst it comes from.
     fn relative_spread(&self, row: usize, quantity: Quantity) -> Option<u32> {
-        let rounds = Sorted::from_ascending(self.cell(row, quantity))?;
-        let distance = rounds.quantile(19, 20)?.abs_diff(rounds.quantile(1, 20)?) / 2;
-        let ppm = scaled(distance, 1_000_000, rounds.median()?.max(1));
+        let rounds = self.cell(row, quantity);
+        let last = rounds.len().checked_sub(1)?;
+        let (low, high) = (rounds.get(last / 20)?, rounds.get(last - last / 20)?);
+        let typical = self.middle(row, quantity)?;
+        let ppm = scaled(high.abs_diff(*low) / 2, 1_000_000, typical.max(1));
         Some(u32::try_from(ppm.min(1_000_000)).unwrap_or(1_000_000))
     }
 }

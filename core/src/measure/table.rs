@@ -218,7 +218,7 @@ impl SampleStore<'_> {
             }
         }
         let points = points.get_mut(..count).unwrap_or_default();
-        smooth(points, |point| self.count(self.row_of(point.size()), curve.parts().0) as f64);
+        smooth(points, |point| self.count(self.row_of(point), curve.parts().0) as f64);
         points
     }
 }
@@ -255,9 +255,8 @@ fn smooth(points: &mut [Point], samples: impl Fn(&Point) -> f64) {
         let middle = ahead.checked_sub(NEIGHBOURS).and_then(|index| points.get_mut(index));
         if let (Some(point), Some(own)) = (middle, window.get(NEIGHBOURS)) {
             let count = samples(point);
-            let share = count / (count + OWN_WEIGHT);
-            let variance = share * own + (1.0 - share) * typical;
-            let sigma = sqrt(variance / larger(count, 1.0));
+            let both = count * own + OWN_WEIGHT * typical;
+            let sigma = sqrt(both / (count * (count + OWN_WEIGHT)));
             *point = Point::new(point.size(), point.value(), sigma).unwrap_or(*point);
         }
     }

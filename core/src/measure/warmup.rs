@@ -20,8 +20,10 @@ pub(super) struct Warmup {
 struct End {
     size: u32,
     window: heapless::Vec<u64, WINDOW>,
-    /// Median of the last full window.
-    median: Option<u64>,
+    /// Median of the last full window, the first round trip before it.
+    latest: u64,
+    /// Full windows.
+    windows: u32,
     stable: bool,
 }
 
@@ -47,7 +49,7 @@ impl Warmup {
     /// ends; zero while nothing is known.
     pub(super) fn expected(&self, size: u32) -> Picos {
         let [small, large] = &self.ends;
-        let (low, high) = (small.latest(), large.latest());
+        let (low, high) = (small.latest, large.latest);
         let (part, whole) =
             (size.saturating_sub(small.size), large.size.saturating_sub(small.size).max(1));
         let rise = scaled(high.saturating_sub(low), part.into(), whole.into());
@@ -57,18 +59,19 @@ impl Warmup {
 
 impl End {
     fn add(&mut self, elapsed: u64) {
+        if self.windows == 0 && self.window.is_empty() {
+            self.latest = elapsed;
+        }
         // Never full here: emptied below as soon as it is.
         let _ = self.window.push(elapsed);
         if self.window.is_full() {
             let median = Sorted::new(&mut self.window).median().unwrap_or(elapsed);
-            self.stable = self.median.is_some_and(|last| median.abs_diff(last) <= last / TOLERANCE);
-            self.median = Some(median);
+            let near = median.abs_diff(self.latest) <= self.latest / TOLERANCE;
+            self.stable = near && self.windows > 0;
+            self.windows = self.windows.saturating_add(1);
+            self.latest = median;
             self.window.clear();
         }
-    }
-
-    fn latest(&self) -> u64 {
-        self.median.or(self.window.first().copied()).unwrap_or(0)
     }
 }
 
