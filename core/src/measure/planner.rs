@@ -460,12 +460,10 @@ impl<'m, const N: usize> Planner<'m, N> {
     fn choose_delays(&mut self) {
         let rest = u64::from(self.options.messages - 1);
         for row in 0..self.store.len() {
-            let measured = [Quantity::RoundTrip, Quantity::Gap]
-                .map(|quantity| self.store.middle(row, quantity));
-            let [Some(trip), Some(burst)] = measured else { continue };
+            let Some((trip, beyond)) = self.store.round_trip_and_beyond(row) else { continue };
             let Some(header) = self.store.header_mut(row) else { continue };
             if header.plan.pace == Picos::ZERO && header.count(Quantity::Gap) >= PILOT_BURSTS {
-                let gap = burst.saturating_sub(trip) / rest.max(1);
+                let gap = beyond / rest.max(1);
                 let ample = gap.saturating_add(gap / 4);
                 let pace = if trip >= ample { trip } else { trip.saturating_add(ample) };
                 header.plan.round_trip = Picos(trip);

@@ -189,9 +189,15 @@ impl SampleStore<'_> {
     pub(super) fn delay_exceeds_gap(&self, row: usize) -> Option<bool> {
         let delay = self.shortest_delay(row)?.0;
         let rest = self.messages()?.saturating_sub(1);
-        let burst = self.middle(row, Quantity::Gap).unwrap_or(0);
-        let round_trip = self.middle(row, Quantity::RoundTrip).unwrap_or(u64::MAX);
-        Some(times(delay, rest.into()) > burst.saturating_sub(round_trip))
+        let beyond = self.round_trip_and_beyond(row).map_or(0, |(_, beyond)| beyond);
+        Some(times(delay, rest.into()) > beyond)
+    }
+
+    /// The median round trip of a row and what a burst takes beyond it.
+    pub(super) fn round_trip_and_beyond(&self, row: usize) -> Option<(u64, u64)> {
+        let round_trip = self.middle(row, Quantity::RoundTrip)?;
+        let burst = self.middle(row, Quantity::Gap)?;
+        Some((round_trip, burst.saturating_sub(round_trip)))
     }
 
     /// Writes the points of `curve` at the sizes of `span` to the front
