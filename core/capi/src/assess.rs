@@ -426,6 +426,11 @@ impl Findings for Told<'_> {
         }
     }
 }
+/// A batch of rounds.
+///
+/// cbindgen:ignore
+type Experiments = heapless::Vec<Experiment, ROUNDS_PER_BATCH>;
+
 type Session<'c> = Initiator<'c, &'c CheckedClock, CheckedLink>;
 
 /// Opens a session, and runs the plan's rounds until it is over.
@@ -481,8 +486,9 @@ fn rounds(
 ) -> Outcome<()> {
     let clock = *session.clock();
     let now = || clock.duration(clock.now());
+    let mut batch = Experiments::new();
     loop {
-        let batch = next(planner, now());
+        next(planner, now(), &mut batch);
         if batch.is_empty() {
             return Ok(());
         }
@@ -496,8 +502,8 @@ fn rounds(
 }
 
 #[inline(never)]
-fn next(planner: &mut Plan<'_>, now: Picos) -> heapless::Vec<Experiment, ROUNDS_PER_BATCH> {
-    planner.poll_batch(now)
+fn next(planner: &mut Plan<'_>, now: Picos, batch: &mut Experiments) {
+    planner.fill_batch(now, batch);
 }
 
 #[inline(never)]

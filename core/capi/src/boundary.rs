@@ -187,11 +187,16 @@ impl<T: Copy> Places<T> {
 
 /// Refuses null and misaligned pointers.
 pub(crate) fn check<T>(pointer: *const T) -> Outcome<()> {
-    if pointer.is_null() {
+    check_address(pointer.addr(), align_of::<T>())
+}
+
+/// The same for all types.
+fn check_address(address: usize, alignment: usize) -> Outcome<()> {
+    if address == 0 {
         return Err(Detail::of(Status::Null));
     }
-    if !pointer.is_aligned() {
-        return Err(Detail::of(Status::Alignment).needed(align_of::<T>() as u64));
+    if address & (alignment - 1) != 0 {
+        return Err(Detail::of(Status::Alignment).needed(alignment as u64));
     }
     Ok(())
 }

@@ -219,34 +219,34 @@ pub(crate) fn no_assessment(error: AssessError) -> Detail {
 
 /// Why a session failed.
 pub(crate) fn no_session(error: SessionError<LinkCode>) -> Detail {
-    match error {
-        SessionError::Link(code) => code.failure(),
-        SessionError::Refused(refusal) => crate::frame::refusal(&refusal),
-        SessionError::Silent { phase, limit } => {
-            Detail::of(Status::Silent).needed(limit.0).named(phase_name(phase))
-        }
+    let none = Reason::None;
+    let (status, reason, phase, needed, found) = match error {
+        SessionError::Link(code) => return code.failure(),
+        SessionError::Refused(refusal) => return crate::frame::refusal(&refusal),
         SessionError::Malformed { phase, error } => {
-            let wrong = refused(error);
-            let name = phase_name(phase);
-            Detail { status: Status::Protocol as i32, ..wrong }.named(name)
+            let mut wrong = refused(error);
+            wrong.status = Status::Protocol as i32;
+            return wrong.named(phase_name(phase));
         }
+        SessionError::Silent { phase, limit } => (Status::Silent, none, Some(phase), limit.0, 0),
         SessionError::OutOfOrder { phase, kind } => {
-            Detail::because(Status::Protocol, Reason::FrameOrder)
-                .named(phase_name(phase))
-                .found(kind.into())
+            (Status::Protocol, Reason::FrameOrder, Some(phase), 0, kind.into())
         }
         SessionError::Misplaced { tag } => {
-            let reason = Reason::NotTheReply;
-            Detail::because(Status::Protocol, reason).found(tag.into())
+            (Status::Protocol, Reason::NotTheReply, None, 0, tag.into())
         }
         SessionError::OutOfBounds { what, asked, allowed } => {
-            Detail::because(Status::Refused, limited_text(what)).needed(asked).found(allowed)
+            (Status::Refused, limited_text(what), None, asked, allowed)
         }
-        SessionError::Invalid(_) => Detail::of(Status::Option),
+        SessionError::Invalid(_) => (Status::Option, none, None, 0, 0),
         SessionError::TooSmall { needed, lent } => {
-            let reason = Reason::SmallMessages;
-            Detail::because(Status::Option, reason).needed(needed as u64).found(lent as u64)
+            (Status::Option, Reason::SmallMessages, None, needed as u64, lent as u64)
         }
+    };
+    let failure = Detail::because(status, reason).needed(needed).found(found);
+    match phase {
+        Some(phase) => failure.named(phase_name(phase)),
+        None => failure,
     }
 }
 

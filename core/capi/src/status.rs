@@ -110,6 +110,7 @@ impl Detail {
     }
 
     /// A failure with its reason.
+    #[inline(always)]
     pub(crate) const fn because(status: Status, reason: Reason) -> Self {
         Self {
             status: status as i32,
@@ -126,31 +127,38 @@ impl Detail {
         }
     }
 
+    #[inline(always)]
     pub(crate) const fn at(self, at: u64) -> Self {
         Self { at, ..self }
     }
 
+    #[inline(always)]
     pub(crate) const fn needed(self, needed: u64) -> Self {
         Self { needed, ..self }
     }
 
+    #[inline(always)]
     pub(crate) const fn found(self, found: u64) -> Self {
         Self { found, ..self }
     }
 
+    #[inline(always)]
     pub(crate) const fn on_rank(self, rank: u32) -> Self {
         Self { rank, ..self }
     }
 
+    #[inline(always)]
     pub(crate) const fn on(self, rank: u32, op: u32) -> Self {
         Self { rank, op, ..self }
     }
 
+    #[inline(always)]
     pub(crate) fn line(self, line: usize, column: usize) -> Self {
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         Self { line: number(line), column: number(column), ..self }
     }
 
+    #[inline(always)]
     pub(crate) const fn named(self, name: &'static str) -> Self {
         Self { name: name.as_ptr().cast(), name_length: name.len(), ..self }
     }

@@ -208,19 +208,30 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// The next experiments, at most `B`; none when the plan is over, see
     /// [`Planner::conclusion`].
     pub fn poll_batch<const B: usize>(&mut self, now: Picos) -> heapless::Vec<Experiment, B> {
+        let mut batch = heapless::Vec::new();
+        self.fill_batch(now, &mut batch);
+        batch
+    }
+
+    /// As [`Planner::poll_batch`], into a batch that is there already: on a
+    /// small stack there is no room for two.
+    pub fn fill_batch<const B: usize>(
+        &mut self,
+        now: Picos,
+        batch: &mut heapless::Vec<Experiment, B>,
+    ) {
+        batch.clear();
         let elapsed = now.since(*self.started.get_or_insert(now));
         let mut left = self.options.max_time.since(elapsed);
-        let mut batch = heapless::Vec::new();
         while !batch.is_full() && self.conclusion.is_none() {
             // What comes next depends on what came of the batch, so a batch ends with the queue.
             if self.queued == 0 && (!batch.is_empty() || !self.refill(elapsed)) {
                 break;
             }
-            if let Some(experiment) = self.next_of_queue(&batch, &mut left) {
+            if let Some(experiment) = self.next_of_queue(batch, &mut left) {
                 let _ = batch.push(experiment); // not full, see above
             }
         }
-        batch
     }
 
     /// Takes the outcome of one experiment.
