@@ -4,8 +4,8 @@ step 'code size on Cortex-M4F'
 # name|most bytes of flash at opt-level s|at z|functions that a program of the group calls
 groups='the responder|8192|9216|loggap_serve
 the responder without I/O|7168|8000|loggap_mirror_init loggap_mirror_handle loggap_mirror_more loggap_mirror_next loggap_mirror_timed loggap_mirror_silence loggap_mirror_served
-a complete assessment|55040|52992|loggap_assess loggap_assess_options_default loggap_clock_calibrate
-a complete assessment that looks ahead|55040|52992|loggap_assess_look_ahead loggap_assess_options_default loggap_clock_calibrate
+a complete assessment|54784|52352|loggap_assess loggap_assess_options_default loggap_clock_calibrate
+a complete assessment that looks ahead|54784|52352|loggap_assess_look_ahead loggap_assess_options_default loggap_clock_calibrate
 the fit of a sweep|22272|22656|loggap_fit loggap_fit_options_default
 the fit of a sweep that looks ahead|22272|22656|loggap_fit_look_ahead loggap_fit_options_default
 the streaming detector alone|12288|13568|loggap_detector_init loggap_detector_push loggap_detector_finish

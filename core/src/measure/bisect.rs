@@ -50,7 +50,7 @@ impl<const N: usize> Planner<'_, N> {
             return;
         }
         let (mut clear, mut goes_on) = (true, false);
-        for row in [lower, upper] {
+        for &row in &[lower, upper] {
             if self.is_blurred(row, jump) {
                 clear = false;
                 goes_on |= self.resample(row);

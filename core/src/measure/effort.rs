@@ -71,8 +71,8 @@ impl<const N: usize> Planner<'_, N> {
             ),
             (slope, f64::INFINITY, MisfitLine::pull_slope),
         ];
-        for (Width { noise, wanted, .. }, much, pull) in pulls {
-            if is_wide(widest, noise, wanted) || noise > much {
+        for (Width { noise, wanted, .. }, much, pull) in &pulls {
+            if is_wide(widest, *noise, *wanted) || noise > much {
                 want_cells(&mut self.store, curve, points, |point| pull(&line, point));
             }
         }

@@ -393,7 +393,7 @@ impl<'m, const N: usize> Planner<'m, N> {
     fn queue_warm_up(&mut self) {
         let last = self.store.len().saturating_sub(1);
         for _ in 0..4 {
-            for row in [0, last, 0] {
+            for &row in &[0, last, 0] {
                 self.push(row, Quantity::RoundTrip);
             }
         }
