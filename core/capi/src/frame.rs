@@ -64,18 +64,20 @@ pub unsafe extern "C" fn loggap_frame_emit(
 
 /// Why bytes are no frame.
 pub(crate) fn refused(error: ParseError) -> Detail {
-    let because = |reason| Detail::because(Status::Malformed, reason).at(error.at as u64);
-    match error.kind {
-        ParseErrorKind::Truncated(missing) => because(Reason::FrameEnds).needed(missing as u64),
-        ParseErrorKind::Magic => because(Reason::FrameMagic),
-        ParseErrorKind::BodyLength(length) => because(Reason::FrameBody).found(length.into()),
+    let (reason, needed, found) = match error.kind {
+        ParseErrorKind::Truncated(missing) => (Reason::FrameEnds, missing as u64, 0),
+        ParseErrorKind::Magic => (Reason::FrameMagic, 0, 0),
+        ParseErrorKind::BodyLength(length) => (Reason::FrameBody, 0, length.into()),
         ParseErrorKind::Checksum { found, computed } => {
-            because(Reason::Checksum).needed(computed.into()).found(found.into())
+            (Reason::Checksum, computed.into(), found.into())
         }
-        ParseErrorKind::Kind(kind) => because(Reason::FrameKind).found(kind.into()),
-        ParseErrorKind::Version(version) => because(Reason::Version).found(version.into()),
-        ParseErrorKind::Field(name, value) => because(Reason::FieldRange).named(name).found(value),
-    }
+        ParseErrorKind::Kind(kind) => (Reason::FrameKind, 0, kind.into()),
+        ParseErrorKind::Version(version) => (Reason::Version, 0, version.into()),
+        ParseErrorKind::Field(_, value) => (Reason::FieldRange, 0, value),
+    };
+    let detail = Detail::because(Status::Malformed, reason).at(error.at as u64);
+    let detail = detail.needed(needed).found(found);
+    if let ParseErrorKind::Field(name, _) = error.kind { detail.named(name) } else { detail }
 }
 
 /// The value of a `loggap_limited_kind`.

@@ -69,25 +69,21 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     }
 
     /// Announces as many of `experiments` as go into one batch, and says how
-    /// many; see [`Self::announce`].
-    pub(super) fn announce_batch(
-        &mut self,
-        experiments: &[Experiment],
-    ) -> Result<(bool, usize), SessionError<L::Error>> {
-        let taken = self.say_batch(experiments)?;
-        Ok((self.is_ready()?, taken))
-    }
-
+    /// many; [`Self::is_ready`] waits for the answer.
     // On its own, so that the rounds are not on the stack during the batch.
     #[inline(never)]
-    fn say_batch(&mut self, experiments: &[Experiment]) -> Result<usize, SessionError<L::Error>> {
+    pub(super) fn say_batch(
+        &mut self,
+        experiments: &[Experiment],
+    ) -> Result<usize, SessionError<L::Error>> {
         let batch = Batch::of(experiments, self.agreed.rounds);
         self.say(&Request::Batch { sequence: self.sequence, rounds: &batch.rounds })?;
         Ok(batch.taken)
     }
 
     /// Waits until the responder is ready for the batch that was announced.
-    fn is_ready(&mut self) -> Result<bool, SessionError<L::Error>> {
+    /// False when it did not answer in time on a datagram link.
+    pub(super) fn is_ready(&mut self) -> Result<bool, SessionError<L::Error>> {
         let sequence = self.sequence;
         let deadline = self.deadline(self.control_limit());
         loop {

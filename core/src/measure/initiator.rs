@@ -182,12 +182,11 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         let mut rest = experiments;
         let mut unanswered = 0;
         while !rest.is_empty() {
-            let (ready, taken) = self.announce_batch(rest)?;
-            let (now, later) = rest.split_at_checked(taken).unwrap_or((rest, &[]));
-            if ready {
+            let taken = self.say_batch(rest)?;
+            if self.is_ready()? {
                 unanswered = 0;
-                let done = self.rounds(now, &mut each)?;
-                rest = rest.get(done..).unwrap_or(later);
+                let done = self.rounds(rest.get(..taken).unwrap_or(rest), &mut each)?;
+                rest = rest.get(done..).unwrap_or_default();
             } else {
                 unanswered += 1;
                 if unanswered >= self.tries {

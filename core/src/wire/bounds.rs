@@ -32,12 +32,17 @@ impl Versions {
         writer.u8(self.highest);
     }
 
+    /// Reads both ends, in any order.
+    fn read(reader: &mut Reader<'_>) -> Self {
+        Self { lowest: reader.u8(), highest: reader.u8() }
+    }
+
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
-        let (lowest, highest) = (reader.u8(), reader.u8());
-        if lowest > highest {
-            return Err(reader.reject("highest version", u64::from(highest), 1));
+        let versions = Self::read(reader);
+        if versions.lowest > versions.highest {
+            return Err(reader.reject("highest version", versions.highest.into(), 1));
         }
-        Ok(Self { lowest, highest })
+        Ok(versions)
     }
 }
 
@@ -276,23 +281,29 @@ impl Refusal {
 
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let (reason, what) = (reader.u8(), reader.u8());
-        let Some(&limited) = Limited::ALL.get(usize::from(what)) else {
-            return Err(reader.reject("bound", what.into(), 1));
-        };
-        let initiator = Versions::parse(reader)?;
-        let responder = Versions::parse(reader)?;
+        let [initiator, responder] = [Versions::read(reader), Versions::read(reader)];
         let _reserved = reader.u16();
         let (asked, allowed) = (reader.u64(), reader.u64());
-        let (field, value, back) = match (reason, u8::try_from(asked)) {
+        // The field, its value, and how far back it lies.
+        let (name, value, back) = match (reason, Limited::ALL.get(usize::from(what))) {
+            (_, None) => ("bound", what.into(), 23),
+            _ if initiator.lowest > initiator.highest => {
+                ("highest version", initiator.highest.into(), 21)
+            }
+            _ if responder.lowest > responder.highest => {
+                ("highest version", responder.highest.into(), 19)
+            }
             (0, _) => return Ok(Self::Version { initiator, responder }),
             (1, _) => return Ok(Self::Busy { waiting: asked }),
-            (2, _) => return Ok(Self::Bounds { what: limited, asked, allowed }),
-            (3, Ok(kind)) => return Ok(Self::OutOfOrder { kind }),
-            (3, Err(_)) => ("kind", asked, 16),
+            (2, Some(&what)) => return Ok(Self::Bounds { what, asked, allowed }),
+            (3, _) => match u8::try_from(asked) {
+                Ok(kind) => return Ok(Self::OutOfOrder { kind }),
+                Err(_) => ("kind", asked, 16),
+            },
             (4, _) => return Ok(Self::Malformed { at: asked }),
             (other, _) => ("reason", other.into(), 24),
         };
-        Err(reader.reject(field, value, back))
+        Err(reader.reject(name, value, back))
     }
 }
 
