@@ -1,15 +1,17 @@
-//! Incremental least squares of y = g + G·(s − 1).
+//! Incremental least squares of y = g + G·(s − 1), of a window too.
 
 use super::Point;
 use super::double::Double;
-use crate::number::{larger, sqrt};
+use super::growing::{GrowingLine, weight_of};
+use crate::number::larger;
 
 /// A least-squares line through points (size, value): the `g` and `G` of
 /// Eq. 5 of Hoefler et al., "`LogGP` in Theory and Practice".
 ///
 /// Sizes are bytes, values picoseconds, `g` is the value at one byte in
 /// picoseconds, `G` is picoseconds per byte. A size of 0 counts as 1, as
-/// everywhere.
+/// everywhere. Where points only come and none goes, a [`GrowingLine`] takes a
+/// tenth of the operations.
 ///
 /// Adding a point, removing one (any, so also the front of a window) and
 /// reading `g`, `G` and the residual mean square are O(1). The moments are
@@ -68,41 +70,35 @@ impl Line {
     /// sizes.
     #[must_use]
     pub fn gap(&self) -> Option<f64> {
-        Some(self.solve()?.gap)
+        Some(self.solve()?.1)
     }
 
     /// `G`, the slope, in ps per byte; `None` below two different sizes.
     #[must_use]
     pub fn gap_per_byte(&self) -> Option<f64> {
-        Some(self.solve()?.slope)
+        self.solve()?.0.gap_per_byte()
     }
 
-    /// Sum of (weighted) squared residuals over count − 2, in ps² for weights
-    /// of 1; `None` below three points or two different sizes.
-    ///
-    /// The denominator of Eq. 6 as printed, l − k − 2 with both ends
-    /// included, would be count − 3; two fitted parameters leave count − 2.
+    /// See [`GrowingLine::residual_mean_square`].
     #[must_use]
     pub fn residual_mean_square(&self) -> Option<f64> {
-        let degrees_of_freedom = self.count.checked_sub(2).filter(|&d| d > 0)?;
-        Some(self.solve()?.squares / degrees_of_freedom as f64)
+        self.solve()?.0.residual_mean_square()
     }
 
     /// Standard error of `g` in ps, from the residuals.
     #[must_use]
     pub fn gap_error(&self) -> Option<f64> {
-        let solved = self.solve()?;
-        Some(sqrt(self.residual_mean_square()? * solved.variance_at(0.0)))
+        self.solve()?.0.gap_error()
     }
 
     /// Standard error of `G` in ps per byte, from the residuals.
     #[must_use]
     pub fn gap_per_byte_error(&self) -> Option<f64> {
-        Some(sqrt(self.residual_mean_square()? / self.solve()?.spread))
+        self.solve()?.0.gap_per_byte_error()
     }
 
     /// Takes a point of `weight`, which has to be positive.
-    pub(super) fn accumulate(&mut self, size: u64, value: f64, weight: f64) {
+    fn accumulate(&mut self, size: u64, value: f64, weight: f64) {
         if self.count == 0 {
             *self = Self { origin: after_first(size), ..Self::default() };
         }
@@ -111,7 +107,7 @@ impl Line {
     }
 
     /// Takes back a point that was accumulated.
-    pub(super) fn release(&mut self, size: u64, value: f64, weight: f64) {
+    fn release(&mut self, size: u64, value: f64, weight: f64) {
         match self.count.checked_sub(1) {
             Some(0) | None => *self = Self::default(),
             Some(rest) => {
@@ -133,8 +129,9 @@ impl Line {
         self.yy.add_product(&y_weight, &y);
     }
 
-    /// The line itself; `None` below two different sizes.
-    pub(super) fn solve(&self) -> Option<Solved> {
+    /// The line itself and `g`, which would lose digits if it were computed
+    /// from the line's level; `None` below two different sizes.
+    fn solve(&self) -> Option<(GrowingLine, f64)> {
         if self.count < 2 {
             return None;
         }
@@ -150,53 +147,20 @@ impl Line {
         let squares = self.yy.less_product(&self.y, &mean_y).less_product(&common, &slope);
         let mut centre = mean_x;
         centre.add(&Double::from(self.origin as f64));
-        Some(Solved {
+        let line = GrowingLine {
+            count: self.count,
             weight: self.weight.value(),
             centre: centre.value(),
             level: mean_y.value(),
             slope: slope.value(),
-            gap: mean_y.less_product(&slope, &centre).value(),
             spread: spread.value(),
             squares: if self.count > 2 { larger(squares.value(), 0.0) } else { 0.0 },
-        })
+        };
+        Some((line, mean_y.less_product(&slope, &centre).value()))
     }
 }
 
-/// A line that was solved for, centred at the mean size.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Solved {
-    /// Sum of the weights.
-    pub(super) weight: f64,
-    /// Mean of the bytes after the first.
-    pub(super) centre: f64,
-    /// Fitted value at the centre, ps.
-    pub(super) level: f64,
-    /// `G`, ps per byte.
-    pub(super) slope: f64,
-    /// `g`, ps.
-    pub(super) gap: f64,
-    /// Weighted sum of (x − centre)².
-    pub(super) spread: f64,
-    /// Weighted sum of squared residuals.
-    pub(super) squares: f64,
-}
-
-impl Solved {
-    /// The fitted value after `x` bytes beyond the first, ps.
-    pub(super) fn at(&self, x: f64) -> f64 {
-        self.level + self.slope * (x - self.centre)
-    }
-
-    /// Variance of [`Solved::at`] in units of the variance of a point of
-    /// weight 1.
-    pub(super) fn variance_at(&self, x: f64) -> f64 {
-        let distance = x - self.centre;
-        1.0 / self.weight + distance * distance / self.spread
-    }
-}
-
-/// s − 1 of the formulas; an empty message counts as one byte.
-pub(super) const fn after_first(size: u64) -> u64 {
+const fn after_first(size: u64) -> u64 {
     size.saturating_sub(1)
 }
 
@@ -204,9 +168,95 @@ fn signed_difference(a: u64, b: u64) -> f64 {
     if a >= b { (a - b) as f64 } else { -((b - a) as f64) }
 }
 
-fn weight_of(point: Point) -> f64 {
-    match point.sigma() {
-        Some(sigma) => 1.0 / (sigma * sigma),
-        None => 1.0,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::trials::Generator;
+    use quickcheck::quickcheck;
+    use std::vec::Vec;
+
+    const POINTS: usize = 1_000_000;
+
+    /// Whole numbers with a scatter, sizes up to 2³⁰.
+    fn point(random: &mut Generator) -> Point {
+        let size = 1 + (random.next() >> 34);
+        let value = 1_000_000 + 80 * (size - 1) + random.next() % 1_000_000;
+        Point::new(size, value as f64, 0.0).unwrap()
+    }
+
+    fn points(seed: u64) -> impl Iterator<Item = Point> {
+        let mut random = Generator::new(seed);
+        (0..POINTS).map(move |_| point(&mut random))
+    }
+
+    /// g and G from sums of integers; both divisions alone are rounded.
+    #[allow(clippy::cast_possible_truncation, reason = "whole numbers of 40 bits")]
+    fn exact(points: impl Iterator<Item = Point>) -> (f64, f64) {
+        let (mut n, mut x, mut y, mut xx, mut xy) = (0_i128, 0, 0, 0, 0);
+        for point in points {
+            let px = i128::from(point.size() - 1);
+            // Without the slope that is known, so that the products fit.
+            let py = point.value() as i128 - 80 * px;
+            (n, x, y, xx, xy) = (n + 1, x + px, y + py, xx + px * px, xy + px * py);
+        }
+        let spread = (n * xx - x * x) as f64;
+        ((y * xx - x * xy) as f64 / spread, 80.0 + (n * xy - x * y) as f64 / spread)
+    }
+
+    fn near(got: Option<f64>, expected: f64, relative: f64) -> bool {
+        got.is_some_and(|got| (got / expected - 1.0).abs() < relative)
+    }
+
+    #[test]
+    fn many_points_give_what_exact_integers_give() {
+        let (gap, slope) = exact(points(1));
+        let (mut line, mut growing) = (Line::new(), GrowingLine::new());
+        for point in points(1) {
+            line.add(point);
+            growing.add(point);
+        }
+        assert!(near(line.gap(), gap, 1e-14) && near(line.gap_per_byte(), slope, 1e-14));
+        let got = (growing.gap(), growing.gap_per_byte());
+        // The value at one byte is a ten-thousandth of those measured.
+        assert!(near(got.0, gap, 1e-8) && near(got.1, slope, 1e-12), "{got:?} for {gap} {slope}");
+        let (mean, more) = (line.residual_mean_square(), growing.residual_mean_square());
+        assert!(near(more, mean.unwrap(), 1e-9), "{more:?} for {mean:?}");
+    }
+
+    #[test]
+    fn a_window_knows_nothing_of_what_passed_through_it() {
+        let mut line = Line::new();
+        line.add(Point::new(1 << 30, 1e15, 0.0).unwrap());
+        for point in points(2) {
+            line.add(point);
+        }
+        line.remove(Point::new(1 << 30, 1e15, 0.0).unwrap());
+        for point in points(2).take(POINTS - 10) {
+            line.remove(point);
+        }
+        let (gap, slope) = exact(points(2).skip(POINTS - 10));
+        assert!(near(line.gap(), gap, 1e-12) && near(line.gap_per_byte(), slope, 1e-12));
+    }
+
+    quickcheck! {
+        fn both_lines_are_the_same(values: Vec<(u32, u32, u16)>) -> bool {
+            let points = values.iter().map(|&(size, value, sigma)| {
+                Point::new(size.into(), value.into(), f64::from(sigma)).unwrap()
+            });
+            let (mut line, mut growing) = (Line::new(), GrowingLine::new());
+            for point in points {
+                line.add_weighted(point);
+                growing.add_weighted(point);
+            }
+            match (line.gap_per_byte(), growing.gap_per_byte()) {
+                // Where nothing cancels, to the last digits.
+                (Some(slope), Some(other)) => {
+                    let reach = growing.at(0.0).abs() + f64::from(u32::MAX);
+                    let spread = libm::sqrt(growing.spread / growing.weight);
+                    (slope - other).abs() * spread <= 1e-13 * reach
+                }
+                (a, b) => a == b,
+            }
+        }
     }
 }

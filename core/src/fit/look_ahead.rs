@@ -1,7 +1,7 @@
 //! Detection of protocol changes while a sweep runs.
 
 use super::Point;
-use super::line::Line;
+use super::growing::GrowingLine;
 use crate::number::{exp, larger, log, smaller};
 
 /// Most points that a detector may look ahead.
@@ -47,7 +47,7 @@ pub struct Detected {
     /// `before` and not above this.
     pub at: u64,
     /// The line of the old protocol.
-    pub line: Line,
+    pub line: GrowingLine,
 }
 
 /// Streaming detection by looking ahead: section 2.6 of Hoefler et al.,
@@ -88,7 +88,7 @@ pub struct Detected {
 pub struct ChangeDetector {
     settings: LookAhead,
     /// Points up to the current one.
-    line: Line,
+    line: GrowingLine,
     /// Whether points weigh by their own errors: decided by the first.
     weighted: bool,
     /// Points ahead of the current one.
@@ -109,7 +109,7 @@ impl ChangeDetector {
         let points = settings.points.clamp(FEWEST, MOST_AHEAD);
         Self {
             settings: LookAhead { points, ..settings },
-            line: Line::new(),
+            line: GrowingLine::new(),
             weighted: false,
             ahead: [Point::default(); 2 * MOST_AHEAD],
             waiting: 0,
@@ -153,7 +153,7 @@ impl ChangeDetector {
     /// The line of the present protocol up to the current point, which is
     /// the number of points ahead behind the last one pushed.
     #[must_use]
-    pub const fn line(&self) -> &Line {
+    pub const fn line(&self) -> &GrowingLine {
         &self.line
     }
 
@@ -177,23 +177,20 @@ impl ChangeDetector {
     /// By how much those ahead raise the sum of squares, each: without the
     /// one that raises it most.
     fn rise(&self) -> f64 {
-        let all = self.line_with(self.line, self.ahead());
-        let without = |left_out: &Point| {
-            let mut rest = all;
-            if self.weighted {
-                rest.remove_weighted(*left_out);
-            } else {
-                rest.remove(*left_out);
+        let mut least = f64::INFINITY;
+        for left_out in 0..self.waiting {
+            let mut rest = self.line;
+            for (_, point) in self.ahead().iter().enumerate().filter(|&(at, _)| at != left_out) {
+                self.take(&mut rest, point);
             }
-            squares(&rest)
-        };
-        let least = self.ahead().iter().map(without).fold(f64::INFINITY, smaller);
-        (least - squares(&self.line)) / self.telling()
+            least = smaller(least, rest.squares);
+        }
+        (least - self.line.squares) / self.telling()
     }
 
     fn rise_by_first(&self) -> f64 {
         let first = self.ahead().get(..1).unwrap_or(&[]);
-        squares(&self.line_with(self.line, first)) - squares(&self.line)
+        self.line_with(self.line, first).squares - self.line.squares
     }
 
     /// Points ahead that have to tell of a change: all but one.
@@ -220,8 +217,8 @@ impl ChangeDetector {
         self.suspected = false;
         let cost = |old: usize| {
             let (before, after) = self.ahead().split_at_checked(old)?;
-            let before = squares(&self.line_with(self.line, before));
-            Some(before + squares(&self.line_with(Line::new(), after)))
+            let before = self.line_with(self.line, before).squares;
+            Some(before + self.line_with(GrowingLine::new(), after).squares)
         };
         let last = self.waiting.checked_sub(FEWEST)?;
         let costs = (0..=last).filter_map(|old| Some((old, cost(old)?)));
@@ -231,7 +228,7 @@ impl ChangeDetector {
         }
         let at = self.ahead().first()?.size();
         let found = Detected { index: self.next, before: self.current, at, line: self.line };
-        self.line = Line::new();
+        self.line = GrowingLine::new();
         while self.waiting >= self.settings.points {
             self.step();
         }
@@ -257,14 +254,14 @@ impl ChangeDetector {
         self.next += 1;
     }
 
-    fn line_with(&self, mut line: Line, points: &[Point]) -> Line {
+    fn line_with(&self, mut line: GrowingLine, points: &[Point]) -> GrowingLine {
         for point in points {
-            if self.weighted { line.add_weighted(*point) } else { line.add(*point) }
+            self.take(&mut line, point);
         }
         line
     }
-}
 
-fn squares(line: &Line) -> f64 {
-    line.solve().map_or(0.0, |solved| solved.squares)
+    fn take(&self, line: &mut GrowingLine, point: &Point) {
+        if self.weighted { line.add_weighted(*point) } else { line.add(*point) }
+    }
 }

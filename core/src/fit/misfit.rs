@@ -11,7 +11,7 @@
 //! Mandel, J. Res. NBS 87, 1982), 0 where the noise explains everything.
 
 use super::Point;
-use super::line::after_first;
+use super::growing::after_first;
 use crate::number::{hypotenuse, larger, sqrt};
 use crate::stats::Confidence;
 
@@ -211,7 +211,7 @@ impl MisfitLine {
 
 /// Bytes beyond the first, `s − 1`.
 fn bytes(point: &Point) -> f64 {
-    after_first(point.size()) as f64
+    after_first(point.size())
 }
 
 /// The variance of the point's own noise.

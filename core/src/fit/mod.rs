@@ -3,13 +3,15 @@
 //! Values are picoseconds, sizes bytes, slopes picoseconds per byte; `g` is
 //! always the value at one byte.
 //!
-//! - [`Line`]: incremental least squares.
+//! - [`GrowingLine`]: incremental least squares.
+//! - [`Line`]: the same of a window, points of which are taken back.
 //! - [`MisfitLine`]: a weighted line that tells noise from misfit.
 //! - [`Segmentation`]: optimal piecewise-linear fit of a stored sweep.
 //! - [`ChangeDetector`]: changes found while a sweep runs, by looking ahead.
 
 mod detector;
 mod double;
+mod growing;
 mod line;
 mod look_ahead;
 mod misfit;
@@ -29,6 +31,7 @@ mod rates;
 mod trials;
 
 pub use detector::Detector;
+pub use growing::GrowingLine;
 pub use line::Line;
 pub use look_ahead::{ChangeDetector, Detected, LookAhead, MOST_AHEAD};
 pub use misfit::MisfitLine;

@@ -1,7 +1,7 @@
 //! A point under analysis, and the trimmed line through a run of them.
 
 use super::Point;
-use super::line::{Line, Solved, after_first};
+use super::growing::{GrowingLine, after_first};
 
 /// Points that a segment needs besides its outliers.
 pub(super) const MIN_POINTS: usize = 3;
@@ -20,7 +20,8 @@ const POINTS_PER_OUTLIER: usize = 4;
 /// caller, contents are the segmentation's own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Node {
-    pub(super) size: u64,
+    /// Bytes after the first.
+    pub(super) x: f64,
     pub(super) value: f64,
     /// 1/variance, in units of the scale.
     pub(super) weight: f64,
@@ -32,15 +33,22 @@ pub struct Node {
 
 impl Node {
     pub(super) const fn new(point: Point, weight: f64) -> Self {
-        Self { size: point.size(), value: point.value(), weight, dropped: false, before: false }
+        let x = after_first(point.size());
+        Self { x, value: point.value(), weight, dropped: false, before: false }
     }
 
-    pub(super) const fn x(&self) -> f64 {
-        after_first(self.size) as f64
+    pub(super) fn residual(&self, line: &GrowingLine) -> f64 {
+        self.value - line.at(self.x)
     }
 
-    pub(super) fn residual(&self, line: &Solved) -> f64 {
-        self.value - line.at(self.x())
+    /// How much the sum of squares of `line` falls when the point is left out
+    /// of it, for `sign` −1: r²w / (1 − leverage). For 1, how much it rises
+    /// when the point is taken in.
+    fn effect(&self, line: &GrowingLine, sign: f64) -> f64 {
+        let residual = self.residual(line);
+        let rest = 1.0 + sign * self.weight * line.variance_at(self.x);
+        // A point of leverage 1 has no residual: nothing to gain.
+        if rest <= 1e-9 { 0.0 } else { residual * residual * self.weight / rest }
     }
 }
 
@@ -54,27 +62,20 @@ impl Node {
 /// explained away.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trimmed {
-    line: Line,
+    /// Through what is kept.
+    pub(super) line: GrowingLine,
     length: usize,
     dropped: usize,
     paid: f64,
     price: f64,
     /// Length at which all points are looked at again.
     next_scan: usize,
-    solved: Option<Solved>,
 }
 
 impl Trimmed {
     pub(super) fn new(price: f64) -> Self {
-        Self {
-            line: Line::new(),
-            length: 0,
-            dropped: 0,
-            paid: 0.0,
-            price,
-            next_scan: 0,
-            solved: None,
-        }
+        let line = GrowingLine::default();
+        Self { line, length: 0, dropped: 0, paid: 0.0, price, next_scan: 0 }
     }
 
     /// The trimmed line through all of `nodes`; marks the outliers.
@@ -91,37 +92,27 @@ impl Trimmed {
     /// Takes the first of `run` in addition to the rest, which was taken
     /// before. Amortised O(1) beyond 32 points, O(length) below.
     pub(super) fn extend(&mut self, run: &mut [Node]) {
-        let Some((node, _)) = run.split_first_mut() else { return };
-        node.dropped = false;
-        self.line.accumulate(node.size, node.value, node.weight);
+        let Some(newest) = run.first_mut() else { return };
+        newest.dropped = false;
+        self.line.accumulate(newest.x, newest.value, newest.weight);
         self.length += 1;
-        let newest = *node;
-        if self.length < MIN_POINTS {
+        // No point is worth more than all.
+        if self.length < MIN_POINTS || self.dropped == 0 && self.line.squares <= self.price {
             return;
         }
-        self.solved = self.line.solve();
-        let Some(solved) = self.solved else { return };
-        if self.length >= self.next_scan || deletion_gain(&newest, &solved) > self.price {
+        if self.length >= self.next_scan || newest.effect(&self.line, -1.0) > self.price {
             self.next_scan = self.length + 1 + self.length / 32;
-            self.scan(run, solved);
+            self.scan(run);
             if self.dropped > 0 {
                 self.scan_afresh(run);
             }
         }
     }
 
-    /// Residual sum of squares plus what was paid for outliers; `None` for
+    /// Residual sum of squares plus what was paid for outliers; infinite for
     /// too few points.
-    pub(super) fn cost(&self) -> Option<f64> {
-        if self.kept() < MIN_POINTS {
-            return None;
-        }
-        Some(self.solved?.squares + self.paid)
-    }
-
-    /// The line through what was kept; `None` for too few points.
-    pub(super) const fn solved(&self) -> Option<Solved> {
-        self.solved
+    pub(super) fn cost(&self) -> f64 {
+        if self.kept() < MIN_POINTS { f64::INFINITY } else { self.line.squares + self.paid }
     }
 
     pub(super) const fn kept(&self) -> usize {
@@ -129,24 +120,12 @@ impl Trimmed {
     }
 
     /// Leaves out the worst outlier or takes one back, while that pays.
-    fn scan(&mut self, run: &mut [Node], mut solved: Solved) {
+    fn scan(&mut self, run: &mut [Node]) {
         for _ in 0..4 {
-            let Some(index) = self.best_move(run, &solved) else { return };
+            let Some(index) = self.best_move(run) else { return };
             let Some(node) = run.get_mut(index) else { return };
             node.dropped = !node.dropped;
-            if node.dropped {
-                self.line.release(node.size, node.value, node.weight);
-                self.dropped += 1;
-            } else {
-                self.line.accumulate(node.size, node.value, node.weight);
-                self.dropped -= 1;
-            }
-            self.paid = self.total_price(run);
-            self.solved = self.line.solve();
-            match self.solved {
-                Some(line) => solved = line,
-                None => return,
-            }
+            self.fit(run);
         }
     }
 
@@ -158,18 +137,11 @@ impl Trimmed {
         let before = *self;
         for node in run.iter_mut() {
             node.before = node.dropped;
-            if node.dropped {
-                self.line.accumulate(node.size, node.value, node.weight);
-                node.dropped = false;
-            }
+            node.dropped = false;
         }
-        (self.dropped, self.paid) = (0, 0.0);
-        self.solved = self.line.solve();
-        if let Some(solved) = self.solved {
-            self.scan(run, solved);
-        }
-        let cost = |trimmed: &Self| trimmed.cost().unwrap_or(f64::INFINITY);
-        if cost(self) < cost(&before) {
+        self.fit(run);
+        self.scan(run);
+        if self.cost() < before.cost() {
             return;
         }
         *self = before;
@@ -178,27 +150,38 @@ impl Trimmed {
         }
     }
 
+    /// Fits the line to what is not dropped, and adds up what that cost.
+    fn fit(&mut self, run: &[Node]) {
+        (self.line, self.dropped, self.paid) = (GrowingLine::default(), 0, 0.0);
+        let mut alone_from = 0;
+        for (index, node) in run.iter().enumerate() {
+            if node.dropped {
+                let near = index < alone_from;
+                self.paid += if near { self.price * SECOND_PRICE } else { self.price };
+                self.dropped += 1;
+                alone_from = index + NEAR + 1;
+            } else {
+                self.line.accumulate(node.x, node.value, node.weight);
+            }
+        }
+    }
+
     /// The point whose leaving out, or taking back, saves most.
-    fn best_move(&self, run: &[Node], solved: &Solved) -> Option<usize> {
+    fn best_move(&self, run: &[Node]) -> Option<usize> {
         let may_drop =
             self.kept() > MIN_POINTS && (self.dropped + 1) * POINTS_PER_OUTLIER <= self.length;
         let (mut best, mut best_saving) = (None, 0.0);
         for (index, node) in run.iter().enumerate() {
-            let gain = if node.dropped {
-                let Some(price) = self.price_at(run, index) else { continue };
-                price - insertion_loss(node, solved)
+            let Some(price) = self.price_at(run, index) else { continue };
+            let saving = if node.dropped {
+                price - node.effect(&self.line, 1.0)
             } else if may_drop {
-                let gain = deletion_gain(node, solved);
-                if gain <= self.price + best_saving {
-                    continue;
-                }
-                let Some(price) = self.price_at(run, index) else { continue };
-                gain - price
+                node.effect(&self.line, -1.0) - price
             } else {
                 continue;
             };
-            if gain > best_saving {
-                (best, best_saving) = (Some(index), gain);
+            if saving > best_saving {
+                (best, best_saving) = (Some(index), saving);
             }
         }
         best
@@ -207,45 +190,15 @@ impl Trimmed {
     /// What leaving out the point costs beside its neighbours; `None` for
     /// the third of a group.
     fn price_at(&self, run: &[Node], index: usize) -> Option<f64> {
-        let from = index.saturating_sub(NEAR);
-        let near = run
-            .iter()
-            .enumerate()
-            .skip(from)
-            .take_while(|&(i, _)| i <= index + NEAR)
-            .filter(|&(i, node)| i != index && node.dropped)
-            .count();
+        let mut near = 0;
+        for other in index.saturating_sub(NEAR)..=index + NEAR {
+            let dropped = run.get(other).is_some_and(|node| node.dropped);
+            near += usize::from(dropped && other != index);
+        }
         match near {
             0 => Some(self.price),
             1 => Some(self.price * SECOND_PRICE),
             _ => None,
         }
     }
-
-    fn total_price(&self, run: &[Node]) -> f64 {
-        let mut total = 0.0;
-        let mut previous: Option<usize> = None;
-        for (index, _) in run.iter().enumerate().filter(|(_, node)| node.dropped) {
-            let near = previous.is_some_and(|p| index - p <= NEAR);
-            total += if near { self.price * SECOND_PRICE } else { self.price };
-            previous = Some(index);
-        }
-        total
-    }
-}
-
-/// How much the residual sum of squares falls when the point is left out of
-/// the line: r²w / (1 − leverage).
-fn deletion_gain(node: &Node, solved: &Solved) -> f64 {
-    let residual = node.residual(solved);
-    let rest = 1.0 - node.weight * solved.variance_at(node.x());
-    // A point of leverage 1 has no residual: nothing to gain.
-    if rest <= 1e-9 { 0.0 } else { residual * residual * node.weight / rest }
-}
-
-/// How much the residual sum of squares rises when the point, now left out,
-/// is taken into the line.
-fn insertion_loss(node: &Node, solved: &Solved) -> f64 {
-    let residual = node.residual(solved);
-    residual * residual * node.weight / (1.0 + node.weight * solved.variance_at(node.x()))
 }

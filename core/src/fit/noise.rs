@@ -102,11 +102,11 @@ fn local_variance(nodes: &[Node]) -> f64 {
 }
 
 fn local_deviation(before: &Node, node: &Node, after: &Node) -> f64 {
-    let reach = after.x() - before.x();
+    let reach = after.x - before.x;
     if reach <= 0.0 {
         return 0.0;
     }
-    let share = (node.x() - before.x()) / reach;
+    let share = (node.x - before.x) / reach;
     let predicted = before.value + (after.value - before.value) * share;
     let variance = 1.0 / node.weight
         + (1.0 - share) * (1.0 - share) / before.weight

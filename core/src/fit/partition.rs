@@ -46,7 +46,8 @@ impl<'a> Partition<'a> {
         for first in (0..=last).rev() {
             let Some(run) = nodes.get_mut(first..=last) else { return };
             segment.extend(run);
-            let (Some(cost), Ok(from)) = (segment.cost(), u32::try_from(first)) else { continue };
+            let cost = segment.cost();
+            let Ok(from) = u32::try_from(first) else { continue };
             let Some(before) = first.checked_sub(1) else {
                 self.set(0, last, Cell { cost, from });
                 continue;

@@ -1,6 +1,7 @@
 //! Segments and their intervals from where they begin.
 
-use super::line::Line;
+use super::Point;
+use super::growing::GrowingLine;
 use super::node::Node;
 use super::segment::{Change, Estimate, Segment};
 use super::segmentation::Config;
@@ -9,59 +10,57 @@ use crate::number::sqrt;
 
 /// Writes one segment for each start of `selection`; returns those written.
 pub(super) fn report<'s>(
+    points: &[Point],
     nodes: &[Node],
     selection: &Selection,
     config: &Config,
     segments: &'s mut [Segment],
 ) -> &'s [Segment] {
-    let starts = selection.starts();
+    let mut starts = selection.starts().iter().copied().peekable();
     let mut written = 0;
-    for (order, place) in segments.iter_mut().take(starts.len()).enumerate() {
-        let Some(segment) = describe(nodes, selection, config, order) else { break };
-        *place = segment;
+    for place in &mut *segments {
+        let Some(first) = starts.next() else { break };
+        let end = starts.peek().copied().unwrap_or(nodes.len());
+        let Some(run) = nodes.get(first..end) else { break };
+        let Some([head, .., tail]) = points.get(first..end) else { break };
+        let before = first.checked_sub(1).and_then(|index| points.get(index));
+        *place = Segment {
+            first,
+            last: end - 1,
+            first_size: head.size(),
+            last_size: tail.size(),
+            begins: Change {
+                index: first,
+                at: head.size(),
+                low: before.map_or(head.size(), |point| point.size() + 1),
+                high: head.size(),
+            },
+            outliers: run.len(),
+            ..Segment::default()
+        };
+        fit(run, selection.scale, config, place);
         written += 1;
     }
     segments.get(..written).unwrap_or(&[])
 }
 
-fn describe(
-    nodes: &[Node],
-    selection: &Selection,
-    config: &Config,
-    order: usize,
-) -> Option<Segment> {
-    let starts = selection.starts();
-    let first = *starts.get(order)?;
-    let end = starts.get(order + 1).copied().unwrap_or(nodes.len());
-    let run = nodes.get(first..end)?;
-    let mut line = Line::new();
-    let kept = run.iter().filter(|node| !node.dropped);
-    kept.clone().for_each(|node| line.accumulate(node.size, node.value, node.weight));
-    let solved = line.solve()?;
-    let points = kept.clone().count();
-    let squares: f64 = kept.map(|node| node.residual(&solved) * node.residual(&solved)).sum();
-    let free = points.saturating_sub(2).max(1);
+/// Fills in the line through what is not dropped of `run`.
+fn fit(run: &[Node], scale: f64, config: &Config, segment: &mut Segment) {
+    let mut line = GrowingLine::default();
+    for node in run.iter().filter(|node| !node.dropped) {
+        line.accumulate(node.x, node.value, node.weight);
+        segment.points += 1;
+    }
+    segment.outliers -= segment.points;
+    let free = segment.points.saturating_sub(2).max(1);
+    for node in run.iter().filter(|node| !node.dropped) {
+        let residual = node.residual(&line);
+        segment.residual_mean_square += residual * residual / free as f64;
+    }
     let quantile = config.confidence.student(u32::try_from(free).unwrap_or(u32::MAX));
-    let half = |variance: f64| quantile * sqrt(selection.scale * variance);
-    let head = run.first()?;
-    let previous = first.checked_sub(1).and_then(|index| nodes.get(index));
-    Some(Segment {
-        first,
-        last: end.checked_sub(1)?,
-        first_size: head.size,
-        last_size: run.last()?.size,
-        begins: Change {
-            index: first,
-            at: head.size,
-            low: previous.map_or(head.size, |node| node.size + 1),
-            high: head.size,
-        },
-        gap: Estimate::symmetric(solved.gap, half(solved.variance_at(0.0))),
-        gap_per_byte: Estimate::symmetric(solved.slope, half(1.0 / solved.spread)),
-        residual_mean_square: squares / free as f64,
-        points,
-        outliers: run.len() - points,
-        centre: solved.centre,
-        level: Estimate::symmetric(solved.level, half(1.0 / solved.weight)),
-    })
+    let estimate = |value, variance| Estimate::symmetric(value, quantile * sqrt(scale * variance));
+    segment.centre = line.centre;
+    segment.gap = estimate(line.at(0.0), line.variance_at(0.0));
+    segment.gap_per_byte = estimate(line.slope, 1.0 / line.spread);
+    segment.level = estimate(line.level, 1.0 / line.weight);
 }

@@ -1,6 +1,6 @@
 //! What comes out of a fit.
 
-use super::line::after_first;
+use super::growing::after_first;
 use crate::number::hypotenuse;
 
 /// An estimate with its confidence interval.
@@ -81,7 +81,7 @@ impl Segment {
     /// line (not of a single measurement).
     #[must_use]
     pub fn at(&self, size: u64) -> Estimate {
-        let distance = after_first(size) as f64 - self.centre;
+        let distance = after_first(size) - self.centre;
         let value = self.level.value + self.gap_per_byte.value * distance;
         let half_width =
             hypotenuse(self.level.half_width(), self.gap_per_byte.half_width() * distance);

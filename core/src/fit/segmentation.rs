@@ -169,7 +169,7 @@ impl<'m> Segmentation<'m> {
         }
         let noise = Noise::weigh(points, nodes, config);
         let selection = (config.detector.select)(nodes, cells, noise, config);
-        let segments = report(nodes, &selection, config, segments);
+        let segments = report(points, nodes, &selection, config, segments);
         Ok(Fit { segments, nodes })
     }
 }

@@ -21,7 +21,7 @@ use super::partition::{Cell, Partition};
 use super::segmentation::{Config, MAX_SEGMENTS};
 use super::split::Split;
 use super::{ChangeDetector, Detected, LookAhead, Point};
-use crate::number::{larger, log, sqrt};
+use crate::number::{larger, log, nearest, sqrt};
 
 /// Price of an outlier in units of the noise variance.
 pub(super) const OUTLIER_PRICE: f64 = 9.0;
@@ -138,14 +138,14 @@ impl Selection {
             let (middle, run) = self.run(nodes, order)?;
             let end = middle + run.len();
             let both = nodes.get_mut(first..end)?;
-            let one = Trimmed::through(both, price).solved()?;
+            let one = Trimmed::through(both, price).line;
             let (left, right) = both.split_at_mut_checked(middle - first)?;
             let mut distance = 0.0_f64;
             for side in [left, right] {
-                let own = Trimmed::through(side, price).solved()?;
+                let own = Trimmed::through(side, price).line;
                 for node in side.first().into_iter().chain(side.last()) {
-                    let value = own.at(node.x());
-                    let moved = (one.at(node.x()) - value).abs() / larger(value.abs(), 1.0);
+                    let value = own.at(node.x);
+                    let moved = (one.at(node.x) - value).abs() / larger(value.abs(), 1.0);
                     distance = larger(distance, moved);
                 }
             }
@@ -171,8 +171,9 @@ impl Selection {
         });
         let mut found = Self { starts: [0; MAX_SEGMENTS], count: 1, scale: noise.scale };
         for node in nodes.iter() {
+            let size = nearest(node.x).unsigned_abs() + 1;
             let sigma = if noise.known { sqrt(1.0 / node.weight) } else { 0.0 };
-            let Ok(point) = Point::new(node.size, node.value, sigma) else { continue };
+            let Ok(point) = Point::new(size, node.value, sigma) else { continue };
             found.begin(detector.push(point), most);
         }
         found.begin(detector.finish(), most);
@@ -195,7 +196,7 @@ impl Selection {
         let mut best: Option<(usize, f64, f64)> = None;
         for order in 0..self.count {
             let Some((first, run)) = self.run(nodes, order) else { continue };
-            let Some(whole) = Trimmed::through(run, price).cost() else { continue };
+            let whole = Trimmed::through(run, price).cost();
             let Some(split) = Split::best(run, price, |s| s.step) else { continue };
             let evidence = judge.evidence(*cost, *cost - whole + split.step, free);
             if evidence > judge.growth() + STEP && best.is_none_or(|(_, e, _)| evidence > e) {
@@ -245,7 +246,7 @@ impl Selection {
         for order in 0..self.count {
             let Some((_, run)) = self.run(nodes, order) else { continue };
             let trimmed = Trimmed::through(run, OUTLIER_PRICE * self.scale);
-            sums.0 += trimmed.solved().map_or(0.0, |line| line.squares);
+            sums.0 += trimmed.line.squares;
             sums.1 += trimmed.kept();
         }
         sums

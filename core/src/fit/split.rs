@@ -17,8 +17,8 @@ impl Split {
     pub(super) fn of(run: &mut [Node], index: usize, price: f64) -> Option<Self> {
         let (left, right) = run.split_at_mut_checked(index)?;
         let (left, right) = (Trimmed::through(left, price), Trimmed::through(right, price));
-        let free = left.cost()? + right.cost()?;
-        let (a, b) = (left.solved()?, right.solved()?);
+        let free = left.cost() + right.cost();
+        let (a, b) = (left.line, right.line);
         // One slope for both costs (G₁ − G₂)² over the variance of that.
         let turn = a.slope - b.slope;
         let step = free + turn * turn / (1.0 / a.spread + 1.0 / b.spread);

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::model::plausible;
 use super::{ClockModel, Offset, SECOND};
-use crate::fit::{Line, Point};
+use crate::fit::{GrowingLine, Point};
 use crate::number::nearest;
 use crate::units::{Picos, SignedPicos};
 
@@ -61,7 +61,7 @@ pub struct DriftEstimator {
     first: Option<Offset>,
     last: Option<Offset>,
     /// Bytes stand for picoseconds since the first offset here, one more.
-    line: Line,
+    line: GrowingLine,
 }
 
 impl DriftEstimator {

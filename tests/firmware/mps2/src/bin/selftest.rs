@@ -5,7 +5,7 @@
 use cortex_m_rt::entry;
 use defmt::Display2Format;
 use loggap_core::fit::{
-    Cell, ChangeDetector, Config, Line, LookAhead, Node, Point, Segment, Segmentation,
+    Cell, ChangeDetector, Config, GrowingLine, Line, LookAhead, Node, Point, Segment, Segmentation,
 };
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::measure::Clock;
@@ -59,16 +59,22 @@ fn point(index: u64) -> Point {
 }
 
 fn line_point(clock: &impl Clock) -> Option<()> {
-    let mut line = Line::new();
+    let (mut line, mut growing) = (Line::new(), GrowingLine::new());
     let (gap, nanos) = timed(clock, || {
         for index in 0..POINTS {
             line.add(point(index));
         }
         line.gap()
     });
-    gap?;
+    let (same, growing_nanos) = timed(clock, || {
+        for index in 0..POINTS {
+            growing.add(point(index));
+        }
+        growing.gap()
+    });
     defmt::info!("cost line {=u64} instructions a point", nanos / POINTS);
-    Some(())
+    defmt::info!("cost growing line {=u64} instructions a point", growing_nanos / POINTS);
+    ((gap? - same?).abs() < 1e-3).then_some(())
 }
 
 /// The look-ahead detector, which stores a few points only.
