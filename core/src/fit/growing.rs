@@ -13,6 +13,7 @@ use crate::number::sqrt;
 /// subtracted from anything, so that rounding stays that of a double and is
 /// outweighed by the points to come.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct GrowingLine {
     pub(super) count: u64,
     /// Sum of the weights.

@@ -11,8 +11,8 @@
 //! Mandel, J. Res. NBS 87, 1982), 0 where the noise explains everything.
 
 use super::Point;
-use super::growing::after_first;
-use crate::number::{hypotenuse, larger, sqrt};
+use super::growing::{GrowingLine, after_first};
+use crate::number::{larger, sqrt};
 use crate::stats::Confidence;
 
 /// Smallest standard error that is believed, in picoseconds: the resolution
@@ -31,87 +31,110 @@ const REFINEMENTS: u32 = 3;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MisfitLine {
-    /// Weighted mean of `s − 1`, where the line is known best.
-    pub centre: f64,
-    /// Value there, in picoseconds.
-    pub at_centre: f64,
-    /// Slope, in picoseconds per byte.
-    pub slope: f64,
-    /// Weighted sum of squares of the sizes about the centre, relative to
-    /// the sum of weights; 0 where all points have one size.
-    spread: f64,
-    /// Sum of weights.
-    weight: f64,
+    line: GrowingLine,
     /// Scatter about the line beyond the points' own noise, relative to the
     /// line's value.
     pub scatter: f64,
     /// Whether the scatter is more than chance makes of noise alone: a
     /// chi-square `SIGNIFICANT` standard deviations beyond its mean.
     pub misfits: bool,
-    /// Number of points.
-    pub count: u32,
 }
 
 impl MisfitLine {
     /// Fits `points`; `None` without points.
     #[must_use]
     pub fn fit(points: &[Point]) -> Option<Self> {
-        let mut line = Self::weighted(points, &Self::default(), 0.0)?;
-        if line.count < 3 || line.spread <= 0.0 {
-            return Some(line);
+        let mut fitted = Self::default();
+        fitted.refit(points, &Self::default());
+        if points.len() < 3 || !fitted.has_slope() {
+            return (!points.is_empty()).then_some(fitted);
         }
-        let freedom = f64::from(line.count - 2);
-        let limit = freedom + SIGNIFICANT * sqrt(2.0 * freedom);
-        let misfits = line.sum_of_squares(points, &line, 0.0) > limit;
+        let freedom = (points.len() - 2) as f64;
+        fitted.misfits = fitted.line.squares > freedom + SIGNIFICANT * sqrt(2.0 * freedom);
         for _ in 0..REFINEMENTS {
-            let scale = line;
-            let scatter = smallest_sufficient(|scatter| {
-                let candidate = Self::weighted(points, &scale, scatter)?;
-                Some(candidate.sum_of_squares(points, &scale, scatter) > freedom)
-            })?;
-            line = Self { scatter, misfits, ..Self::weighted(points, &scale, scatter)? };
+            let scale = fitted;
+            // The smallest scatter that explains what noise does not, which
+            // may be none.
+            let (mut low, mut high) = (0.0, LARGEST_SCATTER);
+            fitted.scatter = 0.0;
+            for _ in 0..=HALVINGS {
+                fitted.refit(points, &scale);
+                if fitted.line.squares > freedom {
+                    low = fitted.scatter;
+                } else {
+                    high = fitted.scatter;
+                }
+                fitted.scatter = 0.5 * (low + high);
+            }
+            fitted.scatter = high;
+            fitted.refit(points, &scale);
         }
-        Some(line)
+        Some(fitted)
+    }
+
+    /// Weighted least squares; the weights come from the line `scale` and the
+    /// scatter of this one about it.
+    fn refit(&mut self, points: &[Point], scale: &Self) {
+        self.line = GrowingLine::default();
+        for point in points {
+            let weight = 1.0 / scale.variance(point, self.scatter);
+            self.line.accumulate(after_first(point.size()), point.value(), weight);
+        }
+    }
+
+    /// Weighted mean of `s − 1`, where the line is known best.
+    #[must_use]
+    pub const fn centre(&self) -> f64 {
+        self.line.centre
+    }
+
+    /// The line's value there, in picoseconds.
+    #[must_use]
+    pub const fn at_centre(&self) -> f64 {
+        self.line.level
+    }
+
+    /// The slope, in picoseconds per byte; 0 without one.
+    #[must_use]
+    pub const fn slope(&self) -> f64 {
+        self.line.slope
     }
 
     /// The line's value at size 1.
     #[must_use]
     pub fn at_one(&self) -> f64 {
-        self.at_centre - self.slope * self.centre
+        self.at(0.0)
     }
 
     /// The line's value at `bytes` beyond the first.
     #[must_use]
     pub fn at(&self, bytes: f64) -> f64 {
-        self.at_centre + self.slope * (bytes - self.centre)
+        self.line.at(bytes)
     }
 
     /// Whether a slope could be fitted: points of at least two sizes.
     #[must_use]
-    pub fn has_slope(&self) -> bool {
-        self.spread > 0.0
+    pub const fn has_slope(&self) -> bool {
+        self.line.spread > 0.0
     }
 
     /// Standard error of the value at the centre.
     #[must_use]
     pub fn centre_error(&self) -> f64 {
-        sqrt(1.0 / self.weight)
+        sqrt(1.0 / self.line.weight)
     }
 
     /// Standard error of the slope; infinite without one.
     #[must_use]
     pub fn slope_error(&self) -> f64 {
-        if self.has_slope() { sqrt(1.0 / (self.weight * self.spread)) } else { f64::INFINITY }
+        sqrt(1.0 / self.line.spread)
     }
 
     /// Standard error of the value at size 1; infinite without a slope
     /// unless the points are there.
     #[must_use]
     pub fn at_one_error(&self) -> f64 {
-        if self.centre == 0.0 {
-            return self.centre_error();
-        }
-        hypotenuse(self.centre_error(), self.centre * self.slope_error())
+        if self.line.centre == 0.0 { self.centre_error() } else { sqrt(self.line.variance_at(0.0)) }
     }
 
     /// How many standard errors the interval of `confidence` spans to each
@@ -120,7 +143,8 @@ impl MisfitLine {
     #[must_use]
     pub fn quantile(&self, confidence: Confidence) -> f64 {
         if self.scatter > 0.0 {
-            confidence.student(self.count.saturating_sub(2))
+            let freedom = self.line.count().saturating_sub(2);
+            confidence.student(u32::try_from(freedom).unwrap_or(u32::MAX))
         } else {
             confidence.normal()
         }
@@ -130,7 +154,7 @@ impl MisfitLine {
     /// [`MisfitLine::at_one`] by the point's value.
     #[must_use]
     pub fn pull_at_one(&self, point: &Point) -> f64 {
-        self.weight_of(point) / self.weight - self.centre * self.pull_slope(point)
+        self.weight_of(point) / self.line.weight - self.line.centre * self.pull_slope(point)
     }
 
     /// How much `point` moves the slope: the derivative of the slope by the
@@ -140,106 +164,50 @@ impl MisfitLine {
         if !self.has_slope() {
             return 0.0;
         }
-        self.weight_of(point) * (bytes(point) - self.centre) / (self.weight * self.spread)
+        let distance = after_first(point.size()) - self.line.centre;
+        self.weight_of(point) * distance / self.line.spread
     }
 
     /// The part of [`MisfitLine::at_one_error`] that comes from the points'
     /// own noise and that more measuring would reduce.
     #[must_use]
     pub fn at_one_noise(&self, points: &[Point]) -> f64 {
-        root_sum(points, |point| self.pull_at_one(point))
+        self.noise(points, Self::pull_at_one)
     }
 
     /// The part of [`MisfitLine::slope_error`] that comes from the points'
     /// own noise; infinite without a slope.
     #[must_use]
     pub fn slope_noise(&self, points: &[Point]) -> f64 {
-        if self.has_slope() {
-            root_sum(points, |point| self.pull_slope(point))
-        } else {
-            f64::INFINITY
+        if self.has_slope() { self.noise(points, Self::pull_slope) } else { f64::INFINITY }
+    }
+
+    /// `√Σ(pull·σ)²`: how far the points' own noise moves what they pull at.
+    fn noise(&self, points: &[Point], pull: fn(&Self, &Point) -> f64) -> f64 {
+        let mut sum = 0.0;
+        for point in points {
+            sum += square(pull(self, point)) * own_variance(point);
         }
+        sqrt(sum)
     }
 
     fn weight_of(&self, point: &Point) -> f64 {
         1.0 / self.variance(point, self.scatter)
     }
 
-    /// The variance of a point about this line with `scatter`.
+    /// The variance of a point about this line with `scatter`, which is
+    /// relative to the line's value, or the point's where the line is lower
+    /// than half of it.
     fn variance(&self, point: &Point, scatter: f64) -> f64 {
-        own_variance(point) + square(scatter * self.scale_at(point))
+        let line = self.at(after_first(point.size()));
+        let scale = larger(larger(line, 0.5 * point.value().abs()), LEAST_SIGMA);
+        own_variance(point) + square(scatter * scale)
     }
-
-    /// What a scatter is relative to: the line's value, or the point's where
-    /// the line is lower than half of it.
-    fn scale_at(&self, point: &Point) -> f64 {
-        larger(larger(self.at(bytes(point)), 0.5 * point.value().abs()), LEAST_SIGMA)
-    }
-
-    /// Sum of squares about this line, weighted by the variances that
-    /// `scatter` about the line `scale` gives.
-    fn sum_of_squares(&self, points: &[Point], scale: &Self, scatter: f64) -> f64 {
-        let residual = |point: &Point| point.value() - self.at(bytes(point));
-        let term = |point| square(residual(point)) / scale.variance(point, scatter);
-        points.iter().map(term).sum()
-    }
-
-    /// Weighted least squares, in two passes so that nothing cancels. The
-    /// weights come from the variances as in [`MisfitLine::sum_of_squares`].
-    fn weighted(points: &[Point], scale: &Self, scatter: f64) -> Option<Self> {
-        let usable = || points.iter().map(|point| (point, 1.0 / scale.variance(point, scatter)));
-        let (mut weight, mut centre, mut at_centre, mut count) = (0.0, 0.0, 0.0, 0);
-        for (point, w) in usable() {
-            weight += w;
-            centre += (bytes(point) - centre) * (w / weight);
-            at_centre += (point.value() - at_centre) * (w / weight);
-            count += 1;
-        }
-        if count == 0 {
-            return None;
-        }
-        let (mut spread, mut product) = (0.0, 0.0);
-        for (point, w) in usable() {
-            let share = w / weight;
-            spread += share * square(bytes(point) - centre);
-            product += share * (bytes(point) - centre) * (point.value() - at_centre);
-        }
-        let slope = if spread > 0.0 { product / spread } else { 0.0 };
-        Some(Self { centre, at_centre, slope, spread, weight, scatter: 0.0, misfits: false, count })
-    }
-}
-
-/// Bytes beyond the first, `s − 1`.
-fn bytes(point: &Point) -> f64 {
-    after_first(point.size())
 }
 
 /// The variance of the point's own noise.
 fn own_variance(point: &Point) -> f64 {
-    square(larger(point.sigma().unwrap_or(LEAST_SIGMA), LEAST_SIGMA))
-}
-
-/// `√Σ(pull·σ)²`: how far the points' own noise moves what they pull at.
-fn root_sum(points: &[Point], pull: impl Fn(&Point) -> f64) -> f64 {
-    sqrt(points.iter().map(|point| square(pull(point)) * own_variance(point)).sum())
-}
-
-/// The smallest scatter in [0, [`LARGEST_SCATTER`]] that is not in `excess`,
-/// to within 2⁻³⁰ of the largest.
-fn smallest_sufficient(excess: impl Fn(f64) -> Option<bool>) -> Option<f64> {
-    let (mut low, mut high, mut middle) = (0.0, LARGEST_SCATTER, 0.0);
-    for _ in 0..=HALVINGS {
-        if excess(middle)? {
-            low = middle;
-        } else {
-            high = middle;
-        }
-        if high <= 0.0 {
-            break;
-        }
-        middle = 0.5 * (low + high);
-    }
-    Some(high)
+    square(larger(point.sigma().unwrap_or(0.0), LEAST_SIGMA))
 }
 
 fn square(x: f64) -> f64 {
@@ -258,7 +226,7 @@ mod tests {
     #[test]
     fn points_on_a_line_are_fitted_exactly_and_without_scatter() {
         let line = MisfitLine::fit(&points(|s| 1e6 + 80.0 * (s - 1) as f64, |_| 0.0)).unwrap();
-        assert!((line.at_one() - 1e6).abs() < 1e-6 && (line.slope - 80.0).abs() < 1e-9);
+        assert!((line.at_one() - 1e6).abs() < 1e-6 && (line.slope() - 80.0).abs() < 1e-9);
         assert!(line.scatter.abs() < 1e-12);
     }
 
@@ -290,7 +258,8 @@ mod tests {
             moved[index] =
                 Point::new(point.size(), point.value() + 10.0, sigma(point.size())).unwrap();
             let after = MisfitLine::fit(&moved).unwrap();
-            let (at_one, slope) = (after.at_one() - before.at_one(), after.slope - before.slope);
+            let (at_one, slope) =
+                (after.at_one() - before.at_one(), after.slope() - before.slope());
             assert!((at_one - 10.0 * before.pull_at_one(point)).abs() < 1e-6);
             assert!((slope - 10.0 * before.pull_slope(point)).abs() < 1e-9);
         }
@@ -301,7 +270,7 @@ mod tests {
         let point = Point::new(4, 70.0, 2.0).unwrap();
         let line = MisfitLine::fit(&[point]).unwrap();
         assert!(!line.has_slope() && line.slope_error().is_infinite());
-        assert_eq!((line.at_centre, line.slope), (70.0, 0.0));
+        assert_eq!((line.at_centre(), line.slope()), (70.0, 0.0));
         assert_eq!(MisfitLine::fit(&[]), None);
     }
 
@@ -328,7 +297,7 @@ mod tests {
                 .collect();
             let line = MisfitLine::fit(&sample).unwrap();
             let half = line.quantile(Confidence::P95) * line.slope_error();
-            covered += u32::from((line.slope - 300.0).abs() <= half);
+            covered += u32::from((line.slope() - 300.0).abs() <= half);
         }
         assert!((368..=396).contains(&covered), "{covered} of 400");
     }

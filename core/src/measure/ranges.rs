@@ -3,7 +3,7 @@
 use super::{AssessError, AssessMemory, AssessOptions, AssessRequirements, Curve, SampleStore};
 use crate::fit::{Config, FitError, MisfitLine, Point, Segmentation};
 use crate::model::{Change, Estimate, Mark, SizeLine};
-use crate::number::{hypotenuse, larger, nearest};
+use crate::number::{larger, nearest};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 
 /// First and last size of a range.
@@ -150,8 +150,8 @@ impl<'p> Fitted<'p> {
         let slope_error = line.slope_error();
         let (error, wanted) = if line.has_slope() {
             let length = f64::from(last.saturating_sub(first).max(1));
-            let wanted = relative * larger(line.slope.abs(), slack(last) / length);
-            (hypotenuse(line.centre_error(), line.centre * slope_error), wanted)
+            let wanted = relative * larger(line.slope().abs(), slack(last) / length);
+            (line.at_one_error(), wanted)
         } else {
             (line.centre_error(), f64::INFINITY)
         };
@@ -165,7 +165,7 @@ impl<'p> Fitted<'p> {
     pub(super) fn size_line(&self) -> SizeLine {
         let scatter_ppm = 1e6 * self.quantile * self.line.scatter;
         let at_one = self.at_one.around(self.line.at_one(), 1.0);
-        let slope = self.slope.around(self.line.slope, SLOPE_UNITS);
+        let slope = self.slope.around(self.line.slope(), SLOPE_UNITS);
         SizeLine {
             at_one: Estimate {
                 value: SignedPicos(at_one.value),
@@ -179,7 +179,7 @@ impl<'p> Fitted<'p> {
                 high: SignedPerByte(slope.high),
                 mark: slope.mark,
             },
-            centre: Bytes(whole(self.line.centre).saturating_add(1)),
+            centre: Bytes(whole(self.line.centre()).saturating_add(1)),
             centre_half_width: Picos(whole(self.quantile * self.line.centre_error())),
             scatter_ppm: u32::try_from(whole(scatter_ppm)).unwrap_or(u32::MAX),
         }
