@@ -9,6 +9,39 @@ use super::stream::wait_bounded;
 use super::{LinkError, LinkSettings, Waiting};
 use crate::clock::Deadline;
 
+/// A socket for single messages, which refuses them when its queue is full.
+pub(super) trait Refusing {
+    /// Sends `message` unless it is refused.
+    fn try_send(&mut self, message: &[u8]) -> Result<(), Errno>;
+
+    /// What is to be known of `message` when it was refused.
+    fn refused(&self, message: &[u8]) -> Refused<'_>;
+
+    /// Sends `message`, as often as it is worth another try.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not.
+    #[inline]
+    fn send_in_time(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        self.try_send(message).or_else(|error| self.send_later(message, error))
+    }
+
+    /// The same for a message that was refused for the reason `first`.
+    #[cold]
+    fn send_later(&mut self, message: &[u8], first: Errno) -> Result<(), LinkError> {
+        let deadline = Deadline::after(self.refused(message).settings.limit);
+        let mut reason = first;
+        loop {
+            self.refused(message).wait(reason, &deadline)?;
+            match self.try_send(message) {
+                Ok(()) => return Ok(()),
+                Err(error) => reason = error,
+            }
+        }
+    }
+}
+
 /// A message that was refused.
 pub(super) struct Refused<'a> {
     /// Who refused it.
@@ -29,7 +62,7 @@ impl Refused<'_> {
     ///
     /// Why it is not; `reason` is why the message was refused.
     #[cold]
-    pub(super) fn wait(&self, reason: Errno, deadline: &Deadline) -> Result<(), LinkError> {
+    fn wait(&self, reason: Errno, deadline: &Deadline) -> Result<(), LinkError> {
         let Self { socket, peer, settings, length, longest } = *self;
         match reason {
             Errno::EINTR => Ok(()),

@@ -10,10 +10,9 @@ use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, getsockopt, recv, send, setsockopt, sockopt};
 
-use super::refused::Refused;
+use super::refused::{Refused, Refusing};
 use super::stream::wait_bounded;
 use super::{LinkError, LinkSettings, Waiting};
-use crate::clock::Deadline;
 
 /// The longest payload of a UDP datagram over IPv4.
 pub const LONGEST_DATAGRAM: Bytes = Bytes(65_507);
@@ -145,22 +144,15 @@ impl UdpLink {
     }
 
     #[cold]
-    #[inline]
-    fn try_send(&self, message: &[u8]) -> Result<(), Errno> {
-        send(self.socket.as_raw_fd(), message, MsgFlags::empty()).map(|_length| ())
+    fn failed(&self, action: &'static str, error: Errno) -> LinkError {
+        LinkError::from_io(&self.peer, action, error.into())
     }
+}
 
-    #[cold]
-    fn send_later(&self, message: &[u8], first: Errno) -> Result<(), LinkError> {
-        let deadline = Deadline::after(self.settings.limit);
-        let mut reason = first;
-        loop {
-            self.refused(message).wait(reason, &deadline)?;
-            match self.try_send(message) {
-                Ok(()) => return Ok(()),
-                Err(error) => reason = error,
-            }
-        }
+impl Refusing for UdpLink {
+    #[inline]
+    fn try_send(&mut self, message: &[u8]) -> Result<(), Errno> {
+        send(self.socket.as_raw_fd(), message, MsgFlags::empty()).map(|_length| ())
     }
 
     fn refused(&self, message: &[u8]) -> Refused<'_> {
@@ -171,10 +163,6 @@ impl UdpLink {
             length: message.len(),
             longest: LONGEST_DATAGRAM.0,
         }
-    }
-
-    fn failed(&self, action: &'static str, error: Errno) -> LinkError {
-        LinkError::from_io(&self.peer, action, error.into())
     }
 }
 
@@ -187,7 +175,7 @@ impl Link for UdpLink {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        self.try_send(message).or_else(|error| self.send_later(message, error))
+        self.send_in_time(message)
     }
 
     #[inline]

@@ -13,10 +13,9 @@ use nix::errno::Errno;
 use nix::poll::PollFlags;
 
 use self::station::{Look, Station};
-use super::refused::Refused;
+use super::refused::{Refused, Refusing};
 use super::stream::wait_bounded;
 use super::{LinkError, LinkSettings, Waiting};
-use crate::clock::Deadline;
 
 pub(crate) use door::EthDoor;
 pub use station::{Shown, parse_address};
@@ -110,23 +109,18 @@ impl EthLink {
         }
         Ok(None)
     }
+}
 
+impl AsFd for EthLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.station.as_fd()
+    }
+}
+
+impl Refusing for EthLink {
     #[inline]
     fn try_send(&mut self, message: &[u8]) -> Result<(), Errno> {
         self.station.send(self.peer.unwrap_or(BROADCAST), message)
-    }
-
-    #[cold]
-    fn send_later(&mut self, message: &[u8], first: Errno) -> Result<(), LinkError> {
-        let deadline = Deadline::after(self.settings.limit);
-        let mut reason = first;
-        loop {
-            self.refused(message).wait(reason, &deadline)?;
-            match self.try_send(message) {
-                Ok(()) => return Ok(()),
-                Err(error) => reason = error,
-            }
-        }
     }
 
     fn refused(&self, message: &[u8]) -> Refused<'_> {
@@ -140,12 +134,6 @@ impl EthLink {
     }
 }
 
-impl AsFd for EthLink {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.station.as_fd()
-    }
-}
-
 impl Link for EthLink {
     type Error = LinkError;
 
@@ -155,7 +143,7 @@ impl Link for EthLink {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        self.try_send(message).or_else(|error| self.send_later(message, error))
+        self.send_in_time(message)
     }
 
     #[inline]
