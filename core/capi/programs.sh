@@ -21,6 +21,19 @@ with_threads() {
     timeout 60 "$work/threads"
 }
 
+# Library and programs with every access to memory checked, and every undefined
+# operation of the C part. Rust's sanitizers need the nightly compiler.
+sanitized() {
+  local machine library
+  machine=$(rustc -vV | sed -n 's/^host: //p')
+  library=target/sanitized/$machine/release/libloggap.a
+  RUSTFLAGS=-Zsanitizer=address cargo +nightly build --release --quiet --target "$machine" \
+    --target-dir target/sanitized || return
+  gcc "${strict[@]}" -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+    tests/hosted/machine.c $(ls tests/*.c | grep -v /start.c) examples/firmware.c "$library" \
+    -o "$work/sanitized" && timeout 300 "$work/sanitized"
+}
+
 # What the programs print is kept: it says what RAM was needed.
 on_device() {
   timeout 120 qemu-system-arm -machine mps2-an386 -display none -monitor none -serial none \
@@ -30,6 +43,7 @@ on_device() {
 check 'the C programs for this machine, without a C library' compiled_for_host
 check 'the C programs on this machine' timeout 120 "$work/host"
 check 'responder and assessment on two threads' with_threads
+check 'the C programs under the sanitizers of addresses and undefined operations' sanitized
 for level in $levels; do
   device "the C programs for Cortex-M4F at $level, without a C library" compiled_for_device "$level"
   device "the C programs on an emulated Cortex-M4F at $level" on_device "$level"

@@ -1,7 +1,8 @@
 //! How often protocol changes are found that are not there, and how often
 //! those are that are: the rates of `docs/fit.md`.
 //!
-//! `cargo run --release -p loggap-core --example change_rates -- 1000`
+//! `cargo run --release -p loggap-core --example change_rates -- 1000`, and one
+//! of `jumps`, `look-ahead`, `steps` and `ranges` for a part of it.
 
 #![allow(
     clippy::print_stdout,
@@ -15,194 +16,142 @@ use std::error::Error;
 use std::thread;
 
 use loggap_core::fit::{
-    Cell, ChangeDetector, Config, FitError, LookAhead, Node, Point, Segment, Segmentation,
+    Change, Config, Detector, LookAhead, Node, Point, Requirements, find_ranges, mark_outliers,
 };
-
-use trials::{Generator, Grid, Sigmas, clean, raised};
+use trials::{Generator, Grid, Link, Noise, Shape, Sigmas, alike, fit, raised};
 
 #[path = "../src/fit/trials.rs"]
 mod trials;
 
-const GRIDS: [(&str, Grid); 3] = [
+const GRIDS: [(&str, Grid); 6] = [
     ("powers and neighbours", Grid::PowersAndNeighbours),
-    ("32 geometric", Grid::Geometric(32)),
+    ("4 an octave", Grid::Geometric(81)),
+    ("2 an octave", Grid::Geometric(41)),
+    ("1 in 2 octaves", Grid::Geometric(11)),
+    ("bisected", Grid::Bisected),
     ("64 equidistant", Grid::Equidistant),
 ];
-const TOLD: [(&str, Sigmas); 2] = [("known", Sigmas::Told), ("unknown", Sigmas::Untold)];
-/// Noise in ps: 0.01 µs to 5 µs.
-const NOISES: [f64; 3] = [1e4, 5e5, 5e6];
-const NOISE: f64 = 5e5;
+const NOISES: [(&str, Noise); 6] = [
+    ("0.01 us", Noise::Constant(1e4)),
+    ("0.5 us", Noise::Constant(5e5)),
+    ("2%", Noise::Relative(0.02)),
+    ("10%", Noise::Relative(0.1)),
+    ("5% skewed", Noise::Skewed(0.05)),
+    ("30% skewed", Noise::Skewed(0.3)),
+];
+const SHAPES: [(&str, Shape); 5] = [
+    ("straight", Shape::Straight),
+    ("cache 1 octave", Shape::Cache(1.0)),
+    ("cache 2 octaves", Shape::Cache(2.0)),
+    ("kink", Shape::Kink),
+    ("token bucket", Shape::Bucket),
+];
 
-/// Which detector is on trial.
-#[derive(Clone, Copy)]
-enum Method {
-    Segmentation,
-    LookAhead,
-}
-
-/// A number of sweeps and who judges them.
-#[derive(Clone, Copy)]
-struct Trial {
-    sweeps: u64,
-    method: Method,
+/// In how many percent of the sweeps `judge` says yes, on two threads.
+fn percent(sweeps: u64, judge: impl Fn(&mut Generator) -> bool + Sync) -> f64 {
+    const THREADS: u64 = 2;
+    let judge = &judge;
+    let part = move |first: u64| {
+        (first..sweeps)
+            .filter(|sweep| sweep % THREADS == first)
+            .filter(|&sweep| judge(&mut Generator::new(sweep)))
+            .count()
+    };
+    let count: usize = thread::scope(|scope| {
+        let parts: Vec<_> = (0..THREADS).map(|first| scope.spawn(move || part(first))).collect();
+        parts
+            .into_iter()
+            .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .sum()
+    });
+    100.0 * count as f64 / sweeps as f64
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let sweeps = env::args().nth(1).map_or(Ok(1000), |argument| argument.parse())?;
-    for (name, method) in
-        [("segmentation", Method::Segmentation), ("look-ahead, 3 points", Method::LookAhead)]
-    {
-        println!("# {name}: percent of {sweeps} sweeps");
-        let trial = Trial { sweeps, method };
-        clean_sweeps(trial)?;
-        outliers(trial)?;
-        steps(trial)?;
-        last_points(trial)?;
+    let only = env::args().nth(2);
+    let wanted = |table: &str| only.as_deref().is_none_or(|only| only == table);
+    let ahead =
+        Config { detector: Detector::look_ahead(LookAhead::default()), ..Config::default() };
+    for (table, config) in [("jumps", Config::default()), ("look-ahead", ahead)] {
+        if wanted(table) {
+            false_changes(sweeps, table, &config);
+        }
+    }
+    if wanted("steps") {
+        steps(sweeps);
+    }
+    for tolerance in [0.06, 0.1] {
+        if wanted("ranges") {
+            ranges(sweeps, tolerance);
+        }
     }
     Ok(())
 }
 
-/// False changes in Gaussian noise.
-fn clean_sweeps(trial: Trial) -> Result<(), FitError> {
-    println!("false changes in clean sweeps, largest of noise 0.01, 0.5, 5 us");
+/// Changes found in sweeps that have none.
+fn false_changes(sweeps: u64, name: &str, config: &Config) {
+    println!("# false changes, {name}, four curves, percent of {sweeps} sweeps");
+    for (sigmas, told) in [(Sigmas::Told, "known"), (Sigmas::Untold, "unknown")] {
+        for (shape_name, shape) in SHAPES {
+            println!("{shape_name}, noise {told}");
+            for (grid_name, grid) in GRIDS {
+                print!("  {grid_name:22}");
+                for (name, noise) in NOISES {
+                    let rate = percent(sweeps, |random| {
+                        let link = Link::any(shape, noise, sigmas, random);
+                        let mut curves = link.sweep(&grid.sizes(random), random);
+                        !fit(&mut curves, config).changes.is_empty()
+                    });
+                    print!("  {name} {rate:5.1}");
+                }
+                println!();
+            }
+        }
+    }
+}
+
+/// Steps of half the round trip at 24,577 bytes that are found at that size.
+fn steps(sweeps: u64) {
+    println!("# steps found in one of four curves, percent of {sweeps} sweeps");
     for (grid_name, grid) in GRIDS {
-        for (told_name, told) in TOLD {
-            let mut most = 0.0_f64;
-            for sigma in NOISES {
-                most = most.max(trial.percent(|bench, random, _| {
+        for noise in [0.001, 0.005, 0.02] {
+            print!("  {grid_name:22} noise {noise:5}");
+            for step in [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 3.0 * noise] {
+                let rate = percent(sweeps, |random| {
                     let sizes = grid.sizes(random);
-                    Ok(bench.changes(&clean(&sizes, sigma, told, random))? > 0)
-                })?);
+                    let noise = Noise::Relative(noise);
+                    let link = Link::any(Shape::Straight, noise, Sigmas::Told, random);
+                    let mut curves = link.sweep(&sizes, random);
+                    let at = sizes.partition_point(|&size| size < 24_577);
+                    let height = step * curves[1][at].value();
+                    for point in &mut curves[1][at..] {
+                        *point = raised(*point, height);
+                    }
+                    let found = fit(&mut curves, &Config::default());
+                    found.changes.iter().any(|change| change.at == sizes[at])
+                });
+                print!("  {step:5.3} {rate:5.1}");
             }
-            println!("  {grid_name:24} noise {told_name:8} {most:6.1}");
+            println!();
         }
     }
-    Ok(())
 }
 
-/// Changes that one outlier adds.
-fn outliers(trial: Trial) -> Result<(), FitError> {
-    println!("changes added by one outlier, 64 equidistant");
-    for size in [8.0, 40.0] {
-        for (told_name, told) in TOLD {
-            let percent = trial.percent(|bench, random, sweep| {
-                let sizes = Grid::Equidistant.sizes(random);
-                let mut points = clean(&sizes, NOISE, told, random);
-                let before = bench.changes(&points)?;
-                let at = usize::try_from(sweep).unwrap_or_default() % points.len();
-                points[at] = raised(points[at], size * NOISE);
-                Ok(bench.changes(&points)? > before)
-            })?;
-            println!("  {size:4} sigma               noise {told_name:8} {percent:6.1}");
-        }
-    }
-    Ok(())
-}
-
-/// Steps in the middle that are found.
-fn steps(trial: Trial) -> Result<(), FitError> {
-    println!("steps of 3, 3.5, 4, 6 sigma in the middle found, noise known");
-    for (grid_name, grid) in GRIDS {
-        let found = row(trial, grid, [3.0, 3.5, 4.0, 6.0], |points| points / 2)?;
-        println!("  {grid_name:24} {found}");
-    }
-    Ok(())
-}
-
-/// Steps that only few points follow.
-fn last_points(trial: Trial) -> Result<(), FitError> {
-    println!("steps of 3, 4, 5, 6 sigma before the last points found, 64 equidistant");
-    for follow in [3, 4, 5] {
-        let at = |points: usize| points - follow;
-        let found = row(trial, Grid::Equidistant, [3.0, 4.0, 5.0, 6.0], at)?;
-        println!("  {follow} points follow          {found}");
-    }
-    Ok(())
-}
-
-fn row(
-    trial: Trial,
-    grid: Grid,
-    steps: [f64; 4],
-    at: impl Fn(usize) -> usize + Sync,
-) -> Result<String, FitError> {
-    let mut cells = String::new();
-    for step in steps {
-        let percent = trial.percent(|bench, random, _| {
-            let sizes = grid.sizes(random);
-            let mut points = clean(&sizes, NOISE, Sigmas::Told, random);
-            let first = at(points.len());
-            for point in &mut points[first..] {
-                *point = raised(*point, step * NOISE);
-            }
-            Ok(bench.changes(&points)? > 0)
-        })?;
-        cells += &format!("{percent:6.1}");
-    }
-    Ok(cells)
-}
-
-impl Trial {
-    /// In how many percent of the sweeps `judge` says yes, on four threads.
-    fn percent(
-        self,
-        judge: impl Fn(&mut Bench, &mut Generator, u64) -> Result<bool, FitError> + Sync,
-    ) -> Result<f64, FitError> {
-        const THREADS: u8 = 4;
-        let judge = &judge;
-        let part = move |first: u8| {
-            let mut bench = Bench::new(self.method);
-            let mut count = 0u32;
-            for sweep in (u64::from(first)..self.sweeps).step_by(usize::from(THREADS)) {
-                count += u32::from(judge(&mut bench, &mut Generator::new(sweep), sweep)?);
-            }
-            Ok::<_, FitError>(count)
-        };
-        thread::scope(|scope| {
-            let parts: Vec<_> =
-                (0..THREADS).map(|first| scope.spawn(move || part(first))).collect();
-            let mut count = 0;
-            for part in parts {
-                count += part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            }
-            Ok(100.0 * f64::from(count) / self.sweeps as f64)
-        })
-    }
-}
-
-/// A detector and the memory of the segmentation.
-struct Bench {
-    method: Method,
-    nodes: Vec<Node>,
-    cells: Vec<Cell>,
-    segments: Vec<Segment>,
-}
-
-impl Bench {
-    fn new(method: Method) -> Self {
-        let needed = Segmentation::requirements(64, Config::default().max_changes);
-        Self {
-            method,
-            nodes: vec![Node::default(); needed.nodes],
-            cells: vec![Cell::default(); needed.cells],
-            segments: vec![Segment::default(); needed.segments],
-        }
-    }
-
-    /// How many changes the detector finds, however small they are.
-    fn changes(&mut self, points: &[Point]) -> Result<usize, FitError> {
-        match self.method {
-            Method::Segmentation => {
-                let config = Config { tolerance: 0.0, ..Config::default() };
-                let mut segmentation =
-                    Segmentation::new(&mut self.nodes, &mut self.cells, &mut self.segments);
-                Ok(segmentation.run(points, &config)?.changes().len())
-            }
-            Method::LookAhead => {
-                let mut detector = ChangeDetector::new(LookAhead::default());
-                let found = points.iter().filter(|point| detector.push(**point).is_some()).count();
-                Ok(found + usize::from(detector.finish().is_some()))
-            }
+/// How often the ranges of a run are those of the run before.
+fn ranges(sweeps: u64, tolerance: f64) {
+    println!(
+        "# ranges, tolerance {tolerance}: alike in percent of {sweeps} pairs of runs; how many"
+    );
+    let config = Config { tolerance, ..Config::default() };
+    for (name, shape) in SHAPES {
+        for noise in [0.01, 0.03, 0.1] {
+            let link = Link { shape, gap: 2e6, noise: Noise::Skewed(noise), sigmas: Sigmas::Told };
+            let sizes = Grid::Geometric(81).sizes(&mut Generator::new(1));
+            let run = |random: &mut Generator| fit(&mut link.sweep(&sizes, random), &config).starts;
+            let rate = percent(sweeps, |random| alike(&run(random), &run(random)));
+            let count = run(&mut Generator::new(7)).len();
+            println!("  {name:18} noise {noise:4} {rate:5.1}  {count}");
         }
     }
 }

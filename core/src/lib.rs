@@ -39,7 +39,6 @@
 #[cfg(test)]
 extern crate std;
 
-mod bytes;
 pub mod fit;
 pub mod goal;
 pub mod measure;
@@ -49,6 +48,7 @@ mod number;
 pub mod random;
 pub mod selftest;
 pub mod sim;
+mod slice;
 pub mod stats;
 pub mod sync;
 pub mod units;

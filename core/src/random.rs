@@ -52,16 +52,38 @@ impl Random {
     pub const fn unit(&mut self) -> f64 {
         (self.draw() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
-}
 
-/// Swaps two elements, where both exist. The standard `swap` leaves its bounds
-/// check in where code is to be small.
-pub(crate) fn exchange<T: Copy>(items: &mut [T], one: usize, other: usize) {
-    if let (Some(&first), Some(&second)) = (items.get(one), items.get(other)) {
-        for (at, item) in [(one, second), (other, first)] {
-            if let Some(place) = items.get_mut(at) {
-                *place = item;
+    /// True with this probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// Exponentially distributed with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        // 1 − unit() is in (0, 1].
+        -libm::log(1.0 - self.unit())
+    }
+
+    /// Standard normal (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(2.0 * self.exponential());
+        radius * libm::cos(core::f64::consts::TAU * self.unit())
+    }
+
+    /// Puts `items` into a random order, each equally likely (Fisher and
+    /// Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        let mut items = items;
+        while let Some((last, rest)) = items.split_last_mut() {
+            if rest.is_empty() {
+                return;
             }
+            // One beyond the rest: it stays where it is.
+            let other = usize::try_from(self.below(rest.len() as u64 + 1));
+            if let Some(other) = other.ok().and_then(|other| rest.get_mut(other)) {
+                core::mem::swap(last, other);
+            }
+            items = rest;
         }
     }
 }
@@ -69,6 +91,7 @@ pub(crate) fn exchange<T: Copy>(items: &mut [T], one: usize, other: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Moments;
 
     #[test]
     fn the_published_sequence_of_seed_1234567_comes_out() {
@@ -88,6 +111,38 @@ mod tests {
         }
         assert!(seen.iter().all(|&count| (1_800..2_200).contains(&count)), "{seen:?}");
         assert_eq!(random.below(0), 0);
+    }
+
+    #[test]
+    fn a_shuffle_puts_every_item_in_every_place_about_equally_often() {
+        let mut random = Random::new(7);
+        let mut counts = [[0_u32; 5]; 5];
+        for _ in 0..10_000 {
+            let mut items = [0, 1, 2, 3, 4];
+            random.shuffle(&mut items);
+            for (place, &item) in items.iter().enumerate() {
+                counts[place][item] += 1;
+            }
+        }
+        assert!(counts.iter().flatten().all(|&c| (1_850..=2_150).contains(&c)), "{counts:?}");
+        random.shuffle::<u64>(&mut []);
+    }
+
+    #[test]
+    fn distributions_have_their_means_and_variances() {
+        const COUNT: u32 = 100_000;
+        let mut random = Random::new(5);
+        let (mut normal, mut exponential) = (Moments::default(), Moments::default());
+        let mut hits = 0;
+        for _ in 0..COUNT {
+            assert!(normal.add(random.normal()) && exponential.add(random.exponential()));
+            hits += u32::from(random.chance(0.02));
+        }
+        let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 0.03;
+        assert!(near(normal.mean(), 0.0) && near(normal.variance(), 1.0), "{normal:?}");
+        assert!(near(exponential.mean(), 1.0) && near(exponential.variance(), 1.0));
+        assert!((1_850..2_150).contains(&hits), "{hits}");
+        assert!(!random.chance(0.0) && random.chance(1.0));
     }
 
     #[test]

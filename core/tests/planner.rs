@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod planner {
-    use loggap_core::fit::{Cell, Node, Point, Segment};
+    use loggap_core::fit::{Node, Point};
     use loggap_core::measure::{
         AssessMemory, Conclusion, Experiment, Kept, PlanError, PlanMemory, PlanOptions,
         PlanRequirements, Planner, Quantity, RowHeader, Sample, Slot, coarse_sizes,
@@ -17,21 +17,17 @@ mod planner {
         order: Vec<Slot>,
         points: Vec<Point>,
         nodes: Vec<Node>,
-        cells: Vec<Cell>,
-        segments: Vec<Segment>,
     }
 
     impl Memory {
         fn new(sizes: usize, repetitions: usize) -> Self {
-            let needed = PlanRequirements::new(sizes, repetitions, 7).unwrap();
+            let needed = PlanRequirements::new(sizes, repetitions).unwrap();
             Self {
                 rows: vec![RowHeader::default(); needed.store.rows],
                 values: vec![0; needed.store.values],
                 order: vec![Slot::default(); needed.order],
                 points: vec![Point::default(); needed.assess.points],
                 nodes: vec![Node::default(); needed.assess.nodes],
-                cells: vec![Cell::default(); needed.assess.cells],
-                segments: vec![Segment::default(); needed.assess.segments],
             }
         }
 
@@ -40,12 +36,7 @@ mod planner {
                 rows: &mut self.rows,
                 values: &mut self.values,
                 order: &mut self.order,
-                assess: AssessMemory {
-                    points: &mut self.points,
-                    nodes: &mut self.nodes,
-                    cells: &mut self.cells,
-                    segments: &mut self.segments,
-                },
+                assess: AssessMemory { points: &mut self.points, nodes: &mut self.nodes },
             }
         }
     }
@@ -108,6 +99,25 @@ mod planner {
                 _ => (delay, 14_000_000 + 160 * rest + (n - 1) * period),
             })
         }
+    }
+
+    #[test]
+    fn bursts_that_never_arrive_become_shorter_until_they_do() {
+        let lossless = model(1_000_000);
+        let answer = |experiment: &Experiment| {
+            let bytes = u64::from(experiment.messages) * u64::from(experiment.size);
+            let fits = experiment.quantity != Quantity::Gap || bytes <= 30_000;
+            fits.then(|| lossless(experiment)).flatten()
+        };
+        let run = run(options(7), &[1, 512, 8_192], answer);
+        let bursts = |asked: &&Experiment| asked.quantity == Quantity::Gap;
+        let sent = |size| {
+            let at_size = move |asked: &&Experiment| asked.size == size;
+            run.experiments.iter().filter(bursts).filter(at_size).map(|asked| asked.messages)
+        };
+        assert_eq!((sent(512).min(), sent(512).max()), (Some(10), Some(10)));
+        assert_eq!((sent(8_192).min(), sent(8_192).max()), (Some(2), Some(10)));
+        assert!(sent(8_192).filter(|&messages| messages == 2).count() >= 8);
     }
 
     #[test]
@@ -239,6 +249,19 @@ mod planner {
                 && time.experiments.is_empty()
                 && messages.conclusion == Some(Conclusion::MessagesSpent)
                 && time.conclusion == Some(Conclusion::TimeSpent)
+        }
+    }
+
+    #[test]
+    fn a_plan_that_was_given_no_time_takes_the_longest_and_ends() {
+        for max_time in 0..5 {
+            let options = PlanOptions {
+                max_time: Picos(max_time),
+                longest_time: Picos(1_000_000_000_000),
+                ..PlanOptions::default()
+            };
+            let done = run(options, &[1, 64, 4_096], |_| Some((1_000_000, 1_000_000)));
+            assert_ne!(done.conclusion, None, "{max_time} ps");
         }
     }
 }

@@ -1,118 +1,33 @@
 //! Whole measurements of a link on virtual time whose parameters are known:
 //! planner, session, kernels, responder, fit and assessment together.
 
+mod measured;
+
 #[cfg(test)]
 mod whole {
-    use std::cell::RefCell;
-    use std::ops::ControlFlow;
-
-    use loggap_core::fit::{Cell, Node, Point, Segment};
     use loggap_core::measure::{
-        AssessMemory, AssessOptions, AssessRequirements, Assessment, Buffers, Clock, Conclusion,
-        Disturbance, Experiment, Initiator, Outcome, PlanMemory, PlanOptions, PlanRequirements,
-        Planner, RowHeader, Sample, SampleStore, SessionOptions, Shared, Simulated, Slot,
-        StoreRequirements, Truth, coarse_sizes,
+        AssessOptions, AssessRequirements, Assessment, Bend, Bursts, Conclusion, Disturbance,
+        PlanOptions, RoundNoise, RowHeader, SampleStore, StoreRequirements, Truth, TwoSpeeds,
     };
     use loggap_core::model::{Change, Range, SizeLine};
     use loggap_core::units::{Bytes, PerByte, Picos};
 
-    const LARGEST: u32 = 65_536;
-
-    /// The memory of an analysis.
-    struct Analysis(Vec<Point>, Vec<Node>, Vec<Cell>, Vec<Segment>);
-
-    impl Analysis {
-        fn new(needed: AssessRequirements) -> Self {
-            Self(
-                vec![Point::default(); needed.points],
-                vec![Node::default(); needed.nodes],
-                vec![Cell::default(); needed.cells],
-                vec![Segment::default(); needed.segments],
-            )
-        }
-
-        fn lend(&mut self) -> AssessMemory<'_> {
-            let Self(points, nodes, cells, segments) = self;
-            AssessMemory { points, nodes, cells, segments }
-        }
-    }
-
-    /// What a measurement gave.
-    struct Measured {
-        assessment: Assessment,
-        conclusion: Option<Conclusion>,
-        samples: Vec<Sample>,
-    }
+    use crate::measured::judged::{intervals, values};
+    use crate::measured::kinds::truth;
+    use crate::measured::{Analysis, Measured, Noise, Setup};
 
     fn measure(
-        truth: &[Truth],
+        truths: &[Truth],
         disturbance: Disturbance,
         options: PlanOptions,
         rows: usize,
         repetitions: usize,
     ) -> Measured {
-        let needed = PlanRequirements::new(rows, repetitions, options.assess.max_changes).unwrap();
-        let mut headers = vec![RowHeader::default(); needed.store.rows];
-        let mut values = vec![0; needed.store.values];
-        let mut order = vec![Slot::default(); needed.order];
-        let mut analysis = Analysis::new(needed.assess);
-        let memory = PlanMemory {
-            rows: &mut headers,
-            values: &mut values,
-            order: &mut order,
-            assess: analysis.lend(),
-        };
-        let mut sizes = [0; 32];
-        let count = coarse_sizes(1, LARGEST, &mut sizes[..rows.min(32)]);
-        let mut planner: Planner<'_> = Planner::new(options, &sizes[..count], memory).unwrap();
-
-        let simulated = RefCell::new(Simulated::new(truth, disturbance, Picos(20_000)));
-        let (mut outgoing, mut incoming) = (vec![0; LARGEST as usize], vec![0; LARGEST as usize]);
-        let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-        let (clock, link) = (Shared(&simulated), Shared(&simulated));
-        let mut session =
-            Initiator::connect(clock, link, buffers, SessionOptions::default(), |_| {
-                ControlFlow::Continue(())
-            })
-            .unwrap();
-        let mut samples = vec![];
-        let now = || Picos(simulated.borrow().now());
-        loop {
-            let batch: heapless::Vec<Experiment, 16> = planner.poll_batch(now());
-            if batch.is_empty() {
-                break;
-            }
-            let mut outcomes = vec![];
-            session.run(&batch, |outcome| outcomes.push(outcome)).unwrap();
-            for outcome in outcomes {
-                match outcome {
-                    Outcome::Sample(sample) => {
-                        if planner.handle_sample(&sample) == loggap_core::measure::Kept::Stored {
-                            samples.push(sample);
-                        }
-                    }
-                    Outcome::Lost(experiment) => planner.handle_lost(&experiment),
-                }
-            }
-        }
-        Measured {
-            conclusion: planner.conclusion(),
-            assessment: planner.assess().unwrap(),
-            samples,
-        }
-    }
-
-    fn truth(first_size: u32, gap: u64, gap_per_byte: u64) -> Truth {
-        Truth {
-            first_size,
-            latency: Picos(5_000_000),
-            send_overhead: Picos(700_000),
-            send_overhead_per_byte: PerByte(10 << 16),
-            recv_overhead: Picos(900_000),
-            recv_overhead_per_byte: PerByte(8 << 16),
-            gap: Picos(gap),
-            gap_per_byte: PerByte(gap_per_byte << 16),
-        }
+        let (bend, spread) = (Bend::default(), Picos::ZERO);
+        let noise = Noise { calls: disturbance, ..Noise::default() };
+        let sizes = 32;
+        Setup { truths, bend, noise, options, sizes, rows, repetitions, spread, launches: 1 }
+            .measure()
     }
 
     /// The parameters of one protocol: name, measured, true. Overheads at
@@ -159,7 +74,8 @@ mod whole {
             assert_eq!(profile.ranges.len(), protocols);
             for (change, truth) in profile.changes.iter().zip(&truths[1..]) {
                 let exact = Bytes(u64::from(truth.first_size));
-                assert_eq!(*change, Change { at: exact, low: exact, high: exact });
+                let Change { at, low, high, splits, .. } = *change;
+                assert_eq!((at, low, high, splits), (exact, exact, exact, true));
             }
             for (range, truth) in profile.ranges.iter().zip(truths) {
                 assert_exact(range, truth);
@@ -190,12 +106,11 @@ mod whole {
     }
 
     #[test]
-    fn the_stored_samples_in_any_order_give_the_same_assessment() {
+    fn the_stored_samples_give_the_same_assessment_again() {
         let truths = [truth(1, 1_500_000, 80), truth(4_097, 6_000_000, 60)];
-        let disturbance = Disturbance { seed: 3, noise: 0.05, outliers: 0.02, losses: 0.0 };
-        let mut measured = measure(&truths, disturbance, PlanOptions::default(), 96, 64);
-        measured.samples.reverse();
-        measured.samples.sort_by_key(|sample| sample.elapsed);
+        let disturbance =
+            Disturbance { seed: 3, noise: 0.05, outliers: 0.02, ..Disturbance::default() };
+        let measured = measure(&truths, disturbance, PlanOptions::default(), 96, 64);
         let needed = StoreRequirements::new(200, 100).unwrap();
         let mut rows = vec![RowHeader::default(); needed.rows];
         let mut values = vec![0; needed.values];
@@ -204,7 +119,7 @@ mod whole {
             store.insert(sample).unwrap();
         }
         let options = AssessOptions::default();
-        let mut analysis = Analysis::new(AssessRequirements::new(200, options.max_changes));
+        let mut analysis = Analysis::new(AssessRequirements::new(200));
         let again = Assessment::new(&store, &options, &mut analysis.lend()).unwrap();
         assert_eq!(again, measured.assessment);
     }
@@ -248,7 +163,8 @@ mod whole {
         ];
         let one = |seed: u64| {
             let protocols = [2, 3, 4][usize::try_from(seed % 3).unwrap()];
-            let disturbance = Disturbance { seed, noise: 0.05, outliers: 0.02, losses: 0.0 };
+            let disturbance =
+                Disturbance { seed, noise: 0.05, outliers: 0.02, ..Disturbance::default() };
             let mut options = PlanOptions { seed, max_messages: 200_000, ..PlanOptions::default() };
             options.assess.relative_error_ppm = 10_000;
             options.max_time = Picos(60_000_000_000_000);
@@ -265,5 +181,50 @@ mod whole {
         });
         let bad: Vec<_> = all.iter().filter(|(_, mistakes)| !mistakes.is_empty()).collect();
         assert!(all.len() == 100 && bad.len() <= 5, "{} of 100 seeds: {bad:#?}", bad.len());
+    }
+
+    /// Shares of intervals that hold the truth, of all parameters together,
+    /// and runs with a change, over 40 default runs of a link of one protocol.
+    fn coverage(rounds: RoundNoise) -> (f64, usize) {
+        let truths = [truth(1, 1_500_000, 80)];
+        let (mut inside, mut all, mut changed) = (0_u32, 0_u32, 0);
+        for seed in 1..=40 {
+            let calls = Disturbance { seed, ..Disturbance::default() };
+            let noise = Noise { calls, rounds };
+            let setup = Setup::of_the_command(&truths, Bend::default(), noise);
+            let profile = setup.measure().assessment.profile;
+            changed += usize::from(!profile.changes.is_empty());
+            for range in &profile.ranges {
+                for (interval, truth) in intervals(range).into_iter().zip(values(&truths[0])) {
+                    let (low, _, high) = interval.expect("everything is measured");
+                    all += 1;
+                    inside += u32::from(low <= truth && truth <= high);
+                }
+            }
+        }
+        (f64::from(inside) / f64::from(all), changed)
+    }
+
+    #[test]
+    fn intervals_hold_the_truth_under_the_noise_of_real_links() {
+        let bursts =
+            Bursts { interval: Picos(490_000_000_000), length: Picos(10_000_000_000), factor: 5.0 };
+        let two_speeds = TwoSpeeds { share: 0.3, factor: 1.25 };
+        let none = RoundNoise::default();
+        let noises = [
+            ("lognormal 10%", RoundNoise { skew: 0.1, ..none }, 0),
+            // The median absolute deviation knows little of a second speed: the
+            // goal of 1% is missed here, see docs/performance.md.
+            ("two speeds", RoundNoise { skew: 0.03, two_speeds, ..none }, 4),
+            ("bursts", RoundNoise { skew: 0.05, bursts, ..none }, 1),
+        ];
+        for (name, noise, most) in noises {
+            let (covered, changed) = coverage(noise);
+            assert!(covered >= 0.9, "{name}: {covered} of the intervals hold the truth");
+            assert!(
+                changed <= most,
+                "{name}: changes in {changed} of 40 runs, where there is none"
+            );
+        }
     }
 }

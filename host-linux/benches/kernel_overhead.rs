@@ -18,9 +18,9 @@
 use std::hint::black_box;
 use std::os::unix::net::UnixStream;
 
-use loggap::clock::HostClock;
 use loggap::link::{LinkSettings, ShmLink, UnixLink};
-use loggap_core::measure::{Clock, Expected, Link, Timer, Watch};
+use loggap::machine::clock::HostClock;
+use loggap_core::measure::{Clock, Expected, Link, Poller, Timer};
 use loggap_core::stats::{Confidence, MedianInterval, Sorted};
 
 const BURST: u32 = 10;
@@ -51,7 +51,7 @@ where
     let clock = HostClock::calibrated();
     let message = vec![1; size];
     let mut buffer = vec![0; size];
-    let mut watch = Watch::default();
+    let mut poller = Poller::default();
     let (mut bare, mut kernel) = (Vec::with_capacity(PAIRS), Vec::with_capacity(PAIRS));
     for _ in 0..PAIRS {
         theirs.send(&message).unwrap();
@@ -60,8 +60,8 @@ where
         theirs.send(&message).unwrap();
         let expected = Expected { length: size, tag: 1, datagrams: false };
         let limit = clock.ticks(loggap_core::units::Picos(1_000_000_000_000));
-        let (clock, link, watch) = (&clock, &mut ours, &mut watch);
-        let mut timer = Timer { clock, link, watch, limit, strays: 0 };
+        let (clock, link, poller) = (&clock, &mut ours, &mut poller);
+        let mut timer = Timer { clock, link, poller, limit, strays: 0 };
         let ticks = timer.back_to_back(&message, BURST, (&mut buffer, expected)).unwrap();
         kernel.push(ticks.unwrap().elapsed);
         empty(&mut theirs, &mut buffer);

@@ -19,9 +19,9 @@ use std::sync::OnceLock;
 use std::thread;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use loggap::clock::HostClock;
 use loggap::link::{AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, UdpLink, UnixLink};
-use loggap::placement::{Placement, Topology, allowed, pin};
+use loggap::machine::clock::HostClock;
+use loggap::machine::placement::{Placement, Topology, allowed, pin};
 use loggap_core::measure::{Clock, Link};
 
 fn shm() -> (ShmLink, ShmLink) {

@@ -20,9 +20,9 @@ use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use loggap::clock::HostClock;
 use loggap::link::{LinkError, LinkSettings, ShmLink, UnixLink};
-use loggap::placement;
+use loggap::machine::clock::HostClock;
+use loggap::machine::placement;
 use loggap_core::measure::{
     Buffers, Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionOptions, serve,
 };

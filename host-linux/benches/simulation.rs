@@ -24,9 +24,9 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::process::Command;
 
-use loggap::clock::HostClock;
+use loggap::machine::clock::HostClock;
 use loggap::schedule::{ScheduleFile, WriteError, write_text};
-use loggap::simulation::windows::{self, Means};
+use loggap::simulation::windows::{self, Resources};
 use loggap::simulation::{Limit, OwnedMemory, Source, bytes_needed, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern, generate, scratch_words};
 use loggap_core::goal::{Op, OpKind, Sink};
@@ -236,7 +236,7 @@ impl Row {
         self.play(&mut builder);
         let schedule = builder.finish().unwrap();
         let loaded = clock.now();
-        let ended = windows::run(schedule, NoNoise, &means(threads), &mut |_| {}).unwrap();
+        let ended = windows::run(schedule, NoNoise, &resources(threads), &mut |_| {}).unwrap();
         let done = clock.now();
         ended.unfinished(|left| panic!("{left}"));
         let lent = needs.bytes() + ended.mail_bytes();
@@ -260,7 +260,7 @@ fn text(clock: HostClock, path: &Path) -> Ran {
     let with = (parameters(), Settings::default());
     windows::load(&source, with, &Limit::none(), 1, |schedule, needs, _| {
         let loaded = clock.now();
-        let ended = windows::run(schedule, NoNoise, &means(1), &mut |_| {}).unwrap();
+        let ended = windows::run(schedule, NoNoise, &resources(1), &mut |_| {}).unwrap();
         let done = clock.now();
         assert_eq!(ended.finished().makespan, Picos(110_000_000));
         let lent = needs.bytes + ended.mail_bytes();
@@ -270,8 +270,8 @@ fn text(clock: HostClock, path: &Path) -> Ran {
     .unwrap()
 }
 
-const fn means(threads: usize) -> Means {
-    Means { threads, mail_bytes: u64::MAX, small: Means::SMALL }
+const fn resources(threads: usize) -> Resources {
+    Resources { threads, mail_bytes: u64::MAX, small: Resources::SMALL }
 }
 
 fn parameters() -> Parameters<'static> {

@@ -3,37 +3,24 @@
 //! Seconds become picoseconds without passing through a binary fraction, so
 //! that what was written by [`seconds`] is read back to the bit.
 
-use std::fmt;
-
 use loggap_core::units::{Picos, SignedPicos};
 
 /// Why text is not a usable decimal number.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DecimalError {
     /// No digit at all.
+    #[error("a number is missing")]
     Empty,
     /// Something that is not part of a number, at this byte of the text.
+    #[error("not a number (see its character {})", .0.saturating_add(1))]
     Unexpected(usize),
     /// A number below zero where none may be.
+    #[error("a number below zero makes no sense here")]
     Negative,
     /// More than the unit can hold.
+    #[error("the number is too large")]
     TooLarge,
 }
-
-impl fmt::Display for DecimalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("a number is missing"),
-            Self::Unexpected(at) => {
-                write!(f, "not a number (see its character {})", at.saturating_add(1))
-            }
-            Self::Negative => f.write_str("a number below zero makes no sense here"),
-            Self::TooLarge => f.write_str("the number is too large"),
-        }
-    }
-}
-
-impl std::error::Error for DecimalError {}
 
 /// Reads `12`, `1.5`, `.5`, `1e-6`, `+3` as a multiple of 10^−`digits`,
 /// rounded half up where more digits are written.

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use loggap::{cli, embedded};
+use loggap::cli;
+use loggap::serve::local;
 
 fn main() -> ExitCode {
-    match embedded::child_main(std::env::args_os()) {
+    match local::child_main(std::env::args_os()) {
         Some(exit) => exit,
         None => cli::main(std::env::args_os()),
     }

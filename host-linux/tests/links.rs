@@ -296,6 +296,22 @@ fn a_host_that_refuses_datagrams_is_a_closed_peer() {
 }
 
 #[test]
+fn datagrams_that_nobody_answers_name_what_to_start() {
+    let refusing = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for address in [refusing, silent.local_addr().unwrap()] {
+        let mut link = UdpLink::connect(address, settings(Waiting::Block)).unwrap();
+        link.send(b"anyone?").unwrap();
+        let error = receive(&mut link, &mut [0; 8]).unwrap_err().to_string();
+        let port = address.port();
+        let expected = format!(
+            "nobody answers at {address}: start `loggap serve --transport udp -p {port}` there"
+        );
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
 fn connecting_by_name_tries_every_address() {
     // `localhost` may name ::1 first, where this listener is not.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -7,15 +7,15 @@
     reason = "a wrong assumption should end the test"
 )]
 
-use loggap::measurement::Analysis;
-use loggap::output::plot::{self, Figure};
-use loggap::output::{flags, table};
+use loggap::measure::Analysis;
+use loggap::output::screen::{self, ScreenOptions};
+use loggap::output::{csv, flags, plot, table};
 use loggap::profile::{
     ChangeRecord, ProfileDocument, ProfileError, RangeRecord, Requested, SCHEMA_VERSION, SizeRecord,
 };
-use loggap::samples::{self, Limits, Row, SampleReader};
+use loggap::samples::{self, Limits, Row, SampleReader, TimedSample};
 use loggap_core::measure::{AssessOptions, Experiment, Quantity, Sample, SizeRow};
-use loggap_core::model::{Estimate, Mark, Range, SizeLine};
+use loggap_core::model::{Change, Estimate, Mark, Range, SizeLine};
 use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 use quickcheck::{Arbitrary, Gen, TestResult, quickcheck};
 
@@ -40,6 +40,7 @@ fn line(g: &mut Gen) -> SizeLine {
         at_one: estimate(g, SignedPicos),
         per_byte: estimate(g, SignedPerByte),
         centre: Bytes(u64::arbitrary(g)),
+        at_centre: SignedPicos(units(g)),
         centre_half_width: Picos(units(g).unsigned_abs()),
         scatter_ppm: u32::arbitrary(g),
     }
@@ -80,10 +81,19 @@ impl Arbitrary for AnyDocument {
             if index > 0 {
                 let (low, high) = (u64::arbitrary(g) % first + 1, u64::arbitrary(g).max(first));
                 let (lo_bytes, hi_bytes) = (low.min(first), high);
-                document.changes.push(ChangeRecord { at_bytes: first, lo_bytes, hi_bytes });
+                document.changes.push(
+                    Change {
+                        at: Bytes(first),
+                        low: Bytes(lo_bytes),
+                        high: Bytes(hi_bytes),
+                        splits: true,
+                        ..Change::default()
+                    }
+                    .into(),
+                );
             }
             let last = first + u64::from(u32::arbitrary(g));
-            document.ranges.push(RangeRecord(Range {
+            document.ranges.push(RangeRecord::from(Range {
                 first: Bytes(first),
                 last: Bytes(last),
                 gap: line(g),
@@ -96,7 +106,7 @@ impl Arbitrary for AnyDocument {
         }
         let number = |g: &mut Gen| maybe(g, |g| estimate(g, SignedPicos));
         document.sizes.extend((0..u8::arbitrary(g) % 4).map(|_| {
-            SizeRecord(SizeRow {
+            SizeRecord::from(SizeRow {
                 size: Bytes(u64::arbitrary(g)),
                 half_rtt: number(g),
                 gap: number(g),
@@ -200,25 +210,21 @@ fn assess_and_show(rows: &[Row]) -> bool {
     let profile = &analysis.assessment.profile;
     let document = ProfileDocument {
         schema_version: SCHEMA_VERSION,
-        ranges: profile.ranges.iter().copied().map(RangeRecord).collect(),
+        ranges: profile.ranges.iter().copied().map(RangeRecord::from).collect(),
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
-        sizes: analysis.rows.iter().copied().map(SizeRecord).collect(),
+        sizes: analysis.rows.iter().copied().map(SizeRecord::from).collect(),
         ..ProfileDocument::default()
     };
     let text = printed(&document);
     let again = ProfileDocument::parse(&text).map(|document| printed(&document));
     let mut out = Vec::new();
-    table::write(&mut out, profile).unwrap();
-    let _with_or_without_a_line = flags::line(profile);
-    let figure = Figure {
-        title: "any",
-        subtitle: "",
-        profile,
-        rows: &analysis.rows,
-        confidence_percent: 95.0,
-    };
+    table::write(&mut out, &document).unwrap();
+    csv::write(&mut out, &document).unwrap();
+    let options = ScreenOptions { width: 100, colour: true, verbose: true };
+    screen::write(&mut out, &document, &options).unwrap();
+    let _with_or_without_a_line = flags::line(&document);
     // Nothing to draw on logarithmic axes is an error of its own.
-    let picture = plot::svg(&figure).unwrap_or_default();
+    let picture = plot::svg(&document).unwrap_or_default();
     again.is_ok_and(|again| again == text) && !picture.contains("NaN")
 }
 
@@ -247,8 +253,8 @@ quickcheck! {
     fn damaged_samples_are_refused_with_their_line_or_mean_something(
         rows: Vec<AnyRow>, damages: Vec<Damage>
     ) -> bool {
-        let rounds: Vec<Sample> = rows.iter().filter_map(|row| match row.0 {
-            Row::Round(sample) => Some(sample),
+        let rounds: Vec<TimedSample> = rows.iter().filter_map(|row| match row.0 {
+            Row::Round(sample) => Some(TimedSample { sample, launch: 3, time: Picos(7) }),
             Row::Gap { .. } => None,
         }).collect();
         let mut text = Vec::new();
@@ -274,4 +280,16 @@ quickcheck! {
         }).collect();
         TestResult::from_bool(assess_and_show(&rows))
     }
+}
+
+#[test]
+fn times_beyond_what_a_double_holds_are_read_back() {
+    let round = |quantity, messages, size, elapsed| {
+        let delay = Picos::ZERO;
+        let experiment = Experiment { quantity, messages, delay, size };
+        Row::Round(Sample { experiment, delay, elapsed: Picos(elapsed) })
+    };
+    let rows =
+        [round(Quantity::Gap, 10, 1, 2), round(Quantity::RoundTrip, 1, 1, 565_615_235_507_644_241)];
+    assert!(assess_and_show(&rows));
 }

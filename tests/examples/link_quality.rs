@@ -1,159 +1,307 @@
-//! How repeatable and how predictive the parameters of a link are.
+//! How repeatable and how predictive default runs are.
 //!
-//! Measures each transport of this machine several times as `loggap measure`
-//! does by default, and prints the spread (max − min)/median of each
-//! parameter over the runs, how often the intervals of two runs overlap, and
-//! how well rounds `PRTT(n, d, s)` are predicted that the fit never used:
-//! sizes between those measured, n from 3 to 40, d from 0 to four times the
-//! gap.
+//! Measures each link several times with `loggap measure` as a user would,
+//! without a history and, where the program has one, with a history of the
+//! five runs before. Prints, for each link: the share of runs with the usual
+//! number of ranges and how far each boundary moves among those (largest by
+//! smallest); negative parameters; of ordered pairs of runs the share in which
+//! the interval for the next run of one holds the value of the other (this
+//! run's interval where the program writes no other); and how well rounds
+//! `PRTT(n, d, s)` are predicted that no fit used: sizes between those
+//! measured, n from 3 to 40, d from 0 to four times the gap.
 //!
-//! `cargo run --release -p loggap-tests --example link_quality -- 10 shm tcp`
+//! `cargo run --release -p loggap-tests --example link_quality -- 20 tcp "100 Mb/s"`
 
 #![allow(
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a program that prints its table; indices and casts are within what it draws itself"
 )]
 
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs;
 use std::ops::ControlFlow;
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
-use loggap::clock::HostClock;
-use loggap::drive::{Listener, Measured, default_sweep, drive};
-use loggap::embedded::{self, Responder};
-use loggap::link::Transport;
-use loggap::placement::{self, Placement, Topology};
-use loggap::responder::present_bytes;
-use loggap_core::measure::{
-    Buffers, Experiment, Initiator, Outcome, PlanOptions, Progress, Quantity, SessionOptions,
-};
-use loggap_core::model::{Estimate, Profile, Prtt, Range, SizeLine};
-use loggap_core::units::{Bytes, Picos, SignedPicos};
+use loggap::link::{self, AnyLink, Endpoint, LinkSettings, Transport, Waiting};
+use loggap::machine::clock::HostClock;
+use loggap::machine::placement::{self, Placement, Topology};
+use loggap::profile::ProfileDocument;
+use loggap::serve::local::Responder;
+use loggap::serve::respond::present_bytes;
+use loggap_core::measure::{Buffers, Experiment, Initiator, Outcome, Quantity, SessionOptions};
+use loggap_core::model::{Profile, Prtt};
+use loggap_core::random::Random;
+use loggap_core::units::{Bytes, Picos};
+use loggap_tests::cable::{Cable, End, Kind, Shape, Shaper};
+use loggap_tests::cleanup::{Process, on_signals};
+use loggap_tests::command::{loggap_process, machine};
+use loggap_tests::document::{Document, Number, PARAMETERS, Range, holds};
 
 const LARGEST: u32 = 65_536;
-const PREDICTIONS: u32 = 200;
-/// Rounds whose median is compared with a prediction.
+/// Rounds predicted after each run, and how often each is measured.
+const PREDICTIONS: usize = 100;
 const ROUNDS: usize = 9;
+/// Longest time for the predictions after a run.
+const LONGEST: Picos = Picos(1_000_000_000_000);
+/// Runs that a history holds.
+const HISTORY: usize = 5;
 
 fn main() -> ExitCode {
-    if let Some(code) = embedded::child_main(std::env::args_os()) {
+    if let Some(code) = loggap::serve::local::child_main(std::env::args_os()) {
         return code;
     }
+    on_signals();
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("{error}");
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
+    let _alone = machine();
     let mut arguments = std::env::args().skip(1);
-    let runs: u64 = arguments.next().map_or(Ok(10), |text| text.parse())?;
+    let runs: usize = arguments.next().map_or(Ok(20), |text| text.parse())?;
     let names: Vec<String> = arguments.collect();
-    let names = if names.is_empty() { vec!["shm".into(), "tcp".into()] } else { names };
-    let allowed = placement::allowed();
-    let placement = Placement::choose(&allowed, &Topology::of(&allowed));
-    if let Some(placement) = placement {
-        placement::pin(placement.initiator)?;
-    }
-    let clock = HostClock::calibrated();
-    for name in names {
-        let transport = Transport::from_name(&name).ok_or("unknown transport")?;
-        let bench = Bench { clock, transport, placement };
-        let mut series = Series::default();
-        for seed in 1..=runs {
-            series.add(&bench.measure(seed)?)?;
-            bench.predict(seed, &mut series)?;
+    let help = loggap_process().args(["measure", "--help"]).output()?;
+    let has_history = String::from_utf8_lossy(&help.stdout).contains("--history");
+    println!("| {} |", COLUMNS.join(" | "));
+    println!("|{}", "---|".repeat(COLUMNS.len()));
+    for link in links() {
+        if !names.is_empty() && !names.iter().any(|name| name == link.name) {
+            continue;
         }
-        series.report(transport);
+        for history in [0, HISTORY] {
+            if history == 0 || has_history {
+                let series = Bench::new(&link)?.series(runs, history)?;
+                println!("| {} |", series.cells(link.name, history).join(" | "));
+            }
+        }
     }
     Ok(())
 }
 
-struct Patient;
+const COLUMNS: [&str; 12] = [
+    "link",
+    "runs",
+    "runs with the usual number of ranges",
+    "boundaries move by a factor of",
+    "negative parameters",
+    "pairs held: RTT/2, G",
+    "o_s, o_r, g, L",
+    "all parameters",
+    "the same, this run's interval",
+    "prediction error p50, p95",
+    "s",
+    "messages",
+];
 
-impl Listener for Patient {
-    fn on_queue(&mut self, _: u32) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-    fn on_progress(&mut self, _: &Progress) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
+/// A link to measure again and again.
+struct Link {
+    name: &'static str,
+    transport: Transport,
+    /// Between namespaces, or on this machine.
+    cable: Option<Kind>,
 }
 
-struct Bench {
+fn links() -> Vec<Link> {
+    let local = |name, transport| Link { name, transport, cable: None };
+    let shaped = |name, rate, burst| {
+        let ends = &[End::Server, End::Client];
+        let shape = Some(Shape { shaper: Shaper::Tbf, rate, burst, ends });
+        let kind = Kind { shape, ..Kind::plain(1_500) };
+        Link { name, transport: Transport::Tcp, cable: Some(kind) }
+    };
+    vec![
+        local("tcp", Transport::Tcp),
+        local("unix", Transport::Unix),
+        local("udp", Transport::Udp),
+        local("shm", Transport::Shm),
+        shaped("100 Mb/s", 100_000_000, 12_500),
+        shaped("1 Gb/s", 1_000_000_000, 32_000),
+    ]
+}
+
+/// A link that is there.
+struct Bench<'l> {
+    link: &'l Link,
+    cable: Option<Cable>,
     clock: HostClock,
-    transport: Transport,
     placement: Option<Placement>,
 }
 
-impl Bench {
-    fn responder(&self) -> Result<Responder, Box<dyn Error>> {
-        let mut responder = Responder::new(self.transport)?;
-        responder.cpu = self.placement.map(|placement| placement.responder);
-        Ok(responder)
+impl<'l> Bench<'l> {
+    fn new(link: &'l Link) -> Result<Self, Box<dyn Error>> {
+        let allowed = placement::allowed();
+        let placement = Placement::choose(&allowed, &Topology::of(&allowed));
+        let cable = link.cable.as_ref().map(Cable::plug).transpose()?;
+        Ok(Self { link, cable, clock: HostClock::calibrated(), placement })
     }
 
-    fn measure(&self, seed: u64) -> Result<Measured, Box<dyn Error>> {
-        let (link, process) = self.responder()?.spawn()?;
-        let options = PlanOptions { seed, ..PlanOptions::default() };
-        let sizes = default_sweep(1, LARGEST);
-        let session = SessionOptions::default();
-        let measured = drive(&self.clock, link, &sizes, (options, session), &mut Patient)?;
-        process.finish()?;
-        Ok(measured)
+    /// So many runs, each with a history of so many before it.
+    fn series(&self, runs: usize, history: usize) -> Result<Series, Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let mut series = Series::default();
+        for number in 0..runs + history {
+            eprintln!("{}: run {} of {}", self.link.name, number + 1, runs + history);
+            let past = (history > 0).then_some(folder.path());
+            if let Some(past) = past {
+                keep_newest(past, history)?;
+            }
+            let text = self.measure(number as u64 + 1, past)?;
+            if number >= history {
+                series.documents.push(Document::parse(&text).ok_or("no ranges")?);
+                let profile = ProfileDocument::parse(&text).and_then(|document| document.model());
+                let profile = profile.map_err(|error| format!("not a profile: {error:?}"))?;
+                series.errors.extend(self.predict(number as u64 + 1, &profile)?);
+            }
+        }
+        Ok(series)
     }
 
-    /// Measures rounds at random and holds them against the latest profile.
-    fn predict(&self, seed: u64, series: &mut Series) -> Result<(), Box<dyn Error>> {
-        let Some(profile) = series.profiles.last() else { return Ok(()) };
-        let (link, process) = self.responder()?.spawn()?;
+    /// The document that a default run prints.
+    fn measure(&self, seed: u64, history: Option<&Path>) -> Result<Vec<u8>, Box<dyn Error>> {
+        let (mut command, _server) = match &self.cable {
+            None => (loggap_process(), None),
+            Some(cable) => {
+                let (server, endpoint) = cable.serve("tcp", &["--block"])?;
+                let mut command = cable.loggap(End::Client);
+                command.args(["measure", &endpoint, "--block"]);
+                (command, Some(server))
+            }
+        };
+        if self.cable.is_none() {
+            command.arg("measure");
+        }
+        self.complete(&mut command, seed, history);
+        let output = Process::start(&mut command).finish();
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() { Ok(output.stdout) } else { Err(said.into()) }
+    }
+
+    fn complete(&self, command: &mut Command, seed: u64, history: Option<&Path>) {
+        command.args(["-J", "--transport", self.link.transport.name(), "--seed"]);
+        command.arg(seed.to_string());
+        if let Some(history) = history {
+            command.arg("--history").arg(history);
+        }
+    }
+
+    /// Relative errors of predicted rounds, drawn at random and measured over
+    /// a link of their own.
+    fn predict(&self, seed: u64, profile: &Profile) -> Result<Vec<f64>, Box<dyn Error>> {
+        // On a thread of its own, which may be pinned and enter a namespace.
+        let text = std::thread::scope(|scope| {
+            let work = || self.rounds(seed, profile).map_err(|error| error.to_string());
+            scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        Ok(text?)
+    }
+
+    fn rounds(&self, seed: u64, profile: &Profile) -> Result<Vec<f64>, Box<dyn Error>> {
+        if let Some(placement) = self.placement {
+            placement::pin(placement.initiator)?;
+        }
+        match &self.cable {
+            None => {
+                let mut responder = Responder::new(self.link.transport)?;
+                responder.cpu = self.placement.map(|placement| placement.responder);
+                let (link, process) = responder.spawn()?;
+                let errors = self.compare(link, seed, profile)?;
+                process.finish()?;
+                Ok(errors)
+            }
+            Some(cable) => {
+                let (_server, endpoint) = cable.serve("tcp", &["--block"])?;
+                cable.enter(End::Client);
+                let endpoint = Endpoint::parse(self.link.transport, &endpoint, 0)?;
+                let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
+                let link = link::connect(self.link.transport, &endpoint, settings)?;
+                self.compare(link, seed, profile)
+            }
+        }
+    }
+
+    fn compare(
+        &self,
+        link: AnyLink,
+        seed: u64,
+        profile: &Profile,
+    ) -> Result<Vec<f64>, Box<dyn Error>> {
+        match link {
+            AnyLink::Tcp(link) => self.compare_on(link, seed, profile),
+            AnyLink::Udp(link) => self.compare_on(link, seed, profile),
+            AnyLink::Unix(link) => self.compare_on(link, seed, profile),
+            AnyLink::Shm(link) => self.compare_on(link, seed, profile),
+            AnyLink::Eth(link) => self.compare_on(link, seed, profile),
+        }
+    }
+
+    fn compare_on<L: loggap_core::measure::Link<Error = link::LinkError>>(
+        &self,
+        link: L,
+        seed: u64,
+        profile: &Profile,
+    ) -> Result<Vec<f64>, Box<dyn Error>> {
+        use loggap_core::measure::Clock;
         let mut outgoing = present_bytes(LARGEST as usize);
         let mut incoming = present_bytes(LARGEST as usize);
         let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-        let session = SessionOptions::default();
+        let options = SessionOptions::default();
         let on_queue = |_| ControlFlow::Continue(());
-        let mut initiator = Initiator::connect(&self.clock, link, buffers, session, on_queue)?;
-        let mut random = seed;
-        let mut warm = 0;
-        while warm < 200 {
-            initiator.run(&[experiment(10, Picos::ZERO, 1_000); 16], |_| warm += 1)?;
-        }
+        let mut session = Initiator::connect(&self.clock, link, buffers, options, on_queue)?;
+        let began = self.clock.now();
+        let over = || self.clock.duration(self.clock.now() - began) > LONGEST;
+        session.run(&[experiment(10, Picos::ZERO, 1_000); 200], |_| ())?;
+        let mut random = Random::stream(seed, 3);
+        let mut errors = Vec::new();
         for _ in 0..PREDICTIONS {
             let asked = draw(&mut random, profile);
-            let Ok(prediction) = profile.predict_prtt(Prtt {
-                messages: asked.messages,
-                delay: asked.delay,
-                size: Bytes(asked.size.into()),
-            }) else {
+            let (messages, delay, size) = (asked.messages, asked.delay, Bytes(asked.size.into()));
+            let Ok(predicted) = profile.predict_prtt(Prtt { messages, delay, size }) else {
                 continue;
             };
-            let (mut times, mut kept) = (Vec::new(), Vec::new());
-            initiator.run(&[asked; ROUNDS], |outcome| {
+            if over() {
+                break;
+            }
+            let mut times = Vec::new();
+            session.run(&[asked; ROUNDS], |outcome| {
                 if let Outcome::Sample(sample) = outcome {
-                    times.push(sample.elapsed.0);
-                    kept.push(sample.delay.0);
+                    // The delay kept is a little longer than the one asked for.
+                    let more = sample.delay.since(asked.delay).0 * u64::from(messages - 1);
+                    times.push(sample.elapsed.0.saturating_sub(more) as f64);
                 }
             })?;
-            let (Some(time), Some(delay)) = (median(&mut times), median(&mut kept)) else {
-                continue;
-            };
-            // The delay kept is a little longer than the one asked for.
-            let more = (delay - asked.delay.0) * u64::from(asked.messages - 1);
-            let time = time.saturating_sub(more);
-            let error = time as f64 / prediction.value.0 as f64 - 1.0;
-            series.errors.push((error.abs() * 1e6) as u64);
-            series.inside += u32::from(prediction.low.0 <= time && time <= prediction.high.0);
+            if let Some(time) = quantile(&mut times, 0.5) {
+                errors.push((predicted.value.0 as f64 / time - 1.0).abs());
+            }
         }
-        initiator.close()?;
-        process.finish()?;
-        Ok(())
+        session.close()?;
+        Ok(errors)
     }
+}
+
+/// Deletes all but the newest files of a folder.
+fn keep_newest(folder: &Path, count: usize) -> Result<(), Box<dyn Error>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        files.push((entry.metadata()?.modified()?, entry.path()));
+    }
+    files.sort();
+    let surplus = files.len().saturating_sub(count);
+    for (_, path) in &files[..surplus] {
+        fs::remove_file(path)?;
+    }
+    Ok(())
 }
 
 fn experiment(messages: u32, delay: Picos, size: u32) -> Experiment {
@@ -162,131 +310,113 @@ fn experiment(messages: u32, delay: Picos, size: u32) -> Experiment {
 }
 
 /// A size drawn evenly on the logarithmic scale, n and d evenly.
-fn draw(random: &mut u64, profile: &Profile) -> Experiment {
-    let mut next = |bound: u64| {
-        *random =
-            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*random >> 33) % bound
-    };
-    let octave = next(16);
-    let size = (1_u64 << octave) + next(1 << octave);
-    let messages = 3 + next(38);
-    let quarter = next(17);
-    let gap = profile.range(Bytes(size)).map_or(0, |range| range.gap.at(Bytes(size)).0.max(0));
-    let delay = Picos(u64::try_from(gap).unwrap_or(0) / 4 * quarter);
-    experiment(messages as u32, delay, size as u32)
+fn draw(random: &mut Random, profile: &Profile) -> Experiment {
+    let octave = random.below(LARGEST.ilog2().into());
+    let size = (1_u64 << octave) + random.below(1 << octave);
+    let messages = 3 + random.below(38) as u32;
+    let gap = profile.range(Bytes(size)).map_or(0, |range| range.gap.at(Bytes(size)).0);
+    let delay = Picos(u64::try_from(gap).unwrap_or(0) / 4 * random.below(17));
+    experiment(messages, delay, size as u32)
 }
 
-fn median(values: &mut [u64]) -> Option<u64> {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied()
+fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let at = (share * values.len() as f64) as usize;
+    values.get(at.min(values.len().saturating_sub(1))).copied()
 }
 
-/// A parameter of a range.
-type Parameter<'a> = dyn Fn(&Range) -> Option<Estimate<SignedPicos>> + 'a;
-
-/// The runs on one transport.
+/// The runs on one link.
 #[derive(Default)]
 struct Series {
-    profiles: Vec<Profile>,
-    walls: Vec<f64>,
-    messages: Vec<u64>,
-    in_use: Vec<f64>,
-    changes: Vec<usize>,
-    unconverged: usize,
-    errors: Vec<u64>,
-    inside: u32,
+    documents: Vec<Document>,
+    errors: Vec<f64>,
 }
+
+/// Which interval of a number.
+type Pick = fn(&Number) -> Option<[f64; 2]>;
 
 impl Series {
-    fn add(&mut self, measured: &Measured) -> Result<(), Box<dyn Error>> {
-        let assessment = measured.assessment.as_ref().map_err(Clone::clone)?;
-        println!(
-            "# run: {:.2} s, {} messages, {:?}, changes {:?}",
-            measured.wall.seconds(),
-            measured.traffic.messages(),
-            measured.conclusion,
-            assessment.profile.changes.iter().map(|c| c.at.0).collect::<Vec<_>>(),
-        );
-        self.unconverged += usize::from(!assessment.profile.converged());
-        self.changes.push(assessment.profile.changes.len());
-        self.walls.push(measured.wall.seconds());
-        self.messages.push(measured.traffic.messages());
-        self.in_use.push(measured.link_in_use());
-        self.profiles.push(assessment.profile.clone());
-        Ok(())
+    fn cells(mut self, name: &str, history: usize) -> Vec<String> {
+        let next: Pick = |number| number.next.or(number.interval);
+        let own: Pick = |number| number.interval;
+        let pairs = |keys: &[&str], pick: Pick| {
+            keys.iter().map(|key| percent(self.held(&[key], pick))).collect::<Vec<_>>().join(", ")
+        };
+        let (usual, moved) = self.ranges();
+        let mut seconds: Vec<f64> = self.documents.iter().map(|one| one.seconds).collect();
+        let mut messages: Vec<f64> = self.documents.iter().map(|one| one.messages as f64).collect();
+        let some_next = self.parameters().any(|number| number.next.is_some());
+        let mark = if some_next { "" } else { " (no next interval)" };
+        let mut cells = vec![
+            format!("{name}, history of {history}"),
+            self.documents.len().to_string(),
+            usual,
+            moved,
+            self.parameters().filter(|number| number.value < 0.0).count().to_string(),
+            pairs(&["half_rtt_s", "gap_per_byte_s"], next),
+            pairs(&["send_overhead_s", "recv_overhead_s", "gap_s", "latency_s"], next),
+            percent(self.held(&PARAMETERS, next)) + mark,
+            percent(self.held(&PARAMETERS, own)),
+        ];
+        let mut error = |share| quantile(&mut self.errors, share).map(|error| 100.0 * error);
+        cells.push(format!("{}, {}", percent(error(0.5)), percent(error(0.95))));
+        let middle = |values: &mut [f64]| quantile(values, 0.5).unwrap_or(f64::NAN);
+        cells.push(format!("{:.2}", middle(&mut seconds)));
+        cells.push(format!("{:.0}", middle(&mut messages)));
+        cells
     }
 
-    fn report(mut self, transport: Transport) {
-        let runs = self.profiles.len();
-        let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-        println!(
-            "# {transport}: {runs} runs, wall up to {:.2} s, up to {} messages, link in use {:.0}% \
-             and more, {} not fully converged",
-            most(&self.walls),
-            self.messages.iter().max().unwrap_or(&0),
-            self.in_use.iter().copied().fold(1.0, f64::min) * 100.0,
-            self.unconverged,
-        );
-        println!("#parameter median[ns] spread[%] overlap[%]");
-        let line = |line: Option<&SizeLine>| line.map(|line| line.at_one);
-        let slope = |line: &SizeLine| {
-            let Estimate { value, low, high, mark } = line.per_byte;
-            // Per 64 KiB, in the unit of the others.
-            let scaled = |v: i64| SignedPicos(v);
-            Estimate { value: scaled(value.0), low: scaled(low.0), high: scaled(high.0), mark }
-        };
-        let parameters: [(&str, &Parameter<'_>); 6] = [
-            ("RTT/2", &|range| line(range.half_rtt.as_ref())),
-            ("L", &|range| range.latency),
-            ("o_s", &|range| line(range.send_overhead.as_ref())),
-            ("o_r", &|range| line(range.recv_overhead.as_ref())),
-            ("g", &|range| Some(range.gap.at_one)),
-            ("G·2^16", &|range| Some(slope(&range.gap))),
-        ];
-        for (name, of) in parameters {
-            for (which, pick) in [("first", 0_usize), ("last", 1)] {
-                let ranges = self
-                    .profiles
-                    .iter()
-                    .filter_map(|p| if pick == 0 { p.ranges.first() } else { p.ranges.last() });
-                spread(&format!("{name}({which})"), &ranges.filter_map(of).collect::<Vec<_>>());
+    fn parameters(&self) -> impl Iterator<Item = Number> {
+        let ranges = self.documents.iter().flat_map(|document| &document.ranges);
+        ranges.flat_map(|range| PARAMETERS.iter().filter_map(|key| range.parameter(key)))
+    }
+
+    /// The usual number of ranges and its share, and by which factor each
+    /// boundary moves among the runs that have it.
+    fn ranges(&self) -> (String, String) {
+        let mut counts = BTreeMap::new();
+        for document in &self.documents {
+            *counts.entry(document.ranges.len()).or_insert(0) += 1;
+        }
+        let usual = counts.iter().max_by_key(|(_, runs)| **runs);
+        let Some((&usual, &runs)) = usual else { return ("-".to_owned(), "-".to_owned()) };
+        let share = 100.0 * f64::from(runs) / self.documents.len() as f64;
+        let alike = || self.documents.iter().filter(|one| one.ranges.len() == usual);
+        let moved: Vec<String> = (1..usual)
+            .map(|index| {
+                let firsts = || alike().map(|document| document.ranges[index].first);
+                let (low, high) = (firsts().min().unwrap_or(1), firsts().max().unwrap_or(1));
+                format!("{:.2} ({low} to {high})", high as f64 / low as f64)
+            })
+            .collect();
+        let moved = if moved.is_empty() { "-".to_owned() } else { moved.join(", ") };
+        (format!("{share:.0}% ({usual})"), moved)
+    }
+
+    /// Share of ordered pairs of runs, in percent, in which an interval of one
+    /// holds the value of the other, over the first and the last range.
+    fn held(&self, keys: &[&str], pick: Pick) -> Option<f64> {
+        let (mut inside, mut all) = (0_u32, 0_u32);
+        let ends: [fn(&Document) -> Option<&Range>; 2] =
+            [|document| document.ranges.first(), |document| document.ranges.last()];
+        for (which, one) in self.documents.iter().enumerate() {
+            for (whose, other) in self.documents.iter().enumerate() {
+                if which == whose {
+                    continue;
+                }
+                for (key, end) in keys.iter().flat_map(|key| ends.map(|end| (key, end))) {
+                    let of = |document| end(document).and_then(|range| range.parameter(key));
+                    let (Some(ours), Some(theirs)) = (of(one), of(other)) else { continue };
+                    let Some(interval) = pick(&ours) else { continue };
+                    all += 1;
+                    inside += u32::from(holds(interval, theirs.value));
+                }
             }
         }
-        let predictions = self.errors.len();
-        self.errors.sort_unstable();
-        for share in [50, 75, 85, 90, 95] {
-            let at = self.errors.len() * share / 100;
-            print!("# {share}% of the errors below {:.2}%; ", self.errors[at] as f64 / 1e4);
-        }
-        println!();
-        if let Some(error) = median(&mut self.errors) {
-            println!(
-                "# {predictions} rounds predicted: median error {:.2}%, {:.1}% inside their interval",
-                error as f64 / 1e4,
-                f64::from(self.inside) * 100.0 / predictions as f64
-            );
-        }
+        (all > 0).then(|| 100.0 * f64::from(inside) / f64::from(all))
     }
 }
 
-fn spread(name: &str, estimates: &[Estimate<SignedPicos>]) {
-    let mut values: Vec<i64> = estimates.iter().map(|estimate| estimate.value.0).collect();
-    values.sort_unstable();
-    let (Some(low), Some(high)) = (values.first(), values.last()) else { return };
-    let middle = values[values.len() / 2];
-    let pairs = || {
-        estimates
-            .iter()
-            .enumerate()
-            .flat_map(|(i, a)| estimates.iter().take(i).map(move |b| (a, b)))
-    };
-    let overlaps = pairs().filter(|(a, b)| a.low <= b.high && b.low <= a.high).count();
-    println!(
-        "{name:>12} {:>12.3} {:>8.1} {:>8.0}   runs {}",
-        middle as f64 / 1e3,
-        (high - low) as f64 / middle.abs().max(1) as f64 * 100.0,
-        overlaps as f64 * 100.0 / pairs().count().max(1) as f64,
-        estimates.len(),
-    );
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}%"))
 }

@@ -1,7 +1,9 @@
 //! The command `loggap` as a user runs it.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{OnceLock, mpsc};
 use std::thread;
@@ -19,8 +21,34 @@ pub const PATIENCE: Duration = Duration::from_secs(150);
 /// is dropped.
 pub fn machine() -> Flock<File> {
     let path = std::env::temp_dir().join("loggap-tests.lock");
-    let file = File::options().create(true).append(true).open(path).expect("a file to lock");
+    let file = shared_file(&path).expect("a file to lock");
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).expect("a lock")
+}
+
+/// A file in a folder of all users: the first user makes it, and the others
+/// may read it, which is enough for a lock. To open it as one that may have to
+/// be made is refused to them where the folder is sticky
+/// (`fs.protected_regular`).
+fn shared_file(path: &Path) -> io::Result<File> {
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        other => return other,
+    }
+    match File::options().write(true).create_new(true).mode(0o644).open(path) {
+        // Another test was first.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::open(path),
+        made => made,
+    }
+}
+
+/// Says that a test, or a part of one, cannot run here, and why. `tests/run-all`
+/// counts it, by the file that `LOGGAP_SKIPPED` names.
+#[allow(clippy::print_stderr, reason = "said to whoever runs the test alone")]
+pub fn skipped(what: &str, why: &str) {
+    eprintln!("skipped: {what}: {why}");
+    let Some(path) = std::env::var_os("LOGGAP_SKIPPED") else { return };
+    let mut file = File::options().create(true).append(true).open(path).expect("a list of skips");
+    writeln!(file, "skipped: {what}: {why}").expect("a list of skips");
 }
 
 /// `loggap` with a time limit, ready for arguments.
@@ -58,15 +86,17 @@ pub fn pid(process: u32) -> Pid {
     Pid::from_raw(process.try_into().expect("a process number"))
 }
 
-/// Path of the program, built by the first call in this process. Cargo builds
-/// programs of other packages for tests only by accident, so it is asked to;
-/// where everything is built already this takes a fraction of a second.
+/// Path of the program, built by the first call in this process, for release
+/// where the caller is. Cargo builds programs of other packages for tests only
+/// by accident, so it is asked to; where everything is built already this takes
+/// a fraction of a second.
 pub fn binary() -> &'static PathBuf {
+    const PROFILE: &str = if cfg!(debug_assertions) { "test" } else { "release" };
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
-            .args(["build", "--quiet", "--profile", "test", "--package", "loggap"])
+            .args(["build", "--quiet", "--profile", PROFILE, "--package", "loggap"])
             .args(["--bin", "loggap", "--message-format", "json"])
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .stderr(Stdio::inherit())
@@ -80,4 +110,27 @@ pub fn binary() -> &'static PathBuf {
         };
         messages.lines().find_map(executable).expect("cargo names the program")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    #[allow(clippy::unwrap_used, reason = "a wrong assumption should end the test")]
+    fn the_lock_of_another_user_is_taken_too() {
+        const NOBODY: u32 = 65_534;
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
+        let path = folder.path().join("lock");
+        drop(shared_file(&path).unwrap());
+        if !nix::unistd::Uid::effective().is_root() {
+            return skipped("the lock of another user", "only root makes files of others");
+        }
+        std::os::unix::fs::chown(folder.path(), Some(NOBODY - 1), None).unwrap();
+        std::os::unix::fs::chown(&path, Some(NOBODY), None).unwrap();
+        let file = shared_file(&path).unwrap();
+        Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error).unwrap();
+    }
 }

@@ -7,6 +7,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use crate::cleanup::ip;
+
 /// Longer than any image takes for its next line.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -19,14 +21,9 @@ impl Tap {
     /// A new interface, up.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        let ip = |command: &str| {
-            let output = Command::new("ip").args(command.split(' ')).output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "ip {command}: {said}");
-        };
-        ip(&format!("tuntap add dev {name} mode tap"));
+        ip(&format!("tuntap add dev {name} mode tap")).unwrap();
         let tap = Self(name.to_owned());
-        ip(&format!("link set {name} up"));
+        ip(&format!("link set {name} up")).unwrap();
         tap
     }
 
@@ -39,8 +36,7 @@ impl Tap {
 
 impl Drop for Tap {
     fn drop(&mut self) {
-        let delete = ["link", "delete", &self.0];
-        let _gone_already = Command::new("ip").args(delete).output();
+        let _gone_already = ip(&format!("link delete {}", self.0));
     }
 }
 

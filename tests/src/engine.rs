@@ -2,7 +2,7 @@
 
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
-use loggap::simulation::windows::{Means, WindowError, WindowMemory};
+use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
 use loggap::simulation::{self, OwnedMemory};
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::Protocol;
@@ -122,9 +122,9 @@ fn in_windows<N: Noise + Clone + Send>(
         other => other.unwrap(),
     }
     let schedule = builder.finish().unwrap();
-    let means = Means { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0 };
-    let ended =
-        simulation::windows::run(schedule, noise, &means, &mut |_| {}).map_err(Stopped::Error)?;
+    let resources = Resources { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0 };
+    let ended = simulation::windows::run(schedule, noise, &resources, &mut |_| {})
+        .map_err(Stopped::Error)?;
     let finished = ended.finished();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
     outcome.finish = ended.finish().map(|time| time.0).collect();

@@ -13,12 +13,16 @@
     reason = "test support: a wrong assumption should end the test"
 )]
 
+pub mod cable;
 pub mod cases;
+pub mod cleanup;
 pub mod command;
+pub mod document;
 pub mod emulator;
 pub mod engine;
 pub mod fuzzing;
 pub mod lossy;
+pub mod plain;
 pub mod program;
 pub mod random_program;
 pub mod relay;

@@ -19,10 +19,13 @@ use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use loggap::clock::HostClock;
+use loggap::machine::clock::HostClock;
 use loggap_core::measure::{Clock, Link, LinkProperties};
+use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use nix::cmsg_space;
 use nix::errno::Errno;
@@ -44,6 +47,51 @@ pub struct Range {
     pub gap_per_byte: PerByte,
 }
 
+/// What is added to the latency of each datagram.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Jitter {
+    /// Nothing.
+    #[default]
+    None,
+    /// Any time up to this one, each equally likely.
+    Uniform(Picos),
+    /// Exponentially distributed with this mean.
+    Exponential(Picos),
+}
+
+impl Jitter {
+    /// Median of what a round trip has more, both ways together, in seconds:
+    /// of the sum of two, which for the exponential distribution is Gamma
+    /// distributed with shape 2.
+    #[must_use]
+    pub fn of_round_trip(self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Uniform(most) => most.seconds(),
+            Self::Exponential(mean) => 1.678_347 * mean.seconds(),
+        }
+    }
+
+    fn draw(self, random: &mut Random) -> Picos {
+        match self {
+            Self::None => Picos::ZERO,
+            Self::Uniform(most) => Picos((most.0 as f64 * random.unit()) as u64),
+            Self::Exponential(mean) => Picos((mean.0 as f64 * -(1.0 - random.unit()).ln()) as u64),
+        }
+    }
+}
+
+/// What happens to datagrams, each as a probability.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mishaps {
+    /// It never arrives.
+    pub loss: f64,
+    /// It arrives late by [`Relay::LATE`], after those sent later.
+    pub reordering: f64,
+    /// It arrives twice.
+    pub duplication: f64,
+}
+
 /// The network to emulate, the same in both directions.
 #[derive(Clone, Debug)]
 pub struct Wire {
@@ -51,6 +99,10 @@ pub struct Wire {
     pub latency: Picos,
     /// By ascending size, the first from 0 or 1 on.
     pub ranges: Vec<Range>,
+    /// What is added to `L`; datagrams stay in their order.
+    pub jitter: Jitter,
+    /// What happens to some datagrams.
+    pub mishaps: Mishaps,
 }
 
 impl Wire {
@@ -74,25 +126,58 @@ pub struct Relay {
     initiator: Option<SocketAddr>,
     there: Lane,
     home: Lane,
+    /// Ends the serving from then on.
+    deadline: Option<Picos>,
+    /// Ends the serving when set.
+    over: Option<Arc<AtomicBool>>,
 }
 
 /// One direction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lane {
     free: Picos,
+    random: Random,
+    /// The latest delivery of a datagram in its order.
+    latest: Picos,
     /// Datagrams on the wire with their delivery times, which ascend.
     flying: VecDeque<(Picos, Vec<u8>)>,
 }
 
 impl Lane {
+    fn new(seed: u64) -> Self {
+        let (free, latest) = (Picos::ZERO, Picos::ZERO);
+        Self { free, random: Random::new(seed), latest, flying: VecDeque::new() }
+    }
+
     fn accept(&mut self, wire: &Wire, arrival: Picos, datagram: Vec<u8>) {
         let range = wire.range(datagram.len());
         let bytes = Bytes(datagram.len() as u64).after_first();
         let on_wire = range.gap_per_byte.times(bytes).unwrap();
         let start = arrival.max(self.free);
         self.free = start.plus(range.gap).unwrap().plus(on_wire).unwrap();
-        let delivery = start.plus(wire.latency).unwrap().plus(on_wire).unwrap();
-        self.flying.push_back((delivery, datagram));
+        let jitter = wire.jitter.draw(&mut self.random);
+        let delivery =
+            start.plus(wire.latency).unwrap().plus(on_wire).unwrap().plus(jitter).unwrap();
+        let Mishaps { loss, reordering, duplication } = wire.mishaps;
+        let [lost, twice, late] =
+            [loss, duplication, reordering].map(|probability| self.random.unit() < probability);
+        if lost {
+            return;
+        }
+        if twice {
+            self.fly(delivery.max(self.latest), datagram.clone());
+        }
+        if late {
+            self.fly(delivery.plus(Relay::LATE).unwrap(), datagram);
+        } else {
+            self.latest = delivery.max(self.latest);
+            self.fly(self.latest, datagram);
+        }
+    }
+
+    fn fly(&mut self, delivery: Picos, datagram: Vec<u8>) {
+        let before = self.flying.partition_point(|(other, _)| *other <= delivery);
+        self.flying.insert(before, (delivery, datagram));
     }
 
     fn due(&mut self, now: Picos) -> Option<Vec<u8>> {
@@ -109,6 +194,8 @@ impl Relay {
     /// How long before a delivery the relay stops sleeping: beyond what any
     /// wake-up takes.
     const AWAKE: Picos = Picos(300_000_000);
+    /// How late a datagram is that others overtake.
+    pub const LATE: Picos = Picos(2_000_000_000);
 
     /// A relay on a port that the system chooses.
     #[must_use]
@@ -119,8 +206,25 @@ impl Relay {
         // Trains of datagrams wait here while the relay sleeps.
         setsockopt(&socket, sockopt::RcvBuf, &(4 << 20)).unwrap();
         let clock = HostClock::calibrated();
-        let (there, home) = (Lane::default(), Lane::default());
-        Self { wire, clock, socket, initiator: None, there, home }
+        let (there, home) = (Lane::new(1), Lane::new(2));
+        Self { wire, clock, socket, initiator: None, there, home, deadline: None, over: None }
+    }
+
+    /// The same relay, whose serving fails after this time from now on, or
+    /// once `over` is set.
+    #[must_use]
+    pub fn until(mut self, time: Duration, over: Arc<AtomicBool>) -> Self {
+        let picos = Picos(u64::try_from(time.as_nanos()).unwrap() * 1_000);
+        self.deadline = Some(self.now().plus(picos).unwrap());
+        self.over = Some(over);
+        self
+    }
+
+    /// Whether serving is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over.as_ref().is_some_and(|over| over.load(Ordering::Relaxed))
+            || self.deadline.is_some_and(|deadline| self.now() > deadline)
     }
 
     /// Where the initiator sends to.
@@ -183,6 +287,9 @@ impl Link for Relay {
     }
 
     fn poll_receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        if self.is_over() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         self.pump();
         let Some(datagram) = self.there.due(self.now()) else {
             self.rest();
@@ -228,4 +335,76 @@ fn receive(socket: &UdpSocket) -> Option<(Picos, Option<SocketAddr>, Vec<u8>)> {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
     let age = now.saturating_sub(stamp.expect("the kernel stamps every datagram"));
     Some((Picos(u64::try_from(age.as_nanos()).unwrap() * 1_000), from, bytes[..length].to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn micros(micros: u64) -> Picos {
+        Picos::from_micros(micros).unwrap()
+    }
+
+    /// 100 us of latency, and neither gap nor bytes cost anything.
+    fn wire(jitter: Jitter, mishaps: Mishaps) -> Wire {
+        let range = Range { first: 1, gap: Picos::ZERO, gap_per_byte: PerByte::ZERO };
+        Wire { latency: micros(100), ranges: vec![range], jitter, mishaps }
+    }
+
+    /// Numbers of datagrams sent 10 us apart, in the order of their delivery.
+    fn delivered(wire: &Wire, count: u8) -> Vec<(Picos, u8)> {
+        let mut lane = Lane::new(7);
+        for number in 0..count {
+            lane.accept(wire, micros(10 * u64::from(number)), vec![number]);
+        }
+        lane.flying.into_iter().map(|(delivery, datagram)| (delivery, datagram[0])).collect()
+    }
+
+    #[test]
+    fn jitter_keeps_the_order_and_only_adds_to_the_latency() {
+        let jitter = Jitter::Exponential(micros(50));
+        let delivered = delivered(&wire(jitter, Mishaps::default()), 200);
+        assert!(delivered.is_sorted());
+        for (at, (delivery, number)) in delivered.iter().enumerate() {
+            assert_eq!(at, usize::from(*number));
+            assert!(*delivery >= micros(100 + 10 * u64::from(*number)));
+        }
+    }
+
+    #[test]
+    fn a_late_datagram_is_overtaken_by_those_within_its_delay() {
+        let mishaps = Mishaps { reordering: 0.1, ..Mishaps::default() };
+        let delivered = delivered(&wire(Jitter::None, mishaps), 200);
+        assert_eq!(delivered.len(), 200);
+        let due = |number: u8| micros(100 + 10 * u64::from(number));
+        let late = delivered.iter().filter(|(delivery, number)| *delivery > due(*number));
+        let late: Vec<_> = late.collect();
+        assert!((10..35).contains(&late.len()), "{} of 200 at 10%", late.len());
+        for (delivery, number) in late {
+            assert_eq!(*delivery, due(*number).plus(Relay::LATE).unwrap());
+        }
+    }
+
+    #[test]
+    fn some_are_lost_and_some_arrive_twice() {
+        let lossy = Mishaps { loss: 0.05, ..Mishaps::default() };
+        let left = delivered(&wire(Jitter::None, lossy), 250).len();
+        assert!((225..248).contains(&left), "{left} of 250 left at 5% loss");
+        let double = Mishaps { duplication: 0.05, ..Mishaps::default() };
+        let all = delivered(&wire(Jitter::None, double), 250).len();
+        assert!((252..275).contains(&all), "{all} for 250 at 5% duplication");
+    }
+
+    #[test]
+    fn the_median_of_a_round_trips_jitter_is_what_it_says() {
+        let mut random = Random::new(3);
+        for jitter in [Jitter::Uniform(micros(100)), Jitter::Exponential(micros(50))] {
+            let mut both: Vec<u64> = (0..40_001)
+                .map(|_| jitter.draw(&mut random).0 + jitter.draw(&mut random).0)
+                .collect();
+            both.sort_unstable();
+            let median = Picos(both[20_000]).seconds();
+            assert!((median / jitter.of_round_trip() - 1.0).abs() < 0.02, "{median} of {jitter:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
@@ -26,13 +26,15 @@ impl Server {
     /// A server with these arguments, when it listens.
     #[must_use]
     pub fn start(arguments: &[&str]) -> Self {
-        let mut child = loggap_process()
-            .arg("serve")
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = loggap_process();
+        command.arg("serve").args(arguments).stderr(Stdio::null());
+        Self::run(command)
+    }
+
+    /// A server by any command that runs one.
+    #[must_use]
+    pub fn run(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = lines_of(child.stdout.take().unwrap());
         let line = lines.recv_timeout(PATIENCE).unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -65,6 +67,16 @@ impl Server {
         self.child.wait().unwrap().code()
     }
 
+    /// What it has said on standard error, which was piped, once it ends.
+    #[must_use]
+    pub fn killed(mut self) -> String {
+        let mut talk = self.child.stderr.take().unwrap();
+        self.child.kill().unwrap();
+        let mut said = String::new();
+        talk.read_to_string(&mut said).unwrap();
+        said
+    }
+
     /// What Ctrl-C sends.
     pub fn interrupt(&self) {
         send(Signal::SIGINT, self.child.id());
@@ -75,7 +87,7 @@ impl Server {
     pub fn measure(&self) -> assert_cmd::Command {
         let mut command = loggap();
         command.args(["measure", "--transport", &self.transport, &self.endpoint]);
-        command.args(["-s", "1,64", "--max-time", "5", "-J"]);
+        command.args(["-s", "1,64", "--max-time", "1", "-J"]);
         command
     }
 
@@ -89,7 +101,7 @@ impl Server {
 
     /// A client that is being served.
     #[must_use]
-    pub fn connect_and_greet(&self) -> TcpStream {
+    pub fn connect_and_say_hello(&self) -> TcpStream {
         let mut stream = self.connect();
         stream.write_all(&hello(Versions::OURS)).unwrap();
         // The server may not be done with the client before.
@@ -120,11 +132,11 @@ pub fn frame(message: &Message) -> [u8; FRAME_LEN] {
     frame
 }
 
-/// A greeting of a client that speaks these versions.
+/// A hello of a client that speaks these versions.
 #[must_use]
 pub fn hello(versions: Versions) -> [u8; FRAME_LEN] {
     let bounds = Bounds::default();
-    frame(&Message::Hello(Hello { versions, capabilities: 0, bounds }))
+    frame(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce: 0 }))
 }
 
 /// The next control frame.

@@ -578,8 +578,8 @@ impl<'a> Shadow<'a> {
         let (rank, op) = self.source(message);
         let part = match message.part {
             Part::Whole => timeline::Part::Whole,
-            Part::Request => timeline::Part::Request,
-            Part::Ready { .. } => timeline::Part::Ready,
+            Part::Request => timeline::Part::Rts,
+            Part::Ready { .. } => timeline::Part::Cts,
             Part::Data { .. } => timeline::Part::Data,
         };
         let data = matches!(part, timeline::Part::Whole | timeline::Part::Data);

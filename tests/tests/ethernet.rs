@@ -10,107 +10,46 @@
     reason = "test code; the lints only know functions marked #[test]"
 )]
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::os::fd::AsFd;
+use std::process::Output;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use loggap::clock::HostClock;
-use loggap::link::{EthLink, LinkError, LinkSettings, Waiting, parse_address};
+use loggap::link::{Endpoint, EthLink, LinkError, LinkSettings, Transport, Waiting, parse_address};
+use loggap::machine::clock::HostClock;
+use loggap::serve::listener::{Arrival, Listener};
 use loggap_core::measure::{Clock, Ending, Link, LinkProperties, serve};
 use loggap_core::random::Random;
 use loggap_core::units::Picos;
-use loggap_core::wire::Bounds;
-use loggap_tests::command::{binary, finish, machine};
-use nix::sched::{CloneFlags, setns};
-use nix::unistd::{Pid, Uid};
+use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Versions};
+use loggap_tests::cable::{CLIENT, Cable, End, INTERFACE, Kind, SERVER};
+use loggap_tests::cleanup::{Process, ip};
+use loggap_tests::command::{binary, machine, skipped};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::Value;
 
-/// Address of the serving station.
-const SERVER: &str = "02:00:00:00:00:01";
-/// Address of the measuring station.
-const CLIENT: &str = "02:00:00:00:00:02";
+/// Address of another station beside both.
+const OTHER: &str = "02:00:00:00:00:03";
 
-/// Two namespaces joined by a cable; gone when dropped.
-struct Cable {
-    names: [String; 2],
+/// A cable for packets of that length; `None`, with the reason printed, where
+/// this machine allows none.
+fn plug(mtu: u32) -> Option<Cable> {
+    Cable::plug(&Kind::plain(mtu)).inspect_err(|reason| skipped("raw Ethernet", reason)).ok()
 }
 
-impl Cable {
-    /// `None`, with the reason printed, where this machine allows none.
-    fn plug(test: &str, mtu: u32) -> Option<Self> {
-        if !Uid::effective().is_root() {
-            eprintln!("skipped: network namespaces need root");
-            return None;
-        }
-        let names = ["s", "c"].map(|end| format!("lg{}{test}{end}", Pid::this()));
-        let [server, client] = &names;
-        let cable = Self { names: names.clone() };
-        let mtu = mtu.to_string();
-        let commands = [
-            format!("netns add {server}"),
-            format!("netns add {client}"),
-            format!(
-                "link add eth netns {server} address {SERVER} mtu {mtu} type veth peer name eth netns {client} address {CLIENT} mtu {mtu}"
-            ),
-            format!("-n {server} link set eth up"),
-            format!("-n {client} link set eth up"),
-        ];
-        for command in commands {
-            match Command::new("ip").args(command.split(' ')).output() {
-                Ok(output) if output.status.success() => {}
-                Ok(output) => {
-                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                    eprintln!("skipped: `ip {command}`: {said}");
-                    return None;
-                }
-                Err(error) => {
-                    eprintln!("skipped: no `ip` ({error})");
-                    return None;
-                }
-            }
-        }
-        Some(cable)
-    }
-
-    /// `loggap` at one end: 0 is the server's.
-    fn loggap(&self, end: usize, arguments: &str) -> Child {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[end]]).arg(binary());
-        command.args(arguments.split(' ')).args(["--transport", "eth", "--interface", "eth"]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    }
-
-    /// A server that listens already.
-    fn serve(&self) -> Child {
-        let mut child = self.loggap(0, "serve --once --block");
-        let mut line = String::new();
-        // The line is short: nothing behind it is read yet.
-        let out = child.stdout.as_mut().unwrap();
-        BufReader::with_capacity(1, out).read_line(&mut line).unwrap();
-        assert_eq!(line, "listening eth eth\n");
-        child
-    }
-
-    fn measure(&self, arguments: &str) -> Output {
-        finish(self.loggap(1, &format!("measure --block --max-time 2 {arguments}")))
-    }
-
-    /// Moves this thread to one end.
-    fn enter(&self, end: usize) {
-        let file = File::open(format!("/run/netns/{}", self.names[end])).unwrap();
-        setns(file, CloneFlags::CLONE_NEWNET).unwrap();
-    }
+/// A server that listens already.
+fn serve_once(cable: &Cable) -> Process {
+    let (server, endpoint) = cable.serve("eth", &["--once", "--block"]).unwrap();
+    assert_eq!(endpoint, INTERFACE);
+    server
 }
 
-impl Drop for Cable {
-    fn drop(&mut self) {
-        for name in &self.names {
-            let _not_made = Command::new("ip").args(["netns", "del", name]).output();
-        }
-    }
+fn measure(cable: &Cable, arguments: &str) -> Output {
+    let mut command = cable.loggap(End::Client);
+    command.args(["measure", "--transport", "eth", "--interface", INTERFACE]);
+    command.args(["--block", "--max-time", "2"]).args(arguments.split(' '));
+    Process::start(&mut command).finish()
 }
 
 fn json(output: &Output) -> Value {
@@ -123,25 +62,27 @@ fn json(output: &Output) -> Value {
 fn two_stations_measure_up_to_the_longest_frame() {
     let _alone = machine();
     for mtu in [1_500, 9_000] {
-        let Some(cable) = Cable::plug("a", mtu) else { return };
-        let server = cable.serve();
+        let Some(cable) = plug(mtu) else { return };
+        let server = serve_once(&cable);
         let longest = mtu - 4;
         let sizes = format!("-s 1,64,{longest} -J --peer {SERVER}");
-        let document = json(&cable.measure(&sizes));
+        let document = json(&measure(&cable, &sizes));
         assert_eq!(document["transport"], "eth");
         assert_eq!(document["host"]["link"]["mtu_bytes"], mtu);
         let range = document["ranges"].as_array().unwrap().last().unwrap();
         assert_eq!(range["last_bytes"], longest);
-        assert!(range["gap_s"].as_f64().unwrap() > 0.0, "{range}");
-        let output = finish(server);
+        // Where both ends sleep between frames the line may fit best without a gap at 1 B.
+        let largest = document["sizes"].as_array().unwrap().last().unwrap();
+        assert!(largest["gap_s"].as_f64().unwrap() > 0.0, "{largest}");
+        let output = server.finish();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
 #[test]
 fn a_message_longer_than_a_frame_is_refused_beforehand() {
-    let Some(cable) = Cable::plug("b", 1_500) else { return };
-    let output = cable.measure("-s 1,1497");
+    let Some(cable) = plug(1_500) else { return };
+    let output = measure(&cable, "-s 1,1497");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("1497") && said.contains("1496"), "{said}");
@@ -149,14 +90,15 @@ fn a_message_longer_than_a_frame_is_refused_beforehand() {
 
 #[test]
 fn nobody_there_is_an_error_in_bounded_time() {
-    let Some(cable) = Cable::plug("c", 1_500) else { return };
+    let Some(cable) = plug(1_500) else { return };
     let _built = binary();
     let (clock, limit) = (HostClock::monotonic_raw(), Picos::from_micros(20_000_000).unwrap());
     let began = clock.now();
-    let output = cable.measure("-s 1");
+    let output = measure(&cable, "-s 1");
     assert_eq!(output.status.code(), Some(1));
     assert!(clock.duration(clock.now() - began) < limit);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("silent"));
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(talk.contains("no answer from a station on eth: start `loggap serve"), "{talk}");
 }
 
 /// Ends the babble when dropped, also by a failed assertion.
@@ -171,11 +113,11 @@ impl Drop for Over<'_> {
 /// Frames with any content from both stations' own addresses, some of them
 /// longer than any message.
 fn babble(cable: &Cable, over: &AtomicBool) {
-    let open = |end: usize, peer| {
+    let open = |end: End, peer| {
         cable.enter(end);
-        EthLink::open("eth", peer, LinkSettings::default()).unwrap()
+        EthLink::open(INTERFACE, peer, LinkSettings::default()).unwrap()
     };
-    let mut links = [open(0, None), open(1, parse_address(SERVER))];
+    let mut links = [open(End::Server, None), open(End::Client, parse_address(SERVER))];
     let mut random = Random::new(7);
     let mut message = [0; 1_496];
     while !over.load(Ordering::Relaxed) {
@@ -193,16 +135,100 @@ fn babble(cable: &Cable, over: &AtomicBool) {
 #[test]
 fn frames_that_belong_to_nothing_are_passed_over() {
     let _alone = machine();
-    let Some(cable) = Cable::plug("d", 1_500) else { return };
-    let server = cable.serve();
+    let Some(cable) = plug(1_500) else { return };
+    let server = serve_once(&cable);
     let over = AtomicBool::new(false);
     let document = thread::scope(|scope| {
         scope.spawn(|| babble(&cable, &over));
         let _over = Over(&over);
-        json(&cable.measure("-s 1,64,700 -J"))
+        json(&measure(&cable, "-s 1,64,700 -J"))
     });
     assert_eq!(document["ranges"].as_array().unwrap().last().unwrap()["last_bytes"], 700);
-    assert!(finish(server).status.success());
+    assert!(server.finish().status.success());
+}
+
+/// Whether something is to be read within a fifth of a second.
+fn is_readable(socket: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    poll(&mut polled, PollTimeout::from(200_u8)).unwrap() > 0
+}
+
+fn control(message: &Message) -> [u8; FRAME_LEN] {
+    let mut frame = [0; FRAME_LEN];
+    message.emit(&mut frame);
+    frame
+}
+
+fn hello(nonce: u64) -> [u8; FRAME_LEN] {
+    let (versions, bounds) = (Versions::OURS, Bounds::default());
+    control(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce }))
+}
+
+fn received(link: &mut impl Link<Error = LinkError>) -> Option<Message> {
+    let mut frame = [0; 2_000];
+    (0..20).find_map(|_| link.poll_receive(&mut frame).unwrap())?;
+    Some(Message::parse(&frame).unwrap())
+}
+
+#[test]
+fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
+    let Some(cable) = plug(1_500) else { return };
+    let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
+    // Sockets stay in the namespace that they were made in.
+    let open = |end: End, interface: &str, peer: &str| {
+        thread::scope(|scope| {
+            let opened = scope.spawn(|| {
+                cable.enter(end);
+                EthLink::open(interface, parse_address(peer), settings).unwrap()
+            });
+            opened.join().unwrap()
+        })
+    };
+    let endpoint = Endpoint::Station { interface: INTERFACE.into(), peer: None };
+    let mut listener = thread::scope(|scope| {
+        let listens = scope.spawn(|| {
+            cable.enter(End::Server);
+            Listener::bind(Transport::Eth, &endpoint, settings).unwrap()
+        });
+        listens.join().unwrap()
+    });
+    let mut client = open(End::Client, INTERFACE, SERVER);
+    client.send(&[5; 1_000]).unwrap();
+    client.send(&[5; FRAME_LEN]).unwrap();
+    client.send(&control(&Message::Sync { token: 1 })).unwrap();
+    assert!(!is_readable(&listener), "the filter lets something else through");
+    client.send(&hello(0)).unwrap();
+    assert!(is_readable(&listener));
+    // A new socket is made for the session: in the server's namespace.
+    let mut accept = || {
+        thread::scope(|scope| {
+            let accepts = scope.spawn(|| {
+                cable.enter(End::Server);
+                listener.try_accept().unwrap()
+            });
+            accepts.join().unwrap()
+        })
+    };
+    assert!(accept().is_none(), "no session before the nonce came back");
+    let Some(Message::Challenge { nonce }) = received(&mut client) else { panic!() };
+    client.send(&hello(nonce)).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    let Some(Arrival::Client(mut session)) = accept() else { panic!("no session") };
+    assert!(matches!(received(&mut session), Some(Message::Hello(_))));
+    // Another station on the same cable.
+    let client_end = cable.name(End::Client);
+    let second =
+        format!("-n {client_end} link add other link {INTERFACE} address {OTHER} type macvlan");
+    let up = format!("-n {client_end} link set other up");
+    if let Err(reason) = ip(&second).and_then(|()| ip(&up)) {
+        skipped("a second station", &reason);
+        return;
+    }
+    let mut stranger = open(End::Client, "other", SERVER);
+    stranger.send(&control(&Message::Bye)).unwrap();
+    assert!(!is_readable(&session), "a frame of another station reaches the session");
+    client.send(&control(&Message::Bye)).unwrap();
+    assert_eq!(received(&mut session), Some(Message::Bye));
 }
 
 /// A link that loses every 97th message on its way out.
@@ -232,16 +258,16 @@ impl Link for Lossy {
 #[test]
 fn lost_frames_are_counted_and_cost_no_more_than_their_round() {
     let _alone = machine();
-    let Some(cable) = Cable::plug("e", 1_500) else { return };
+    let Some(cable) = plug(1_500) else { return };
     let document = thread::scope(|scope| {
         let server = scope.spawn(|| {
-            cable.enter(0);
+            cable.enter(End::Server);
             let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
-            let link = EthLink::open("eth", parse_address(CLIENT), settings).unwrap();
+            let link = EthLink::open(INTERFACE, parse_address(CLIENT), settings).unwrap();
             let clock = HostClock::calibrated();
             serve(&clock, &mut Lossy(link, 0), &mut [0; 2_000], Bounds::default()).unwrap()
         });
-        let document = json(&cable.measure("-s 1,1496 -J"));
+        let document = json(&measure(&cable, "-s 1,1496 -J"));
         let (served, ending) = server.join().unwrap();
         assert_eq!(ending, Ending::Goodbye);
         assert!(served.rounds > 97);

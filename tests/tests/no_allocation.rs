@@ -11,7 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use loggap::simulation::OwnedMemory;
-use loggap::simulation::windows::{Means, WindowMemory, run};
+use loggap::simulation::windows::{Resources, WindowMemory, run};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
 use loggap_core::random::Random;
@@ -143,8 +143,8 @@ fn windows_of(pattern: Pattern) -> (u64, u64) {
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
-    let means = Means { threads: 1, mail_bytes: u64::MAX, small: Means::SMALL };
-    let (ended, calls) = calls_of(|| run(schedule, NoNoise, &means, &mut |_| {}).unwrap());
+    let resources = Resources { threads: 1, mail_bytes: u64::MAX, small: Resources::SMALL };
+    let (ended, calls) = calls_of(|| run(schedule, NoNoise, &resources, &mut |_| {}).unwrap());
     (ended.finished().events, calls)
 }
 

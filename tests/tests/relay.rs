@@ -12,16 +12,16 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use loggap::clock::HostClock;
-use loggap::drive::{self, drive};
 use loggap::link::{LinkSettings, UdpLink};
+use loggap::machine::clock::HostClock;
+use loggap::measure::{Memory, Method, Observer, Run, RunOptions, Status, default_sweep};
 use loggap_core::measure::{
-    Buffers, Ending, Experiment, Initiator, Outcome, PlanOptions, Progress, Quantity, ServeError,
-    Served, SessionOptions, serve,
+    Buffers, Ending, Experiment, Initiator, Outcome, PlanOptions, Quantity, ServeError, Served,
+    SessionOptions, serve,
 };
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_core::wire::Bounds;
-use loggap_tests::relay::{Range, Relay, Wire};
+use loggap_tests::relay::{Jitter, Mishaps, Range, Relay, Wire};
 
 /// Messages in a train.
 const TRAIN: u32 = 10;
@@ -37,7 +37,9 @@ fn wire() -> Wire {
         gap: micros(gap),
         gap_per_byte: PerByte::from_picos(picos).unwrap(),
     };
-    Wire { latency: micros(300), ranges: vec![range(1, 60, 10_000), range(4_096, 150, 25_000)] }
+    let ranges = vec![range(1, 60, 10_000), range(4_096, 150, 25_000)];
+    let (jitter, mishaps) = (Jitter::None, Mishaps::default());
+    Wire { latency: micros(300), ranges, jitter, mishaps }
 }
 
 /// A responder at the far end of a wire.
@@ -141,12 +143,12 @@ fn delays_as_told() -> Vec<String> {
 
 struct Silent;
 
-impl drive::Listener for Silent {
+impl Observer for Silent {
     fn on_queue(&mut self, _: u32) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
 
-    fn on_progress(&mut self, _: &Progress) -> ControlFlow<()> {
+    fn on_progress(&mut self, _: &Status<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -161,9 +163,13 @@ fn recovers_the_parameters() -> Vec<String> {
     let network = Network::start(wire.clone());
     let clock = HostClock::calibrated();
     let options = PlanOptions { max_time: micros(5_000_000), ..PlanOptions::default() };
-    let sizes = drive::default_sweep(1, 16_384);
-    let measured =
-        drive(&clock, network.link(), &sizes, (options, patient()), &mut Silent).unwrap();
+    let sizes = default_sweep(1, 16_384);
+    let mut memory = Memory::new(sizes.len(), &options);
+    let options =
+        RunOptions { method: Method::Prtt, plan: options, launches: 1, session: patient() };
+    let mut run = Run::new(&clock, options, &sizes, &mut memory).unwrap();
+    run.launch(network.link(), &mut Silent).unwrap();
+    let measured = run.finish();
     network.responder.join().unwrap().unwrap();
     let profile = measured.assessment.unwrap().profile;
     let at = Bytes(wire.ranges[1].first as u64);

@@ -9,13 +9,14 @@
 )]
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use loggap_core::wire::{Message, Refusal, Versions};
-use loggap_tests::command::{loggap, machine};
+use loggap_tests::command::{binary, loggap, machine};
 use loggap_tests::server::{Server, frame, hello, read};
 
 #[test]
@@ -57,7 +58,7 @@ fn a_client_reaches_every_address_over_both_families() {
 fn who_comes_second_waits_and_is_told_so() {
     let _machine = machine();
     let server = Server::tcp(&[]);
-    let mut first = server.connect_and_greet();
+    let mut first = server.connect_and_say_hello();
     let leaving = thread::spawn(move || {
         thread::sleep(Duration::from_millis(600));
         first.write_all(&frame(&Message::Bye)).unwrap();
@@ -79,7 +80,7 @@ fn whoever_does_not_speak_the_protocol_is_refused_and_the_next_is_served() {
     let mut answer = Vec::new();
     let _reset_after_the_answer = stranger.read_to_end(&mut answer);
     assert!(server.next_line().starts_with("refused "));
-    let quitter = server.connect_and_greet();
+    let quitter = server.connect_and_say_hello();
     drop(quitter);
     assert!(server.next_line().starts_with("failed "));
     server.measure().assert().success();
@@ -89,7 +90,7 @@ fn whoever_does_not_speak_the_protocol_is_refused_and_the_next_is_served() {
 #[test]
 fn once_fails_with_the_session() {
     let server = Server::tcp(&["--once"]);
-    drop(server.connect_and_greet());
+    drop(server.connect_and_say_hello());
     assert_eq!(server.exit_code(), Some(1));
 }
 
@@ -131,6 +132,66 @@ fn a_responder_that_never_answers_is_given_up() {
 }
 
 #[test]
+fn where_nobody_answers_the_command_to_start_is_named() {
+    let address = |socket: UdpSocket| socket.local_addr().unwrap().to_string();
+    let closed = address(UdpSocket::bind("127.0.0.1:0").unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let refused = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let silent_address = silent.local_addr().unwrap().to_string();
+    let port = |address: &str| address.rsplit(':').next().unwrap().to_owned();
+    let udp = |address| format!("`loggap serve --transport udp -p {}`", port(address));
+    let tcp = format!("`loggap serve -p {}`", port(&refused));
+    let path = "/nonexistent/socket";
+    for (transport, peer, start) in [
+        ("udp", closed.as_str(), udp(&closed)),
+        ("udp", &silent_address, udp(&silent_address)),
+        ("tcp", &refused, tcp),
+        ("unix", path, format!("`loggap serve --transport unix --bind {path}`")),
+        ("shm", path, format!("`loggap serve --transport shm --bind {path}`")),
+    ] {
+        let command = loggap().args(["measure", "--transport", transport, peer]).assert().code(1);
+        let talk = String::from_utf8(command.get_output().stderr.clone()).unwrap();
+        let named = format!("nobody answers at {peer}");
+        assert!(talk.contains(&named) && talk.contains(&start), "{transport}: {talk}");
+    }
+}
+
+#[test]
+fn a_lack_of_descriptors_is_said_once_and_survived() {
+    let _machine = machine();
+    let mut command = Command::new("sh");
+    let limited = "ulimit -n 32; exec \"$0\" serve --bind 127.0.0.1 -p 0 --queue 1000";
+    command.args(["-c", limited]).arg(binary()).stderr(Stdio::piped());
+    let server = Server::run(command);
+    // More connections than the server has descriptors for.
+    let crowd: Vec<_> = (0..64).map(|_| server.connect()).collect();
+    thread::sleep(Duration::from_millis(800));
+    drop(crowd);
+    server.measure().assert().success();
+    let talk = server.killed();
+    assert_eq!(talk.matches("takes no connection").count(), 1, "{talk}");
+}
+
+#[test]
+fn clients_of_other_networks_are_turned_away_and_counted() {
+    for transport in ["tcp", "udp"] {
+        let arguments = ["--transport", transport, "--bind", "127.0.0.1", "-p", "0"];
+        let allowed = ["--allow", "10.0.0.0/8", "--allow", "192.0.2.7"];
+        let server = Server::start(&[&arguments[..], &allowed].concat());
+        let _refused = server.measure().assert().code(1);
+        let line = server.next_line();
+        assert!(line.starts_with("refused 127.0.0.1:") && line.contains("--allow"), "{line}");
+    }
+    let output = loggap().args(["serve", "--allow", "10.0.0.0/33"]).assert().code(2);
+    let talk = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+    assert!(talk.contains("10.0.0.0/33"), "{talk}");
+    let unix = ["serve", "--transport", "unix", "--allow", "10.0.0.0/8"];
+    loggap().args(unix).assert().code(2);
+}
+
+#[test]
 fn a_port_that_is_taken_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
@@ -146,6 +207,7 @@ fn wrong_places_are_named_and_exit_with_two() {
         (&["--bind", "host:port:more]"][..], "host:port:more]"),
         (&["--transport", "unix", "-p", "5"], "has no ports"),
         (&["--bind", "127.0.0.1:many"], "127.0.0.1:many"),
+        (&["--bind", "127.0.0.1:80", "-p", "81"], "leave -p out"),
         (&["--transport", "unix", "--bind", "/nonexistent/socket"], "create the folder"),
         (&["--transport", "shm", "--bind", "/dev/null"], "not a socket"),
         (&["--max-message", "1"], "--max-message"),

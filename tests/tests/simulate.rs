@@ -308,7 +308,7 @@ fn timelines_are_pictures_traces_and_the_references_text() {
     let svg = draw("t.svg", &[]);
     assert!(svg.starts_with("<svg") || svg.starts_with("<?xml"), "{}", &svg[..60]);
     assert_eq!(tags(&svg), Vec::<String>::new(), "elements that are not closed");
-    assert!((0..8).all(|rank| svg.contains(&format!(">rank {rank}</text>"))));
+    assert!((0..8).all(|rank| svg.contains(&format!(">\nrank {rank}\n</text>"))));
     let trace: Value = serde_json::from_str(&draw("t.json", &[])).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
     let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();

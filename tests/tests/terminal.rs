@@ -34,17 +34,73 @@ fn at_a_terminal(arguments: &[&str]) -> (String, String) {
     (shown.join().unwrap(), String::from_utf8(output.stdout).unwrap())
 }
 
+/// What `loggap` shows at a terminal of 80 columns.
+fn shown_at_80_columns(arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    let terminal = openpty(Some(&size), None).unwrap();
+    let mut command = loggap_process();
+    command.args(arguments).env("TERM", "xterm").envs(environment.iter().copied());
+    let child = command.stdout(Stdio::from(terminal.slave)).stderr(Stdio::piped()).spawn().unwrap();
+    // The command holds its end of the terminal until it is dropped.
+    drop(command);
+    let mut screen = File::from(terminal.master);
+    let reader = thread::spawn(move || {
+        let mut shown = Vec::new();
+        // Ends with an error when the last process has closed the terminal.
+        let _closed = screen.read_to_end(&mut shown);
+        String::from_utf8(shown).unwrap()
+    });
+    let output = finish(child);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    reader.join().unwrap()
+}
+
+#[test]
+fn a_terminal_gets_a_screen_as_wide_as_it_and_colours_unless_told_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = folder.path().join("gaps.csv");
+    let mut text = String::from("size_bytes,value_s\n");
+    for size in [1, 16, 256, 4_096, 65_536] {
+        for step in 0..9 {
+            text += &format!("{size},{}e-12\n", 2_000_000 + size * 100 + step * 5_000);
+        }
+    }
+    std::fs::write(&samples, text).unwrap();
+    let samples = samples.to_str().unwrap();
+    let coloured = shown_at_80_columns(&["fit", samples], &[]);
+    assert!(coloured.contains("\u{1b}[1m1 B to 64 KiB"), "{coloured:?}");
+    for (option, environment) in [("--no-color", [("LANG", "C")]), ("-v", [("NO_COLOR", "1")])] {
+        let plain = shown_at_80_columns(&["fit", samples, option], &environment);
+        assert!(!plain.contains('\u{1b}'), "{plain:?}");
+        assert!(plain.contains("gap g") && plain.contains("2.02 us"), "{plain}");
+        assert!(
+            plain.contains("no change of protocol found") && plain.contains("next: "),
+            "{plain}"
+        );
+        assert!(plain.lines().all(|line| line.chars().count() <= 80), "{plain}");
+    }
+    let table = shown_at_80_columns(&["fit", samples, "--table"], &[]);
+    assert!(table.contains("#first[B]") && !table.contains("next: "), "{table}");
+}
+
 #[test]
 fn progress_shows_time_left_and_the_widest_interval_and_leaves_no_trace() {
     let _machine = machine();
-    let arguments = ["measure", "--max-time", "1500ms", "--rel-err", "0.0001%"];
+    // Sleeping ends get their turn on a busy machine, too.
+    let arguments = ["measure", "--block", "--max-time", "3s", "--rel-err", "0.0001%"];
     let (shown, printed) = at_a_terminal(&arguments);
     let lines: Vec<&str> = shown.split(['\r', '\n']).collect();
     let progress: Vec<&&str> = lines.iter().filter(|line| line.contains("measuring [")).collect();
     assert!(progress.len() >= 3, "{shown:?}");
     let last = progress.last().unwrap();
-    assert!(last.contains("s left") && last.contains("messages"), "{last}");
-    assert!(last.contains("widest interval ±") && last.contains("wanted ±0.0001%"), "{last}");
+    assert!(
+        last.contains("s left") && last.contains("launch ") && last.contains("RTT/2 "),
+        "{last}"
+    );
+    // Known from the first assessment on.
+    let tells_width = |line: &&str| line.contains(", ±") && line.contains("wanted ±0.0001%");
+    assert!(progress.iter().any(|line| tells_width(line)), "{shown:?}");
+    assert!(last.chars().count() <= 120 + 16, "one line of 120 columns and its controls: {last}");
     // Cleared before anything else is said, and never on standard output.
     let after = shown.rfind("measuring [").unwrap();
     assert!(shown.get(after..).unwrap().contains("\u{1b}[2K"), "{shown:?}");

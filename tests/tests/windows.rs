@@ -200,3 +200,25 @@ fn windows_stop_with_the_error_that_the_engine_stops_with() {
     }
     assert!(errors > 1_000 && several > 500, "{errors} {several}");
 }
+
+/// What a thread that waits for another one would not do.
+#[test]
+fn a_panic_in_a_noise_model_ends_the_run_on_all_threads() {
+    let crowded = Shape { ranks: 64, messages: 400, calcs: 8, edges: 4, ..Shape::PLAIN };
+    let mut random = Random::new(3);
+    let program = program(&mut random, &crowded);
+    let mut set = sets()[0];
+    set.eager_limit = Bytes(u64::MAX);
+    let settings = Settings::new(set);
+    let fine = Cut { shift: 1, threads: 1, mail_bytes: MOST };
+    assert!(engine::run_in_windows(&program, &settings, None, fine).is_ok());
+    let bad = |rank: usize, _start: u64, _length: u64| {
+        assert!(rank < 3, "a noise model that is wrong on some ranks");
+        0
+    };
+    for threads in [1, 2, 4] {
+        let cut = Cut { shift: 1, threads, mail_bytes: MOST };
+        let run = || engine::run_in_windows(&program, &settings, Some(&bad), cut);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+    }
+}

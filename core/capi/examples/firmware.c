@@ -6,11 +6,14 @@ uint64_t board_ticks(void *context);
 int32_t board_send(void *context, const uint8_t *message, size_t length);
 int32_t board_poll(void *context, uint8_t *buffer, size_t capacity, size_t *length);
 int32_t board_discard(void *context);
+uint64_t board_random(void);
 void board_keep(const uint8_t *bytes, size_t length);
 #define BOARD_HZ 25000000ull
+#ifndef BOARD_MESSAGE
 #define BOARD_MESSAGE 1024
+#endif
 
-static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_ASSESS_BYTES(BOARD_MESSAGE, 8, 12, 12, 2)];
+static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_ASSESS_BYTES(BOARD_MESSAGE, 8, 12, 12)];
 static loggap_profile profile;
 
 /* Measures the link to whoever answers, and keeps its profile. */
@@ -30,10 +33,17 @@ int32_t assess_and_keep(void) {
   return status;
 }
 
-/* Answers whoever measures, one session after the other. */
-void answer_for_ever(void) {
+/* Answers whoever measures, one session after the other, until the link breaks
+ * or the board is not set up for it; returns why. */
+int32_t answer_for_ever(void) {
   loggap_clock clock = {0, board_ticks, LOGGAP_PICOS_PER_TICK_Q32(BOARD_HZ), 0};
   loggap_link link = {0, board_send, board_poll, board_discard, BOARD_MESSAGE, 0};
-  while (loggap_serve(&clock, &link, 0, memory, sizeof memory, 0, 0) != LOGGAP_STATUS_LINK) {
-  }
+  int32_t status = loggap_check_abi(0);
+  /* The responder times its own receives: reading the clock must not count. */
+  if (status == LOGGAP_STATUS_OK) status = loggap_clock_calibrate(&clock, 0);
+  /* An initiator has to echo the number: nobody else can have replies sent to it. A silent
+   * one is not the last. */
+  while (status == LOGGAP_STATUS_OK || status == LOGGAP_STATUS_SILENT)
+    status = loggap_serve(&clock, &link, 0, board_random(), memory, sizeof memory, 0, 0);
+  return status;
 }

@@ -14,7 +14,10 @@
  * - Pointers. Null, misaligned pointers and undersized memory give an error.
  *   Other pointers have to be valid for the lengths that come with them. What a
  *   function writes to must not overlap anything else that it is given. An
- *   array of no elements may be null. `detail` may always be null.
+ *   array of no elements may be null. `detail` may always be null. What a call
+ *   reads (options, arrays, the bytes of a schedule) stays as it is until the
+ *   call returns: callbacks must not change it. The memory of an object is
+ *   neither moved, copied nor written to while the object is in use.
  * - Errors. A function that returns int32_t returns a loggap_status: 0 when it
  *   did all that it says, otherwise why not; loggap_detail says where.
  * - Threads. The library has no state of its own. Calls on different memory may
@@ -46,14 +49,12 @@
  * little more. Arguments are integer constants. */
 #define LOGGAP_AT_LEAST_A_FRAME(size) ((size) > 448 ? ((size) + 7) / 8 * 8 : 448)
 #define LOGGAP_SERVE_BYTES(size) ((size_t)LOGGAP_AT_LEAST_A_FRAME(size))
-#define LOGGAP_MIRROR_BYTES(size) ((size_t)LOGGAP_AT_LEAST_A_FRAME(size) + 576)
-#define LOGGAP_ASSESS_BYTES(largest, coarse, sizes, repetitions, changes) \
+#define LOGGAP_RESPONDER_BYTES(size) ((size_t)LOGGAP_AT_LEAST_A_FRAME(size) + 592)
+#define LOGGAP_ASSESS_BYTES(largest, coarse, sizes, repetitions) \
   (2 * (size_t)(LOGGAP_AT_LEAST_A_FRAME(largest) > sizeof(struct loggap_profile) / 2 \
                     ? LOGGAP_AT_LEAST_A_FRAME(largest) : 0) + 4 * (size_t)(coarse) + \
-   (size_t)(sizes) * (32 * (size_t)(repetitions) + 124 + 16 * ((size_t)(changes) + 1)) + \
-   168 * ((size_t)(changes) + 1) + 8)
-#define LOGGAP_FIT_BYTES(points, changes) \
-  ((size_t)(points) * (56 + 16 * ((size_t)(changes) + 1)) + 168 * ((size_t)(changes) + 1))
+   (size_t)(sizes) * (32 * (size_t)(repetitions) + 236) + 32)
+#define LOGGAP_FIT_BYTES(points) (56 * (size_t)(points) + 32)
 
 
 /**
@@ -64,13 +65,13 @@
 /**
  * Bytes that no encoded profile exceeds. One with one range takes about 110.
  */
-#define LOGGAP_PROFILE_BYTES 3616
+#define LOGGAP_PROFILE_BYTES 3952
 
 /**
  * Bytes to lend to `loggap_detector_init`; `loggap_detector_bytes` says how
  * many of them are needed.
  */
-#define LOGGAP_DETECTOR_BYTES 576
+#define LOGGAP_DETECTOR_BYTES 704
 
 /**
  * Bytes of the longest Ethernet frame, without its checksum.
@@ -83,13 +84,7 @@
 #define LOGGAP_ETHERNET_MESSAGE 1496
 
 /**
- * Bytes of a mirror beside its largest message:
- * `LOGGAP_MIRROR_BYTES(size)` is for messages of up to `size` bytes.
- */
-#define LOGGAP_MIRROR_BYTES_LEAST 1024
-
-/**
- * Most protocols in a profile.
+ * Most ranges in a profile.
  */
 #define LOGGAP_MAX_RANGES 8
 
@@ -104,6 +99,12 @@
  * messages of up to `size` bytes.
  */
 #define LOGGAP_SERVE_BYTES_LEAST 448
+
+/**
+ * Bytes of a responder beside its largest message:
+ * `LOGGAP_RESPONDER_BYTES(size)` is for messages of up to `size` bytes.
+ */
+#define LOGGAP_RESPONDER_BYTES_LEAST 1040
 
 /**
  * Version of this interface. Changes whenever a struct, a constant or the
@@ -138,7 +139,7 @@ enum loggap_action_kind
    */
   LOGGAP_ACTION_KIND_SEND = 1,
   /**
-   * Send `message`, then do what `loggap_mirror_more` says.
+   * Send `message`, then do what `loggap_responder_more` says.
    */
   LOGGAP_ACTION_KIND_SEND_MORE = 2,
   /**
@@ -550,205 +551,201 @@ enum loggap_reason
    */
   LOGGAP_REASON_NO_SIZES = 32,
   /**
-   * Rounds wait for the timer of delayed acknowledgements, not the link.
-   */
-  LOGGAP_REASON_DELAYED_ACKNOWLEDGEMENT = 33,
-  /**
    * The profile holds what none can hold.
    */
-  LOGGAP_REASON_PROFILE_VALUE = 34,
+  LOGGAP_REASON_PROFILE_VALUE = 33,
   /**
    * The profile ends here.
    */
-  LOGGAP_REASON_PROFILE_ENDS = 35,
+  LOGGAP_REASON_PROFILE_ENDS = 34,
   /**
    * A profile begins with the letters LGPR.
    */
-  LOGGAP_REASON_PROFILE_MAGIC = 36,
+  LOGGAP_REASON_PROFILE_MAGIC = 35,
   /**
    * More ranges or changes than LOGGAP_MAX_RANGES.
    */
-  LOGGAP_REASON_PROFILE_RANGES = 37,
+  LOGGAP_REASON_PROFILE_RANGES = 36,
   /**
    * A number too large, or not in its shortest form.
    */
-  LOGGAP_REASON_PROFILE_NUMBER = 38,
+  LOGGAP_REASON_PROFILE_NUMBER = 37,
   /**
    * More bytes than the profile has.
    */
-  LOGGAP_REASON_PROFILE_TRAILING = 39,
+  LOGGAP_REASON_PROFILE_TRAILING = 38,
   /**
    * A value is not a finite time within 53 days.
    */
-  LOGGAP_REASON_POINT_VALUE = 40,
+  LOGGAP_REASON_POINT_VALUE = 39,
   /**
    * A standard error is not a finite, non-negative time within 53 days.
    */
-  LOGGAP_REASON_POINT_SIGMA = 41,
+  LOGGAP_REASON_POINT_SIGMA = 40,
   /**
    * The size of a point is not larger than the one before.
    */
-  LOGGAP_REASON_POINT_ORDER = 42,
+  LOGGAP_REASON_POINT_ORDER = 41,
   /**
    * A line needs values at three message sizes.
    */
-  LOGGAP_REASON_FEW_POINTS = 43,
+  LOGGAP_REASON_FEW_POINTS = 42,
   /**
    * The text has something else than `name` here.
    */
-  LOGGAP_REASON_TEXT_EXPECTED = 44,
+  LOGGAP_REASON_TEXT_EXPECTED = 43,
   /**
    * A number is too large.
    */
-  LOGGAP_REASON_TEXT_NUMBER = 45,
+  LOGGAP_REASON_TEXT_NUMBER = 44,
   /**
    * Num_ranks is 0, missing, or given twice.
    */
-  LOGGAP_REASON_TEXT_RANKS = 46,
+  LOGGAP_REASON_TEXT_RANKS = 45,
   /**
    * A rank has no block, two blocks, or a number beyond num_ranks.
    */
-  LOGGAP_REASON_TEXT_RANK = 47,
+  LOGGAP_REASON_TEXT_RANK = 46,
   /**
    * A label is defined twice, or is a word of the grammar.
    */
-  LOGGAP_REASON_TEXT_LABEL = 48,
+  LOGGAP_REASON_TEXT_LABEL = 47,
   /**
    * A label is not defined above this line in this rank.
    */
-  LOGGAP_REASON_TEXT_UNDEFINED = 49,
+  LOGGAP_REASON_TEXT_UNDEFINED = 48,
   /**
    * A comment or a rank's block does not end.
    */
-  LOGGAP_REASON_TEXT_UNTERMINATED = 50,
+  LOGGAP_REASON_TEXT_UNTERMINATED = 49,
   /**
    * More operations in a rank than 32 bits count.
    */
-  LOGGAP_REASON_TEXT_TOO_LARGE = 51,
+  LOGGAP_REASON_TEXT_TOO_LARGE = 50,
   /**
    * The file is cut off.
    */
-  LOGGAP_REASON_FILE_ENDS = 52,
+  LOGGAP_REASON_FILE_ENDS = 51,
   /**
    * The first eight bytes are those of no binary schedule.
    */
-  LOGGAP_REASON_FILE_MAGIC = 53,
+  LOGGAP_REASON_FILE_MAGIC = 52,
   /**
    * The file was used up by a simulation with --save-mem.
    */
-  LOGGAP_REASON_FILE_CONSUMED = 54,
+  LOGGAP_REASON_FILE_CONSUMED = 53,
   /**
    * A schedule of no ranks.
    */
-  LOGGAP_REASON_FILE_RANKS = 55,
+  LOGGAP_REASON_FILE_RANKS = 54,
   /**
    * A field differs from what the others imply.
    */
-  LOGGAP_REASON_FILE_FIELD = 56,
+  LOGGAP_REASON_FILE_FIELD = 55,
   /**
    * The sizes in the head of a rank's block do not add up.
    */
-  LOGGAP_REASON_FILE_BLOCK = 57,
+  LOGGAP_REASON_FILE_BLOCK = 56,
   /**
    * An operation of unknown type, unit or peer.
    */
-  LOGGAP_REASON_FILE_OPERATION = 58,
+  LOGGAP_REASON_FILE_OPERATION = 57,
   /**
    * A calculation is longer than 213 days.
    */
-  LOGGAP_REASON_FILE_DURATION = 59,
+  LOGGAP_REASON_FILE_DURATION = 58,
   /**
    * A list or index reaches beyond its rank.
    */
-  LOGGAP_REASON_FILE_LIST = 60,
+  LOGGAP_REASON_FILE_LIST = 59,
   /**
    * 2^32 - 1 or more operations, or 2^31 dependencies.
    */
-  LOGGAP_REASON_SCHEDULE_LARGE = 61,
+  LOGGAP_REASON_SCHEDULE_LARGE = 60,
   /**
    * Ranks are missing or out of order.
    */
-  LOGGAP_REASON_SCHEDULE_ORDER = 62,
+  LOGGAP_REASON_SCHEDULE_ORDER = 61,
   /**
    * A dependency names an operation that the rank does not have.
    */
-  LOGGAP_REASON_SCHEDULE_DEPENDENCY = 63,
+  LOGGAP_REASON_SCHEDULE_DEPENDENCY = 62,
   /**
    * A message goes to, or comes from, a rank that does not exist.
    */
-  LOGGAP_REASON_SCHEDULE_PEER = 64,
+  LOGGAP_REASON_SCHEDULE_PEER = 63,
   /**
    * An operation is on a processor or interface that was not surveyed.
    */
-  LOGGAP_REASON_SCHEDULE_UNIT = 65,
+  LOGGAP_REASON_SCHEDULE_UNIT = 64,
   /**
    * No receive takes the message of this operation.
    */
-  LOGGAP_REASON_UNRECEIVED = 66,
+  LOGGAP_REASON_UNRECEIVED = 65,
   /**
    * No message comes for this receive.
    */
-  LOGGAP_REASON_WAITING = 67,
+  LOGGAP_REASON_WAITING = 66,
   /**
    * This operation never becomes ready.
    */
-  LOGGAP_REASON_NEVER_READY = 68,
+  LOGGAP_REASON_NEVER_READY = 67,
   /**
    * More than 2^32 operations become ready at one instant.
    */
-  LOGGAP_REASON_AT_ONCE = 69,
+  LOGGAP_REASON_AT_ONCE = 68,
   /**
    * Protocols do not ascend by size, or there are none or more than 16.
    */
-  LOGGAP_REASON_PROTOCOLS = 70,
+  LOGGAP_REASON_PROTOCOLS = 69,
   /**
    * The root is not one of the ranks.
    */
-  LOGGAP_REASON_PATTERN_ROOT = 71,
+  LOGGAP_REASON_PATTERN_ROOT = 70,
   /**
    * Ranks, groups, repetitions, ways, skew or poll interval are 0.
    */
-  LOGGAP_REASON_PATTERN_ZERO = 72,
+  LOGGAP_REASON_PATTERN_ZERO = 71,
   /**
    * The skew leaves less than one byte.
    */
-  LOGGAP_REASON_PATTERN_SKEW = 73,
+  LOGGAP_REASON_PATTERN_SKEW = 72,
   /**
    * 2^32 or more ranks, or operations on one rank.
    */
-  LOGGAP_REASON_PATTERN_LARGE = 74,
+  LOGGAP_REASON_PATTERN_LARGE = 73,
   /**
    * This algorithm needs a power of two of ranks.
    */
-  LOGGAP_REASON_PATTERN_POWER = 75,
+  LOGGAP_REASON_PATTERN_POWER = 74,
   /**
    * The collective has no such algorithm.
    */
-  LOGGAP_REASON_PATTERN_ALGORITHM = 76,
+  LOGGAP_REASON_PATTERN_ALGORITHM = 75,
   /**
    * A time in nanoseconds was expected, such as 18720.79.
    */
-  LOGGAP_REASON_NOISE_NUMBER = 77,
+  LOGGAP_REASON_NOISE_NUMBER = 76,
   /**
    * The line goes on after start and duration.
    */
-  LOGGAP_REASON_NOISE_LINE = 78,
+  LOGGAP_REASON_NOISE_LINE = 77,
   /**
    * A time is past 213 days.
    */
-  LOGGAP_REASON_NOISE_TIME = 79,
+  LOGGAP_REASON_NOISE_TIME = 78,
   /**
    * The trace has no detour.
    */
-  LOGGAP_REASON_NOISE_EMPTY = 80,
+  LOGGAP_REASON_NOISE_EMPTY = 79,
   /**
    * A detour starts before the one before it is over.
    */
-  LOGGAP_REASON_NOISE_OVERLAP = 81,
+  LOGGAP_REASON_NOISE_OVERLAP = 80,
   /**
    * A detour reaches past the end of the trace.
    */
-  LOGGAP_REASON_NOISE_END = 82,
+  LOGGAP_REASON_NOISE_END = 81,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -883,7 +880,7 @@ enum loggap_frame_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Initiator: opens a session. `versions`, `capabilities`, `bounds`.
+   * Initiator: opens a session. `versions`, `capabilities`, `bounds`, `nonce`.
    */
   LOGGAP_FRAME_KIND_HELLO = 1,
   /**
@@ -923,6 +920,10 @@ enum loggap_frame_kind
    * Initiator: the session is over.
    */
   LOGGAP_FRAME_KIND_BYE = 10,
+  /**
+   * Responder: asks for a hello with this `nonce`.
+   */
+  LOGGAP_FRAME_KIND_CHALLENGE = 11,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1188,46 +1189,42 @@ enum loggap_status
    */
   LOGGAP_STATUS_NO_DATA = 14,
   /**
-   * The measurement shows something else than the link; see `reason`.
-   */
-  LOGGAP_STATUS_STALLED = 15,
-  /**
    * The profile does not hold this size.
    */
-  LOGGAP_STATUS_OUTSIDE_PROFILE = 16,
+  LOGGAP_STATUS_OUTSIDE_PROFILE = 15,
   /**
    * The profile does not hold a parameter that is needed.
    */
-  LOGGAP_STATUS_NOT_MEASURED = 17,
+  LOGGAP_STATUS_NOT_MEASURED = 16,
   /**
    * A parameter is negative, or was measured at one size only.
    */
-  LOGGAP_STATUS_UNUSABLE = 18,
+  LOGGAP_STATUS_UNUSABLE = 17,
   /**
    * A time does not fit into 64 bits of picoseconds (213 days).
    */
-  LOGGAP_STATUS_OVERFLOW = 19,
+  LOGGAP_STATUS_OVERFLOW = 18,
   /**
    * A callback of the sink refused an element; `found` is the code that it
    * returned.
    */
-  LOGGAP_STATUS_SINK = 20,
+  LOGGAP_STATUS_SINK = 19,
   /**
    * The schedule cannot be simulated; see `reason`.
    */
-  LOGGAP_STATUS_SCHEDULE = 21,
+  LOGGAP_STATUS_SCHEDULE = 20,
   /**
    * The simulated program never comes to its end.
    */
-  LOGGAP_STATUS_DEADLOCK = 22,
+  LOGGAP_STATUS_DEADLOCK = 21,
   /**
    * There is nothing of this name.
    */
-  LOGGAP_STATUS_UNKNOWN_NAME = 23,
+  LOGGAP_STATUS_UNKNOWN_NAME = 22,
   /**
    * The self-test gave a wrong answer.
    */
-  LOGGAP_STATUS_SELF_TEST = 24,
+  LOGGAP_STATUS_SELF_TEST = 23,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1247,7 +1244,7 @@ enum loggap_warning_kind
  {
   /**
    * The gap exceeds the round trip at `value` sizes from `size` on:
-   * paced by two messages there.
+   * `PRTT(2,0,s)` was the delay there.
    */
   LOGGAP_WARNING_KIND_DELAY_FALLBACK = 0,
   /**
@@ -1256,20 +1253,22 @@ enum loggap_warning_kind
    */
   LOGGAP_WARNING_KIND_DELAY_TOO_SHORT = 1,
   /**
-   * `parameter` is negative in the range from `size` on.
+   * The value of `parameter` at size 1 or its slope is 0 in the range from
+   * `size` on, as it would be negative without that bound.
    */
-  LOGGAP_WARNING_KIND_NEGATIVE = 2,
+  LOGGAP_WARNING_KIND_BOUND = 2,
   /**
-   * The gap falls with the size in the range from `size` on.
+   * From `size` on bursts stand still for `value` ps, as long as the timer
+   * of delayed acknowledgements.
    */
-  LOGGAP_WARNING_KIND_FALLING = 3,
+  LOGGAP_WARNING_KIND_STALL = 3,
   /**
    * Overheads overlap with the latency in the range from `size` on.
    */
   LOGGAP_WARNING_KIND_OVERLAP = 4,
   /**
-   * `parameter` lies `value` millionths beside its line in the range from
-   * `size` on.
+   * Points of `parameter` lie `value` millionths beside its line in the
+   * range from `size` on, beyond their noise.
    */
   LOGGAP_WARNING_KIND_MISFIT = 5,
   /**
@@ -1280,6 +1279,11 @@ enum loggap_warning_kind
    * The protocol changes somewhere between `size` and `value`.
    */
   LOGGAP_WARNING_KIND_CHANGE_NOT_EXACT = 7,
+  /**
+   * `value` sizes from `size` on were not measured for want of time or
+   * messages.
+   */
+  LOGGAP_WARNING_KIND_SIZES_LEFT_OUT = 8,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1290,9 +1294,9 @@ typedef uint32_t loggap_warning_kind;
 #endif // __cplusplus
 
 /**
- * A responder without I/O, see `loggap_mirror_init`.
+ * A responder without I/O, see `loggap_responder_init`.
  */
-typedef struct loggap_mirror loggap_mirror;
+typedef struct loggap_responder loggap_responder;
 
 /**
  * A streaming detector of protocol changes, see `loggap_detector_init`.
@@ -1355,7 +1359,8 @@ typedef struct loggap_assess_options {
    */
   uint32_t repetitions;
   /**
-   * Most protocol changes to look for, below `LOGGAP_MAX_RANGES`.
+   * Most places where ranges meet, below `LOGGAP_MAX_RANGES`; 0 takes all
+   * sizes as one range.
    */
   uint32_t max_changes;
   /**
@@ -1373,6 +1378,11 @@ typedef struct loggap_assess_options {
    */
   uint32_t relative_error_ppm;
   /**
+   * Points may lie this many millionths beside their range's line before
+   * another range begins, and jumps smaller than this divide no range.
+   */
+  uint32_t tolerance_ppm;
+  /**
    * Level of all intervals in percent, above 0 and below 100.
    */
   double confidence_percent;
@@ -1380,6 +1390,11 @@ typedef struct loggap_assess_options {
    * Longest time to measure, in ps.
    */
   uint64_t max_time_ps;
+  /**
+   * On a link so slow that sizes would be left out, the longest time grows
+   * up to this, in ps; no more than `max_time_ps` keeps it as it is.
+   */
+  uint64_t longest_time_ps;
   /**
    * Most messages, replies included.
    */
@@ -1533,7 +1548,8 @@ typedef struct loggap_estimate {
  */
 typedef struct loggap_line {
   /**
-   * Value at size 1, in ps; an extrapolation where the range begins later.
+   * Value at size 1, in ps; an extrapolation where the range begins later,
+   * and 0 where the line lies below 0 there.
    */
   struct loggap_estimate at_one;
   /**
@@ -1545,6 +1561,11 @@ typedef struct loggap_line {
    * The size at which the line is known best.
    */
   uint64_t centre;
+  /**
+   * The value there, in ps: that of a size s is
+   * `at_centre_ps + (s - centre) * per_byte`.
+   */
+  int64_t at_centre_ps;
   /**
    * Half the interval of the value there, in ps.
    */
@@ -1594,7 +1615,7 @@ typedef struct loggap_range {
 } loggap_range;
 
 /**
- * A size at which the link changes its protocol.
+ * A size at which a curve jumps: the link changes its protocol.
  */
 typedef struct loggap_change {
   /**
@@ -1609,11 +1630,26 @@ typedef struct loggap_change {
    * The new protocol begins at this size at the latest.
    */
   uint64_t high;
+  /**
+   * The curve that shows it best: a `loggap_parameter_kind`.
+   */
+  uint32_t parameter;
+  /**
+   * Height of the jump in millionths of the curve's value before it;
+   * negative where the new protocol is faster.
+   */
+  int32_t jump_ppm;
+  /**
+   * 1 where a range begins here; 0 where the jump is significant but
+   * smaller than the tolerance, or too close to another one.
+   */
+  uint32_t splits;
 } loggap_change;
 
 /**
- * The parameters of a link, one range per protocol, by ascending size and
- * without holes.
+ * The parameters of a link: ranges of sizes that a line each describes,
+ * ascending and without holes, and the jumps among them. Where a range begins
+ * without a jump, the curves bend.
  */
 typedef struct loggap_profile {
   /**
@@ -1621,7 +1657,7 @@ typedef struct loggap_profile {
    */
   uint32_t range_count;
   /**
-   * Used elements of `changes`: one fewer than ranges.
+   * Used elements of `changes`.
    */
   uint32_t change_count;
   /**
@@ -1629,7 +1665,7 @@ typedef struct loggap_profile {
    */
   struct loggap_range ranges[LOGGAP_MAX_RANGES];
   /**
-   * The changes between them.
+   * The jumps, by ascending size.
    */
   struct loggap_change changes[LOGGAP_MAX_RANGES];
 } loggap_profile;
@@ -1843,8 +1879,8 @@ typedef struct loggap_fit_options {
    */
   double confidence_percent;
   /**
-   * A change that moves the line nowhere by this fraction of its value is
-   * none; 0 reports every significant one.
+   * How far a point may lie from its line, relative to its value; a change
+   * that jumps by less divides no range.
    */
   double tolerance;
   /**
@@ -1852,7 +1888,8 @@ typedef struct loggap_fit_options {
    */
   double resolution_ps;
   /**
-   * Most changes to look for, at most 15.
+   * Segments are at most one more than this, which is at most 15; 0 looks
+   * for no changes.
    */
   uint32_t max_changes;
 } loggap_fit_options;
@@ -1876,7 +1913,7 @@ typedef struct loggap_fit_estimate {
 } loggap_fit_estimate;
 
 /**
- * The line of one protocol.
+ * The line of one range.
  */
 typedef struct loggap_fit_segment {
   /**
@@ -1888,7 +1925,7 @@ typedef struct loggap_fit_segment {
    */
   uint64_t last;
   /**
-   * Size of the first point: where the protocol begins at the latest.
+   * Size of the first point: where the range begins at the latest.
    */
   uint64_t first_size;
   /**
@@ -1896,7 +1933,7 @@ typedef struct loggap_fit_segment {
    */
   uint64_t last_size;
   /**
-   * The protocol begins at this size at the earliest.
+   * The range begins at this size at the earliest.
    */
   uint64_t begins_low;
   /**
@@ -1908,17 +1945,27 @@ typedef struct loggap_fit_segment {
    */
   uint64_t outliers;
   /**
-   * g: the value at one byte, in ps.
+   * g: the value at one byte, in ps; never negative.
    */
   struct loggap_fit_estimate gap_ps;
   /**
-   * G: ps per byte.
+   * G: ps per byte; never negative.
    */
   struct loggap_fit_estimate gap_per_byte_ps;
   /**
-   * Sum of squared residuals over points - 2, in ps^2.
+   * Largest deviation of a point from the line, relative to its value.
    */
-  double residual_mean_square;
+  double largest_deviation;
+  /**
+   * By how many millionths the value jumps at the first size where a
+   * protocol change begins the range; 0 where the curve only bends.
+   */
+  int32_t jump_ppm;
+  /**
+   * Which of g and G are 0 because they would be negative: 1 for g, 2 for
+   * G, 3 for both.
+   */
+  uint32_t bound;
 } loggap_fit_segment;
 
 /**
@@ -2022,7 +2069,8 @@ typedef struct loggap_frame {
    */
   uint32_t version;
   /**
-   * Bits of what a side can do; none is defined yet.
+   * Bits of what a side can do. Bit 0: it can ask for, or give, a description
+   * of the responder, by frames of kinds that are not among these.
    */
   uint32_t capabilities;
   /**
@@ -2053,6 +2101,10 @@ typedef struct loggap_frame {
    * Data messages that the responder has sent.
    */
   uint64_t replied;
+  /**
+   * Of a challenge; 0 where there was none.
+   */
+  uint64_t nonce;
   /**
    * Used elements of `rounds` or `values_ps`, 1 to `LOGGAP_FRAME_ROUNDS`.
    */
@@ -2160,78 +2212,6 @@ typedef struct loggap_sink {
    */
   int32_t (*end_rank)(void *context);
 } loggap_sink;
-
-/**
- * What is to be done after a message.
- */
-typedef struct loggap_mirror_action {
-  /**
-   * A `loggap_action_kind`.
-   */
-  uint32_t kind;
-  /**
-   * At the end a `loggap_ending_kind`, otherwise 0.
-   */
-  uint32_t ending;
-  /**
-   * What to send: inside of the mirror's memory, valid until the next call
-   * on it.
-   */
-  const uint8_t *message;
-  /**
-   * Its bytes; 0 where nothing is to be sent.
-   */
-  size_t length;
-} loggap_mirror_action;
-
-/**
- * What the next message is like.
- */
-typedef struct loggap_mirror_next_message {
-  /**
-   * Its bytes on a stream.
-   */
-  size_t length;
-  /**
-   * 1 where the duration of the receive call for it is to be given to
-   * `loggap_mirror_timed` before it is handled.
-   */
-  uint32_t timed;
-  /**
-   * How long to wait before looking for it, in ps.
-   */
-  uint64_t pause_ps;
-  /**
-   * How long to wait for it before `loggap_mirror_silence`, in ps.
-   */
-  uint64_t silence_ps;
-} loggap_mirror_next_message;
-
-/**
- * Counts of one session.
- */
-typedef struct loggap_served {
-  /**
-   * A `loggap_ending_kind`.
-   */
-  uint32_t ending;
-  /**
-   * Data messages received, stray ones included.
-   */
-  uint64_t received;
-  /**
-   * Data messages sent.
-   */
-  uint64_t replied;
-  /**
-   * Rounds that came to their end.
-   */
-  uint64_t rounds;
-  /**
-   * Messages that belonged to no round under way.
-   */
-  uint64_t strays;
-} loggap_served;
 
 /**
  * Time that the operating system took from a program.
@@ -2371,6 +2351,78 @@ typedef struct loggap_prediction {
 } loggap_prediction;
 
 /**
+ * Counts of one session.
+ */
+typedef struct loggap_served {
+  /**
+   * A `loggap_ending_kind`.
+   */
+  uint32_t ending;
+  /**
+   * Data messages received, stray ones included.
+   */
+  uint64_t received;
+  /**
+   * Data messages sent.
+   */
+  uint64_t replied;
+  /**
+   * Rounds that came to their end.
+   */
+  uint64_t rounds;
+  /**
+   * Messages that belonged to no round under way.
+   */
+  uint64_t strays;
+} loggap_served;
+
+/**
+ * What is to be done after a message.
+ */
+typedef struct loggap_responder_action {
+  /**
+   * A `loggap_action_kind`.
+   */
+  uint32_t kind;
+  /**
+   * At the end a `loggap_ending_kind`, otherwise 0.
+   */
+  uint32_t ending;
+  /**
+   * What to send: inside of the responder's memory, valid until the next call
+   * on it.
+   */
+  const uint8_t *message;
+  /**
+   * Its bytes; 0 where nothing is to be sent.
+   */
+  size_t length;
+} loggap_responder_action;
+
+/**
+ * What the next message is like.
+ */
+typedef struct loggap_responder_next_message {
+  /**
+   * Its bytes on a stream.
+   */
+  size_t length;
+  /**
+   * 1 where the duration of the receive call for it is to be given to
+   * `loggap_responder_timed` before it is handled.
+   */
+  uint32_t timed;
+  /**
+   * How long to wait before looking for it, in ps.
+   */
+  uint64_t pause_ps;
+  /**
+   * How long to wait for it before `loggap_responder_silence`, in ps.
+   */
+  uint64_t silence_ps;
+} loggap_responder_next_message;
+
+/**
  * Told about each check of the self-test. `name` has `length` bytes and no
  * zero byte at the end; `passed` is 1 or 0. `computed` is 0 where nothing was
  * computed.
@@ -2429,6 +2481,10 @@ typedef struct loggap_simulate_options {
    * 1 where all ranks begin at the same place.
    */
   uint32_t noise_together;
+  /**
+   * Of the labels of a schedule's text; see `loggap_goal_read`.
+   */
+  uint64_t label_seed;
 } loggap_simulate_options;
 
 /**
@@ -2502,13 +2558,13 @@ typedef struct loggap_sizes {
    */
   uint32_t served;
   /**
-   * `sizeof(loggap_mirror_action)`.
+   * `sizeof(loggap_responder_action)`.
    */
-  uint32_t mirror_action;
+  uint32_t responder_action;
   /**
-   * `sizeof(loggap_mirror_next_message)`.
+   * `sizeof(loggap_responder_next_message)`.
    */
-  uint32_t mirror_next;
+  uint32_t responder_next;
   /**
    * `sizeof(loggap_progress)`.
    */
@@ -2593,8 +2649,8 @@ extern "C" {
 
 /**
  * Fills in the usual options: sizes from 1 to 1024 bytes, 8 of them and 4
- * more around up to 2 protocol changes, 12 values each, bursts of 10, 5
- * percent at 95 percent confidence, at most 2.5 s and 34,000 messages. They
+ * more around protocol changes, at most 3 ranges, 12 values each, bursts of 10,
+ * 5 percent at 95 percent confidence, a tolerance of 6 percent, at most 2.5 s and 34,000 messages. They
  * are meant for a small memory; a host takes more sizes, values and changes.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
@@ -2618,7 +2674,7 @@ size_t loggap_assess_bytes(const struct loggap_assess_options *options);
  * `LOGGAP_STATUS_MEMORY` (see `loggap_assess_bytes`), `LOGGAP_STATUS_LINK`,
  * `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
  * `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
- * `LOGGAP_STATUS_STALLED`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  * `report` has the counts then as far as they are known. `profile` has no
  * ranges once measuring has begun: as long as it lasts, messages of up to half
  * the size of a profile pass through its memory.
@@ -2635,7 +2691,7 @@ int32_t loggap_assess(const struct loggap_clock *clock,
 /**
  * Like `loggap_assess`, but finds protocol changes in one pass that looks
  * three points ahead, as the paper does: less code and far less work than
- * the optimal partition, and it sees less.
+ * the search for jumps, and it sees less.
  */
 int32_t loggap_assess_look_ahead(const struct loggap_clock *clock,
                                  const struct loggap_link *link,
@@ -2723,7 +2779,7 @@ int32_t loggap_detector_finish(struct loggap_detector *detector,
                                struct loggap_detail *detail);
 
 /**
- * Fills in the usual options: 95 percent, a tolerance of 5 percent, a
+ * Fills in the usual options: 95 percent, a tolerance of 6 percent, a
  * resolution of 1 ps, up to 7 changes.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
@@ -2731,15 +2787,16 @@ int32_t loggap_detector_finish(struct loggap_detector *detector,
 int32_t loggap_fit_options_default(struct loggap_fit_options *options);
 
 /**
- * Bytes to lend to `loggap_fit` for so many points and changes.
+ * Bytes to lend to `loggap_fit` for so many points.
  * `LOGGAP_FIT_BYTES` is the same as a constant expression, or a little more.
  */
-size_t loggap_fit_bytes(size_t points, size_t max_changes);
+size_t loggap_fit_bytes(size_t points);
 
 /**
- * Finds the protocols in a sweep of at least three `points`, which ascend
- * strictly by size, and fits a line to each. Puts them by ascending size to
- * `segments` and their number to `count`; there is one more than changes.
+ * Divides a sweep of at least three `points`, which ascend strictly by size,
+ * into ranges, at protocol changes and where a line would lie beside a point
+ * by more than the tolerance, and fits a line to each. Puts them by ascending
+ * size to `segments` and their number to `count`.
  *
  * Errors: `LOGGAP_STATUS_NO_DATA` below three points;
  * `LOGGAP_STATUS_MALFORMED` for the point `at` whose numbers are none or
@@ -2760,8 +2817,7 @@ int32_t loggap_fit(const struct loggap_fit_point *points,
 
 /**
  * Like `loggap_fit`, but finds the changes in one pass that looks three
- * points ahead, as the paper does: less code and far less work than the
- * optimal partition, and it sees less.
+ * points ahead, as the paper does: less code and less work, and it sees less.
  */
 int32_t loggap_fit_look_ahead(const struct loggap_fit_point *points,
                               size_t point_count,
@@ -2852,6 +2908,11 @@ int32_t loggap_goal_survey(const uint8_t *bytes,
  * `loggap_goal_survey`; null where 0 bytes are needed). A sink of null
  * functions only checks the schedule.
  *
+ * `label_seed` decides where labels of a text lie in memory. Whoever knows it
+ * can write a text whose reading takes time proportional to the square of its
+ * labels: a number that nobody can guess where texts come from strangers, any
+ * number elsewhere. Nothing else depends on it.
+ *
  * Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the rank (where
  * known), the operation and the code; `LOGGAP_STATUS_MEMORY`. What the sink
  * got before is an unfinished schedule.
@@ -2860,6 +2921,7 @@ int32_t loggap_goal_read(const uint8_t *bytes,
                          size_t length,
                          uint8_t *memory,
                          size_t memory_bytes,
+                         uint64_t label_seed,
                          const struct loggap_sink *sink,
                          struct loggap_detail *detail);
 
@@ -2871,90 +2933,6 @@ int32_t loggap_goal_read(const uint8_t *bytes,
  * `LOGGAP_STATUS_OPTION`.
  */
 int32_t loggap_clock_calibrate(struct loggap_clock *clock, struct loggap_detail *detail);
-
-/**
- * Bytes to lend to `loggap_mirror_init` for replies of up to `largest` bytes.
- */
-size_t loggap_mirror_bytes(size_t largest);
-
-/**
- * Makes a responder without I/O in `memory`, which is lent until the session
- * is over. Feed it every message by `loggap_mirror_handle` and do what it
- * says. `bounds` may be null for the usual ones; messages are bounded by what
- * was lent and by `max_message`. `reliable` as in `loggap_link`. One mirror
- * serves one session; make it anew for the next.
- *
- * Errors: `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`,
- * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
- */
-int32_t loggap_mirror_init(struct loggap_mirror **mirror,
-                           const struct loggap_bounds *bounds,
-                           uint64_t max_message,
-                           uint32_t reliable,
-                           uint8_t *memory,
-                           size_t bytes,
-                           struct loggap_detail *detail);
-
-/**
- * Takes one message of the initiator at the time `now_ps`, which never
- * decreases, and says what to do.
- *
- * Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
- * `LOGGAP_STATUS_ALIGNMENT`. Malformed messages are no errors: the mirror
- * answers them.
- */
-int32_t loggap_mirror_handle(struct loggap_mirror *mirror,
-                             uint64_t now_ps,
-                             const uint8_t *message,
-                             size_t length,
-                             struct loggap_mirror_action *action,
-                             struct loggap_detail *detail);
-
-/**
- * What to send after the message of `LOGGAP_ACTION_KIND_SEND_MORE`.
- *
- * Errors: as `loggap_mirror_handle`.
- */
-int32_t loggap_mirror_more(struct loggap_mirror *mirror,
-                           struct loggap_mirror_action *action,
-                           struct loggap_detail *detail);
-
-/**
- * What the next message is like.
- *
- * Errors: as `loggap_mirror_handle`.
- */
-int32_t loggap_mirror_next(struct loggap_mirror *mirror,
-                           struct loggap_mirror_next_message *next,
-                           struct loggap_detail *detail);
-
-/**
- * Takes the duration of the receive call for the next message, in ps.
- *
- * Errors: as `loggap_mirror_handle`.
- */
-int32_t loggap_mirror_timed(struct loggap_mirror *mirror,
-                            uint64_t duration_ps,
-                            struct loggap_detail *detail);
-
-/**
- * Nothing came for as long as `loggap_mirror_next` says. `over` gets 1 where
- * the session has ended, and 0 where the mirror waits once more.
- *
- * Errors: as `loggap_mirror_handle`.
- */
-int32_t loggap_mirror_silence(struct loggap_mirror *mirror,
-                              uint32_t *over,
-                              struct loggap_detail *detail);
-
-/**
- * What the mirror has counted so far; `ending` is 0.
- *
- * Errors: as `loggap_mirror_handle`.
- */
-int32_t loggap_mirror_served(struct loggap_mirror *mirror,
-                             struct loggap_served *served,
-                             struct loggap_detail *detail);
 
 /**
  * Number of detours in a noise trace, malformed lines included: enough places
@@ -3098,6 +3076,13 @@ size_t loggap_serve_bytes(size_t largest);
  * stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
  * lent. `served` may be null.
  *
+ * `nonce` keeps strangers from having replies sent to others: on a link whose
+ * messages may be lost nothing but one frame for each hello is sent before the
+ * initiator has echoed it. It is a number that nobody can guess, another one
+ * for each call; 0 where every peer is known to be at its address. Until the
+ * session is over the link sends to where the first hello came from, and
+ * receives from nowhere else.
+ *
  * Errors: `LOGGAP_STATUS_LINK`, `LOGGAP_STATUS_SILENT` (`needed` is the limit
  * in ps), `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION` (a link whose
  * messages are too small for a frame), `LOGGAP_STATUS_NULL`,
@@ -3107,10 +3092,97 @@ size_t loggap_serve_bytes(size_t largest);
 int32_t loggap_serve(const struct loggap_clock *clock,
                      const struct loggap_link *link,
                      const struct loggap_bounds *bounds,
+                     uint64_t nonce,
                      uint8_t *memory,
                      size_t bytes,
                      struct loggap_served *served,
                      struct loggap_detail *detail);
+
+/**
+ * Bytes to lend to `loggap_responder_init` for replies of up to `largest` bytes.
+ */
+size_t loggap_responder_bytes(size_t largest);
+
+/**
+ * Makes a responder without I/O in `memory`, which is lent until the session
+ * is over. Feed it every message by `loggap_responder_handle` and do what it
+ * says. `bounds` may be null for the usual ones; messages are bounded by what
+ * was lent and by `max_message`. `reliable` as in `loggap_link`, `nonce`
+ * as in `loggap_serve`. One responder
+ * serves one session; make it anew for the next.
+ *
+ * Errors: `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`,
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ */
+int32_t loggap_responder_init(struct loggap_responder **responder,
+                              const struct loggap_bounds *bounds,
+                              uint64_t max_message,
+                              uint32_t reliable,
+                              uint64_t nonce,
+                              uint8_t *memory,
+                              size_t bytes,
+                              struct loggap_detail *detail);
+
+/**
+ * Takes one message of the initiator at the time `now_ps`, which never
+ * decreases, and says what to do.
+ *
+ * Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`. Malformed messages are no errors: the responder
+ * answers them.
+ */
+int32_t loggap_responder_handle(struct loggap_responder *responder,
+                                uint64_t now_ps,
+                                const uint8_t *message,
+                                size_t length,
+                                struct loggap_responder_action *action,
+                                struct loggap_detail *detail);
+
+/**
+ * What to send after the message of `LOGGAP_ACTION_KIND_SEND_MORE`.
+ *
+ * Errors: as `loggap_responder_handle`.
+ */
+int32_t loggap_responder_more(struct loggap_responder *responder,
+                              struct loggap_responder_action *action,
+                              struct loggap_detail *detail);
+
+/**
+ * What the next message is like.
+ *
+ * Errors: as `loggap_responder_handle`.
+ */
+int32_t loggap_responder_next(struct loggap_responder *responder,
+                              struct loggap_responder_next_message *next,
+                              struct loggap_detail *detail);
+
+/**
+ * Takes the duration of the receive call for the next message, in ps.
+ *
+ * Errors: as `loggap_responder_handle`.
+ */
+int32_t loggap_responder_timed(struct loggap_responder *responder,
+                               uint64_t duration_ps,
+                               struct loggap_detail *detail);
+
+/**
+ * Nothing came for as long as `loggap_responder_next` says. `over` gets 1 where
+ * the session has ended, and 0 where the responder waits once more.
+ *
+ * Errors: as `loggap_responder_handle`.
+ */
+int32_t loggap_responder_silence(struct loggap_responder *responder,
+                                 uint32_t *over,
+                                 struct loggap_detail *detail);
+
+/**
+ * What the responder has counted so far; `ending` is 0.
+ *
+ * Errors: as `loggap_responder_handle`.
+ */
+int32_t loggap_responder_served(struct loggap_responder *responder,
+                                struct loggap_served *served,
+                                struct loggap_detail *detail);
 
 /**
  * Computes small problems whose answers are known, from every part of the
@@ -3259,8 +3331,8 @@ static inline int32_t loggap_check_abi(struct loggap_detail *detail) {
   sizes.bounds = (uint32_t)sizeof(struct loggap_bounds);
   sizes.frame = (uint32_t)sizeof(struct loggap_frame);
   sizes.served = (uint32_t)sizeof(struct loggap_served);
-  sizes.mirror_action = (uint32_t)sizeof(struct loggap_mirror_action);
-  sizes.mirror_next = (uint32_t)sizeof(struct loggap_mirror_next_message);
+  sizes.responder_action = (uint32_t)sizeof(struct loggap_responder_action);
+  sizes.responder_next = (uint32_t)sizeof(struct loggap_responder_next_message);
   sizes.progress = (uint32_t)sizeof(struct loggap_progress);
   sizes.assess_options = (uint32_t)sizeof(struct loggap_assess_options);
   sizes.assess_report = (uint32_t)sizeof(struct loggap_assess_report);

@@ -164,8 +164,7 @@ impl From<Shortage> for Detail {
 struct Zeros<T>(PhantomData<T>);
 
 impl<T: Copy> Zeros<T> {
-    /// The compiler computes it wherever it is named, and stops at what is no
-    /// value of the type.
-    // SAFETY: as above.
+    /// Named wherever such an array is made.
+    // SAFETY: computed by the compiler, which stops at zeros that are no value of the type.
     const VALUE: T = unsafe { core::mem::zeroed() };
 }

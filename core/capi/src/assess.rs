@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::ops::ControlFlow;
 
-use loggap_core::fit::{Cell, Detector, LookAhead, Node, Point, Segment};
+use loggap_core::fit::{Detector, LookAhead, Node, Point};
 use loggap_core::measure::{
     AssessMemory, AssessOptions as CoreOptions, Buffers, Clock as _, Curve, Experiment, Findings,
     Initiator, Outcome as Round, PlanMemory, PlanOptions, PlanRequirements, Planner, RowHeader,
@@ -57,7 +57,8 @@ pub struct AssessOptions {
     pub sizes: u32,
     /// Values kept of each quantity at each size, from 8 to 65,535.
     pub repetitions: u32,
-    /// Most protocol changes to look for, below `LOGGAP_MAX_RANGES`.
+    /// Most places where ranges meet, below `LOGGAP_MAX_RANGES`; 0 takes all
+    /// sizes as one range.
     pub max_changes: u32,
     /// Messages in a burst, at least 2.
     pub messages: u32,
@@ -67,10 +68,16 @@ pub struct AssessOptions {
     /// A number has converged when half its interval is at most this many
     /// millionths of it.
     pub relative_error_ppm: u32,
+    /// Points may lie this many millionths beside their range's line before
+    /// another range begins, and jumps smaller than this divide no range.
+    pub tolerance_ppm: u32,
     /// Level of all intervals in percent, above 0 and below 100.
     pub confidence_percent: f64,
     /// Longest time to measure, in ps.
     pub max_time_ps: u64,
+    /// On a link so slow that sizes would be left out, the longest time grows
+    /// up to this, in ps; no more than `max_time_ps` keeps it as it is.
+    pub longest_time_ps: u64,
     /// Most messages, replies included.
     pub max_messages: u64,
     /// Decides the order of the rounds.
@@ -105,8 +112,10 @@ impl AssessOptions {
             messages: plan.messages,
             adapt_sizes: 1,
             relative_error_ppm: plan.assess.relative_error_ppm,
+            tolerance_ppm: plan.assess.tolerance_ppm,
             confidence_percent: 95.0,
             max_time_ps: plan.max_time.0,
+            longest_time_ps: plan.longest_time.0,
             max_messages: plan.max_messages,
             seed: plan.seed,
             handshake_ps: session.handshake.0,
@@ -147,14 +156,17 @@ impl AssessOptions {
             assess: CoreOptions {
                 confidence: self.confidence()?,
                 relative_error_ppm: self.relative_error_ppm,
+                tolerance_ppm: self.tolerance_ppm,
                 max_changes: self.max_changes as usize,
                 detector,
             },
             messages: self.messages,
             max_time: Picos(self.max_time_ps),
+            longest_time: Picos(self.longest_time_ps),
             max_messages: self.max_messages,
             adapt_sizes: self.adapt_sizes == 1,
             seed: self.seed,
+            ..PlanOptions::default()
         })
     }
 
@@ -184,7 +196,7 @@ impl AssessOptions {
     fn needs(&self) -> Outcome<(PlanRequirements, Sizer)> {
         self.check()?;
         let (sizes, repetitions) = (self.sizes as usize, self.repetitions as usize);
-        let needs = PlanRequirements::new(sizes, repetitions, self.max_changes as usize);
+        let needs = PlanRequirements::new(sizes, repetitions);
         let needs = needs.ok_or(Detail::of(Status::Option).named("sizes"))?;
         let longest = self.longest_message();
         let lent = if longest > LONGEST_IN_PROFILE { longest } else { 0 };
@@ -196,9 +208,7 @@ impl AssessOptions {
             .array::<u64>(needs.store.values)
             .array::<Slot>(needs.order)
             .array::<Point>(needs.assess.points)
-            .array::<Node>(needs.assess.nodes)
-            .array::<Cell>(needs.assess.cells)
-            .array::<Segment>(needs.assess.segments);
+            .array::<Node>(needs.assess.nodes);
         Ok((needs, sizer))
     }
 }
@@ -206,13 +216,12 @@ impl AssessOptions {
 /// What `LOGGAP_ASSESS_BYTES` of the header counts on.
 const _: () = {
     let row = size_of::<RowHeader>() + 5 * size_of::<Slot>();
-    assert!(row + size_of::<Point>() + size_of::<Node>() <= 124, "a size has become larger");
-    assert!(size_of::<Cell>() <= 16 && size_of::<Segment>() <= 168, "a change has become larger");
+    assert!(row + 4 * size_of::<Point>() + size_of::<Node>() <= 236, "a size has become larger");
 };
 
 /// Fills in the usual options: sizes from 1 to 1024 bytes, 8 of them and 4
-/// more around up to 2 protocol changes, 12 values each, bursts of 10, 5
-/// percent at 95 percent confidence, at most 2.5 s and 34,000 messages. They
+/// more around protocol changes, at most 3 ranges, 12 values each, bursts of 10,
+/// 5 percent at 95 percent confidence, a tolerance of 6 percent, at most 2.5 s and 34,000 messages. They
 /// are meant for a small memory; a host takes more sizes, values and changes.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
@@ -244,7 +253,7 @@ pub unsafe extern "C" fn loggap_assess_bytes(options: *const AssessOptions) -> u
 /// `LOGGAP_STATUS_MEMORY` (see `loggap_assess_bytes`), `LOGGAP_STATUS_LINK`,
 /// `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
 /// `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
-/// `LOGGAP_STATUS_STALLED`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 /// `report` has the counts then as far as they are known. `profile` has no
 /// ranges once measuring has begun: as long as it lasts, messages of up to half
 /// the size of a profile pass through its memory.
@@ -266,7 +275,7 @@ pub unsafe extern "C" fn loggap_assess(
 
 /// Like `loggap_assess`, but finds protocol changes in one pass that looks
 /// three points ahead, as the paper does: less code and far less work than
-/// the optimal partition, and it sees less.
+/// the search for jumps, and it sees less.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_assess_look_ahead(
     clock: *const Clock,
@@ -384,8 +393,6 @@ fn planner<'m>(
         assess: AssessMemory {
             points: arena.array(needs.assess.points)?,
             nodes: arena.array(needs.assess.nodes)?,
-            cells: arena.array(needs.assess.cells)?,
-            segments: arena.array(needs.assess.segments)?,
         },
     };
     // Sizes, messages and memory have been checked.
@@ -426,6 +433,7 @@ impl Findings for Told<'_> {
         }
     }
 }
+
 /// A batch of rounds.
 ///
 /// cbindgen:ignore
@@ -512,6 +520,7 @@ fn run(session: &mut Session<'_>, batch: &[Experiment], planner: &mut Plan<'_>) 
         Round::Sample(sample) => {
             let _whether_kept = planner.handle_sample(&sample);
         }
+        Round::Late(experiment) => planner.handle_late(&experiment),
         Round::Lost(experiment) => planner.handle_lost(&experiment),
     };
     session.run(batch, each).map_err(no_session)

@@ -3,12 +3,12 @@
 use loggap_core::model::compact::{self, DecodeError, DecodeErrorKind, NoRoom};
 
 use crate::boundary::{Place, bytes_mut, input, slice};
-use crate::profile::{Change, LOGGAP_MAX_RANGES, Profile};
+use crate::profile::{LOGGAP_MAX_RANGES, Profile};
 use crate::reason::Reason;
 use crate::status::{Detail, Status, finish};
 
 /// Bytes that no encoded profile exceeds. One with one range takes about 110.
-pub const LOGGAP_PROFILE_BYTES: usize = 3_616;
+pub const LOGGAP_PROFILE_BYTES: usize = 3_952;
 const _: () = assert!(
     compact::most_bytes(LOGGAP_MAX_RANGES) <= LOGGAP_PROFILE_BYTES,
     "the constant is small"
@@ -36,19 +36,17 @@ pub unsafe extern "C" fn loggap_profile_encode(
         // SAFETY: by the contract of this function.
         let profile = unsafe { input(profile) }?;
         let (ranges, changes) = (profile.ranges()?, profile.changes()?);
+        let most = compact::most_bytes(ranges.len().max(changes.len()));
         // SAFETY: by the contract of this function.
-        let bytes = unsafe { bytes_mut(bytes, capacity) }?;
+        let bytes = unsafe { bytes_mut(bytes, capacity.min(most)) }?;
         let written = compact::encode_parts(
             ranges.iter().map(|range| range.as_core().map_err(Refused::Profile)),
-            changes.iter().map(Change::as_core),
+            changes.iter().map(|change| change.as_core().map_err(Refused::Profile)),
             bytes,
         );
         place.put(written.map_err(|refused| match refused {
             Refused::Profile(detail) => detail,
-            Refused::NoRoom => {
-                let most = compact::most_bytes(ranges.len().max(changes.len()));
-                Detail::of(Status::Full).needed(most as u64).found(capacity as u64)
-            }
+            Refused::NoRoom => Detail::of(Status::Full).needed(most as u64).found(capacity as u64),
         })?);
         Ok(())
     };

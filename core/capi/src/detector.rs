@@ -55,7 +55,7 @@ plain!(DetectorOptions);
 
 /// Bytes to lend to `loggap_detector_init`; `loggap_detector_bytes` says how
 /// many of them are needed.
-pub const LOGGAP_DETECTOR_BYTES: usize = 576;
+pub const LOGGAP_DETECTOR_BYTES: usize = 704;
 
 const NEEDS: Sizer = Sizer::new().array::<Object<ChangeDetector>>(1);
 const _: () = assert!(NEEDS.fits(LOGGAP_DETECTOR_BYTES), "the constant is too small");

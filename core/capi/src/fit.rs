@@ -1,8 +1,8 @@
-//! The optimal piecewise-linear fit of a sweep.
+//! Ranges, protocol changes and lines of a sweep.
 
 use loggap_core::fit::{
-    Cell, Config, Detector, Estimate, FitError, LookAhead, Node, Point, PointError, Segment,
-    Segmentation,
+    Bound, Change, Config, Detector, FitError, Line, LookAhead, Node, Point, PointError,
+    Requirements, find_ranges, mark_outliers,
 };
 use loggap_core::stats::Confidence;
 
@@ -29,12 +29,13 @@ pub struct FitPoint {
 pub struct FitOptions {
     /// Level of the intervals in percent, above 0 and below 100.
     pub confidence_percent: f64,
-    /// A change that moves the line nowhere by this fraction of its value is
-    /// none; 0 reports every significant one.
+    /// How far a point may lie from its line, relative to its value; a change
+    /// that jumps by less divides no range.
     pub tolerance: f64,
     /// Resolution of the values in ps.
     pub resolution_ps: f64,
-    /// Most changes to look for, at most 15.
+    /// Segments are at most one more than this, which is at most 15; 0 looks
+    /// for no changes.
     pub max_changes: u32,
 }
 
@@ -50,7 +51,7 @@ pub struct FitEstimate {
     pub high: f64,
 }
 
-/// The line of one protocol.
+/// The line of one range.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct FitSegment {
@@ -58,22 +59,28 @@ pub struct FitSegment {
     pub first: u64,
     /// Index of the last point, included.
     pub last: u64,
-    /// Size of the first point: where the protocol begins at the latest.
+    /// Size of the first point: where the range begins at the latest.
     pub first_size: u64,
     /// Size of the last point.
     pub last_size: u64,
-    /// The protocol begins at this size at the earliest.
+    /// The range begins at this size at the earliest.
     pub begins_low: u64,
     /// Points that the line was fitted to.
     pub points: u64,
     /// Points of the range left out as outliers.
     pub outliers: u64,
-    /// g: the value at one byte, in ps.
+    /// g: the value at one byte, in ps; never negative.
     pub gap_ps: FitEstimate,
-    /// G: ps per byte.
+    /// G: ps per byte; never negative.
     pub gap_per_byte_ps: FitEstimate,
-    /// Sum of squared residuals over points - 2, in ps^2.
-    pub residual_mean_square: f64,
+    /// Largest deviation of a point from the line, relative to its value.
+    pub largest_deviation: f64,
+    /// By how many millionths the value jumps at the first size where a
+    /// protocol change begins the range; 0 where the curve only bends.
+    pub jump_ppm: i32,
+    /// Which of g and G are 0 because they would be negative: 1 for g, 2 for
+    /// G, 3 for both.
+    pub bound: u32,
 }
 
 plain!(FitPoint, FitOptions);
@@ -93,20 +100,21 @@ impl FitOptions {
             return Err(option("max_changes").found(self.max_changes.into()));
         }
         let max_changes = self.max_changes as usize;
-        Ok(Config { confidence, tolerance, resolution, max_changes, detector })
+        Ok(Config { confidence, tolerance, resolution, max_changes, detector, ..Config::default() })
     }
 }
 
-const fn sizer(points: usize, max_changes: usize) -> Sizer {
-    let needs = Segmentation::requirements(points, max_changes);
-    Sizer::new()
-        .array::<Point>(points)
-        .array::<Node>(needs.nodes)
-        .array::<Cell>(needs.cells)
-        .array::<Segment>(needs.segments)
+const fn sizer(points: usize) -> Sizer {
+    Sizer::new().array::<Point>(points).array::<Node>(Requirements::new(points).nodes)
 }
 
-/// Fills in the usual options: 95 percent, a tolerance of 5 percent, a
+/// Most ranges.
+const RANGES: usize = 16;
+
+/// What `LOGGAP_FIT_BYTES` of the header counts on.
+const _: () = assert!(size_of::<Point>() <= 32 && size_of::<Node>() <= 24, "a size is larger");
+
+/// Fills in the usual options: 95 percent, a tolerance of 6 percent, a
 /// resolution of 1 ps, up to 7 changes.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
@@ -127,16 +135,17 @@ pub unsafe extern "C" fn loggap_fit_options_default(options: *mut FitOptions) ->
     unsafe { finish(outcome, core::ptr::null_mut()) }
 }
 
-/// Bytes to lend to `loggap_fit` for so many points and changes.
+/// Bytes to lend to `loggap_fit` for so many points.
 /// `LOGGAP_FIT_BYTES` is the same as a constant expression, or a little more.
 #[unsafe(no_mangle)]
-pub extern "C" fn loggap_fit_bytes(points: usize, max_changes: usize) -> usize {
-    sizer(points, max_changes).bytes()
+pub extern "C" fn loggap_fit_bytes(points: usize) -> usize {
+    sizer(points).bytes()
 }
 
-/// Finds the protocols in a sweep of at least three `points`, which ascend
-/// strictly by size, and fits a line to each. Puts them by ascending size to
-/// `segments` and their number to `count`; there is one more than changes.
+/// Divides a sweep of at least three `points`, which ascend strictly by size,
+/// into ranges, at protocol changes and where a line would lie beside a point
+/// by more than the tolerance, and fits a line to each. Puts them by ascending
+/// size to `segments` and their number to `count`.
 ///
 /// Errors: `LOGGAP_STATUS_NO_DATA` below three points;
 /// `LOGGAP_STATUS_MALFORMED` for the point `at` whose numbers are none or
@@ -162,8 +171,7 @@ pub unsafe extern "C" fn loggap_fit(
 }
 
 /// Like `loggap_fit`, but finds the changes in one pass that looks three
-/// points ahead, as the paper does: less code and far less work than the
-/// optimal partition, and it sees less.
+/// points ahead, as the paper does: less code and less work, and it sees less.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_fit_look_ahead(
     points: *const FitPoint,
@@ -209,7 +217,7 @@ impl Call {
             let config = unsafe { input(self.options) }?.config(detector)?;
             // SAFETY: by the contract of this function.
             let given = unsafe { slice(self.points, self.point_count) }?;
-            let sizer = sizer(given.len(), config.max_changes);
+            let sizer = sizer(given.len());
             // SAFETY: by the contract of this function.
             let mut arena = unsafe { Arena::new(self.memory, self.bytes, sizer) }?;
             let points = arena.array(given.len())?;
@@ -224,23 +232,37 @@ impl Call {
 }
 
 fn fit(
-    points: &[Point],
+    points: &mut [Point],
     config: &Config,
     arena: &mut Arena<'_>,
     places: &mut Places<FitSegment>,
     count: &mut Place<usize>,
 ) -> Outcome<()> {
-    let needs = Segmentation::requirements(points.len(), config.max_changes);
-    let nodes = arena.array(needs.nodes)?;
-    let cells = arena.array(needs.cells)?;
-    let segments = arena.array(needs.segments)?;
-    let mut segmentation = Segmentation::new(nodes, cells, segments);
-    let fit = segmentation.run(points, config).map_err(no_fit)?;
-    let found = fit.segments();
-    count.put(found.len());
-    for (index, segment) in found.iter().enumerate() {
-        if !places.put(index, FitSegment::from_core(segment)) {
-            let full = Detail::of(Status::Full).needed(found.len() as u64);
+    if points.len() < 3 {
+        let few = Detail::because(Status::NoData, Reason::FewPoints);
+        return Err(few.needed(3).found(points.len() as u64));
+    }
+    let nodes = arena.array(Requirements::new(points.len()).nodes)?;
+    let (mut changes, mut starts) =
+        (heapless::Vec::<_, RANGES>::new(), heapless::Vec::<_, RANGES>::new());
+    mark_outliers(points);
+    let points = &*points;
+    find_ranges(&[points], config, nodes, &mut changes, &mut starts).map_err(no_fit)?;
+    count.put(starts.len());
+    let index_of = |size: u64| points.partition_point(|point| point.size() < size);
+    for (index, &start) in starts.iter().enumerate() {
+        let (first, next) = (index_of(start), starts.get(index + 1));
+        let end = next.map_or(points.len(), |&next| index_of(next));
+        let before = first.checked_sub(1).and_then(|before| points.get(before));
+        let change = changes.iter().find(|change| change.splits && change.at == start);
+        let range = points.get(first..end).unwrap_or_default();
+        let mut segment = FitSegment::of(range, first, config);
+        segment.begins_low = before.map_or(start, |point| point.size() + 1);
+        if let Some(&Change { low, jump_ppm, .. }) = change {
+            (segment.begins_low, segment.jump_ppm) = (low, jump_ppm);
+        }
+        if !places.put(index, segment) {
+            let full = Detail::of(Status::Full).needed(starts.len() as u64);
             return Err(full.found(places.len() as u64));
         }
     }
@@ -261,33 +283,42 @@ impl FitPoint {
 }
 
 impl FitSegment {
-    fn from_core(segment: &Segment) -> Self {
-        let estimate = |estimate: &Estimate| FitEstimate {
-            value: estimate.value,
-            low: estimate.low,
-            high: estimate.high,
+    /// The line through the points of a range, of which the first has this
+    /// index.
+    fn of(range: &[Point], first: usize, config: &Config) -> Self {
+        let line = Line::fit(range).unwrap_or_default();
+        let quantile = line.quantile(config.confidence);
+        let estimate = |value: f64, error: f64| FitEstimate {
+            value,
+            low: f64::max(value - quantile * error, 0.0),
+            high: value + quantile * error,
         };
+        let (head, tail) = (range.first().copied(), range.last().copied());
         Self {
-            first: segment.first as u64,
-            last: segment.last as u64,
-            first_size: segment.first_size,
-            last_size: segment.last_size,
-            begins_low: segment.begins.low,
-            points: segment.points as u64,
-            outliers: segment.outliers as u64,
-            gap_ps: estimate(&segment.gap),
-            gap_per_byte_ps: estimate(&segment.gap_per_byte),
-            residual_mean_square: segment.residual_mean_square,
+            first: first as u64,
+            last: (first + range.len()).saturating_sub(1) as u64,
+            first_size: head.unwrap_or_default().size(),
+            last_size: tail.unwrap_or_default().size(),
+            points: line.count(),
+            outliers: range.iter().filter(|point| point.is_outlier()).count() as u64,
+            gap_ps: estimate(line.at_one(), line.at_one_error()),
+            gap_per_byte_ps: estimate(line.slope(), line.slope_error()),
+            largest_deviation: line.largest_deviation(range),
+            bound: match line.bound() {
+                Bound::Free => 0,
+                Bound::Gap => 1,
+                Bound::Slope => 2,
+                Bound::Both => 3,
+            },
+            ..Self::default()
         }
     }
 }
 
 fn no_fit(error: FitError) -> Detail {
     match error {
-        FitError::TooFewPoints(count) => {
-            Detail::because(Status::NoData, Reason::FewPoints).needed(3).found(count as u64)
-        }
-        FitError::Order { index, size } => {
+        FitError::NoPoints => Detail::because(Status::NoData, Reason::FewPoints).needed(3),
+        FitError::Order { index, size, .. } => {
             Detail::because(Status::Malformed, Reason::PointOrder).at(index as u64).found(size)
         }
         // Lent by the same formula as the one that complains.

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn loggap_frame_emit(
         // SAFETY: by the contract of this function.
         let message = to_core(unsafe { input(frame) }?)?;
         // SAFETY: by the contract of this function.
-        let bytes = unsafe { bytes_mut(bytes, capacity) }?;
+        let bytes = unsafe { bytes_mut(bytes, capacity.min(FRAME_LEN)) }?;
         let full = Detail::of(Status::Full).needed(FRAME_LEN as u64).found(capacity as u64);
         message.emit(bytes.first_chunk_mut().ok_or(full)?);
         Ok(())
@@ -109,8 +109,8 @@ const fn pair(versions: Versions) -> [u32; 2] {
 fn from_core(message: &Message) -> Frame {
     let mut frame = Frame { kind: message.kind().into(), ..Frame::default() };
     match message {
-        Message::Hello(Hello { versions, capabilities, bounds }) => {
-            frame.versions = pair(*versions);
+        Message::Hello(Hello { versions, capabilities, bounds, nonce }) => {
+            (frame.versions, frame.nonce) = (pair(*versions), *nonce);
             (frame.capabilities, frame.bounds) = (*capabilities, Bounds::from_core(bounds));
         }
         Message::Welcome(Welcome { version, capabilities, bounds }) => {
@@ -138,6 +138,7 @@ fn from_core(message: &Message) -> Frame {
         Message::Synced { token, received, replied } => {
             (frame.token, frame.received, frame.replied) = (*token, *received, *replied);
         }
+        Message::Challenge { nonce } => frame.nonce = *nonce,
         Message::Bye => {}
     }
     frame
@@ -199,13 +200,13 @@ fn versions(name: &'static str, [lowest, highest]: [u32; 2]) -> Outcome<Versions
 }
 
 fn to_core(frame: &Frame) -> Outcome<Message> {
-    let &Frame { sequence, token, capabilities, .. } = frame;
+    let &Frame { sequence, token, capabilities, nonce, .. } = frame;
     let is = |kind: FrameKind| frame.kind == kind as u32;
     let bounds = frame.bounds.to_core();
     Ok(match frame.kind {
         _ if is(FrameKind::Hello) => {
             let versions = versions("versions", frame.versions)?;
-            Message::Hello(Hello { versions, capabilities, bounds })
+            Message::Hello(Hello { versions, capabilities, bounds, nonce })
         }
         _ if is(FrameKind::Welcome) => {
             let version = byte("version", frame.version)?;
@@ -228,6 +229,7 @@ fn to_core(frame: &Frame) -> Outcome<Message> {
             Message::Synced { token, received: frame.received, replied: frame.replied }
         }
         _ if is(FrameKind::Bye) => Message::Bye,
+        _ if is(FrameKind::Challenge) => Message::Challenge { nonce },
         unknown => return Err(invalid("kind", unknown)),
     })
 }
@@ -369,9 +371,10 @@ pub unsafe extern "C" fn loggap_ethernet_emit(
         let message = unsafe { slice(message, message_length) }?;
         // SAFETY: by the contract of this function.
         let mut place = unsafe { Place::new(frame_length) }?;
-        // SAFETY: by the contract of this function.
-        let room = unsafe { bytes_mut(frame, capacity) }?;
         let needed = message_length.saturating_add(ethernet::HEADER).max(ethernet::MIN_FRAME);
+        // A sender calls this within the time that is measured: no more is touched.
+        // SAFETY: by the contract of this function.
+        let room = unsafe { bytes_mut(frame, capacity.min(needed)) }?;
         let full = Detail::of(Status::Full).needed(needed as u64).found(capacity as u64);
         place.put(ethernet::emit(*to, *from, message, room).ok_or(full)?);
         Ok(())

@@ -149,6 +149,7 @@ impl<'t> Source<'t> {
     pub(crate) fn read<S: Sink>(
         &self,
         arena: &mut Arena<'_>,
+        label_seed: u64,
         sink: &mut S,
         refused: impl Fn(S::Error) -> Detail + Copy,
     ) -> Outcome<()> {
@@ -161,8 +162,7 @@ impl<'t> Source<'t> {
                 let labels = LabelMemory {
                     entries: arena.array(survey.labels_most())?,
                     buckets: arena.array(survey.labels_most())?,
-                    // Text cannot be written to collide by who does not know it.
-                    seed: 0x9e37_79b9_7f4a_7c15,
+                    seed: label_seed,
                 };
                 let blocks = arena.array(survey.blocks_to_lend())?;
                 let memory = TextMemory { blocks, labels };
@@ -211,6 +211,11 @@ pub unsafe extern "C" fn loggap_goal_survey(
 /// `loggap_goal_survey`; null where 0 bytes are needed). A sink of null
 /// functions only checks the schedule.
 ///
+/// `label_seed` decides where labels of a text lie in memory. Whoever knows it
+/// can write a text whose reading takes time proportional to the square of its
+/// labels: a number that nobody can guess where texts come from strangers, any
+/// number elsewhere. Nothing else depends on it.
+///
 /// Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the rank (where
 /// known), the operation and the code; `LOGGAP_STATUS_MEMORY`. What the sink
 /// got before is an unfinished schedule.
@@ -220,6 +225,7 @@ pub unsafe extern "C" fn loggap_goal_read(
     length: usize,
     memory: *mut u8,
     memory_bytes: usize,
+    label_seed: u64,
     sink: *const SinkTable,
     detail: *mut Detail,
 ) -> i32 {
@@ -232,7 +238,7 @@ pub unsafe extern "C" fn loggap_goal_read(
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::maybe_empty(memory, memory_bytes, sizer) }?;
         let mut sink = TableSink { table, rank: u32::MAX, ops: 0 };
-        let outcome = source.read(&mut arena, &mut sink, |code| {
+        let outcome = source.read(&mut arena, label_seed, &mut sink, |code| {
             Detail::of(Status::Sink).found(i64::from(code).cast_unsigned())
         });
         outcome.map_err(|failure| {

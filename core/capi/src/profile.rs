@@ -7,13 +7,13 @@ use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
 use crate::boundary::plain;
 use crate::reason::Reason;
+use crate::report::ParameterKind;
 use crate::status::{Detail, Outcome, Status};
 
-/// Most protocols in a profile.
+/// Most ranges in a profile.
 pub const LOGGAP_MAX_RANGES: usize = 8;
 pub(crate) const MOST_CHANGES: u32 = 7;
-const _: () =
-    assert!(MOST_CHANGES as usize + 1 == LOGGAP_MAX_RANGES, "a change between two ranges");
+const _: () = assert!(MOST_CHANGES as usize + 1 == LOGGAP_MAX_RANGES, "a place between two ranges");
 
 /// The core's profile of this size.
 ///
@@ -52,13 +52,17 @@ pub struct Estimate {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Line {
-    /// Value at size 1, in ps; an extrapolation where the range begins later.
+    /// Value at size 1, in ps; an extrapolation where the range begins later,
+    /// and 0 where the line lies below 0 there.
     pub at_one: Estimate,
     /// Slope, in 2^-16 ps per byte. Where a single size was measured the
     /// interval reaches from `INT64_MIN` to `INT64_MAX`.
     pub per_byte: Estimate,
     /// The size at which the line is known best.
     pub centre: u64,
+    /// The value there, in ps: that of a size s is
+    /// `at_centre_ps + (s - centre) * per_byte`.
+    pub at_centre_ps: i64,
     /// Half the interval of the value there, in ps.
     pub centre_half_width_ps: u64,
     /// How far a round measured later may lie from the line, in millionths.
@@ -102,7 +106,7 @@ pub struct Range {
     pub latency: Estimate,
 }
 
-/// A size at which the link changes its protocol.
+/// A size at which a curve jumps: the link changes its protocol.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Change {
@@ -112,20 +116,29 @@ pub struct Change {
     pub low: u64,
     /// The new protocol begins at this size at the latest.
     pub high: u64,
+    /// The curve that shows it best: a `loggap_parameter_kind`.
+    pub parameter: u32,
+    /// Height of the jump in millionths of the curve's value before it;
+    /// negative where the new protocol is faster.
+    pub jump_ppm: i32,
+    /// 1 where a range begins here; 0 where the jump is significant but
+    /// smaller than the tolerance, or too close to another one.
+    pub splits: u32,
 }
 
-/// The parameters of a link, one range per protocol, by ascending size and
-/// without holes.
+/// The parameters of a link: ranges of sizes that a line each describes,
+/// ascending and without holes, and the jumps among them. Where a range begins
+/// without a jump, the curves bend.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Profile {
     /// Used elements of `ranges`.
     pub range_count: u32,
-    /// Used elements of `changes`: one fewer than ranges.
+    /// Used elements of `changes`.
     pub change_count: u32,
     /// The ranges.
     pub ranges: [Range; LOGGAP_MAX_RANGES],
-    /// The changes between them.
+    /// The jumps, by ascending size.
     pub changes: [Change; LOGGAP_MAX_RANGES],
 }
 
@@ -175,6 +188,7 @@ fn put_line(place: &mut Line, line: &SizeLine) {
     put_latency(&mut place.at_one, &line.at_one);
     put_estimate(&mut place.per_byte, [value.0, low.0, high.0], mark);
     place.centre = line.centre.0;
+    place.at_centre_ps = line.at_centre.0;
     place.centre_half_width_ps = line.centre_half_width.0;
     place.scatter_ppm = line.scatter_ppm;
 }
@@ -184,6 +198,7 @@ fn to_line(line: &Line) -> Outcome<SizeLine> {
         at_one: to_estimate(&line.at_one, SignedPicos)?,
         per_byte: to_estimate(&line.per_byte, SignedPerByte)?,
         centre: Bytes(line.centre),
+        at_centre: SignedPicos(line.at_centre_ps),
         centre_half_width: Picos(line.centre_half_width_ps),
         scatter_ppm: line.scatter_ppm,
     })
@@ -215,8 +230,30 @@ impl Range {
 }
 
 impl Change {
-    pub(crate) const fn as_core(&self) -> model::Change {
-        model::Change { at: Bytes(self.at), low: Bytes(self.low), high: Bytes(self.high) }
+    pub(crate) fn as_core(&self) -> Outcome<model::Change> {
+        let parameter = ParameterKind::to_core(self.parameter);
+        if self.splits > 1 {
+            return Err(invalid("splits", self.splits));
+        }
+        Ok(model::Change {
+            at: Bytes(self.at),
+            low: Bytes(self.low),
+            high: Bytes(self.high),
+            parameter: parameter.ok_or(invalid("parameter", self.parameter))?,
+            jump_ppm: self.jump_ppm,
+            splits: self.splits == 1,
+        })
+    }
+
+    const fn from_core(change: &model::Change) -> Self {
+        Self {
+            at: change.at.0,
+            low: change.low.0,
+            high: change.high.0,
+            parameter: ParameterKind::from_core(change.parameter) as u32,
+            jump_ppm: change.jump_ppm,
+            splits: change.splits as u32,
+        }
     }
 }
 
@@ -224,7 +261,7 @@ impl Profile {
     /// Adds a change; one that does not fit is none of a core's profile.
     pub(crate) fn add_change(&mut self, change: &model::Change) {
         if let Some(place) = self.changes.get_mut(self.change_count as usize) {
-            *place = Change { at: change.at.0, low: change.low.0, high: change.high.0 };
+            *place = Change::from_core(change);
             self.change_count += 1;
         }
     }
@@ -309,7 +346,7 @@ impl Profile {
             let _ = profile.ranges.push(range.as_core()?);
         }
         for change in self.changes()? {
-            let _ = profile.changes.push(change.as_core());
+            let _ = profile.changes.push(change.as_core()?);
         }
         Ok(profile)
     }

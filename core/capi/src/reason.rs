@@ -73,110 +73,108 @@ pub enum Reason {
     NotTheReply = 31,
     /// No size has both round trips and bursts: allow more time or messages.
     NoSizes = 32,
-    /// Rounds wait for the timer of delayed acknowledgements, not the link.
-    DelayedAcknowledgement = 33,
     /// The profile holds what none can hold.
-    ProfileValue = 34,
+    ProfileValue = 33,
     /// The profile ends here.
-    ProfileEnds = 35,
+    ProfileEnds = 34,
     /// A profile begins with the letters LGPR.
-    ProfileMagic = 36,
+    ProfileMagic = 35,
     /// More ranges or changes than LOGGAP_MAX_RANGES.
-    ProfileRanges = 37,
+    ProfileRanges = 36,
     /// A number too large, or not in its shortest form.
-    ProfileNumber = 38,
+    ProfileNumber = 37,
     /// More bytes than the profile has.
-    ProfileTrailing = 39,
+    ProfileTrailing = 38,
     /// A value is not a finite time within 53 days.
-    PointValue = 40,
+    PointValue = 39,
     /// A standard error is not a finite, non-negative time within 53 days.
-    PointSigma = 41,
+    PointSigma = 40,
     /// The size of a point is not larger than the one before.
-    PointOrder = 42,
+    PointOrder = 41,
     /// A line needs values at three message sizes.
-    FewPoints = 43,
+    FewPoints = 42,
     /// The text has something else than `name` here.
-    TextExpected = 44,
+    TextExpected = 43,
     /// A number is too large.
-    TextNumber = 45,
+    TextNumber = 44,
     /// Num_ranks is 0, missing, or given twice.
-    TextRanks = 46,
+    TextRanks = 45,
     /// A rank has no block, two blocks, or a number beyond num_ranks.
-    TextRank = 47,
+    TextRank = 46,
     /// A label is defined twice, or is a word of the grammar.
-    TextLabel = 48,
+    TextLabel = 47,
     /// A label is not defined above this line in this rank.
-    TextUndefined = 49,
+    TextUndefined = 48,
     /// A comment or a rank's block does not end.
-    TextUnterminated = 50,
+    TextUnterminated = 49,
     /// More operations in a rank than 32 bits count.
-    TextTooLarge = 51,
+    TextTooLarge = 50,
     /// The file is cut off.
-    FileEnds = 52,
+    FileEnds = 51,
     /// The first eight bytes are those of no binary schedule.
-    FileMagic = 53,
+    FileMagic = 52,
     /// The file was used up by a simulation with --save-mem.
-    FileConsumed = 54,
+    FileConsumed = 53,
     /// A schedule of no ranks.
-    FileRanks = 55,
+    FileRanks = 54,
     /// A field differs from what the others imply.
-    FileField = 56,
+    FileField = 55,
     /// The sizes in the head of a rank's block do not add up.
-    FileBlock = 57,
+    FileBlock = 56,
     /// An operation of unknown type, unit or peer.
-    FileOperation = 58,
+    FileOperation = 57,
     /// A calculation is longer than 213 days.
-    FileDuration = 59,
+    FileDuration = 58,
     /// A list or index reaches beyond its rank.
-    FileList = 60,
+    FileList = 59,
     /// 2^32 - 1 or more operations, or 2^31 dependencies.
-    ScheduleLarge = 61,
+    ScheduleLarge = 60,
     /// Ranks are missing or out of order.
-    ScheduleOrder = 62,
+    ScheduleOrder = 61,
     /// A dependency names an operation that the rank does not have.
-    ScheduleDependency = 63,
+    ScheduleDependency = 62,
     /// A message goes to, or comes from, a rank that does not exist.
-    SchedulePeer = 64,
+    SchedulePeer = 63,
     /// An operation is on a processor or interface that was not surveyed.
-    ScheduleUnit = 65,
+    ScheduleUnit = 64,
     /// No receive takes the message of this operation.
-    Unreceived = 66,
+    Unreceived = 65,
     /// No message comes for this receive.
-    Waiting = 67,
+    Waiting = 66,
     /// This operation never becomes ready.
-    NeverReady = 68,
+    NeverReady = 67,
     /// More than 2^32 operations become ready at one instant.
-    AtOnce = 69,
+    AtOnce = 68,
     /// Protocols do not ascend by size, or there are none or more than 16.
-    Protocols = 70,
+    Protocols = 69,
     /// The root is not one of the ranks.
-    PatternRoot = 71,
+    PatternRoot = 70,
     /// Ranks, groups, repetitions, ways, skew or poll interval are 0.
-    PatternZero = 72,
+    PatternZero = 71,
     /// The skew leaves less than one byte.
-    PatternSkew = 73,
+    PatternSkew = 72,
     /// 2^32 or more ranks, or operations on one rank.
-    PatternLarge = 74,
+    PatternLarge = 73,
     /// This algorithm needs a power of two of ranks.
-    PatternPower = 75,
+    PatternPower = 74,
     /// The collective has no such algorithm.
-    PatternAlgorithm = 76,
+    PatternAlgorithm = 75,
     /// A time in nanoseconds was expected, such as 18720.79.
-    NoiseNumber = 77,
+    NoiseNumber = 76,
     /// The line goes on after start and duration.
-    NoiseLine = 78,
+    NoiseLine = 77,
     /// A time is past 213 days.
-    NoiseTime = 79,
+    NoiseTime = 78,
     /// The trace has no detour.
-    NoiseEmpty = 80,
+    NoiseEmpty = 79,
     /// A detour starts before the one before it is over.
-    NoiseOverlap = 81,
+    NoiseOverlap = 80,
     /// A detour reaches past the end of the trace.
-    NoiseEnd = 82,
+    NoiseEnd = 81,
 }
 
 impl Reason {
-    const ALL: [Self; 83] = [
+    const ALL: [Self; 82] = [
         Self::None,
         Self::AddressSpace,
         Self::NowNull,
@@ -210,7 +208,6 @@ impl Reason {
         Self::FrameOrder,
         Self::NotTheReply,
         Self::NoSizes,
-        Self::DelayedAcknowledgement,
         Self::ProfileValue,
         Self::ProfileEnds,
         Self::ProfileMagic,
@@ -299,9 +296,6 @@ impl Reason {
             Self::NotTheReply => c"a message came that is not the reply",
             Self::NoSizes => {
                 c"no size has both round trips and bursts: allow more time or messages"
-            }
-            Self::DelayedAcknowledgement => {
-                c"rounds wait for the timer of delayed acknowledgements, not the link"
             }
             Self::ProfileValue => c"the profile holds what none can hold",
             Self::ProfileEnds => c"the profile ends here",

@@ -32,24 +32,29 @@ pub enum ConclusionKind {
 #[repr(u32)]
 pub enum WarningKind {
     /// The gap exceeds the round trip at `value` sizes from `size` on:
-    /// paced by two messages there.
+    /// `PRTT(2,0,s)` was the delay there.
     DelayFallback = 0,
     /// The delay was below the gap at `value` sizes from `size` on: no send
     /// overhead there.
     DelayTooShort = 1,
-    /// `parameter` is negative in the range from `size` on.
-    Negative = 2,
-    /// The gap falls with the size in the range from `size` on.
-    Falling = 3,
+    /// The value of `parameter` at size 1 or its slope is 0 in the range from
+    /// `size` on, as it would be negative without that bound.
+    Bound = 2,
+    /// From `size` on bursts stand still for `value` ps, as long as the timer
+    /// of delayed acknowledgements.
+    Stall = 3,
     /// Overheads overlap with the latency in the range from `size` on.
     Overlap = 4,
-    /// `parameter` lies `value` millionths beside its line in the range from
-    /// `size` on.
+    /// Points of `parameter` lie `value` millionths beside its line in the
+    /// range from `size` on, beyond their noise.
     Misfit = 5,
     /// Only `value` sizes in the range from `size` on.
     FewSizes = 6,
     /// The protocol changes somewhere between `size` and `value`.
     ChangeNotExact = 7,
+    /// `value` sizes from `size` on were not measured for want of time or
+    /// messages.
+    SizesLeftOut = 8,
 }
 
 /// A parameter of the model.
@@ -78,6 +83,18 @@ impl ParameterKind {
             Parameter::SendOverhead => Self::SendOverhead,
             Parameter::RecvOverhead => Self::RecvOverhead,
             Parameter::Gap => Self::Gap,
+        }
+    }
+
+    /// What `kind` stands for; nothing where it is none in particular.
+    pub(crate) const fn to_core(kind: u32) -> Option<Parameter> {
+        match kind {
+            1 => Some(Parameter::HalfRtt),
+            2 => Some(Parameter::Latency),
+            3 => Some(Parameter::SendOverhead),
+            4 => Some(Parameter::RecvOverhead),
+            5 => Some(Parameter::Gap),
+            _ => None,
         }
     }
 }
@@ -175,10 +192,13 @@ impl WarningRecord {
             Warning::DelayTooShort(size, count) => {
                 (WarningKind::DelayTooShort, none, size, count as u64)
             }
-            Warning::Negative(parameter, size) => {
-                (WarningKind::Negative, ParameterKind::from_core(parameter), size, 0)
+            Warning::Bound(parameter, size) => {
+                (WarningKind::Bound, ParameterKind::from_core(parameter), size, 0)
             }
-            Warning::Falling(size) => (WarningKind::Falling, none, size, 0),
+            Warning::Stall(size, time) => (WarningKind::Stall, none, size, time.0),
+            Warning::SizesLeftOut(size, count) => {
+                (WarningKind::SizesLeftOut, none, size, count as u64)
+            }
             Warning::Overlap(size) => (WarningKind::Overlap, none, size, 0),
             Warning::Misfit(parameter, size, ppm) => {
                 (WarningKind::Misfit, ParameterKind::from_core(parameter), size, ppm.into())
@@ -204,14 +224,7 @@ pub(crate) const fn conclusion(conclusion: Conclusion) -> ConclusionKind {
 /// Why there is no assessment.
 pub(crate) fn no_assessment(error: AssessError) -> Detail {
     match error {
-        AssessError::NoSamples => {
-            let reason = Reason::NoSizes;
-            Detail::because(Status::NoData, reason)
-        }
-        AssessError::DelayedAcknowledgement(size, stall) => {
-            let reason = Reason::DelayedAcknowledgement;
-            Detail::because(Status::Stalled, reason).at(size.0).found(stall.0)
-        }
+        AssessError::NoSamples => Detail::because(Status::NoData, Reason::NoSizes),
         // Lent by the same formula as the one that complains.
         AssessError::Memory(_) => Detail::of(Status::Memory),
     }
@@ -256,7 +269,7 @@ const fn phase_name(phase: Phase) -> &'static str {
         Phase::Queue => "queue",
         Phase::Batch => "batch",
         Phase::Round => "round",
-        Phase::Report => "report",
         Phase::Synchronisation => "synchronisation",
+        Phase::Description => "description",
     }
 }

@@ -1,6 +1,6 @@
 //! The responder.
 
-use loggap_core::measure::{Ending, ServeError, serve};
+use loggap_core::measure::{Ending, ServeError, ServeOptions, serve_with};
 use loggap_core::wire::Bounds as CoreBounds;
 
 use crate::arena::{Arena, Sizer};
@@ -76,6 +76,13 @@ pub extern "C" fn loggap_serve_bytes(largest: usize) -> usize {
 /// stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
 /// lent. `served` may be null.
 ///
+/// `nonce` keeps strangers from having replies sent to others: on a link whose
+/// messages may be lost nothing but one frame for each hello is sent before the
+/// initiator has echoed it. It is a number that nobody can guess, another one
+/// for each call; 0 where every peer is known to be at its address. Until the
+/// session is over the link sends to where the first hello came from, and
+/// receives from nowhere else.
+///
 /// Errors: `LOGGAP_STATUS_LINK`, `LOGGAP_STATUS_SILENT` (`needed` is the limit
 /// in ps), `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION` (a link whose
 /// messages are too small for a frame), `LOGGAP_STATUS_NULL`,
@@ -86,6 +93,7 @@ pub unsafe extern "C" fn loggap_serve(
     clock: *const Clock,
     link: *const Link,
     bounds: *const Bounds,
+    nonce: u64,
     memory: *mut u8,
     bytes: usize,
     served: *mut Served,
@@ -95,10 +103,11 @@ pub unsafe extern "C" fn loggap_serve(
         // SAFETY: by the contract of this function.
         let mut place = unsafe { Place::optional(served) }?;
         // SAFETY: by the contract of this function.
-        let Ends { clock, mut link, bounds } = unsafe { Ends::checked(clock, link, bounds) }?;
+        let Lent { clock, mut link, bounds } = unsafe { Lent::checked(clock, link, bounds) }?;
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::new(memory, bytes, buffer(LOGGAP_FRAME_BYTES)) }?;
-        let ended = serve(&clock, &mut link, arena.array(bytes)?, bounds);
+        let options = ServeOptions { bounds, nonce, description: [] };
+        let ended = serve_with(&clock, &mut link, arena.array(bytes)?, options);
         let (counts, ending) = ended.map_err(failure)?;
         place.put(Served::from_core(&counts, ending));
         Ok(())
@@ -108,13 +117,13 @@ pub unsafe extern "C" fn loggap_serve(
 }
 
 /// What is lent as tables.
-struct Ends {
+struct Lent {
     clock: CheckedClock,
     link: CheckedLink,
     bounds: CoreBounds,
 }
 
-impl Ends {
+impl Lent {
     /// # Safety
     ///
     /// As [`input`] and [`optional`].

@@ -73,6 +73,8 @@ pub struct SimulateOptions {
     pub noise_seed: u64,
     /// 1 where all ranks begin at the same place.
     pub noise_together: u32,
+    /// Of the labels of a schedule's text; see `loggap_goal_read`.
+    pub label_seed: u64,
 }
 
 /// How a simulation ended.
@@ -105,7 +107,8 @@ impl Noise for AnyNoise<'_> {
 
 /// What is simulated.
 enum Program<'t> {
-    Schedule(Source<'t>),
+    /// And what decides where its labels lie.
+    Schedule(Source<'t>, u64),
     Pattern(Pattern, Options),
 }
 
@@ -113,7 +116,7 @@ impl Program<'_> {
     /// Memory beside the simulation's own.
     fn sizer(&self) -> Outcome<Sizer> {
         match self {
-            Self::Schedule(source) => Ok(source.sizer()),
+            Self::Schedule(source, _) => Ok(source.sizer()),
             Self::Pattern(pattern, options) => {
                 let words = scratch_words(*pattern, options).map_err(option_error)?;
                 Ok(if words == 0 { Sizer::new() } else { Sizer::new().array::<u32>(words) })
@@ -128,7 +131,7 @@ impl Program<'_> {
         refused: impl Fn(S::Error) -> Detail + Copy,
     ) -> Outcome<()> {
         match self {
-            Self::Schedule(source) => source.read(arena, sink, refused),
+            Self::Schedule(source, seed) => source.read(arena, *seed, sink, refused),
             Self::Pattern(pattern, options) => {
                 let words = scratch_words(*pattern, options).map_err(option_error)?;
                 let scratch = arena.array(words)?;
@@ -382,7 +385,7 @@ pub unsafe extern "C" fn loggap_simulate_goal_bytes(
         let options = unsafe { input(options) }?;
         // SAFETY: by the contract of this function.
         let source = Source::open(unsafe { slice(goal, length) }?)?;
-        let program = Program::Schedule(source);
+        let program = Program::Schedule(source, options.label_seed);
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::maybe_empty(memory, bytes, program.sizer()?) }?;
         place.put(total(&measure(&program, &mut arena, options.settings()?)?, options));
@@ -433,7 +436,7 @@ pub unsafe extern "C" fn loggap_simulate_goal(
         // SAFETY: by the contract of this function.
         let source = Source::open(unsafe { slice(goal, length) }?)?;
         let told = Told { options, protocols, memory, bytes };
-        place.put(simulate(&Program::Schedule(source), &told, &mut finishes)?);
+        place.put(simulate(&Program::Schedule(source, options.label_seed), &told, &mut finishes)?);
         Ok(())
     };
     // SAFETY: by the contract of this function.

@@ -42,27 +42,25 @@ pub enum Status {
     Malformed = 13,
     /// There are too few values to compute the result.
     NoData = 14,
-    /// The measurement shows something else than the link; see `reason`.
-    Stalled = 15,
     /// The profile does not hold this size.
-    OutsideProfile = 16,
+    OutsideProfile = 15,
     /// The profile does not hold a parameter that is needed.
-    NotMeasured = 17,
+    NotMeasured = 16,
     /// A parameter is negative, or was measured at one size only.
-    Unusable = 18,
+    Unusable = 17,
     /// A time does not fit into 64 bits of picoseconds (213 days).
-    Overflow = 19,
+    Overflow = 18,
     /// A callback of the sink refused an element; `found` is the code that it
     /// returned.
-    Sink = 20,
+    Sink = 19,
     /// The schedule cannot be simulated; see `reason`.
-    Schedule = 21,
+    Schedule = 20,
     /// The simulated program never comes to its end.
-    Deadlock = 22,
+    Deadlock = 21,
     /// There is nothing of this name.
-    UnknownName = 23,
+    UnknownName = 22,
     /// The self-test gave a wrong answer.
-    SelfTest = 24,
+    SelfTest = 23,
 }
 
 /// Where and why a call failed. Filled in whenever a function that takes one
@@ -182,7 +180,7 @@ pub(crate) unsafe fn finish(outcome: Outcome<()>, detail: *mut Detail) -> i32 {
 }
 
 /// Every status with its text.
-const TEXTS: [(Status, &CStr); 25] = [
+const TEXTS: [(Status, &CStr); 24] = [
     (Status::Ok, c"ok"),
     (Status::Null, c"a required pointer is null"),
     (Status::Alignment, c"a pointer is not aligned"),
@@ -198,7 +196,6 @@ const TEXTS: [(Status, &CStr); 25] = [
     (Status::Stopped, c"stopped by a callback"),
     (Status::Malformed, c"malformed input"),
     (Status::NoData, c"too few values"),
-    (Status::Stalled, c"the rounds stall: this is not the link"),
     (Status::OutsideProfile, c"the profile does not hold this size"),
     (Status::NotMeasured, c"a parameter that is needed was not measured"),
     (Status::Unusable, c"a parameter is negative or known at one size only"),

@@ -8,7 +8,6 @@ use crate::detector::{DetectedChange, DetectorOptions};
 use crate::fit::{FitOptions, FitPoint, FitSegment};
 use crate::goal::{GoalInfo, Operation, SinkTable};
 use crate::link::{Clock, Link};
-use crate::mirror::{MirrorAction, MirrorNext};
 use crate::noise::Detour;
 use crate::pattern::PatternOptions;
 use crate::predict::Prediction;
@@ -16,6 +15,7 @@ use crate::profile::Profile;
 use crate::reason::Reason;
 use crate::report::AssessReport;
 use crate::responder::Served;
+use crate::responder_state::{ResponderAction, ResponderNext};
 use crate::selftest::SelfTestCount;
 use crate::simulate::{Protocol, SimulateOptions, Simulated};
 use crate::status::{Detail, Outcome, Status, finish};
@@ -41,10 +41,10 @@ pub struct Sizes {
     pub frame: u32,
     /// `sizeof(loggap_served)`.
     pub served: u32,
-    /// `sizeof(loggap_mirror_action)`.
-    pub mirror_action: u32,
-    /// `sizeof(loggap_mirror_next_message)`.
-    pub mirror_next: u32,
+    /// `sizeof(loggap_responder_action)`.
+    pub responder_action: u32,
+    /// `sizeof(loggap_responder_next_message)`.
+    pub responder_next: u32,
     /// `sizeof(loggap_progress)`.
     pub progress: u32,
     /// `sizeof(loggap_assess_options)`.
@@ -100,8 +100,8 @@ const OURS: Sizes = Sizes {
     bounds: size::<Bounds>(),
     frame: size::<Frame>(),
     served: size::<Served>(),
-    mirror_action: size::<MirrorAction>(),
-    mirror_next: size::<MirrorNext>(),
+    responder_action: size::<ResponderAction>(),
+    responder_next: size::<ResponderNext>(),
     progress: size::<Progress>(),
     assess_options: size::<AssessOptions>(),
     assess_report: size::<AssessReport>(),
@@ -179,8 +179,8 @@ fn same(ours: &Sizes, theirs: &Sizes) -> Outcome<()> {
         ("loggap_bounds", ours.bounds, theirs.bounds),
         ("loggap_frame", ours.frame, theirs.frame),
         ("loggap_served", ours.served, theirs.served),
-        ("loggap_mirror_action", ours.mirror_action, theirs.mirror_action),
-        ("loggap_mirror_next_message", ours.mirror_next, theirs.mirror_next),
+        ("loggap_responder_action", ours.responder_action, theirs.responder_action),
+        ("loggap_responder_next_message", ours.responder_next, theirs.responder_next),
         ("loggap_progress", ours.progress, theirs.progress),
         ("loggap_assess_options", ours.assess_options, theirs.assess_options),
         ("loggap_assess_report", ours.assess_report, theirs.assess_report),

@@ -75,7 +75,7 @@ pub unsafe extern "C" fn loggap_bounds_default(bounds: *mut Bounds) -> i32 {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum FrameKind {
-    /// Initiator: opens a session. `versions`, `capabilities`, `bounds`.
+    /// Initiator: opens a session. `versions`, `capabilities`, `bounds`, `nonce`.
     Hello = 1,
     /// Responder: accepts it. `version`, `capabilities`, `bounds`.
     Welcome = 2,
@@ -96,6 +96,8 @@ pub enum FrameKind {
     Synced = 9,
     /// Initiator: the session is over.
     Bye = 10,
+    /// Responder: asks for a hello with this `nonce`.
+    Challenge = 11,
 }
 
 /// Why a responder does not go on.
@@ -173,7 +175,8 @@ pub struct Frame {
     pub responder_versions: [u32; 2],
     /// The version that both speak.
     pub version: u32,
-    /// Bits of what a side can do; none is defined yet.
+    /// Bits of what a side can do. Bit 0: it can ask for, or give, a description
+    /// of the responder, by frames of kinds that are not among these.
     pub capabilities: u32,
     /// Bounds asked for, or enforced.
     pub bounds: Bounds,
@@ -189,6 +192,8 @@ pub struct Frame {
     pub received: u64,
     /// Data messages that the responder has sent.
     pub replied: u64,
+    /// Of a challenge; 0 where there was none.
+    pub nonce: u64,
     /// Used elements of `rounds` or `values_ps`, 1 to `LOGGAP_FRAME_ROUNDS`.
     pub round_count: u32,
     /// The rounds of a batch.

@@ -91,9 +91,9 @@ static uint64_t now(void *context) {
   return link->now / 1000;
 }
 
-/* Puts one answer of the mirror on its way back, at `time`; gives the time at
- * which the mirror is free. */
-static uint64_t answer(loopback *link, uint64_t time, const loggap_mirror_action *action) {
+/* Puts one answer of the responder on its way back, at `time`; gives the time at
+ * which the responder is free. */
+static uint64_t answer(loopback *link, uint64_t time, const loggap_responder_action *action) {
   if (action->kind == LOGGAP_ACTION_KIND_END) link->over = 1;
   if (action->length == 0) return time;
   time += SEND_OVERHEAD;
@@ -107,7 +107,7 @@ static uint64_t answer(loopback *link, uint64_t time, const loggap_mirror_action
   return time;
 }
 
-/* A message that arrives at the mirror. */
+/* A message that arrives at the responder. */
 typedef struct delivery {
   loopback *link;
   const uint8_t *bytes;
@@ -119,20 +119,20 @@ typedef struct delivery {
 static void deliver(void *context) {
   delivery *message = context;
   loopback *link = message->link;
-  loggap_mirror_next_message next;
-  loggap_mirror_action action;
+  loggap_responder_next_message next;
+  loggap_responder_action action;
   message->status = 78;
-  if (loggap_mirror_next(link->mirror, &next, 0) != 0) return;
+  if (loggap_responder_next(link->responder, &next, 0) != 0) return;
   message->status = 79;
-  if (next.timed && loggap_mirror_timed(link->mirror, RECV_OVERHEAD, 0) != 0) return;
+  if (next.timed && loggap_responder_timed(link->responder, RECV_OVERHEAD, 0) != 0) return;
   uint64_t time = later(message->arrival, link->peer_free) + RECV_OVERHEAD;
   message->status = 80;
-  if (loggap_mirror_handle(link->mirror, time, message->bytes, message->length, &action, 0) != 0)
+  if (loggap_responder_handle(link->responder, time, message->bytes, message->length, &action, 0) != 0)
     return;
   time = answer(link, time, &action);
   if (action.kind == LOGGAP_ACTION_KIND_SEND_MORE) {
     message->status = 81;
-    if (loggap_mirror_more(link->mirror, &action, 0) != 0) return;
+    if (loggap_responder_more(link->responder, &action, 0) != 0) return;
     time = answer(link, time, &action);
   }
   link->peer_free = time;
@@ -200,5 +200,7 @@ void loopback_begin(loopback *link, uint32_t lose_every, uint8_t *memory, size_t
   link->lose_every = lose_every;
   link->messages = link->lost = link->break_after = 0;
   link->over = link->first = link->count = 0;
-  CHECK_OK(loggap_mirror_init(&link->mirror, 0, LARGEST, lose_every == 0, memory, bytes, 0));
+  /* Where messages get lost the initiator has to echo a nonce, too. */
+  CHECK_OK(loggap_responder_init(&link->responder, 0, LARGEST, lose_every == 0, 0x1234567890abcdef,
+                                 memory, bytes, 0));
 }

@@ -56,7 +56,7 @@ typedef struct message {
   uint8_t bytes[LARGEST];
 } message;
 
-/* An initiator's end of the link; at the other end is a mirror. */
+/* An initiator's end of the link; at the other end is a responder. */
 typedef struct loopback {
   uint64_t now;
   uint64_t wire_free, back_free, peer_free;
@@ -66,13 +66,13 @@ typedef struct loopback {
   uint32_t messages, lost;
   /* What send returns from the so many-th message on; 0: never. */
   uint32_t break_after;
-  loggap_mirror *mirror;
+  loggap_responder *responder;
   uint32_t over;
   uint32_t first, count;
   message queue[IN_FLIGHT];
 } loopback;
 
-/* Begins anew with a mirror in `memory`. */
+/* Begins anew with a responder in `memory`. */
 void loopback_begin(loopback *link, uint32_t lose_every, uint8_t *memory, size_t bytes);
 loggap_clock loopback_clock(loopback *link);
 loggap_link loopback_link(loopback *link);
@@ -80,6 +80,14 @@ loggap_link loopback_link(loopback *link);
 /* Prints the RAM that a function needs, where its stack is known: bytes lent
  * to it, bytes of what it writes, and its stack. */
 void put_ram(const char *function, size_t lent, size_t written, uint32_t stack);
+
+/* An initiator whose messages stand in a list, as the callbacks of a responder's
+ * link; what the responder has answered is right. After the list the link is
+ * broken. `nonce` is the responder's, known beforehand. */
+void script_begin(uint64_t nonce);
+int32_t script_poll(void *context, uint8_t *buffer, size_t capacity, size_t *length);
+int32_t script_send(void *context, const uint8_t *message, size_t length);
+void script_check(void);
 
 /* The parts of the test; each is one file. */
 void test_errors(void);

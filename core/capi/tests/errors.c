@@ -44,9 +44,9 @@ static void check_tables(void) {
   loggap_clock clock = loopback_clock(&link_state), wrong_clock = clock;
   loggap_link table = loopback_link(&link_state), wrong = table;
   uint8_t *lent = memory + 2048;
-  NULL_IS(loggap_serve(0, &table, 0, lent, 2048, 0, &detail));
-  NULL_IS(loggap_serve(&clock, 0, 0, lent, 2048, 0, &detail));
-  NULL_IS(loggap_serve(&clock, &table, 0, 0, 2048, 0, &detail));
+  NULL_IS(loggap_serve(0, &table, 0, 0, lent, 2048, 0, &detail));
+  NULL_IS(loggap_serve(&clock, 0, 0, 0, lent, 2048, 0, &detail));
+  NULL_IS(loggap_serve(&clock, &table, 0, 0, 0, 2048, 0, &detail));
   CHECK(detail.needed == LOGGAP_SERVE_BYTES_LEAST);
   NULL_IS(loggap_clock_calibrate(0, &detail));
   wrong_clock.now = 0;
@@ -55,27 +55,27 @@ static void check_tables(void) {
   wrong_clock.picos_per_tick_q32 = 0;
   CHECK_STATUS(loggap_clock_calibrate(&wrong_clock, &detail), LOGGAP_STATUS_OPTION, &detail);
   wrong.send = 0;
-  NULL_IS(loggap_serve(&clock, &wrong, 0, lent, 2048, 0, &detail));
+  NULL_IS(loggap_serve(&clock, &wrong, 0, 0, lent, 2048, 0, &detail));
   CHECK(detail.reason == LOGGAP_REASON_SEND_NULL);
   wrong = table;
   wrong.poll_receive = 0;
-  NULL_IS(loggap_serve(&clock, &wrong, 0, lent, 2048, 0, &detail));
+  NULL_IS(loggap_serve(&clock, &wrong, 0, 0, lent, 2048, 0, &detail));
   wrong = table;
   wrong.reliable = 0;
   wrong.discard = 0;
-  NULL_IS(loggap_serve(&clock, &wrong, 0, lent, 2048, 0, &detail));
+  NULL_IS(loggap_serve(&clock, &wrong, 0, 0, lent, 2048, 0, &detail));
   wrong.reliable = 2;
-  CHECK_STATUS(loggap_serve(&clock, &wrong, 0, lent, 2048, 0, &detail), LOGGAP_STATUS_OPTION,
+  CHECK_STATUS(loggap_serve(&clock, &wrong, 0, 0, lent, 2048, 0, &detail), LOGGAP_STATUS_OPTION,
                &detail);
   wrong = table;
   wrong.max_message = LOGGAP_FRAME_BYTES - 1;
-  CHECK_STATUS(loggap_serve(&clock, &wrong, 0, lent, 2048, 0, &detail), LOGGAP_STATUS_OPTION,
+  CHECK_STATUS(loggap_serve(&clock, &wrong, 0, 0, lent, 2048, 0, &detail), LOGGAP_STATUS_OPTION,
                &detail);
   CHECK(detail.reason == LOGGAP_REASON_SMALL_MESSAGES);
   for (size_t bytes = 0; bytes < LOGGAP_SERVE_BYTES_LEAST; bytes += 57)
-    CHECK_STATUS(loggap_serve(&clock, &table, 0, lent, bytes, 0, &detail), LOGGAP_STATUS_MEMORY,
+    CHECK_STATUS(loggap_serve(&clock, &table, 0, 0, lent, bytes, 0, &detail), LOGGAP_STATUS_MEMORY,
                  &detail);
-  CHECK_STATUS(loggap_serve(&clock, &table, 0, lent + 1, 2047, 0, &detail),
+  CHECK_STATUS(loggap_serve(&clock, &table, 0, 0, lent + 1, 2047, 0, &detail),
                LOGGAP_STATUS_ALIGNMENT, &detail);
   CHECK(detail.needed == LOGGAP_ALIGNMENT);
   /* Nobody greets: the bounds end it. */
@@ -83,50 +83,50 @@ static void check_tables(void) {
   loggap_served served;
   CHECK_OK(loggap_bounds_default(&bounds));
   bounds.silence_ps = 1000000000;
-  CHECK_STATUS(loggap_serve(&clock, &table, &bounds, lent, 2048, &served, &detail),
+  CHECK_STATUS(loggap_serve(&clock, &table, &bounds, 0, lent, 2048, &served, &detail),
                LOGGAP_STATUS_SILENT, &detail);
   CHECK(detail.needed == bounds.silence_ps);
-  CHECK_STATUS(loggap_serve(&clock, &table, &bounds, lent, 2048, 0, 0), LOGGAP_STATUS_SILENT, 0);
+  CHECK_STATUS(loggap_serve(&clock, &table, &bounds, 0, lent, 2048, 0, 0), LOGGAP_STATUS_SILENT, 0);
 }
 
-static void check_mirror(void) {
-  loggap_mirror *mirror = 0;
-  loggap_mirror_action action;
-  loggap_mirror_next_message next;
+static void check_responder(void) {
+  loggap_responder *responder = 0;
+  loggap_responder_action action;
+  loggap_responder_next_message next;
   loggap_served served;
   uint32_t over = 9;
   uint8_t *lent = memory;
-  NULL_IS(loggap_mirror_init(0, 0, 1000, 1, lent, 2048, &detail));
-  NULL_IS(loggap_mirror_init(&mirror, 0, 1000, 1, 0, 2048, &detail));
-  CHECK(loggap_mirror_bytes(1000) <= LOGGAP_MIRROR_BYTES(1000));
-  size_t needed = loggap_mirror_bytes(0);
-  CHECK(needed <= LOGGAP_MIRROR_BYTES_LEAST && needed == loggap_mirror_bytes(448));
-  CHECK_STATUS(loggap_mirror_init(&mirror, 0, 1000, 1, lent, needed - 1, &detail),
+  NULL_IS(loggap_responder_init(0, 0, 1000, 1, 0, lent, 2048, &detail));
+  NULL_IS(loggap_responder_init(&responder, 0, 1000, 1, 0, 0, 2048, &detail));
+  CHECK(loggap_responder_bytes(1000) <= LOGGAP_RESPONDER_BYTES(1000));
+  size_t needed = loggap_responder_bytes(0);
+  CHECK(needed <= LOGGAP_RESPONDER_BYTES_LEAST && needed == loggap_responder_bytes(448));
+  CHECK_STATUS(loggap_responder_init(&responder, 0, 1000, 1, 0, lent, needed - 1, &detail),
                LOGGAP_STATUS_MEMORY, &detail);
   CHECK(detail.needed == needed);
-  CHECK_STATUS(loggap_mirror_init(&mirror, 0, 1000, 7, lent, 2048, &detail), LOGGAP_STATUS_OPTION,
+  CHECK_STATUS(loggap_responder_init(&responder, 0, 1000, 7, 0, lent, 2048, &detail), LOGGAP_STATUS_OPTION,
                &detail);
-  CHECK_STATUS(loggap_mirror_init(&mirror, 0, 100, 1, lent, 2048, &detail), LOGGAP_STATUS_OPTION,
+  CHECK_STATUS(loggap_responder_init(&responder, 0, 100, 1, 0, lent, 2048, &detail), LOGGAP_STATUS_OPTION,
                &detail);
-  NULL_IS(loggap_mirror_handle(0, 0, lent, 0, &action, &detail));
-  NULL_IS(loggap_mirror_next(0, &next, &detail));
-  NULL_IS(loggap_mirror_timed(0, 1, &detail));
-  NULL_IS(loggap_mirror_served(0, &served, &detail));
+  NULL_IS(loggap_responder_handle(0, 0, lent, 0, &action, &detail));
+  NULL_IS(loggap_responder_next(0, &next, &detail));
+  NULL_IS(loggap_responder_timed(0, 1, &detail));
+  NULL_IS(loggap_responder_served(0, &served, &detail));
   for (size_t i = 0; i < sizeof memory; i++) memory[i] = (uint8_t)i;
-  mirror = (loggap_mirror *)(void *)memory;
-  CHECK_STATUS(loggap_mirror_silence(mirror, &over, &detail), LOGGAP_STATUS_HANDLE, &detail);
-  CHECK_STATUS(loggap_mirror_more(mirror, &action, &detail), LOGGAP_STATUS_HANDLE, &detail);
-  CHECK_OK(loggap_mirror_init(&mirror, 0, 1000, 1, lent, needed, &detail));
-  NULL_IS(loggap_mirror_handle(mirror, 0, lent, 0, 0, &detail));
-  NULL_IS(loggap_mirror_handle(mirror, 0, 0, 5, &action, &detail));
+  responder = (loggap_responder *)(void *)memory;
+  CHECK_STATUS(loggap_responder_silence(responder, &over, &detail), LOGGAP_STATUS_HANDLE, &detail);
+  CHECK_STATUS(loggap_responder_more(responder, &action, &detail), LOGGAP_STATUS_HANDLE, &detail);
+  CHECK_OK(loggap_responder_init(&responder, 0, 1000, 1, 0, lent, needed, &detail));
+  NULL_IS(loggap_responder_handle(responder, 0, lent, 0, 0, &detail));
+  NULL_IS(loggap_responder_handle(responder, 0, 0, 5, &action, &detail));
   /* What is no frame is answered by a refusal with the offset. */
   static const uint8_t noise[LOGGAP_FRAME_BYTES] = {0xce, 0x9b, 'g', 'x'};
-  CHECK_OK(loggap_mirror_handle(mirror, 0, noise, sizeof noise, &action, &detail));
+  CHECK_OK(loggap_responder_handle(responder, 0, noise, sizeof noise, &action, &detail));
   CHECK(action.kind == LOGGAP_ACTION_KIND_END && action.ending == LOGGAP_ENDING_KIND_REFUSED);
   loggap_frame frame;
   CHECK_OK(loggap_frame_parse(action.message, action.length, &frame, &detail));
   CHECK(frame.kind == LOGGAP_FRAME_KIND_REFUSE && frame.refusal == LOGGAP_REFUSAL_KIND_MALFORMED);
-  CHECK_OK(loggap_mirror_silence(mirror, &over, 0));
+  CHECK_OK(loggap_responder_silence(responder, &over, 0));
   CHECK(over == 1);
 }
 
@@ -167,6 +167,6 @@ void test_errors(void) {
   check_version();
   check_texts();
   check_tables();
-  check_mirror();
+  check_responder();
   check_nulls();
 }

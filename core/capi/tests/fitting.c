@@ -5,7 +5,7 @@
 static const uint64_t sizes[POINTS] = {1,   2,   8,   32,  64,  128, 256,
                                        400, 512, 600, 700, 800, 900, 1024};
 static loggap_fit_point points[POINTS];
-static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_FIT_BYTES(POINTS, 3)];
+static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_FIT_BYTES(POINTS)];
 static loggap_fit_segment segments[4];
 static loggap_detail detail;
 
@@ -29,13 +29,14 @@ static void check_fit(void) {
   size_t count = 0;
   CHECK_OK(loggap_fit_options_default(&options));
   options.max_changes = 3;
-  size_t needed = loggap_fit_bytes(POINTS, 3);
+  size_t needed = loggap_fit_bytes(POINTS);
   CHECK(needed <= sizeof memory && sizeof memory - needed <= 64);
   CHECK_STATUS(loggap_fit(points, POINTS, &options, memory, needed, segments, 4, &count, &detail),
                LOGGAP_STATUS_OK, &detail);
   CHECK(count == 2 && segments[1].first_size == 512 && segments[1].begins_low == 401);
   CHECK(near(segments[0].gap_ps.value, 300000) && near(segments[0].gap_per_byte_ps.value, 80));
   CHECK(near(segments[1].gap_ps.value, 900000) && near(segments[1].gap_per_byte_ps.value, 40));
+  CHECK(segments[1].jump_ppm > 900000 && segments[1].bound == 0);
   CHECK(segments[0].last == 7 && segments[1].points == 6 && segments[1].outliers == 0);
   CHECK_OK(loggap_fit_look_ahead(points, POINTS, &options, memory, needed, segments, 4, &count, 0));
   CHECK(count == 2 && segments[1].first_size == 512);
@@ -66,7 +67,7 @@ static void check_fit(void) {
                LOGGAP_STATUS_OPTION, &detail);
   CHECK_STATUS(loggap_fit(points, POINTS, 0, memory, needed, segments, 4, &count, &detail),
                LOGGAP_STATUS_NULL, &detail);
-  CHECK(loggap_fit_bytes((size_t)-1, 15) == (size_t)-1);
+  CHECK(loggap_fit_bytes((size_t)-1) == (size_t)-1);
 }
 
 static void check_detector(void) {
@@ -102,7 +103,7 @@ static void check_detector(void) {
 }
 
 static loggap_line exact(int64_t at_one, int64_t per_byte) {
-  loggap_line line = {{at_one, at_one, at_one, 0}, {per_byte, per_byte, per_byte, 0}, 1, 0, 0};
+  loggap_line line = {{at_one, at_one, at_one, 0}, {per_byte, per_byte, per_byte, 0}, 1, at_one, 0, 0};
   return line;
 }
 

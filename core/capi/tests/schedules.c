@@ -78,7 +78,7 @@ static int32_t on_end(void *context) {
 
 static int32_t read_all(const uint8_t *bytes, size_t length, counts *c) {
   loggap_sink sink = {c, on_ranks, on_begin, on_op, on_requires, on_end};
-  return loggap_goal_read(bytes, length, memory, sizeof memory, &sink, &detail);
+  return loggap_goal_read(bytes, length, memory, sizeof memory, 5, &sink, &detail);
 }
 
 static void check_formats(void) {
@@ -106,16 +106,16 @@ static void check_formats(void) {
     CHECK_STATUS(read_all(all[i].bytes, all[i].length, &refuse), LOGGAP_STATUS_SINK, &detail);
     CHECK(detail.found == 42 && detail.rank == 1 && detail.op == 1);
     loggap_sink nothing = {0, 0, 0, 0, 0, 0};
-    CHECK_OK(loggap_goal_read(all[i].bytes, all[i].length, memory, sizeof memory, &nothing, 0));
+    CHECK_OK(loggap_goal_read(all[i].bytes, all[i].length, memory, sizeof memory, 5, &nothing, 0));
     if (info.read_bytes > 0)
-      CHECK_STATUS(loggap_goal_read(all[i].bytes, all[i].length, memory, info.read_bytes - 1,
+      CHECK_STATUS(loggap_goal_read(all[i].bytes, all[i].length, memory, info.read_bytes - 1, 5,
                                     &nothing, &detail),
                    LOGGAP_STATUS_MEMORY, &detail);
     else
-      CHECK_OK(loggap_goal_read(all[i].bytes, all[i].length, 0, 0, &nothing, &detail));
+      CHECK_OK(loggap_goal_read(all[i].bytes, all[i].length, 0, 0, 5, &nothing, &detail));
     /* Every way to cut it off is noticed. */
     for (size_t cut = 0; cut + 2 < all[i].length; cut++)
-      if (loggap_goal_read(all[i].bytes, cut, memory, sizeof memory, &nothing, &detail) !=
+      if (loggap_goal_read(all[i].bytes, cut, memory, sizeof memory, 5, &nothing, &detail) !=
           LOGGAP_STATUS_MALFORMED)
         CHECK(!"a schedule that was cut off is accepted");
   }
@@ -139,7 +139,7 @@ static void check_refused(void) {
         detail.found == 5);
   CHECK_STATUS(loggap_goal_survey(0, 5, &info, &detail), LOGGAP_STATUS_NULL, &detail);
   CHECK_STATUS(loggap_goal_survey(two_bin, sizeof two_bin, 0, &detail), LOGGAP_STATUS_NULL, &detail);
-  CHECK_STATUS(loggap_goal_read(two_bin, sizeof two_bin, memory, 99, 0, &detail),
+  CHECK_STATUS(loggap_goal_read(two_bin, sizeof two_bin, memory, 99, 5, 0, &detail),
                LOGGAP_STATUS_NULL, &detail);
 }
 

@@ -15,10 +15,12 @@ static loggap_frame frame;
 static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_SERVE_BYTES(LOGGAP_FRAME_BYTES)];
 
 /* Data messages begin with their round's number, which is 0. */
-static void write_messages(void) {
+static void write_messages(uint64_t nonce) {
   loggap_round round = {2, DATA, 100, 1, 0, 0, 0};
   CHECK_OK(loggap_bounds_default(&frame.bounds));
-  frame.versions[0] = frame.versions[1] = frame.round_count = 1;
+  frame.versions[0] = frame.versions[1] = 2;
+  frame.nonce = nonce;
+  frame.round_count = 1;
   frame.rounds[0] = round;
   for (size_t i = 0; i < STEPS; i++) {
     frame.kind = kinds[i];
@@ -31,7 +33,7 @@ static uint64_t now(void *context) {
   return time += 10;
 }
 
-static int32_t poll(void *context, uint8_t *buffer, size_t capacity, size_t *length) {
+int32_t script_poll(void *context, uint8_t *buffer, size_t capacity, size_t *length) {
   (void)context;
   if (step == STEPS) return -3;
   *length = kinds[step] == 0 ? DATA : LOGGAP_FRAME_BYTES;
@@ -41,7 +43,7 @@ static int32_t poll(void *context, uint8_t *buffer, size_t capacity, size_t *len
   return 1;
 }
 
-static int32_t send(void *context, const uint8_t *message, size_t length) {
+int32_t script_send(void *context, const uint8_t *message, size_t length) {
   (void)context;
   if (answered == ANSWERS || length > LOGGAP_FRAME_BYTES) return 9;
   for (size_t i = 0; i < length; i++) answers[answered][i] = message[i];
@@ -55,24 +57,34 @@ static uint32_t answer(uint32_t index) {
   return frame.kind;
 }
 
+void script_begin(uint64_t nonce) {
+  step = answered = 0;
+  write_messages(nonce);
+}
+
+void script_check(void) {
+  CHECK(step == STEPS && answered == ANSWERS);
+  CHECK(answer(0) == LOGGAP_FRAME_KIND_WELCOME && answer(1) == LOGGAP_FRAME_KIND_READY);
+  CHECK(lengths[2] == 100 && answers[2][0] == 0 && answer(3) == LOGGAP_FRAME_KIND_SYNCED);
+  CHECK(frame.received == 2 && frame.replied == 1);
+}
+
 void test_script(void) {
   loggap_clock clock = {0, now, (uint64_t)1000 << 32, 0};
-  loggap_link link = {0, send, poll, 0, LOGGAP_FRAME_BYTES, 1};
+  loggap_link link = {0, script_send, script_poll, 0, LOGGAP_FRAME_BYTES, 1};
   loggap_served served = {0};
   loggap_detail detail;
-  write_messages();
+  script_begin(0);
   stack_paint();
-  int32_t status = loggap_serve(&clock, &link, 0, memory, sizeof memory, &served, &detail);
+  int32_t status = loggap_serve(&clock, &link, 0, 0, memory, sizeof memory, &served, &detail);
   uint32_t used = stack_used();
   CHECK_STATUS(status, LOGGAP_STATUS_OK, &detail);
   put_ram("loggap_serve", sizeof memory, sizeof served, used);
   CHECK(served.ending == LOGGAP_ENDING_KIND_GOODBYE && served.rounds == 1 && served.strays == 0);
-  CHECK(served.received == 2 && served.replied == 1 && answered == ANSWERS);
-  CHECK(answer(0) == LOGGAP_FRAME_KIND_WELCOME && answer(1) == LOGGAP_FRAME_KIND_READY);
-  CHECK(lengths[2] == 100 && answers[2][0] == 0 && answer(3) == LOGGAP_FRAME_KIND_SYNCED);
-  CHECK(frame.received == 2 && frame.replied == 1);
+  CHECK(served.received == 2 && served.replied == 1);
+  script_check();
   /* The list is over: what the link says then ends the next session. */
-  CHECK_STATUS(loggap_serve(&clock, &link, 0, memory, sizeof memory, 0, &detail),
+  CHECK_STATUS(loggap_serve(&clock, &link, 0, 0, memory, sizeof memory, 0, &detail),
                LOGGAP_STATUS_LINK, &detail);
   CHECK((int64_t)detail.found == -3);
 }

@@ -1,13 +1,14 @@
-//! Which way changes are found.
+//! How protocol changes are found.
 
 use core::fmt;
 
-use super::look_ahead::LookAhead;
-use super::node::Node;
-use super::noise::Noise;
-use super::partition::Cell;
-use super::segmentation::Config;
-use super::select::Selection;
+use super::look_ahead::{ChangeDetector, Detected, LookAhead};
+use super::ranges::Config;
+use super::{Change, Point, jumps};
+use crate::number::{larger, nearest};
+
+/// Finds the changes of some curves.
+type Find = fn(&[&[Point]], &Config, &mut heapless::VecView<Change>);
 
 /// How protocol changes are found.
 ///
@@ -15,30 +16,56 @@ use super::select::Selection;
 /// what it names.
 #[derive(Clone, Copy)]
 pub struct Detector {
-    /// Of those that look ahead.
+    /// Settings of the one that looks ahead.
     ahead: Option<LookAhead>,
-    pub(super) select: fn(&mut [Node], &mut [Cell], Noise, &Config) -> Selection,
+    pub(super) find: Find,
 }
 
 impl Detector {
-    /// The optimal partition of the whole sweep.
+    /// Jumps of any curve that stand out of noise and bending.
     #[must_use]
     pub const fn optimal() -> Self {
-        Self { ahead: None, select: Selection::find }
+        Self { ahead: None, find: jumps::find }
     }
 
-    /// One pass that looks a few points ahead, as in the paper: see
-    /// [`ChangeDetector`](super::ChangeDetector).
+    /// One pass over the first curve that looks a few points ahead, as in the
+    /// paper: see [`ChangeDetector`]. All changes that it finds divide ranges.
     #[must_use]
     pub const fn look_ahead(settings: LookAhead) -> Self {
-        Self { ahead: Some(settings), select: Selection::look_ahead }
+        Self { ahead: Some(settings), find: look_ahead }
     }
 
-    /// The settings of a detector that looks ahead; `None` of the optimal one.
+    /// The settings of a detector that looks ahead; `None` of the other one.
     #[must_use]
     pub const fn settings(&self) -> Option<LookAhead> {
         self.ahead
     }
+}
+
+fn look_ahead(curves: &[&[Point]], config: &Config, changes: &mut heapless::VecView<Change>) {
+    let points = curves.first().copied().unwrap_or_default();
+    let mut detector = ChangeDetector::new(config.detector.settings().unwrap_or_default());
+    let mut take = |found: Option<Detected>| {
+        let Some(Detected { before, at, line, .. }) = found else { return };
+        let first = points.iter().find(|point| point.size() == at).copied().unwrap_or_default();
+        let old = line.at(first.after_first());
+        let ppm = nearest(1e6 * (first.value() - old) / larger(old.abs(), f64::MIN_POSITIVE));
+        let jump_ppm = i32::try_from(ppm).unwrap_or(if ppm < 0 { i32::MIN } else { i32::MAX });
+        let change = Change {
+            at,
+            low: before.saturating_add(1),
+            high: at,
+            curve: 0,
+            jump_ppm,
+            splits: true,
+        };
+        // The first ones are kept.
+        let _ = changes.push(change);
+    };
+    for &point in points.iter().filter(|point| !point.is_outlier()) {
+        take(detector.push(point));
+    }
+    take(detector.finish());
 }
 
 impl Default for Detector {

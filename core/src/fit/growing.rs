@@ -3,15 +3,13 @@
 use super::Point;
 use crate::number::sqrt;
 
-/// A least-squares line of y = g + G·(s − 1) that only grows: what
-/// [`Line`](super::Line) is, without taking points back and at a tenth of its
-/// operations.
+/// The unconstrained least-squares line of y = g + G·(s − 1), one point at a
+/// time (recursive least squares).
 ///
-/// Sizes are bytes, values picoseconds; a size of 0 counts as 1. The state is
-/// the line itself. A point moves it by how far it lies from it (recursive
-/// least squares), and raises the sum of squares by a square: nothing is
-/// subtracted from anything, so that rounding stays that of a double and is
-/// outweighed by the points to come.
+/// Sizes are bytes, values picoseconds; a size of 0 counts as 1. Each update
+/// moves the line in proportion to the residual and raises the sum of squares
+/// by a square: no difference of large sums is taken, so that rounding stays
+/// that of a double.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct GrowingLine {
@@ -39,13 +37,13 @@ impl GrowingLine {
 
     /// Takes `point` with weight 1, whatever its sigma. O(1).
     pub fn add(&mut self, point: Point) {
-        self.accumulate(after_first(point.size()), point.value(), 1.0);
+        self.accumulate(point.after_first(), point.value(), 1.0);
     }
 
     /// Takes `point` with weight 1/sigma²; 1 ps for an unknown sigma. Residual
     /// mean squares are then dimensionless: 1 where the sigmas are right. O(1).
-    pub fn add_weighted(&mut self, point: Point) {
-        self.accumulate(after_first(point.size()), point.value(), weight_of(point));
+    pub(crate) fn add_weighted(&mut self, point: Point) {
+        self.accumulate(point.after_first(), point.value(), weight_of(point));
     }
 
     /// Points in the line.
@@ -72,20 +70,12 @@ impl GrowingLine {
     ///
     /// The denominator of Eq. 6 as printed, l − k − 2 with both ends
     /// included, would be count − 3; two fitted parameters leave count − 2.
-    #[must_use]
-    pub fn residual_mean_square(&self) -> Option<f64> {
+    pub(crate) fn residual_mean_square(&self) -> Option<f64> {
         (self.has_slope() && self.count > 2).then(|| self.squares / (self.count - 2) as f64)
     }
 
-    /// Standard error of `g` in ps, from the residuals.
-    #[must_use]
-    pub fn gap_error(&self) -> Option<f64> {
-        Some(sqrt(self.residual_mean_square()? * self.variance_at(0.0)))
-    }
-
     /// Standard error of `G` in ps per byte, from the residuals.
-    #[must_use]
-    pub fn gap_per_byte_error(&self) -> Option<f64> {
+    pub(crate) fn gap_per_byte_error(&self) -> Option<f64> {
         Some(sqrt(self.residual_mean_square()? / self.spread))
     }
 
@@ -125,11 +115,6 @@ impl GrowingLine {
         let distance = x - self.centre;
         1.0 / self.weight + distance * distance / self.spread
     }
-}
-
-/// s − 1 of the formulas; an empty message counts as one byte.
-pub(super) const fn after_first(size: u64) -> f64 {
-    size.saturating_sub(1) as f64
 }
 
 /// 1/sigma², 1 for an unknown sigma.

@@ -1,262 +1,431 @@
-//! Incremental least squares of y = g + G·(s − 1), of a window too.
+//! The line of a range, with parameters that are never negative.
+//!
+//! The straight line of `LogGP` is a model: measured points lie beside it by
+//! more than their own noise (caches, segmentation, alignment). A fit that
+//! knows only the noise trusts its most precise points blindly. So the
+//! variance of a point is taken as `σᵢ² + (τ·yᵢ)²`: its own noise and a
+//! scatter `τ` relative to the line, the same for all sizes. `τ` is the value
+//! at which the weighted sum of squares equals its degrees of freedom (Paule
+//! and Mandel, J. Res. NBS 87, 1982), and 0 unless the sum of squares is
+//! significantly larger than noise makes it.
+//!
+//! The line is `g + G·(s − 1)` with `g ≥ 0` and `G ≥ 0`. Where least squares
+//! would go beyond a bound, the parameter is 0 and the other is that of the
+//! line with one parameter.
 
 use super::Point;
-use super::double::Double;
-use super::growing::{GrowingLine, weight_of};
-use crate::number::larger;
+use super::growing::GrowingLine;
+use crate::number::{larger, sqrt};
+use crate::stats::Confidence;
 
-/// A least-squares line through points (size, value): the `g` and `G` of
-/// Eq. 5 of Hoefler et al., "`LogGP` in Theory and Practice".
-///
-/// Sizes are bytes, values picoseconds, `g` is the value at one byte in
-/// picoseconds, `G` is picoseconds per byte. A size of 0 counts as 1, as
-/// everywhere. Where points only come and none goes, a [`GrowingLine`] takes a
-/// tenth of the operations.
-///
-/// Adding a point, removing one (any, so also the front of a window) and
-/// reading `g`, `G` and the residual mean square are O(1). The moments are
-/// sums of about 106 bits, taken relative to the first size and centred only
-/// when read, so removal undoes addition, and a window keeps its accuracy
-/// whatever has passed through it: relative errors stay below 10⁻¹² after
-/// 10⁶ points with sizes up to 2³⁰ (test against exact integers).
-#[derive(Clone, Copy, Debug, Default)]
+/// Smallest standard error that is believed, in picoseconds: the resolution
+/// of the time unit. Keeps weights finite where there is no noise at all.
+const LEAST_SIGMA: f64 = 0.5;
+/// Largest relative scatter that is tried: points ten times off the line.
+const LARGEST_SCATTER: f64 = 10.0;
+/// Standard deviations of a chi-square beyond its mean that make a misfit
+/// significant: by chance once in a hundred lines.
+const SIGNIFICANT: f64 = 2.5;
+/// Halvings of the scatter's interval: leaves 10⁻⁸ of the largest.
+const HALVINGS: u32 = 30;
+/// Rounds in which the scale of the scatter, the line itself, is refined.
+const REFINEMENTS: u32 = 3;
+
+/// Which parameters of a line are 0 because they would be negative.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Bound {
+    /// None.
+    #[default]
+    Free,
+    /// The value at the first size.
+    Gap,
+    /// `G`, the slope.
+    Slope,
+    /// Both: no value is positive.
+    Both,
+}
+
+/// The line that least squares give under the bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Bounded {
+    /// s − 1 of the first size, and the value there.
+    pub(super) first: f64,
+    pub(super) gap: f64,
+    pub(super) slope: f64,
+    pub(super) bound: Bound,
+    /// Weighted sum of squared residuals.
+    pub(super) squares: f64,
+}
+
+impl Bounded {
+    /// The constrained minimum is the free one, or lies on the edge with the
+    /// smaller sum of squares: the problem is convex. O(1).
+    pub(super) fn of(moments: &GrowingLine, first: f64) -> Self {
+        let &GrowingLine { weight, centre, level, slope, spread, squares, .. } = moments;
+        let centre = centre - first;
+        let on_edge = |gap: f64, slope: f64, bound| {
+            let off = level - gap - slope * centre;
+            let turn = moments.slope - slope;
+            let squares = squares + weight * off * off + spread * turn * turn;
+            Self { first, gap, slope, bound, squares }
+        };
+        let gap = moments.at(first);
+        if gap >= 0.0 && slope >= 0.0 {
+            return Self { first, gap, slope, bound: Bound::Free, squares };
+        }
+        let flat = on_edge(larger(level, 0.0), 0.0, Bound::Slope);
+        // Σwxy / Σwx².
+        let raised = spread + weight * centre * centre;
+        let rising = (slope * spread + weight * centre * level) / raised;
+        let steep = on_edge(0.0, larger(rising, 0.0), Bound::Gap);
+        let least = if raised > 0.0 && steep.squares < flat.squares { steep } else { flat };
+        let bound = if least.gap > 0.0 || least.slope > 0.0 { least.bound } else { Bound::Both };
+        Self { bound, ..least }
+    }
+}
+
+/// `value(s) = g + G·(s − 1)` with `g ≥ 0` and `G ≥ 0`, and what is known
+/// about it. Outliers among the points are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Line {
-    count: u64,
-    /// Bytes after the first of the point added first: x is relative to it.
-    origin: u64,
-    weight: Double,
-    x: Double,
-    y: Double,
-    xx: Double,
-    xy: Double,
-    yy: Double,
+    /// The free line of the same weights.
+    moments: GrowingLine,
+    bounded: Bounded,
+    /// Scatter about the line beyond the points' own noise, relative to the
+    /// line's value; 0 where it is not significant.
+    scatter: f64,
 }
 
 impl Line {
-    /// A line without points.
+    /// Fits `points`; `None` without any that is no outlier.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn fit(points: &[Point]) -> Option<Self> {
+        let mut fitted = Self::default();
+        fitted.refit(points, &Self::default());
+        let count = fitted.moments.count();
+        if count < 3 || !fitted.has_slope() {
+            return (count > 0).then_some(fitted);
+        }
+        let freedom = (count - 2) as f64;
+        if fitted.bounded.squares <= freedom + SIGNIFICANT * sqrt(2.0 * freedom) {
+            return Some(fitted);
+        }
+        for _ in 0..REFINEMENTS {
+            let scale = fitted;
+            // The smallest scatter that explains what noise does not.
+            let (mut low, mut high) = (0.0, LARGEST_SCATTER);
+            for _ in 0..=HALVINGS {
+                fitted.scatter = 0.5 * (low + high);
+                fitted.refit(points, &scale);
+                if fitted.bounded.squares > freedom {
+                    low = fitted.scatter;
+                } else {
+                    high = fitted.scatter;
+                }
+            }
+            fitted.scatter = high;
+            fitted.refit(points, &scale);
+        }
+        Some(fitted)
     }
 
-    /// Takes `point` with weight 1, whatever its sigma. O(1).
-    pub fn add(&mut self, point: Point) {
-        self.accumulate(point.size(), point.value(), 1.0);
+    /// Weighted least squares; the weights come from the line `scale` and the
+    /// scatter of this one about it.
+    fn refit(&mut self, points: &[Point], scale: &Self) {
+        self.moments = GrowingLine::default();
+        for point in points.iter().filter(|point| !point.is_outlier()) {
+            let weight = 1.0 / scale.variance(point, self.scatter);
+            self.moments.accumulate(point.after_first(), point.value(), weight);
+        }
+        let used = points.iter().find(|point| !point.is_outlier());
+        let first = used.map_or(0.0, |point| point.after_first());
+        self.bounded = Bounded::of(&self.moments, first);
     }
 
-    /// Takes `point` with weight 1/sigma²; 1 ps for an unknown sigma. Residual
-    /// mean squares are then dimensionless: 1 where the sigmas are right. O(1).
-    pub fn add_weighted(&mut self, point: Point) {
-        self.accumulate(point.size(), point.value(), weight_of(point));
+    /// `g`: the line's value at size 1, in picoseconds.
+    #[must_use]
+    pub fn at_one(&self) -> f64 {
+        self.at(0.0)
     }
 
-    /// Takes back a `point` that was added by [`Line::add`]. O(1).
-    pub fn remove(&mut self, point: Point) {
-        self.release(point.size(), point.value(), 1.0);
+    /// `G`: the slope, in picoseconds per byte; 0 without one.
+    #[must_use]
+    pub const fn slope(&self) -> f64 {
+        self.bounded.slope
     }
 
-    /// Takes back a `point` that was added by [`Line::add_weighted`]. O(1).
-    pub fn remove_weighted(&mut self, point: Point) {
-        self.release(point.size(), point.value(), weight_of(point));
+    /// The line's value at `bytes` beyond the first.
+    #[must_use]
+    pub fn at(&self, bytes: f64) -> f64 {
+        self.bounded.gap + self.bounded.slope * (bytes - self.bounded.first)
     }
 
-    /// Points in the line.
+    /// Which parameters are 0 because they would be negative.
+    #[must_use]
+    pub const fn bound(&self) -> Bound {
+        self.bounded.bound
+    }
+
+    /// Points that the line was fitted to.
     #[must_use]
     pub const fn count(&self) -> u64 {
-        self.count
+        self.moments.count()
     }
 
-    /// `g`, the fitted value at one byte, in ps; `None` below two different
-    /// sizes.
+    /// Whether a slope could be fitted: points of at least two sizes.
     #[must_use]
-    pub fn gap(&self) -> Option<f64> {
-        Some(self.solve()?.1)
+    pub const fn has_slope(&self) -> bool {
+        self.moments.spread > 0.0
     }
 
-    /// `G`, the slope, in ps per byte; `None` below two different sizes.
+    /// Scatter about the line beyond the points' own noise, relative to the
+    /// line's value; 0 where it is not significant.
     #[must_use]
-    pub fn gap_per_byte(&self) -> Option<f64> {
-        self.solve()?.0.gap_per_byte()
+    pub const fn scatter(&self) -> f64 {
+        self.scatter
     }
 
-    /// See [`GrowingLine::residual_mean_square`].
+    /// Whether the points lie beside the line by significantly more than their
+    /// own noise.
+    pub(crate) const fn misfits(&self) -> bool {
+        self.scatter > 0.0
+    }
+
+    /// Weighted mean of `s − 1`, where the free line is known best.
     #[must_use]
-    pub fn residual_mean_square(&self) -> Option<f64> {
-        self.solve()?.0.residual_mean_square()
+    pub const fn centre(&self) -> f64 {
+        self.moments.centre
     }
 
-    /// Standard error of `g` in ps, from the residuals.
+    /// Standard error of the value at the centre.
+    pub(crate) fn centre_error(&self) -> f64 {
+        sqrt(1.0 / self.moments.weight)
+    }
+
+    /// Standard error of the slope; infinite without one. Of a slope that is
+    /// bound it is that of the free line.
     #[must_use]
-    pub fn gap_error(&self) -> Option<f64> {
-        self.solve()?.0.gap_error()
-    }
-
-    /// Standard error of `G` in ps per byte, from the residuals.
-    #[must_use]
-    pub fn gap_per_byte_error(&self) -> Option<f64> {
-        self.solve()?.0.gap_per_byte_error()
-    }
-
-    /// Takes a point of `weight`, which has to be positive.
-    fn accumulate(&mut self, size: u64, value: f64, weight: f64) {
-        if self.count == 0 {
-            *self = Self { origin: after_first(size), ..Self::default() };
+    pub fn slope_error(&self) -> f64 {
+        match self.bounded.bound {
+            Bound::Gap => sqrt(1.0 / self.raised()),
+            _ => sqrt(1.0 / self.moments.spread),
         }
-        self.count = self.count.saturating_add(1);
-        self.apply(size, value, weight);
     }
 
-    /// Takes back a point that was accumulated.
-    fn release(&mut self, size: u64, value: f64, weight: f64) {
-        match self.count.checked_sub(1) {
-            Some(0) | None => *self = Self::default(),
-            Some(rest) => {
-                self.count = rest;
-                self.apply(size, value, -weight);
+    /// Standard error of the value at size 1; infinite without a slope
+    /// unless the points are there. Of a value that is bound it is that of the
+    /// free line.
+    #[must_use]
+    pub fn at_one_error(&self) -> f64 {
+        if self.moments.centre == 0.0 || self.bounded.bound == Bound::Slope {
+            self.centre_error()
+        } else {
+            sqrt(self.moments.variance_at(0.0))
+        }
+    }
+
+    /// How many standard errors the interval of `confidence` spans to each
+    /// side: Student's where the scatter was estimated from the points,
+    /// normal where their own noise explains them.
+    #[must_use]
+    pub fn quantile(&self, confidence: Confidence) -> f64 {
+        if self.scatter > 0.0 {
+            let freedom = self.moments.count().saturating_sub(2);
+            confidence.student(u32::try_from(freedom).unwrap_or(u32::MAX))
+        } else {
+            confidence.normal()
+        }
+    }
+
+    /// How much `point`, one of those fitted, moves the value at size 1: the
+    /// derivative of [`Line::at_one`] by the point's value. 0 of a value that
+    /// is bound and of an outlier.
+    #[must_use]
+    pub fn pull_at_one(&self, point: &Point) -> f64 {
+        self.pull_at(0.0, point)
+    }
+
+    /// How much `point` moves the slope: the derivative of [`Line::slope`] by
+    /// the point's value. 0 of a slope that is bound and of an outlier.
+    #[must_use]
+    pub fn pull_slope(&self, point: &Point) -> f64 {
+        let weight = self.weight_of(point);
+        match self.bounded.bound {
+            Bound::Free if self.has_slope() => {
+                weight * (point.after_first() - self.moments.centre) / self.moments.spread
             }
+            Bound::Gap => weight * (point.after_first() - self.bounded.first) / self.raised(),
+            _ => 0.0,
         }
     }
 
-    fn apply(&mut self, size: u64, value: f64, weight: f64) {
-        let x = signed_difference(after_first(size), self.origin);
-        let (x_weight, y_weight) = (Double::product(weight, x), Double::product(weight, value));
-        let (x, y) = (Double::from(x), Double::from(value));
-        self.weight.add(&Double::from(weight));
-        self.x.add(&x_weight);
-        self.y.add(&y_weight);
-        self.xx.add_product(&x_weight, &x);
-        self.xy.add_product(&x_weight, &y);
-        self.yy.add_product(&y_weight, &y);
+    /// How much `point` moves the value at `bytes` beyond the first: the
+    /// derivative of [`Line::at`] by the point's value.
+    #[must_use]
+    pub fn pull_at(&self, bytes: f64, point: &Point) -> f64 {
+        let level = self.weight_of(point) / self.moments.weight;
+        match self.bounded.bound {
+            Bound::Free => level + (bytes - self.moments.centre) * self.pull_slope(point),
+            Bound::Slope => level,
+            Bound::Gap => (bytes - self.bounded.first) * self.pull_slope(point),
+            Bound::Both => 0.0,
+        }
     }
 
-    /// The line itself and `g`, which would lose digits if it were computed
-    /// from the line's level; `None` below two different sizes.
-    fn solve(&self) -> Option<(GrowingLine, f64)> {
-        if self.count < 2 {
-            return None;
+    /// The part of [`Line::at_one_error`] that comes from the points' own
+    /// noise and that more measuring would reduce.
+    pub(crate) fn at_one_noise(&self, points: &[Point]) -> f64 {
+        self.noise(points, Self::pull_at_one)
+    }
+
+    /// The part of [`Line::slope_error`] that comes from the points' own
+    /// noise; infinite without a slope.
+    pub(crate) fn slope_noise(&self, points: &[Point]) -> f64 {
+        if self.has_slope() { self.noise(points, Self::pull_slope) } else { f64::INFINITY }
+    }
+
+    /// The largest deviation of `points` from the line, outliers left out,
+    /// relative to the points' values.
+    #[must_use]
+    pub fn largest_deviation(&self, points: &[Point]) -> f64 {
+        points.iter().filter(|point| !point.is_outlier()).fold(0.0, |largest, point| {
+            let off = point.value() - self.at(point.after_first());
+            larger(largest, (off / larger(point.value().abs(), LEAST_SIGMA)).abs())
+        })
+    }
+
+    /// `√Σ(pull·σ)²`: how far the points' own noise moves what they pull at.
+    fn noise(&self, points: &[Point], pull: fn(&Self, &Point) -> f64) -> f64 {
+        let mut sum = 0.0;
+        for point in points {
+            let pull = pull(self, point);
+            sum += pull * pull * own_variance(point);
         }
-        let mean_x = self.x.over(&self.weight);
-        let mean_y = self.y.over(&self.weight);
-        let spread = self.xx.less_product(&self.x, &mean_x);
-        // Equal sizes leave a spread of rounding errors, or none.
-        if spread.value() <= self.xx.value().abs() * 1e-28 || spread.value() <= 0.0 {
-            return None;
-        }
-        let common = self.xy.less_product(&self.x, &mean_y);
-        let slope = common.over(&spread);
-        let squares = self.yy.less_product(&self.y, &mean_y).less_product(&common, &slope);
-        let mut centre = mean_x;
-        centre.add(&Double::from(self.origin as f64));
-        let line = GrowingLine {
-            count: self.count,
-            weight: self.weight.value(),
-            centre: centre.value(),
-            level: mean_y.value(),
-            slope: slope.value(),
-            spread: spread.value(),
-            squares: if self.count > 2 { larger(squares.value(), 0.0) } else { 0.0 },
-        };
-        Some((line, mean_y.less_product(&slope, &centre).value()))
+        sqrt(sum)
+    }
+
+    /// Weighted sum of (s − 1)².
+    fn raised(&self) -> f64 {
+        let away = self.moments.centre - self.bounded.first;
+        self.moments.spread + self.moments.weight * away * away
+    }
+
+    fn weight_of(&self, point: &Point) -> f64 {
+        if point.is_outlier() { 0.0 } else { 1.0 / self.variance(point, self.scatter) }
+    }
+
+    /// Variance of `point` with a `scatter` about this line that is relative
+    /// to the line's value, or to the point's where the line is lower than
+    /// half of it.
+    fn variance(&self, point: &Point, scatter: f64) -> f64 {
+        let line = self.at(point.after_first());
+        let scattered = scatter * larger(larger(line, 0.5 * point.value().abs()), LEAST_SIGMA);
+        own_variance(point) + scattered * scattered
     }
 }
 
-const fn after_first(size: u64) -> u64 {
-    size.saturating_sub(1)
-}
-
-fn signed_difference(a: u64, b: u64) -> f64 {
-    if a >= b { (a - b) as f64 } else { -((b - a) as f64) }
+fn own_variance(point: &Point) -> f64 {
+    let sigma = larger(point.sigma().unwrap_or(0.0), LEAST_SIGMA);
+    sigma * sigma
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fit::trials::Generator;
-    use quickcheck::quickcheck;
     use std::vec::Vec;
 
-    const POINTS: usize = 1_000_000;
-
-    /// Whole numbers with a scatter, sizes up to 2³⁰.
-    fn point(random: &mut Generator) -> Point {
-        let size = 1 + (random.next() >> 34);
-        let value = 1_000_000 + 80 * (size - 1) + random.next() % 1_000_000;
-        Point::new(size, value as f64, 0.0).unwrap()
+    fn points(values: impl Fn(u64) -> f64, sigma: impl Fn(u64) -> f64) -> Vec<Point> {
+        (0..16).map(|e| 1 << e).map(|s| Point::new(s, values(s), sigma(s)).unwrap()).collect()
     }
 
-    fn points(seed: u64) -> impl Iterator<Item = Point> {
-        let mut random = Generator::new(seed);
-        (0..POINTS).map(move |_| point(&mut random))
-    }
-
-    /// g and G from sums of integers; both divisions alone are rounded.
-    #[allow(clippy::cast_possible_truncation, reason = "whole numbers of 40 bits")]
-    fn exact(points: impl Iterator<Item = Point>) -> (f64, f64) {
-        let (mut n, mut x, mut y, mut xx, mut xy) = (0_i128, 0, 0, 0, 0);
-        for point in points {
-            let px = i128::from(point.size() - 1);
-            // Without the slope that is known, so that the products fit.
-            let py = point.value() as i128 - 80 * px;
-            (n, x, y, xx, xy) = (n + 1, x + px, y + py, xx + px * px, xy + px * py);
-        }
-        let spread = (n * xx - x * x) as f64;
-        ((y * xx - x * xy) as f64 / spread, 80.0 + (n * xy - x * y) as f64 / spread)
-    }
-
-    fn near(got: Option<f64>, expected: f64, relative: f64) -> bool {
-        got.is_some_and(|got| (got / expected - 1.0).abs() < relative)
+    fn close(got: f64, expected: f64) -> bool {
+        (got - expected).abs() <= 1e-6 * expected.abs().max(1e-3)
     }
 
     #[test]
-    fn many_points_give_what_exact_integers_give() {
-        let (gap, slope) = exact(points(1));
-        let (mut line, mut growing) = (Line::new(), GrowingLine::new());
-        for point in points(1) {
-            line.add(point);
-            growing.add(point);
-        }
-        assert!(near(line.gap(), gap, 1e-14) && near(line.gap_per_byte(), slope, 1e-14));
-        let got = (growing.gap(), growing.gap_per_byte());
-        // The value at one byte is a ten-thousandth of those measured.
-        assert!(near(got.0, gap, 1e-8) && near(got.1, slope, 1e-12), "{got:?} for {gap} {slope}");
-        let (mean, more) = (line.residual_mean_square(), growing.residual_mean_square());
-        assert!(near(more, mean.unwrap(), 1e-9), "{more:?} for {mean:?}");
+    fn points_on_a_line_are_fitted_exactly_and_without_scatter() {
+        let line = Line::fit(&points(|s| 1e6 + 80.0 * (s - 1) as f64, |_| 0.0)).unwrap();
+        assert!(close(line.at_one(), 1e6) && close(line.slope(), 80.0));
+        assert!(!line.misfits() && line.bound() == Bound::Free);
+        assert!(line.largest_deviation(&points(|s| 1e6 + 80.0 * (s - 1) as f64, |_| 0.0)) < 1e-9);
     }
 
     #[test]
-    fn a_window_knows_nothing_of_what_passed_through_it() {
-        let mut line = Line::new();
-        line.add(Point::new(1 << 30, 1e15, 0.0).unwrap());
-        for point in points(2) {
-            line.add(point);
-        }
-        line.remove(Point::new(1 << 30, 1e15, 0.0).unwrap());
-        for point in points(2).take(POINTS - 10) {
-            line.remove(point);
-        }
-        let (gap, slope) = exact(points(2).skip(POINTS - 10));
-        assert!(near(line.gap(), gap, 1e-12) && near(line.gap_per_byte(), slope, 1e-12));
+    fn scatter_beyond_the_noise_is_found_relative_to_the_line() {
+        let wiggle = |s: u64| if s.ilog2().is_multiple_of(2) { 1.05 } else { 0.95 };
+        let value = |s: u64| (1e6 + 80.0 * s as f64) * wiggle(s);
+        let line = Line::fit(&points(value, |_| 1.0)).unwrap();
+        assert!((0.04..0.07).contains(&line.scatter()), "{}", line.scatter());
+        // Noise alone would claim a slope within 1e-5.
+        assert!(line.slope_error() > 1.0, "{}", line.slope_error());
     }
 
-    quickcheck! {
-        fn both_lines_are_the_same(values: Vec<(u32, u32, u16)>) -> bool {
-            let points = values.iter().map(|&(size, value, sigma)| {
-                Point::new(size.into(), value.into(), f64::from(sigma)).unwrap()
-            });
-            let (mut line, mut growing) = (Line::new(), GrowingLine::new());
-            for point in points {
-                line.add_weighted(point);
-                growing.add_weighted(point);
-            }
-            match (line.gap_per_byte(), growing.gap_per_byte()) {
-                // Where nothing cancels, to the last digits.
-                (Some(slope), Some(other)) => {
-                    let reach = growing.at(0.0).abs() + f64::from(u32::MAX);
-                    let spread = libm::sqrt(growing.spread / growing.weight);
-                    (slope - other).abs() * spread <= 1e-13 * reach
+    #[test]
+    fn noise_that_explains_the_residuals_leaves_no_scatter() {
+        let wiggle = |s: u64| if s.ilog2().is_multiple_of(2) { 1_100.0 } else { -1_100.0 };
+        let line = Line::fit(&points(|s| 1e6 + wiggle(s), |_| 1_000.0)).unwrap();
+        assert!(!line.misfits());
+    }
+
+    #[test]
+    fn parameters_that_would_be_negative_are_zero_and_the_other_is_its_own_fit() {
+        // Twice the size costs four times as much: least squares go below 0.
+        let rising = Line::fit(&points(|s| 0.001 * (s * s) as f64, |_| 10.0)).unwrap();
+        assert_eq!((rising.bound(), rising.at_one().to_bits()), (Bound::Gap, 0));
+        assert!(rising.slope() > 0.0);
+        let falling = Line::fit(&points(|s| 1e6 - 10.0 * s as f64, |_| 10.0)).unwrap();
+        assert_eq!((falling.bound(), falling.slope().to_bits()), (Bound::Slope, 0));
+        // Powers of two below 2^16: their mean is (2^16 - 1)/16.
+        assert!(close(falling.at_one(), 1e6 - 10.0 * 65_535.0 / 16.0) || falling.misfits());
+        let negative = Line::fit(&points(|_| -5.0, |_| 1.0)).unwrap();
+        assert_eq!((negative.bound(), negative.at(9.0).to_bits()), (Bound::Both, 0));
+    }
+
+    #[test]
+    fn pulls_are_the_derivatives_whatever_binds() {
+        type Value = fn(u64) -> f64;
+        let shapes: [(Value, Bound); 3] = [
+            (|s| 1e6 + 80.0 * s as f64, Bound::Free),
+            (|s| 80.0 * (s as f64) - 20_000.0, Bound::Gap),
+            (|s| 1e6 - 0.5 * s as f64, Bound::Slope),
+        ];
+        for (value, bound) in shapes {
+            let sigma = |s: u64| 20_000.0 + s as f64;
+            let plain = points(value, sigma);
+            let before = Line::fit(&plain).unwrap();
+            assert_eq!((before.bound(), before.misfits()), (bound, false));
+            for (index, point) in plain.iter().enumerate() {
+                let mut moved = plain.clone();
+                let raised = Point::new(point.size(), point.value() + 10.0, sigma(point.size()));
+                moved[index] = raised.unwrap();
+                let after = Line::fit(&moved).unwrap();
+                for bytes in [0.0, 1_000.0] {
+                    let by = after.at(bytes) - before.at(bytes);
+                    assert!((by - 10.0 * before.pull_at(bytes, point)).abs() < 1e-6);
                 }
-                (a, b) => a == b,
+                let turned = after.slope() - before.slope();
+                assert!((turned - 10.0 * before.pull_slope(point)).abs() < 1e-9);
             }
         }
+    }
+
+    #[test]
+    fn one_size_has_a_value_but_no_slope() {
+        let point = Point::new(4, 70.0, 2.0).unwrap();
+        let line = Line::fit(&[point]).unwrap();
+        assert!(!line.has_slope() && line.slope_error().is_infinite());
+        assert_eq!((line.at(3.0), line.slope()), (70.0, 0.0));
+        assert_eq!(Line::fit(&[]), None);
+    }
+
+    #[test]
+    fn outliers_move_nothing() {
+        let mut sample = points(|s| 1e6 + 80.0 * (s - 1) as f64, |_| 10.0);
+        sample[8] = Point::new(256, 9e6, 10.0).unwrap();
+        super::super::mark_outliers(&mut sample);
+        let line = Line::fit(&sample).unwrap();
+        assert!(close(line.at_one(), 1e6) && close(line.slope(), 80.0));
+        assert_eq!((line.count(), line.pull_slope(&sample[8])), (15, 0.0));
     }
 }

@@ -150,13 +150,6 @@ impl ChangeDetector {
         if self.suspected { self.conclude() } else { None }
     }
 
-    /// The line of the present protocol up to the current point, which is
-    /// the number of points ahead behind the last one pushed.
-    #[must_use]
-    pub const fn line(&self) -> &GrowingLine {
-        &self.line
-    }
-
     /// Tests the current point with those ahead; moves on unless they tell of
     /// a change.
     fn look(&mut self) {

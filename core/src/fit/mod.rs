@@ -1,42 +1,37 @@
-//! Lines and protocol changes in a sweep over message sizes.
+//! Lines, ranges and protocol changes in sweeps over message sizes.
 //!
 //! Values are picoseconds, sizes bytes, slopes picoseconds per byte; `g` is
 //! always the value at one byte.
 //!
+//! - [`mark_outliers`]: excludes single disturbances, before all else.
+//! - [`find_ranges`]: the protocol changes of several curves, and the ranges
+//!   that a line each describes.
+//! - [`Line`]: the line of a range, with parameters that are never negative.
 //! - [`GrowingLine`]: incremental least squares.
-//! - [`Line`]: the same of a window, points of which are taken back.
-//! - [`MisfitLine`]: a weighted line that tells noise from misfit.
-//! - [`Segmentation`]: optimal piecewise-linear fit of a stored sweep.
 //! - [`ChangeDetector`]: changes found while a sweep runs, by looking ahead.
 
+mod change;
+mod cover;
+mod curve;
 mod detector;
-mod double;
 mod growing;
+mod jumps;
 mod line;
 mod look_ahead;
-mod misfit;
-mod node;
-mod noise;
-mod partition;
 mod point;
-mod report;
-mod segment;
-mod segmentation;
-mod select;
-mod split;
+mod ranges;
 
 #[cfg(test)]
 mod rates;
 #[cfg(test)]
 mod trials;
 
+pub use change::Change;
+pub use cover::Node;
+pub use curve::mark_outliers;
 pub use detector::Detector;
 pub use growing::GrowingLine;
-pub use line::Line;
+pub use line::{Bound, Line};
 pub use look_ahead::{ChangeDetector, Detected, LookAhead, MOST_AHEAD};
-pub use misfit::MisfitLine;
-pub use node::Node;
-pub use partition::Cell;
 pub use point::{Point, PointError};
-pub use segment::{Change, Estimate, Segment};
-pub use segmentation::{Config, Fit, FitError, Requirements, Segmentation};
+pub use ranges::{Config, FitError, MAX_CURVES, Requirements, find_ranges};

@@ -17,6 +17,7 @@ pub struct Point {
     size: u64,
     value: f64,
     sigma: f64,
+    outlier: bool,
 }
 
 /// Why three numbers are not a point.
@@ -55,7 +56,7 @@ impl Point {
         if !(0.0..=LIMIT).contains(&sigma) {
             return Err(PointError::Sigma);
         }
-        Ok(Self { size, value, sigma })
+        Ok(Self { size, value, sigma, outlier: false })
     }
 
     /// Message size in bytes.
@@ -74,5 +75,27 @@ impl Point {
     #[must_use]
     pub fn sigma(&self) -> Option<f64> {
         (self.sigma >= SMALLEST_SIGMA).then_some(self.sigma)
+    }
+
+    /// Whether [`mark_outliers`](super::mark_outliers) excluded this point:
+    /// no line is fitted to it and no change is decided by it.
+    #[must_use]
+    pub const fn is_outlier(&self) -> bool {
+        self.outlier
+    }
+
+    /// This point, excluded.
+    pub(super) const fn as_outlier(self) -> Self {
+        Self { outlier: true, ..self }
+    }
+
+    /// This point, not excluded.
+    pub(super) const fn as_regular(self) -> Self {
+        Self { outlier: false, ..self }
+    }
+
+    /// s − 1 of the formulas; an empty message counts as one byte.
+    pub(crate) const fn after_first(&self) -> f64 {
+        self.size.saturating_sub(1) as f64
     }
 }

@@ -7,7 +7,8 @@
     reason = "sizes of a few kilobytes, finite values"
 )]
 
-use super::Point;
+use super::{Change, Config, Node, Point, Requirements, find_ranges, mark_outliers};
+use std::vec;
 use std::vec::Vec;
 
 /// Splitmix64 with a normal variable on top.
@@ -38,22 +39,17 @@ impl Generator {
     }
 }
 
-/// Whether the points say how far they scatter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Sigmas {
-    Told,
-    Untold,
-}
-
 /// Which sizes a sweep has.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Grid {
     /// Powers of two and their neighbours, 1 B to 64 KiB: 48 sizes.
     PowersAndNeighbours,
-    /// This many sizes, each moved by up to a twentieth.
+    /// This many sizes from 1 B to 1 MiB, each moved by up to a twentieth.
     Geometric(usize),
     /// Every 1024 bytes from 1 on: netgauge's 64 sizes.
     Equidistant,
+    /// 41 sizes to 1 MiB, two an octave, and what a bisection for 24,577 adds.
+    Bisected,
 }
 
 impl Grid {
@@ -64,11 +60,22 @@ impl Grid {
             }
             Self::Geometric(count) => (0..count)
                 .map(|i| {
-                    let size = libm::exp2(16.0 * i as f64 / (count - 1) as f64);
+                    let size = libm::exp2(20.0 * i as f64 / (count - 1) as f64);
                     (size * (1.0 + 0.1 * (generator.uniform() - 0.5))) as u64
                 })
                 .collect(),
             Self::Equidistant => (0..64).map(|i| 1 + 1024 * i).collect(),
+            Self::Bisected => {
+                let coarse = (0..=40).map(|i| libm::exp2(0.5 * f64::from(i)) as u64);
+                let (mut low, mut high) = (16_384_u64, 32_768_u64);
+                let mut sizes: Vec<u64> = coarse.collect();
+                while high > low + 1 {
+                    let middle = low.midpoint(high);
+                    sizes.push(middle);
+                    if middle < 24_577 { low = middle } else { high = middle }
+                }
+                sizes
+            }
         };
         sizes.retain(|&s| s > 0);
         sizes.sort_unstable();
@@ -77,24 +84,131 @@ impl Grid {
     }
 }
 
-/// A sweep with Gaussian noise of `sigma` ps about g + G(s − 1).
-pub(super) fn clean(
-    sizes: &[u64],
-    sigma: f64,
-    sigmas: Sigmas,
-    generator: &mut Generator,
-) -> Vec<Point> {
-    let gap = 300_000.0 + 4_700_000.0 * generator.uniform();
-    sizes
-        .iter()
-        .map(|&size| {
-            let value = gap + 80.0 * (size - 1) as f64 + sigma * generator.normal();
-            Point::new(size, value, if sigmas == Sigmas::Told { sigma } else { 0.0 }).unwrap()
-        })
-        .collect()
+/// What a link's time is, in ps, by bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shape {
+    /// `g + G(s − 1)`.
+    Straight,
+    /// The slope changes from 80 to 320 ps/B around 50 kB, by 80% over this
+    /// many octaves: a cache that is too small.
+    Cache(f64),
+    /// 2 us up to 20 kB and 300 ps/B beyond: `max{a, b + cs}`.
+    Kink,
+    /// Half the bytes a token bucket holds pass at once.
+    Bucket,
+}
+
+impl Shape {
+    pub(super) fn at(self, size: u64, gap: f64) -> f64 {
+        let x = (size - 1) as f64;
+        match self {
+            Self::Straight => gap + 80.0 * x,
+            Self::Cache(octaves) => {
+                let log = libm::log2(x + 1.0) - libm::log2(50_000.0);
+                let part = 1.0 / (1.0 + libm::exp(-log * 2.2 / (0.5 * octaves)));
+                gap + (80.0 + 240.0 * part) * x
+            }
+            Self::Kink => (gap + 2e6).max(gap + 300.0 * (x - 13_333.0)),
+            Self::Bucket => gap + 90.0 * x + 8_000.0 * (x - 9_000.0).max(0.0),
+        }
+    }
+}
+
+/// How the points scatter.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Noise {
+    /// Normal, this many ps.
+    Constant(f64),
+    /// Normal, relative to the value.
+    Relative(f64),
+    /// Lognormal, relative to the value.
+    Skewed(f64),
+}
+
+/// Whether the points say how far they scatter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sigmas {
+    Told,
+    Untold,
+}
+
+impl Noise {
+    pub(super) fn point(self, size: u64, value: f64, sigmas: Sigmas, normal: f64) -> Point {
+        let (value, sigma) = match self {
+            Self::Constant(sigma) => (value + sigma * normal, sigma),
+            Self::Relative(part) => (value * (1.0 + part * normal), part * value),
+            Self::Skewed(part) => (value * libm::exp(part * normal), part * value),
+        };
+        Point::new(size, value, if sigmas == Sigmas::Told { sigma } else { 0.0 }).unwrap()
+    }
+}
+
+/// A link, of which the gap, half the round trip and both overheads are
+/// measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub(super) shape: Shape,
+    /// The gap of one byte, ps.
+    pub(super) gap: f64,
+    pub(super) noise: Noise,
+    pub(super) sigmas: Sigmas,
+}
+
+impl Link {
+    /// One with a gap of 0.3 to 5 us.
+    pub(super) fn any(
+        shape: Shape,
+        noise: Noise,
+        sigmas: Sigmas,
+        generator: &mut Generator,
+    ) -> Self {
+        Self { shape, gap: 300_000.0 + 4_700_000.0 * generator.uniform(), noise, sigmas }
+    }
+
+    /// A sweep, whose noise is correlated: half of its variance is common to
+    /// all curves at a size.
+    pub(super) fn sweep(&self, sizes: &[u64], generator: &mut Generator) -> [Vec<Point>; 4] {
+        let mut curves = [const { Vec::new() }; 4];
+        for &size in sizes {
+            let common = generator.normal();
+            let gap = self.shape.at(size, self.gap);
+            let values = [gap, 3e6 + gap, 0.4 * gap, 2e5 + 0.3 * gap];
+            for (curve, value) in curves.iter_mut().zip(values) {
+                let normal = (common + generator.normal()) * core::f64::consts::FRAC_1_SQRT_2;
+                curve.push(self.noise.point(size, value, self.sigmas, normal));
+            }
+        }
+        curves
+    }
 }
 
 /// `point` with `more` ps added.
 pub(super) fn raised(point: Point, more: f64) -> Point {
     Point::new(point.size(), point.value() + more, point.sigma().unwrap_or(0.0)).unwrap()
+}
+
+/// What a fit found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) changes: Vec<Change>,
+    pub(super) starts: Vec<u64>,
+}
+
+/// Fits `curves` as at most 16 ranges.
+pub(super) fn fit(curves: &mut [Vec<Point>], config: &Config) -> Found {
+    for points in &mut *curves {
+        mark_outliers(points);
+    }
+    let longest = curves.iter().map(Vec::len).max().unwrap_or_default();
+    let mut nodes = vec![Node::default(); Requirements::new(longest).nodes];
+    let (mut changes, mut starts) = (heapless::Vec::<_, 16>::new(), heapless::Vec::<_, 16>::new());
+    let curves: Vec<&[Point]> = curves.iter().map(Vec::as_slice).collect();
+    find_ranges(&curves, config, &mut nodes, &mut changes, &mut starts).unwrap();
+    Found { changes: changes.to_vec(), starts: starts.to_vec() }
+}
+
+/// Whether ranges begin at the same places but for a factor of 1.5.
+pub(super) fn alike(a: &[u64], b: &[u64]) -> bool {
+    let near = |(&a, &b): (&u64, &u64)| 2 * a.max(b) <= 3 * a.min(b);
+    a.len() == b.len() && a.iter().zip(b).all(near)
 }

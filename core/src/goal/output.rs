@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::bytes::copy;
+use crate::slice::copy;
 
 /// A growing sequence of bytes whose first ones can be changed later.
 pub trait Output {

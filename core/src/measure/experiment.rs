@@ -1,6 +1,6 @@
 //! What is measured at one point, and what came of it.
 
-use crate::units::Picos;
+use crate::units::{Bytes, PerByte, Picos};
 
 /// Which quantity a round of messages is for.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -32,6 +32,19 @@ pub struct Experiment {
     pub delay: Picos,
     /// Bytes in each message and in the reply, `s`.
     pub size: u32,
+}
+
+/// What a message takes of a link beside its payload, about: headers.
+pub(in crate::measure) const HEADERS: u32 = 64;
+
+impl Experiment {
+    /// How long the messages of one direction take to pass where a byte takes
+    /// `sustained`.
+    pub(in crate::measure) fn passing(&self, sustained: PerByte) -> Picos {
+        let message = u64::from(self.size) + u64::from(HEADERS);
+        let bytes = Bytes(message.saturating_mul(self.messages.into()));
+        sustained.times(bytes).unwrap_or(Picos::MAX)
+    }
 }
 
 /// The outcome of one round.

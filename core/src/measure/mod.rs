@@ -8,7 +8,7 @@
 //!
 //! - [`Initiator`] opens a session with a responder and runs
 //!   [`Experiment`]s, each of which gives a [`Sample`] or is lost.
-//! - [`serve`] is the other end: a [`Mirror`], the state machine, driven over
+//! - [`serve`] is the other end: a [`ResponderState`], the state machine, driven over
 //!   a link.
 //! - [`Planner`] decides which experiments come next and keeps the samples in
 //!   a [`SampleStore`]; [`Assessment`] turns these into a
@@ -17,52 +17,33 @@
 //! - [`Simulated`] is a link on virtual time whose parameters are known.
 
 mod assess;
-mod batch;
-mod bisect;
-mod effort;
-mod exchange;
 mod experiment;
-#[cfg(test)]
-mod hostile;
-mod initiator;
-mod kernel;
-mod ladder;
 mod link;
 mod methods;
-mod mirror;
-mod patience;
-mod plan_memory;
-mod planner;
-mod plogp;
-mod random;
-mod ranges;
-mod responder;
-mod samples;
-mod signature;
+mod plan;
+mod session;
 mod simulated;
-mod spread;
-mod table;
-mod traffic;
-mod warmup;
-mod warning;
-mod watch;
 
-pub use assess::{
+pub use assess::assessment::{
     AssessMemory, AssessOptions, AssessRequirements, Assessment, Findings, MAX_WARNINGS, assess,
+    assess_range,
 };
+pub use assess::store::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};
+pub use assess::table::{Curve, SizeRow};
+pub use assess::warning::{AssessError, Warning};
 pub use experiment::{Experiment, Quantity, Sample};
-pub use initiator::{Buffers, Initiator, Outcome, SessionOptions};
-pub use kernel::{Expected, Ticks, Timer, mean_delay, without_reading};
-pub use ladder::coarse_sizes;
 pub use link::{Clock, Link, LinkProperties};
-pub use methods::{MethodOptions, MethodSamples};
-pub use mirror::{Awaited, Burst, Ending, Mirror, Served};
-pub use plan_memory::{PlanError, PlanMemory, PlanRequirements, Slot};
-pub use planner::{Conclusion, Kept, PlanOptions, Planner, Progress};
-pub use responder::{ServeError, serve};
-pub use samples::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};
-pub use simulated::{Disturbance, Shared, Simulated, Truth};
-pub use table::{Curve, SizeRow};
-pub use traffic::{Invalid, Phase, SessionError, Traffic};
-pub use warning::{AssessError, Warning};
-pub use watch::{Deadline, Watch};
+pub use methods::samples::{MethodOptions, MethodSamples};
+pub use plan::ladder::coarse_sizes;
+pub use plan::memory::{PlanError, PlanMemory, PlanRequirements, Slot};
+pub use plan::planner::{Conclusion, Kept, PlanOptions, Planner, Progress};
+pub use session::initiator::{Buffers, Initiator, Outcome, SessionOptions};
+pub(crate) use session::kernel::without_reading;
+pub use session::kernel::{Expected, Ticks, Timer};
+pub use session::poller::{Deadline, Poller};
+pub use session::responder::{ServeError, ServeOptions, serve, serve_with};
+pub use session::responder_state::{Awaited, Burst, Ending, ResponderState, Served};
+pub use session::traffic::{Invalid, Phase, SessionError, Traffic};
+pub use simulated::{
+    Bend, Bursts, Correlation, Disturbance, Drift, RoundNoise, Shared, Simulated, Truth, TwoSpeeds,
+};

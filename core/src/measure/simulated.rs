@@ -2,7 +2,7 @@
 //! finds on it can be compared with the truth.
 //!
 //! [`Simulated`] is clock and link at once, and holds the far end too: a
-//! [`Mirror`] that answers what is sent. Time advances only by what the
+//! [`ResponderState`] that answers what is sent. Time advances only by what the
 //! calls cost under the model of Eq. 1 to 3 (Hoefler et al., "`LogGP` in
 //! Theory and Practice", section 2):
 //!
@@ -13,53 +13,25 @@
 //!
 //! The clock reads time exactly and each reading costs what it says.
 
+mod disturbance;
+mod truth;
+
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
 
-use super::{Clock, Link, LinkProperties, Mirror};
-use crate::units::{Bytes, PerByte, Picos};
+use super::{Clock, Link, LinkProperties, ResponderState};
+use crate::units::{Bytes, Picos};
 use crate::wire::{Bounds, FRAME_LEN};
 
-/// The parameters of one protocol, valid from its first size on.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Truth {
-    /// First message size of this protocol, in bytes.
-    pub first_size: u32,
-    /// Latency, `L`.
-    pub latency: Picos,
-    /// Send overhead of one byte, `o_s`.
-    pub send_overhead: Picos,
-    /// Send overhead of each further byte.
-    pub send_overhead_per_byte: PerByte,
-    /// Receive overhead of one byte, `o_r`.
-    pub recv_overhead: Picos,
-    /// Receive overhead of each further byte.
-    pub recv_overhead_per_byte: PerByte,
-    /// Gap, `g`.
-    pub gap: Picos,
-    /// Gap per byte, `G`.
-    pub gap_per_byte: PerByte,
-}
+pub use disturbance::{Bursts, Correlation, Disturbance, Drift, RoundNoise, TwoSpeeds};
+pub use truth::{Bend, Truth};
 
-/// What spoils a measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Disturbance {
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// Standard deviation of each send, travel and receive, as a fraction of
-    /// its duration.
-    pub noise: f64,
-    /// Probability that a round is an outlier.
-    pub outliers: f64,
-    /// Probability that a message of either direction is lost.
-    pub losses: f64,
-}
+use disturbance::{Process, times};
+use truth::Truths;
 
 /// Messages of the far end on their way back.
 const IN_FLIGHT: usize = 64;
-/// Memory of the far end: its longest reply.
+/// Longest message that the link says it takes.
 const LONGEST: usize = 1 << 16;
 
 /// One end of a simulated link, the clock beside it, and the far end.
@@ -67,15 +39,19 @@ const LONGEST: usize = 1 << 16;
 pub struct Simulated<'t> {
     now: Cell<u64>,
     read_cost: u64,
-    truth: &'t [Truth],
-    disturbance: Disturbance,
-    random: Random,
-    mirror: Mirror,
+    truths: Truths<'t>,
+    process: Process,
+    /// Draws the factor of a round. Only [`Simulated::with_rounds`] names
+    /// what draws one, so that a device that does without does not hold it.
+    round_factor: fn(&mut Process, u64) -> f64,
+    mirror: ResponderState,
     /// When the network takes the next message.
     network_free: u64,
     /// When the far processor is free.
     far_free: u64,
-    /// Factor of the round under way, 1 unless it is an outlier.
+    /// Factor of everything in the round under way.
+    factor: f64,
+    /// Factor of its travels and receives, 1 unless it is an outlier.
     outlier: f64,
     /// No message of the round has been sent yet.
     round_begins: bool,
@@ -108,12 +84,13 @@ impl<'t> Simulated<'t> {
         Self {
             now: Cell::new(0),
             read_cost: read_cost.0,
-            truth,
-            disturbance,
-            random: Random(disturbance.seed),
-            mirror: Mirror::new(bounds, properties),
+            truths: Truths { protocols: truth, bend: Bend::default() },
+            process: Process::new(disturbance),
+            round_factor: |_, _| 1.0,
+            mirror: ResponderState::new(bounds, properties),
             network_free: 0,
             far_free: 0,
+            factor: 1.0,
             outlier: 1.0,
             round_begins: true,
             replies: heapless::Deque::new(),
@@ -123,38 +100,79 @@ impl<'t> Simulated<'t> {
         }
     }
 
+    /// The same link with noise that acts on whole rounds.
+    #[must_use]
+    pub fn with_rounds(mut self, noise: RoundNoise) -> Self {
+        self.process.rounds = noise;
+        self.round_factor = Process::round_factor;
+        self
+    }
+
+    /// The same link with a gap that bends.
+    #[must_use]
+    pub const fn bent(mut self, bend: Bend) -> Self {
+        self.truths.bend = bend;
+        self
+    }
+
     /// The parameters in force for messages of `size` bytes.
     #[must_use]
     pub fn truth(&self, size: usize) -> Truth {
-        let rules = |truth: &&Truth| truth.first_size as usize <= size.max(1);
-        self.truth.iter().rev().find(rules).copied().unwrap_or_default()
+        self.truths.of(size)
+    }
+
+    /// The true `G_all` of `size` bytes: `g + (s − 1)·G`, and the bend.
+    #[must_use]
+    pub fn gap(&self, size: usize) -> Picos {
+        self.truths.gap(size)
+    }
+
+    /// The true `o_s` of `size` bytes.
+    #[must_use]
+    pub fn send_overhead(&self, size: usize) -> Picos {
+        self.truths.send_overhead(size)
+    }
+
+    /// The true `PRTT(1,0,s)/2` of `size` bytes.
+    #[must_use]
+    pub fn half_rtt(&self, size: usize) -> Picos {
+        let ends =
+            self.truths.send_overhead(size).0.saturating_add(self.truths.recv_overhead(size).0);
+        Picos(ends.saturating_add(self.truths.travel(size).0))
+    }
+
+    /// How much longer than the truth everything takes now because of
+    /// [`RoundNoise::drift`].
+    #[must_use]
+    pub fn drift_factor(&self) -> f64 {
+        self.process.drift_factor(self.now.get())
+    }
+
+    /// Lets time pass while nothing is sent.
+    pub fn idle(&self, duration: Picos) {
+        self.advance(duration.0);
     }
 
     fn advance(&self, picos: u64) {
         self.now.set(self.now.get().saturating_add(picos));
     }
 
-    /// `base + (size − 1)·per_byte` with noise.
-    fn cost(&mut self, base: Picos, per_byte: PerByte, size: usize) -> u64 {
-        let rest = per_byte.times(Bytes(size as u64).after_first()).unwrap_or(Picos::MAX);
-        let exact = base.0.saturating_add(rest.0);
-        self.random.around(exact, self.disturbance.noise)
+    /// What `exact` takes in the round under way.
+    fn cost(&mut self, exact: Picos) -> u64 {
+        let exact = scale(exact.0, self.factor);
+        self.process.around(exact)
     }
 
     /// From the network's taking a message to its last byte's arrival.
-    fn travel(&mut self, truth: &Truth, size: usize) -> u64 {
-        let travel = self.cost(truth.latency, truth.gap_per_byte, size);
+    fn travel(&mut self, size: usize) -> u64 {
+        let travel = self.cost(self.truths.travel(size));
         scale(travel, self.outlier)
     }
 
     /// The far end gets a message that arrives at `arrives`.
     fn deliver(&mut self, arrives: u64, message: &[u8]) {
-        let truth = self.truth(message.len());
-        let received = self.far_free.max(arrives).saturating_add(self.cost(
-            truth.recv_overhead,
-            truth.recv_overhead_per_byte,
-            message.len(),
-        ));
+        let overhead = self.cost(self.truths.recv_overhead(message.len()));
+        let received = self.far_free.max(arrives).saturating_add(overhead);
         self.far_free = received;
         let reply = self.mirror.reply_length();
         self.mirror.handle(Picos(received), message);
@@ -170,17 +188,16 @@ impl<'t> Simulated<'t> {
         if length == 0 {
             return;
         }
-        let truth = self.truth(length);
-        let overhead = self.cost(truth.send_overhead, truth.send_overhead_per_byte, length);
+        let overhead = self.cost(self.truths.send_overhead(length));
         self.far_free = self.far_free.saturating_add(overhead);
-        let arrives = self.far_free.saturating_add(self.travel(&truth, length));
+        let arrives = self.far_free.saturating_add(self.travel(length));
         let tag = self.far.first().copied().filter(|first| *first < 128);
         if tag.is_none() {
             for (slot, byte) in self.control.iter_mut().zip(&self.far) {
                 *slot = *byte;
             }
         }
-        if !self.random.chance(self.disturbance.losses) {
+        if !self.process.loses() {
             // Full only if the initiator never looks: then the newest is lost.
             let _ = self.replies.push_back(Reply { arrives, length, tag });
         }
@@ -216,25 +233,24 @@ impl Link for Simulated<'_> {
     type Error = Infallible;
 
     fn properties(&self) -> LinkProperties {
-        let reliable = self.disturbance.losses <= 0.0;
+        let reliable = self.process.disturbance.losses <= 0.0;
         LinkProperties { max_message: Bytes(LONGEST as u64), reliable }
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Infallible> {
         let size = message.len();
-        let truth = self.truth(size);
         self.polls = 0;
         if core::mem::take(&mut self.round_begins) {
-            let hit = self.random.chance(self.disturbance.outliers);
-            self.outlier = if hit { 10.0 + 90.0 * self.random.fraction() } else { 1.0 };
+            self.outlier = self.process.outlier();
+            self.factor = (self.round_factor)(&mut self.process, self.now.get());
         }
-        let overhead = self.cost(truth.send_overhead, truth.send_overhead_per_byte, size);
+        let overhead = self.cost(self.truths.send_overhead(size));
         let taken = self.now.get().max(self.network_free);
-        let gap = self.cost(truth.gap, truth.gap_per_byte, size);
+        let gap = self.cost(self.truths.gap(size));
         self.network_free = taken.saturating_add(gap);
         self.advance(overhead);
-        let travel = self.travel(&truth, size);
-        if !self.random.chance(self.disturbance.losses) {
+        let travel = self.travel(size);
+        if !self.process.loses() {
             self.deliver(taken.saturating_add(overhead).saturating_add(travel), message);
         }
         Ok(())
@@ -254,9 +270,8 @@ impl Link for Simulated<'_> {
             return Ok(None);
         };
         self.polls = 0;
-        let truth = self.truth(reply.length);
         self.now.set(self.now.get().max(reply.arrives));
-        let overhead = self.cost(truth.recv_overhead, truth.recv_overhead_per_byte, reply.length);
+        let overhead = self.cost(self.truths.recv_overhead(reply.length));
         self.advance(scale(overhead, self.outlier));
         let length = reply.length.min(buffer.len());
         match reply.tag {
@@ -319,64 +334,16 @@ impl Link for Shared<'_, '_> {
     }
 }
 
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "disturbed times are inexact anyway, and the cast saturates"
-)]
+/// `factor` times `picos`; exactly `picos` where the factor is 1.
 fn scale(picos: u64, factor: f64) -> u64 {
-    if factor > 1.0 { (picos as f64 * factor) as u64 } else { picos }
-}
-
-/// Splitmix64 (Steele, Lea, Flood, OOPSLA '14) and what is drawn from it.
-#[derive(Clone, Copy, Debug)]
-struct Random(u64);
-
-impl Random {
-    const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in [0, 1).
-    #[allow(clippy::cast_precision_loss, reason = "53 bits are a double's own")]
-    fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn chance(&mut self, probability: f64) -> bool {
-        probability > 0.0 && self.fraction() < probability
-    }
-
-    /// Standard normal, by Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.fraction()));
-        radius * libm::cos(2.0 * core::f64::consts::PI * self.fraction())
-    }
-
-    /// `exact` with relative normal noise, never less than a tenth of it.
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "disturbed times are inexact anyway, and the cast saturates"
-    )]
-    fn around(&mut self, exact: u64, noise: f64) -> u64 {
-        if noise <= 0.0 {
-            return exact;
-        }
-        let factor = (1.0 + noise * self.normal()).max(0.1);
-        libm::round(exact as f64 * factor) as u64
-    }
+    if (factor - 1.0).abs() > 0.0 { times(picos, factor) } else { picos }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::measure::{Buffers, Experiment, Initiator, Outcome, Quantity, SessionOptions};
+    use crate::units::PerByte;
     use core::ops::ControlFlow;
     use std::vec;
 
@@ -457,7 +424,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_values() {
-        let noisy = Disturbance { seed: 3, noise: 0.05, outliers: 0.02, losses: 0.0 };
+        let noisy = Disturbance { seed: 3, noise: 0.05, outliers: 0.02, ..Disturbance::default() };
         let experiments = vec![experiment(Quantity::Gap, 10, 0, 64); 50];
         let first = outcomes(noisy, &experiments);
         assert_eq!(first, outcomes(noisy, &experiments));

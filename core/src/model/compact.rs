@@ -17,14 +17,16 @@
 //! receive overhead, 3 the latency), and its lines: the gap and what is
 //! known, in this order, then the latency. A line is one byte with the marks
 //! of its two estimates (bits 0 and 1, 2 and 3), the two estimates, its
-//! centre, half the interval there and the scatter. An estimate is its value,
+//! centre, the value there, half the interval there and the scatter. An estimate is its value,
 //! value − low and high − value; the latency has its mark in a byte before
-//! it. A change is its size, and the distances down to `low` and up to
-//! `high`. A typical range takes 110 bytes.
+//! it. A change is its size, the distances down to `low` and up to `high`, one
+//! byte with its curve (0 gap, 1 half the round trip, 2 send, 3 receive
+//! overhead, 4 the latency) and, in bit 7, whether a range begins there, and its
+//! height. A typical range takes 110 bytes.
 
 use core::fmt;
 
-use super::{Change, Estimate, Mark, Profile, Range, SizeLine};
+use super::{Change, Estimate, Mark, Parameter, Profile, Range, SizeLine};
 use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
 /// The version that [`encode`] writes and [`decode`] reads.
@@ -34,15 +36,18 @@ const MAGIC: [u8; 4] = *b"LGPR";
 const CHECKSUM: usize = 4;
 /// Longest varint of 64 bits.
 const LONGEST: usize = 10;
-/// Of a line: marks, two estimates, centre, half width and scatter.
-const LINE: usize = 1 + 9 * LONGEST;
+/// Of a line: marks, two estimates, centre, value, half width and scatter.
+const LINE: usize = 1 + 10 * LONGEST;
 /// Of a range: sizes and flags, four lines, the latency.
 const RANGE: usize = 2 * LONGEST + 1 + 4 * LINE + 1 + 3 * LONGEST;
+
+/// Of a change: sizes, curve and height.
+const CHANGE: usize = 3 * LONGEST + 1 + 5;
 
 /// Bytes that no profile of up to `ranges` ranges exceeds.
 #[must_use]
 pub const fn most_bytes(ranges: usize) -> usize {
-    MAGIC.len() + 3 + ranges * (RANGE + 3 * LONGEST) + CHECKSUM
+    MAGIC.len() + 3 + ranges * (RANGE + CHANGE) + CHECKSUM
 }
 
 /// The memory lent does not take the profile; [`most_bytes`] says what does.
@@ -123,7 +128,11 @@ impl core::error::Error for DecodeError {}
 ///
 /// [`NoRoom`] when `bytes` is too short; its content is of no use then.
 pub fn encode<const N: usize>(profile: &Profile<N>, bytes: &mut [u8]) -> Result<usize, NoRoom> {
-    encode_parts(profile.ranges.iter().copied().map(Ok), profile.changes.iter().copied(), bytes)
+    encode_parts(
+        profile.ranges.iter().copied().map(Ok),
+        profile.changes.iter().copied().map(Ok),
+        bytes,
+    )
 }
 
 /// As [`encode`], for a profile whose parts are made one by one: the memory of
@@ -131,11 +140,11 @@ pub fn encode<const N: usize>(profile: &Profile<N>, bytes: &mut [u8]) -> Result<
 ///
 /// # Errors
 ///
-/// The first error among `ranges`; [`NoRoom`] when `bytes` is too short, or
+/// The first error among `ranges` and `changes`; [`NoRoom`] when `bytes` is too short, or
 /// there are more than 255 parts. The content of `bytes` is of no use then.
 pub fn encode_parts<E: From<NoRoom>>(
     ranges: impl ExactSizeIterator<Item = Result<Range, E>>,
-    changes: impl ExactSizeIterator<Item = Change>,
+    changes: impl ExactSizeIterator<Item = Result<Change, E>>,
     bytes: &mut [u8],
 ) -> Result<usize, E> {
     let mut writer = Writer { bytes, at: 0 };
@@ -149,9 +158,12 @@ pub fn encode_parts<E: From<NoRoom>>(
         writer.range(&range?)?;
     }
     for change in changes {
+        let change = change?;
         writer.number(change.at.0)?;
         writer.number(change.at.0.wrapping_sub(change.low.0))?;
         writer.number(change.high.0.wrapping_sub(change.at.0))?;
+        writer.byte(change.parameter as u8 | u8::from(change.splits) << 7)?;
+        writer.number(zigzag(change.jump_ppm.into()))?;
     }
     let sum = fnv1a(writer.bytes.get(..writer.at).unwrap_or_default());
     for byte in sum.to_le_bytes() {
@@ -228,7 +240,19 @@ pub fn decode_parts(
         let at = reader.number()?;
         let low = Bytes(at.wrapping_sub(reader.number()?));
         let high = Bytes(at.wrapping_add(reader.number()?));
-        each(Part::Change(&Change { at: Bytes(at), low, high }));
+        let curve = reader.byte()?;
+        let parameter = match curve & 0x7f {
+            0 => Parameter::Gap,
+            1 => Parameter::HalfRtt,
+            2 => Parameter::SendOverhead,
+            3 => Parameter::RecvOverhead,
+            4 => Parameter::Latency,
+            _ => return Err(reader.error(DecodeErrorKind::Field("curve of a change"))),
+        };
+        let jump = i32::try_from(from_zigzag(reader.number()?));
+        let jump = jump.map_err(|_| reader.error(DecodeErrorKind::Field("height of a change")));
+        let (at, jump_ppm, splits) = (Bytes(at), jump?, curve > 0x7f);
+        each(Part::Change(&Change { at, low, high, parameter, jump_ppm, splits }));
     }
     if reader.at < body.len() {
         return error(reader.at, DecodeErrorKind::Trailing);
@@ -283,11 +307,12 @@ impl Writer<'_> {
     }
 
     fn line(&mut self, line: &SizeLine) -> Result<(), NoRoom> {
-        let SizeLine { at_one, per_byte, centre, centre_half_width, scatter_ppm } = line;
+        let SizeLine { at_one, per_byte, centre, at_centre, centre_half_width, scatter_ppm } = line;
         self.byte(mark_bits(at_one.mark) | mark_bits(per_byte.mark) << 2)?;
         self.estimate([at_one.value.0, at_one.low.0, at_one.high.0])?;
         self.estimate([per_byte.value.0, per_byte.low.0, per_byte.high.0])?;
         self.number(centre.0)?;
+        self.number(zigzag(at_centre.0))?;
         self.number(centre_half_width.0)?;
         self.number(u64::from(*scatter_ppm))
     }
@@ -376,10 +401,11 @@ impl Reader<'_> {
         let [value, low, high] = self.estimate()?.map(SignedPerByte);
         let per_byte = Estimate { value, low, high, mark: second };
         let centre = Bytes(self.number()?);
+        let at_centre = SignedPicos(from_zigzag(self.number()?));
         let centre_half_width = Picos(self.number()?);
         let scatter = u32::try_from(self.number()?);
         let scatter_ppm = scatter.map_err(|_| self.error(DecodeErrorKind::Field("scatter")))?;
-        Ok(SizeLine { at_one, per_byte, centre, centre_half_width, scatter_ppm })
+        Ok(SizeLine { at_one, per_byte, centre, at_centre, centre_half_width, scatter_ppm })
     }
 
     fn range(&mut self) -> Result<Range, DecodeError> {
@@ -431,6 +457,7 @@ mod tests {
                 },
                 per_byte: Estimate::exact(SignedPerByte(next())),
                 centre: Bytes(next().cast_unsigned()),
+                at_centre: SignedPicos(next()),
                 centre_half_width: Picos(next().cast_unsigned()),
                 scatter_ppm: u32::try_from(next() & 0xffff_ffff).unwrap(),
             };
@@ -446,7 +473,10 @@ mod tests {
             profile.ranges.push(range).unwrap();
         }
         let at = Bytes(1_001);
-        profile.changes.push(Change { at, low: Bytes(900), high: Bytes(1_200) }).unwrap();
+        let (low, high) = (Bytes(900), Bytes(1_200));
+        let parameter = Parameter::RecvOverhead;
+        let change = Change { at, low, high, parameter, jump_ppm: -14_000, splits: true };
+        profile.changes.push(change).unwrap();
         profile
     }
 

@@ -5,21 +5,24 @@ use super::{Estimate, Mark};
 use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 use crate::wide::{self, scaled};
 
-/// `value(s) = at_one + (s − 1)·per_byte`, fitted to measured points.
+/// `value(s) = at_centre + (s − centre)·per_byte`, fitted to measured points.
 ///
 /// Intercept and slope of a fit are correlated; about its centre they are
 /// not, so the interval at any size follows from the interval at the centre
-/// and that of the slope.
+/// and that of the slope. A line of large sizes may pass below 0 at size 1:
+/// what a token bucket lets pass for free, say. [`SizeLine::at_one`] is 0 then.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SizeLine {
-    /// Value at size 1.
+    /// Value at size 1, or 0 where the line lies below.
     pub at_one: Estimate<SignedPicos>,
     /// Slope.
     pub per_byte: Estimate<SignedPerByte>,
     /// The size where the line is known best.
     pub centre: Bytes,
-    /// Half the interval of the value at `centre`.
+    /// The value there.
+    pub at_centre: SignedPicos,
+    /// Half the interval of that value.
     pub centre_half_width: Picos,
     /// How far a round measured later may lie from the line beyond the line's
     /// own interval, in millionths of the line's value: the misfit of the
@@ -35,6 +38,7 @@ impl SizeLine {
             at_one: Estimate::exact(at_one),
             per_byte: Estimate::exact(per_byte),
             centre: Bytes(1),
+            at_centre: at_one,
             centre_half_width: Picos::ZERO,
             scatter_ppm: 0,
         }
@@ -51,8 +55,13 @@ impl SizeLine {
     /// The line's value at `size`, saturating; size 0 counts as 1.
     #[must_use]
     pub const fn at(&self, size: Bytes) -> SignedPicos {
-        let rest = self.per_byte.value.times(size.after_first());
-        SignedPicos(self.at_one.value.0.saturating_add(rest.0))
+        let size = if size.0 == 0 { 1 } else { size.0 };
+        let rest = self.per_byte.value.times(Bytes(size.abs_diff(self.centre.0)));
+        SignedPicos(if size >= self.centre.0 {
+            self.at_centre.0.saturating_add(rest.0)
+        } else {
+            self.at_centre.0.saturating_sub(rest.0)
+        })
     }
 
     /// Half the interval of the line's value at `size`, saturating: the
@@ -112,6 +121,7 @@ mod tests {
                 mark: Mark::Converged,
             },
             centre: Bytes(1_001),
+            at_centre: SignedPicos(3_000),
             centre_half_width: Picos(300),
             scatter_ppm: 100_000,
         }

@@ -193,7 +193,8 @@ mod tests {
     fn profile() -> Profile {
         let mut profile = Profile::default();
         profile.ranges.extend([range(1, 99, 300), range(100, 200, 500)]);
-        profile.changes.extend([Change { at: Bytes(100), low: Bytes(99), high: Bytes(100) }]);
+        let (at, low, high) = (Bytes(100), Bytes(99), Bytes(100));
+        profile.changes.extend([Change { at, low, high, splits: true, ..Change::default() }]);
         profile
     }
 

@@ -6,7 +6,7 @@ use super::{Estimate, LogGops, LogGp, SizeLine};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 use crate::wide::divide;
 
-/// A size at which the link changes its protocol.
+/// A size at which a curve jumps: the link changes its protocol.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Change {
@@ -16,12 +16,21 @@ pub struct Change {
     pub low: Bytes,
     /// The new protocol begins at this size at the latest.
     pub high: Bytes,
+    /// The curve that shows it best.
+    pub parameter: Parameter,
+    /// Height of the jump in millionths of the curve's value before it;
+    /// negative where the new protocol is faster.
+    pub jump_ppm: i32,
+    /// Whether a range begins here. A jump that is significant but smaller
+    /// than the tolerance is listed and divides no range.
+    pub splits: bool,
 }
 
 /// The parameters of one protocol: the sizes from `first` to `last`.
 ///
-/// Lines hold their value at size 1 even where the range begins later: that
-/// is an extrapolation, and may be negative.
+/// No line is negative within its range, nor is its slope; where a fit would
+/// like one to be, it is 0. A line that begins at a later size may lie below 0
+/// at size 1, see [`SizeLine`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Range {
@@ -38,25 +47,26 @@ pub struct Range {
     pub send_overhead: Option<SizeLine>,
     /// `o_r(s) = o_r + (s − 1)·O`.
     pub recv_overhead: Option<SizeLine>,
-    /// `L = PRTT(1,0,1)/2 − o_s − o_r`; `None` where it is not positive or
-    /// its parts were not measured.
+    /// `L = PRTT(1,0,1)/2 − o_s − o_r`; `None` where overheads hide it, as
+    /// its whole interval is not positive, or its parts were not measured.
     pub latency: Option<Estimate<SignedPicos>>,
 }
 
 /// Which parameter an error is about.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Parameter {
+    /// `g` and `G`.
+    #[default]
+    Gap,
     /// `PRTT(1,0,s)/2`.
     HalfRtt,
-    /// `L`.
-    Latency,
     /// `o_s`.
     SendOverhead,
     /// `o_r`.
     RecvOverhead,
-    /// `g` and `G`.
-    Gap,
+    /// `L`.
+    Latency,
 }
 
 impl fmt::Display for Parameter {
@@ -160,12 +170,13 @@ impl Range {
             return Err(UnusableParameter::OneSize(parameter));
         }
         let slope = line.per_byte.value.max(SignedPerByte(0)).per_byte().unwrap_or_default();
-        if let (Some(at_one), true) = (line.at_one.value.picos(), line.per_byte.value.0 >= 0) {
+        let at_one = line.at(Bytes(1));
+        if let (Some(at_one), true) = (at_one.picos(), line.per_byte.value.0 >= 0) {
             return Ok((at_one, slope));
         }
         let middle = Bytes(self.first.0.midpoint(self.last.0));
         let there = line.at(middle).picos().ok_or(UnusableParameter::Negative(parameter))?;
-        if line.at_one.value.0 >= 0 || middle.after_first().0 == 0 {
+        if at_one.0 >= 0 || middle.after_first().0 == 0 {
             return Ok((there, PerByte::ZERO));
         }
         let slope = divide(there.0, 1 << PerByte::FRACTION_BITS, middle.after_first().0);
@@ -175,14 +186,14 @@ impl Range {
 }
 
 /// The parameters of a link: one [`Range`] per protocol, in ascending order
-/// of size and without holes, and the changes between them. At most `N`
-/// ranges.
+/// of size and without holes, and the changes of protocol. At most `N` of
+/// either. Where a range begins at no change, the curves bend there.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Profile<const N: usize = 16> {
-    /// One set of parameters per protocol.
+    /// One set of parameters each, ascending and without holes.
     pub ranges: heapless::Vec<Range, N>,
-    /// The changes between neighbouring ranges, one fewer than ranges.
+    /// The jumps, ascending; see [`Change::splits`].
     pub changes: heapless::Vec<Change, N>,
 }
 
@@ -198,10 +209,14 @@ impl<const N: usize> Profile<N> {
     #[must_use]
     pub fn alternative(&self, size: Bytes) -> Option<&Range> {
         let size = size.max(Bytes(1));
-        let inside = |change: &Change| change.low <= size && size < change.high;
-        let index = self.changes.iter().position(inside)?;
-        let change = self.changes.get(index)?;
-        self.ranges.get(if size < change.at { index + 1 } else { index })
+        let inside = |change: &&Change| change.splits && change.low <= size && size < change.high;
+        let at = self.changes.iter().find(inside)?.at;
+        let there = |range: &&Range| if size < at { range.first == at } else { range.last < at };
+        if size < at {
+            self.ranges.iter().find(there)
+        } else {
+            self.ranges.iter().rev().find(there)
+        }
     }
 
     /// Whether every number is as exact as was asked for.
@@ -242,7 +257,8 @@ mod tests {
     fn two_ranges() -> Profile {
         let mut profile = Profile::default();
         profile.ranges.extend([range(1, 99, line(10, 2)), range(100, 200, line(-100, 4))]);
-        profile.changes.extend([Change { at: Bytes(100), low: Bytes(95), high: Bytes(103) }]);
+        let (at, low, high) = (Bytes(100), Bytes(95), Bytes(103));
+        profile.changes.extend([Change { at, low, high, splits: true, ..Change::default() }]);
         profile
     }
 

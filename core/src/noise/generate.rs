@@ -34,8 +34,7 @@ pub fn exponential(detours: &mut [Detour], interval: Picos, duration: Picos, see
     reason = "a positive random number, rounded; the cast saturates"
 )]
 fn draw(random: &mut Random, mean: Picos) -> u64 {
-    // 1 − unit() is in (0, 1].
-    libm::round(-libm::log(1.0 - random.unit()) * mean.0 as f64) as u64
+    libm::round(random.exponential() * mean.0 as f64) as u64
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@ use core::cell::RefCell;
 use core::ops::ControlFlow;
 
 use super::{Vector, digest};
-use crate::fit::{
-    Cell, ChangeDetector, Config, Fit, Line, LookAhead, Node, Point, Segment, Segmentation,
-};
+use crate::fit::{ChangeDetector, Config, Line, LookAhead, Node, Point, find_ranges};
 use crate::measure::{
     Buffers, Disturbance, Experiment, Initiator, Outcome, Quantity, SessionOptions, Shared,
     Simulated, Truth,
@@ -41,7 +39,7 @@ pub(super) const VECTORS: &[Vector] = &[
 
 /// FNV-1a of the frame as docs/protocol.md lays it out, computed outside of
 /// this crate.
-const SYNC: u64 = 0x1505_426d_276a_dd6f;
+const SYNC: u64 = 0x53b0_004f_aec9_9a68;
 
 const SIZES: [u64; 12] = [1, 2, 8, 32, 64, 128, 256, 511, 512, 600, 800, 1_024];
 
@@ -51,17 +49,6 @@ fn point(size: u64, change: u64) -> Point {
     let rest = size - 1;
     let value = if size >= change { 900_000 + 40 * rest } else { 300_000 + 80 * rest };
     Point::new(size, value as f64, 0.0).unwrap_or_default()
-}
-
-fn line() -> Line {
-    let mut line = Line::new();
-    for size in SIZES {
-        line.add(point(size, u64::MAX));
-    }
-    // Adding and taking back must leave no trace.
-    line.add(point(77, 1));
-    line.remove(point(77, 1));
-    line
 }
 
 /// The nearest whole number within a millionth; `None` where there is none.
@@ -77,35 +64,26 @@ fn whole(value: f64) -> Option<u64> {
 }
 
 fn line_gap() -> Option<u64> {
-    whole(line().gap()?)
+    whole(Line::fit(&SIZES.map(|size| point(size, u64::MAX)))?.at_one())
 }
 
 fn line_slope() -> Option<u64> {
-    whole(line().gap_per_byte()?)
-}
-
-fn detect(read: impl FnOnce(&Fit<'_>) -> Option<u64>) -> Option<u64> {
-    const POINTS: usize = SIZES.len();
-    const CHANGES: usize = 2;
-    let points = SIZES.map(|size| point(size, 512));
-    let mut nodes = [Node::default(); POINTS];
-    let mut cells = [Cell::default(); POINTS * (CHANGES + 1)];
-    let mut segments = [Segment::default(); CHANGES + 1];
-    let config = Config { max_changes: CHANGES, ..Config::default() };
-    let mut segmentation = Segmentation::new(&mut nodes, &mut cells, &mut segments);
-    read(&segmentation.run(&points, &config).ok()?)
+    whole(Line::fit(&SIZES.map(|size| point(size, u64::MAX)))?.slope())
 }
 
 fn change() -> Option<u64> {
-    detect(|fit| {
-        let mut changes = fit.changes();
-        let first = changes.next()?;
-        changes.next().is_none().then_some(first.at)
-    })
+    let points = SIZES.map(|size| point(size, 512));
+    let mut nodes = [Node::default(); SIZES.len() + 1];
+    let (mut changes, mut starts) = (heapless::Vec::<_, 3>::new(), heapless::Vec::<_, 3>::new());
+    find_ranges(&[&points], &Config::default(), &mut nodes, &mut changes, &mut starts).ok()?;
+    let [change] = changes.into_array().ok()?;
+    (starts.as_slice() == [1, change.at]).then_some(change.at)
 }
 
 fn slope_beyond() -> Option<u64> {
-    detect(|fit| whole(fit.segments().last()?.gap_per_byte.value))
+    let points = SIZES.map(|size| point(size, 512));
+    let beyond = points.iter().position(|point| point.size() >= 512)?;
+    whole(Line::fit(points.get(beyond..)?)?.slope())
 }
 
 /// The change as the paper's detector finds it, without stored points.
@@ -168,6 +146,6 @@ fn exchange(quantity: Quantity, messages: u32) -> Option<u64> {
     let experiment = Experiment { quantity, messages, delay: Picos::ZERO, size: 100 };
     match session.measure(&experiment).ok()? {
         Outcome::Sample(sample) => Some(sample.elapsed.0),
-        Outcome::Lost(_) => None,
+        Outcome::Late(_) | Outcome::Lost(_) => None,
     }
 }

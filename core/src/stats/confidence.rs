@@ -11,8 +11,6 @@ pub struct Confidence(f64);
 impl Confidence {
     /// 95 percent, the default everywhere.
     pub const P95: Self = Self(0.95);
-    /// 99 percent.
-    pub const P99: Self = Self(0.99);
 
     /// A level of `percent`, `None` unless 0 < `percent` < 100.
     #[must_use]

@@ -8,21 +8,16 @@
 //!
 //! - [`Sorted`] sorts a sample in place and answers median, quantiles, median
 //!   absolute deviation and the order-statistic interval of the median.
-//! - [`Difference`] is the interval of a scaled difference of two medians,
-//!   which is what Eq. 4 and 5 of Hoefler et al., "`LogGP` in Theory and
-//!   Practice", ask for.
 //! - [`Moments`] is the running mean and variance.
 //! - [`Confidence`] is a level, and turns into quantiles of the normal and of
 //!   Student's distribution.
 
 mod confidence;
-mod difference;
 pub(crate) mod distribution;
 pub(crate) mod heap_sort;
 mod moments;
 mod sorted;
 
 pub use confidence::Confidence;
-pub use difference::Difference;
 pub use moments::Moments;
 pub use sorted::{Measure, MedianInterval, Sorted};

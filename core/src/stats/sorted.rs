@@ -1,7 +1,7 @@
 //! Order statistics of one sample.
 
 use super::Confidence;
-use super::distribution::{median_ranks, normal_upper};
+use super::distribution::median_ranks;
 use super::heap_sort::heap_sort;
 use crate::units::{Picos, SignedPicos};
 use crate::wide::divide;
@@ -100,21 +100,6 @@ pub struct MedianInterval<T> {
     pub reached: bool,
 }
 
-impl<T: Measure> MedianInterval<T> {
-    /// The standard error that a normal estimate with this interval would
-    /// have: (high − low) / 2z, z the normal quantile of the interval's actual
-    /// coverage. Infinite for a single element.
-    #[must_use]
-    pub fn standard_error(&self) -> f64 {
-        let quantile = normal_upper((1.0 - self.coverage) / 2.0);
-        if quantile > 1e-6 {
-            self.low.distance(self.high) as f64 / (2.0 * quantile)
-        } else {
-            f64::INFINITY
-        }
-    }
-}
-
 impl<'a, T: Measure> Sorted<'a, T> {
     /// Sorts `sample` in place; no memory besides it.
     #[must_use]
@@ -176,38 +161,6 @@ impl<'a, T: Measure> Sorted<'a, T> {
             reached: ranks.coverage >= confidence.probability() - 1e-9,
         })
     }
-
-    /// The median absolute deviation from the median, not scaled: 0.6745 of
-    /// the standard deviation of a normal sample. `None` for an empty sample.
-    ///
-    /// Distances grow outwards from the median on both sides, so they are
-    /// merged in order without a second array.
-    #[must_use]
-    pub fn median_absolute_deviation(&self) -> Option<u64> {
-        let median = self.median()?;
-        let distance = |index: usize| self.0.get(index).map(|&x| median.distance(x));
-        let upper = self.0.len() / 2;
-        let lower = self.0.len().checked_sub(1)? / 2;
-        // All from `below` to before `above` are merged already.
-        let mut below = self.0.partition_point(|&x| x < median);
-        let mut above = below;
-        let (mut previous, mut latest) = (0, 0);
-        for _ in 0..=upper {
-            previous = latest;
-            let left = below.checked_sub(1);
-            latest = match (left.and_then(distance), distance(above)) {
-                (Some(left), right) if right.is_none_or(|right| left <= right) => {
-                    below -= 1;
-                    left
-                }
-                (_, right) => {
-                    above += 1;
-                    right?
-                }
-            };
-        }
-        Some(if upper > lower { previous.midpoint(latest) } else { latest })
-    }
 }
 
 #[cfg(test)]
@@ -248,21 +201,10 @@ mod tests {
         assert_eq!((interval.low, interval.high), (2, 9));
         assert!(interval.reached);
         let single = Sorted::new(&mut [5u64]).median_interval(Confidence::P95).unwrap();
-        assert!(!single.reached && single.standard_error().is_infinite());
+        assert_eq!((single.low, single.high, single.reached), (5, 5, false));
     }
 
     quickcheck! {
-        fn the_deviation_merged_in_order_equals_the_one_sorted(sample: Vec<i64>) -> bool {
-            let mut sample = sample;
-            let sorted = Sorted::new(&mut sample);
-            let Some(median) = sorted.median() else {
-                return sorted.median_absolute_deviation().is_none();
-            };
-            let mut distances: Vec<u64> =
-                sorted.as_slice().iter().map(|&x| median.distance(x)).collect();
-            sorted.median_absolute_deviation() == Sorted::new(&mut distances).median()
-        }
-
         fn the_interval_encloses_the_median(sample: Vec<u64>, percent: u8) -> bool {
             let mut sample = sample;
             let confidence = Confidence::from_percent(f64::from(percent % 99 + 1)).unwrap();

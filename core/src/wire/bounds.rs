@@ -197,10 +197,15 @@ impl Limited {
             Self::Message => "bytes in a message",
             Self::Messages => "messages in a round",
             Self::Rounds => "rounds in a batch",
-            Self::Pause => "picoseconds of pause",
-            Self::Silence => "picoseconds of silence",
-            Self::Session => "picoseconds of session",
+            Self::Pause => "pause",
+            Self::Silence => "silence",
+            Self::Session => "session",
         }
+    }
+
+    /// Whether the bound is on a time, in picoseconds, and not on a number.
+    const fn is_time(self) -> bool {
+        matches!(self, Self::Pause | Self::Silence | Self::Session)
     }
 }
 
@@ -318,6 +323,13 @@ impl fmt::Display for Refusal {
             Self::Busy { waiting } => {
                 write!(f, "the responder is taken and {waiting} others wait; try again later")
             }
+            Self::Bounds { what, asked, allowed } if what.is_time() => write!(
+                f,
+                "a {} of {}: the responder allows {}",
+                what.name(),
+                Picos(asked),
+                Picos(allowed)
+            ),
             Self::Bounds { what, asked, allowed } => {
                 write!(f, "{asked} {}: the responder allows {allowed}", what.name())
             }

@@ -14,7 +14,7 @@
 
 use core::fmt;
 
-use crate::bytes::copy;
+use crate::slice::copy;
 
 /// IEEE 802 local experimental EtherType 1.
 pub const ETHER_TYPE: u16 = 0x88b5;

@@ -13,7 +13,7 @@ pub const FRAME_LEN: usize = 448;
 pub const HEADER_LEN: usize = 16;
 
 /// Offset of the kind.
-pub(super) const KIND_AT: usize = 5;
+pub const KIND_OFFSET: usize = 5;
 /// Offset of the version.
 pub(super) const VERSION_AT: usize = 4;
 const BODY_LEN_AT: usize = 6;

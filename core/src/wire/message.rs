@@ -6,7 +6,7 @@ use core::slice::Iter;
 use heapless::Vec;
 
 use super::codec::Reader;
-use super::frame::KIND_AT;
+use super::frame::KIND_OFFSET;
 use super::{
     Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, ParseErrorKind, ROUNDS_PER_BATCH, Refusal,
     Reply, Request, Round, Rounds, Versions,
@@ -19,10 +19,13 @@ use crate::units::Picos;
 pub struct Hello {
     /// Versions that the initiator speaks.
     pub versions: Versions,
-    /// Bits of what the initiator can do; none is defined yet.
+    /// Bits of what the initiator can do: [`super::CAPABILITY_DESCRIPTION`].
     pub capabilities: u32,
     /// The bounds that the initiator asks for.
     pub bounds: Bounds,
+    /// The nonce of the responder's challenge; 0 before there was one, and
+    /// from an initiator of version 1.
+    pub nonce: u64,
 }
 
 /// What the responder answers when it accepts.
@@ -31,7 +34,7 @@ pub struct Hello {
 pub struct Welcome {
     /// The version that both speak from here on.
     pub version: u8,
-    /// Bits of what both can do; none is defined yet.
+    /// Bits of what both can do.
     pub capabilities: u32,
     /// The bounds that the responder enforces.
     pub bounds: Bounds,
@@ -54,6 +57,12 @@ pub enum Message {
     Queue {
         /// Initiators before this one, the one being served included.
         position: u32,
+    },
+    /// Responder on a datagram link: asks for a hello with this nonce, which
+    /// shows that the initiator receives at the address that it sends from.
+    Challenge {
+        /// To be repeated.
+        nonce: u64,
     },
     /// Initiator: announces rounds.
     Batch {
@@ -114,13 +123,14 @@ impl Message {
                 Reply::Welcome(welcome) => Self::Welcome(welcome),
                 Reply::Refuse(refusal) => Self::Refuse(refusal),
                 Reply::Queue { position } => Self::Queue { position },
+                Reply::Challenge { nonce } => Self::Challenge { nonce },
                 Reply::Ready { sequence } => Self::Ready { sequence },
                 Reply::Report { sequence, values } => Self::Report { sequence, values },
                 Reply::Synced { token, received, replied } => {
                     Self::Synced { token, received, replied }
                 }
                 Reply::Other { kind } => {
-                    return Err(ParseError { at: KIND_AT, kind: ParseErrorKind::Kind(kind) });
+                    return Err(ParseError { at: KIND_OFFSET, kind: ParseErrorKind::Kind(kind) });
                 }
             },
         })
@@ -155,6 +165,7 @@ impl Message {
             Self::Welcome(welcome) => Reply::Welcome(welcome),
             Self::Refuse(refusal) => Reply::Refuse(refusal),
             Self::Queue { position } => Reply::Queue { position },
+            Self::Challenge { nonce } => Reply::Challenge { nonce },
             Self::Ready { sequence } => Reply::Ready { sequence },
             Self::Report { sequence, ref values } => {
                 Reply::Report { sequence, values: values.iter().copied() }

@@ -12,10 +12,13 @@
 //! valid value: every field is in its range, [`Message::parse`] is total over
 //! arbitrary bytes and [`Message::emit`] cannot fail. The two ends, which may
 //! have little room, read and write [`Request`]s and [`Reply`]s instead: the
-//! same frames by who sends them, without copies of their lists.
+//! same frames by who sends them, without copies of their lists. The text by
+//! which a responder describes itself has types of its own, [`DescriptionRequest`]
+//! and [`DescriptionPart`]: a firmware without a description does not link them.
 
 mod bounds;
 mod codec;
+mod description;
 mod error;
 pub mod ethernet;
 mod frame;
@@ -25,15 +28,25 @@ mod request;
 mod round;
 
 pub use bounds::{Bounds, Limited, Refusal, Versions};
+pub use description::{
+    DESCRIPTION_KIND, DESCRIPTION_PART, DescriptionPart, DescriptionRequest, MAX_DESCRIPTION,
+};
 pub use error::{ParseError, ParseErrorKind};
-pub use frame::{FRAME_LEN, Frame, HEADER_LEN, MAGIC};
+pub use frame::{FRAME_LEN, Frame, HEADER_LEN, KIND_OFFSET, MAGIC};
 pub use message::{Hello, Message, Welcome};
 pub use reply::Reply;
 pub use request::{Request, RoundList};
 pub use round::{ReplyPolicy, Round, Rounds, tag_of};
 
 /// The version of the protocol that this crate speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+
+/// Bit of [`Hello::capabilities`] and [`Welcome::capabilities`]: this side can
+/// ask for, or give, a description of the responder's environment.
+pub const CAPABILITY_DESCRIPTION: u32 = 1;
+
+/// The kind of [`Message::Hello`] on the wire.
+pub const HELLO_KIND: u8 = 1;
 
 /// Most different rounds that one batch announces.
 pub const ROUNDS_PER_BATCH: usize = 16;

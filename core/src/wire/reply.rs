@@ -21,6 +21,11 @@ pub enum Reply<V> {
         /// Initiators before this one, the one being served included.
         position: u32,
     },
+    /// Asks for a hello with this nonce.
+    Challenge {
+        /// To be repeated.
+        nonce: u64,
+    },
     /// Waits for the first message of a batch.
     Ready {
         /// Sequence number of the batch.
@@ -43,7 +48,8 @@ pub enum Reply<V> {
         /// Data messages sent in this session.
         replied: u64,
     },
-    /// A frame that only initiators send. Its body was not looked at.
+    /// A frame that only initiators send, or a [`super::DescriptionPart`]. Its body
+    /// was not looked at.
     Other {
         /// Its kind.
         kind: u8,
@@ -79,6 +85,7 @@ impl<V> Reply<V> {
             2 => Self::Welcome(Welcome::read(&mut body)),
             3 => Self::Refuse(Refusal::parse(&mut body)?),
             4 => Self::Queue { position: body.u32() },
+            11 => Self::Challenge { nonce: body.u64() },
             6 => Self::Ready { sequence: number },
             7 => {
                 let length = list_length(&mut body)?;
@@ -110,6 +117,7 @@ impl<V: ExactSizeIterator<Item = Picos>> Reply<V> {
             }
             Self::Refuse(refusal) => refusal.emit(&mut body),
             Self::Queue { position } => body.u32(position),
+            Self::Challenge { nonce } => body.u64(nonce),
             Self::Ready { sequence } => number = sequence,
             Self::Report { sequence, values } => {
                 number = sequence;
@@ -139,6 +147,7 @@ impl<V> Reply<V> {
             Self::Ready { .. } => 6,
             Self::Report { .. } => 7,
             Self::Synced { .. } => 9,
+            Self::Challenge { .. } => 11,
             Self::Other { kind } => *kind,
         }
     }

@@ -2,7 +2,7 @@
 //! bytes lie and written from where they were made.
 
 use super::codec::Reader;
-use super::frame::{self, KIND_AT, VERSION_AT};
+use super::frame::{self, KIND_OFFSET, VERSION_AT};
 use super::{
     Bounds, FRAME_LEN, Frame, HEADER_LEN, Hello, ParseError, ParseErrorKind, ROUNDS_PER_BATCH,
     Round, VERSION, Versions,
@@ -74,6 +74,7 @@ impl Request<&[Round]> {
                 body.u16(0);
                 body.u32(hello.capabilities);
                 hello.bounds.emit(&mut body);
+                body.u64(hello.nonce);
             }
             Self::Batch { sequence, rounds } => {
                 number = sequence;
@@ -110,7 +111,8 @@ impl Hello {
         let capabilities = body.u32();
         let bounds = Bounds::read(body);
         body.check()?;
-        Ok(Self { versions, capabilities, bounds })
+        // Beyond the end of version 1, which is 0.
+        Ok(Self { versions, capabilities, bounds, nonce: body.u64() })
     }
 }
 
@@ -118,8 +120,8 @@ impl Hello {
 /// `refuse` and `queue` the version is not looked at.
 pub(super) fn known_kind(frame: &Frame<&[u8]>) -> Result<u8, ParseError> {
     match (frame.kind(), frame.version()) {
-        (kind @ (1 | 3 | 4), _) | (kind @ 1..=10, VERSION) => Ok(kind),
-        (kind, VERSION) => Err(ParseError { at: KIND_AT, kind: ParseErrorKind::Kind(kind) }),
+        (kind @ (1 | 3 | 4), _) | (kind @ 1..=13, VERSION) => Ok(kind),
+        (kind, VERSION) => Err(ParseError { at: KIND_OFFSET, kind: ParseErrorKind::Kind(kind) }),
         (_, other) => Err(ParseError { at: VERSION_AT, kind: ParseErrorKind::Version(other) }),
     }
 }

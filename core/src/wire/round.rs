@@ -49,6 +49,21 @@ pub const fn tag_of(sequence: u32) -> u8 {
 }
 
 impl Round {
+    /// One untimed repetition of `messages` messages of `size` bytes, answered
+    /// by one as long after the last.
+    #[must_use]
+    pub(crate) const fn plain(messages: u32, size: u32) -> Self {
+        Self {
+            messages,
+            size,
+            reply_size: size,
+            policy: ReplyPolicy::AfterLast,
+            timed: false,
+            repeats: 1,
+            pause: Picos::ZERO,
+        }
+    }
+
     /// Messages from the responder in one repetition.
     #[must_use]
     pub const fn replies(&self) -> u32 {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::units::Picos;
 use quickcheck::{Arbitrary, Gen, quickcheck};
+use std::string::ToString;
 use std::vec::Vec;
 
 impl Arbitrary for Bounds {
@@ -62,8 +63,11 @@ impl Arbitrary for Message {
         let sequence = u32::arbitrary(g);
         let capabilities = u32::arbitrary(g);
         let bounds = Bounds::arbitrary(g);
-        match u8::arbitrary(g) % 10 {
-            0 => Self::Hello(Hello { versions: versions(g), capabilities, bounds }),
+        match u8::arbitrary(g) % 11 {
+            0 => {
+                let nonce = u64::arbitrary(g);
+                Self::Hello(Hello { versions: versions(g), capabilities, bounds, nonce })
+            }
             1 => Self::Welcome(Welcome { version: u8::arbitrary(g), capabilities, bounds }),
             2 => Self::Refuse(refusal(g)),
             3 => Self::Queue { position: sequence },
@@ -78,6 +82,7 @@ impl Arbitrary for Message {
                 let (received, replied) = (u64::arbitrary(g), u64::arbitrary(g));
                 Self::Synced { token: sequence, received, replied }
             }
+            9 => Self::Challenge { nonce: u64::arbitrary(g) },
             _ => Self::Bye,
         }
     }
@@ -109,4 +114,17 @@ fn a_torn_frame_says_how_much_is_missing() {
     Message::Bye.emit(&mut frame);
     let error = ParseError { at: 100, kind: ParseErrorKind::Truncated(FRAME_LEN - 100) };
     assert_eq!(Message::parse(&frame[..100]), Err(error));
+}
+
+#[test]
+fn bounds_on_times_are_told_with_units() {
+    let told = |what, asked, allowed| Refusal::Bounds { what, asked, allowed }.to_string();
+    assert_eq!(
+        told(Limited::Session, 3_601_500_000_000_000, 3_600_000_000_000_000),
+        "a session of 3601.500 s: the responder allows 3600.000 s"
+    );
+    assert_eq!(
+        told(Limited::Message, 8 << 20, 4 << 20),
+        "8388608 bytes in a message: the responder allows 4194304"
+    );
 }

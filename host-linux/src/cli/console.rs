@@ -1,20 +1,47 @@
 //! Standard output for data, standard error for talk.
 
 use std::fmt::{self, Display};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
 /// Where a command writes.
 pub struct Console {
     data: Box<dyn Write>,
     talk: Box<dyn Write>,
-    terminal: bool,
+    data_terminal: Option<Terminal>,
+    talk_terminal: Option<Terminal>,
+}
+
+/// What a person looks at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terminal {
+    /// Its columns.
+    pub(super) width: usize,
+    /// Whether it shows colours, and the user has not asked for none.
+    pub(super) colour: bool,
+}
+
+impl Terminal {
+    /// The terminal that `stream` writes to, if it does.
+    fn of<S: RawStream + AsFd>(stream: &S) -> Option<Self> {
+        /// Of a terminal that does not tell.
+        const USUAL: usize = 80;
+        let size = stream.is_terminal().then(|| terminal_size::terminal_size_of(stream))?;
+        let width = size.map_or(USUAL, |(width, _)| usize::from(width.0));
+        let colour = AutoStream::choice(stream) != ColorChoice::Never;
+        Some(Self { width, colour })
+    }
 }
 
 impl fmt::Debug for Console {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Console").field("terminal", &self.terminal).finish_non_exhaustive()
+        f.debug_struct("Console")
+            .field("data_terminal", &self.data_terminal)
+            .finish_non_exhaustive()
     }
 }
 
@@ -25,14 +52,15 @@ impl Console {
         Self {
             data: Box::new(io::BufWriter::new(io::stdout())),
             talk: Box::new(io::stderr()),
-            terminal: io::stderr().is_terminal(),
+            data_terminal: Terminal::of(&io::stdout()),
+            talk_terminal: Terminal::of(&io::stderr()),
         }
     }
 
     /// Any two writers, for tests.
     #[must_use]
     pub fn new(data: Box<dyn Write>, talk: Box<dyn Write>) -> Self {
-        Self { data, talk, terminal: false }
+        Self { data, talk, data_terminal: None, talk_terminal: None }
     }
 
     /// Where results go: standard output.
@@ -82,7 +110,17 @@ impl Console {
     /// Whether somebody watches standard error: only then progress is shown.
     #[must_use]
     pub const fn is_watched(&self) -> bool {
-        self.terminal
+        self.talk_terminal.is_some()
+    }
+
+    /// The terminal of standard output.
+    pub(super) const fn data_terminal(&self) -> Option<Terminal> {
+        self.data_terminal
+    }
+
+    /// The terminal of standard error.
+    pub(super) const fn talk_terminal(&self) -> Option<Terminal> {
+        self.talk_terminal
     }
 
     /// Hands buffered data to the reader.

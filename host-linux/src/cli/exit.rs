@@ -1,6 +1,6 @@
 //! Exit codes, and errors that carry them.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
@@ -59,9 +59,10 @@ impl From<Exit> for ExitCode {
 }
 
 /// Why a command stopped: an exit code and one message for standard error.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The message to print, without a newline at its end.
+    #[error("{text}")]
     Message {
         /// How the process exits.
         exit: Exit,
@@ -70,6 +71,7 @@ pub enum CliError {
     },
     /// The reader of standard output has gone: nothing is wrong here and
     /// nobody is left to tell.
+    #[error("the reader of standard output has gone")]
     ReaderGone,
 }
 
@@ -100,17 +102,6 @@ impl CliError {
         }
     }
 }
-
-impl Display for CliError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Message { text, .. } => f.write_str(text),
-            Self::ReaderGone => f.write_str("the reader of standard output has gone"),
-        }
-    }
-}
-
-impl std::error::Error for CliError {}
 
 impl From<io::Error> for CliError {
     /// An error of writing to standard output.

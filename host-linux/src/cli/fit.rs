@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
 use loggap_core::measure::AssessOptions;
 
-use super::report::{self, ExactArgs, Report, ReportArgs, Strictness};
+use super::report::{self, ExactArgs, ReportArgs, Strictness};
 use super::{CliError, Console, Exit, Interrupt};
-use crate::measurement::Analysis;
-use crate::output::PendingFile;
-use crate::profile::{ChangeRecord, FitDocument, RangeRecord, SCHEMA_VERSION, SizeRecord};
+use crate::machine::environment::{Fingerprint, LinkFingerprint};
+use crate::measure::Analysis;
+use crate::output::{PendingFile, warnings};
+use crate::profile::{
+    ChangeRecord, FitDocument, ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord,
+};
 use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
 
 /// Repeat the assessment from a file of samples, on any machine.
@@ -41,8 +44,9 @@ pub(super) struct Args {
 /// How changes of protocol are found.
 #[derive(Clone, Debug, clap::Args)]
 struct DetectionArgs {
-    /// How changes of protocol are found: by the optimal partition of the
-    /// whole sweep, or by looking a few sizes ahead as in Hoefler et al. 2007.
+    /// How changes of protocol are found: as jumps of any curve that stand out
+    /// of the whole sweep, or by looking a few sizes ahead as in Hoefler et al.
+    /// 2007.
     #[arg(long, default_value = "optimal", value_parser = ["optimal", "lookahead"])]
     detector: String,
     /// For lookahead: how many times as far as before the sizes ahead must
@@ -90,23 +94,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let rows = read(&args.samples)?;
     let analysis = Analysis::of(&rows, &options).map_err(|error| at(&args.samples, error))?;
     let document = document(args, &analysis);
-    for warning in &document.warnings {
-        console.warn(warning);
-    }
-    let profile = &analysis.assessment.profile;
-    let report = Report {
-        document: &document,
-        title: &format!("loggap {} fit: {}", document.loggap_version, args.samples.display()),
-        subtitle: &format!("{} samples; different sizes: {}", rows.len(), analysis.rows.len()),
-        profile,
-        rows: &analysis.rows,
-        confidence_percent: document.requested.confidence_percent,
-        closing: &[],
-    };
-    let drawn = plot.map_or(Ok(()), |file| report.draw(file));
-    drawn.and(args.report.print(&report, console))?;
+    let profile = as_profile(&args.samples, &document, &analysis);
+    let drawn = plot.map_or(Ok(()), |file| report::draw(&profile, file));
+    drawn.and(args.report.print(&profile, &document, console))?;
     let strictness = if args.exact.strict { Strictness::Strict } else { Strictness::Lenient };
-    Ok(report::exit(strictness, profile))
+    Ok(report::exit(strictness, &analysis.assessment.profile))
 }
 
 fn read(path: &Path) -> Result<Vec<Row>, CliError> {
@@ -142,10 +134,28 @@ fn document(args: &Args, analysis: &Analysis) -> FitDocument {
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         detector: args.detection.detector.clone(),
         requested: args.exact.requested(),
-        ranges: profile.ranges.iter().copied().map(RangeRecord).collect(),
+        ranges: profile.ranges.iter().copied().map(RangeRecord::from).collect(),
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
-        sizes: analysis.rows.iter().copied().map(SizeRecord).collect(),
+        sizes: analysis.rows.iter().copied().map(SizeRecord::from).collect(),
         converged: report::is_converged(profile),
-        warnings: assessment.warnings.iter().map(ToString::to_string).collect(),
+        warnings: warnings::ranked(&[], &assessment.warnings).iter().map(warnings::text).collect(),
+    }
+}
+
+/// `document` for the exporters; the file stands where the peer does.
+fn as_profile(samples: &Path, document: &FitDocument, analysis: &Analysis) -> ProfileDocument {
+    let link =
+        LinkFingerprint { peer: samples.display().to_string(), ..LinkFingerprint::default() };
+    ProfileDocument {
+        command: document.command.clone(),
+        host: Fingerprint { link, ..Fingerprint::default() },
+        requested: document.requested,
+        ranges: document.ranges.clone(),
+        changes: document.changes.clone(),
+        sizes: document.sizes.clone(),
+        converged: document.converged,
+        warnings: document.warnings.clone(),
+        warning_details: warnings::ranked(&[], &analysis.assessment.warnings),
+        ..ProfileDocument::default()
     }
 }

@@ -1,9 +1,11 @@
-//! Ctrl-C as a question that a driver asks between two rounds.
+//! Ctrl-C as a question that a driver asks between two rounds. A request to
+//! terminate and a terminal that hangs up count as Ctrl-C.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::{fs, io, process, thread};
+use std::{fs, process, thread};
 
 use nix::sys::signal::{SigSet, Signal};
 
@@ -24,10 +26,13 @@ struct State {
     listening: AtomicBool,
     /// Removed before the process ends at once.
     unfinished: Mutex<Vec<PathBuf>>,
+    /// Written to standard output before the process ends at once.
+    last_words: Mutex<String>,
 }
 
 impl Interrupt {
-    /// Takes over Ctrl-C and the polite request to terminate.
+    /// Takes over Ctrl-C, the polite request to terminate, and the end of
+    /// the terminal.
     ///
     /// To be called before other threads start, as they inherit that the
     /// signals wait for this one.
@@ -36,7 +41,7 @@ impl Interrupt {
     ///
     /// The system does not let signals be blocked, or no thread start.
     pub fn catch() -> io::Result<Self> {
-        let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+        let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         signals.thread_block()?;
         let interrupt = Self::default();
         let noted = interrupt.clone();
@@ -71,11 +76,22 @@ impl Interrupt {
         }
     }
 
+    /// What standard output is to hold when the process ends at once: for
+    /// readers who expect a document whatever happens.
+    pub fn write_at_end(&self, text: impl Into<String>) {
+        if let Ok(mut words) = self.0.last_words.lock() {
+            *words = text.into();
+        }
+    }
+
     #[allow(clippy::exit, reason = "nothing is under way that could be handed on")]
     fn end(&self) -> ! {
         let unfinished = self.0.unfinished.lock();
         for path in unfinished.iter().flat_map(|list| list.iter()) {
             let _finished_already = fs::remove_file(path);
+        }
+        if let Ok(words) = self.0.last_words.lock() {
+            let _reader_gone = io::stdout().write_all(words.as_bytes());
         }
         process::exit(i32::from(Exit::Interrupted.code()))
     }

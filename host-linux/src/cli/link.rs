@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::CliError;
 use crate::link::{DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Transport, Waiting};
-use crate::listen::ListenError;
+use crate::serve::listener::ListenError;
 
 /// What the link is and how it waits.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,7 +44,7 @@ impl LinkArgs {
     }
 
     /// The endpoint that `text` names, or the default one; `port` goes before
-    /// the default port and before one in `text`.
+    /// the default port, and cannot stand beside one in `text`.
     pub(super) fn endpoint(
         &self,
         text: Option<&str>,
@@ -71,6 +71,12 @@ impl LinkArgs {
             })?,
         };
         match (&mut endpoint, port) {
+            (Endpoint::Internet { .. }, Some(_)) if text.is_some_and(Endpoint::names_port) => {
+                return Err(CliError::usage(format_args!(
+                    "'{}' names a port already; leave -p out",
+                    text.unwrap_or_default()
+                )));
+            }
             (Endpoint::Internet { port, .. }, Some(wanted)) => *port = wanted,
             (Endpoint::Path(_) | Endpoint::Station { .. }, Some(_)) => {
                 return Err(CliError::usage(format_args!(

@@ -105,7 +105,7 @@ impl ParameterArgs {
 
     fn of_profile(&self, document: &ProfileDocument) -> Result<Vec<Protocol>, String> {
         let eager_limit = self.eager_limit.map_or(DEFAULT.eager_limit, Bytes);
-        let protocol = |RangeRecord(range): &RangeRecord| {
+        let protocol = |RangeRecord { range, .. }: &RangeRecord| {
             let parameters = range.loggops(eager_limit).map_err(|error| {
                 format!("messages from {} to {} B: {error}", range.first.0, range.last.0)
             })?;

@@ -202,7 +202,7 @@ fn refused(error: RunError) -> CliError {
 fn reason(caveat: Option<Caveat>, settings: Settings, (set, size): (&LogGops, u64)) -> String {
     let handshake = settings.rendezvous == Rendezvous::Handshake;
     if handshake && Bytes(size) > set.eager_limit {
-        return "above S request and ready go before the data; the form leaves them out".into();
+        return "above S an RTS and a CTS go before the data; the form leaves them out".into();
     }
     let caveat = match caveat {
         Some(Caveat::ReceiverHeld) if settings.receive == Receive::Overlap => {

@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loggap_core::measure::{Clock, Progress};
+use loggap_core::measure::{Clock, SampleStore};
+use loggap_core::stats::Confidence;
 
 use super::Console;
-use crate::clock::HostClock;
+use crate::machine::clock::HostClock;
+use crate::measure::Status;
 
 /// How often a watched line changes.
 const EVERY: Duration = Duration::from_millis(100);
 /// Millionths in one.
 const WHOLE: u64 = 1_000_000;
 
-/// Shows share, time left and the widest interval on a terminal; nothing
+/// Shows share, time left and the estimates so far on a terminal; nothing
 /// otherwise. Cleared when dropped.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
@@ -31,14 +33,15 @@ struct Watched {
 
 impl ProgressLine {
     /// For a measurement that is to come down to `relative_error_ppm`.
-    pub(super) fn new(console: &Console, clock: HostClock, relative_error_ppm: u32) -> Self {
+    pub(super) fn new(console: &Console, relative_error_ppm: u32) -> Self {
         if !console.is_watched() {
             return Self { watched: None };
         }
-        let style = ProgressStyle::with_template("measuring [{bar:24}] {msg}")
+        let style = ProgressStyle::with_template("measuring [{bar:12}] {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(Some(WHOLE), ProgressDrawTarget::stderr());
         bar.set_style(style.progress_chars("=> "));
+        let clock = HostClock::monotonic_raw();
         let now = clock.now();
         let watched = Watched { bar, clock, started: now, shown: now, relative_error_ppm };
         Self { watched: Some(watched) }
@@ -46,9 +49,9 @@ impl ProgressLine {
 
     /// Notes how far the measurement is. Between two changes of the line this
     /// costs a reading of the clock.
-    pub(super) fn show(&mut self, progress: &Progress) {
+    pub(super) fn show(&mut self, status: &Status<'_>) {
         if let Some(watched) = &mut self.watched {
-            watched.show(progress);
+            watched.show(status);
         }
     }
 }
@@ -62,46 +65,82 @@ impl Drop for ProgressLine {
 }
 
 impl Watched {
-    fn show(&mut self, progress: &Progress) {
+    fn show(&mut self, status: &Status<'_>) {
         let now = self.clock.now();
         if self.clock.duration(now.saturating_sub(self.shown)).seconds() < EVERY.as_secs_f64() {
             return;
         }
         self.shown = now;
         let elapsed = self.clock.duration(now.saturating_sub(self.started)).seconds();
-        self.bar.set_message(describe(progress, elapsed, self.relative_error_ppm));
-        self.bar.set_position(u64::from(progress.spent_ppm));
+        self.bar.set_message(describe(status, elapsed, self.relative_error_ppm));
+        self.bar.set_position(u64::from(status.progress.spent_ppm));
     }
 }
 
-/// At most this long is left: a plan may end before its budget does.
-fn describe(progress: &Progress, elapsed: f64, relative_error_ppm: u32) -> String {
+/// The time left, the launch, estimates so far, and the widest of their
+/// intervals.
+fn describe(status: &Status<'_>, elapsed: f64, relative_error_ppm: u32) -> String {
+    let progress = &status.progress;
     let spent = f64::from(progress.spent_ppm.max(1)) / 1e6;
     let left = elapsed * (1.0 - spent) / spent;
     let wanted = f64::from(relative_error_ppm) / 1e4;
     let interval = progress.widest_ppm.map_or_else(String::new, |widest| {
         #[allow(clippy::cast_precision_loss, reason = "shown to two digits")]
         let now = wanted * widest as f64 / 1e6;
-        format!(", widest interval ±{now:.1}% (wanted ±{wanted}%)")
+        format!(", ±{now:.1}% (wanted ±{wanted}%)")
     });
     let lost = match progress.lost {
         0 => String::new(),
         lost => format!(", {lost} rounds lost"),
     };
-    format!("at most {left:.1} s left, {} messages{interval}{lost}", progress.messages)
+    format!(
+        "{left:.1} s left, launch {} of {}{}{interval}{lost}",
+        status.launch,
+        status.launches,
+        estimates(status.store)
+    )
+}
+
+/// Half the round trip at the smallest size and the bandwidth at the largest,
+/// as far as they are known.
+fn estimates(store: &SampleStore<'_>) -> String {
+    let row = |row: usize| store.row(row, Confidence::P95, 0);
+    let half_rtt = row(0).and_then(|row| row.half_rtt);
+    let half_rtt = half_rtt.map(|found| format!(", RTT/2 {:.2} us", found.value.seconds() * 1e6));
+    let last = row(store.len().saturating_sub(1));
+    let last = last.and_then(|row| Some((row.size.0, row.gap?.value.seconds())));
+    #[allow(clippy::cast_precision_loss, reason = "shown to two digits")]
+    let bandwidth = last.filter(|(_, gap)| *gap > 0.0).map(|(size, gap)| size as f64 / gap);
+    let bandwidth = bandwidth.map(|rate| format!(", {:.3} GB/s", rate * 1e-9));
+    half_rtt.into_iter().chain(bandwidth).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loggap_core::measure::{Experiment, Progress, Quantity, RowHeader, Sample};
+    use loggap_core::units::Picos;
 
     #[test]
-    fn the_line_says_time_left_and_interval() {
+    fn the_line_says_time_left_estimates_and_interval() {
+        let (mut rows, mut values) = ([RowHeader::default(); 2], [0; 64]);
+        let mut store = SampleStore::new(&mut rows, &mut values);
         let progress =
             Progress { spent_ppm: 250_000, widest_ppm: Some(2_000_000), messages: 1_234, lost: 0 };
-        let expected = "at most 1.5 s left, 1234 messages, widest interval ±10.0% (wanted ±5%)";
-        assert_eq!(describe(&progress, 0.5, 50_000), expected);
         let start = Progress { spent_ppm: 0, widest_ppm: None, messages: 0, lost: 3 };
-        assert!(describe(&start, 0.0, 50_000).ends_with("0 messages, 3 rounds lost"));
+        let line = |store: &SampleStore<'_>, progress, elapsed| {
+            describe(&Status { progress, launch: 2, launches: 5, store }, elapsed, 50_000)
+        };
+        assert!(line(&store, start, 0.0).ends_with("launch 2 of 5, 3 rounds lost"));
+        for (size, messages, elapsed) in
+            [(8, 1, 5_000_000), (1_000, 1, 8_000_000), (1_000, 5, 12_000_000)]
+        {
+            let quantity = if messages == 1 { Quantity::RoundTrip } else { Quantity::Gap };
+            let experiment = Experiment { quantity, messages, delay: Picos::ZERO, size };
+            let sample = Sample { experiment, delay: Picos::ZERO, elapsed: Picos(elapsed) };
+            store.insert(&sample).unwrap();
+        }
+        let expected = "1.5 s left, launch 2 of 5, RTT/2 2.50 us, 1.000 GB/s, ±10.0% (wanted ±5%)";
+        assert_eq!(line(&store, progress, 0.5), expected);
     }
 }

@@ -1,14 +1,15 @@
 //! How `measure` and `fit` hand on what they found.
 
-use loggap_core::measure::{AssessOptions, SizeRow};
+use loggap_core::measure::AssessOptions;
 use loggap_core::model::Profile;
 use loggap_core::stats::Confidence;
 use serde::Serialize;
 
+use super::console::Terminal;
 use super::{CliError, Console, Exit, parse};
-use crate::output::plot::{self, Figure};
-use crate::output::{FileError, PendingFile, flags, table};
-use crate::profile::Requested;
+use crate::output::screen::{self, ScreenOptions};
+use crate::output::{FileError, PendingFile, csv, flags, plot, table};
+use crate::profile::{ProfileDocument, Requested};
 
 /// How exact, shared by the verbs that assess samples.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,6 +21,10 @@ pub(super) struct ExactArgs {
     /// How often an interval is to hold the true value.
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = parse::percent)]
     confidence: u32,
+    /// Sizes may lie so far beside the line of their range before another
+    /// range begins, and smaller jumps are listed only.
+    #[arg(long, value_name = "PERCENT", default_value = "6%", value_parser = parse::percent)]
+    tolerance: u32,
     /// Exit with 4 when a number did not converge.
     #[arg(long)]
     pub(super) strict: bool,
@@ -38,7 +43,9 @@ impl ExactArgs {
                 ))
             })?;
         let relative_error_ppm = self.rel_err;
-        Ok(AssessOptions { confidence, relative_error_ppm, ..AssessOptions::default() })
+        let tolerance_ppm = self.tolerance;
+        let defaults = AssessOptions::default();
+        Ok(AssessOptions { confidence, relative_error_ppm, tolerance_ppm, ..defaults })
     }
 
     pub(super) fn requested(&self) -> Requested {
@@ -56,37 +63,32 @@ impl ExactArgs {
 /// What is printed, shared by the verbs that find parameters.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ReportArgs {
-    /// Print one JSON document instead of the table; the keys name SI units.
-    #[arg(short = 'J', long)]
-    json: bool,
+    /// Print one JSON document; the keys name SI units.
+    #[arg(short = 'J', long, group = "form")]
+    pub(super) json: bool,
+    /// Print columns for programs, a row per range, as is done into a pipe:
+    /// heads and remarks begin with #, - is what is not known.
+    #[arg(long, group = "form")]
+    table: bool,
+    /// Print CSV, a row per message size, in SI units.
+    #[arg(long, group = "form")]
+    csv: bool,
     /// Print the parameters of the smallest messages as the flags that
     /// simulators take, in nanoseconds: -L -o -g -G -O, and as -S the last
-    /// size before the first change of protocol. The table goes to standard
+    /// size before the first change of protocol. All else goes to standard
     /// error.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, group = "form")]
     flags: bool,
-    /// Draw all times over the message size, as SVG.
+    /// Show every size, range and warning on the screen.
+    #[arg(short, long)]
+    verbose: bool,
+    /// No colours on the screen; so does the environment variable NO_COLOR.
+    #[arg(long)]
+    no_color: bool,
+    /// Draw all times over the message size, as SVG: points, fitted lines,
+    /// changes of protocol, percentiles of the round trip.
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<std::path::PathBuf>,
-}
-
-/// Parameters and what to say around them.
-#[derive(Debug)]
-pub(super) struct Report<'a, D> {
-    /// The document for `--json`.
-    pub(super) document: &'a D,
-    /// Says what was measured, for table and picture.
-    pub(super) title: &'a str,
-    /// Says on what.
-    pub(super) subtitle: &'a str,
-    /// The parameters.
-    pub(super) profile: &'a Profile,
-    /// The per-size table.
-    pub(super) rows: &'a [SizeRow],
-    /// Level of the intervals, in percent.
-    pub(super) confidence_percent: f64,
-    /// Lines below the table.
-    pub(super) closing: &'a [String],
 }
 
 impl ReportArgs {
@@ -95,57 +97,52 @@ impl ReportArgs {
         Ok(self.plot.as_ref().map(PendingFile::create).transpose()?)
     }
 
-    pub(super) fn print<D: Serialize>(
+    /// Prints `profile` in the form asked for; `json` is the document for
+    /// `--json`. Screen and table hold the warnings; beside other forms they
+    /// go to standard error.
+    pub(super) fn print(
         &self,
-        report: &Report<'_, D>,
+        profile: &ProfileDocument,
+        json: &impl Serialize,
         console: &mut Console,
     ) -> Result<(), CliError> {
+        let terminal = if self.flags { console.talk_terminal() } else { console.data_terminal() };
+        let screen = terminal.filter(|_| !(self.json || self.table || self.csv));
+        if self.json || self.csv {
+            profile.warnings.iter().for_each(|warning| console.warn(warning));
+        }
         if self.json {
-            return Ok(console.json(report.document)?);
+            return Ok(console.json(json)?);
+        }
+        if self.csv {
+            return Ok(csv::write(console.data(), profile)?);
         }
         let mut text = Vec::new();
-        report.write_table(&mut text)?;
+        match screen {
+            Some(terminal) => screen::write(&mut text, profile, &self.screen(terminal))?,
+            None => table::write(&mut text, profile)?,
+        }
         if !self.flags {
             return Ok(console.data().write_all(&text)?);
         }
         console.note(String::from_utf8_lossy(&text).trim_end());
-        match flags::line(report.profile) {
+        match flags::line(profile) {
             Some(Ok(line)) => Ok(writeln!(console.data(), "{line}")?),
             Some(Err(error)) => Err(CliError::failed(format_args!("no flags: {error}"))),
             None => Err(CliError::failed("no flags: nothing was measured")),
         }
     }
+
+    fn screen(&self, terminal: Terminal) -> ScreenOptions {
+        let Terminal { width, colour } = terminal;
+        ScreenOptions { width, colour: colour && !self.no_color, verbose: self.verbose }
+    }
 }
 
-impl<D> Report<'_, D> {
-    fn write_table(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-        writeln!(out, "# {}", self.title)?;
-        writeln!(out, "# {}", self.subtitle)?;
-        for line in table::legend(self.confidence_percent) {
-            writeln!(out, "# {line}")?;
-        }
-        table::write(out, self.profile)?;
-        for line in self.closing {
-            writeln!(out, "# {line}")?;
-        }
-        for line in table::not_converged(self.profile) {
-            writeln!(out, "# not converged: {line}")?;
-        }
-        Ok(())
-    }
-
-    /// Draws the picture into its file.
-    pub(super) fn draw(&self, file: PendingFile) -> Result<(), CliError> {
-        let figure = Figure {
-            title: self.title,
-            subtitle: self.subtitle,
-            profile: self.profile,
-            rows: self.rows,
-            confidence_percent: self.confidence_percent,
-        };
-        let picture = plot::svg(&figure).map_err(CliError::failed)?;
-        Ok(file.commit(|out| out.write_all(picture.as_bytes()))?)
-    }
+/// Draws `profile` into its file.
+pub(super) fn draw(profile: &ProfileDocument, file: PendingFile) -> Result<(), CliError> {
+    let picture = plot::svg(profile).map_err(CliError::failed)?;
+    Ok(file.commit(|out| out.write_all(picture.as_bytes()))?)
 }
 
 /// How to exit when everything was handed on.

@@ -1,31 +1,41 @@
 //! `loggap serve`: answers measurements.
 
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use loggap_core::measure::Ending;
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::link::LinkArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
-use crate::clock::HostClock;
-use crate::listen::Listener;
-use crate::lobby::{DEFAULT_CAPACITY, Lobby};
-use crate::placement::{self, Cpu, Placement, PlacementError, Topology};
-use crate::responder::{Session, respond};
-use crate::warning;
+use crate::link::AnyLink;
+use crate::machine::clock::HostClock;
+use crate::machine::environment::LinkFingerprint;
+use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
+use crate::machine::warning;
+use crate::serve::description::describe;
+use crate::serve::listener::{AllowedAddresses, Listener, TurnedAway};
+use crate::serve::near::near_interface;
+use crate::serve::queue::{ClientQueue, DEFAULT_CAPACITY, Event};
+use crate::serve::respond::{Session, respond};
 
 /// Answer measurements from other processes or machines.
 ///
 /// Clients are served one at a time, as two would measure each other; those
 /// who come meanwhile wait and are told their position. Everything a client
 /// may ask for is bounded. A line on standard output says where it listens,
-/// and one per client what came of it.
+/// and one per connection what came of it: `loggap measure` makes one per
+/// launch, five unless told otherwise;
+/// who was turned away is said once a second at most. On udp and eth a client
+/// has to show that it receives at its address before anything is echoed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   loggap serve                       TCP, port 5647, until Ctrl-C
-  loggap serve -p 0 --once           a free port, one client
+  loggap serve -p 0 --once           a free port, one connection: measure with --launches 1
+  loggap serve --allow 10.0.0.0/8 --allow fd00::/8   no clients from elsewhere
   loggap serve --transport eth --interface eth1   raw Ethernet frames
   loggap serve --transport shm       shared memory, for other processes of this machine")]
 pub(super) struct Args {
@@ -38,10 +48,16 @@ pub(super) struct Args {
     /// Port for tcp and udp; 0 lets the system choose one. 5647 unless given.
     #[arg(short, long)]
     port: Option<u16>,
-    /// Serve one client and exit, with 1 when its session failed.
+    /// Serve one connection and exit, with 1 when its session failed; measure
+    /// with --launches 1.
     #[arg(long)]
     once: bool,
-    /// Processor to serve on; the best one unless given.
+    /// Serve clients of this network, such as 10.0.0.0/8, or at this address
+    /// only, for tcp and udp; can be repeated.
+    #[arg(long, value_name = "CIDR", value_parser = network)]
+    allow: Vec<IpNet>,
+    /// Processor to serve on; unless given the best one, near the network
+    /// interface that the client is reached by.
     #[arg(long, value_name = "A")]
     cpu: Option<Cpu>,
     /// Longest message accepted, in bytes (K, M, G are powers of 1024).
@@ -55,35 +71,54 @@ pub(super) struct Args {
 /// How often Ctrl-C is looked for while nobody is served.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
+/// An address alone is a network of one.
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = || text.parse::<IpAddr>().map(IpNet::from);
+    text.parse::<IpNet>()
+        .or_else(|_| address())
+        .map_err(|_| "expected a network such as 10.0.0.0/8, or an IP address".to_owned())
+}
+
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    if !args.allow.is_empty() && !args.link.transport.is_internet() {
+        let transport = args.link.transport;
+        return Err(CliError::usage(format_args!(
+            "--allow is for tcp and udp; {transport} has no IP addresses"
+        )));
+    }
     let endpoint = args.link.endpoint(args.bind.as_deref(), args.port)?;
     let bounds = bounds(args.max_message)?;
-    let cpu = processor(args.cpu)?;
+    let mut processor = Processor::choose(args.cpu)?;
     let system = |error: io::Error| CliError::failed(format_args!("cannot start: {error}"));
     let interrupt = Interrupt::catch().map_err(system)?;
     let listener = Listener::bind(args.link.transport, &endpoint, args.link.settings())?;
+    let listener = listener.allowing(AllowedAddresses::new(args.allow.clone()));
     console.announce(format_args!("listening {} {}", listener.transport(), listener.endpoint()))?;
-    // The lobby's thread is to run anywhere, so it starts before the pinning.
-    let mut lobby = Lobby::open(listener, args.queue).map_err(system)?;
+    // The queue's thread is to run anywhere, so it starts before the pinning.
+    let mut queue = ClientQueue::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
-    if let Some(cpu) = cpu {
-        let mut pinned = placement::pin(cpu);
-        if args.cpu.is_some() {
-            // What was asked for must be had; what is chosen here may fail.
-            pinned = Ok(pinned?);
-        }
-        for warning in warning::before_run_alone(cpu, &clock, &pinned) {
-            console.warn(warning);
-        }
-    }
+    processor.pin(&clock, console)?;
     interrupt.listen();
     loop {
         if interrupt.is_requested() {
             return Ok(Exit::Interrupted);
         }
-        let Some(mut link) = lobby.next(LOOK_UP)? else { continue };
+        let mut link = match queue.next(LOOK_UP)? {
+            None => continue,
+            Some(Event::Client(link)) => link,
+            Some(Event::TurnedAway(count, last)) => {
+                console.announce(turned_away(count, &last))?;
+                continue;
+            }
+            Some(Event::Trouble(error)) => {
+                console.warn(format_args!("{error}; trying again until it does"));
+                continue;
+            }
+        };
         let peer = link.peer().to_owned();
-        let session = interrupt.ending_at_once(|| respond(&clock, &mut link, bounds));
+        processor.go_near(&link, &clock, console)?;
+        let description = describe(&clock, &link, processor.current);
+        let session = interrupt.ending_at_once(|| respond(&clock, &mut link, bounds, &description));
         let failed = report(&peer, &session, console)?;
         drop(link);
         match (args.once, failed) {
@@ -91,6 +126,15 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             (true, None) => return Ok(Exit::Done),
             (true, Some(reason)) => return Err(CliError::failed(reason)),
         }
+    }
+}
+
+/// A line about those who were not served: the last one, and how many others.
+fn turned_away(count: u64, last: &TurnedAway) -> String {
+    let TurnedAway { peer, reason } = last;
+    match count {
+        0 | 1 => format!("refused {peer}: {reason}"),
+        _ => format!("refused {peer}: {reason}; and {} before", count - 1),
     }
 }
 
@@ -107,19 +151,65 @@ fn bounds(max_message: u64) -> Result<Bounds, CliError> {
     }
 }
 
-/// The processor to serve on: the one asked for, or the best.
-fn processor(asked: Option<Cpu>) -> Result<Option<Cpu>, PlacementError> {
-    let allowed = placement::allowed();
-    match asked {
-        Some(cpu) if !allowed.is_empty() && !allowed.contains(&cpu) => {
-            Err(PlacementError::NotAllowed { cpu, allowed })
-        }
-        Some(cpu) => Ok(Some(cpu)),
-        None => {
-            let topology = Topology::of(&allowed);
-            Ok(Placement::choose(&allowed, &topology).map(|best| best.responder))
-        }
+/// The processor to serve on.
+struct Processor {
+    /// What this process was allowed before it was pinned.
+    allowed: Vec<Cpu>,
+    asked: bool,
+    current: Option<Cpu>,
+}
+
+impl Processor {
+    /// The one asked for, or the best.
+    fn choose(asked: Option<Cpu>) -> Result<Self, PlacementError> {
+        let allowed = placement::allowed();
+        let current = match asked {
+            Some(cpu) if !allowed.is_empty() && !allowed.contains(&cpu) => {
+                return Err(PlacementError::NotAllowed { cpu, allowed });
+            }
+            Some(cpu) => Some(cpu),
+            None => best_of(&allowed),
+        };
+        Ok(Self { allowed, asked: asked.is_some(), current })
     }
+
+    /// What was asked for must be had; what is chosen here may fail, with a
+    /// warning.
+    fn pin(&self, clock: &HostClock, console: &mut Console) -> Result<(), PlacementError> {
+        let Some(cpu) = self.current else { return Ok(()) };
+        let mut pinned = placement::pin(cpu);
+        if self.asked {
+            pinned = Ok(pinned?);
+        }
+        for warning in warning::before_run_alone(cpu, clock, &pinned) {
+            console.warn(warning);
+        }
+        Ok(())
+    }
+
+    /// Goes to the best processor near the interface that a client is reached
+    /// by, unless another one was asked for.
+    fn go_near(
+        &mut self,
+        link: &AnyLink,
+        clock: &HostClock,
+        console: &mut Console,
+    ) -> Result<(), PlacementError> {
+        if self.asked {
+            return Ok(());
+        }
+        let interface = LinkFingerprint::take(link).interface;
+        let best = best_of(&near_interface(interface.as_deref(), &self.allowed));
+        if best == self.current {
+            return Ok(());
+        }
+        self.current = best;
+        self.pin(clock, console)
+    }
+}
+
+fn best_of(allowed: &[Cpu]) -> Option<Cpu> {
+    Placement::choose(allowed, &Topology::of(allowed)).map(|best| best.responder)
 }
 
 /// Says what came of a session; why it failed, if it did.
@@ -145,4 +235,24 @@ fn report(
     };
     console.announce(line)?;
     Ok(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_network_of_one() {
+        for (text, read) in [
+            ("10.0.0.1", "10.0.0.1/32"),
+            ("10.0.0.0/8", "10.0.0.0/8"),
+            ("::1", "::1/128"),
+            ("fd00::/8", "fd00::/8"),
+        ] {
+            assert_eq!(network(text).map(|network| network.to_string()), Ok(read.to_owned()));
+        }
+        for text in ["", "node7", "10.0.0.0/33", "10.0.0"] {
+            assert!(network(text).is_err(), "{text}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use loggap_core::measure::{Link, LinkProperties};
 
-use super::{EthLink, LinkError, ShmLink, TcpLink, Transport, UdpLink, UnixLink};
+use super::{EthLink, LinkError, Queued, ShmLink, TcpLink, Transport, UdpLink, UnixLink};
 
 /// One of the links. As a [`Link`] itself it costs one predictable branch a
 /// call; match on it to time the transport's own code.
@@ -52,6 +52,24 @@ impl AnyLink {
     pub fn peer(&self) -> &str {
         each!(self, link => link.peer())
     }
+
+    /// Sends a control frame without waiting, whatever the settings. Whether
+    /// the peer may still be there; if not, the link is of no use any more.
+    pub(crate) fn send_at_once(&mut self, frame: &[u8]) -> bool {
+        each!(self, link => link.send_at_once(frame))
+    }
+
+    /// Looks at what a peer does that waits to be served.
+    pub(crate) fn look_while_queued(&mut self) -> Queued {
+        match self {
+            Self::Tcp(link) => link.look_while_queued(),
+            Self::Unix(link) => link.look_while_queued(),
+            Self::Udp(link) => link.look_while_queued(),
+            Self::Eth(link) => link.look_while_queued(),
+            // Its ring is full when it floods: nothing more is taken.
+            Self::Shm(_) => Queued::Ready,
+        }
+    }
 }
 
 impl AsFd for AnyLink {
@@ -62,7 +80,7 @@ impl AsFd for AnyLink {
             Self::Udp(link) => link.socket().as_fd(),
             Self::Unix(link) => link.stream().as_fd(),
             Self::Shm(link) => link.control().as_fd(),
-            Self::Eth(link) => link.as_fd(),
+            Self::Eth(link) => link.socket().as_fd(),
         }
     }
 }

@@ -34,6 +34,11 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Whether every message arrives.
+    pub(crate) const fn is_reliable(self) -> bool {
+        !matches!(self, Self::Udp | Self::Eth)
+    }
+
     /// Every transport.
     pub const ALL: [Self; 5] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm, Self::Eth];
 
@@ -140,11 +145,16 @@ impl Endpoint {
         Ok(Self::Internet { host: host.to_owned(), port })
     }
 
+    /// Whether `text`, which stands for a host, names a port as well.
+    #[must_use]
+    pub fn names_port(text: &str) -> bool {
+        split_port(text).is_some_and(|(_, port)| port.is_some())
+    }
+
     /// Where `serve` listens and a client looks when nothing is said: every
     /// address and [`DEFAULT_PORT`], or a path that belongs to this user.
     /// `None` for raw Ethernet, where an interface has to be named.
-    #[must_use]
-    pub fn default_for(transport: Transport) -> Option<Self> {
+    pub(crate) fn default_for(transport: Transport) -> Option<Self> {
         if transport == Transport::Eth {
             return None;
         }
@@ -263,9 +273,11 @@ pub fn connect(
         (Transport::Eth, Endpoint::Station { interface, peer }) => {
             EthLink::open(interface, *peer, settings).map(AnyLink::Eth)
         }
-        (Transport::Unix | Transport::Shm | Transport::Eth, _) => {
-            Err(LinkError::Connect { peer: endpoint.to_string(), source: wrong_kind(transport) })
-        }
+        (Transport::Unix | Transport::Shm | Transport::Eth, _) => Err(LinkError::Connect {
+            transport,
+            peer: endpoint.to_string(),
+            source: wrong_kind(transport),
+        }),
     }
 }
 
@@ -313,6 +325,15 @@ mod tests {
         assert_eq!(internet("::1"), Ok(("::1".into(), 7)));
         assert_eq!(internet("[::1]"), Ok(("::1".into(), 7)));
         assert_eq!(internet("[fe80::1%eth0]:80"), Ok(("fe80::1%eth0".into(), 80)));
+    }
+
+    #[test]
+    fn a_port_behind_a_host_is_seen() {
+        for (text, names) in
+            [("node3", false), ("node3:80", true), ("::1", false), ("[::1]:80", true)]
+        {
+            assert_eq!(Endpoint::names_port(text), names, "{text}");
+        }
     }
 
     #[test]

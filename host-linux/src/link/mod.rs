@@ -5,10 +5,10 @@
 //! allocation, no lock. Everything that can wait has a time limit.
 
 mod any;
+mod datagram;
 mod endpoint;
 mod error;
 mod eth;
-mod refused;
 mod shm;
 mod stream;
 mod tcp;
@@ -16,11 +16,12 @@ mod udp;
 mod unix;
 
 pub use any::AnyLink;
+pub use datagram::{DatagramLink, DatagramSocket, Received};
 pub(crate) use endpoint::wrong_kind;
 pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError, Transport, connect};
 pub use error::LinkError;
-pub(crate) use eth::EthDoor;
-pub use eth::{EthLink, Shown, parse_address};
+pub(crate) use eth::{Arrived, Senders, Station};
+pub use eth::{EthLink, EthSocket, Shown, parse_address};
 pub use shm::{RING_BYTES, ShmLink};
 pub use stream::StreamLink;
 pub use tcp::TcpLink;
@@ -45,6 +46,34 @@ pub enum Waiting {
     /// (shared memory: let others run, then look again). For machines where
     /// both ends share a core; wake-ups become part of the latency.
     Block,
+}
+
+impl Waiting {
+    /// `poll` or `block`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Poll => "poll",
+            Self::Block => "block",
+        }
+    }
+}
+
+/// What a peer does that waits to be served.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Queued {
+    /// It has said nothing yet.
+    Silent,
+    /// It has sent a part of a frame.
+    Incomplete,
+    /// It can be served.
+    Ready,
+    /// It has left.
+    Gone,
+    /// It sends more than somebody has to say who waits.
+    Flooding,
+    /// What it sends is no frame.
+    Foreign,
 }
 
 /// How a link waits.

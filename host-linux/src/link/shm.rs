@@ -18,8 +18,8 @@ use loggap_core::measure::{Link, LinkProperties};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 
-use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Waiting};
-use crate::clock::Deadline;
+use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Transport, Waiting};
+use crate::machine::clock::Deadline;
 use crate::sys::mapping::SharedMemory;
 use crate::sys::pass::{receive_file, send_file};
 use crate::sys::ring::{Broken, Consumer, Part, Producer, Taken, footprint};
@@ -69,8 +69,11 @@ impl ShmLink {
     /// loggap's shared memory.
     pub fn connect(path: &Path, settings: LinkSettings) -> Result<Self, LinkError> {
         let peer = path.display().to_string();
-        let control = UnixStream::connect(path)
-            .map_err(|source| LinkError::Connect { peer: peer.clone(), source })?;
+        let control = UnixStream::connect(path).map_err(|source| LinkError::Connect {
+            transport: Transport::Shm,
+            peer: peer.clone(),
+            source,
+        })?;
         Self::join(control, peer, settings)
     }
 
@@ -111,7 +114,11 @@ impl ShmLink {
         let received = control
             .set_read_timeout(Some(settings.limit))
             .and_then(|()| receive_file(&control, &mut bytes))
-            .map_err(|source| LinkError::Connect { peer: peer.clone(), source })?;
+            .map_err(|source| LinkError::Connect {
+                transport: Transport::Shm,
+                peer: peer.clone(),
+                source,
+            })?;
         let broken = |what| LinkError::Broken { peer: peer.clone(), what };
         let file = match received {
             (0, _) => return Err(LinkError::Closed { peer }),
@@ -160,6 +167,11 @@ impl ShmLink {
     #[must_use]
     pub fn control(&self) -> &UnixStream {
         &self.control
+    }
+
+    /// Sends `message`, which is short, without waiting. Whether there was room.
+    pub(super) fn send_at_once(&mut self, message: &[u8]) -> bool {
+        matches!(self.outgoing.try_put(message, Part::Last), Ok(true))
     }
 
     /// Puts one record in, waiting for room within the limit.

@@ -1,15 +1,17 @@
 //! A link over any byte stream socket.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use loggap_core::measure::{Link, LinkProperties};
+use loggap_core::wire::{FRAME_LEN, MAGIC};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, recv};
 
-use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Waiting};
-use crate::clock::Deadline;
+use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Queued, Waiting};
+use crate::machine::clock::Deadline;
 
 /// Messages over a connected, non-blocking stream socket.
 ///
@@ -61,6 +63,32 @@ impl<S: AsFd> StreamLink<S>
 where
     for<'a> &'a S: Read + Write,
 {
+    /// Sends `message` without waiting. Whether the socket took it whole:
+    /// otherwise the stream is of no use any more.
+    pub(super) fn send_at_once(&self, message: &[u8]) -> bool {
+        (&self.stream).write(message).is_ok_and(|bytes| bytes == message.len())
+    }
+
+    /// Looks at what a peer has sent that waits to be served, which stays where
+    /// it is: one hello, and a bye when it gives up.
+    pub(super) fn look_while_queued(&self) -> Queued {
+        let mut bytes = [0; 2 * FRAME_LEN + 1];
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        let length = match recv(self.stream.as_fd().as_raw_fd(), &mut bytes, flags) {
+            Ok(0) => return Queued::Gone,
+            Ok(length) => length,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Queued::Silent,
+            Err(_) => return Queued::Gone,
+        };
+        let foreign = bytes.iter().take(length).zip(MAGIC).any(|(byte, magic)| *byte != magic);
+        match length {
+            _ if foreign => Queued::Foreign,
+            1..FRAME_LEN => Queued::Incomplete,
+            _ if length > 2 * FRAME_LEN => Queued::Flooding,
+            _ => Queued::Ready,
+        }
+    }
+
     /// The rest of a message of which the socket took `first` bytes at once.
     #[cold]
     fn send_rest(&mut self, message: &[u8], first: io::Result<usize>) -> Result<(), LinkError> {

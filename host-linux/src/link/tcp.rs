@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
-use super::{LinkError, LinkSettings, StreamLink};
+use super::{LinkError, LinkSettings, StreamLink, Transport};
 
 /// Messages over TCP.
 pub type TcpLink = StreamLink<TcpStream>;
@@ -17,8 +17,9 @@ impl TcpLink {
     /// [`LinkError::Connect`] when nobody answers within the limit of
     /// `settings`, [`LinkError::Option`] when `TCP_NODELAY` is not kept.
     pub fn connect(address: SocketAddr, settings: LinkSettings) -> Result<Self, LinkError> {
-        let stream = TcpStream::connect_timeout(&address, settings.limit)
-            .map_err(|source| LinkError::Connect { peer: address.to_string(), source })?;
+        let stream = TcpStream::connect_timeout(&address, settings.limit).map_err(|source| {
+            LinkError::Connect { transport: Transport::Tcp, peer: address.to_string(), source }
+        })?;
         Self::from_stream(stream, settings)
     }
 

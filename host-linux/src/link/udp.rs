@@ -2,17 +2,14 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 
-use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
 use nix::errno::Errno;
-use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, getsockopt, recv, send, setsockopt, sockopt};
 
-use super::refused::{Refused, Refusing};
-use super::stream::wait_bounded;
-use super::{LinkError, LinkSettings, Waiting};
+use super::datagram::{DatagramLink, DatagramSocket, Received};
+use super::{LinkError, LinkSettings, Transport};
 
 /// The longest payload of a UDP datagram over IPv4.
 pub const LONGEST_DATAGRAM: Bytes = Bytes(65_507);
@@ -22,14 +19,30 @@ pub const LONGEST_DATAGRAM: Bytes = Bytes(65_507);
 pub const WANTED_RECEIVE_BUFFER: usize = 8 << 20;
 
 /// Messages over a connected UDP socket.
-#[derive(Debug)]
-pub struct UdpLink {
-    socket: UdpSocket,
-    peer: String,
-    settings: LinkSettings,
-    /// The datagram by which a listener learned of this peer, not yet given
-    /// to the caller.
-    first: Option<Vec<u8>>,
+pub type UdpLink = DatagramLink<UdpSocket>;
+
+impl DatagramSocket for UdpSocket {
+    const TRANSPORT: Transport = Transport::Udp;
+
+    fn longest(&self) -> Bytes {
+        LONGEST_DATAGRAM
+    }
+
+    #[inline]
+    fn try_send(&mut self, message: &[u8]) -> Result<(), Errno> {
+        send(self.as_raw_fd(), message, MsgFlags::empty()).map(|_length| ())
+    }
+
+    #[inline]
+    fn try_receive(&mut self, buffer: &mut [u8]) -> Result<Received, Errno> {
+        // MSG_TRUNC: the length of the datagram, not of what fitted.
+        match recv(self.as_raw_fd(), buffer, MsgFlags::MSG_TRUNC) {
+            Ok(length) if length <= buffer.len() => Ok(Received::Message(length)),
+            Ok(length) => Ok(Received::TooLong(length)),
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(Received::Nothing),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl UdpLink {
@@ -46,14 +59,20 @@ impl UdpLink {
         };
         let connected = UdpSocket::bind(any).and_then(|socket| {
             socket.connect(address)?;
+            socket.set_nonblocking(true)?;
             Ok(socket)
         });
-        let socket =
-            connected.map_err(|source| LinkError::Connect { peer: address.to_string(), source })?;
-        Self::from_socket(socket, None, settings)
+        let peer = address.to_string();
+        match connected {
+            Ok(socket) => {
+                enlarge_receive_buffer(&socket);
+                Ok(Self::unanswered(socket, peer, settings))
+            }
+            Err(source) => Err(LinkError::Connect { transport: Transport::Udp, peer, source }),
+        }
     }
 
-    /// Takes over a connected socket. `first` is a datagram of the peer that
+    /// Takes over a connected socket. `hello` is a datagram of the peer that
     /// has been read already.
     ///
     /// # Errors
@@ -62,7 +81,7 @@ impl UdpLink {
     /// non-blocking.
     pub fn from_socket(
         socket: UdpSocket,
-        first: Option<Vec<u8>>,
+        hello: Option<Vec<u8>>,
         settings: LinkSettings,
     ) -> Result<Self, LinkError> {
         let address = socket
@@ -73,125 +92,7 @@ impl UdpLink {
             .set_nonblocking(true)
             .map_err(|error| LinkError::from_io(&peer, "setting O_NONBLOCK", error))?;
         enlarge_receive_buffer(&socket);
-        Ok(Self { socket, peer, settings, first })
-    }
-
-    /// The peer's address.
-    #[must_use]
-    pub fn peer(&self) -> &str {
-        &self.peer
-    }
-
-    /// The same link with another name for its peer in errors.
-    #[must_use]
-    pub fn named(self, peer: String) -> Self {
-        Self { peer, ..self }
-    }
-
-    /// The socket.
-    #[must_use]
-    pub fn socket(&self) -> &UdpSocket {
-        &self.socket
-    }
-
-    /// Throws away what has arrived, and says how many datagrams that was.
-    ///
-    /// # Errors
-    ///
-    /// [`LinkError::Closed`] when the peer's host refuses them.
-    pub fn drain(&mut self) -> Result<usize, LinkError> {
-        // A peer that sends faster than this reads must not hold us here.
-        const MOST: usize = 1 << 16;
-        let mut drained = usize::from(self.first.take().is_some());
-        while drained < MOST {
-            match recv(self.socket.as_raw_fd(), &mut [0], MsgFlags::empty()) {
-                Ok(_) => drained += 1,
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => break,
-                Err(error) => return Err(self.failed("recv", error)),
-            }
-        }
-        Ok(drained)
-    }
-
-    #[inline]
-    fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        if self.first.is_some() {
-            return self.give_first(buffer).map(Some);
-        }
-        // MSG_TRUNC: the length of the datagram, not of what fitted.
-        match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_TRUNC) {
-            Ok(length) if length <= buffer.len() => Ok(Some(length)),
-            Ok(length) => Err(self.no_room(length, buffer.len())),
-            Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
-            Err(error) => Err(self.failed("recv", error)),
-        }
-    }
-
-    #[cold]
-    fn give_first(&mut self, buffer: &mut [u8]) -> Result<usize, LinkError> {
-        let first = self.first.take().unwrap_or_default();
-        let Some(room) = buffer.get_mut(..first.len()) else {
-            return Err(self.no_room(first.len(), buffer.len()));
-        };
-        room.copy_from_slice(&first);
-        Ok(first.len())
-    }
-
-    #[cold]
-    fn no_room(&self, length: usize, room: usize) -> LinkError {
-        LinkError::NoRoom { peer: self.peer.clone(), length, room }
-    }
-
-    #[cold]
-    fn failed(&self, action: &'static str, error: Errno) -> LinkError {
-        LinkError::from_io(&self.peer, action, error.into())
-    }
-}
-
-impl Refusing for UdpLink {
-    #[inline]
-    fn try_send(&mut self, message: &[u8]) -> Result<(), Errno> {
-        send(self.socket.as_raw_fd(), message, MsgFlags::empty()).map(|_length| ())
-    }
-
-    fn refused(&self, message: &[u8]) -> Refused<'_> {
-        Refused {
-            socket: self.socket.as_fd(),
-            peer: &self.peer,
-            settings: &self.settings,
-            length: message.len(),
-            longest: LONGEST_DATAGRAM.0,
-        }
-    }
-}
-
-impl Link for UdpLink {
-    type Error = LinkError;
-
-    fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: LONGEST_DATAGRAM, reliable: false }
-    }
-
-    #[inline]
-    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        self.send_in_time(message)
-    }
-
-    #[inline]
-    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        match self.look(buffer)? {
-            None if self.settings.waiting == Waiting::Block => {
-                wait_bounded(self.socket.as_fd(), PollFlags::POLLIN)
-                    .map_err(|error| LinkError::from_io(&self.peer, "poll", error))?;
-                self.look(buffer)
-            }
-            looked => Ok(looked),
-        }
-    }
-
-    fn discard(&mut self) -> Result<(), LinkError> {
-        self.drain().map(|_datagrams| ())
+        Ok(Self::over(socket, peer, hello, settings))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::{LinkError, LinkSettings, StreamLink};
+use super::{LinkError, LinkSettings, StreamLink, Transport};
 
 /// Messages over a Unix stream socket.
 pub type UnixLink = StreamLink<UnixStream>;
@@ -16,8 +16,11 @@ impl UnixLink {
     /// [`LinkError::Connect`] when nobody listens there.
     pub fn connect(path: &Path, settings: LinkSettings) -> Result<Self, LinkError> {
         let peer = path.display().to_string();
-        let stream = UnixStream::connect(path)
-            .map_err(|source| LinkError::Connect { peer: peer.clone(), source })?;
+        let stream = UnixStream::connect(path).map_err(|source| LinkError::Connect {
+            transport: Transport::Unix,
+            peer: peer.clone(),
+            source,
+        })?;
         Self::from_stream(stream, peer, settings)
     }
 

@@ -4,13 +4,13 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::{error, fmt};
 
 use tempfile::NamedTempFile;
 
 /// Why a file could not be written. Nothing stands under its name that did
 /// not stand there before.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write '{}': {source}{}", path.display(), hint(source))]
 pub struct FileError {
     /// The file that was to be written.
     pub path: PathBuf,
@@ -18,24 +18,15 @@ pub struct FileError {
     pub source: io::Error,
 }
 
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hint = match self.source.kind() {
-            io::ErrorKind::NotFound => "; create its folder first",
-            io::ErrorKind::PermissionDenied => "; choose a folder that you may write to",
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "; make room or choose another folder"
-            }
-            io::ErrorKind::FileTooLarge => "; raise the limit on file sizes, see `ulimit -f`",
-            _ => "",
-        };
-        write!(f, "cannot write '{}': {}{hint}", self.path.display(), self.source)
-    }
-}
-
-impl error::Error for FileError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        Some(&self.source)
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "; create its folder first",
+        io::ErrorKind::PermissionDenied => "; choose a folder that you may write to",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room or choose another folder"
+        }
+        io::ErrorKind::FileTooLarge => "; raise the limit on file sizes, see `ulimit -f`",
+        _ => "",
     }
 }
 

@@ -1,9 +1,10 @@
 //! The parameter line of the field's simulators.
 
-use loggap_core::model::{LogGops, Profile, UnusableParameter};
+use loggap_core::model::{LogGops, UnusableParameter};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 use crate::decimal;
+use crate::profile::ProfileDocument;
 
 /// The parameters of the smallest messages as `-L -o -g -G -O -S`, times in
 /// nanoseconds; `S` is the last size before the first change of protocol, or
@@ -12,12 +13,10 @@ use crate::decimal;
 /// # Errors
 ///
 /// [`UnusableParameter`] when the range does not hold all of them.
-pub fn line(profile: &Profile) -> Option<Result<String, UnusableParameter>> {
-    let first = profile.ranges.first()?;
-    let eager_limit = match profile.changes.first() {
-        Some(change) => Bytes(change.at.0.saturating_sub(1)),
-        None => first.last,
-    };
+pub fn line(document: &ProfileDocument) -> Option<Result<String, UnusableParameter>> {
+    let (first, last) = (&document.ranges.first()?.range, document.ranges.last()?.range.last);
+    let change = document.changes.iter().find(|change| change.splits);
+    let eager_limit = change.map_or(last, |change| Bytes(change.at_bytes.saturating_sub(1)));
     Some(first.loggops(eager_limit).map(|set| format(&set)))
 }
 
@@ -53,7 +52,7 @@ mod tests {
     use loggap_core::model::{Change, Estimate, Range, SizeLine};
     use loggap_core::units::{SignedPerByte, SignedPicos};
 
-    fn profile() -> Profile {
+    fn profile() -> ProfileDocument {
         let line = |at_one, per_byte| SizeLine::exact(SignedPicos(at_one), SignedPerByte(per_byte));
         let range = Range {
             first: Bytes(1),
@@ -64,9 +63,7 @@ mod tests {
             recv_overhead: Some(line(2_000_000, 0)),
             latency: Some(Estimate::exact(SignedPicos(2_000_500))),
         };
-        let mut profile = Profile::default();
-        profile.ranges.push(range).unwrap();
-        profile
+        ProfileDocument { ranges: vec![range.into()], ..ProfileDocument::default() }
     }
 
     #[test]
@@ -74,8 +71,14 @@ mod tests {
         let mut profile = profile();
         let expected = "-L 2000.5 -o 1500 -g 1234.567 -G 0.02 -O 0.00025 -S 4095";
         assert_eq!(line(&profile), Some(Ok(expected.to_owned())));
-        let change = Change { at: Bytes(512), low: Bytes(512), high: Bytes(512) };
-        profile.changes.push(change).unwrap();
+        let change = Change {
+            at: Bytes(512),
+            low: Bytes(512),
+            high: Bytes(512),
+            splits: true,
+            ..Change::default()
+        };
+        profile.changes.push(change.into());
         let flags = line(&profile).unwrap().unwrap();
         assert!(flags.ends_with("-S 511"), "{flags}");
     }
@@ -89,8 +92,8 @@ mod tests {
     #[test]
     fn without_a_parameter_there_is_no_line() {
         let mut profile = profile();
-        profile.ranges[0].recv_overhead = None;
+        profile.ranges[0].range.recv_overhead = None;
         assert!(line(&profile).unwrap().is_err());
-        assert!(line(&Profile::default()).is_none());
+        assert!(line(&ProfileDocument::default()).is_none());
     }
 }

@@ -1,9 +1,19 @@
 //! Exporters: what a command hands its results to.
 
+mod changes;
+pub mod csv;
 mod file;
+#[cfg(test)]
+mod fixtures;
 pub mod flags;
+mod heading;
 pub mod number;
 pub mod plot;
+mod quantity;
+pub mod screen;
 pub mod table;
+mod tail;
+mod text;
+pub mod warnings;
 
 pub use file::{FileError, PendingFile};

@@ -1,84 +1,174 @@
-//! Numbers as people read them: as many digits as the interval supports.
+//! Numbers and units as people read them.
 
-/// The most digits after the point; a picosecond in microseconds has six.
-const MOST_PLACES: i32 = 7;
-
-/// Digits after the point that `value` is printed with: the interval's half
-/// width gets two digits, the value at least three.
-fn places(value: f64, half_width: f64) -> usize {
-    let for_value = 2 - magnitude(value);
-    let for_width = if half_width > 0.0 { 1 - magnitude(half_width) } else { for_value };
-    let wanted = for_value.max(for_width).clamp(0, MOST_PLACES);
-    usize::try_from(wanted).unwrap_or(0)
+/// A unit and its size in SI units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// As printed.
+    pub name: &'static str,
+    /// In seconds, seconds per byte, and so on.
+    pub size: f64,
 }
 
-/// The power of ten of the leading digit; 0 for zero.
-#[allow(clippy::cast_possible_truncation, reason = "logarithms of doubles lie within ±324")]
-fn magnitude(value: f64) -> i32 {
-    if value == 0.0 || !value.is_finite() { 0 } else { value.abs().log10().floor() as i32 }
+/// Units of one dimension, the largest first.
+pub type Units = &'static [Unit];
+
+const fn unit(name: &'static str, size: f64) -> Unit {
+    Unit { name, size }
 }
 
-/// `value` and the larger distance to the ends of its interval, with digits
-/// to match.
+/// Of times.
+pub const TIME: Units = &[unit("s", 1.0), unit("ms", 1e-3), unit("us", 1e-6), unit("ns", 1e-9)];
+/// Of times per byte.
+pub const TIME_PER_BYTE: Units = &[unit("us/B", 1e-6), unit("ns/B", 1e-9), unit("ps/B", 1e-12)];
+/// Of messages per second.
+pub const MESSAGE_RATE: Units = &[unit("M/s", 1e6), unit("k/s", 1e3), unit("/s", 1.0)];
+/// Of bytes per second.
+pub const BYTE_RATE: Units =
+    &[unit("GB/s", 1e9), unit("MB/s", 1e6), unit("kB/s", 1e3), unit("B/s", 1.0)];
+
+impl Unit {
+    /// The largest of `units` in which `smallest` is at least `least`.
+    #[must_use]
+    pub fn fitting(units: Units, smallest: f64, least: f64) -> Self {
+        /// 999.5 is shown as 1,000: it takes the next unit.
+        const ROUNDED: f64 = 0.9995;
+        let fits = |unit: &&Self| smallest >= unit.size * least * ROUNDED;
+        let smallest_unit = units.last().copied().unwrap_or(unit("", 1.0));
+        units.iter().find(fits).copied().unwrap_or(smallest_unit)
+    }
+
+    /// `value` in this unit, without its name.
+    #[must_use]
+    pub fn number(&self, value: f64) -> String {
+        significant(value / self.size)
+    }
+
+    /// `value` in this unit, with its name.
+    #[must_use]
+    pub fn with_name(&self, value: f64) -> String {
+        format!("{} {}", self.number(value), self.name)
+    }
+}
+
+/// `value` in the largest of `units` in which it is at least 1.
 #[must_use]
-pub fn with_interval(value: f64, low: f64, high: f64) -> (String, String) {
-    let half_width = (high - value).max(value - low).max(0.0);
-    let places = places(value, half_width);
-    (format!("{value:.places$}"), format!("±{half_width:.places$}"))
+pub fn in_units(value: f64, units: Units) -> String {
+    Unit::fitting(units, value.abs(), 1.0).with_name(value)
 }
 
-/// `value` to at least three digits.
+/// Three significant digits, more only before the point.
 #[must_use]
-pub fn plain(value: f64) -> String {
-    let places = places(value, 0.0);
-    format!("{value:.places$}")
+pub fn significant(value: f64) -> String {
+    const MOST_PLACES: i32 = 9;
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    // Rounded first: 9.996 is 10.0, not 10.00.
+    let rounded = format!("{value:.2e}");
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
+    let places = usize::try_from((2 - exponent).clamp(0, MOST_PLACES)).unwrap_or(0);
+    grouped(&format!("{value:.places$}"))
+}
+
+/// A whole number with commas between thousands.
+#[must_use]
+pub fn count(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+fn grouped(digits: &str) -> String {
+    let (whole, fraction) = digits.find('.').map_or((digits, ""), |point| digits.split_at(point));
+    let mut text = String::new();
+    for (index, digit) in whole.char_indices() {
+        let left = whole.len() - index;
+        if index > 0 && left % 3 == 0 && !text.ends_with('-') {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + fraction
+}
+
+/// Half an interval as a share of its value, such as `± 3%`; five columns
+/// up to 99%.
+#[must_use]
+pub fn plus_minus(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        percent if percent < 0.05 => "±0.0%".to_owned(),
+        percent if percent < 0.95 => format!("±{percent:.1}%"),
+        percent if percent < 999.5 => format!("±{percent:>2.0}%"),
+        _ => "±>999%".to_owned(),
+    }
+}
+
+/// A change as a share, signed, such as `+18%` or `+1.4%`.
+#[must_use]
+pub fn signed_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let places = usize::from(percent.abs() < 9.95);
+    format!("{percent:+.places$}%")
+}
+
+/// A size in bytes with its unit, in binary multiples where that is exact.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(shift, _)| is_multiple(bytes, *shift)) {
+        Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{} B", count(bytes)),
+    }
 }
 
 /// A size in bytes, in `K`, `M` or `G` where that is exact.
 #[must_use]
 pub fn bytes(size: u64) -> String {
     let units = [(30, 'G'), (20, 'M'), (10, 'K')];
-    let exact = |shift: u32| size >> shift > 0 && size.trailing_zeros() >= shift;
-    match units.into_iter().find(|(shift, _)| exact(*shift)) {
+    match units.into_iter().find(|(shift, _)| is_multiple(size, *shift)) {
         Some((shift, unit)) => format!("{}{unit}", size >> shift),
         None => size.to_string(),
     }
+}
+
+const fn is_multiple(size: u64, shift: u32) -> bool {
+    size >> shift > 0 && size.trailing_zeros() >= shift
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn both(value: f64, low: f64, high: f64) -> String {
-        let (value, width) = with_interval(value, low, high);
-        format!("{value} {width}")
+    #[test]
+    fn numbers_show_three_digits() {
+        let shown = [0.0, 1.0, 9.996, 12.345, 836.4, 14_873.2, 0.166_4, 0.002_134, -1_234_567.0];
+        let expected =
+            ["0", "1.00", "10.0", "12.3", "836", "14,873", "0.166", "0.00213", "-1,234,567"];
+        assert_eq!(shown.map(significant), expected);
+        assert_eq!(significant(-123.4), "-123");
     }
 
     #[test]
-    fn a_value_has_as_many_digits_as_its_interval_supports() {
-        assert_eq!(both(12.3456, 12.2, 12.5), "12.35 ±0.15");
-        assert_eq!(both(0.081_234, 0.0808, 0.0816), "0.08123 ±0.00043");
-        assert_eq!(both(1_234.5, 1_200.0, 1_250.0), "1234 ±34");
-        assert_eq!(both(3.0, 1.0, 4.0), "3.00 ±2.00");
+    fn units_fit_their_numbers() {
+        assert_eq!(in_units(2.71e-6, TIME), "2.71 us");
+        assert_eq!(in_units(8.36e-7, TIME_PER_BYTE), "836 ns/B");
+        assert_eq!(in_units(999_999.0, MESSAGE_RATE), "1.00 M/s");
+        assert_eq!(in_units(369_000.0, MESSAGE_RATE), "369 k/s");
+        assert_eq!(in_units(1e-15, TIME), "0.00000100 ns");
+        assert_eq!(Unit::fitting(TIME_PER_BYTE, 8.8e-11, 0.01).name, "ns/B");
     }
 
     #[test]
-    fn there_are_at_least_three_digits_and_at_most_the_picoseconds() {
-        assert_eq!(both(1.0, 1.0, 1.0), "1.00 ±0.00");
-        assert_eq!(both(0.0, 0.0, 0.0), "0.00 ±0.00");
-        assert_eq!(both(-0.001_5, -0.001_5, -0.001_5), "-0.00150 ±0.00000");
-        assert_eq!(both(1e-9, 0.0, 2e-9), "0.0000000 ±0.0000000");
-        assert_eq!(plain(0.0456), "0.0456");
-        assert_eq!(plain(83.21), "83.2");
+    fn shares_are_short() {
+        let shares = [0.000_1, 0.004, 0.02, 0.118, 1.5, 100.0];
+        let expected = ["±0.0%", "±0.4%", "± 2%", "±12%", "±150%", "±>999%"];
+        assert_eq!(shares.map(plus_minus), expected);
+        assert_eq!([0.18, 0.014, -0.3].map(signed_percent), ["+18%", "+1.4%", "-30%"]);
     }
 
     #[test]
     fn sizes_are_short_where_that_is_exact() {
-        assert_eq!(bytes(0), "0");
-        assert_eq!(bytes(1_023), "1023");
-        assert_eq!(bytes(4_096), "4K");
-        assert_eq!(bytes(4_097), "4097");
-        assert_eq!(bytes(3 << 20), "3M");
-        assert_eq!(bytes(1 << 30), "1G");
+        assert_eq!([0, 1_023, 4_096, 4_097, 3 << 20].map(bytes), ["0", "1023", "4K", "4097", "3M"]);
+        let sizes = [1, 1_023, 4_096, 4_097, 1 << 30].map(size);
+        assert_eq!(sizes, ["1 B", "1,023 B", "4 KiB", "4,097 B", "1 GiB"]);
     }
 }

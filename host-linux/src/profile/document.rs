@@ -9,8 +9,8 @@ use loggap_core::model::{Change, Profile, Range};
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProfileError, ProfileErrorKind};
-use super::{ChangeRecord, RangeRecord, SizeRecord};
-use crate::environment::Fingerprint;
+use super::{ChangeRecord, RangeRecord, SizeRecord, WarningRecord};
+use crate::machine::environment::Fingerprint;
 
 /// The version of the format. It grows when a reader of the old one would
 /// misunderstand the new one; keys may be added without.
@@ -50,7 +50,7 @@ pub struct ProfileDocument {
     pub requested: Requested,
     /// One set of parameters per protocol.
     pub ranges: Vec<RangeRecord>,
-    /// The changes between them, one fewer.
+    /// Abrupt changes, those too that divide no range.
     #[serde(default)]
     pub changes: Vec<ChangeRecord>,
     /// What was measured at each size.
@@ -77,6 +77,39 @@ pub struct ProfileDocument {
     /// What spoils the numbers, in words.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// The same in parts, the worst first.
+    #[serde(default)]
+    pub warning_details: Vec<WarningRecord>,
+    /// Connections that the rounds were spread over.
+    #[serde(default)]
+    pub launches: u32,
+    /// Earlier runs that the intervals of the next run rest on.
+    #[serde(default)]
+    pub history_runs: u32,
+    /// The failure that ended the run early, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
+    /// The other end's machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responder: Option<Fingerprint>,
+    /// What a few fixed tasks cost during the run.
+    #[serde(default)]
+    pub canaries: Vec<CanaryRecord>,
+}
+
+/// What a fixed task cost before, during and after a run.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CanaryRecord {
+    /// The task.
+    pub name: String,
+    /// Its cost before the run.
+    pub before_s: f64,
+    /// Its cost between launches.
+    pub during_s: f64,
+    /// Its cost after the run.
+    pub after_s: f64,
+    /// The largest change relative to the first, a fraction.
+    pub moved: f64,
 }
 
 /// How exact the numbers were to be.
@@ -105,6 +138,8 @@ pub enum Stopped {
     RoundsLost,
     /// The user stopped it.
     Interrupted,
+    /// A failure ended it: see `incomplete`.
+    Failed,
 }
 
 impl From<Conclusion> for Stopped {
@@ -123,12 +158,13 @@ impl From<Conclusion> for Stopped {
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Finished => "nothing more to gain",
+            Self::Finished => "more time would not narrow it",
             Self::TimeSpent => "the time allowed was spent",
             Self::MessagesSpent => "the messages allowed were sent",
             Self::MemorySpent => "no room for more samples",
             Self::RoundsLost => "all rounds were lost at some sizes",
             Self::Interrupted => "interrupted",
+            Self::Failed => "a failure ended it",
         })
     }
 }
@@ -198,6 +234,12 @@ impl ProfileDocument {
         Ok(document)
     }
 
+    /// Whether it is what `loggap fit` made of samples: no link was at hand.
+    #[must_use]
+    pub const fn is_fit(&self) -> bool {
+        self.transport.is_empty()
+    }
+
     /// The parameters alone.
     ///
     /// # Errors
@@ -207,11 +249,11 @@ impl ProfileDocument {
     pub fn model(&self) -> Result<Profile, ProfileErrorKind> {
         let mut profile = Profile::default();
         let full = || ProfileErrorKind::Inconsistent(too_many());
-        for RangeRecord(range) in &self.ranges {
-            profile.ranges.push(*range).map_err(|_| full())?;
+        for record in &self.ranges {
+            profile.ranges.push(record.range).map_err(|_| full())?;
         }
         for change in &self.changes {
-            profile.changes.push(Change::from(*change)).map_err(|_| full())?;
+            profile.changes.push(Change::from(change)).map_err(|_| full())?;
         }
         Ok(profile)
     }
@@ -221,35 +263,36 @@ fn too_many() -> String {
     format!("more than {} ranges", Profile::<16>::default().ranges.capacity())
 }
 
-/// That ranges ascend without holes and that a change stands between each two.
+/// That ranges ascend without holes and that each change that splits stands
+/// between two.
 fn check(ranges: &[RangeRecord], changes: &[ChangeRecord]) -> Result<(), String> {
     if ranges.len() > Profile::<16>::default().ranges.capacity() {
         return Err(too_many());
     }
-    for (index, RangeRecord(range)) in ranges.iter().enumerate() {
-        let Range { first, last, .. } = range;
+    if changes.len() > Profile::<16>::default().changes.capacity() {
+        return Err(format!("{} changes are more than a profile holds", changes.len()));
+    }
+    for (index, record) in ranges.iter().enumerate() {
+        let Range { first, last, .. } = &record.range;
         if first.0 == 0 || first > last {
             return Err(format!("ranges[{index}] goes from {first} to {last}"));
         }
     }
-    if changes.len() != ranges.len().saturating_sub(1) {
-        let (changes, ranges) = (changes.len(), ranges.len());
-        return Err(format!("{changes} changes between {ranges} ranges"));
-    }
-    let neighbours = ranges.iter().zip(ranges.iter().skip(1)).zip(changes);
-    for (index, ((before, after), change)) in neighbours.enumerate() {
-        let (ends, begins) = (before.0.last, after.0.first);
+    for (index, (before, after)) in ranges.iter().zip(ranges.iter().skip(1)).enumerate() {
+        let (ends, begins) = (before.range.last, after.range.first);
         if ends.0.checked_add(1) != Some(begins.0) {
             let next = index.saturating_add(1);
             return Err(format!(
                 "ranges[{index}] ends at {ends}, ranges[{next}] begins at {begins}"
             ));
         }
-        let ordered = change.lo_bytes <= change.at_bytes && change.at_bytes <= change.hi_bytes;
-        if change.at_bytes != begins.0 || !ordered {
+    }
+    for (index, change) in changes.iter().enumerate() {
+        let ChangeRecord { at_bytes, lo_bytes, hi_bytes, splits, .. } = change;
+        let begins = ranges.iter().skip(1).any(|record| record.range.first.0 == *at_bytes);
+        if !(lo_bytes <= at_bytes && at_bytes <= hi_bytes) || *splits && !begins {
             return Err(format!(
-                "changes[{index}] is at {} B, from {} to {} B, and the range begins at {begins}",
-                change.at_bytes, change.lo_bytes, change.hi_bytes
+                "changes[{index}] is at {at_bytes} B, from {lo_bytes} to {hi_bytes} B, and no range begins there"
             ));
         }
     }
@@ -305,13 +348,11 @@ mod tests {
     #[test]
     fn parts_that_do_not_fit_together_are_named() {
         let hole = document(&format!("{},{}", range(1, 98), range(100, 200)), CHANGE);
-        let no_change = document(&format!("{},{}", range(1, 99), range(100, 200)), "");
         let elsewhere = CHANGE.replace("\"at_bytes\":100", "\"at_bytes\":98");
         let elsewhere = document(&format!("{},{}", range(1, 99), range(100, 200)), &elsewhere);
         let many = (0..17).map(|i| range(i + 1, i + 1)).collect::<Vec<_>>().join(",");
         for (text, expected) in [
             (hole, "ranges[0] ends at 98 B, ranges[1] begins at 100 B"),
-            (no_change, "0 changes between 2 ranges"),
             (elsewhere, "changes[0] is at 98 B"),
             (document(&range(9, 1), ""), "ranges[0] goes from 9 B to 1 B"),
             (document(&range(0, 1), ""), "ranges[0] goes from 0 B"),

@@ -1,60 +1,41 @@
 //! Why a profile was rejected, and where.
 
+use std::io;
 use std::path::PathBuf;
-use std::{error, fmt, io};
+
+use thiserror::Error;
 
 /// Why a profile file could not be used.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("'{}': {kind}", path.display())]
 pub struct ProfileError {
     /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
+    #[source]
     pub kind: ProfileErrorKind,
 }
 
 /// What is wrong with a profile file.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ProfileErrorKind {
     /// It could not be read.
-    Io(io::Error),
+    #[error("{0}")]
+    Io(#[source] io::Error),
     /// It is longer than this many bytes.
+    #[error("longer than {0} bytes; this is no profile")]
     TooLong(u64),
     /// It is no JSON, or a value is not what belongs there; says line and
     /// column.
-    Json(serde_json::Error),
+    #[error("{0}; expected a profile as `loggap measure -o` writes it")]
+    Json(#[source] serde_json::Error),
     /// It was written by a version with another format.
+    #[error(
+        "its schema_version is {0}, this loggap reads {ours}; use the loggap that wrote it, or a newer one",
+        ours = super::SCHEMA_VERSION
+    )]
     Version(u32),
     /// Its parts do not fit together.
+    #[error("{0}")]
     Inconsistent(String),
-}
-
-impl fmt::Display for ProfileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}': ", self.path.display())?;
-        match &self.kind {
-            ProfileErrorKind::Io(error) => write!(f, "{error}"),
-            ProfileErrorKind::TooLong(limit) => {
-                write!(f, "longer than {limit} bytes; this is no profile")
-            }
-            ProfileErrorKind::Json(error) => {
-                write!(f, "{error}; expected a profile as `loggap measure -o` writes it")
-            }
-            ProfileErrorKind::Version(found) => write!(
-                f,
-                "its schema_version is {found}, this loggap reads {}; use the loggap that wrote it, or a newer one",
-                super::SCHEMA_VERSION
-            ),
-            ProfileErrorKind::Inconsistent(what) => f.write_str(what),
-        }
-    }
-}
-
-impl error::Error for ProfileError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match &self.kind {
-            ProfileErrorKind::Io(error) => Some(error),
-            ProfileErrorKind::Json(error) => Some(error),
-            _ => None,
-        }
-    }
 }

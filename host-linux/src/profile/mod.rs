@@ -10,8 +10,13 @@ mod error;
 mod range;
 mod record;
 mod size;
+mod warning;
 
-pub use document::{FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped};
+pub use document::{
+    CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
+};
 pub use error::{ProfileError, ProfileErrorKind};
-pub use range::{ChangeRecord, RangeRecord};
-pub use size::SizeRecord;
+pub use range::{ChangeRecord, RangeRecord, VALUES};
+pub(crate) use record::{Quantity, is_exact, to_si};
+pub use size::{PERCENTILES, RoundRecord, SizeRecord};
+pub use warning::{Severity, WarningRecord};

@@ -1,18 +1,45 @@
 //! The parameters of one protocol, and the changes between protocols.
 
-use loggap_core::model::{Change, Range, SizeLine};
+use std::collections::BTreeMap;
+
+use loggap_core::model::{Change, Parameter, Range, SizeLine};
 use loggap_core::units::{Bytes, Picos, SignedPicos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
 
 /// A [`Range`] with the keys of the file.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RangeRecord(pub Range);
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangeRecord {
+    /// This run's values.
+    pub range: Range,
+    /// Where another run would fall: both ends in seconds (per byte) by the
+    /// key of the value, such as `gap_s`.
+    pub next: BTreeMap<&'static str, [f64; 2]>,
+}
+
+/// The keys of the values of a range.
+pub const VALUES: [&str; 9] = [
+    "latency_s",
+    "half_rtt_s",
+    "half_rtt_per_byte_s",
+    "send_overhead_s",
+    "send_overhead_per_byte_s",
+    "recv_overhead_s",
+    "recv_overhead_per_byte_s",
+    "gap_s",
+    "gap_per_byte_s",
+];
+
+impl From<Range> for RangeRecord {
+    fn from(range: Range) -> Self {
+        Self { range, next: BTreeMap::new() }
+    }
+}
 
 impl Serialize for RangeRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let range = &self.0;
+        let range = &self.range;
         let mut record = Record::default();
         record.put("first_bytes", range.first.0);
         record.put("last_bytes", range.last.0);
@@ -23,18 +50,29 @@ impl Serialize for RangeRecord {
         put_line(&mut record, "send_overhead", range.send_overhead.as_ref());
         put_line(&mut record, "recv_overhead", range.recv_overhead.as_ref());
         put_line(&mut record, "gap", Some(&range.gap));
+        for (key, [low, high]) in &self.next {
+            record.put(format!("{key}_next_lo"), *low);
+            record.put(format!("{key}_next_hi"), *high);
+        }
         record.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for RangeRecord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_object(deserializer, range).map(Self)
+        deserialize_object(deserializer, range)
     }
 }
 
-fn range(reader: &Reader<'_>) -> Result<Range, String> {
-    Ok(Range {
+fn range(reader: &Reader<'_>) -> Result<RangeRecord, String> {
+    let mut next = BTreeMap::new();
+    for key in VALUES {
+        let end = |suffix: &str| reader.number(&format!("{key}_next_{suffix}"));
+        if let (Some(low), Some(high)) = (end("lo")?, end("hi")?) {
+            next.insert(key, [low, high]);
+        }
+    }
+    let range = Range {
         first: reader.bytes("first_bytes")?,
         last: reader.bytes("last_bytes")?,
         gap: line(reader, "gap")?.ok_or("'gap_s' is missing")?,
@@ -42,7 +80,8 @@ fn range(reader: &Reader<'_>) -> Result<Range, String> {
         send_overhead: line(reader, "send_overhead")?,
         recv_overhead: line(reader, "recv_overhead")?,
         latency: reader.estimate("latency_s")?,
-    })
+    };
+    Ok(RangeRecord { range, next })
 }
 
 fn put_line(record: &mut Record, name: &str, line: Option<&SizeLine>) {
@@ -50,6 +89,8 @@ fn put_line(record: &mut Record, name: &str, line: Option<&SizeLine>) {
     record.put_estimate(&format!("{name}_s"), &line.at_one);
     record.put_estimate(&format!("{name}_per_byte_s"), &line.per_byte);
     record.put(format!("{name}_centre_bytes"), line.centre.0);
+    let at_centre = is_exact(line.at_centre).then(|| to_si(line.at_centre));
+    record.put(format!("{name}_centre_s"), at_centre);
     let half_width = SignedPicos(i64::try_from(line.centre_half_width.0).unwrap_or(i64::MAX));
     let bounded = is_exact(half_width).then(|| to_si(half_width));
     record.put(format!("{name}_centre_half_width_s"), bounded);
@@ -83,7 +124,17 @@ fn line(reader: &Reader<'_>, name: &str) -> Result<Option<SizeLine>, String> {
         None => at_one_half_width,
     };
     let scatter_ppm = scatter(reader, name)?;
-    Ok(Some(SizeLine { at_one, per_byte, centre, centre_half_width, scatter_ppm }))
+    let line = SizeLine {
+        centre_half_width,
+        scatter_ppm,
+        ..SizeLine::exact(at_one.value, per_byte.value)
+    };
+    // Older files draw the line through its value at size 1; null is a time
+    // beyond what a file holds exactly.
+    let key = format!("{name}_centre_s");
+    let unbounded = reader.has(&key).then_some(SignedPicos(i64::MAX));
+    let at_centre = reader.quantity(&key)?.or(unbounded).unwrap_or(line.at(centre));
+    Ok(Some(SizeLine { at_one, per_byte, centre, at_centre, ..line }))
 }
 
 fn scatter(reader: &Reader<'_>, name: &str) -> Result<u32, String> {
@@ -98,7 +149,7 @@ fn scatter(reader: &Reader<'_>, name: &str) -> Result<u32, String> {
 }
 
 /// A [`Change`] with the keys of the file.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ChangeRecord {
     /// First size of the new protocol.
     pub at_bytes: u64,
@@ -106,20 +157,61 @@ pub struct ChangeRecord {
     pub lo_bytes: u64,
     /// The new protocol begins here at the latest.
     pub hi_bytes: u64,
+    /// What changes most: `half_rtt`, `gap`, `send_overhead`,
+    /// `recv_overhead`.
+    #[serde(default = "gap")]
+    pub parameter: String,
+    /// By how much at `at_bytes`, as a fraction; 0 where it is not known.
+    #[serde(default)]
+    pub jump: f64,
+    /// Whether a range begins there.
+    #[serde(default = "splits")]
+    pub splits: bool,
 }
+
+fn gap() -> String {
+    "gap".to_owned()
+}
+
+const fn splits() -> bool {
+    true
+}
+
+/// How a file names the curve that changes.
+const CURVES: [(Parameter, &str); 5] = [
+    (Parameter::Gap, "gap"),
+    (Parameter::HalfRtt, "half_rtt"),
+    (Parameter::SendOverhead, "send_overhead"),
+    (Parameter::RecvOverhead, "recv_overhead"),
+    (Parameter::Latency, "latency"),
+];
 
 impl From<Change> for ChangeRecord {
     fn from(change: Change) -> Self {
-        Self { at_bytes: change.at.0, lo_bytes: change.low.0, hi_bytes: change.high.0 }
+        let name = CURVES.iter().find(|(parameter, _)| *parameter == change.parameter);
+        Self {
+            at_bytes: change.at.0,
+            lo_bytes: change.low.0,
+            hi_bytes: change.high.0,
+            parameter: name.map_or_else(gap, |(_, name)| (*name).to_owned()),
+            jump: f64::from(change.jump_ppm) / 1e6,
+            splits: change.splits,
+        }
     }
 }
 
-impl From<ChangeRecord> for Change {
-    fn from(record: ChangeRecord) -> Self {
+impl From<&ChangeRecord> for Change {
+    fn from(record: &ChangeRecord) -> Self {
+        let parameter = CURVES.iter().find(|(_, name)| *name == record.parameter);
+        #[allow(clippy::cast_possible_truncation, reason = "saturates")]
+        let jump_ppm = (record.jump * 1e6).round() as i32;
         Self {
             at: Bytes(record.at_bytes),
             low: Bytes(record.lo_bytes),
             high: Bytes(record.hi_bytes),
+            parameter: parameter.map_or(Parameter::Gap, |(parameter, _)| *parameter),
+            jump_ppm,
+            splits: record.splits,
         }
     }
 }
@@ -147,6 +239,7 @@ mod tests {
                 mark: slope.mark,
             },
             centre: Bytes(333),
+            at_centre: SignedPicos(-4_321),
             centre_half_width: Picos(77),
             scatter_ppm: 12_345,
         }
@@ -163,15 +256,31 @@ mod tests {
             recv_overhead: None,
             latency: Some(Estimate::exact(SignedPicos(3))),
         };
-        let text = serde_json::to_string(&RangeRecord(range)).unwrap();
+        let text = serde_json::to_string(&RangeRecord::from(range)).unwrap();
         assert!(text.starts_with(r#"{"first_bytes":100,"last_bytes":999,"latency_s":3e-12,"#));
-        assert_eq!(serde_json::from_str::<RangeRecord>(&text).unwrap().0, range);
+        assert_eq!(serde_json::from_str::<RangeRecord>(&text).unwrap().range, range);
+    }
+
+    #[test]
+    fn a_change_is_read_back_with_its_curve_and_its_jump() {
+        let change = Change {
+            at: Bytes(100),
+            low: Bytes(90),
+            high: Bytes(101),
+            parameter: Parameter::RecvOverhead,
+            jump_ppm: -14_321,
+            splits: false,
+        };
+        let text = serde_json::to_string(&ChangeRecord::from(change)).unwrap();
+        assert!(text.contains(r#""parameter":"recv_overhead","jump":-0.014321"#), "{text}");
+        let record: ChangeRecord = serde_json::from_str(&text).unwrap();
+        assert_eq!(Change::from(&record), change);
     }
 
     #[test]
     fn a_range_written_by_hand_needs_little() {
         let text = r#"{"first_bytes":1,"last_bytes":64,"gap_s":1e-6,"gap_s_lo":0.9e-6}"#;
-        let range = serde_json::from_str::<RangeRecord>(text).unwrap().0;
+        let range = serde_json::from_str::<RangeRecord>(text).unwrap().range;
         assert_eq!(range.gap.at(Bytes(64)), SignedPicos(1_000_000));
         assert_eq!(range.gap.half_width(Bytes(64)), Picos(50_000));
         assert_eq!(range.gap.per_byte, Estimate::exact(SignedPerByte(0)));
@@ -182,7 +291,7 @@ mod tests {
         let text =
             r#"{"first_bytes":1,"last_bytes":9,"gap_s":2e-6,"gap_s_lo":1e-6,"gap_s_hi":null}"#;
         let range = serde_json::from_str::<RangeRecord>(text).unwrap();
-        assert_eq!(range.0.gap.centre_half_width, UNBOUNDED);
+        assert_eq!(range.range.gap.centre_half_width, UNBOUNDED);
         let written = serde_json::to_string(&range).unwrap();
         assert_eq!(serde_json::from_str::<RangeRecord>(&written).unwrap(), range);
     }

@@ -17,7 +17,7 @@ const SECOND_PER_BYTE: f64 = 65_536e12;
 const FAITHFUL: u64 = 1 << 50;
 
 /// An integer quantity that is written as a decimal in SI units.
-pub(super) trait Quantity: Copy + PartialOrd {
+pub(crate) trait Quantity: Copy + PartialOrd {
     /// Its units in one SI unit.
     const UNIT: f64;
     fn units(self) -> i64;
@@ -46,13 +46,13 @@ impl Quantity for SignedPerByte {
 
 /// In SI units, the shortest decimal that leads back here.
 #[allow(clippy::cast_precision_loss, reason = "exact below 2^53, and rounded beyond")]
-pub(super) fn to_si<Q: Quantity>(quantity: Q) -> f64 {
+pub(crate) fn to_si<Q: Quantity>(quantity: Q) -> f64 {
     quantity.units() as f64 / Q::UNIT
 }
 
 /// Whether a number can be written and read back; an interval that is not
 /// bounded ends where it cannot.
-pub(super) fn is_exact<Q: Quantity>(number: Q) -> bool {
+pub(crate) fn is_exact<Q: Quantity>(number: Q) -> bool {
     number.units().unsigned_abs() <= FAITHFUL
 }
 
@@ -139,6 +139,10 @@ impl<'a> Reader<'a> {
 
     pub(super) fn has(&self, key: &str) -> bool {
         self.map.contains_key(key)
+    }
+
+    pub(super) fn value(&self, key: &str) -> Option<&'a Value> {
+        self.map.get(key)
     }
 
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>, String> {

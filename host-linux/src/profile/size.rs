@@ -1,14 +1,86 @@
 //! The per-size table.
 
+use hdrhistogram::Histogram;
+use hdrhistogram::iterators::IterationValue;
 use loggap_core::measure::SizeRow;
-use loggap_core::units::SignedPicos;
+use loggap_core::units::{Picos, SignedPicos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
 
 /// A [`SizeRow`] with the keys of the file.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SizeRecord(pub SizeRow);
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeRecord {
+    /// Values with their intervals.
+    pub row: SizeRow,
+    /// How single rounds are distributed.
+    pub rounds: Option<RoundRecord>,
+}
+
+/// How half round trips of single rounds are distributed, in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoundRecord {
+    /// In the order of [`PERCENTILES`]; `None` where there are too few rounds
+    /// to know it.
+    pub percentiles: [Option<f64>; 5],
+    /// Upper end of a step of the histogram, and the rounds in it.
+    pub histogram: Vec<(f64, u64)>,
+}
+
+/// The keys of [`RoundRecord::percentiles`].
+pub const PERCENTILES: [&str; 5] =
+    ["half_rtt_p50_s", "half_rtt_p90_s", "half_rtt_p99_s", "half_rtt_p999_s", "half_rtt_max_s"];
+
+const HISTOGRAM: &str = "half_rtt_histogram";
+
+impl RoundRecord {
+    /// Of single rounds' half round trips; `None` without any.
+    #[must_use]
+    pub fn of(half_rtts: impl IntoIterator<Item = Picos>) -> Option<Self> {
+        // The bounds of the digits are checked; the counts resize themselves.
+        let mut fine = Histogram::<u64>::new(PERCENTILE_DIGITS).ok()?;
+        let mut coarse = Histogram::<u64>::new(HISTOGRAM_DIGITS).ok()?;
+        for time in half_rtts {
+            fine.record(time.0).ok()?;
+            coarse.record(time.0).ok()?;
+        }
+        let percentiles = QUANTILES.map(|Quantile { share, least_rounds }| {
+            let is_known = fine.len() >= least_rounds;
+            is_known.then(|| Picos(fine.value_at_quantile(share)).seconds())
+        });
+        let step = |step: IterationValue<u64>| {
+            (Picos(step.value_iterated_to()).seconds(), step.count_at_value())
+        };
+        let histogram = coarse.iter_recorded().map(step).collect();
+        (!fine.is_empty()).then_some(Self { percentiles, histogram })
+    }
+}
+
+/// Significant decimal digits of a percentile, and of a step of the
+/// histogram.
+const PERCENTILE_DIGITS: u8 = 3;
+const HISTOGRAM_DIGITS: u8 = 1;
+
+/// A share of the rounds, and how many rounds tell the time that it ends at.
+struct Quantile {
+    share: f64,
+    least_rounds: u64,
+}
+
+/// Those of [`PERCENTILES`]. Of fewer rounds p99 and p99.9 are the maximum.
+const QUANTILES: [Quantile; 5] = [
+    Quantile { share: 0.5, least_rounds: 1 },
+    Quantile { share: 0.9, least_rounds: 1 },
+    Quantile { share: 0.99, least_rounds: 100 },
+    Quantile { share: 0.999, least_rounds: 1_000 },
+    Quantile { share: 1.0, least_rounds: 1 },
+];
+
+impl From<SizeRow> for SizeRecord {
+    fn from(row: SizeRow) -> Self {
+        Self { row, rounds: None }
+    }
+}
 
 /// The keys of the numbers of samples, in the order of [`SizeRow::samples`].
 const SAMPLES: [&str; 4] =
@@ -16,7 +88,7 @@ const SAMPLES: [&str; 4] =
 
 impl Serialize for SizeRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let row = &self.0;
+        let row = &self.row;
         let mut record = Record::default();
         record.put("size_bytes", row.size.0);
         let numbers = [
@@ -37,13 +109,23 @@ impl Serialize for SizeRecord {
         for (key, count) in SAMPLES.into_iter().zip(row.samples) {
             record.put(key, count);
         }
+        if let Some(rounds) = &self.rounds {
+            for (key, value) in PERCENTILES.into_iter().zip(rounds.percentiles) {
+                if let Some(value) = value {
+                    record.put(key, value);
+                }
+            }
+            record.put(HISTOGRAM, serde_json::json!(rounds.histogram));
+        }
         record.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for SizeRecord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize_object(deserializer, row).map(Self)
+        deserialize_object(deserializer, |reader| {
+            Ok(Self { row: row(reader)?, rounds: rounds(reader)? })
+        })
     }
 }
 
@@ -71,11 +153,36 @@ fn row(reader: &Reader<'_>) -> Result<SizeRow, String> {
     })
 }
 
+fn rounds(reader: &Reader<'_>) -> Result<Option<RoundRecord>, String> {
+    let mut percentiles = [None; 5];
+    for (key, value) in PERCENTILES.into_iter().zip(&mut percentiles) {
+        *value = reader.number(key)?;
+    }
+    if percentiles[0].is_none() {
+        return Ok(None);
+    }
+    let histogram = reader.value(HISTOGRAM).map(Vec::deserialize).transpose();
+    let histogram = histogram.map_err(|error| format!("'{HISTOGRAM}': {error}"))?;
+    Ok(Some(RoundRecord { percentiles, histogram: histogram.unwrap_or_default() }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use loggap_core::model::{Estimate, Mark};
-    use loggap_core::units::{Bytes, Picos};
+    use loggap_core::units::Bytes;
+
+    fn nothing_at(size: Bytes) -> SizeRow {
+        SizeRow {
+            size,
+            half_rtt: None,
+            gap: None,
+            send_overhead: None,
+            recv_overhead: None,
+            delay: None,
+            samples: [0; 4],
+        }
+    }
 
     #[test]
     fn a_row_is_read_back_with_what_it_has() {
@@ -86,16 +193,51 @@ mod tests {
             mark: Mark::BudgetSpent,
         };
         let row = SizeRow {
-            size: Bytes(64),
-            half_rtt: None,
             gap: Some(gap),
             send_overhead: Some(Estimate::exact(SignedPicos(17))),
-            recv_overhead: None,
             delay: Some(Picos(123)),
             samples: [1, 2, 3, 4],
+            ..nothing_at(Bytes(64))
         };
-        let text = serde_json::to_string(&SizeRecord(row)).unwrap();
-        assert_eq!(serde_json::from_str::<SizeRecord>(&text).unwrap().0, row);
+        let text = serde_json::to_string(&SizeRecord::from(row)).unwrap();
+        assert_eq!(serde_json::from_str::<SizeRecord>(&text).unwrap().row, row);
+    }
+
+    #[test]
+    fn percentiles_and_histogram_of_a_known_distribution_come_out() {
+        // 1 to 1,000 microseconds, each once.
+        let record = RoundRecord::of((1..=1_000).map(|time| Picos(time * 1_000_000))).unwrap();
+        let expected = [500e-6, 900e-6, 990e-6, 999e-6, 1_000e-6];
+        for (found, expected) in record.percentiles.into_iter().flatten().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 1.5e-3, "{found} for {expected}");
+        }
+        let total: u64 = record.histogram.iter().map(|(_, count)| count).sum();
+        assert_eq!(total, 1_000);
+        assert!(record.histogram.len() < 200, "{}", record.histogram.len());
+        assert!(record.histogram.is_sorted_by(|one, next| one.0 < next.0));
+        // A step of one digit is at most a tenth wide.
+        let first_half: u64 = record
+            .histogram
+            .iter()
+            .take_while(|(upper, _)| *upper <= 500e-6)
+            .map(|step| step.1)
+            .sum();
+        assert!((450..=500).contains(&first_half), "{first_half}");
+        assert_eq!(RoundRecord::of([]), None);
+    }
+
+    #[test]
+    fn far_percentiles_are_known_from_enough_rounds_only() {
+        for (rounds, known) in [(1, 3), (99, 3), (100, 4), (999, 4), (1_000, 5)] {
+            let rounds = RoundRecord::of((1..=rounds).map(|time| Picos(time * 1_000_000)));
+            let percentiles = rounds.as_ref().unwrap().percentiles;
+            assert_eq!(percentiles.iter().flatten().count(), known, "{percentiles:?}");
+            let record = SizeRecord { rounds: rounds.clone(), ..nothing_at(Bytes(1)).into() };
+            let text = serde_json::to_string(&record).unwrap();
+            assert_eq!(text.contains("p99_s"), known > 3, "{text}");
+            assert_eq!(text.contains("p999_s"), known > 4, "{text}");
+            assert_eq!(serde_json::from_str::<SizeRecord>(&text).unwrap().rounds, rounds);
+        }
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Reading samples, a line at a time.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 
+use csv::{ReaderBuilder, StringRecord, Trim};
 use loggap_core::measure::{Experiment, Quantity, Sample};
 use loggap_core::units::{Picos, SignedPicos};
 
-use super::{RAW, SHORT, SamplesError, SamplesErrorKind};
+use super::bounded::{BoundedLines, LineTooLong};
+use super::{RAW, RAW_COLUMNS, SHORT, SamplesError, SamplesErrorKind, io_error};
 use crate::decimal;
 
 /// What a file may ask for at most.
@@ -51,28 +53,24 @@ pub struct SampleReader<R> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Form {
     Short,
-    /// With or without the column `receive_s`.
-    Raw {
-        receive: bool,
-    },
+    /// The first of the raw form's columns, this many.
+    Raw(usize),
 }
 
 impl Form {
-    fn of(header: &str) -> Option<Self> {
-        let is = |names: &[&'static str]| fields(header).eq(names.iter().copied());
-        let without_receive = RAW.split_last().map_or(&[][..], |(_, rest)| rest);
-        match () {
-            () if is(&SHORT) => Some(Self::Short),
-            () if is(&RAW) => Some(Self::Raw { receive: true }),
-            () if is(without_receive) => Some(Self::Raw { receive: false }),
-            () => None,
+    fn of(header: &Lines<impl Read>) -> Option<Self> {
+        let is = |names: &[&'static str]| header.fields().eq(names.iter().copied());
+        if is(&SHORT) {
+            return Some(Self::Short);
         }
+        let raw = |count: &usize| RAW.get(..*count).is_some_and(is);
+        RAW_COLUMNS.into_iter().find(raw).map(Self::Raw)
     }
 
-    const fn fields(self) -> usize {
+    const fn columns(self) -> usize {
         match self {
             Self::Short => SHORT.len(),
-            Self::Raw { receive } => RAW.len() - if receive { 0 } else { 1 },
+            Self::Raw(count) => count,
         }
     }
 }
@@ -88,9 +86,10 @@ impl<R: Read> SampleReader<R> {
         if !lines.advance()? {
             return Err(lines.error(SamplesErrorKind::Empty));
         }
-        let Some(form) = Form::of(&lines.text) else {
+        let Some(form) = Form::of(&lines) else {
             // Escaped and cut, as anything may stand there.
-            let found = lines.text.trim().escape_debug().take(80).collect();
+            let header = lines.fields().collect::<Vec<_>>().join(",");
+            let found = header.escape_debug().take(80).collect();
             return Err(lines.error(SamplesErrorKind::Header(found)));
         };
         Ok(Self { lines, form, limits, taken: 0 })
@@ -112,72 +111,69 @@ impl<R: Read> SampleReader<R> {
             return Err(self.lines.error(SamplesErrorKind::TooMany(self.limits.samples)));
         }
         self.taken += 1;
-        let (found, expected) = (fields(&self.lines.text).count(), self.form.fields());
+        let (found, expected) = (self.lines.record.len(), self.form.columns());
         if found != expected {
             return Err(self.lines.error(SamplesErrorKind::Fields { found, expected }));
         }
         match self.form {
             Form::Short => self.gap(),
-            Form::Raw { .. } => self.round(),
+            Form::Raw(columns) => self.round(columns),
         }
         .map(Some)
     }
 
     fn gap(&self) -> Result<Row, SamplesError> {
-        let size = self.whole(0, SHORT, 1, MOST_BYTES)?;
-        let gap = decimal::signed_picos(self.field(1));
-        let gap = gap.map_err(|error| self.error(1, SHORT, SamplesErrorKind::Number(error)))?;
+        let size = self.whole(0, &SHORT, 1, MOST_BYTES)?;
+        let gap = decimal::signed_picos(self.lines.field(1));
+        let gap = gap.map_err(|error| self.error(1, &SHORT, SamplesErrorKind::Number(error)))?;
         Ok(Row::Gap { size, gap })
     }
 
-    fn round(&self) -> Result<Row, SamplesError> {
+    fn round(&self, columns: usize) -> Result<Row, SamplesError> {
         const DELAY: usize = 2;
         const PRTT: usize = 3;
         const RECEIVE: usize = 4;
-        let size = self.whole(0, RAW, 1, MOST_BYTES)?;
-        let messages = self.whole(1, RAW, 1, u32::MAX)?;
+        const LAUNCH: usize = 5;
+        const TIME: usize = 6;
+        let size = self.whole(0, &RAW, 1, MOST_BYTES)?;
+        let messages = self.whole(1, &RAW, 1, u32::MAX)?;
         let delay = self.time(DELAY)?;
-        let (quantity, elapsed) = match (self.field(PRTT), self.field(RECEIVE)) {
-            ("", "") => return Err(self.error(PRTT, RAW, SamplesErrorKind::OneOfTwo)),
+        let (quantity, elapsed) = match (self.lines.field(PRTT), self.lines.field(RECEIVE)) {
+            ("", "") => return Err(self.error(PRTT, &RAW, SamplesErrorKind::OneOfTwo)),
             ("", _) => (Quantity::Receive, self.time(RECEIVE)?),
             (_, "") => (quantity(messages, delay), self.time(PRTT)?),
-            _ => return Err(self.error(RECEIVE, RAW, SamplesErrorKind::OneOfTwo)),
+            _ => return Err(self.error(RECEIVE, &RAW, SamplesErrorKind::OneOfTwo)),
         };
         if quantity == Quantity::RoundTrip && delay != Picos::ZERO {
-            return Err(self.error(DELAY, RAW, SamplesErrorKind::DelayOfOne));
+            return Err(self.error(DELAY, &RAW, SamplesErrorKind::DelayOfOne));
+        }
+        if columns > LAUNCH {
+            self.whole(LAUNCH, &RAW, 0, u32::MAX)?;
+            self.time(TIME)?;
         }
         let experiment = Experiment { quantity, messages, delay, size };
         Ok(Row::Round(Sample { experiment, delay, elapsed }))
     }
 
-    fn field(&self, index: usize) -> &str {
-        fields(&self.lines.text).nth(index).unwrap_or_default()
-    }
-
     fn time(&self, index: usize) -> Result<Picos, SamplesError> {
-        decimal::picos(self.field(index))
-            .map_err(|error| self.error(index, RAW, SamplesErrorKind::Number(error)))
+        decimal::picos(self.lines.field(index))
+            .map_err(|error| self.error(index, &RAW, SamplesErrorKind::Number(error)))
     }
 
-    fn whole<const N: usize>(
+    fn whole(
         &self,
         index: usize,
-        names: [&'static str; N],
+        names: &[&'static str],
         least: u32,
         most: u32,
     ) -> Result<u32, SamplesError> {
-        let parsed: Option<u32> = self.field(index).parse().ok();
+        let parsed: Option<u32> = self.lines.field(index).parse().ok();
         parsed
             .filter(|value| (least..=most).contains(value))
             .ok_or_else(|| self.error(index, names, SamplesErrorKind::Whole { least, most }))
     }
 
-    fn error<const N: usize>(
-        &self,
-        index: usize,
-        names: [&'static str; N],
-        kind: SamplesErrorKind,
-    ) -> SamplesError {
+    fn error(&self, index: usize, names: &[&'static str], kind: SamplesErrorKind) -> SamplesError {
         let column = names.get(index).map(|&name| (index.saturating_add(1), name));
         SamplesError { column, ..self.lines.error(kind) }
     }
@@ -195,69 +191,75 @@ fn quantity(messages: u32, delay: Picos) -> Quantity {
     }
 }
 
-/// The fields of a line, without white space and quotation marks around them.
-fn fields(line: &str) -> impl Iterator<Item = &str> {
-    line.split(',').map(|field| {
-        let field = field.trim();
-        field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(field)
-    })
-}
-
-/// The lines of a file that are neither empty nor comments, each of bounded
-/// length, so that a file without line ends cannot fill the memory.
+/// The lines of a file that are neither empty nor comments. A field never
+/// spans lines, whatever quotation marks it has.
 #[derive(Debug)]
 struct Lines<R> {
-    input: BufReader<R>,
-    longest: usize,
-    /// The current line without its end.
-    text: String,
-    /// Its number, counted from 1.
-    number: u64,
+    reader: csv::Reader<BoundedLines<R>>,
+    record: StringRecord,
 }
 
 impl<R: Read> Lines<R> {
     fn new(input: R, longest: usize) -> Self {
-        Self { input: BufReader::new(input), longest, text: String::new(), number: 0 }
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .quoting(false)
+            .flexible(true)
+            .comment(Some(b'#'))
+            .trim(Trim::All)
+            .from_reader(BoundedLines::new(input, longest));
+        Self { reader, record: StringRecord::new() }
     }
 
     /// Goes to the next line that holds something; false at the end.
     fn advance(&mut self) -> Result<bool, SamplesError> {
         loop {
-            self.number += 1;
-            if !self.read_line()? {
-                return Ok(false);
-            }
-            if self.number == 1 && self.text.starts_with('\u{feff}') {
-                self.text.remove(0);
-            }
-            let text = self.text.trim();
-            if !text.is_empty() && !text.starts_with('#') {
-                return Ok(true);
+            match self.reader.read_record(&mut self.record) {
+                Ok(false) => return Ok(false),
+                Ok(true) if self.record.iter().eq([""]) => {}
+                Ok(true) => return Ok(true),
+                Err(error) => return Err(self.error(unreadable(error))),
             }
         }
     }
 
-    fn read_line(&mut self) -> Result<bool, SamplesError> {
-        self.text.clear();
-        let most = u64::try_from(self.longest).unwrap_or(u64::MAX).saturating_add(1);
-        let read = self.input.by_ref().take(most).read_line(&mut self.text);
-        let read = read.map_err(|error| self.error(SamplesErrorKind::Io(error)))?;
-        if read > self.longest && !self.text.ends_with('\n') {
-            return Err(self.error(SamplesErrorKind::LineTooLong(self.longest)));
-        }
-        Ok(read > 0)
+    /// The fields of the current line, without quotation marks around them.
+    fn fields(&self) -> impl Iterator<Item = &str> {
+        self.record.iter().map(unquoted)
     }
 
+    fn field(&self, index: usize) -> &str {
+        self.record.get(index).map_or("", unquoted)
+    }
+
+    /// An error in the current line, or behind the last one.
     fn error(&self, kind: SamplesErrorKind) -> SamplesError {
-        SamplesError { line: self.number, column: None, kind }
+        // The reader stands at the begin of the next line.
+        let next = self.reader.position().line();
+        let ended = self.reader.is_done() || matches!(kind, SamplesErrorKind::LineTooLong(_));
+        let line = if ended { next } else { next.saturating_sub(1).max(1) };
+        SamplesError { line, column: None, kind }
+    }
+}
+
+fn unquoted(field: &str) -> &str {
+    field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(field)
+}
+
+fn unreadable(error: csv::Error) -> SamplesErrorKind {
+    let error = io_error(error);
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<LineTooLong>()) {
+        Some(LineTooLong(limit)) => SamplesErrorKind::LineTooLong(*limit),
+        None => SamplesErrorKind::Io(error),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::write;
+    use crate::samples::{TimedSample, write};
     use quickcheck::{Arbitrary, Gen, quickcheck};
+    use std::io;
 
     fn rows(text: &str) -> Result<Vec<Row>, SamplesError> {
         let mut reader = SampleReader::new(text.as_bytes(), Limits::default())?;
@@ -295,10 +297,15 @@ mod tests {
 
     quickcheck! {
         fn what_was_written_is_read_back(samples: Vec<AnySample>) -> bool {
-            let samples: Vec<Sample> = samples.into_iter().map(|sample| sample.0).collect();
+            let expected: Vec<Row> = samples.iter().map(|sample| Row::Round(sample.0)).collect();
+            let timed = |(sample, launch): (AnySample, u32)| TimedSample {
+                sample: sample.0,
+                launch,
+                time: Picos(u64::from(launch) * 7),
+            };
+            let samples: Vec<TimedSample> = samples.into_iter().zip(0..).map(timed).collect();
             let mut text = Vec::new();
             write(&mut text, &samples).unwrap();
-            let expected: Vec<Row> = samples.into_iter().map(Row::Round).collect();
             let read = rows(std::str::from_utf8(&text).unwrap());
             if expected.is_empty() { read.is_err() } else { read.unwrap() == expected }
         }
@@ -338,6 +345,36 @@ mod tests {
     }
 
     #[test]
+    fn files_of_every_version_are_read() {
+        let values = ["8", "1", "3e-5", "", "1e-6", "4", "0.25"];
+        for columns in [5, 7] {
+            let text = [RAW[..columns].join(","), values[..columns].join(",")].join("\n");
+            let read = rows(&text).unwrap();
+            let [Row::Round(sample)] = read[..] else { panic!("{read:?}") };
+            assert_eq!(sample.experiment.quantity, Quantity::Receive);
+            assert_eq!(sample.elapsed, Picos(1_000_000));
+        }
+        assert!(refusal(&RAW[..6].join(",")).contains("unknown header"));
+    }
+
+    #[test]
+    fn the_columns_of_a_written_round_are_these() {
+        let experiment = Experiment {
+            quantity: Quantity::Paced,
+            messages: 10,
+            delay: Picos(5_000_000),
+            size: 64,
+        };
+        let sample = Sample { experiment, delay: Picos(5_000_001), elapsed: Picos(60_000_000) };
+        let mut text = Vec::new();
+        write(&mut text, &[TimedSample { sample, launch: 2, time: Picos(1_500_000_000_000) }])
+            .unwrap();
+        let expected = "size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s\n\
+                        64,10,0.000005000001,0.00006,,2,1.5\n";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_line_and_column() {
         for (text, expected) in [
             ("", "line 1: the file is empty"),
@@ -354,6 +391,11 @@ mod tests {
             ("size_bytes,n,delay_s,prtt_s\n1,1,1,1\n", "column 3 (delay_s): a delay between"),
             ("size_bytes,n,delay_s,prtt_s,receive_s\n1,1,0,,\n", "column 4 (prtt_s): expected a"),
             ("size_bytes,n,delay_s,prtt_s,receive_s\n1,1,0,1,1\n", "column 5 (receive_s)"),
+            (
+                "size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s\n1,1,0,1,,x,1",
+                "line 2, column 6",
+            ),
+            ("size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s\n1,1,0,1,,1,-1", "(time_s): a"),
         ] {
             let refusal = refusal(text);
             assert!(refusal.contains(expected), "{text:?}: {refusal}");
@@ -362,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_and_a_flood_of_lines_are_cut_off() {
-        let endless = std::io::repeat(b'1');
+        let endless = io::repeat(b'1');
         let error = SampleReader::new(endless, Limits::default()).unwrap_err().to_string();
         assert!(error.contains("line 1: a line of more than 1024 bytes"), "{error}");
         let flood = "size_bytes,value_s\n1,1\n2,1\n3,1\n";

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use loggap_core::measure::{Quantity, Sample};
+use loggap_core::measure::Quantity;
 
-use super::RAW;
+use super::{RAW, TimedSample, io_error};
 use crate::decimal;
 
 /// Writes `samples` in the raw form, in their order.
@@ -13,21 +13,28 @@ use crate::decimal;
 ///
 /// Those of `out`.
 pub fn write<'s>(
-    mut out: impl Write,
-    samples: impl IntoIterator<Item = &'s Sample>,
+    out: impl Write,
+    samples: impl IntoIterator<Item = &'s TimedSample>,
 ) -> io::Result<()> {
-    writeln!(out, "{}", RAW.join(","))?;
-    for sample in samples {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(RAW).map_err(io_error)?;
+    for TimedSample { sample, launch, time } in samples {
         let experiment = &sample.experiment;
-        let (size, messages) = (experiment.size, experiment.messages);
-        let delay = decimal::seconds(sample.delay);
         let elapsed = decimal::seconds(sample.elapsed);
-        match experiment.quantity {
-            Quantity::Receive => writeln!(out, "{size},{messages},{delay},,{elapsed}")?,
-            Quantity::RoundTrip | Quantity::Gap | Quantity::Paced => {
-                writeln!(out, "{size},{messages},{delay},{elapsed},")?;
-            }
-        }
+        let (round, receive) = match experiment.quantity {
+            Quantity::Receive => (String::new(), elapsed),
+            Quantity::RoundTrip | Quantity::Gap | Quantity::Paced => (elapsed, String::new()),
+        };
+        csv.write_record([
+            experiment.size.to_string(),
+            experiment.messages.to_string(),
+            decimal::seconds(sample.delay),
+            round,
+            receive,
+            launch.to_string(),
+            decimal::seconds(*time),
+        ])
+        .map_err(io_error)?;
     }
-    out.flush()
+    csv.flush()
 }

@@ -1,10 +1,8 @@
 //! Opens a schedule file and plays it into a sink.
 
-use std::fmt;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
-use std::num::NonZeroUsize;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -13,12 +11,14 @@ use loggap_core::goal::binary::{self, BinaryError, BinaryReadError, Native, Refe
 use loggap_core::goal::text::{
     self, Block, LabelMemory, LabelUse, OpPlace, ReadError, Survey, TextError, TextMemory,
 };
+use memmap2::Mmap;
 
 use super::form::{Extent, Form};
-use crate::sys::file_map::FileMap;
+use crate::sys::file_map;
 
 /// An input that cannot be read as a schedule: which, where, why.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {message}")]
 pub struct RefusedInput {
     /// The file.
     pub name: String,
@@ -26,20 +26,14 @@ pub struct RefusedInput {
     pub message: String,
 }
 
-impl fmt::Display for RefusedInput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.message)
-    }
-}
-
-impl std::error::Error for RefusedInput {}
-
 /// Why a schedule did not reach its sink.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FeedError<E> {
     /// The file is wrong.
+    #[error(transparent)]
     Input(RefusedInput),
     /// The sink refused what stands at this place.
+    #[error("{place}: {error}")]
     Sink {
         /// File and line, or file and rank.
         place: String,
@@ -47,17 +41,6 @@ pub enum FeedError<E> {
         error: E,
     },
 }
-
-impl<E: fmt::Display> fmt::Display for FeedError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input(refused) => refused.fmt(f),
-            Self::Sink { place, error } => write!(f, "{place}: {error}"),
-        }
-    }
-}
-
-impl<E: fmt::Debug + fmt::Display> std::error::Error for FeedError<E> {}
 
 /// Where an operation stands in a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -85,7 +68,7 @@ pub struct ScheduleFile {
 
 #[derive(Debug)]
 enum Contents {
-    Mapped(FileMap),
+    Mapped(Mmap),
     Owned(Vec<u8>),
 }
 
@@ -107,16 +90,17 @@ impl Contents {
         if about.file_type().is_char_device() || about.file_type().is_block_device() {
             return Err(io::Error::other("a device holds no schedule; give a file or '-'"));
         }
-        let length = usize::try_from(about.len()).ok().and_then(NonZeroUsize::new);
-        match length.filter(|_| about.is_file()) {
-            Some(length) => FileMap::new(&file, length).map(Self::Mapped),
-            None => read_to_end(&mut file),
+        match usize::try_from(about.len()) {
+            Ok(length) if length > 0 && about.is_file() => {
+                file_map::map(&file, length).map(Self::Mapped)
+            }
+            _ => read_to_end(&mut file),
         }
     }
 
     fn bytes(&self) -> &[u8] {
         match self {
-            Self::Mapped(map) => map.bytes(),
+            Self::Mapped(map) => map,
             Self::Owned(bytes) => bytes,
         }
     }

@@ -57,6 +57,20 @@ pub struct Extent {
     pub edges_most: usize,
 }
 
+impl Extent {
+    /// Of a binary form: operations and dependencies of all ranks, and the
+    /// most of a rank.
+    fn of_binary(ranks: u32, [ops, edges]: [u64; 2], [ops_most, edges_most]: [u32; 2]) -> Self {
+        Self {
+            ranks,
+            ops: size(ops),
+            edges: size(edges),
+            ops_most: size(ops_most.into()),
+            edges_most: size(edges_most.into()),
+        }
+    }
+}
+
 /// Sizes that a 64-bit host can address, as its files are addressed.
 fn size(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
@@ -76,25 +90,15 @@ impl From<&Survey> for Extent {
 
 impl From<&Reference<'_>> for Extent {
     fn from(view: &Reference<'_>) -> Self {
-        Self {
-            ranks: view.ranks(),
-            ops: size(view.ops()),
-            edges: size(view.edges()),
-            ops_most: size(view.ops_most().into()),
-            edges_most: size(view.edges_most().into()),
-        }
+        let most = [view.ops_most(), view.edges_most()];
+        Self::of_binary(view.ranks(), [view.ops(), view.edges()], most)
     }
 }
 
 impl From<&Native<'_>> for Extent {
     fn from(view: &Native<'_>) -> Self {
-        Self {
-            ranks: view.ranks(),
-            ops: size(view.ops()),
-            edges: size(view.edges()),
-            ops_most: size(view.ops_most().into()),
-            edges_most: size(view.edges_most().into()),
-        }
+        let most = [view.ops_most(), view.edges_most()];
+        Self::of_binary(view.ranks(), [view.ops(), view.edges()], most)
     }
 }
 

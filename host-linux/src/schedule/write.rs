@@ -1,6 +1,5 @@
 //! Writes schedules in any form.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
@@ -11,29 +10,14 @@ use loggap_core::goal::{Op, Output, RankEdge, RankMemory, RankNode, Sink};
 use super::form::{Extent, Form};
 
 /// Why a schedule was not written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The system did not take the bytes.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// The form cannot say this schedule.
+    #[error("{0}")]
     Schedule(String),
-}
-
-impl fmt::Display for WriteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Schedule(reason) => f.write_str(reason),
-        }
-    }
-}
-
-impl std::error::Error for WriteError {}
-
-impl From<io::Error> for WriteError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 impl From<TextWriteError<io::Error>> for WriteError {
@@ -170,8 +154,7 @@ impl Sink for Writer<'_, '_> {
 
 impl Writer<'_, '_> {
     /// Whether it writes text.
-    #[must_use]
-    pub const fn is_text(&self) -> bool {
+    pub(crate) const fn is_text(&self) -> bool {
         matches!(self.0, AnyWriter::Text(_))
     }
 

@@ -1,6 +1,5 @@
 //! Noise from files, and made up.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,33 +19,24 @@ pub struct NoiseSource {
 }
 
 /// Why noise cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NoiseError {
     /// The file cannot be read.
+    #[error("{path}: {1}", path = .0.display())]
     Io(PathBuf, io::Error),
     /// The file is longer than this many bytes.
+    #[error("{path}: longer than {1} bytes, the most that are read", path = .0.display())]
     TooLong(PathBuf, u64),
     /// The file is no noise trace.
+    #[error("{path}: {1}", path = .0.display())]
     Text(PathBuf, noise::NoiseError),
-    /// The detours are no trace.
-    Invalid(Option<PathBuf>, InvalidTrace),
+    /// The detours in the file are no trace.
+    #[error("{path}: {1}", path = .0.display())]
+    InvalidFile(PathBuf, InvalidTrace),
+    /// The detours that were asked for are no trace.
+    #[error("noise: {0}")]
+    Invalid(InvalidTrace),
 }
-
-impl fmt::Display for NoiseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::TooLong(path, most) => {
-                write!(f, "{}: longer than {most} bytes, the most that are read", path.display())
-            }
-            Self::Text(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Invalid(Some(path), error) => write!(f, "{}: {error}", path.display()),
-            Self::Invalid(None, error) => write!(f, "noise: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for NoiseError {}
 
 impl NoiseSource {
     /// Reads a trace of netgauge or our own.
@@ -66,7 +56,7 @@ impl NoiseSource {
         let (_, length) = noise::read(&text, &mut detours)
             .map_err(|error| NoiseError::Text(path.to_owned(), error))?;
         Trace::new(&detours, length)
-            .map_err(|error| NoiseError::Invalid(Some(path.to_owned()), error))?;
+            .map_err(|error| NoiseError::InvalidFile(path.to_owned(), error))?;
         Ok(Self { detours, length })
     }
 
@@ -91,7 +81,7 @@ impl NoiseSource {
     }
 
     fn checked(self) -> Result<Self, NoiseError> {
-        self.trace().map_err(|error| NoiseError::Invalid(None, error))?;
+        self.trace().map_err(NoiseError::Invalid)?;
         Ok(self)
     }
 

@@ -1,6 +1,4 @@
-//! A whole simulation in one call, without anybody watching.
-
-use std::fmt;
+//! A whole simulation in one call, without an observer.
 
 use loggap_core::sim::{Engine, Parameters, Settings, SimError, Unfinished};
 use loggap_core::units::Picos;
@@ -8,29 +6,18 @@ use loggap_core::units::Picos;
 use super::{Limit, LoadError, Source};
 
 /// Why there is no makespan.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The schedule cannot be loaded.
+    #[error(transparent)]
     Load(LoadError),
     /// The run stopped.
+    #[error(transparent)]
     Stopped(SimError),
     /// The schedule cannot come to its end; this is left, and perhaps more.
+    #[error("the schedule cannot come to its end: {0}")]
     Unfinished(Unfinished),
 }
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Load(error) => error.fmt(f),
-            Self::Stopped(error) => error.fmt(f),
-            Self::Unfinished(left) => {
-                write!(f, "the schedule cannot come to its end: {left}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// How long `source` takes.
 ///

@@ -20,20 +20,30 @@ pub enum Source {
 }
 
 /// Why a schedule cannot be simulated.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file is wrong.
+    #[error(transparent)]
     Input(RefusedInput),
     /// The options make no pattern.
+    #[error("{0}")]
     Options(String),
-    /// The schedule cannot be simulated.
+    /// The schedule as a whole cannot be simulated.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// What stands at a place of a file cannot be simulated.
+    #[error("{place}: {error}")]
     Schedule {
-        /// File and line, or file and rank; empty for a pattern.
+        /// File and line, or file and rank.
         place: String,
         /// Why.
         error: BuildError,
     },
     /// More memory is needed than allowed.
+    #[error(
+        "the simulation needs {needed} bytes of memory and may take {allowed}; raise --max-memory, \
+         or take fewer ranks or operations"
+    )]
     Memory {
         /// Bytes needed.
         needed: u64,
@@ -41,27 +51,9 @@ pub enum LoadError {
         allowed: u64,
     },
     /// The kernel has no more memory.
+    #[error("there is no memory for the simulation: {0}")]
     Pages(io::Error),
 }
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input(refused) => refused.fmt(f),
-            Self::Options(reason) => f.write_str(reason),
-            Self::Schedule { place, error } if place.is_empty() => error.fmt(f),
-            Self::Schedule { place, error } => write!(f, "{place}: {error}"),
-            Self::Memory { needed, allowed } => write!(
-                f,
-                "the simulation needs {needed} bytes of memory and may take {allowed}; raise \
-                 --max-memory, or take fewer ranks or operations"
-            ),
-            Self::Pages(error) => write!(f, "there is no memory for the simulation: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
 
 impl From<FeedError<BuildError>> for LoadError {
     fn from(error: FeedError<BuildError>) -> Self {
@@ -69,12 +61,6 @@ impl From<FeedError<BuildError>> for LoadError {
             FeedError::Input(refused) => Self::Input(refused),
             FeedError::Sink { place, error } => Self::Schedule { place, error },
         }
-    }
-}
-
-impl From<BuildError> for LoadError {
-    fn from(error: BuildError) -> Self {
-        Self::Schedule { place: String::new(), error }
     }
 }
 
@@ -181,7 +167,10 @@ impl Source {
         if let Some((requirements, needs)) = guess {
             let mut memory = OwnedMemory::new(&requirements).map_err(LoadError::Pages)?;
             match self.build(requirements, &mut memory) {
-                Err(LoadError::Schedule { error: BuildError::Unit { .. }, .. }) => {}
+                Err(
+                    LoadError::Schedule { error: BuildError::Unit { .. }, .. }
+                    | LoadError::Build(BuildError::Unit { .. }),
+                ) => {}
                 outcome => return outcome.map(|schedule| run(schedule, &needs)),
             }
         }

@@ -2,6 +2,14 @@
 
 use std::io::{self, Write};
 
+use plotters::style::RGBColor;
+
+use crate::output::plot::PlotError;
+use crate::output::plot::axis::{self, Axis};
+use crate::output::plot::canvas::{
+    Align, BLACK, BLUE, Canvas, GREEN, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION,
+};
+
 /// A named line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
@@ -33,18 +41,13 @@ pub struct Chart {
     pub series: Vec<Series>,
 }
 
-const WIDTH: f64 = 980.0;
-const HEIGHT: f64 = 560.0;
-const LEFT: f64 = 84.0;
-const RIGHT: f64 = 300.0;
-const TOP: f64 = 44.0;
-const BOTTOM: f64 = 56.0;
-
-/// Colours that the colour-blind can tell apart (Okabe and Ito).
-const COLOURS: [&str; 7] =
-    ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000"];
-/// Dashes tell lines of one colour apart.
-const DASHES: [&str; 3] = ["", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 3\""];
+const SHEET: Sheet = Sheet { size: (980, 560), units: 1, bleed: 0, margins: (84, 300, 44, 56) };
+const COLOURS: [RGBColor; 7] = [BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK];
+/// Lengths of dash and gap, which tell lines of one colour apart; the first
+/// line of a colour has none.
+const DASHES: [Option<(i32, i32)>; 3] = [None, Some((7, 4)), Some((2, 3))];
+/// Height of a line of the legend.
+const LINE: i32 = 19;
 
 impl Chart {
     /// Draws the chart; lines come in groups of `group`, which share a
@@ -54,126 +57,54 @@ impl Chart {
     ///
     /// Those of `out`.
     pub fn write(&self, group: usize, out: &mut dyn Write) -> io::Result<()> {
-        let frame = Frame::around(self);
-        writeln!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-             viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-             <text x=\"{LEFT}\" y=\"26\" font-size=\"15\" font-weight=\"bold\">{}</text>",
-            self.title
-        )?;
-        frame.grid(self, out)?;
-        for (index, series) in self.series.iter().enumerate() {
-            let colour = COLOURS.get(index / group.max(1) % COLOURS.len()).unwrap_or(&"#000000");
-            let dashes = DASHES.get(index % group.max(1) % DASHES.len()).unwrap_or(&"");
-            frame.line(series, colour, dashes, out)?;
-            #[allow(clippy::cast_precision_loss, reason = "a few lines")]
-            let y = TOP + 10.0 + 19.0 * index as f64;
-            let x = WIDTH - RIGHT + 16.0;
-            writeln!(
-                out,
-                "<line x1=\"{x}\" y1=\"{y}\" x2=\"{}\" y2=\"{y}\" stroke=\"{colour}\" \
-                 stroke-width=\"2\"{dashes}/><text x=\"{}\" y=\"{}\">{}</text>",
-                x + 34.0,
-                x + 40.0,
-                y + 4.0,
-                series.label
-            )?;
-        }
-        writeln!(out, "</svg>")
+        let picture = SHEET.draw(|canvas| self.draw(group, canvas)).map_err(io::Error::other)?;
+        out.write_all(picture.as_bytes())
     }
-}
 
-/// The ranges of the axes.
-struct Frame {
-    x: (f64, f64),
-    y: (f64, f64),
-}
+    fn draw(&self, group: usize, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+        let plot = canvas.plot_area();
+        canvas.text(&self.title, (plot.across.0, 24), (TITLE, BLACK), Align::Left)?;
+        let ((left, right), (bottom, top)) = self.bounds();
+        let (across, up) = (Axis::new(left, right, plot.across), Axis::new(bottom, top, plot.up));
+        axis::draw(canvas, (&across, &up), (&self.x_label, &self.y_label))?;
+        let mut y = plot.up.1 + LINE / 2;
+        for (index, series) in self.series.iter().enumerate() {
+            let colour = COLOURS.get(index / group.max(1) % COLOURS.len()).unwrap_or(&BLACK);
+            let dashes = DASHES.get(index % group.max(1) % DASHES.len()).copied().flatten();
+            let line = |points: Vec<Pixel>| match dashes {
+                Some(lengths) => canvas.dashes(points, lengths, (*colour, 2)),
+                None => canvas.line(points, *colour, 2),
+            };
+            let points: Vec<Pixel> =
+                drawn(series).map(|(x, y)| (across.place(x), up.place(y))).collect();
+            line(points.clone())?;
+            for point in points {
+                canvas.dot(point, *colour)?;
+            }
+            let x = plot.across.1 + 16;
+            line(vec![(x, y), (x + 34, y)])?;
+            canvas.text(&series.label, (x + 40, y), (15, BLACK), Align::Left)?;
+            y += LINE;
+        }
+        Ok(())
+    }
 
-impl Frame {
-    /// Whole decades for the ordinate, whole powers of two for the abscissa.
-    fn around(chart: &Chart) -> Self {
-        let points = || chart.series.iter().flat_map(drawn);
+    /// Ends of the axes: whole powers of two for the abscissa, whole decades
+    /// for the ordinate.
+    fn bounds(&self) -> ((f64, f64), (f64, f64)) {
+        let points = || self.series.iter().flat_map(drawn);
         let low =
             |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(f64::INFINITY, f64::min);
         let high = |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(0.0, f64::max);
         if points().next().is_none() {
-            return Self { x: (1.0, 2.0), y: (1.0, 10.0) };
+            return ((1.0, 2.0), (1.0, 10.0));
         }
         let (left, right) = (low(|p| p.0).log2().floor(), high(|p| p.0).log2().ceil());
         let (bottom, top) = (low(|p| p.1).log10().floor(), high(|p| p.1).log10().ceil());
-        Self {
-            x: (left.exp2(), right.max(left + 1.0).exp2()),
-            y: (10f64.powf(bottom), 10f64.powf(top.max(bottom + 1.0))),
-        }
-    }
-
-    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        let share = |value: f64, (low, high): (f64, f64)| (value / low).ln() / (high / low).ln();
         (
-            LEFT + (WIDTH - LEFT - RIGHT) * share(x, self.x),
-            HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share(y, self.y),
+            (left.exp2(), right.max(left + 1.0).exp2()),
+            (10f64.powf(bottom), 10f64.powf(top.max(bottom + 1.0))),
         )
-    }
-
-    fn grid(&self, chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-        let mut decade = self.y.0;
-        while decade <= self.y.1 * 1.001 {
-            let (_, y) = self.place((self.x.0, decade));
-            writeln!(
-                out,
-                "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>\
-                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{decade}</text>",
-                LEFT - 6.0,
-                y + 4.0
-            )?;
-            decade *= 10.0;
-        }
-        let mut power = self.x.0;
-        while power <= self.x.1 * 1.001 {
-            let (x, _) = self.place((power, self.y.0));
-            writeln!(
-                out,
-                "<line x1=\"{x:.1}\" y1=\"{TOP}\" x2=\"{x:.1}\" y2=\"{bottom}\" stroke=\"#ddd\"/>\
-                 <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{power}</text>",
-                bottom + 16.0
-            )?;
-            power *= 2.0;
-        }
-        let (x, y) = (f64::midpoint(LEFT, right), f64::midpoint(TOP, bottom));
-        writeln!(
-            out,
-            "<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{}</text>\
-             <text transform=\"translate(20 {y}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            bottom + 38.0,
-            chart.x_label,
-            chart.y_label
-        )
-    }
-
-    fn line(
-        &self,
-        series: &Series,
-        colour: &str,
-        dashes: &str,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        write!(
-            out,
-            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes} points=\""
-        )?;
-        for point in drawn(series) {
-            let (x, y) = self.place(point);
-            write!(out, "{x:.1},{y:.1} ")?;
-        }
-        writeln!(out, "\"/>")?;
-        for point in drawn(series) {
-            let (x, y) = self.place(point);
-            writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\" fill=\"{colour}\"/>")?;
-        }
-        Ok(())
     }
 }
 
@@ -191,10 +122,7 @@ mod tests {
         let series = vec![Series::new("a".into(), vec![(3.0, 0.4), (900.0, 70.0), (5.0, -1.0)])];
         let labels = ("t".into(), "x".into(), "y".into());
         let chart = Chart { title: labels.0, x_label: labels.1, y_label: labels.2, series };
-        let frame = Frame::around(&chart);
-        assert_eq!((frame.x, frame.y), ((2.0, 1_024.0), (0.1, 100.0)));
-        let (x, y) = frame.place((2.0, 0.1));
-        assert!((x - LEFT).abs() < 1e-9 && (y - (HEIGHT - BOTTOM)).abs() < 1e-9);
+        assert_eq!(chart.bounds(), ((2.0, 1_024.0), (0.1, 100.0)));
         let mut out = Vec::new();
         chart.write(1, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().matches("<circle").count(), 2);

@@ -3,11 +3,10 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
 
+use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::stat::fstat;
 use nix::unistd::ftruncate;
 
@@ -55,48 +54,11 @@ impl SharedMemory {
 
     /// Maps it all, with every page present, so that no page fault falls
     /// into a measurement.
-    pub(crate) fn map(&self) -> io::Result<Mapping> {
-        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE;
-        // SAFETY: a new mapping at an address of the kernel's choice, so it
-        // replaces nothing. The file behind it cannot shrink (sealed).
-        let base = unsafe { mmap(None, self.length, protection, flags, &self.descriptor, 0) }?;
-        Ok(Mapping { base: base.cast(), length: self.length.get() })
-    }
-}
-
-/// A mapping of [`SharedMemory`], unmapped when dropped.
-///
-/// Other processes may write it at any time: it is only reached through raw
-/// pointers and atomics, never through a reference to plain bytes.
-#[derive(Debug)]
-pub(crate) struct Mapping {
-    base: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: the mapping belongs to the process, not to a thread, and the type
-// hands out nothing but its address and length.
-unsafe impl Send for Mapping {}
-// SAFETY: as for Send; there is no method that changes it.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// The first byte; `length` bytes from it stay mapped while `self` lives.
-    pub(super) fn base(&self) -> NonNull<u8> {
-        self.base
-    }
-
-    pub(super) fn length(&self) -> usize {
-        self.length
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: exactly what `map` mapped, and nothing holds a pointer into
-        // it any more: the rings own it together. Failure would only leave
-        // it mapped.
-        let _still_mapped = unsafe { munmap(self.base.cast(), self.length) };
+    ///
+    /// Other processes may write the mapping at any time: it is only reached
+    /// through raw pointers and atomics, never through a reference to plain
+    /// bytes.
+    pub(crate) fn map(&self) -> io::Result<MmapRaw> {
+        MmapOptions::new().len(self.length.get()).populate().map_raw(&self.descriptor)
     }
 }

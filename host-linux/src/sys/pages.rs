@@ -3,14 +3,12 @@
 
 use std::io;
 use std::marker::PhantomData;
-use std::num::NonZeroUsize;
 use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use loggap_core::sim::windows::{Chain, Message, WindowRank, WindowRecord};
 use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
-use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
+use memmap2::{Advice, MmapMut, MmapOptions};
 
 /// Smaller memory is left in small pages.
 const HUGE: usize = 2 << 20;
@@ -55,10 +53,8 @@ unsafe impl Integers for Chain {}
 /// Elements in memory of their own.
 #[derive(Debug)]
 pub(crate) struct Pages<T> {
-    /// Dangling if there are no bytes.
-    base: NonNull<T>,
+    map: MmapMut,
     len: usize,
-    bytes: usize,
     owned: PhantomData<T>,
 }
 
@@ -67,20 +63,12 @@ impl<T: Integers> Pages<T> {
     pub(crate) fn zeroed(len: usize) -> io::Result<Self> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
-        let Some(length) = NonZeroUsize::new(bytes) else {
-            return Ok(Self { base: NonNull::dangling(), len, bytes, owned: PhantomData });
-        };
-        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches
-        // nothing that exists.
-        let base = unsafe { mmap_anonymous(None, length, protection, flags) }?;
+        let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon()?;
         if bytes >= HUGE {
-            // SAFETY: the range is the mapping just made; advice changes no
-            // content.
-            let _slower = unsafe { madvise(base, bytes, MmapAdvise::MADV_HUGEPAGE) };
+            // A kernel without huge pages is slower, not wrong.
+            let _slower = map.advise(Advice::HugePage);
         }
-        Ok(Self { base: base.cast(), len, bytes, owned: PhantomData })
+        Ok(Self { map, len, owned: PhantomData })
     }
 }
 
@@ -88,34 +76,19 @@ impl<T> Deref for Pages<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `base` is the start of a mapping of `len` elements, aligned
-        // to a page (or dangling, with no bytes), zeroed, which `Integers`
-        // says is valid; it lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
+        // SAFETY: the mapping is as long as `len` elements, aligned to a
+        // page, and began zeroed, which `Integers` says is valid; it lives
+        // as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.len) }
     }
 }
 
 impl<T> DerefMut for Pages<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`, and `self` is borrowed for writing.
-        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
+        unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().cast(), self.len) }
     }
 }
-
-impl<T> Drop for Pages<T> {
-    fn drop(&mut self) {
-        if self.bytes > 0 {
-            // SAFETY: the mapping was made by `zeroed` with these bytes, and
-            // nothing borrows it any more.
-            let _unmapped = unsafe { munmap(self.base.cast(), self.bytes) };
-        }
-    }
-}
-
-// SAFETY: it owns its elements, as a vector does.
-unsafe impl<T: Send> Send for Pages<T> {}
-// SAFETY: shared, it gives out shared elements only.
-unsafe impl<T: Sync> Sync for Pages<T> {}
 
 #[cfg(test)]
 mod tests {

@@ -24,7 +24,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::mapping::Mapping;
+use memmap2::MmapRaw;
 
 const HEAD: usize = 0;
 /// Two lines behind the head, because processors fetch lines in pairs.
@@ -84,7 +84,7 @@ pub(crate) const fn footprint(capacity: u64) -> u64 {
 #[derive(Clone, Debug)]
 struct Ring {
     /// Keeps the memory mapped.
-    _mapping: Arc<Mapping>,
+    _mapping: Arc<MmapRaw>,
     base: NonNull<u8>,
     mask: u64,
 }
@@ -97,9 +97,9 @@ unsafe impl Send for Ring {}
 impl Ring {
     /// The ring at `offset`, `None` unless it lies inside the mapping, is
     /// aligned, and `capacity` is a power of two of at least two lines.
-    fn at(mapping: &Arc<Mapping>, offset: u64, capacity: u64) -> Option<Self> {
+    fn at(mapping: &Arc<MmapRaw>, offset: u64, capacity: u64) -> Option<Self> {
         let end = offset.checked_add(DATA as u64)?.checked_add(capacity)?;
-        let fits = usize::try_from(end).is_ok_and(|end| end <= mapping.length());
+        let fits = usize::try_from(end).is_ok_and(|end| end <= mapping.len());
         if !fits
             || !offset.is_multiple_of(LINE)
             || !capacity.is_power_of_two()
@@ -109,7 +109,7 @@ impl Ring {
         }
         let offset = usize::try_from(offset).ok()?;
         // SAFETY: `offset` is inside the mapping, as checked above.
-        let base = unsafe { mapping.base().add(offset) };
+        let base = unsafe { NonNull::new(mapping.as_mut_ptr())?.add(offset) };
         Some(Self { _mapping: Arc::clone(mapping), base, mask: capacity - 1 })
     }
 
@@ -224,7 +224,7 @@ pub(crate) struct Producer {
 
 impl Producer {
     /// The sending end of the ring at `offset`, `None` where no ring fits.
-    pub(crate) fn new(mapping: &Arc<Mapping>, offset: u64, capacity: u64) -> Option<Self> {
+    pub(crate) fn new(mapping: &Arc<MmapRaw>, offset: u64, capacity: u64) -> Option<Self> {
         Ring::at(mapping, offset, capacity).map(|ring| Self { ring, tail: 0, head: 0 })
     }
 
@@ -274,7 +274,7 @@ pub(crate) struct Consumer {
 
 impl Consumer {
     /// The receiving end of the ring at `offset`, `None` where no ring fits.
-    pub(crate) fn new(mapping: &Arc<Mapping>, offset: u64, capacity: u64) -> Option<Self> {
+    pub(crate) fn new(mapping: &Arc<MmapRaw>, offset: u64, capacity: u64) -> Option<Self> {
         Ring::at(mapping, offset, capacity).map(|ring| Self { ring, head: 0 })
     }
 
@@ -315,7 +315,7 @@ mod tests {
 
     const CAPACITY: u64 = 4_096;
 
-    fn memory() -> Arc<Mapping> {
+    fn memory() -> Arc<MmapRaw> {
         let length = usize::try_from(footprint(CAPACITY)).unwrap();
         Arc::new(SharedMemory::create(NonZeroUsize::new(length).unwrap()).unwrap().map().unwrap())
     }

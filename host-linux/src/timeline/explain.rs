@@ -12,7 +12,6 @@
 //! interface.
 
 use std::collections::HashSet;
-use std::fmt;
 
 use loggap_core::units::Picos;
 
@@ -108,27 +107,18 @@ pub struct Explanation {
     pub steps: Vec<Step>,
 }
 
-/// The timeline has a hole: something begins when nothing ends.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The timeline is incomplete: something begins when nothing ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "nothing explains what begins at {time} on rank {rank}: the timeline must hold all ranks and \
+     the whole time"
+)]
 pub struct Unexplained {
     /// Where the latest such thing begins.
     pub rank: u32,
     /// When.
     pub time: Picos,
 }
-
-impl fmt::Display for Unexplained {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "nothing explains what begins at {} on rank {}: the timeline must hold all ranks \
-             and the whole time",
-            self.time, self.rank
-        )
-    }
-}
-
-impl std::error::Error for Unexplained {}
 
 /// Finds the path.
 ///

@@ -105,10 +105,10 @@ pub enum Part {
     /// The only one.
     #[default]
     Whole,
-    /// Of a handshake: the sender asks.
-    Request,
-    /// Of a handshake: the receiver answers.
-    Ready,
+    /// Of a handshake: request to send.
+    Rts,
+    /// Of a handshake: clear to send.
+    Cts,
     /// Of a handshake: the data.
     Data,
 }

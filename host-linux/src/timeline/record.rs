@@ -56,8 +56,8 @@ impl From<sim::Part> for Part {
     fn from(part: sim::Part) -> Self {
         match part {
             sim::Part::Whole => Self::Whole,
-            sim::Part::Request => Self::Request,
-            sim::Part::Ready => Self::Ready,
+            sim::Part::Request => Self::Rts,
+            sim::Part::Ready => Self::Cts,
             sim::Part::Data => Self::Data,
         }
     }
@@ -79,10 +79,10 @@ impl Observer for Recorder {
             return;
         }
         let part = Part::from(event.part);
-        let owner = if part == Part::Ready { event.to } else { event.rank };
+        let owner = if part == Part::Cts { event.to } else { event.rank };
         let tag = match part {
-            Part::Whole | Part::Request => event.tag,
-            Part::Ready | Part::Data => self.message(event.op).map_or(ANY, |asked| asked.tag),
+            Part::Whole | Part::Rts => event.tag,
+            Part::Cts | Part::Data => self.message(event.op).map_or(ANY, |asked| asked.tag),
         };
         self.messages.insert(event.op, self.timeline.messages.len());
         self.timeline.messages.push(Message {

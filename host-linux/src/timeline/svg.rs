@@ -7,9 +7,15 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use loggap_core::units::Picos;
+use plotters::style::{RGBColor, WHITE};
 
 use super::chrome::Tag;
 use super::{Activity, Lane, Message, Span, Timeline};
+use crate::decimal;
+use crate::output::plot::PlotError;
+use crate::output::plot::canvas::{
+    Align, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION,
+};
 
 /// Page width in pixels.
 const WIDTH: f64 = 1_280.0;
@@ -23,14 +29,21 @@ const TOP: f64 = 58.0;
 const BOTTOM: f64 = 44.0;
 /// Height that the bands of many ranks share.
 const CROWDED: f64 = 1_800.0;
+/// Times lie between pixels: everything is placed at tenths.
+const UNITS: u8 = 10;
+/// Size of small and of smaller text.
+const SMALL: u32 = 15;
+const SMALLER: u32 = 11;
 
-/// Colours that the colour-blind can tell apart (Okabe and Ito).
-const fn colour(activity: Activity) -> &'static str {
+const CALC: RGBColor = RGBColor(138, 138, 138);
+const BAND: RGBColor = RGBColor(243, 243, 243);
+
+const fn colour(activity: Activity) -> RGBColor {
     match activity {
-        Activity::Send => "#0072b2",
-        Activity::Receive => "#e69f00",
-        Activity::Calc => "#8a8a8a",
-        Activity::Noise => "#d55e00",
+        Activity::Send => BLUE,
+        Activity::Receive => ORANGE,
+        Activity::Calc => CALC,
+        Activity::Noise => VERMILION,
     }
 }
 
@@ -49,20 +62,45 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Those of `out`; also for more ranks than a picture can show.
 pub fn write(timeline: &Timeline, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let page = Page::new(timeline, options);
-    page.open(out, &options.title)?;
-    page.axis(out)?;
-    page.bands(out)?;
-    writeln!(out, "<g clip-path=\"url(#plot)\">")?;
-    for message in &timeline.messages {
-        page.message(out, message)?;
-    }
-    for (span, message) in timeline.spans() {
-        page.span(out, &span, message)?;
-    }
-    writeln!(out, "</g>\n</svg>")
+    let size = (rounded(WIDTH), rounded(page.height));
+    let sheet = Sheet { size, units: UNITS.into(), bleed: rounded(WIDTH), margins: (0, 0, 0, 0) };
+    let picture = sheet.draw(|canvas| {
+        page.grid(canvas)?;
+        for message in &timeline.messages {
+            page.message(canvas, message)?;
+        }
+        for (span, message) in timeline.spans() {
+            page.span(canvas, &span, message)?;
+        }
+        page.margins(canvas)?;
+        page.legend(canvas, &options.title)?;
+        page.axis(canvas)?;
+        page.labels(canvas)
+    });
+    out.write_all(picture.map_err(io::Error::other)?.as_bytes())
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "pixels; the cast saturates")]
+const fn rounded(number: f64) -> i32 {
+    number.round() as i32
+}
+
+/// A place in pixels from the upper left corner of what is shown.
+fn at(x: f64, y: f64) -> Pixel {
+    (rounded((x + WIDTH) * f64::from(UNITS)), rounded(y * f64::from(UNITS)))
+}
+
+fn text(
+    canvas: &Canvas<'_>,
+    text: &str,
+    at: Pixel,
+    (size, color): (u32, RGBColor),
+    align: Align,
+) -> Result<(), PlotError> {
+    canvas.text(text, at, (size * u32::from(UNITS), color), align)
 }
 
 /// Vertical place of a lane.
@@ -75,6 +113,10 @@ struct Row {
 impl Row {
     fn bottom(self) -> f64 {
         self.top + self.height
+    }
+
+    fn middle(self) -> f64 {
+        self.top + self.height / 2.0
     }
 }
 
@@ -128,164 +170,128 @@ impl Page {
         LEFT + width * share
     }
 
-    fn open(&self, out: &mut dyn Write, title: &str) -> io::Result<()> {
-        let Self { height, .. } = self;
-        writeln!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height:.0}\" \
-             viewBox=\"0 0 {WIDTH} {height:.0}\" font-family=\"sans-serif\" font-size=\"12\">"
-        )?;
-        writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>")?;
-        writeln!(
-            out,
-            "<clipPath id=\"plot\"><rect x=\"{LEFT}\" y=\"0\" width=\"{}\" height=\"{height:.0}\"/>\
-             </clipPath>",
-            WIDTH - LEFT - RIGHT
-        )?;
-        writeln!(
-            out,
-            "<text x=\"{LEFT}\" y=\"20\" font-size=\"15\" font-weight=\"bold\">{}</text>",
-            escaped(title)
-        )?;
-        self.legend(out)
+    /// The lower end of the plot.
+    fn base(&self) -> f64 {
+        self.height - BOTTOM + 4.0
     }
 
-    fn legend(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// The instants with a number on the axis.
+    fn ticks(&self) -> impl Iterator<Item = Picos> {
+        let step = tick_step(self.to.since(self.from));
+        let first = self.from.0.div_ceil(step).checked_mul(step);
+        std::iter::successors(first, move |tick| tick.checked_add(step))
+            .take_while(|&tick| tick <= self.to.0)
+            .map(Picos)
+    }
+
+    /// What is below all: the bands, and a line for each number of the axis.
+    fn grid(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+        for tick in self.ticks() {
+            let x = self.x(tick);
+            canvas.line(vec![at(x, TOP - 6.0), at(x, self.base())], LIGHT, UNITS.into())?;
+        }
+        for band in self.bands.values() {
+            let corners = [at(LEFT, band.top), at(WIDTH - RIGHT, band.bottom())];
+            canvas.bar(corners, BAND, 1.0)?;
+        }
+        Ok(())
+    }
+
+    /// Covers what reaches out of the window.
+    fn margins(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+        canvas.bar([at(0.0, 0.0), at(LEFT, self.height)], WHITE, 1.0)?;
+        canvas.bar([at(WIDTH - RIGHT, 0.0), at(WIDTH, self.height)], WHITE, 1.0)
+    }
+
+    fn legend(&self, canvas: &Canvas<'_>, title: &str) -> Result<(), PlotError> {
+        const MIDDLE: f64 = 37.0;
+        let label =
+            |name: &str, x: f64| text(canvas, name, at(x, MIDDLE), (SMALL, BLACK), Align::Left);
+        text(canvas, title, at(LEFT, 16.0), (TITLE, BLACK), Align::Left)?;
         let mut x = LEFT;
         for activity in &self.used {
-            writeln!(
-                out,
-                "<rect x=\"{x}\" y=\"31\" width=\"14\" height=\"11\" fill=\"{}\"/>\
-                 <text x=\"{}\" y=\"41\">{}</text>",
-                colour(*activity),
-                x + 19.0,
-                activity.name()
-            )?;
+            canvas.bar([at(x, 31.0), at(x + 14.0, 42.0)], colour(*activity), 1.0)?;
+            label(activity.name(), x + 19.0)?;
             x += 84.0;
         }
-        let (from, to) = (x, x + 26.0);
-        writeln!(
-            out,
-            "<line x1=\"{from}\" y1=\"33\" x2=\"{to}\" y2=\"41\" stroke=\"#333\"/>\
-             <text x=\"{}\" y=\"41\">message, first byte; shaded until its last</text>",
-            to + 6.0
-        )?;
-        let x = to + 270.0;
-        writeln!(
-            out,
-            "<line x1=\"{x}\" y1=\"37\" x2=\"{}\" y2=\"37\" stroke=\"#cc79a7\" \
-             stroke-width=\"2\" stroke-dasharray=\"2 2\"/>\
-             <text x=\"{}\" y=\"41\">waits for its receiver</text>",
-            x + 26.0,
-            x + 32.0
-        )
+        canvas.line(vec![at(x, 33.0), at(x + 26.0, 41.0)], BLACK, UNITS.into())?;
+        label("message, first byte; shaded until its last", x + 32.0)?;
+        x += 296.0;
+        canvas.bar(waiting(x, x + 26.0, MIDDLE), PURPLE, 1.0)?;
+        label("waits for its receiver", x + 32.0)
     }
 
-    fn axis(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn axis(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
         let scale = Scale::of(self.to);
-        let step = tick_step(self.to.since(self.from));
-        let base = self.height - BOTTOM + 4.0;
-        let first = self.from.0.div_ceil(step) * step;
-        let mut tick = first;
-        while tick <= self.to.0 {
-            let x = self.x(Picos(tick));
-            writeln!(
-                out,
-                "<line x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" y2=\"{base:.1}\" stroke=\"#ddd\"/>\
-                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                TOP - 6.0,
-                base + 14.0,
-                scale.number(tick, step)
-            )?;
-            let Some(next) = tick.checked_add(step) else { break };
-            tick = next;
+        let below = |name: &str, x: f64, y: f64| {
+            text(canvas, name, at(x, self.base() + y), (SMALL, BLACK), Align::Below)
+        };
+        for tick in self.ticks() {
+            below(&scale.number(tick), self.x(tick), 4.0)?;
         }
-        writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">time [{}]</text>",
-            f64::midpoint(LEFT, WIDTH - RIGHT),
-            base + 32.0,
-            scale.unit
-        )
+        below(&format!("time [{}]", scale.unit), f64::midpoint(LEFT, WIDTH - RIGHT), 22.0)
     }
 
-    fn bands(&self, out: &mut dyn Write) -> io::Result<()> {
-        let right = WIDTH - RIGHT;
+    /// Names of ranks, processors and interfaces.
+    fn labels(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
         let mut last = f64::NEG_INFINITY;
         for (rank, band) in &self.bands {
-            writeln!(
-                out,
-                "<rect x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#f3f3f3\"/>",
-                band.top,
-                right - LEFT,
-                band.height
-            )?;
             // Labels of a crowd would overlap: every so many.
-            let middle = band.top + band.height / 2.0;
-            if middle - last >= 13.0 {
-                last = middle;
-                writeln!(
-                    out,
-                    "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">rank {rank}</text>",
-                    LEFT - 38.0,
-                    middle + 4.0
-                )?;
+            if band.middle() - last >= 13.0 {
+                last = band.middle();
+                let name = format!("rank {rank}");
+                text(canvas, &name, at(LEFT - 38.0, last), (SMALL, BLACK), Align::Right)?;
             }
         }
         if self.scale < 10.0 {
             return Ok(());
         }
         for ((_, lane), row) in &self.rows {
-            let (name, size) = match lane {
-                Lane::Cpu(index) => (format!("CPU {index}"), 9.0),
+            let (name, y) = match lane {
+                Lane::Cpu(index) => (format!("CPU {index}"), row.middle()),
                 // The two directions share a label.
-                Lane::NicOut(index) => (format!("NIC {index}"), 9.0),
+                Lane::NicOut(index) => (format!("NIC {index}"), row.bottom()),
                 Lane::NicIn(_) => continue,
             };
-            let y = if matches!(lane, Lane::Cpu(_)) {
-                row.top + row.height * 0.8
-            } else {
-                row.bottom() + 4.0
-            };
-            writeln!(
-                out,
-                "<text x=\"{:.1}\" y=\"{y:.1}\" font-size=\"{size}\" fill=\"#666\" \
-                 text-anchor=\"end\">{name}</text>",
-                LEFT - 4.0
-            )?;
+            text(canvas, &name, at(LEFT - 4.0, y), (SMALLER, GREY), Align::Right)?;
         }
         Ok(())
     }
 
-    fn span(&self, out: &mut dyn Write, span: &Span, message: Option<&Message>) -> io::Result<()> {
+    fn span(
+        &self,
+        canvas: &Canvas<'_>,
+        span: &Span,
+        message: Option<&Message>,
+    ) -> Result<(), PlotError> {
         let Some(row) = self.rows.get(&(span.rank, span.lane)) else { return Ok(()) };
         let (from, to) = (self.x(span.start), self.x(span.end));
         let cpu = matches!(span.lane, Lane::Cpu(_));
-        let inset = if cpu { row.height * 0.08 } else { row.height * 0.15 };
-        write!(
-            out,
-            "<rect x=\"{from:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{}\"{}>",
-            row.top + inset,
-            (to - from).max(0.4),
-            row.height - 2.0 * inset,
-            colour(span.activity),
-            match cpu {
-                // A seam between neighbours of one colour.
-                true if to - from > 3.0 => " stroke=\"white\" stroke-width=\"0.5\"",
-                true => "",
-                false => " fill-opacity=\"0.45\"",
+        let (inset, opacity) =
+            if cpu { (row.height * 0.08, 1.0) } else { (row.height * 0.15, 0.45) };
+        // A seam between neighbours of one colour; what is very short is seen.
+        let seam = if cpu && to - from > 3.0 { 0.2 } else { 0.0 };
+        let to = to.max(from + 0.4);
+        let corners = [at(from + seam, row.top + inset), at(to - seam, row.bottom() - inset)];
+        canvas.bar(corners, colour(span.activity), opacity)?;
+        let what = match message {
+            None => String::new(),
+            Some(message) => {
+                let (direction, peer) = match span.activity {
+                    Activity::Send => ("to", message.to.rank),
+                    _ => ("from", message.from.rank),
+                };
+                format!(" {} B {direction} {peer}, tag {}", message.size, Tag(message.tag))
             }
-        )?;
-        let time = |time: Picos| Scale::of(self.to).exact(time);
-        write!(out, "<title>{}", span.activity.name())?;
-        if let Some(message) = message {
-            match span.activity {
-                Activity::Send => write!(out, " {} B to {}", message.size, message.to.rank)?,
-                _ => write!(out, " {} B from {}", message.size, message.from.rank)?,
-            }
-            write!(out, ", tag {}", Tag(message.tag))?;
-        }
-        writeln!(out, ": {} to {}</title></rect>", time(span.start), time(span.end))
+        };
+        let (name, time) = (span.activity.name(), self.interval(span.start, span.end));
+        canvas.tooltip(&format!("{name}{what}: {time}"))
+    }
+
+    fn interval(&self, start: Picos, end: Picos) -> String {
+        let scale = Scale::of(self.to);
+        let (start, end, unit) = (scale.number(start), scale.number(end), scale.unit);
+        format!("{start} {unit} to {end} {unit}")
     }
 
     /// Where a message leaves or reaches a rank: at the edge of its band.
@@ -307,42 +313,36 @@ impl Page {
         }
     }
 
-    fn message(&self, out: &mut dyn Write, message: &Message) -> io::Result<()> {
+    fn message(&self, canvas: &Canvas<'_>, message: &Message) -> Result<(), PlotError> {
         let Some((start, end)) = self.ends(message) else { return Ok(()) };
-        let later = |time: Picos| self.x(time.plus(message.costs.gap_bytes).unwrap_or(Picos::MAX));
-        let (x1, x2) = (self.x(message.left()), self.x(message.arrived));
+        let first = [at(self.x(message.left()), start), at(self.x(message.arrived), end)];
         if message.costs.gap_bytes > Picos::ZERO {
-            writeln!(
-                out,
-                "<polygon points=\"{x1:.2},{start:.1} {x2:.2},{end:.1} {:.2},{end:.1} \
-                 {:.2},{start:.1}\" fill=\"#56b4e9\" fill-opacity=\"0.18\"/>",
-                later(message.arrived),
-                later(message.left())
-            )?;
+            let later =
+                |time: Picos| self.x(time.plus(message.costs.gap_bytes).unwrap_or(Picos::MAX));
+            let last = [at(later(message.arrived), end), at(later(message.left()), start)];
+            canvas.shade([first, last].concat(), SKY)?;
         }
-        let time = |time: Picos| Scale::of(self.to).exact(time);
-        writeln!(
-            out,
-            "<line x1=\"{x1:.2}\" y1=\"{start:.1}\" x2=\"{x2:.2}\" y2=\"{end:.1}\" stroke=\"#333\" \
-             stroke-width=\"0.8\"><title>{} B from {} to {}, tag {}: {} to {}</title></line>",
+        canvas.line(first.to_vec(), BLACK, 8)?;
+        canvas.tooltip(&format!(
+            "{} B from {} to {}, tag {}: {}",
             message.size,
             message.from.rank,
             message.to.rank,
             Tag(message.tag),
-            time(message.left()),
-            time(message.arrived)
-        )?;
+            self.interval(message.left(), message.arrived)
+        ))?;
         if message.handled > message.arrived {
             let y = if end < start { end + 1.5 } else { end - 1.5 };
-            writeln!(
-                out,
-                "<line x1=\"{x2:.2}\" y1=\"{y:.1}\" x2=\"{:.2}\" y2=\"{y:.1}\" stroke=\"#cc79a7\" \
-                 stroke-width=\"2\" stroke-dasharray=\"2 2\"/>",
-                self.x(message.handled)
-            )?;
+            let corners = waiting(self.x(message.arrived), self.x(message.handled), y);
+            canvas.bar(corners, PURPLE, 0.8)?;
         }
         Ok(())
     }
+}
+
+/// A thin bar for the time that a message waits.
+fn waiting(from: f64, to: f64, y: f64) -> [Pixel; 2] {
+    [at(from, y - 0.7), at(to, y + 0.7)]
 }
 
 /// Height of a band with the space below it, in processor lanes: at least
@@ -355,50 +355,26 @@ fn band_units(lanes: usize) -> f64 {
 /// The unit of an axis.
 struct Scale {
     unit: &'static str,
-    picos: u64,
+    /// Decimal digits between it and a picosecond.
+    digits: u32,
 }
 
 impl Scale {
     /// For times up to `end`.
     const fn of(end: Picos) -> Self {
-        let (unit, picos) = match end.0 {
-            0..10_000 => ("ps", 1),
-            10_000..10_000_000 => ("ns", 1_000),
-            10_000_000..10_000_000_000 => ("µs", 1_000_000),
-            10_000_000_000..10_000_000_000_000 => ("ms", 1_000_000_000),
-            _ => ("s", 1_000_000_000_000),
+        let (unit, digits) = match end.0 {
+            0..10_000 => ("ps", 0),
+            10_000..10_000_000 => ("ns", 3),
+            10_000_000..10_000_000_000 => ("µs", 6),
+            10_000_000_000..10_000_000_000_000 => ("ms", 9),
+            _ => ("s", 12),
         };
-        Self { unit, picos }
+        Self { unit, digits }
     }
 
-    /// The number at a tick, with the decimals that `step` needs.
-    fn number(&self, tick: u64, step: u64) -> String {
-        let mut decimals = 0;
-        let mut unit = self.picos;
-        while unit > 1 && !step.is_multiple_of(unit) {
-            unit /= 10;
-            decimals += 1;
-        }
-        let whole = tick / self.picos;
-        if decimals == 0 {
-            return whole.to_string();
-        }
-        format!("{whole}.{:0decimals$}", tick % self.picos / unit.max(1))
-    }
-
-    /// A time with its unit, and all its decimals but zeros at the end.
-    fn exact(&self, time: Picos) -> String {
-        let decimals = self.picos.ilog10() as usize;
-        let mut text = (time.0 / self.picos).to_string();
-        if decimals > 0 {
-            let fraction = format!("{:0decimals$}", time.0 % self.picos);
-            let fraction = fraction.trim_end_matches('0');
-            if !fraction.is_empty() {
-                text.push('.');
-                text.push_str(fraction);
-            }
-        }
-        format!("{text} {}", self.unit)
+    /// A time in this unit, with all its decimals but zeros at the end.
+    fn number(&self, time: Picos) -> String {
+        decimal::fixed(time.0.into(), self.digits)
     }
 }
 
@@ -416,11 +392,6 @@ fn tick_step(length: Picos) -> u64 {
     }
 }
 
-/// Text with XML's own characters replaced.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -435,14 +406,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_on_the_axis_have_the_decimals_of_the_step() {
+    fn numbers_on_the_axis_are_exact_in_its_unit() {
         let micros = Scale::of(Picos(20_000_000));
         assert_eq!(micros.unit, "µs");
-        assert_eq!(micros.number(2_500_000, 500_000), "2.5");
-        assert_eq!(micros.number(2_000_000, 1_000_000), "2");
-        assert_eq!(micros.number(2_050_000, 50_000), "2.05");
-        assert_eq!(micros.exact(Picos(2_050_001)), "2.050001 µs");
-        assert_eq!(micros.exact(Picos(2_000_000)), "2 µs");
+        assert_eq!(micros.number(Picos(2_500_000)), "2.5");
+        assert_eq!(micros.number(Picos(2_000_000)), "2");
+        assert_eq!(micros.number(Picos(2_050_001)), "2.050001");
+        assert_eq!(Scale::of(Picos(9_999)).number(Picos(120)), "120");
     }
 
     #[test]

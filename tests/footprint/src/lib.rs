@@ -6,7 +6,7 @@
 
 mod measuring;
 
-use loggap_core::fit::{Cell, Config, Node, Point, Segment, Segmentation};
+use loggap_core::fit::{Config, Node, Point, find_ranges};
 use loggap_core::goal::binary::{Native, NativeWriter, Reference, ReferenceWriter};
 use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter, read};
 use loggap_core::goal::{RankEdge, RankMemory, RankNode, SliceOutput};
@@ -50,11 +50,12 @@ pub extern "C" fn footprint_fit(values: &[f64; POINTS], sizes: &[u64; POINTS]) -
         let Ok(point) = Point::new(size, value, 0.0) else { return 0 };
         *slot = point;
     }
-    let mut nodes = [Node::default(); POINTS];
-    let mut cells = [Cell::default(); POINTS * 8];
-    let mut segments = [Segment::default(); 8];
-    let mut segmentation = Segmentation::new(&mut nodes, &mut cells, &mut segments);
-    segmentation.run(&points, &Config::default()).map_or(0, |fit| fit.changes().map(|c| c.at).sum())
+    let mut nodes = [Node::default(); POINTS + 1];
+    let (mut changes, mut starts) = (heapless::Vec::<_, 8>::new(), heapless::Vec::<_, 8>::new());
+    match find_ranges(&[&points], &Config::default(), &mut nodes, &mut changes, &mut starts) {
+        Ok(()) => changes.iter().map(|change| change.at).chain(starts).sum(),
+        Err(_) => 0,
+    }
 }
 
 /// Length of the message in an Ethernet frame.

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use loggap_core::fit::{Cell, Node, Point, Segment};
+use loggap_core::fit::{MAX_CURVES, Node, Point};
 use loggap_core::measure::{
     AssessMemory, Buffers, Clock, Initiator, Link, LinkProperties, Outcome, PlanMemory,
     PlanOptions, Planner, QUANTITIES, RowHeader, ServeError, SessionOptions, Slot,
@@ -16,7 +16,6 @@ use loggap_core::wire::{Bounds, ROUNDS_PER_BATCH};
 const LARGEST: usize = 1_496;
 const SIZES: usize = 24;
 const VALUES: usize = 20;
-const CHANGES: usize = 2;
 
 /// The functions of a device.
 #[repr(C)]
@@ -106,10 +105,8 @@ fn assess(device: &mut Device, out: &mut [u8]) -> Option<usize> {
         values: &mut [0; SIZES * QUANTITIES * VALUES],
         order: &mut [Slot::default(); SIZES * (QUANTITIES + 1)],
         assess: AssessMemory {
-            points: &mut [Point::default(); SIZES],
-            nodes: &mut [Node::default(); SIZES],
-            cells: &mut [Cell::default(); SIZES * (CHANGES + 1)],
-            segments: &mut [Segment::default(); CHANGES + 1],
+            points: &mut [Point::default(); SIZES * MAX_CURVES],
+            nodes: &mut [Node::default(); SIZES + 1],
         },
     };
     let options = PlanOptions::default();
@@ -128,6 +125,7 @@ fn assess(device: &mut Device, out: &mut [u8]) -> Option<usize> {
             Outcome::Sample(sample) => {
                 let _whether_kept = planner.handle_sample(&sample);
             }
+            Outcome::Late(experiment) => planner.handle_late(&experiment),
             Outcome::Lost(experiment) => planner.handle_lost(&experiment),
         };
         initiator.run(&batch, outcomes).ok()?;

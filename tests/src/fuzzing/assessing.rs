@@ -2,16 +2,16 @@
 
 use super::Numbers;
 use super::profiles::ask;
-use loggap::drive::AssessBuffers;
-use loggap::measurement::Analysis;
+use loggap::measure::{Analysis, AssessBuffers};
 use loggap::profile::{ChangeRecord, ProfileDocument, RangeRecord, SCHEMA_VERSION};
 use loggap::samples::Row;
 use loggap_core::fit::{Detector, LookAhead};
 use loggap_core::measure::{
-    AssessOptions, Experiment, PlanMemory, PlanOptions, PlanRequirements, Planner, Quantity,
-    RowHeader, Sample, Slot,
+    AssessOptions, Assessment, Experiment, PlanMemory, PlanOptions, PlanRequirements, Planner,
+    Quantity, RowHeader, Sample, SampleStore, Slot, assess_range,
 };
-use loggap_core::model::Profile;
+use loggap_core::model::{Profile, Range};
+use loggap_core::stats::Confidence;
 use loggap_core::units::{Picos, SignedPicos};
 
 /// Sizes that a plan of the test holds.
@@ -31,13 +31,12 @@ struct Memory {
 
 impl Memory {
     fn new() -> Self {
-        let changes = PlanOptions::default().assess.max_changes;
-        let needed = PlanRequirements::new(SIZES, REPETITIONS, changes).expect("few");
+        let needed = PlanRequirements::new(SIZES, REPETITIONS).expect("few");
         Self {
             rows: vec![RowHeader::default(); needed.store.rows],
             values: vec![0; needed.store.values],
             order: vec![Slot::default(); needed.order],
-            assess: AssessBuffers::new(SIZES, changes),
+            assess: AssessBuffers::new(SIZES),
         }
     }
 
@@ -52,16 +51,14 @@ impl Memory {
 }
 
 /// The planner and the assessment on a link that takes any time for
-/// anything: nothing, for ever, always the same, less and less.
+/// anything: nothing, for ever, always the same, less and less. Replies are
+/// late, rounds are lost, and connections begin anew.
 pub fn planner(data: &[u8]) {
     let mut input = Numbers(data);
-    let options = PlanOptions {
-        messages: 2 + u32::from(input.byte()),
-        max_messages: MESSAGES,
-        adapt_sizes: input.byte() & 1 == 0,
-        seed: input.long(),
-        ..PlanOptions::default()
-    };
+    let messages = 2 + u32::from(input.byte());
+    let flags = input.byte();
+    let seed = input.long();
+    let options = plan_options(&mut input, flags, messages, seed);
     let sizes: Vec<u32> = (0..input.below(8)).map(|_| input.word()).collect();
     let mut memory = Memory::new();
     let Ok(mut planner) = Planner::<16>::new(options, &sizes, memory.lend()) else { return };
@@ -79,7 +76,11 @@ pub fn planner(data: &[u8]) {
                 3 => Picos(elapsed.0 - elapsed.0 / 4),
                 4 => Picos(u64::from(input.word()) + u64::from(experiment.size) * 100),
                 5 => {
-                    planner.handle_lost(&experiment);
+                    match input.below(8) {
+                        0 => planner.begin_launch(),
+                        1..4 => planner.handle_late(&experiment),
+                        _ => planner.handle_lost(&experiment),
+                    }
                     continue;
                 }
                 _ => elapsed,
@@ -88,10 +89,52 @@ pub fn planner(data: &[u8]) {
             planner.handle_sample(&Sample { experiment, delay, elapsed });
         }
         now = Picos(now.0.saturating_add(u64::from(input.word())));
+        assert!(planner.progress(now).spent_ppm <= 1_000_000);
     }
     assert!(planner.conclusion().is_some(), "every plan ends");
+    any_range(planner.store(), &options.assess, &mut input);
     if let Ok(assessment) = planner.assess() {
         is_sound(&assessment.profile);
+    }
+}
+
+/// The usual limits, or any.
+fn plan_options(input: &mut Numbers<'_>, flags: u8, messages: u32, seed: u64) -> PlanOptions {
+    let options = PlanOptions {
+        messages,
+        max_messages: MESSAGES,
+        adapt_sizes: flags & 1 == 0,
+        seed,
+        ..PlanOptions::default()
+    };
+    if flags & 2 == 0 {
+        return options;
+    }
+    let [max_time, longest_time, least_time] = [0; 3].map(|_| Picos(value(input, 1 << 40)));
+    let assess = assess_options(input);
+    PlanOptions { assess, max_time, longest_time, least_time, ..options }
+}
+
+/// Any options, with the optimal detector.
+fn assess_options(input: &mut Numbers<'_>) -> AssessOptions {
+    let percent = f64::from(1 + input.below(99));
+    AssessOptions {
+        confidence: Confidence::from_percent(percent).expect("between 0 and 100"),
+        relative_error_ppm: input.word(),
+        tolerance_ppm: input.word(),
+        max_changes: input.byte().into(),
+        detector: Detector::optimal(),
+    }
+}
+
+/// A range from anywhere to anywhere is one range, or there is nothing in it.
+fn any_range(store: &SampleStore<'_>, options: &AssessOptions, input: &mut Numbers<'_>) {
+    let span = (input.word(), input.word());
+    let mut points = AssessBuffers::new(store.len());
+    let mut found = Assessment::<16>::default();
+    if assess_range(store, options, span, points.lend().points, &mut found).is_ok() {
+        let [range] = found.profile.ranges.as_slice() else { panic!("{:?}", found.profile) };
+        has_sound_lines(range);
     }
 }
 
@@ -107,7 +150,9 @@ pub fn fit(data: &[u8]) {
         let points = 3 + usize::from(input.below(4));
         Detector::look_ahead(LookAhead { factor, points, ..LookAhead::default() })
     };
-    let options = AssessOptions { detector, ..AssessOptions::default() };
+    let options =
+        if flags & 4 == 0 { AssessOptions::default() } else { assess_options(&mut input) };
+    let options = AssessOptions { detector, ..options };
     let (mut rows, mut last) = (vec![], 0);
     while !input.is_empty() && rows.len() < 200 {
         last = value(&mut input, last);
@@ -147,42 +192,58 @@ fn gap(input: &mut Numbers<'_>, value: u64) -> Row {
 fn round(input: &mut Numbers<'_>, value: u64) -> Row {
     let quantity = [Quantity::RoundTrip, Quantity::Gap, Quantity::Paced, Quantity::Receive]
         [usize::from(input.below(4))];
+    // Each size has its own n, mostly.
+    let size = size(input);
     let messages = match quantity {
         Quantity::RoundTrip | Quantity::Receive => 1,
         _ => {
             if input.byte() < 250 {
-                10
+                2 + size % 9
             } else {
                 input.word()
             }
         }
     };
     let delay = Picos(if quantity == Quantity::Paced { input.long() } else { 0 });
-    let experiment = Experiment { quantity, messages, delay, size: size(input) };
+    let experiment = Experiment { quantity, messages, delay, size };
     Row::Round(Sample { experiment, delay, elapsed: Picos(value) })
 }
 
-/// That a profile is one that the reader of profiles takes, that each
-/// interval holds its value, and that it answers what it is asked.
+/// That a profile is one that the reader of profiles takes, that its ranges
+/// have no holes and its changes their order, that no parameter is negative,
+/// that each interval holds its value, and that it answers what it is asked.
 fn is_sound(profile: &Profile) {
     assert!(!profile.ranges.is_empty());
+    for pair in profile.ranges.windows(2) {
+        assert_eq!(pair[0].last.0 + 1, pair[1].first.0);
+    }
+    assert!(profile.changes.is_sorted_by(|a, b| a.at < b.at), "{:?}", profile.changes);
+    for change in &profile.changes {
+        assert!(change.low <= change.at && change.at <= change.high, "{change:?}");
+        let begins = profile.ranges.iter().skip(1).any(|range| range.first == change.at);
+        assert!(begins || !change.splits, "{change:?}");
+    }
     let document = ProfileDocument {
         schema_version: SCHEMA_VERSION,
-        ranges: profile.ranges.iter().copied().map(RangeRecord).collect(),
+        ranges: profile.ranges.iter().copied().map(RangeRecord::from).collect(),
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
         ..ProfileDocument::default()
     };
     let text = serde_json::to_vec(&document).expect("plain data");
     ProfileDocument::parse(&text).expect("what is assessed can be read");
-    for range in &profile.ranges {
-        let lines = [Some(range.gap), range.half_rtt, range.send_overhead, range.recv_overhead];
-        for line in lines.into_iter().flatten() {
-            assert!(line.at_one.covers(&line.at_one.value), "{line:?}");
-            assert!(line.per_byte.covers(&line.per_byte.value), "{line:?}");
-        }
-        if let Some(latency) = range.latency {
-            assert!(latency.value.0 > 0 && latency.covers(&latency.value), "{latency:?}");
-        }
-    }
+    profile.ranges.iter().for_each(has_sound_lines);
     ask(profile);
+}
+
+fn has_sound_lines(range: &Range) {
+    let lines = [Some(range.gap), range.half_rtt, range.send_overhead, range.recv_overhead];
+    for line in lines.into_iter().flatten() {
+        assert!(line.at_one.covers(&line.at_one.value) && line.at_one.value.0 >= 0, "{line:?}");
+        assert!(line.per_byte.covers(&line.per_byte.value), "{line:?}");
+        assert!(line.per_byte.value.0 >= 0, "{line:?}");
+    }
+    if let Some(latency) = range.latency {
+        assert!(latency.high.0 > 0 && latency.value.0 >= 0, "{latency:?}");
+        assert!(latency.covers(&latency.value), "{latency:?}");
+    }
 }

@@ -7,18 +7,18 @@
 
 mod assessing;
 mod clocks;
-mod mirroring;
 mod parsers;
 mod profiles;
+mod responding;
 mod schedules;
 mod sessions;
 mod simulating;
 
 pub use assessing::{fit, planner};
 pub use clocks::clocks;
-pub use mirroring::mirror;
 pub use parsers::{argument, noise_trace, samples_csv, wire_frame};
 pub use profiles::{profile_compact, profile_json};
+pub use responding::responder_state;
 pub use schedules::{goal_native, goal_reference, goal_text};
 pub use sessions::{initiator, responder};
 pub use simulating::{overflow, simulator};
@@ -36,13 +36,13 @@ pub const TARGETS: [(&str, Target); 17] = [
     ("goal_reference", goal_reference),
     ("goal_text", goal_text),
     ("initiator", initiator),
-    ("mirror", mirror),
     ("noise_trace", noise_trace),
     ("overflow", overflow),
     ("planner", planner),
     ("profile_compact", profile_compact),
     ("profile_json", profile_json),
     ("responder", responder),
+    ("responder_state", responder_state),
     ("samples_csv", samples_csv),
     ("simulator", simulator),
     ("wire_frame", wire_frame),

@@ -1,9 +1,10 @@
 //! Both ends of a session over a link whose other end says anything.
 
 use super::Numbers;
+use super::parsers::repair_checksum;
 use loggap_core::measure::{
-    Buffers, Clock, Ending, Experiment, Initiator, Link, LinkProperties, Quantity, ServeError,
-    SessionOptions, serve,
+    Buffers, Clock, Ending, Experiment, Initiator, Link, LinkProperties, Outcome, Quantity,
+    ServeError, ServeOptions, SessionOptions, serve_with,
 };
 use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::{Bounds, Message};
@@ -49,6 +50,7 @@ struct Scripted<'c, 'd> {
     says: &'d [u8],
     reliable: bool,
     hangs_up: bool,
+    flags: u8,
     /// Bytes of a stream that are in the caller's buffer.
     collected: usize,
     sent: u64,
@@ -61,7 +63,8 @@ impl<'c, 'd> Scripted<'c, 'd> {
         let mut input = Numbers(data);
         let flags = input.byte();
         let (reliable, hangs_up) = (flags & 1 == 0, flags & 2 == 0);
-        Self { clock, says: input.0, reliable, hangs_up, collected: 0, sent: 0, last: vec![] }
+        let (says, last) = (input.0, vec![]);
+        Self { clock, says, reliable, hangs_up, flags, collected: 0, sent: 0, last }
     }
 
     /// A stream is bytes; a datagram has its length before it.
@@ -74,6 +77,7 @@ impl<'c, 'd> Scripted<'c, 'd> {
             (self.says, self.collected) = (later, self.collected + count);
             let length = (self.collected == buffer.len()).then_some(buffer.len())?;
             self.collected = 0;
+            self.repair(buffer);
             return Some(length);
         }
         let (length, rest) = self.says.split_first_chunk::<2>()?;
@@ -82,7 +86,15 @@ impl<'c, 'd> Scripted<'c, 'd> {
         let (message, later) = rest.split_at(length);
         buffer[..length].copy_from_slice(message);
         self.says = later;
+        self.repair(&mut buffer[..length]);
         Some(length)
+    }
+
+    /// Most inputs are said with the right checksums.
+    fn repair(&self, message: &mut [u8]) {
+        if self.flags & 16 == 0 {
+            repair_checksum(message);
+        }
     }
 }
 
@@ -125,7 +137,10 @@ pub fn responder(data: &[u8]) {
         silence: Picos(SECOND / 10),
         session: Picos(SECOND),
     };
-    let outcome = serve(&clock, &mut link, &mut [0; LONGEST], bounds);
+    let nonce = if link.flags & 4 == 0 { 0 } else { 7 };
+    let description: &[u8] = if link.flags & 8 == 0 { b"" } else { b"a machine" };
+    let options = ServeOptions { bounds, nonce, description };
+    let outcome = serve_with(&clock, &mut link, &mut [0; LONGEST], options);
     assert!(link.sent <= 2 * data.len() as u64 + 1, "answers {} times", link.sent);
     assert!(clock.0.get() < 3 * SECOND, "takes {} ps", clock.0.get());
     match outcome {
@@ -134,7 +149,9 @@ pub fn responder(data: &[u8]) {
         }
         Ok((served, Ending::Goodbye)) => assert!(served.replied <= link.sent),
         Err(ServeError::Link(Gone)) => assert!(link.hangs_up),
-        Err(error) => assert_eq!(error, ServeError::Silent(bounds.silence)),
+        // An initiator may ask for less silence than is allowed.
+        Err(ServeError::Silent(limit)) => assert!(limit <= bounds.silence, "silent for {limit:?}"),
+        Err(error) => panic!("{error:?}"),
     }
 }
 
@@ -165,10 +182,24 @@ fn session(clock: &Ticking, link: Scripted<'_, '_>) -> Option<()> {
     let quantities = [Quantity::RoundTrip, Quantity::Gap, Quantity::Paced, Quantity::Receive];
     let experiments = quantities.map(|quantity| {
         let messages = if matches!(quantity, Quantity::Gap | Quantity::Paced) { 3 } else { 1 };
-        let delay = if messages == 1 { 0 } else { 10 * LOOK };
+        let waits = matches!(quantity, Quantity::Paced | Quantity::Receive);
+        let delay = if waits { 10 * LOOK } else { 0 };
         Experiment { quantity, messages, delay: Picos(delay), size: 1 + messages }
     });
-    session.run(&experiments, |_| {}).ok()?;
-    session.far_receive(5, 3, Picos(10 * LOOK)).ok()?;
+    let mut asked = experiments.iter();
+    let each = |outcome| {
+        let experiment = match outcome {
+            Outcome::Sample(sample) => sample.experiment,
+            Outcome::Late(experiment) => {
+                assert_eq!(experiment.quantity, Quantity::Receive);
+                experiment
+            }
+            Outcome::Lost(experiment) => experiment,
+        };
+        assert_eq!(Some(&experiment), asked.next(), "one outcome for each, in their order");
+    };
+    session.run(&experiments, each).ok()?;
+    assert_eq!(asked.next(), None, "no outcome is missing");
+    session.describe(&mut [0; 1_000]).ok()?;
     session.close().ok().map(|_| ())
 }

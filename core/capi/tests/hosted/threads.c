@@ -28,7 +28,7 @@ typedef struct end {
 static ring there, back;
 static end initiator = {&there, &back}, responder = {&back, &there};
 static LOGGAP_ALIGNAS uint8_t serve_memory[LOGGAP_SERVE_BYTES(MESSAGE)];
-static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_ASSESS_BYTES(MESSAGE, 8, 12, 12, 2)];
+static LOGGAP_ALIGNAS uint8_t memory[LOGGAP_ASSESS_BYTES(MESSAGE, 8, 12, 12)];
 static loggap_profile profile;
 static loggap_assess_report report;
 static loggap_served served;
@@ -74,7 +74,7 @@ static loggap_link link_of(end *context) {
 static void *serve(void *context) {
   loggap_clock clock = nanos;
   loggap_link link = link_of(&responder);
-  *(int32_t *)context = loggap_serve(&clock, &link, 0, serve_memory, sizeof serve_memory, &served, 0);
+  *(int32_t *)context = loggap_serve(&clock, &link, 0, 0, serve_memory, sizeof serve_memory, &served, 0);
   return 0;
 }
 

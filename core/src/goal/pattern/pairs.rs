@@ -2,7 +2,7 @@
 
 use super::script::{Place, Script};
 use crate::goal::Sink;
-use crate::random::{Random, exchange};
+use crate::random::Random;
 
 /// Fills `order` with a random permutation of 0..len, the same for the same
 /// seed on every machine.
@@ -10,12 +10,7 @@ pub(super) fn shuffle(order: &mut [u32], seed: u64) {
     for (slot, value) in order.iter_mut().zip(0u32..) {
         *slot = value;
     }
-    let mut random = Random::new(seed);
-    for last in (1..order.len()).rev() {
-        let bound = u64::try_from(last).unwrap_or(u64::MAX).saturating_add(1);
-        let other = usize::try_from(random.below(bound)).unwrap_or(last);
-        exchange(order, last, other);
-    }
+    Random::new(seed).shuffle(order);
 }
 
 /// A permutation and its inverse.

@@ -10,6 +10,7 @@
 //! the seed.
 
 use super::cursor::{Cursor, continues_identifier, digits};
+use crate::random::Random;
 
 /// Memory for the labels of one rank, and the seed of their hash.
 ///
@@ -353,12 +354,9 @@ fn label_at(text: &[u8], place: u64, name: &[u8]) -> bool {
 /// The prime 2⁶¹ − 1.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// Chooses the evaluation point from `seed` (one step of SplitMix64).
+/// Chooses the evaluation point from `seed`.
 const fn hash_point(seed: u64) -> u64 {
-    let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ mixed >> 31) % (PRIME - 1) + 1
+    Random::new(seed).draw() % (PRIME - 1) + 1
 }
 
 /// The polynomial whose coefficients are the label's bytes, seven at a time,

@@ -3,10 +3,10 @@
 
 use core::fmt;
 
-use crate::bytes::copy;
 use crate::goal::op::{ANY, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::{Misuse, Protocol};
+use crate::slice::copy;
 
 /// Why a schedule could not be written as text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

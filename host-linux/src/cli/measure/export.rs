@@ -3,25 +3,31 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use loggap_core::measure::{AssessError, Conclusion, Quantity, SizeRow};
+use loggap_core::model::{Change, Profile};
 use loggap_core::units::Picos;
 
 use super::Args;
-use crate::cli::report::{self, Report, Strictness};
+use crate::cli::report::{self, Strictness};
 use crate::cli::{CliError, Console, Exit};
-use crate::environment::Fingerprint;
-use crate::measurement::{Measurement, Settings};
-use crate::output::{FileError, PendingFile};
+use crate::machine::environment::Fingerprint;
+use crate::machine::warning::Warning;
+use crate::measure::next::{self, LaunchValues};
+use crate::measure::{AnalysisError, History, MeasureError, Measured, RunOptions};
+use crate::output::{FileError, PendingFile, warnings};
 use crate::profile::{
-    ChangeRecord, ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord, Stopped,
+    CanaryRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION, SizeRecord, Stopped,
 };
-use crate::samples;
-use crate::warning::Warning;
+use crate::samples::{self, TimedSample};
 
 /// The files that were asked for, open but not there yet.
+#[derive(Debug)]
 pub(super) struct Files {
     profile: Option<PendingFile>,
     samples: Option<PendingFile>,
     plot: Option<PendingFile>,
+    /// The profile once more, for runs to come.
+    history: Option<PendingFile>,
 }
 
 impl Files {
@@ -29,133 +35,199 @@ impl Files {
         let create = |path: &Option<PathBuf>| -> Result<_, FileError> {
             path.as_ref().map(PendingFile::create).transpose()
         };
+        let name = format!("{}-{}.json", unix_seconds(), std::process::id());
         Ok(Self {
             profile: create(&args.output)?,
             samples: create(&args.samples)?,
             plot: args.report.open_plot()?,
+            history: create(&args.history.as_ref().map(|folder| folder.join(name)))?,
         })
     }
 
     /// Where the files stand until they are complete.
     pub(super) fn temporary(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        let files = [&self.profile, &self.samples, &self.plot];
+        let files = [&self.profile, &self.samples, &self.plot, &self.history];
         files.into_iter().flatten().filter_map(PendingFile::temporary).map(Path::to_owned)
     }
 }
 
-/// What the measurement itself does not know.
-pub(super) struct Circumstances<'a> {
+/// What was measured, and under which circumstances.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) measured: Measured,
+    /// What ended the run before its time.
+    pub(super) failure: Option<CliError>,
+    pub(super) history: History,
     pub(super) host: Fingerprint,
     pub(super) warnings: Vec<Warning>,
-    /// From the start of the command to the end of the session.
+    pub(super) canaries: Vec<CanaryRecord>,
+    /// From the start of the command to the end of the last session.
     pub(super) wall: Picos,
-    pub(super) settings: &'a Settings,
+    pub(super) options: RunOptions,
 }
 
+impl Taken {
+    /// What the analysis refused, where that is a failure: too few samples
+    /// after breaking off are none.
+    fn refusal(&self) -> Option<MeasureError> {
+        let error = *self.measured.assessment.as_ref().err()?;
+        let is_short = self.failure.is_some() || self.measured.conclusion == Conclusion::Stopped;
+        let is_refusal = !(is_short && error == AssessError::NoSamples);
+        is_refusal.then_some(MeasureError::Analysis(AnalysisError::Assess(error)))
+    }
+}
+
+/// The document of a run that measured nothing.
+pub(super) fn failure(error: &str) -> String {
+    let document = serde_json::json!({
+        "schema_version": SCHEMA_VERSION,
+        "loggap_version": env!("CARGO_PKG_VERSION"),
+        "command": command(),
+        "error": error,
+    });
+    format!("{document:#}\n")
+}
+
+/// Hands on what was measured. Whatever goes wrong with one file takes
+/// neither the others nor standard output along; the first failure decides
+/// the exit.
 pub(super) fn export(
     args: &Args,
-    measurement: &Measurement,
-    circumstances: Circumstances<'_>,
+    mut taken: Taken,
     (files, console): (Files, &mut Console),
 ) -> Result<Exit, CliError> {
-    let document = document(args, measurement, circumstances);
-    for warning in &document.warnings {
-        console.warn(warning);
-    }
-    let profile = &measurement.analysis.assessment.profile;
-    let (title, subtitle) = (title(&document), subtitle(&document));
-    let report = Report {
-        document: &document,
-        title: &title,
-        subtitle: &subtitle,
-        profile,
-        rows: &measurement.analysis.rows,
-        confidence_percent: document.requested.confidence_percent,
-        closing: &closing(&document),
+    let failure = taken.failure.take();
+    let failure = failure.or_else(|| taken.refusal().map(CliError::from));
+    let incomplete = match &failure {
+        Some(error) => Some(error.to_string()),
+        None if taken.measured.conclusion == Conclusion::Stopped => Some("interrupted".to_owned()),
+        None => None,
     };
-    // A file that cannot be written must not take the others and the table
-    // along: the first error is told when everything else is done.
-    let mut outcome = Ok(());
-    if let Some(file) = files.profile {
-        let written = file.commit(|out| {
-            serde_json::to_writer_pretty(&mut *out, &document)?;
-            out.write_all(b"\n")
-        });
-        outcome = outcome.and(written.map_err(CliError::from));
-    }
-    if let Some(file) = files.samples {
-        let written = file.commit(|out| samples::write(out, &measurement.samples));
-        outcome = outcome.and(written.map_err(CliError::from));
-    }
-    if let Some(file) = files.plot {
-        outcome = outcome.and(report.draw(file));
-    }
-    let printed = args.report.print(&report, console);
-    outcome.and(printed)?;
+    let document = document(args, &taken, incomplete);
+    let mut outcome = failure.map_or(Ok(()), Err);
+    let written = write_files(files, &document, &taken);
+    outcome = merge(outcome, written, console);
+    let printed = args.report.print(&document, &document, console);
+    merge(outcome, printed, console)?;
+    let unknown = Profile::default();
+    let profile = taken.measured.assessment.as_ref().map_or(&unknown, |found| &found.profile);
     let strictness = if args.exact.strict { Strictness::Strict } else { Strictness::Lenient };
     Ok(report::exit(strictness, profile))
 }
 
-fn document(
-    args: &Args,
-    measurement: &Measurement,
-    circumstances: Circumstances<'_>,
-) -> ProfileDocument {
-    let Circumstances { host, warnings, wall, settings } = circumstances;
-    let assessment = &measurement.analysis.assessment;
-    let profile = &assessment.profile;
-    let about_run = warnings.iter().map(ToString::to_string);
-    let about_link = assessment.warnings.iter().map(ToString::to_string);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+/// The first failure; a second one is told at once.
+fn merge(
+    first: Result<(), CliError>,
+    second: Result<(), CliError>,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    if let (Err(_), Err(error)) = (&first, &second) {
+        console.note(format_args!("error: {error}"));
+    }
+    first.and(second)
+}
+
+fn write_files(files: Files, document: &ProfileDocument, taken: &Taken) -> Result<(), CliError> {
+    let profile = |file: PendingFile| {
+        let written = file.commit(|out| {
+            serde_json::to_writer_pretty(&mut *out, document)?;
+            out.write_all(b"\n")
+        });
+        written.map_err(CliError::from)
+    };
+    let method = taken.options.method;
+    let timed = |timed: &&TimedSample| method.times(timed.sample.experiment.quantity);
+    let samples = |file: PendingFile| {
+        let samples = taken.measured.samples.iter().filter(timed);
+        file.commit(|out| samples::write(out, samples)).map_err(CliError::from)
+    };
+    // What did not come to its end tells nothing about runs that do.
+    let history = files.history.filter(|_| document.incomplete.is_none());
+    let outcomes = [
+        files.profile.map_or(Ok(()), profile),
+        files.samples.map_or(Ok(()), samples),
+        files.plot.map_or(Ok(()), |file| report::draw(document, file)),
+        history.map_or(Ok(()), profile),
+    ];
+    outcomes.into_iter().fold(Ok(()), Result::and)
+}
+
+fn document(args: &Args, taken: &Taken, incomplete: Option<String>) -> ProfileDocument {
+    let Taken { measured, host, warnings, canaries, wall, options, .. } = taken;
+    let assessment = measured.assessment.as_ref().ok();
+    let about_link = assessment.map_or(&[][..], |found| &found.warnings);
+    let warning_details = warnings::ranked(warnings, about_link);
+    let changes = assessment.map_or(&[][..], |found| &found.profile.changes);
     let wall_s = wall.seconds();
-    ProfileDocument {
+    let mut document = ProfileDocument {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        started_unix_s: now.as_secs().saturating_sub(wall.0 / 1_000_000_000_000),
-        seed: settings.plan.seed,
-        host,
+        command: command(),
+        started_unix_s: unix_seconds().saturating_sub(wall.0 / 1_000_000_000_000),
+        seed: options.plan.seed,
+        host: host.clone(),
         transport: args.link.transport.name().to_owned(),
-        method: settings.method.name().to_owned(),
+        method: options.method.name().to_owned(),
         requested: args.exact.requested(),
-        ranges: profile.ranges.iter().copied().map(RangeRecord).collect(),
-        changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
-        sizes: measurement.analysis.rows.iter().copied().map(SizeRecord).collect(),
-        messages_sent: measurement.traffic.messages(),
-        messages_lost: measurement.traffic.messages_lost,
+        changes: changes.iter().copied().map(Change::into).collect(),
+        sizes: sizes(&measured.rows, &measured.samples),
+        messages_sent: measured.traffic.messages(),
+        messages_lost: measured.traffic.messages_lost,
         wall_s,
-        link_busy_share: (measurement.traffic.in_rounds.seconds() / wall_s).clamp(0.0, 1.0),
-        stopped: Stopped::from(measurement.conclusion),
-        converged: report::is_converged(profile),
-        warnings: about_run.chain(about_link).collect(),
+        link_busy_share: (measured.traffic.in_rounds.seconds() / wall_s).clamp(0.0, 1.0),
+        stopped: stopped(measured.conclusion, incomplete.as_ref()),
+        converged: assessment.is_some_and(|found| report::is_converged(&found.profile)),
+        warnings: warning_details.iter().map(warnings::text).collect(),
+        warning_details,
+        launches: measured.launches,
+        incomplete,
+        responder: measured.responder.clone(),
+        canaries: canaries.clone(),
+        ..ProfileDocument::default()
+    };
+    add_ranges(&mut document, taken);
+    document
+}
+
+/// The ranges, with where another run would fall.
+fn add_ranges(document: &mut ProfileDocument, taken: &Taken) {
+    let Taken { measured, history, options, .. } = taken;
+    let Ok(assessment) = &measured.assessment else { return };
+    let (profile, exact) = (&assessment.profile, &options.plan.assess);
+    let earlier = history.of_same_link(document);
+    let launches = LaunchValues::of(&measured.samples, profile, exact);
+    let records = profile.ranges.iter().zip(&launches).map(|(range, launches)| RangeRecord {
+        next: next::intervals(range, launches, &earlier, exact.confidence),
+        ..RangeRecord::from(*range)
+    });
+    document.ranges = records.collect();
+    document.history_runs = u32::try_from(earlier.len()).unwrap_or(u32::MAX);
+}
+
+/// The table by size, with how single rounds are distributed.
+fn sizes(rows: &[SizeRow], samples: &[TimedSample]) -> Vec<SizeRecord> {
+    let record = |row: &SizeRow| {
+        let rounds = samples.iter().map(|timed| &timed.sample).filter(|sample| {
+            let experiment = &sample.experiment;
+            experiment.quantity == Quantity::RoundTrip && u64::from(experiment.size) == row.size.0
+        });
+        let rounds = RoundRecord::of(rounds.map(|sample| Picos(sample.elapsed.0 / 2)));
+        SizeRecord { rounds, ..SizeRecord::from(*row) }
+    };
+    rows.iter().map(record).collect()
+}
+
+fn stopped(conclusion: Conclusion, incomplete: Option<&String>) -> Stopped {
+    match (conclusion, incomplete) {
+        (Conclusion::Stopped, _) | (_, None) => Stopped::from(conclusion),
+        (_, Some(_)) => Stopped::Failed,
     }
 }
 
-fn title(document: &ProfileDocument) -> String {
-    format!(
-        "loggap {} measure: {} over {} to {}",
-        document.loggap_version, document.method, document.transport, document.host.link.peer
-    )
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-fn subtitle(document: &ProfileDocument) -> String {
-    let host = &document.host;
-    let processor = host.cpu_model.as_deref().unwrap_or("unknown processor");
-    let cpu = host.cpu.map_or_else(|| "not pinned".to_owned(), |cpu| format!("cpu {cpu}"));
-    let mtu = host.link.mtu_bytes.map_or_else(String::new, |mtu| format!(", MTU {mtu} B"));
-    format!(
-        "{processor}, {cpu}, {}, clock {}{mtu}, seed {}",
-        host.kernel, host.clock, document.seed
-    )
-}
-
-fn closing(document: &ProfileDocument) -> Vec<String> {
-    vec![format!(
-        "{} messages sent, {} lost; {:.2} s, the link in use {:.0}% of it; ended: {}",
-        document.messages_sent,
-        document.messages_lost,
-        document.wall_s,
-        document.link_busy_share * 100.0,
-        document.stopped
-    )]
+fn command() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }

@@ -1,6 +1,5 @@
 //! Percentages, times, seeds.
 
-use std::fmt;
 use std::time::Duration;
 
 use loggap_core::units::{PerByte, Picos};
@@ -8,26 +7,34 @@ use loggap_core::units::{PerByte, Picos};
 use crate::decimal::{self, DecimalError};
 
 /// Why text is not the number that is wanted.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct NumberError {
-    /// What is wrong; `None` when the form itself is.
-    reason: Option<DecimalError>,
-    expected: &'static str,
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NumberError {
+    /// It is no such decimal number.
+    #[error("{reason}; expected {expected}")]
+    Decimal {
+        /// What is wrong.
+        reason: DecimalError,
+        /// What is wanted.
+        expected: &'static str,
+    },
+    /// It is below 1 and without `%`: a fraction, or a small percentage.
+    #[error(
+        "expected a percentage: {}%, or {text}% if you mean that little",
+        f64::from(*hundredths) / 100.0
+    )]
+    Fraction {
+        /// The text.
+        text: String,
+        /// What it is as a fraction, in hundredths of a percent.
+        hundredths: u32,
+    },
+    /// Its form is not what is wanted.
+    #[error("expected {0}")]
+    Form(&'static str),
 }
-
-impl fmt::Display for NumberError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.reason {
-            Some(reason) => write!(f, "{reason}; expected {}", self.expected),
-            None => write!(f, "expected {}", self.expected),
-        }
-    }
-}
-
-impl std::error::Error for NumberError {}
 
 fn scaled(text: &str, digits: u32, expected: &'static str) -> Result<u64, NumberError> {
-    decimal::scaled(text, digits).map_err(|error| NumberError { reason: Some(error), expected })
+    decimal::scaled(text, digits).map_err(|reason| NumberError::Decimal { reason, expected })
 }
 
 /// Reads `5%` or `5` as parts per million, 50,000; from 0.0001% to below 100%.
@@ -38,16 +45,16 @@ fn scaled(text: &str, digits: u32, expected: &'static str) -> Result<u64, Number
 /// a fraction.
 pub fn percent(text: &str) -> Result<u32, NumberError> {
     const FORM: &str = "a percentage above 0% and below 100%, such as 5% or 0.5%";
-    const SAY_WHICH: &str = "a percentage such as 5% (write 0.05% if you mean that little)";
-    const WHOLE: u64 = 1_000_000;
+    const WHOLE: u32 = 1_000_000;
     let digits = text.strip_suffix('%');
     let ppm = scaled(digits.unwrap_or(text), 4, FORM)?;
-    if digits.is_none() && ppm > 0 && ppm < WHOLE / 100 {
-        return Err(NumberError { reason: None, expected: SAY_WHICH });
-    }
     match u32::try_from(ppm) {
-        Ok(ppm) if ppm > 0 && u64::from(ppm) < WHOLE => Ok(ppm),
-        _ => Err(NumberError { reason: None, expected: FORM }),
+        // 0.95 is 9,500 ppm as a percentage, 9,500 hundredths of a percent as a fraction.
+        Ok(hundredths) if digits.is_none() && hundredths > 0 && hundredths < WHOLE / 100 => {
+            Err(NumberError::Fraction { text: text.to_owned(), hundredths })
+        }
+        Ok(ppm) if ppm > 0 && ppm < WHOLE => Ok(ppm),
+        _ => Err(NumberError::Form(FORM)),
     }
 }
 
@@ -70,7 +77,7 @@ pub fn duration(text: &str) -> Result<Duration, NumberError> {
     let nanos = scaled(digits.trim_end(), places, FORM)?.saturating_mul(factor);
     let time = Duration::from_nanos(nanos);
     if time.is_zero() || time > LONGEST {
-        return Err(NumberError { reason: None, expected: FORM });
+        return Err(NumberError::Form(FORM));
     }
     Ok(time)
 }
@@ -86,7 +93,7 @@ pub fn seed(text: &str) -> Result<u64, NumberError> {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16),
         _ => text.parse(),
     };
-    parsed.map_err(|_| NumberError { reason: None, expected: FORM })
+    parsed.map_err(|_| NumberError::Form(FORM))
 }
 
 /// Reads decimal nanoseconds, the customary unit of `LogGOPS` parameters, to
@@ -113,7 +120,7 @@ pub fn nanos_per_byte(text: &str) -> Result<PerByte, NumberError> {
     let units = (u128::from(billionths) * UNITS_PER_NANO + BILLION / 2) / BILLION;
     u64::try_from(units)
         .map(PerByte)
-        .map_err(|_| NumberError { reason: Some(DecimalError::TooLarge), expected: FORM })
+        .map_err(|_| NumberError::Decimal { reason: DecimalError::TooLarge, expected: FORM })
 }
 
 #[cfg(test)]
@@ -133,8 +140,10 @@ mod tests {
 
     #[test]
     fn a_fraction_that_could_mean_a_percentage_is_questioned() {
-        let error = percent("0.05").unwrap_err().to_string();
-        assert!(error.contains("0.05%") && error.contains("5%"), "{error}");
+        for (text, meant) in [("0.05", "5%, or 0.05%"), ("0.95", "95%, or 0.95%")] {
+            let error = percent(text).unwrap_err().to_string();
+            assert!(error.contains(meant), "{error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Message sizes: `8`, `1,64,4K`, `1:64K`, `1:64K:x2`, `1:64K:+1024`,
 //! `@file`.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -61,13 +60,16 @@ impl Sizes {
 }
 
 /// Why text is no list of sizes.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SizeError {
     /// This is no size.
+    #[error("'{0}' is no size; expected bytes such as 8, 64, 4K, 1M")]
     NotASize(String),
     /// This is no step.
+    #[error("'{0}' is no step; expected a factor from x2 on or an addend such as +1024")]
     NotAStep(String),
     /// A range that ends before it begins.
+    #[error("the range {first}:{last} ends before it begins; swap the two")]
     Backwards {
         /// Its first size in bytes.
         first: u64,
@@ -75,6 +77,7 @@ pub enum SizeError {
         last: u64,
     },
     /// A size that is not larger than the one before it.
+    #[error("size {size} follows {before}; list sizes in ascending order, each once")]
     OutOfOrder {
         /// The one before, in bytes.
         before: u64,
@@ -82,12 +85,16 @@ pub enum SizeError {
         size: u64,
     },
     /// More than `MOST_SIZES`.
+    #[error("more than {MOST_SIZES} sizes; use a larger step")]
     TooMany,
     /// No size at all.
+    #[error("no size at all; give at least one")]
     Empty,
     /// A message cannot have this size.
+    #[error("a message cannot have {0} bytes here; use sizes from 1 to {most}", most = LONGEST_MESSAGE.0)]
     NotAMessage(u64),
     /// The list's file could not be read.
+    #[error("cannot read sizes from '{path}': {source}")]
     File {
         /// Its path.
         path: String,
@@ -95,36 +102,6 @@ pub enum SizeError {
         source: io::Error,
     },
 }
-
-impl fmt::Display for SizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotASize(text) => {
-                write!(f, "'{text}' is no size; expected bytes such as 8, 64, 4K, 1M")
-            }
-            Self::NotAStep(text) => write!(
-                f,
-                "'{text}' is no step; expected a factor from x2 on or an addend such as +1024"
-            ),
-            Self::Backwards { first, last } => {
-                write!(f, "the range {first}:{last} ends before it begins; swap the two")
-            }
-            Self::OutOfOrder { before, size } => {
-                write!(f, "size {size} follows {before}; list sizes in ascending order, each once")
-            }
-            Self::TooMany => write!(f, "more than {MOST_SIZES} sizes; use a larger step"),
-            Self::Empty => f.write_str("no size at all; give at least one"),
-            Self::NotAMessage(size) => write!(
-                f,
-                "a message cannot have {size} bytes here; use sizes from 1 to {}",
-                LONGEST_MESSAGE.0
-            ),
-            Self::File { path, source } => write!(f, "cannot read sizes from '{path}': {source}"),
-        }
-    }
-}
-
-impl std::error::Error for SizeError {}
 
 /// Reads one size in bytes: a whole number, with `K`, `M`, `G` for powers of
 /// 1024.

@@ -19,7 +19,7 @@ pub(super) fn computed(
 ) -> Result<Option<Outcome>, CliError> {
     let Source::Pattern(pattern, options) = source else { return Ok(None) };
     let wanted = &job.wanted;
-    if wanted.watched() || job.settings.receive != Receive::Hold {
+    if wanted.observed() || job.settings.receive != Receive::Hold {
         return Ok(None);
     }
     // Storing the pattern says what is wrong with the options.

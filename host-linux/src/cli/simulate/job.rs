@@ -12,7 +12,7 @@ use super::computed::computed;
 use super::progress::ProgressLine;
 use super::windows::in_windows;
 use crate::cli::{CliError, Console};
-use crate::clock::HostClock;
+use crate::machine::clock::HostClock;
 use crate::simulation::{Limit, LoadError, Needs, NoiseSource, Source};
 use crate::timeline::{Message, Recorder, Selection, Timeline};
 
@@ -44,8 +44,8 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether somebody has to watch the run.
-    pub(super) const fn watched(&self) -> bool {
+    /// Whether the run needs an observer.
+    pub(super) const fn observed(&self) -> bool {
         self.counters || self.everything || self.selection.is_some()
     }
 }
@@ -119,8 +119,8 @@ impl Stuck {
     }
 }
 
-/// Where a run is watched from.
-struct Watch<'a> {
+/// What progress is shown on, and timed by.
+struct Monitor<'a> {
     console: &'a Console,
     clock: HostClock,
 }
@@ -143,12 +143,14 @@ impl Job<'_> {
             Ok(outcome) => return Ok(outcome),
             Err(reason) => reason,
         };
-        let watch = Watch { console, clock };
+        // What was tried before is no part of this load.
+        let started = clock.now();
+        let monitor = Monitor { console, clock };
         let limit = Limit { bytes: self.most_bytes, besides: &|needs| self.besides(needs) };
         let ran = source.load(self.settings, &limit, |schedule, needs| {
             let load = Self::since((clock, started));
             let engine = EngineUsed::sequential(reason);
-            Ok(Outcome { load, engine, ..self.with_noise(schedule, needs, &watch)? })
+            Ok(Outcome { load, engine, ..self.with_noise(schedule, needs, &monitor)? })
         });
         match ran {
             Ok(outcome) => outcome,
@@ -196,13 +198,13 @@ impl Job<'_> {
         &self,
         schedule: Schedule<'_>,
         needs: &Needs,
-        watch: &Watch<'_>,
+        monitor: &Monitor<'_>,
     ) -> Result<Outcome, CliError> {
         match self.noise {
-            None => self.with_observer(schedule, needs, NoNoise, watch),
+            None => self.with_observer(schedule, needs, NoNoise, monitor),
             Some((source, phases)) => {
                 let trace = source.trace().map_err(CliError::usage)?;
-                self.with_observer(schedule, needs, TraceNoise { trace, phases }, watch)
+                self.with_observer(schedule, needs, TraceNoise { trace, phases }, monitor)
             }
         }
     }
@@ -212,12 +214,12 @@ impl Job<'_> {
         schedule: Schedule<'_>,
         needs: &Needs,
         noise: N,
-        watch: &Watch<'_>,
+        monitor: &Monitor<'_>,
     ) -> Result<Outcome, CliError> {
         let Wanted { counters, selection, everything, .. } = &self.wanted;
         let selection = if *everything { Some(Selection::default()) } else { selection.clone() };
         if !counters && selection.is_none() {
-            return Ok(self.drive(schedule, needs, (noise, Silent), watch)?.0);
+            return Ok(self.drive(schedule, needs, (noise, Silent), monitor)?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
         let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
@@ -226,7 +228,7 @@ impl Job<'_> {
         let counting = counters.then(|| Counters::new(&mut ranks, &mut arrivals));
         let recorder = selection.map(|kept| Recorder::new(schedule.first_ops(), kept));
         let (outcome, (counting, recorder)) =
-            self.drive(schedule, needs, (noise, (counting, recorder)), watch)?;
+            self.drive(schedule, needs, (noise, (counting, recorder)), monitor)?;
         Ok(Outcome {
             counters: counting.map(|counting| counting.finish().to_vec()),
             timeline: recorder.map(Recorder::finish),
@@ -239,10 +241,10 @@ impl Job<'_> {
         schedule: Schedule<'_>,
         needs: &Needs,
         (noise, observer): (N, O),
-        watch: &Watch<'_>,
+        monitor: &Monitor<'_>,
     ) -> Result<(Outcome, O), CliError> {
-        let progress = ProgressLine::new(watch.console, schedule.events());
-        let started = watch.clock.now();
+        let progress = ProgressLine::new(monitor.console, schedule.events());
+        let started = monitor.clock.now();
         let mut engine = Engine::with(schedule, (self.parameters, self.settings), noise, observer);
         let finished = loop {
             if let Some(finished) = engine.run_some(TURNS).map_err(CliError::failed)? {
@@ -251,7 +253,7 @@ impl Job<'_> {
             progress.show(engine.events());
         };
         drop(progress);
-        let run = Self::since((watch.clock, started));
+        let run = Self::since((monitor.clock, started));
         let mut stuck = Stuck::default();
         engine.unfinished(|left| stuck.add(left));
         let finish =

@@ -21,7 +21,7 @@ use self::report::Report;
 use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
-use crate::clock::HostClock;
+use crate::machine::clock::HostClock;
 use crate::schedule::ScheduleFile;
 use crate::simulation::Source;
 

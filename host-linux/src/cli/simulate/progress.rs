@@ -1,4 +1,4 @@
-//! How far a simulation is, for whoever watches.
+//! How far a simulation is, on a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 

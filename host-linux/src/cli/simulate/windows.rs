@@ -7,8 +7,8 @@ use loggap_core::sim::{NoNoise, Noise, TraceNoise};
 use super::job::{EngineUsed, Job, Outcome, Stopwatch, Stuck};
 use super::progress::ProgressLine;
 use crate::cli::{CliError, Console};
-use crate::clock::HostClock;
-use crate::simulation::windows::{Means, WindowError, load, run};
+use crate::machine::clock::HostClock;
+use crate::simulation::windows::{Resources, WindowError, load, run};
 use crate::simulation::{Limit, LoadError, Needs, Source};
 
 /// Runs a schedule in windows, or says why it has to be run event by event.
@@ -18,7 +18,7 @@ pub(super) fn in_windows(
     (clock, started): Stopwatch,
     console: &Console,
 ) -> Result<Result<Outcome, String>, CliError> {
-    if job.wanted.watched() {
+    if job.wanted.observed() {
         return Ok(Err("what happens is recorded in the order in which it happens".to_owned()));
     }
     let limit = Limit { bytes: job.most_bytes, besides: &|needs| job.besides(needs) };
@@ -64,8 +64,8 @@ impl Loaded<'_> {
         let stored = schedule.bytes();
         let progress = ProgressLine::new(console, schedule.events());
         let started = clock.now();
-        let means = Means { threads: job.threads, mail_bytes, small: Means::SMALL };
-        let ended = match run(schedule, noise, &means, &mut |events| progress.show(events)) {
+        let resources = Resources { threads: job.threads, mail_bytes, small: Resources::SMALL };
+        let ended = match run(schedule, noise, &resources, &mut |events| progress.show(events)) {
             Err(error @ WindowError::Steps) => return Ok(Err(error.to_string())),
             other => other.map_err(CliError::failed)?,
         };

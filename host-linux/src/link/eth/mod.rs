@@ -1,23 +1,20 @@
 //! Raw Ethernet: one frame a message, without IP.
 
-mod door;
+mod filter;
 mod station;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use loggap_core::measure::{Link, LinkProperties};
+use loggap_core::units::Bytes;
 use loggap_core::wire::Message;
 use loggap_core::wire::ethernet::{Address, BROADCAST};
 use nix::errno::Errno;
-use nix::poll::PollFlags;
 
-use self::station::{Look, Station};
-use super::refused::{Refused, Refusing};
-use super::stream::wait_bounded;
-use super::{LinkError, LinkSettings, Waiting};
+use super::datagram::{DatagramLink, DatagramSocket, Received};
+use super::{LinkError, LinkSettings, Transport};
 
-pub(crate) use door::EthDoor;
+pub(crate) use station::{Arrived, Senders, Station};
 pub use station::{Shown, parse_address};
 
 /// Messages between this station and another one on the same Ethernet.
@@ -25,23 +22,17 @@ pub use station::{Shown, parse_address};
 /// Frames have the form of [`loggap_core::wire::ethernet`]. They may be lost.
 /// Two stations hold one session at a time, since nothing in a frame tells
 /// two of them apart.
+pub type EthLink = DatagramLink<EthSocket>;
+
+/// This station's socket for one peer.
 #[derive(Debug)]
-pub struct EthLink {
+pub struct EthSocket {
     station: Station,
     /// The other station; before it is known, messages go to everybody.
     peer: Option<Address>,
-    /// What errors call it.
-    name: String,
-    settings: LinkSettings,
-    /// The message by which a door learned of this peer, not yet given to
-    /// the caller.
-    first: Option<Vec<u8>>,
-    /// Tells the door that this peer still has a link.
+    /// Tells the listener that this peer still has a link.
     _alive: Arc<()>,
 }
-
-/// Frames of others that one look passes over.
-const MOST_FOREIGN: usize = 64;
 
 impl EthLink {
     /// A link over `interface` to `peer`, or to the first station that
@@ -57,138 +48,111 @@ impl EthLink {
         peer: Option<Address>,
         settings: LinkSettings,
     ) -> Result<Self, LinkError> {
-        let name = match peer {
-            Some(peer) => format!("station {} on {interface}", Shown(peer)),
-            None => format!("a station on {interface}"),
+        let (name, senders) = match peer {
+            Some(peer) => (name(peer, interface), Senders::One(peer)),
+            None => (format!("a station on {interface}"), Senders::Any),
         };
-        let station = Station::open(interface)?;
-        Ok(Self { station, peer, name, settings, first: None, _alive: Arc::default() })
+        let station = Station::open(interface, senders)?;
+        let socket = EthSocket { station, peer, _alive: Arc::default() };
+        Ok(Self::unanswered(socket, name, settings))
     }
 
-    /// The peer's address and interface.
-    #[must_use]
-    pub fn peer(&self) -> &str {
-        &self.name
+    /// The link of a listener to `peer`, whose `hello` has been read on another
+    /// socket. `alive` is dropped with the link.
+    pub(crate) fn accepted(
+        (station, peer): (Station, Address),
+        hello: Vec<u8>,
+        alive: Arc<()>,
+        settings: LinkSettings,
+    ) -> Self {
+        let name = name(peer, station.interface());
+        let socket = EthSocket { station, peer: Some(peer), _alive: alive };
+        Self::over(socket, name, Some(hello), settings)
     }
 
     /// The interface.
     #[must_use]
     pub fn interface(&self) -> &str {
-        self.station.interface()
+        self.socket().station.interface()
     }
 
     /// This station's address.
     #[must_use]
     pub const fn address(&self) -> Address {
-        self.station.address()
-    }
-
-    #[inline]
-    fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        if let Some(first) = self.first.take() {
-            return Ok(copy(&first, buffer));
-        }
-        for _ in 0..MOST_FOREIGN {
-            let frame = match self.station.look() {
-                Ok(Look::Frame(frame)) => frame,
-                Ok(Look::Foreign) => continue,
-                Ok(Look::Nothing) => return Ok(None),
-                Err(error) => return Err(failed(&self.name, "recv", error)),
-            };
-            let (source, message) = (frame.source(), frame.message());
-            match self.peer {
-                Some(peer) if peer == source => {}
-                None if frame.destination() != BROADCAST && is_answer(message) => {
-                    self.peer = Some(source);
-                }
-                _ => continue,
-            }
-            if let Some(length) = copy(message, buffer) {
-                return Ok(Some(length));
-            }
-        }
-        Ok(None)
+        self.socket().station.address()
     }
 }
 
-impl AsFd for EthLink {
+/// What errors call a station.
+fn name(station: Address, interface: &str) -> String {
+    format!("station {} on {interface}", Shown(station))
+}
+
+impl AsFd for EthSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.station.as_fd()
     }
 }
 
-impl Refusing for EthLink {
+impl DatagramSocket for EthSocket {
+    const TRANSPORT: Transport = Transport::Eth;
+
+    fn longest(&self) -> Bytes {
+        self.station.longest()
+    }
+
     #[inline]
     fn try_send(&mut self, message: &[u8]) -> Result<(), Errno> {
         self.station.send(self.peer.unwrap_or(BROADCAST), message)
     }
 
-    fn refused(&self, message: &[u8]) -> Refused<'_> {
-        Refused {
-            socket: self.station.as_fd(),
-            peer: &self.name,
-            settings: &self.settings,
-            length: message.len(),
-            longest: self.station.longest().0,
+    #[inline]
+    fn try_receive(&mut self, buffer: &mut [u8]) -> Result<Received, Errno> {
+        /// Frames of others that one call passes over.
+        const MOST_FOREIGN: usize = 64;
+        for _ in 0..MOST_FOREIGN {
+            let frame = match self.station.receive()? {
+                Arrived::Frame(frame) => frame,
+                Arrived::Foreign => continue,
+                Arrived::Nothing => return Ok(Received::Nothing),
+            };
+            let (source, message) = (frame.source(), frame.message());
+            let length = message.len();
+            // Longer than both ends agreed on: anybody on the Ethernet can send
+            // one, so it is passed over like a foreign frame.
+            let room = buffer.get_mut(..length);
+            match self.peer {
+                Some(peer) if peer != source => continue,
+                None if frame.destination() == BROADCAST || !is_answer(message) => continue,
+                _ => {}
+            }
+            if let Some(room) = room {
+                room.copy_from_slice(message);
+            }
+            let fitted = buffer.len() >= length;
+            if self.peer.is_none() {
+                self.settle(source);
+            }
+            if fitted {
+                return Ok(Received::Message(length));
+            }
         }
+        Ok(Received::Nothing)
     }
 }
 
-impl Link for EthLink {
-    type Error = LinkError;
-
-    fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: self.station.longest(), reliable: false }
-    }
-
-    #[inline]
-    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        self.send_in_time(message)
-    }
-
-    #[inline]
-    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        match self.look(buffer)? {
-            None if self.settings.waiting == Waiting::Block => {
-                wait_bounded(self.station.as_fd(), PollFlags::POLLIN)
-                    .map_err(|error| LinkError::from_io(&self.name, "poll", error))?;
-                self.look(buffer)
-            }
-            looked => Ok(looked),
-        }
-    }
-
-    fn discard(&mut self) -> Result<(), LinkError> {
-        // A peer that sends faster than this reads must not hold us here.
-        const MOST: usize = 1 << 16;
-        self.first = None;
-        for _ in 0..MOST {
-            match self.station.look() {
-                Ok(Look::Nothing) => break,
-                Ok(Look::Frame(_) | Look::Foreign) => {}
-                Err(error) => return Err(failed(&self.name, "recv", error)),
-            }
-        }
-        Ok(())
+impl EthSocket {
+    /// The station that has answered is the peer from now on.
+    #[cold]
+    fn settle(&mut self, peer: Address) {
+        self.peer = Some(peer);
+        // Without it frames of others wake this process and are passed over.
+        let _kept_out_by_the_comparison = self.station.restrict(Senders::One(peer));
     }
 }
 
-/// Whether this is what a responder says to a greeting.
+/// Whether this is what a responder says to a hello.
 fn is_answer(message: &[u8]) -> bool {
-    matches!(
-        Message::parse(message),
-        Ok(Message::Welcome(_) | Message::Queue { .. } | Message::Refuse(_))
-    )
-}
-
-/// A message longer than `buffer` is longer than both ends agreed on. Anybody
-/// on the Ethernet can send one, so it is passed over like a foreign frame.
-fn copy(message: &[u8], buffer: &mut [u8]) -> Option<usize> {
-    buffer.get_mut(..message.len())?.copy_from_slice(message);
-    Some(message.len())
-}
-
-#[cold]
-fn failed(name: &str, action: &'static str, error: Errno) -> LinkError {
-    LinkError::from_io(name, action, error.into())
+    use Message::{Challenge, Queue, Refuse, Welcome};
+    matches!(Message::parse(message), Ok(Challenge { .. } | Queue { .. } | Refuse(_) | Welcome(_)))
 }

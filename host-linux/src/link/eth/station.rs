@@ -13,7 +13,9 @@ use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, bind, recv, send, setsockopt, socket, sockopt,
 };
+use socket2::SockRef;
 
+use super::filter;
 use crate::link::{LinkError, WANTED_RECEIVE_BUFFER};
 use crate::sys::packet;
 
@@ -51,6 +53,17 @@ impl fmt::Display for Shown {
     }
 }
 
+/// Which frames of our EtherType a socket gets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Senders {
+    /// Those of every station.
+    Any,
+    /// Those of one station.
+    One(Address),
+    /// Hellos of every station.
+    Hellos,
+}
+
 /// A raw socket on one interface that gets the frames of our EtherType, and
 /// a buffer for one frame in each direction.
 #[derive(Debug)]
@@ -63,8 +76,8 @@ pub(crate) struct Station {
     incoming: Box<[u8]>,
 }
 
-/// What one look at the socket gave.
-pub(crate) enum Look<'a> {
+/// What one call of [`Station::receive`] has found.
+pub(crate) enum Arrived<'a> {
     /// A frame of ours, addressed to this station or to everybody.
     Frame(EthernetFrame<'a>),
     /// A frame for others, of another form, or cut off.
@@ -75,7 +88,7 @@ pub(crate) enum Look<'a> {
 
 impl Station {
     /// Opens the interface.
-    pub(crate) fn open(interface: &str) -> Result<Self, LinkError> {
+    pub(crate) fn open(interface: &str, senders: Senders) -> Result<Self, LinkError> {
         let refused = |source: Errno| LinkError::Interface {
             interface: interface.to_owned(),
             source: source.into(),
@@ -87,6 +100,8 @@ impl Station {
         // that no frame of another interface can slip in.
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None).map_err(refused)?;
+        restrict(&socket, senders)
+            .map_err(|source| LinkError::Interface { interface: interface.to_owned(), source })?;
         let here = packet::on_interface(index, ethernet::ETHER_TYPE);
         let here = here.ok_or_else(|| refused(Errno::ENODEV))?;
         bind(socket.as_raw_fd(), &here).map_err(refused)?;
@@ -107,8 +122,13 @@ impl Station {
     }
 
     /// Another socket of the same station.
-    pub(crate) fn again(&self) -> Result<Self, LinkError> {
-        Self::open(&self.interface)
+    pub(crate) fn again(&self, senders: Senders) -> Result<Self, LinkError> {
+        Self::open(&self.interface, senders)
+    }
+
+    /// From now on nothing else arrives; what has arrived stays.
+    pub(crate) fn restrict(&self, senders: Senders) -> io::Result<()> {
+        restrict(&self.socket, senders)
     }
 
     pub(crate) fn interface(&self) -> &str {
@@ -141,19 +161,19 @@ impl Station {
 
     /// Takes one frame, if any is there.
     #[inline]
-    pub(crate) fn look(&mut self) -> Result<Look<'_>, Errno> {
+    pub(crate) fn receive(&mut self) -> Result<Arrived<'_>, Errno> {
         let length = match recv(self.socket.as_raw_fd(), &mut self.incoming, MsgFlags::MSG_TRUNC) {
             Ok(length) => length,
-            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(Look::Nothing),
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(Arrived::Nothing),
             Err(error) => return Err(error),
         };
         // Longer than the buffer: longer than the interface's own limit.
-        let Some(bytes) = self.incoming.get(..length) else { return Ok(Look::Foreign) };
+        let Some(bytes) = self.incoming.get(..length) else { return Ok(Arrived::Foreign) };
         Ok(match EthernetFrame::parse(bytes) {
             Ok(frame) if [self.address, ethernet::BROADCAST].contains(&frame.destination()) => {
-                Look::Frame(frame)
+                Arrived::Frame(frame)
             }
-            _ => Look::Foreign,
+            _ => Arrived::Foreign,
         })
     }
 }
@@ -162,6 +182,15 @@ impl AsFd for Station {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+fn restrict(socket: &OwnedFd, senders: Senders) -> io::Result<()> {
+    let program = match senders {
+        Senders::Any => return Ok(()),
+        Senders::One(station) => filter::messages_of(station),
+        Senders::Hellos => filter::hellos(),
+    };
+    SockRef::from(socket).attach_filter(&program)
 }
 
 /// The Ethernet address of an interface.
@@ -200,7 +229,7 @@ mod tests {
     #[test]
     fn an_interface_that_is_not_there_or_no_ethernet_is_named() {
         for name in ["no-such-if", "lo", "a-name-longer-than-the-kernel-takes"] {
-            let error = Station::open(name).unwrap_err();
+            let error = Station::open(name, Senders::Any).unwrap_err();
             assert!(matches!(error, LinkError::Interface { .. }), "{error:?}");
             assert!(error.to_string().contains(name), "{error}");
         }

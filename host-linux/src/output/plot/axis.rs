@@ -1,10 +1,13 @@
-//! Logarithmic axes: where a value lies, and which values to label.
+//! Logarithmic axes: where a value lies, which values to label, and the frame
+//! that they make.
 
 use super::super::number;
+use super::PlotError;
+use super::canvas::{Align, BLACK, Canvas, LIGHT};
 
 /// A logarithmic axis between two pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     low: f64,
     high: f64,
     /// Pixels of both ends; the second may be the smaller one.
@@ -13,16 +16,16 @@ pub(super) struct Axis {
 
 /// A value to mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tick {
-    pub(super) value: f64,
+pub(crate) struct Tick {
+    pub(crate) value: f64,
     /// `None` for a line without text.
-    pub(super) label: Option<String>,
+    pub(crate) label: Option<String>,
 }
 
 impl Axis {
     /// From `low` to `high`, which are set apart if they are one; both
     /// positive.
-    pub(super) fn new(low: f64, high: f64, pixels: (i32, i32)) -> Self {
+    pub(crate) fn new(low: f64, high: f64, pixels: (i32, i32)) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         let (low, high) = if high > low { (low, high) } else { (low / 2.0, low * 2.0) };
         Self { low, high, pixels }
@@ -30,27 +33,27 @@ impl Axis {
 
     /// The pixel of `value`; what lies outside is moved to the nearer end.
     #[allow(clippy::cast_possible_truncation, reason = "between two i32 pixels")]
-    pub(super) fn place(&self, value: f64) -> i32 {
+    pub(crate) fn place(&self, value: f64) -> i32 {
         let value = value.clamp(self.low, self.high);
         let share = (value / self.low).ln() / (self.high / self.low).ln();
         let (start, end) = (f64::from(self.pixels.0), f64::from(self.pixels.1));
         (start + share * (end - start)).round() as i32
     }
 
-    pub(super) fn contains(&self, value: f64) -> bool {
+    pub(crate) fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
     /// `count` values from one end of `first` to `last` to the other, each
     /// the same factor from the next.
-    pub(super) fn steps(first: f64, last: f64, count: u32) -> impl Iterator<Item = f64> {
+    pub(crate) fn steps(first: f64, last: f64, count: u32) -> impl Iterator<Item = f64> {
         let factor = (last / first).powf(1.0 / f64::from(count.max(2) - 1));
         (0..count).map(move |index| first * factor.powi(index.cast_signed()))
     }
 
     /// Powers of two, at most a dozen of them labelled as sizes.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "exponents of u64")]
-    pub(super) fn binary_ticks(&self) -> Vec<Tick> {
+    pub(crate) fn binary_ticks(&self) -> Vec<Tick> {
         let exponent = |value: f64| value.log2().clamp(0.0, 63.0);
         let (first, last) = (exponent(self.low).ceil() as u32, exponent(self.high).floor() as u32);
         let every = (last.saturating_sub(first) / 12 + 1).next_power_of_two();
@@ -65,7 +68,7 @@ impl Axis {
 
     /// Round decimals: 1, 2, 5 times powers of ten; over more than three
     /// decades only the powers have labels, below one decade finer steps.
-    pub(super) fn decimal_ticks(&self) -> Vec<Tick> {
+    pub(crate) fn decimal_ticks(&self) -> Vec<Tick> {
         let ratio = self.high / self.low;
         if ratio < 8.0 {
             return self.linear_ticks();
@@ -98,6 +101,38 @@ impl Axis {
             .map(|value| Tick { value, label: Some(short(value)) })
             .collect()
     }
+}
+
+/// Grid, labels and names of both axes, across and up.
+pub(crate) fn draw(
+    canvas: &Canvas<'_>,
+    (across, up): (&Axis, &Axis),
+    (across_name, up_name): (&str, &str),
+) -> Result<(), PlotError> {
+    let plot = canvas.plot_area();
+    let ((left, right), (bottom, top)) = (plot.across, plot.up);
+    for tick in across.binary_ticks() {
+        let x = across.place(tick.value);
+        let length = if tick.label.is_some() { 6 } else { 3 };
+        if let Some(label) = &tick.label {
+            canvas.line(vec![(x, top), (x, bottom)], LIGHT, 1)?;
+            canvas.text(label, (x, bottom + 9), (15, BLACK), Align::Below)?;
+        }
+        canvas.line(vec![(x, bottom), (x, bottom + length)], BLACK, 1)?;
+    }
+    for tick in up.decimal_ticks() {
+        let y = up.place(tick.value);
+        let length = if tick.label.is_some() { 6 } else { 3 };
+        if let Some(label) = &tick.label {
+            canvas.line(vec![(left, y), (right, y)], LIGHT, 1)?;
+            canvas.text(label, (left - 10, y), (15, BLACK), Align::Right)?;
+        }
+        canvas.line(vec![(left - length, y), (left, y)], BLACK, 1)?;
+    }
+    canvas.edge([(left, top), (right, bottom)], BLACK)?;
+    let centre = left.midpoint(right);
+    canvas.text(across_name, (centre, bottom + 30), (16, BLACK), Align::Below)?;
+    canvas.text(up_name, (22, bottom.midpoint(top)), (16, BLACK), Align::Upwards)
 }
 
 /// At most six digits without zeros at the end.

@@ -1,32 +1,42 @@
-//! Drawing in pixels, with the few things that the picture consists of.
+//! Drawing in pixels, with the few things that pictures consist of: what the
+//! plot of a profile, the charts of a study and a timeline share.
 
 use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
 use plotters::prelude::{
-    Circle, Color, DrawingArea, IntoDrawingArea, IntoFont, IntoTextStyle, PathElement, Polygon,
-    RGBColor, Rectangle, SVGBackend, Text, WHITE,
+    Circle, Color, DrawingArea, FontFamily, IntoDrawingArea, IntoFont, IntoTextStyle, PathElement,
+    Polygon, RGBColor, Rectangle, SVGBackend, Text, WHITE,
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontTransform, ShapeStyle};
 
 use super::PlotError;
 
-/// A point in pixels from the upper left corner.
-pub(super) type Pixel = (i32, i32);
+/// A point from the upper left corner, in units of the [`Sheet`].
+pub(crate) type Pixel = (i32, i32);
 
-pub(super) const BLACK: RGBColor = RGBColor(32, 32, 32);
-pub(super) const GREY: RGBColor = RGBColor(110, 110, 110);
-pub(super) const LIGHT: RGBColor = RGBColor(225, 225, 225);
+pub(crate) const BLACK: RGBColor = RGBColor(32, 32, 32);
+pub(crate) const GREY: RGBColor = RGBColor(110, 110, 110);
+pub(crate) const MIDDLE: RGBColor = RGBColor(165, 165, 165);
+pub(crate) const LIGHT: RGBColor = RGBColor(225, 225, 225);
 
-const WIDTH: i32 = 1_100;
-const HEIGHT: i32 = 700;
-/// Height of a line of small text.
-pub(super) const LINE: i32 = 20;
-/// Room left of the plot, right of it, above and below, without the foot.
-const MARGINS: (i32, i32, i32, i32) = (80, 30, 104, 56);
+// Colours that the colour-blind tell apart (Okabe and Ito).
+pub(crate) const BLUE: RGBColor = RGBColor(0, 114, 178);
+pub(crate) const ORANGE: RGBColor = RGBColor(230, 159, 0);
+pub(crate) const GREEN: RGBColor = RGBColor(0, 158, 115);
+pub(crate) const VERMILION: RGBColor = RGBColor(213, 94, 0);
+pub(crate) const PURPLE: RGBColor = RGBColor(204, 121, 167);
+pub(crate) const SKY: RGBColor = RGBColor(86, 180, 233);
+
+/// Size of a picture's title.
+pub(crate) const TITLE: u32 = 22;
+
+/// The font of texts that [`completed`] turns into tooltips.
+const TOOLTIP: &str = "tooltip";
 
 /// Where text stands relative to its point.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Align {
+pub(crate) enum Align {
     /// Its left end, in the middle of its height.
     Left,
     /// Its right end, in the middle of its height.
@@ -37,45 +47,99 @@ pub(super) enum Align {
     Upwards,
 }
 
-/// The part of the canvas between the axes, as pixels of their ends.
+/// The part of the canvas between the axes, as the places of their ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PlotArea {
-    pub(super) across: (i32, i32),
+pub(crate) struct PlotArea {
+    pub(crate) across: (i32, i32),
     /// The first is the lower end, with the larger number.
-    pub(super) up: (i32, i32),
+    pub(crate) up: (i32, i32),
 }
 
-pub(super) struct Canvas<'a> {
+/// What is drawn on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sheet {
+    /// Width and height, in pixels.
+    pub(crate) size: (i32, i32),
+    /// Units that a pixel is divided into: plotters places everything at
+    /// whole units.
+    pub(crate) units: i32,
+    /// Pixels beside the picture, on either side, that are drawn on and not
+    /// shown: plotters moves points outside to the edge, which bends lines.
+    pub(crate) bleed: i32,
+    /// Pixels left of the plot, right of it, above and below.
+    pub(crate) margins: (i32, i32, i32, i32),
+}
+
+impl Sheet {
+    /// The document that `draw` draws, on white.
+    pub(crate) fn draw(
+        &self,
+        draw: impl FnOnce(&Canvas<'_>) -> Result<(), PlotError>,
+    ) -> Result<String, PlotError> {
+        let mut document = String::new();
+        let scaled = |pixels: i32| pixels.checked_mul(self.units).ok_or(PlotError::Backend);
+        let ((width, height), bleed) = (self.size, scaled(self.bleed)?);
+        let (across, down) = (scaled(width)?, scaled(height)?);
+        let drawn = bleed.checked_mul(2).and_then(|bleed| bleed.checked_add(across));
+        let drawn = drawn.ok_or(PlotError::Backend)?;
+        let backend =
+            SVGBackend::with_string(&mut document, (drawn.unsigned_abs(), down.unsigned_abs()));
+        let canvas = Canvas { area: backend.into_drawing_area(), plot: self.plot_area() };
+        canvas.area.fill(&WHITE).map_err(|_| PlotError::Backend)?;
+        draw(&canvas)?;
+        canvas.area.present().map_err(|_| PlotError::Backend)?;
+        drop(canvas);
+        let head = format!(
+            "<svg width=\"{width}\" height=\"{height}\" \
+             viewBox=\"{bleed} 0 {across} {down}\" xmlns=\"http://www.w3.org/2000/svg\">"
+        );
+        Ok(completed(&document, &head))
+    }
+
+    const fn plot_area(&self) -> PlotArea {
+        let ((width, height), (left, right, top, bottom)) = (self.size, self.margins);
+        let (left, right) = (self.bleed + left, self.bleed + width - right);
+        PlotArea {
+            across: (left * self.units, right * self.units),
+            up: ((height - bottom) * self.units, top * self.units),
+        }
+    }
+}
+
+/// `document` with what plotters cannot write: another `head` in the first
+/// line, and tooltips, each of which was drawn as a text behind its element.
+fn completed(document: &str, head: &str) -> String {
+    let tooltip = format!("font-family=\"{TOOLTIP}\"");
+    let mut lines = document.lines().skip(1);
+    let mut completed = String::with_capacity(document.len());
+    completed.extend([head, "\n"]);
+    while let Some(line) = lines.next() {
+        if !(line.starts_with("<text ") && line.contains(&tooltip)) {
+            completed.extend([line, "\n"]);
+            continue;
+        }
+        let title = lines.next().unwrap_or_default();
+        let _end_of_text = lines.next();
+        let start = completed.rfind('<').and_then(|at| completed.get(at + 1..));
+        let name = start.and_then(|element| element.split(' ').next()).unwrap_or_default();
+        let end = format!("><title>{title}</title></{name}>\n");
+        completed.truncate(completed.trim_end_matches("/>\n").len());
+        completed.push_str(&end);
+    }
+    completed
+}
+
+pub(crate) struct Canvas<'a> {
     area: DrawingArea<SVGBackend<'a>, Shift>,
-    foot: i32,
+    plot: PlotArea,
 }
 
 impl<'a> Canvas<'a> {
-    /// White, with room for `foot_lines` lines below the plot.
-    pub(super) fn new(document: &'a mut String, foot_lines: usize) -> Result<Self, PlotError> {
-        let foot = LINE * i32::try_from(foot_lines).map_err(|_| PlotError::Backend)?;
-        let size = (WIDTH.unsigned_abs(), (HEIGHT + foot).unsigned_abs());
-        let area = SVGBackend::with_string(document, size).into_drawing_area();
-        area.fill(&WHITE).map_err(|_| PlotError::Backend)?;
-        Ok(Self { area, foot })
+    pub(crate) const fn plot_area(&self) -> PlotArea {
+        self.plot
     }
 
-    pub(super) const fn plot_area(&self) -> PlotArea {
-        let (left, right, top, bottom) = MARGINS;
-        PlotArea { across: (left, WIDTH - right), up: (HEIGHT - bottom, top) }
-    }
-
-    /// Where the first line of the foot stands.
-    pub(super) const fn foot_start(&self) -> i32 {
-        HEIGHT + LINE / 2 - 8
-    }
-
-    /// The lowest pixel.
-    pub(super) const fn bottom(&self) -> i32 {
-        HEIGHT + self.foot
-    }
-
-    pub(super) fn line(
+    pub(crate) fn line(
         &self,
         points: Vec<Pixel>,
         color: RGBColor,
@@ -85,44 +149,48 @@ impl<'a> Canvas<'a> {
         self.drawn(&PathElement::new(points, style))
     }
 
-    /// A vertical line of dashes.
-    pub(super) fn dashes(
+    /// A line of dashes, with the length of a dash and of a gap.
+    pub(crate) fn dashes(
         &self,
-        x: i32,
-        (from, to): (i32, i32),
-        color: RGBColor,
+        points: Vec<Pixel>,
+        (dash, gap): (i32, i32),
+        (color, width): (RGBColor, u32),
     ) -> Result<(), PlotError> {
-        const DASH: i32 = 6;
-        let (top, bottom) = (from.min(to), from.max(to));
-        let mut y = top;
-        while y < bottom {
-            self.line(vec![(x, y), (x, (y + DASH).min(bottom))], color, 1)?;
-            y += 2 * DASH;
-        }
-        Ok(())
+        let style = ShapeStyle::from(&color).stroke_width(width);
+        self.drawn(&DashedPathElement::new(points, dash, gap, style))
     }
 
     /// An area seen through.
-    pub(super) fn shade(&self, outline: Vec<Pixel>, color: RGBColor) -> Result<(), PlotError> {
+    pub(crate) fn shade(&self, outline: Vec<Pixel>, color: RGBColor) -> Result<(), PlotError> {
         self.drawn(&Polygon::new(outline, color.mix(0.18).filled()))
     }
 
+    /// A filled rectangle; of `opacity` 1 it hides what is below.
+    pub(crate) fn bar(
+        &self,
+        corners: [Pixel; 2],
+        color: RGBColor,
+        opacity: f64,
+    ) -> Result<(), PlotError> {
+        self.drawn(&Rectangle::new(corners, color.mix(opacity).filled()))
+    }
+
     /// The edge of a rectangle.
-    pub(super) fn edge(&self, corners: [Pixel; 2], color: RGBColor) -> Result<(), PlotError> {
+    pub(crate) fn edge(&self, corners: [Pixel; 2], color: RGBColor) -> Result<(), PlotError> {
         self.drawn(&Rectangle::new(corners, ShapeStyle::from(&color)))
     }
 
-    pub(super) fn dot(&self, centre: Pixel, color: RGBColor) -> Result<(), PlotError> {
+    pub(crate) fn dot(&self, centre: Pixel, color: RGBColor) -> Result<(), PlotError> {
         self.drawn(&Circle::new(centre, 3, color.filled()))
     }
 
     /// A dot of which only the rim is drawn.
-    pub(super) fn ring(&self, centre: Pixel, color: RGBColor) -> Result<(), PlotError> {
+    pub(crate) fn ring(&self, centre: Pixel, color: RGBColor) -> Result<(), PlotError> {
         self.drawn(&Circle::new(centre, 3, WHITE.filled()))?;
         self.drawn(&Circle::new(centre, 3, ShapeStyle::from(&color)))
     }
 
-    pub(super) fn text(
+    pub(crate) fn text(
         &self,
         text: &str,
         at: Pixel,
@@ -143,8 +211,10 @@ impl<'a> Canvas<'a> {
         self.drawn(&Text::new(text.to_owned(), at, style))
     }
 
-    pub(super) fn finish(self) -> Result<(), PlotError> {
-        self.area.present().map_err(|_| PlotError::Backend)
+    /// A text of one line that a viewer shows at the element drawn last.
+    pub(crate) fn tooltip(&self, text: &str) -> Result<(), PlotError> {
+        let style = (FontFamily::Name(TOOLTIP), 1).into_text_style(&self.area);
+        self.drawn(&Text::new(text.to_owned(), (0, 0), style))
     }
 
     fn drawn<'e, E>(&self, element: &'e E) -> Result<(), PlotError>
@@ -153,5 +223,30 @@ impl<'a> Canvas<'a> {
         E: plotters::element::Drawable<SVGBackend<'a>>,
     {
         self.area.draw(element).map_err(|_| PlotError::Backend)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tooltip_becomes_the_title_of_the_element_before_it() {
+        let sheet = Sheet { size: (20, 10), units: 10, bleed: 5, margins: (0, 0, 0, 0) };
+        let document = sheet.draw(|canvas| {
+            canvas.bar([(0, 0), (50, 40)], BLUE, 1.0)?;
+            canvas.tooltip("1 < 2")?;
+            canvas.dot((7, 7), BLUE)
+        });
+        let document = document.unwrap();
+        assert!(document.starts_with("<svg width=\"20\" height=\"10\" viewBox=\"50 0 200 100\""));
+        assert_eq!(document.matches("<title>1 &lt; 2</title></rect>\n<circle").count(), 1);
+        assert!(!document.contains("tooltip") && document.ends_with("</svg>\n"), "{document}");
+    }
+
+    #[test]
+    fn a_sheet_too_large_for_whole_units_is_refused() {
+        let sheet = Sheet { size: (i32::MAX, 10), units: 10, bleed: 0, margins: (0, 0, 0, 0) };
+        assert_eq!(sheet.draw(|_| Ok(())), Err(PlotError::Backend));
     }
 }

@@ -7,8 +7,9 @@ use loggap_core::units::{Bytes, SignedPicos};
 use plotters::style::RGBColor;
 
 use super::axis::Axis;
-use super::canvas::{Canvas, Pixel};
-use super::{Figure, PlotError, Unit};
+use super::canvas::{BLUE, Canvas, GREEN, GREY, MIDDLE, Pixel, VERMILION};
+use super::{PlotError, Unit};
+use crate::profile::{ProfileDocument, RoundRecord, SizeRecord};
 
 /// One of the measured times.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -25,20 +26,19 @@ impl Curve {
 
     pub(super) const fn label(self) -> &'static str {
         match self {
-            Self::HalfRtt => "PRTT(1,0,s)/2",
+            Self::HalfRtt => "half round trip RTT/2",
             Self::Gap => "gap g + (s-1)G",
             Self::SendOverhead => "send overhead o_s",
             Self::RecvOverhead => "receive overhead o_r",
         }
     }
 
-    /// Colours that the colour-blind tell apart (Okabe and Ito).
     pub(super) const fn color(self) -> RGBColor {
         match self {
-            Self::HalfRtt => RGBColor(110, 110, 110),
-            Self::Gap => RGBColor(0, 114, 178),
-            Self::SendOverhead => RGBColor(213, 94, 0),
-            Self::RecvOverhead => RGBColor(0, 158, 115),
+            Self::HalfRtt => GREY,
+            Self::Gap => BLUE,
+            Self::SendOverhead => VERMILION,
+            Self::RecvOverhead => GREEN,
         }
     }
 
@@ -60,11 +60,14 @@ impl Curve {
         }
     }
 
-    pub(super) fn is_present(self, figure: &Figure<'_>) -> bool {
-        figure.rows.iter().any(|row| self.point(row).is_some())
-            || figure.profile.ranges.iter().any(|range| self.line(range).is_some())
+    pub(super) fn is_present(self, document: &ProfileDocument) -> bool {
+        document.sizes.iter().any(|record| self.point(&record.row).is_some())
+            || document.ranges.iter().any(|record| self.line(&record.range).is_some())
     }
 }
+
+/// A percentile of rounds, where known.
+type Percentile = fn(&RoundRecord) -> Option<f64>;
 
 /// Where curves are drawn.
 pub(super) struct Drawing<'a, 'c> {
@@ -91,10 +94,10 @@ impl Drawing<'_, '_> {
     }
 
     /// Points with their intervals; rings where they did not converge.
-    pub(super) fn points(&self, curve: Curve, rows: &[SizeRow]) -> Result<(), PlotError> {
-        for row in rows {
-            let Some(point) = curve.point(row) else { continue };
-            let x = self.across.place(in_pixels(row.size));
+    pub(super) fn points(&self, curve: Curve, sizes: &[SizeRecord]) -> Result<(), PlotError> {
+        for record in sizes {
+            let Some(point) = curve.point(&record.row) else { continue };
+            let x = self.across.place(in_pixels(record.row.size));
             let height = |time: SignedPicos| self.up.place(self.in_unit(time));
             if !self.up.contains(self.in_unit(point.value)) {
                 continue;
@@ -109,6 +112,64 @@ impl Drawing<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// How single round trips are distributed: a band from p50 to p99, or to
+    /// p90 where p99 is not known, lines at p99.9 and at the largest, and at
+    /// each size its histogram as bars.
+    pub(super) fn rounds(&self, sizes: &[SizeRecord]) -> Result<(), PlotError> {
+        let measured: Vec<(Bytes, &RoundRecord)> = sizes
+            .iter()
+            .filter_map(|record| Some((record.row.size, record.rounds.as_ref()?)))
+            .collect();
+        let path = |percentile: Percentile| -> Vec<Pixel> {
+            let places = measured.iter().filter_map(|(size, rounds)| {
+                let seconds = percentile(rounds)?;
+                Some((self.across.place(in_pixels(*size)), self.up.place(self.seconds(seconds))))
+            });
+            places.collect()
+        };
+        let percentiles: [Percentile; 4] = [
+            |rounds| rounds.percentiles[0],
+            |rounds| rounds.percentiles[2].or(rounds.percentiles[1]),
+            |rounds| rounds.percentiles[3],
+            |rounds| rounds.percentiles[4],
+        ];
+        let [p50, far, p999, largest] = percentiles.map(path);
+        let band = p50.into_iter().chain(far.into_iter().rev()).collect();
+        self.canvas.shade(band, Curve::HalfRtt.color())?;
+        self.canvas.line(p999, MIDDLE, 1)?;
+        for (x, y) in largest {
+            self.canvas.line(vec![(x - 3, y), (x + 3, y)], MIDDLE, 1)?;
+        }
+        for (size, rounds) in &measured {
+            self.histogram(self.across.place(in_pixels(*size)), &rounds.histogram)?;
+        }
+        Ok(())
+    }
+
+    /// A bar per step, its length as the square root of the rounds in it, so
+    /// that few show, too.
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "a pixel is coarser, and bars are short"
+    )]
+    fn histogram(&self, x: i32, steps: &[(f64, u64)]) -> Result<(), PlotError> {
+        const LONGEST: f64 = 10.0;
+        let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
+        for (upper, count) in
+            steps.iter().filter(|(upper, _)| self.up.contains(self.seconds(*upper)))
+        {
+            let y = self.up.place(self.seconds(*upper));
+            let length = (LONGEST * (*count as f64 / most as f64).sqrt()).ceil() as i32;
+            self.canvas.line(vec![(x - length, y), (x + length, y)], GREY, 1)?;
+        }
+        Ok(())
+    }
+
+    fn seconds(&self, seconds: f64) -> f64 {
+        seconds * 1e12 / self.unit.picos
     }
 
     /// The line at `size`, so many half widths of its interval above it.

@@ -2,52 +2,33 @@
 //! measured points, fitted lines and changes of protocol, as scalable vector
 //! graphics.
 
-mod axis;
-mod canvas;
+pub(crate) mod axis;
+pub(crate) mod canvas;
 mod curve;
 mod frame;
 
-use loggap_core::measure::SizeRow;
-use loggap_core::model::{Profile, Range};
+use loggap_core::model::Range;
 
+use super::heading;
+use crate::profile::ProfileDocument;
 use axis::Axis;
-use canvas::Canvas;
+use canvas::Sheet;
 use curve::Curve;
 
-/// What a picture shows.
-#[derive(Clone, Copy, Debug)]
-pub struct Figure<'a> {
-    /// First line.
-    pub title: &'a str,
-    /// Second line, smaller.
-    pub subtitle: &'a str,
-    /// Lines and changes.
-    pub profile: &'a Profile,
-    /// Points.
-    pub rows: &'a [SizeRow],
-    /// Level of the intervals, in percent.
-    pub confidence_percent: f64,
-}
+const WIDTH: i32 = 1_100;
+/// Height without the foot.
+const PLOT_HEIGHT: i32 = 700;
 
 /// Why there is no picture.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PlotError {
     /// No number is positive, so there is nothing on logarithmic axes.
+    #[error("nothing to plot: no positive number was measured")]
     Nothing,
-    /// The drawing library failed.
+    /// The drawing library failed, or the picture would be too large.
+    #[error("the picture could not be drawn")]
     Backend,
 }
-
-impl std::fmt::Display for PlotError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Nothing => "nothing to plot: no positive number was measured",
-            Self::Backend => "the picture could not be drawn",
-        })
-    }
-}
-
-impl std::error::Error for PlotError {}
 
 /// The unit that a picture's times are in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,76 +47,96 @@ impl Unit {
     }
 }
 
-/// Draws `figure` and returns the document.
+/// Draws `document` and returns the picture.
 ///
 /// # Errors
 ///
 /// [`PlotError`] when there is nothing to draw.
-pub fn svg(figure: &Figure<'_>) -> Result<String, PlotError> {
+pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     let curves: Vec<Curve> =
-        Curve::ALL.into_iter().filter(|curve| curve.is_present(figure)).collect();
-    let (low, high) = time_range(figure, &curves).ok_or(PlotError::Nothing)?;
+        Curve::ALL.into_iter().filter(|curve| curve.is_present(document)).collect();
+    let (low, high) = time_range(document, &curves).ok_or(PlotError::Nothing)?;
     let unit = Unit::of((low * high).sqrt());
-    let (first, last) = size_range(figure).ok_or(PlotError::Nothing)?;
-    let mut document = String::new();
-    {
-        let canvas = Canvas::new(&mut document, figure.profile.ranges.len())?;
+    let (first, last) = size_range(document).ok_or(PlotError::Nothing)?;
+    let lines = frame::foot(document);
+    let foot = i32::try_from(lines.len()).map_err(|_| PlotError::Backend)?;
+    let foot = foot.saturating_mul(frame::LINE);
+    let size = (WIDTH, PLOT_HEIGHT.saturating_add(foot));
+    let margins = (80, 30, 104, foot.saturating_add(56));
+    let sheet = Sheet { size, units: 1, bleed: 0, margins };
+    let title = heading::title(document);
+    let subtitle = [heading::ends(document), vec![heading::effort(document)]].concat().join("; ");
+    sheet.draw(|canvas| {
         let plot = canvas.plot_area();
         let across = Axis::new(first, last, plot.across);
         let up = Axis::new(low / unit.picos, high / unit.picos, plot.up);
-        frame::draw_head(&canvas, figure, &curves)?;
-        frame::draw_axes(&canvas, (&across, &up), unit.name)?;
-        frame::draw_changes(&canvas, &across, &figure.profile.changes)?;
-        let drawing = curve::Drawing { canvas: &canvas, across, up, unit };
+        frame::draw_head(canvas, (&title, &subtitle), &curves)?;
+        let time = format!("time [{}]", unit.name);
+        axis::draw(canvas, (&across, &up), ("message size s [bytes]", &time))?;
+        frame::draw_changes(canvas, &across, &document.changes)?;
+        let drawing = curve::Drawing { canvas, across, up, unit };
+        drawing.rounds(&document.sizes)?;
         for curve in &curves {
-            for range in &figure.profile.ranges {
-                drawing.line(*curve, range)?;
+            for record in &document.ranges {
+                drawing.line(*curve, &record.range)?;
             }
         }
         for curve in &curves {
-            drawing.points(*curve, figure.rows)?;
+            drawing.points(*curve, &document.sizes)?;
         }
-        frame::draw_foot(&canvas, figure.profile)?;
-        canvas.finish()?;
-    }
-    Ok(document)
+        frame::draw_foot(canvas, &lines)
+    })
 }
 
 /// Smallest and largest size of points and ranges, in bytes.
 #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-fn size_range(figure: &Figure<'_>) -> Option<(f64, f64)> {
-    let rows = figure.rows.iter().map(|row| row.size.0);
-    let ranges = figure.profile.ranges.iter().flat_map(|range| [range.first.0, range.last.0]);
-    let sizes = || rows.clone().chain(ranges.clone()).map(|size| size.max(1));
-    Some((sizes().min()? as f64 / 1.25, sizes().max()? as f64 * 1.25))
+fn size_range(document: &ProfileDocument) -> Option<(f64, f64)> {
+    let rows = document.sizes.iter().map(|record| record.row.size.0);
+    let ranges = document.ranges.iter().flat_map(|record| [record.range.first, record.range.last]);
+    let sizes = rows.chain(ranges.map(|size| size.0)).map(|size| size.max(1));
+    let (low, high) = (sizes.clone().min()?, sizes.max()?);
+    Some((low as f64 / 1.25, high as f64 * 1.25))
 }
 
 /// Smallest and largest time to show, in picoseconds, with a margin. Points
 /// far below all others are cut off: on a logarithmic axis a difference that
-/// happens to be nearly nothing would squeeze all the rest.
-fn time_range(figure: &Figure<'_>, curves: &[Curve]) -> Option<(f64, f64)> {
+/// happens to be nearly nothing would squeeze all the rest. So are those few
+/// round trips above p99.9 that lie far above all others.
+fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)> {
     const DECADES_SHOWN: f64 = 1e5;
+    const ABOVE_P999: f64 = 3.0;
+    const PICOS: f64 = 1e12;
     let mut values = Vec::new();
     for curve in curves {
-        values.extend(figure.rows.iter().filter_map(|row| curve.point(row)).map(|p| p.value.0));
-        for range in &figure.profile.ranges {
-            values.extend(curve.line(range).into_iter().flat_map(|line| {
-                let Range { first, last, .. } = range;
+        let points = document.sizes.iter().filter_map(|record| curve.point(&record.row));
+        values.extend(points.map(|point| point.value.0));
+        for record in &document.ranges {
+            values.extend(curve.line(&record.range).into_iter().flat_map(|line| {
+                let Range { first, last, .. } = &record.range;
                 [line.at(*first).0, line.at(*last).0]
             }));
         }
     }
-    let positive = values.iter().copied().filter(|value| *value > 0);
-    let (low, high) = (positive.clone().min()?, positive.max()?);
     #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-    let (low, high) = (low as f64, high as f64);
+    let values = values.into_iter().map(|value| value as f64);
+    let rounds = document.sizes.iter().filter_map(|record| record.rounds.as_ref());
+    let rounds = rounds.map(|rounds| {
+        let [.., p999, max] = rounds.percentiles;
+        let shown = p999.map_or(f64::INFINITY, |p999| p999 * ABOVE_P999);
+        max.map_or(0.0, |max| max.min(shown) * PICOS)
+    });
+    let positive: Vec<f64> = values.chain(rounds).filter(|value| *value > 0.0).collect();
+    let low = positive.iter().copied().reduce(f64::min)?;
+    let high = positive.iter().copied().reduce(f64::max)?;
     Some((low.max(high / DECADES_SHOWN) / 1.5, high * 1.5))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loggap_core::model::{Change, Estimate, Mark, SizeLine};
+    use crate::profile::{RoundRecord, SizeRecord};
+    use loggap_core::measure::SizeRow;
+    use loggap_core::model::{Change, Estimate, Mark, Profile, SizeLine};
     use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
     fn line(at_one: i64, per_byte: i64) -> SizeLine {
@@ -156,16 +157,28 @@ mod tests {
         }
     }
 
-    fn profile() -> Profile {
-        let mut profile = Profile::default();
+    fn document() -> ProfileDocument {
         let first = range(1, 8_191, line(2_000_000, 100));
-        profile.ranges.extend([first, range(8_192, 65_536, line(4_000_000, 250))]);
-        let change = Change { at: Bytes(8_192), low: Bytes(7_000), high: Bytes(9_000) };
-        profile.changes.push(change).unwrap();
-        profile
+        let ranges = [first, range(8_192, 65_536, line(4_000_000, 250))];
+        let change = Change {
+            at: Bytes(8_192),
+            low: Bytes(7_000),
+            high: Bytes(9_000),
+            splits: true,
+            ..Change::default()
+        };
+        let mut document = ProfileDocument {
+            transport: "tcp".to_owned(),
+            ranges: ranges.map(Into::into).to_vec(),
+            changes: vec![change.into()],
+            ..ProfileDocument::default()
+        };
+        document.host.hostname = "<here> & there".to_owned();
+        document.sizes = sizes(&document.model().unwrap());
+        document
     }
 
-    fn rows(profile: &Profile) -> Vec<SizeRow> {
+    fn sizes(profile: &Profile) -> Vec<SizeRecord> {
         let point = |line: &SizeLine, size: u64| {
             let wobble = 1_000 + i64::try_from(size * 7 % 11).unwrap() * 10 - 50;
             let value = SignedPicos(line.at(Bytes(size)).0 * wobble / 1_000);
@@ -178,7 +191,7 @@ mod tests {
             .map(|exponent| {
                 let size = 1 << exponent;
                 let range = profile.range(Bytes(size)).unwrap();
-                SizeRow {
+                let row = SizeRow {
                     size: Bytes(size),
                     half_rtt: point(&range.half_rtt.unwrap(), size),
                     gap: point(&range.gap, size),
@@ -186,23 +199,27 @@ mod tests {
                     recv_overhead: point(&range.recv_overhead.unwrap(), size),
                     delay: None,
                     samples: [9; 4],
-                }
+                };
+                let p50 = range.half_rtt.unwrap().at(Bytes(size)).seconds();
+                let percentiles = [1.0, 1.2, 1.7, 3.0, 400.0].map(|factor| Some(factor * p50));
+                let histogram = vec![(p50, 90), (p50 * 1.1, 40), (p50 * 1.6, 3)];
+                SizeRecord { row, rounds: Some(RoundRecord { percentiles, histogram }) }
             })
             .collect()
     }
 
-    fn draw(profile: &Profile, rows: &[SizeRow]) -> Result<String, PlotError> {
-        let (title, subtitle) = ("tcp to <here> & there", "8 processors");
-        svg(&Figure { title, subtitle, profile, rows, confidence_percent: 95.0 })
-    }
-
     #[test]
-    fn a_picture_shows_axes_with_units_curves_and_changes() {
-        let profile = profile();
-        let picture = draw(&profile, &rows(&profile)).unwrap();
-        for text in
-            ["time [us]", "message size s [bytes]", "64K", "gap g + (s-1)G", "change at 8192 B"]
-        {
+    fn a_picture_shows_axes_with_units_curves_changes_and_percentiles() {
+        let picture = svg(&document()).unwrap();
+        for text in [
+            "time [us]",
+            "message size s [bytes]",
+            "64K",
+            "gap g + (s-1)G",
+            "change of protocol at 8 KiB",
+            "p50 to p99",
+            "RTT/2 at 1 B: p50 9.00 us, p90 10.8 us, p99 15.3 us, p99.9 27.0 us, max 3.60 ms",
+        ] {
             assert!(picture.contains(text), "{text}");
         }
         assert!(picture.contains("&lt;here&gt; &amp; there"), "titles are escaped");
@@ -211,26 +228,23 @@ mod tests {
 
     #[test]
     fn the_same_data_give_the_same_picture() {
-        let profile = profile();
-        let rows = rows(&profile);
-        assert_eq!(draw(&profile, &rows), draw(&profile, &rows));
+        assert_eq!(svg(&document()), svg(&document()));
     }
 
     #[test]
     fn without_a_positive_number_there_is_no_picture() {
-        let mut profile = Profile::default();
-        assert_eq!(draw(&profile, &[]), Err(PlotError::Nothing));
+        let mut document = ProfileDocument::default();
+        assert_eq!(svg(&document), Err(PlotError::Nothing));
         let mut nothing = range(1, 8, line(-5, 0));
         (nothing.half_rtt, nothing.send_overhead, nothing.recv_overhead) = (None, None, None);
-        profile.ranges.push(nothing).unwrap();
-        assert_eq!(draw(&profile, &[]), Err(PlotError::Nothing));
+        document.ranges.push(nothing.into());
+        assert_eq!(svg(&document), Err(PlotError::Nothing));
     }
 
     #[test]
     fn one_point_and_absurd_numbers_are_drawn() {
-        let mut profile = Profile::default();
         let absurd = SizeLine::exact(SignedPicos(i64::MAX), SignedPerByte(i64::MAX));
-        profile.ranges.push(range(u64::MAX, u64::MAX, absurd)).unwrap();
-        assert!(draw(&profile, &[]).is_ok());
+        let ranges = vec![range(u64::MAX, u64::MAX, absurd).into()];
+        assert!(svg(&ProfileDocument { ranges, ..ProfileDocument::default() }).is_ok());
     }
 }

@@ -55,9 +55,10 @@ pub fn load<T>(
     let mut memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
     let mut builder = Builder::new(memory.lend(), loader.requirements, parameters)?;
     let schedule = match source.feed(&mut builder) {
-        Err(LoadError::Schedule { error: BuildError::Unsuitable(why), .. }) => {
-            return Ok(Err(why));
-        }
+        Err(
+            LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
+            | LoadError::Build(BuildError::Unsuitable(why)),
+        ) => return Ok(Err(why)),
         fed => fed.and_then(|()| Ok(builder.finish()?))?,
     };
     Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes)))

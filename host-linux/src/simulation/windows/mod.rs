@@ -1,10 +1,10 @@
 //! Simulations in time windows, on one thread or several.
 
-mod crew;
 mod load;
 mod memory;
 mod run;
+mod workers;
 
 pub use load::{load, partition_shift};
 pub use memory::WindowMemory;
-pub use run::{Ended, Means, WindowError, run};
+pub use run::{Completed, Resources, WindowError, run};

@@ -1,6 +1,5 @@
 //! From the first window to the last.
 
-use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,38 +9,27 @@ use loggap_core::sim::windows::{Mail, Outbox, Partition, Schedule};
 use loggap_core::sim::{Finished, Noise, SimError, Unfinished};
 use loggap_core::units::Picos;
 
-use super::crew::Crew;
 use super::memory::Mails;
+use super::workers::{AtEnd, Workers};
 
 /// Why a run in windows did not come to its end.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum WindowError {
     /// The simulation stopped.
+    #[error(transparent)]
     Stopped(SimError),
     /// There is no memory for the messages of a window.
+    #[error("no memory for messages: {0}")]
     Memory(io::Error),
     /// The order of simultaneous events, or the search among what waits,
     /// takes too many steps; the engine that runs event by event is quicker.
+    #[error("very many receives or messages wait at once, or happen at once")]
     Steps,
 }
 
-impl fmt::Display for WindowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stopped(error) => error.fmt(f),
-            Self::Memory(error) => write!(f, "no memory for messages: {error}"),
-            Self::Steps => {
-                f.write_str("very many receives or messages wait at once, or happen at once")
-            }
-        }
-    }
-}
-
-impl std::error::Error for WindowError {}
-
 /// What a run in windows may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Means {
+pub struct Resources {
     /// Threads, at least one.
     pub threads: usize,
     /// Bytes of memory for messages under way; those that find no room wait
@@ -51,20 +39,20 @@ pub struct Means {
     pub small: u64,
 }
 
-impl Means {
+impl Resources {
     /// What is small enough for one thread, as a rule.
     pub const SMALL: u64 = 1_000;
 }
 
 /// What a run in windows leaves.
 #[derive(Debug)]
-pub struct Ended<'s, N> {
+pub struct Completed<'s, N> {
     partitions: Vec<Partition<'s, N>>,
     mail_bytes: u64,
     threads: usize,
 }
 
-impl<N: Noise> Ended<'_, N> {
+impl<N: Noise> Completed<'_, N> {
     /// How it ended.
     #[must_use]
     pub fn finished(&self) -> Finished {
@@ -171,21 +159,21 @@ impl<'s, N: Noise> Run<'_, 's, N> {
         self.steps.fetch_add(steps, Ordering::Relaxed);
     }
 
-    /// Runs window after window; `crew` has the other threads, if any.
-    fn lead(&self, crew: &Crew, watch: &mut dyn FnMut(u64)) -> Result<(), WindowError> {
+    /// Runs window after window; `workers` has the other threads, if any.
+    fn lead(&self, workers: &Workers, watch: &mut dyn FnMut(u64)) -> Result<(), WindowError> {
         let (mut events, mut steps) = (0, 0);
         let (mut expected, mut watched) = (u64::MAX, 0);
         loop {
             let window = self.window.load(Ordering::Relaxed);
             let [inbox, _] = self.mail();
-            let active = crew.set_out((0u32..).zip(self.due).filter_map(|(index, due)| {
+            let active = workers.assign((0u32..).zip(self.due).filter_map(|(index, due)| {
                 let has_turn = due.load(Ordering::Relaxed) <= window || inbox.any(index);
                 has_turn.then_some(index)
             }));
             if active > 1 && expected >= self.small {
-                self.work(0, |run| crew.together(run));
+                self.work(0, |run| workers.run_together(run));
             } else {
-                self.work(0, |run| crew.work(run));
+                self.work(0, |run| workers.work(run));
             }
             let sent = self.sent.swap(0, Ordering::Relaxed);
             let executed = self.events.swap(0, Ordering::Relaxed);
@@ -237,13 +225,13 @@ impl<'s, N: Noise> Run<'_, 's, N> {
 pub fn run<'s, N: Noise + Clone + Send>(
     schedule: Schedule<'s>,
     noise: N,
-    means: &Means,
+    resources: &Resources,
     watch: &mut dyn FnMut(u64),
-) -> Result<Ended<'s, N>, WindowError> {
+) -> Result<Completed<'s, N>, WindowError> {
     let sends = schedule.sends();
     let partitions: Vec<_> = schedule.partitions(noise).map(Mutex::new).collect();
-    let threads = means.threads.clamp(1, partitions.len().max(1));
-    let mails = Mails::new(threads, (sends, means.mail_bytes), partitions.len());
+    let threads = resources.threads.clamp(1, partitions.len().max(1));
+    let mails = Mails::new(threads, (sends, resources.mail_bytes), partitions.len());
     let mails = mails.map_err(WindowError::Memory)?;
     let due: Vec<_> = partitions
         .iter()
@@ -252,7 +240,7 @@ pub fn run<'s, N: Noise + Clone + Send>(
             AtomicU64::new(partition.next().unwrap_or(u64::MAX))
         })
         .collect();
-    let crew = Crew::new(partitions.len());
+    let workers = Workers::new(partitions.len());
     let shared = Run {
         partitions: &partitions,
         due: &due,
@@ -264,22 +252,24 @@ pub fn run<'s, N: Noise + Clone + Send>(
         events: AtomicU64::new(0),
         steps: AtomicU64::new(0),
         failed: AtomicBool::new(false),
-        small: means.small,
+        small: resources.small,
     };
     thread::scope(|scope| {
-        let (crew, shared) = (&crew, &shared);
+        let (workers, shared) = (&workers, &shared);
+        // Also where the leader panics: the others would wait for ever.
+        let _over = AtEnd(|| workers.end());
         for sender in 1..threads {
-            scope.spawn(move || {
-                crew.follow(|| shared.work(sender, |run| crew.work(run)));
-            });
+            let follow = move || workers.follow(|| shared.work(sender, |run| workers.work(run)));
+            // Fewer threads do the same work.
+            if thread::Builder::new().spawn_scoped(scope, follow).is_err() {
+                break;
+            }
         }
-        let result = shared.lead(crew, watch);
-        crew.end();
-        result
+        shared.lead(workers, watch)
     })?;
     let mail_bytes = mails.bytes();
     let partitions = partitions.into_iter();
     let partitions =
         partitions.map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
-    Ok(Ended { partitions, mail_bytes, threads })
+    Ok(Completed { partitions, mail_bytes, threads })
 }

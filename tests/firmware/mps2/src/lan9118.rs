@@ -111,18 +111,20 @@ impl Lan9118 {
     /// its length without checksum. Damaged and overlong frames are counted
     /// in `dropped` and skipped.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        if (self.registers.read(RX_FIFO_INF) >> 16) & 0xff == 0 {
-            return None;
-        }
-        let status = self.registers.read(RX_STATUS_FIFO);
-        let with_checksum = ((status >> 16) & 0x3fff) as usize;
-        let length = with_checksum.saturating_sub(CHECKSUM);
-        let damaged = status & (1 << 15) != 0;
-        if damaged || length > buffer.len() {
+        let (with_checksum, length) = loop {
+            if (self.registers.read(RX_FIFO_INF) >> 16) & 0xff == 0 {
+                return None;
+            }
+            let status = self.registers.read(RX_STATUS_FIFO);
+            let with_checksum = ((status >> 16) & 0x3fff) as usize;
+            let length = with_checksum.saturating_sub(CHECKSUM);
+            let damaged = status & (1 << 15) != 0;
+            if !damaged && length <= buffer.len() {
+                break (with_checksum, length);
+            }
             self.dropped += 1;
             self.skip(with_checksum);
-            return None;
-        }
+        };
         for word in 0..with_checksum.div_ceil(4) {
             let bytes = self.registers.read(RX_DATA_FIFO).to_le_bytes();
             for (i, byte) in bytes.into_iter().enumerate() {

@@ -10,10 +10,11 @@ use crate::lan9118::{Error, Lan9118};
 /// Which station a link talks to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Peer {
-    /// Whoever greets first: of a responder.
-    Greeter,
-    /// Whoever answers a greeting first: of an initiator.
-    Answerer,
+    /// Whoever says hello first: of a responder. Nobody else is heard before
+    /// its session is over, so that a nonce sent to one cannot serve another.
+    FirstHello,
+    /// Whoever answers a hello first: of an initiator.
+    FirstAnswer,
     /// This one.
     Station(Address),
 }
@@ -55,15 +56,20 @@ impl EthernetLink {
         let addressed = direct || frame.destination() == BROADCAST;
         let (source, message) = (frame.source(), frame.message());
         let admitted = match self.peer {
-            // A greeting may be repeated to everybody.
+            // A hello may be repeated to everybody.
             Peer::Station(peer) => peer == source && addressed,
-            Peer::Greeter => addressed && matches!(Message::parse(message), Ok(Message::Hello(_))),
-            Peer::Answerer => {
+            Peer::FirstHello => addressed && matches!(Message::parse(message), Ok(Message::Hello(_))),
+            Peer::FirstAnswer => {
                 let answer = Message::parse(message);
                 direct
                     && matches!(
                         answer,
-                        Ok(Message::Welcome(_) | Message::Queue { .. } | Message::Refuse(_))
+                        Ok(
+                            Message::Challenge { .. }
+                                | Message::Welcome(_)
+                                | Message::Queue { .. }
+                                | Message::Refuse(_)
+                        )
                     )
             }
         };
@@ -81,7 +87,7 @@ impl Link for EthernetLink {
     fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         let to = match self.peer {
             Peer::Station(peer) => peer,
-            Peer::Greeter | Peer::Answerer => BROADCAST,
+            Peer::FirstHello | Peer::FirstAnswer => BROADCAST,
         };
         let length = ethernet::emit(to, self.nic.address(), message, &mut self.frame)
             .ok_or(Error::TooLong(message.len()))?;

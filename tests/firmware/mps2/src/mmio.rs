@@ -1,4 +1,4 @@
-//! Memory-mapped registers: the only unsafe code of this image.
+//! Memory-mapped registers.
 
 /// A block of 32-bit device registers at a fixed address.
 #[derive(Clone, Copy)]

@@ -6,11 +6,10 @@
 use core::ops::ControlFlow;
 
 use cortex_m_rt::entry;
-use loggap_core::fit::{Cell, Detector, Node, Point, Segment};
+use loggap_core::fit::{Detector, MAX_CURVES, Node, Point};
 use loggap_core::measure::{
     AssessMemory, AssessOptions, Assessment, Buffers, Clock, Initiator, Outcome, PlanMemory,
-    PlanOptions, Planner, QUANTITIES, RowHeader, SessionOptions, Slot, Traffic,
-    coarse_sizes,
+    PlanOptions, Planner, QUANTITIES, RowHeader, SessionOptions, Slot, Traffic, coarse_sizes,
 };
 use loggap_core::model::{Estimate, Profile, SizeLine, compact};
 use loggap_core::units::{Bytes, Picos, SignedPerByte};
@@ -26,7 +25,7 @@ const SIZES: usize = 24;
 const COARSE: usize = 12;
 /// Values kept of each quantity at each size.
 const VALUES: usize = 20;
-/// Protocol changes looked for.
+/// Places where ranges meet, at most.
 const CHANGES: usize = 2;
 /// Ranks of the predictions.
 const RANKS: u32 = 64;
@@ -35,11 +34,16 @@ const OPTIONS: PlanOptions = PlanOptions {
     assess: AssessOptions {
         confidence: loggap_core::stats::Confidence::P95,
         relative_error_ppm: 50_000,
+        tolerance_ppm: 100_000,
         max_changes: CHANGES,
         detector: Detector::optimal(),
     },
     messages: 4,
     max_time: Picos(8_000_000_000_000),
+    large_messages: 4,
+    burst_bytes: u64::MAX,
+    longest_time: Picos(8_000_000_000_000),
+    least_time: Picos::ZERO,
     max_messages: 20_000,
     adapt_sizes: true,
     seed: 1,
@@ -48,7 +52,7 @@ const OPTIONS: PlanOptions = PlanOptions {
 #[entry]
 fn main() -> ! {
     let board = Board::take();
-    let link = EthernetLink::new(board.nic(), Peer::Answerer);
+    let link = EthernetLink::new(board.nic(), Peer::FirstAnswer);
     let Some((assessment, traffic)) = measure(&board, link) else { exit(false) };
     report(&assessment, &traffic);
     exit(keep(&assessment.profile) && predict(&assessment.profile))
@@ -60,10 +64,8 @@ fn plan_memory() -> Option<PlanMemory<'static>> {
         values: lend!(u64, SIZES * QUANTITIES * VALUES),
         order: lend!(Slot, SIZES * (QUANTITIES + 1)),
         assess: AssessMemory {
-            points: lend!(Point, SIZES),
-            nodes: lend!(Node, SIZES),
-            cells: lend!(Cell, SIZES * (CHANGES + 1)),
-            segments: lend!(Segment, CHANGES + 1),
+            points: lend!(Point, SIZES * MAX_CURVES),
+            nodes: lend!(Node, SIZES + 1),
         },
     })
 }
@@ -105,6 +107,7 @@ fn measure(board: &Board, link: EthernetLink) -> Option<(Assessment<4>, Traffic)
             Outcome::Sample(sample) => {
                 let _whether_kept = planner.handle_sample(&sample);
             }
+            Outcome::Late(experiment) => planner.handle_late(&experiment),
             Outcome::Lost(experiment) => planner.handle_lost(&experiment),
         });
         if let Err(error) = run {

@@ -3,7 +3,8 @@
 #![no_main]
 
 use cortex_m_rt::entry;
-use loggap_core::measure::serve;
+use loggap_core::measure::{Clock, ServeOptions, serve_with};
+use loggap_core::random::Random;
 use loggap_core::wire::{Bounds, ethernet};
 use loggap_firmware_mps2::board::{Board, exit};
 use loggap_firmware_mps2::link::{EthernetLink, Peer};
@@ -16,14 +17,18 @@ fn buffer() -> Option<&'static mut [u8]> {
 #[entry]
 fn main() -> ! {
     let board = Board::take();
-    let mut link = EthernetLink::new(board.nic(), Peer::Greeter);
+    let mut link = EthernetLink::new(board.nic(), Peer::FirstHello);
     let Some(buffer) = buffer() else { exit(false) };
     // Long trains would only overrun the chip's receive FIFO.
     let bounds = Bounds { messages: 1_024, ..Bounds::default() };
+    // The board has no source of randomness. A product takes its nonces from
+    // one; here they only have to differ.
+    let mut random = Random::new(board.clock.now());
     defmt::info!("ready");
     loop {
-        link.set_peer(Peer::Greeter);
-        match serve(&board.clock, &mut link, buffer, bounds) {
+        let options = ServeOptions { bounds, nonce: random.draw().max(1), description: [] };
+        link.set_peer(Peer::FirstHello);
+        match serve_with(&board.clock, &mut link, buffer, options) {
             Ok((served, ending)) => defmt::info!(
                 "session rounds {=u64} received {=u64} replied {=u64} strays {=u64} foreign {=u32} dropped {=u32} stack {=usize} ending {}",
                 served.rounds,
@@ -36,7 +41,7 @@ fn main() -> ! {
                 ending,
             ),
             // Nobody came for the time that the bounds allow.
-            Err(error) if link.peer() == Peer::Greeter => {
+            Err(error) if link.peer() == Peer::FirstHello => {
                 defmt::debug!("{}", error);
             }
             Err(error) => defmt::warn!("session failed: {}", error),

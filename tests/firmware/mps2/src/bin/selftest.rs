@@ -5,7 +5,7 @@
 use cortex_m_rt::entry;
 use defmt::Display2Format;
 use loggap_core::fit::{
-    Cell, ChangeDetector, Config, GrowingLine, Line, LookAhead, Node, Point, Segment, Segmentation,
+    ChangeDetector, Config, GrowingLine, Line, LookAhead, Node, Point, find_ranges,
 };
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::measure::Clock;
@@ -59,22 +59,21 @@ fn point(index: u64) -> Point {
 }
 
 fn line_point(clock: &impl Clock) -> Option<()> {
-    let (mut line, mut growing) = (Line::new(), GrowingLine::new());
+    let mut growing = GrowingLine::new();
     let (gap, nanos) = timed(clock, || {
-        for index in 0..POINTS {
-            line.add(point(index));
-        }
-        line.gap()
-    });
-    let (same, growing_nanos) = timed(clock, || {
-        for index in 0..POINTS {
+        for index in 0..31 {
             growing.add(point(index));
         }
         growing.gap()
     });
-    defmt::info!("cost line {=u64} instructions a point", nanos / POINTS);
-    defmt::info!("cost growing line {=u64} instructions a point", growing_nanos / POINTS);
-    ((gap? - same?).abs() < 1e-3).then_some(())
+    defmt::info!("cost growing line {=u64} instructions a point", nanos / 31);
+    let mut points = [Point::default(); 31];
+    for (slot, index) in points.iter_mut().zip(0..) {
+        *slot = point(index);
+    }
+    let (line, nanos) = timed(clock, || Line::fit(&points));
+    defmt::info!("cost line {=u64} instructions a point", nanos / 31);
+    ((gap? - line?.at_one()).abs() < 1.0).then_some(())
 }
 
 /// The look-ahead detector, which stores a few points only.
@@ -88,23 +87,21 @@ fn streamed_point(clock: &impl Clock) -> Option<()> {
     (changes == 1).then_some(())
 }
 
-/// The optimal partition of `N` points.
+/// The ranges of `N` points.
 fn stored_point<const N: usize>(clock: &impl Clock) -> Option<()> {
     const MOST: usize = POINTS as usize;
     let mut points = [Point::default(); MOST];
     for (slot, index) in points.iter_mut().zip(0..) {
         *slot = point(index * POINTS / N as u64);
     }
-    let mut nodes = [Node::default(); MOST];
-    let mut cells = [Cell::default(); MOST * 3];
-    let mut segments = [Segment::default(); 3];
-    let mut segmentation = Segmentation::new(&mut nodes, &mut cells, &mut segments);
+    let mut nodes = [Node::default(); MOST + 1];
+    let (mut changes, mut starts) = (heapless::Vec::<_, 3>::new(), heapless::Vec::<_, 3>::new());
     let config = Config { max_changes: 2, ..Config::default() };
     let points = points.get(..N)?;
-    let (changes, nanos) =
-        timed(clock, || segmentation.run(points, &config).map(|fit| fit.changes().count()));
-    defmt::info!("cost partition of {=usize} {=u64} instructions a point", N, nanos / N as u64);
-    (changes == Ok(1)).then_some(())
+    let (found, nanos) =
+        timed(clock, || find_ranges(&[points], &config, &mut nodes, &mut changes, &mut starts));
+    defmt::info!("cost ranges of {=usize} {=u64} instructions a point", N, nanos / N as u64);
+    (found.is_ok() && changes.len() == 1).then_some(())
 }
 
 fn simulated_event(clock: &impl Clock) -> Option<()> {

@@ -1,0 +1,301 @@
+//! The ranges of a sweep and the lines of each.
+
+use super::assessment::{AssessMemory, AssessOptions, AssessRequirements};
+use super::interval::BlockSums;
+use super::table::Curve;
+use super::warning::AssessError;
+use crate::fit::{self, Bound, Config, FitError, Line, Point};
+use crate::measure::SampleStore;
+use crate::model::{Change, Estimate, Mark, SizeLine};
+use crate::number::{hypotenuse, larger, nearest, sqrt};
+use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
+
+/// First and last size of a range.
+pub(in crate::measure) type Span = (u32, u32);
+
+/// The ranges of a sweep, at most `N`, and the jumps of its curves.
+#[derive(Clone, Debug)]
+pub(in crate::measure) struct Ranges<const N: usize> {
+    /// Ascending.
+    pub(in crate::measure) changes: heapless::Vec<Change, N>,
+    /// Smallest size of each range, ascending.
+    starts: heapless::Vec<u64, N>,
+    /// Largest size of all.
+    last: u32,
+}
+
+impl<const N: usize> Ranges<N> {
+    /// Finds the ranges of the samples in `store`.
+    pub(in crate::measure) fn find(
+        store: &SampleStore<'_>,
+        options: &AssessOptions,
+        memory: &mut AssessMemory<'_>,
+    ) -> Result<Self, AssessError> {
+        let needed = AssessRequirements::new(store.len());
+        let mut rest = &mut *memory.points;
+        let mut curves: [&[Point]; 4] = [&[]; 4];
+        for (&curve, points) in Curve::ALL.iter().zip(&mut curves) {
+            let lent = rest.len();
+            let part = rest.split_off_mut(..store.len().min(lent)).unwrap_or_default();
+            if part.len() < store.len() {
+                return Err(AssessError::Memory(needed));
+            }
+            *points = store.points(curve, (0, u32::MAX), part);
+        }
+        let [gaps, ..] = curves;
+        let (Some(first), Some(last)) = (gaps.first(), gaps.last()) else {
+            return Err(AssessError::NoSamples);
+        };
+        let mut found = Self {
+            changes: heapless::Vec::new(),
+            starts: heapless::Vec::new(),
+            last: narrow(last.size()),
+        };
+        let AssessOptions { confidence, detector, tolerance_ppm, max_changes, .. } = *options;
+        let tolerance = f64::from(tolerance_ppm) * 1e-6;
+        let config = Config { confidence, tolerance, max_changes, detector, ..Config::default() };
+        let mut changes = heapless::Vec::<fit::Change, N>::new();
+        match fit::find_ranges(&curves, &config, memory.nodes, &mut changes, &mut found.starts) {
+            Ok(()) => {}
+            Err(FitError::Memory(_)) => return Err(AssessError::Memory(needed)),
+            // Points ascend by construction; with few of them there is one range.
+            Err(_) => found.starts.clear(),
+        }
+        for change in &changes {
+            let _ = found.changes.push(of_model(change)); // as many fit
+        }
+        if found.starts.is_empty() {
+            let _ = found.starts.push(first.size());
+        }
+        Ok(found)
+    }
+
+    /// First and last size of each range.
+    pub(in crate::measure) fn spans(&self) -> impl Iterator<Item = Span> {
+        let ends = self.starts.iter().skip(1).map(|&next| narrow(next).saturating_sub(1));
+        let ends = ends.chain(core::iter::once(self.last));
+        self.starts.iter().map(|&first| narrow(first)).zip(ends)
+    }
+}
+
+fn of_model(change: &fit::Change) -> Change {
+    let fit::Change { at, low, high, curve, jump_ppm, splits } = *change;
+    let parameter = Curve::ALL.get(curve).copied().unwrap_or(Curve::Gap).parameter();
+    let [at, low, high] = [at, low, high].map(Bytes);
+    Change { at, low, high, parameter, jump_ppm, splits }
+}
+
+/// A size of the store, which holds none that is beyond 32 bits.
+pub(in crate::measure) fn narrow(size: u64) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+/// [`SignedPerByte`] of one picosecond per byte.
+const SLOPE_UNITS: f64 = (1 << PerByte::FRACTION_BITS) as f64;
+
+/// How far a number is known, as half intervals.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::measure) struct Width {
+    /// At which it has converged.
+    pub(in crate::measure) wanted: f64,
+    /// The part that comes from noise and that more samples would reduce.
+    pub(in crate::measure) noise: f64,
+    /// The part that comes from points beside the line.
+    pub(in crate::measure) misfit: f64,
+}
+
+impl Width {
+    pub(in crate::measure) fn total(&self) -> f64 {
+        hypotenuse(self.noise, self.misfit)
+    }
+
+    /// `value`, which is known to this width and cannot be negative, in parts
+    /// of a unit.
+    #[cfg_attr(target_os = "none", inline(never))]
+    pub(in crate::measure) fn around(&self, value: f64, parts: f64) -> Estimate<i64> {
+        let total = self.total();
+        let mark = if total <= self.wanted {
+            Mark::Converged
+        } else if self.noise <= self.wanted {
+            Mark::Misfit
+        } else {
+            Mark::BudgetSpent
+        };
+        let [value, low, high] = [value, value - total, value + total]
+            .map(|number| nearest(larger(number, 0.0) * parts));
+        Estimate { value, low, high, mark }
+    }
+}
+
+/// The line of a curve in a range.
+#[derive(Clone, Debug)]
+pub(in crate::measure) struct Fitted<'p> {
+    pub(in crate::measure) curve: Curve,
+    pub(in crate::measure) points: &'p [Point],
+    pub(in crate::measure) line: Line,
+    pub(in crate::measure) at_one: Width,
+    pub(in crate::measure) slope: Width,
+    centre: Width,
+    /// What the blocks of time move the value at size 1 by.
+    pub(in crate::measure) at_one_sums: BlockSums,
+}
+
+/// A number that hardly matters need not be known as well as it is small:
+/// this part of the wanted exactness, applied to the whole line, is enough.
+const SLACK: f64 = 0.25;
+
+impl<'p> Fitted<'p> {
+    /// The line through `points`, which lie in `span`; `None` without points.
+    ///
+    /// Its value at size 1 and its slope are each judged relative to
+    /// themselves. But a slope of nothing has no relative error, nor has a
+    /// value at size 1 that a range of large sizes extrapolates to about zero:
+    /// so it is enough, too, when what the slope adds over the range, or the
+    /// value at size 1, is known to [`SLACK`] of the wanted exactness of the
+    /// line's value in the range. A slope of which nothing can be known, for
+    /// want of a second size, is not waited for; the value at size 1 is then
+    /// the one there, and so is its error.
+    pub(in crate::measure) fn new(
+        store: &SampleStore<'_>,
+        curve: Curve,
+        points: &'p [Point],
+        (first, last): Span,
+        options: &AssessOptions,
+    ) -> Option<Self> {
+        let line = Line::fit(points)?;
+        let relative = f64::from(options.relative_error_ppm) * 1e-6;
+        let slack = |size: u32| SLACK * line.at(f64::from(size.saturating_sub(1))).abs();
+        let student = line.quantile(options.confidence);
+        let width = |wanted, error, noise, pull: &dyn Fn(&Point) -> f64| {
+            let mut sums = BlockSums::default();
+            for point in points {
+                sums.add(store, (store.row_of(point), curve), pull(point));
+            }
+            let noise_width = sums.half_width(store, options.confidence);
+            // What scatter adds to the error that the points' own noise makes.
+            let beyond = sqrt(larger(error * error - noise * noise, 0.0));
+            let misfit = if line.misfits() { student * beyond } else { 0.0 };
+            (Width { wanted, noise: noise_width, misfit }, sums)
+        };
+        let mut fitted = Self {
+            curve,
+            points,
+            line,
+            at_one: Width::default(),
+            slope: Width { wanted: f64::INFINITY, noise: f64::INFINITY, misfit: 0.0 },
+            centre: Width::default(),
+            at_one_sums: BlockSums::default(),
+        };
+        let wanted = relative * larger(line.at_one().abs(), slack(first));
+        let (error, noise) = (line.at_one_error(), line.at_one_noise(points));
+        (fitted.at_one, fitted.at_one_sums) =
+            width(wanted, error, noise, &|point| line.pull_at_one(point));
+        let centre = line.centre();
+        (fitted.centre, _) =
+            width(0.0, line.centre_error(), 0.0, &|point| line.pull_at(centre, point));
+        if line.has_slope() {
+            let length = f64::from(last.saturating_sub(first).max(1));
+            let wanted = relative * larger(line.slope().abs(), slack(last) / length);
+            let (error, noise) = (line.slope_error(), line.slope_noise(points));
+            (fitted.slope, _) = width(wanted, error, noise, &|point| line.pull_slope(point));
+        }
+        fitted.widen_bound(student);
+        fitted.widen_bend(student);
+        Some(fitted)
+    }
+
+    /// A parameter that is 0 because it would be negative moves with no point:
+    /// it may be as large as the error of the line without the bound says.
+    fn widen_bound(&mut self, quantile: f64) {
+        let bound = self.line.bound();
+        if matches!(bound, Bound::Gap | Bound::Both) {
+            self.at_one.misfit = larger(self.at_one.misfit, quantile * self.line.at_one_error());
+        }
+        if matches!(bound, Bound::Slope | Bound::Both) && self.line.has_slope() {
+            self.slope.misfit = larger(self.slope.misfit, quantile * self.line.slope_error());
+        }
+    }
+
+    /// Where the curve bends the line passes beside its beginning: the value
+    /// there is no better known than by as much as it does.
+    fn widen_bend(&mut self, quantile: f64) {
+        let first = self.points.iter().find(|point| !point.is_outlier());
+        let Some((point, sigma)) = first.and_then(|point| Some((point, point.sigma()?))) else {
+            return;
+        };
+        let beside = (self.line.at(point.after_first()) - point.value()).abs();
+        if beside > quantile * sigma {
+            self.at_one.misfit = larger(self.at_one.misfit, beside);
+        }
+    }
+
+    /// The line for the profile.
+    pub(in crate::measure) fn size_line(&self) -> SizeLine {
+        let scatter_ppm = 1e6 * self.line.scatter();
+        let centre = whole(self.line.centre());
+        let at_one = self.at_one.around(self.line.at_one(), 1.0);
+        let slope = self.slope.around(self.line.slope(), SLOPE_UNITS);
+        // Nothing is known of the slope of a single size.
+        let lowest = if self.line.has_slope() { slope.low } else { i64::MIN };
+        SizeLine {
+            at_one: Estimate {
+                value: SignedPicos(at_one.value),
+                low: SignedPicos(at_one.low),
+                high: SignedPicos(at_one.high),
+                mark: at_one.mark,
+            },
+            per_byte: Estimate {
+                value: SignedPerByte(slope.value),
+                low: SignedPerByte(lowest),
+                high: SignedPerByte(slope.high),
+                mark: slope.mark,
+            },
+            centre: Bytes(centre.saturating_add(1)),
+            at_centre: SignedPicos(nearest(self.line.at(centre as f64))),
+            centre_half_width: Picos(whole(self.centre.total())),
+            scatter_ppm: u32::try_from(whole(scatter_ppm)).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// `L = PRTT(1,0,1)/2 − o_s − o_r` from the lines' values at size 1 as they
+/// come in. Round trips are part of two of them, and noise may hit all alike:
+/// the blocks of time are summed before an interval is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::measure) struct LatencySum {
+    parts: u32,
+    value: f64,
+    misfit: f64,
+    sums: BlockSums,
+}
+
+impl LatencySum {
+    pub(in crate::measure) fn add(&mut self, fitted: &Fitted<'_>) {
+        let sign = match fitted.curve {
+            Curve::Gap => return,
+            Curve::HalfRtt => 1.0,
+            Curve::SendOverhead | Curve::RecvOverhead => -1.0,
+        };
+        self.value += sign * larger(fitted.line.at_one(), 0.0);
+        self.misfit = hypotenuse(self.misfit, fitted.at_one.misfit);
+        self.sums.include(&fitted.at_one_sums, sign);
+        self.parts += 1;
+    }
+
+    /// The value and how far it is known; `None` where a part was not
+    /// measured.
+    pub(in crate::measure) fn width(
+        &self,
+        store: &SampleStore<'_>,
+        options: &AssessOptions,
+    ) -> Option<(f64, Width)> {
+        let wanted = larger(self.value, 0.0) * f64::from(options.relative_error_ppm) * 1e-6;
+        let noise = self.sums.half_width(store, options.confidence);
+        (self.parts == 3).then_some((self.value, Width { wanted, noise, misfit: self.misfit }))
+    }
+}
+
+/// The nearest whole number that is not negative, saturating at 2⁶³ − 1.
+pub(in crate::measure) fn whole(value: f64) -> u64 {
+    u64::try_from(nearest(value)).unwrap_or(0)
+}

@@ -1,0 +1,38 @@
+//! How far single rounds lie from their median.
+//!
+//! The interval of a median says where the median lies. A prediction is about
+//! a round measured later, on a machine that is now a little faster and now a
+//! little slower; the samples of one measurement, spread over its whole time,
+//! show how much.
+
+use super::ranges::Span;
+use super::store::value_in;
+use crate::measure::{Curve, Quantity, SampleStore};
+use crate::wide::scaled;
+
+impl SampleStore<'_> {
+    /// Half the distance of the 5% and the 95% quantile of single rounds,
+    /// relative to the curve's value, as the mean over the sizes of `span`;
+    /// in millionths.
+    pub(in crate::measure) fn round_spread_ppm(&self, curve: Curve, span: Span) -> u32 {
+        let (mut sum, mut count) = (0, 0);
+        for row in self.rows_in(span) {
+            if let Some(ppm) = self.relative_spread(row, curve.parts().0) {
+                sum += u64::from(ppm);
+                count += 1;
+            }
+        }
+        u32::try_from(sum / count.max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Spread of one size's rounds, at most 100%. A difference of rounds is
+    /// judged by the burst it comes from.
+    fn relative_spread(&self, row: usize, quantity: Quantity) -> Option<u32> {
+        let rounds = self.cell(row, quantity);
+        let last = rounds.len().checked_sub(1)?;
+        let (low, high) = (rounds.get(last / 20)?, rounds.get(last - last / 20)?);
+        let typical = self.middle(row, quantity)?.unsigned_abs();
+        let ppm = scaled(value_in(*high).abs_diff(value_in(*low)) / 2, 1_000_000, typical.max(1));
+        Some(u32::try_from(ppm.min(1_000_000)).unwrap_or(1_000_000))
+    }
+}

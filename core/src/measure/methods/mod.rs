@@ -1,0 +1,5 @@
+//! The methods beside PRTT: the LogP signature and pLogP.
+
+pub(in crate::measure) mod plogp;
+pub(in crate::measure) mod samples;
+pub(in crate::measure) mod signature;

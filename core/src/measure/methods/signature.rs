@@ -1,0 +1,181 @@
+//! The `LogP` signature: Culler, Liu, Martin and Yoshikawa, "`LogP`
+//! Performance Assessment of Fast Network Interfaces", IEEE Micro 1996.
+//!
+//! `M` requests are issued with a computation of `Δ` after each, and the time
+//! `T(M, Δ)` is looked at over `M` and `Δ`. Every request is answered; after
+//! each issue all replies that have arrived are consumed, and the rest after
+//! the last. Per size one repetition gives
+//!
+//! - `o_s`: `T(M, 0)/M` for the two requests that fit into a round trip, so
+//!   that no reply interrupts them;
+//! - `g`: the slope `(T(2M, 0) − T(M, 0))/M` of runs that are longer than the
+//!   window of requests under way, so that issues wait for the network; the
+//!   slope is free of the start-up. A window of `w` shows no gap below
+//!   `RTT/w`;
+//! - `o_r`: with `Δ` beyond the round trip each request costs
+//!   `o_s + o_r + Δ`: the slope of long runs less `Δ` and `o_s`;
+//! - the round trip of a single request, from which
+//!   `L = RTT/2 − o_s − o_r`.
+//!
+//! Each look for a reply that finds nothing costs a poll, which is measured
+//! on the idle link and taken off, one an issue. Where `g = o_s + o_r` the
+//! sender itself is the bottleneck and the network's gap stays hidden.
+
+use crate::measure::methods::samples::windows;
+use crate::measure::session::kernel::without_reading;
+use crate::measure::{
+    Clock, Deadline, Experiment, Initiator, Link, MethodOptions, MethodSamples, Quantity,
+    SessionError,
+};
+use crate::units::Picos;
+use crate::wire::{ReplyPolicy, Round};
+
+/// Requests in a short run.
+const SHORT: u32 = 2;
+/// Windows in a long run.
+const LONG: u32 = 3;
+/// Empty polls that are timed together.
+const POLLS: u32 = 32;
+
+/// A run of requests.
+#[derive(Clone, Copy)]
+struct Run {
+    requests: u32,
+    /// Most requests without a reply.
+    window: u32,
+    delta: Picos,
+    /// Cost of a look for a reply that finds none.
+    poll: Picos,
+}
+
+impl Run {
+    const fn round(&self, size: u32) -> Round {
+        Round { policy: ReplyPolicy::AfterEach, ..Round::plain(self.requests, size) }
+    }
+}
+
+/// `T(M, Δ)`.
+#[derive(Clone, Copy)]
+struct Issued {
+    time: Picos,
+    /// Without the looks for replies that found none.
+    without_polls: Picos,
+}
+
+impl<C: Clock, L: Link> Initiator<'_, C, L> {
+    /// One repetition of the signature at `size`, or `None` when a message
+    /// was lost.
+    ///
+    /// # Errors
+    ///
+    /// As [`Initiator::run`].
+    pub fn signature(
+        &mut self,
+        size: u32,
+        options: &MethodOptions,
+    ) -> Result<Option<MethodSamples>, SessionError<L::Error>> {
+        let quantity = Quantity::RoundTrip;
+        let trip = Experiment { quantity, messages: 1, delay: Picos::ZERO, size };
+        let Some(round_trip) = self.elapsed(&trip)? else { return Ok(None) };
+        let poll = self.empty_poll()?;
+        let most = options.run_bytes / size.max(1);
+        let window = options.messages.min(most).max(SHORT);
+        let many = window.saturating_mul(LONG);
+        let delta = Picos(round_trip.0.saturating_mul(2));
+        let zero = Picos::ZERO;
+        let mut time = |requests, delta| self.issues(size, Run { requests, window, delta, poll });
+        let Some(short) = time(SHORT, zero)? else { return Ok(None) };
+        let Some(once) = time(many, zero)? else { return Ok(None) };
+        let Some(twice) = time(2 * many, zero)? else { return Ok(None) };
+        let Some(slow_once) = time(SHORT, delta)? else { return Ok(None) };
+        let Some(slow_twice) = time(2 * SHORT, delta)? else { return Ok(None) };
+        let slope = |longer: Issued, shorter: Issued, requests| {
+            longer.time.signed_difference(shorter.time) / i64::from(requests)
+        };
+        let signed = |time: Picos| i64::try_from(time.0).unwrap_or(i64::MAX);
+        let send = signed(short.without_polls) / i64::from(SHORT);
+        let slow = slow_twice.without_polls.signed_difference(slow_once.without_polls);
+        let slow = slow / i64::from(SHORT);
+        let receive = slow.saturating_sub(signed(delta)).saturating_sub(send);
+        let parameters = (send, receive, slope(twice, once, many));
+        Ok(Some(MethodSamples::new(size, options.messages, round_trip, parameters)))
+    }
+
+    /// `T(M, Δ)`: from before the first issue to after the last one's `Δ`.
+    /// What a wait lasts beyond `Δ` is taken off, as are the readings.
+    fn issues(&mut self, size: u32, run: Run) -> Result<Option<Issued>, SessionError<L::Error>> {
+        let Some(limit) = self.begin_round(run.round(size), run.delta)? else { return Ok(None) };
+        let ticks = self.clock.ticks(run.delta);
+        let Self { clock, link, buffers, poller, .. } = self;
+        let (message, reply) = windows(buffers, size, size);
+        let (mut replies, mut polls, mut overshoot) = (0, 0, 0);
+        let started = clock.now();
+        let deadline = Deadline { since: started, limit };
+        let mut lost = false;
+        for issued in 1..=run.requests {
+            link.send(message).map_err(SessionError::Link)?;
+            while replies < issued {
+                if link.poll_receive(reply).map_err(SessionError::Link)?.is_some() {
+                    replies += 1;
+                } else if issued - replies < run.window {
+                    polls += 1;
+                    break;
+                } else if poller
+                    .receive(clock, link, reply, deadline)
+                    .map_err(SessionError::Link)?
+                    .is_some()
+                {
+                    replies += 1;
+                } else {
+                    lost = true;
+                    break;
+                }
+            }
+            if ticks > 0 {
+                overshoot += wait(clock, ticks);
+            }
+        }
+        let ended = clock.now();
+        while replies < run.requests && !lost {
+            let arrived =
+                poller.receive(clock, link, reply, deadline).map_err(SessionError::Link)?;
+            replies += u32::from(arrived.is_some());
+            lost = arrived.is_none();
+        }
+        if lost {
+            return self.lose_round((run.requests, replies)).map(|()| None);
+        }
+        let whole = clock.now().saturating_sub(started);
+        let busy = without_reading(clock, ended.saturating_sub(started).saturating_sub(overshoot));
+        let readings = if ticks > 0 { u64::from(run.requests) } else { 0 };
+        let time = busy.since(Picos(clock.read_cost().0.saturating_mul(readings)));
+        self.end_round(run.requests, run.requests, whole);
+        let without_polls = time.since(Picos(run.poll.0.saturating_mul(polls)));
+        Ok(Some(Issued { time, without_polls }))
+    }
+
+    /// What a look for a message costs when there is none.
+    fn empty_poll(&mut self) -> Result<Picos, SessionError<L::Error>> {
+        let Self { clock, link, buffers, traffic, .. } = self;
+        let (_, reply) = windows(buffers, 1, 1);
+        let started = clock.now();
+        for _ in 0..POLLS {
+            if link.poll_receive(reply).map_err(SessionError::Link)?.is_some() {
+                traffic.strays += 1;
+            }
+        }
+        let ticks = clock.now().saturating_sub(started);
+        Ok(Picos(without_reading(clock, ticks).0 / u64::from(POLLS)))
+    }
+}
+
+/// Busy-waits for `ticks` and returns how much longer it took.
+fn wait<C: Clock>(clock: &C, ticks: u64) -> u64 {
+    let from = clock.now();
+    loop {
+        let kept = clock.now().saturating_sub(from);
+        if kept >= ticks {
+            return kept - ticks;
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Warming up until the round trip stands still.
+
+use crate::measure::Sample;
+use crate::stats::Sorted;
+use crate::units::{PerByte, Picos};
+use crate::wide::scaled;
+
+/// Round trips in a window whose medians are compared.
+const WINDOW: usize = 8;
+/// Medians of consecutive windows that differ by at most 1 in this are equal.
+const TOLERANCE: u64 = 16;
+
+/// Watches round trips at the smallest and the largest size.
+#[derive(Clone, Debug)]
+pub(in crate::measure) struct Warmup {
+    ends: [End; 2],
+    /// The time per byte that the link sustains; zero before the pilot.
+    pub(in crate::measure) sustained: PerByte,
+}
+
+#[derive(Clone, Debug, Default)]
+struct End {
+    size: u32,
+    window: heapless::Vec<u64, WINDOW>,
+    /// Median of the last full window, the first round trip before it.
+    latest: u64,
+    /// Full windows.
+    windows: u32,
+    stable: bool,
+    relaunched: bool,
+}
+
+impl Warmup {
+    pub(in crate::measure) fn new(smallest: u32, largest: u32) -> Self {
+        let ends = [smallest, largest].map(|size| End { size, ..End::default() });
+        Self { ends, sustained: PerByte::ZERO }
+    }
+
+    pub(in crate::measure) fn handle(&mut self, sample: &Sample) {
+        for end in &mut self.ends {
+            if end.size == sample.experiment.size {
+                end.add(sample.elapsed.0);
+            }
+        }
+    }
+
+    /// Before a new launch, whose link is known: one window at the smallest
+    /// size is enough.
+    pub(in crate::measure) fn again(&mut self) {
+        let [smallest, _] = &mut self.ends;
+        smallest.window.clear();
+        smallest.stable = false;
+        smallest.relaunched = true;
+    }
+
+    /// Whether nothing is known of an end yet.
+    pub(in crate::measure) fn is_unknown(&self) -> bool {
+        self.ends.iter().any(|end| end.latest == 0)
+    }
+
+    /// Whether two consecutive windows agreed at both ends.
+    pub(in crate::measure) fn is_stable(&self) -> bool {
+        self.ends.iter().all(|end| end.stable)
+    }
+
+    /// The round trip to be expected at `size`, on the line through both
+    /// ends; zero while nothing is known.
+    pub(in crate::measure) fn expected(&self, size: u32) -> Picos {
+        let [small, large] = &self.ends;
+        let (low, high) = (small.latest, large.latest);
+        let (part, whole) =
+            (size.saturating_sub(small.size), large.size.saturating_sub(small.size).max(1));
+        let rise = scaled(high.saturating_sub(low), part.into(), whole.into());
+        Picos(low.saturating_add(rise))
+    }
+}
+
+impl End {
+    fn add(&mut self, elapsed: u64) {
+        if self.windows == 0 && self.window.is_empty() {
+            self.latest = elapsed;
+        }
+        // Never full here: emptied below as soon as it is.
+        let _ = self.window.push(elapsed);
+        if self.window.is_full() {
+            let median = Sorted::new(&mut self.window).median().unwrap_or(elapsed);
+            let near = median.abs_diff(self.latest) <= self.latest / TOLERANCE;
+            self.stable = self.relaunched || near && self.windows > 0;
+            self.windows = self.windows.saturating_add(1);
+            self.latest = median;
+            self.window.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Experiment, Quantity};
+
+    fn feed(warmup: &mut Warmup, size: u32, elapsed: u64) {
+        let quantity = Quantity::RoundTrip;
+        let experiment = Experiment { quantity, messages: 1, delay: Picos::ZERO, size };
+        warmup.handle(&Sample { experiment, delay: Picos::ZERO, elapsed: Picos(elapsed) });
+    }
+
+    #[test]
+    fn it_takes_two_equal_windows_at_both_ends() {
+        let mut warmup = Warmup::new(1, 101);
+        for round in 0..16 {
+            assert!(!warmup.is_stable());
+            feed(&mut warmup, 1, 1_000 + round);
+        }
+        assert!(!warmup.is_stable());
+        (0..16).for_each(|_| feed(&mut warmup, 101, 3_000));
+        assert!(warmup.is_stable());
+        assert_eq!(warmup.expected(51).0.abs_diff(2_000), 5);
+    }
+
+    #[test]
+    fn falling_round_trips_are_not_stable() {
+        let mut warmup = Warmup::new(1, 1);
+        for window in 0..4 {
+            (0..8).for_each(|_| feed(&mut warmup, 1, 10_000 >> window));
+            assert!(!warmup.is_stable());
+        }
+        (0..8).for_each(|_| feed(&mut warmup, 1, 1_250));
+        assert!(warmup.is_stable());
+    }
+}

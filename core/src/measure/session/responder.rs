@@ -1,0 +1,240 @@
+//! The responder: a [`ResponderState`] over a [`Link`].
+
+use core::fmt;
+
+use crate::measure::session::exchange::fill;
+use crate::measure::{
+    Awaited, Burst, Clock, Deadline, Ending, Link, Poller, ResponderState, Served, without_reading,
+};
+use crate::units::{Bytes, Picos};
+use crate::wire::{Bounds, FRAME_LEN};
+
+/// Why a session was not served to its end. The link should be closed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum ServeError<E> {
+    /// The link failed, or the initiator is gone.
+    Link(E),
+    /// The initiator was silent for this long.
+    Silent(Picos),
+    /// A lent buffer or the link does not take a control frame.
+    TooSmall {
+        /// Bytes that are needed.
+        needed: usize,
+        /// Bytes that there are.
+        lent: usize,
+    },
+}
+
+impl<E: fmt::Display> fmt::Display for ServeError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Link(error) => write!(f, "the link failed: {error}"),
+            Self::Silent(limit) => write!(f, "the initiator was silent for {limit}"),
+            Self::TooSmall { needed, lent } => {
+                write!(f, "{needed} bytes are needed for a control frame, there are {lent}")
+            }
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> core::error::Error for ServeError<E> {}
+
+/// What a responder is to do, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions<D = [u8; 0]> {
+    /// What it allows.
+    pub bounds: Bounds,
+    /// On a datagram link, a number that nobody can guess, another one for
+    /// each session: no session is opened before the peer has shown, by echoing
+    /// it, that it receives at the address that it sends from. 0 where that is
+    /// known already. Until then `link` sends to where the first hello came from
+    /// and receives from nowhere else.
+    pub nonce: u64,
+    /// What it says of its environment when asked: UTF-8, at most
+    /// [`MAX_DESCRIPTION`](crate::wire::MAX_DESCRIPTION) bytes; empty where it
+    /// says nothing.
+    pub description: D,
+}
+
+/// Serves a peer that is known to be at its address: on a stream, or where
+/// somebody else has seen to it. Otherwise give [`serve_with`] a nonce.
+///
+/// # Errors
+///
+/// As [`serve_with`].
+pub fn serve<C: Clock, L: Link>(
+    clock: &C,
+    link: &mut L,
+    buffer: &mut [u8],
+    bounds: Bounds,
+) -> Result<(Served, Ending), ServeError<L::Error>> {
+    serve_with(clock, link, buffer, ServeOptions { bounds, nonce: 0, description: [] })
+}
+
+/// Serves one initiator on `link` until it says goodbye, is refused, goes
+/// away or falls silent. Whatever arrives, at most `bounds` is done for it:
+/// messages up to their size, for at most their session's time. Messages come
+/// into `buffer` and replies go out of it, so that a reply carries what came
+/// last; it is as long as the largest message and at least [`FRAME_LEN`].
+///
+/// # Errors
+///
+/// [`ServeError`]; the counts of a failed session are lost.
+pub fn serve_with<C: Clock, L: Link, D: AsRef<[u8]>>(
+    clock: &C,
+    link: &mut L,
+    buffer: &mut [u8],
+    options: ServeOptions<D>,
+) -> Result<(Served, Ending), ServeError<L::Error>> {
+    let properties = link.properties();
+    let largest = usize::try_from(properties.max_message.0).unwrap_or(usize::MAX);
+    let largest = largest.min(buffer.len());
+    if largest < FRAME_LEN {
+        return Err(ServeError::TooSmall { needed: FRAME_LEN, lent: largest });
+    }
+    fill(buffer);
+    let bounds = options.bounds.with_message_at_most(Bytes(largest as u64));
+    let mut server = Server {
+        clock,
+        link,
+        buffer,
+        responder: ResponderState::with(bounds, properties, options.nonce, options.description),
+        poller: Poller::default(),
+        datagrams: !properties.reliable,
+        silence: clock.ticks(bounds.silence),
+        alive: clock.now(),
+        rounds: 0,
+        silent: false,
+    };
+    loop {
+        server.step().map_err(ServeError::Link)?;
+        if let Some(ending) = server.responder.ending() {
+            return Ok((*server.responder.served(), ending));
+        }
+        if server.silent {
+            return Err(ServeError::Silent(server.responder.agreed().silence));
+        }
+    }
+}
+
+/// A session under way.
+struct Server<'a, C, L, D> {
+    clock: &'a C,
+    link: &'a mut L,
+    buffer: &'a mut [u8],
+    responder: ResponderState<D>,
+    poller: Poller,
+    datagrams: bool,
+    /// Longest silence, in ticks.
+    silence: u64,
+    /// The last look at the clock that counts as a sign of life.
+    alive: u64,
+    /// Rounds that had come to their end by then.
+    rounds: u64,
+    /// The silence was too long.
+    silent: bool,
+}
+
+impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
+    /// Takes messages up to the next one that has to be answered.
+    #[inline]
+    fn step(&mut self) -> Result<(), L::Error> {
+        let Some(Burst { messages, expected }) = self.responder.burst() else {
+            let arrived = self.take_one()?;
+            return self.handle_other(arrived, 0);
+        };
+        let deadline = Deadline { since: self.alive, limit: self.silence };
+        let window = expected.window(self.buffer);
+        let mut taken = 0;
+        while taken < messages {
+            match self.poller.receive(self.clock, self.link, window, deadline)? {
+                Some(length) if expected.matches(window, length) => taken += 1,
+                other => {
+                    if taken > 0 {
+                        self.responder.handle_burst(taken);
+                    }
+                    return self.handle_other(other, taken);
+                }
+            }
+        }
+        self.responder.handle_burst(taken);
+        self.transmit()?;
+        // The clock is read once a round, while its reply travels.
+        if self.responder.served().rounds == self.rounds {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.note_life(now);
+        self.responder.handle_time(self.clock.duration(now));
+        self.transmit()
+    }
+
+    /// A control frame, or a message of a round with pauses or timed
+    /// receives.
+    #[cold]
+    fn take_one(&mut self) -> Result<Option<usize>, L::Error> {
+        let Awaited { length, timed, pause } = self.responder.awaited();
+        wait(self.clock, pause);
+        let length = if self.datagrams { self.buffer.len() } else { length };
+        let window = self.buffer.get_mut(..length).unwrap_or_default();
+        let since = self.clock.now();
+        let deadline = Deadline { since, limit: self.silence };
+        let arrived = self.poller.receive(self.clock, self.link, window, deadline)?;
+        if timed && arrived.is_some() {
+            let ticks = self.clock.now().saturating_sub(since);
+            self.responder.handle_timed(without_reading(self.clock, ticks));
+        }
+        Ok(arrived)
+    }
+
+    /// Whatever is not the next message of a plain round: a message of that
+    /// length, or nothing in time, after `taken` messages of the round.
+    #[cold]
+    fn handle_other(&mut self, arrived: Option<usize>, taken: u32) -> Result<(), L::Error> {
+        let mut alive = taken > 0;
+        if let Some(length) = arrived {
+            let strays = self.responder.served().strays;
+            let now = self.clock.duration(self.clock.now());
+            self.responder.handle(now, self.buffer.get(..length).unwrap_or_default());
+            self.silence = self.clock.ticks(self.responder.agreed().silence);
+            // Strays alone are no sign of life.
+            alive |= self.responder.served().strays == strays;
+            self.transmit()?;
+        }
+        let now = self.clock.now();
+        if alive {
+            self.note_life(now);
+        } else if now.saturating_sub(self.alive) > self.silence {
+            self.silent = self.responder.handle_silence();
+            self.alive = now;
+        }
+        Ok(())
+    }
+
+    /// The initiator is alive at `now`.
+    #[inline]
+    const fn note_life(&mut self, now: u64) {
+        (self.alive, self.rounds) = (now, self.responder.served().rounds);
+    }
+
+    /// Sends what is to be sent.
+    #[cfg_attr(not(target_os = "none"), inline)]
+    #[cfg_attr(target_os = "none", inline(never))]
+    fn transmit(&mut self) -> Result<(), L::Error> {
+        while let Some(length) = self.responder.poll_transmit(self.buffer) {
+            self.link.send(self.buffer.get(..length).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+/// Busy-waits for `pause`.
+fn wait<C: Clock>(clock: &C, pause: Picos) {
+    if pause == Picos::ZERO {
+        return;
+    }
+    let since = clock.now();
+    let ticks = clock.ticks(pause);
+    while clock.now().saturating_sub(since) < ticks {}
+}

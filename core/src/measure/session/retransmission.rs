@@ -1,0 +1,167 @@
+//! How long a reply is waited for.
+
+use crate::wide::{scaled, times};
+
+/// Limits for replies, learnt from the exchanges that came to their end.
+///
+/// On a reliable link the limit is always the longest: a reply that does not
+/// come means that the peer is gone. On a datagram link a lost message is to
+/// cost little time. As TCP does (RFC 6298), the limit is made of what an
+/// exchange takes on average and of how far exchanges exceeded that: four
+/// times the sum, doubled after each loss.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::measure) struct RetransmissionTimeout {
+    /// Never wait longer, in ticks.
+    pub(in crate::measure) longest: u64,
+    /// Never give up earlier, in ticks.
+    shortest: u64,
+    /// What exchanges took and weighed, older ones less and less.
+    ticks: u64,
+    weight: u64,
+    /// How far one exceeded the average, in ticks, slowly forgotten.
+    excess: u64,
+    /// Losses since the last success.
+    losses: u32,
+    learns: bool,
+}
+
+/// Messages there and back.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::measure) struct Exchange {
+    /// Ticks, busy waits left out.
+    pub(in crate::measure) ticks: u64,
+    /// Messages of both directions.
+    pub(in crate::measure) messages: u64,
+    /// Their bytes.
+    pub(in crate::measure) bytes: u64,
+}
+
+/// What a message weighs besides its bytes. A guess. Where bytes cost more, the
+/// first limit is too short; each loss doubles it, and what then arrives
+/// corrects the average.
+const MESSAGE: u64 = 1_024;
+/// Weight beyond which the past counts half.
+const MEMORY: u64 = 1 << 24;
+/// The excess shrinks by this part with every exchange.
+const FORGOTTEN: u64 = 64;
+
+impl RetransmissionTimeout {
+    /// For a reliable link.
+    pub(in crate::measure) const fn fixed(longest: u64) -> Self {
+        Self { learns: false, ..Self::learning(longest, longest) }
+    }
+
+    /// For a datagram link.
+    pub(in crate::measure) const fn learning(longest: u64, shortest: u64) -> Self {
+        Self { longest, shortest, ticks: 0, weight: 0, excess: 0, losses: 0, learns: true }
+    }
+
+    /// Ticks to wait for an exchange of that many messages and bytes.
+    pub(in crate::measure) fn limit(&self, messages: u64, bytes: u64) -> u64 {
+        if !self.learns || self.weight == 0 {
+            return self.longest;
+        }
+        let expected = self.expected(messages, bytes).saturating_add(self.excess);
+        let limit = times(expected, 4 << self.losses.min(16));
+        limit.max(self.shortest).min(self.longest)
+    }
+
+    /// An exchange came to its end.
+    pub(in crate::measure) fn on_success(&mut self, exchange: Exchange) {
+        let Exchange { ticks, messages, bytes } = exchange;
+        self.losses = 0;
+        let excess = ticks.saturating_sub(self.expected(messages, bytes));
+        self.excess = excess.max(self.excess - self.excess.div_ceil(FORGOTTEN));
+        self.ticks = self.ticks.saturating_add(ticks);
+        self.weight = self.weight.saturating_add(weight(messages, bytes));
+        if self.weight > MEMORY {
+            (self.ticks, self.weight) = (self.ticks / 2, self.weight / 2);
+        }
+    }
+
+    /// What such an exchange takes on average; nothing is known at first.
+    fn expected(&self, messages: u64, bytes: u64) -> u64 {
+        scaled(self.ticks, weight(messages, bytes), self.weight.max(1))
+    }
+
+    /// An exchange was given up.
+    pub(in crate::measure) fn on_loss(&mut self) {
+        self.losses = self.losses.saturating_add(1);
+    }
+}
+
+fn weight(messages: u64, bytes: u64) -> u64 {
+    times(messages, MESSAGE).saturating_add(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reliable_link_always_gets_the_longest_limit() {
+        let mut timeout = RetransmissionTimeout::fixed(1_000_000);
+        timeout.on_success(Exchange { ticks: 5, messages: 2, bytes: 2 });
+        assert_eq!(timeout.limit(2, 2), 1_000_000);
+    }
+
+    /// So many ticks for one empty message.
+    const fn one(ticks: u64) -> Exchange {
+        Exchange { ticks, messages: 1, bytes: 0 }
+    }
+
+    #[test]
+    fn a_datagram_link_waits_four_times_the_average_scaled_up() {
+        let mut timeout = RetransmissionTimeout::learning(10_000_000, 10);
+        assert_eq!(timeout.limit(2, 2), 10_000_000);
+        // The first exceeds an average of nothing; that is forgotten.
+        for _ in 0..400 {
+            timeout.on_success(one(1_000));
+        }
+        assert_eq!(timeout.limit(1, 0), 4_000);
+        assert_eq!(timeout.limit(10, 0), 40_000);
+        assert_eq!(timeout.limit(1, 9 * MESSAGE), 40_000);
+        assert_eq!(timeout.limit(u64::MAX, u64::MAX), 10_000_000);
+    }
+
+    #[test]
+    fn a_hiccup_is_allowed_for_but_not_scaled_up() {
+        let mut timeout = RetransmissionTimeout::learning(100_000_000, 10);
+        for _ in 0..400 {
+            timeout.on_success(one(1_000));
+        }
+        timeout.on_success(one(1_000_000));
+        let limit = timeout.limit(100, 0);
+        assert!((4_000_000..6_000_000).contains(&limit), "{limit}");
+        for _ in 0..2_000 {
+            timeout.on_success(one(1_000));
+        }
+        assert!(timeout.limit(1, 0) < 20_000, "{}", timeout.limit(1, 0));
+    }
+
+    #[test]
+    fn each_loss_doubles_the_limit_and_a_success_ends_that() {
+        let mut timeout = RetransmissionTimeout::learning(1_000_000, 10);
+        timeout.on_success(one(100));
+        assert_eq!(timeout.limit(1, 0), 800);
+        timeout.on_loss();
+        timeout.on_loss();
+        assert_eq!(timeout.limit(1, 0), 3_200);
+        for _ in 0..100 {
+            timeout.on_loss();
+        }
+        assert_eq!(timeout.limit(1, 0), 1_000_000);
+        timeout.on_success(one(100));
+        assert!(timeout.limit(1, 0) <= 800);
+    }
+
+    #[test]
+    fn absurd_exchanges_overflow_nothing() {
+        let mut timeout = RetransmissionTimeout::learning(u64::MAX, 0);
+        for _ in 0..3 {
+            timeout.on_success(Exchange { ticks: u64::MAX, messages: u64::MAX, bytes: u64::MAX });
+            timeout.on_loss();
+        }
+        assert_eq!(timeout.limit(u64::MAX, u64::MAX), u64::MAX);
+    }
+}

@@ -1,0 +1,189 @@
+//! Both ends of the link: where they run and how they meet, for each launch.
+
+use super::Args;
+use crate::cli::CliError;
+use crate::link::{self, AnyLink, Endpoint};
+use crate::machine::clock::HostClock;
+use crate::machine::disturbance::Disturbance;
+use crate::machine::environment::LinkFingerprint;
+use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
+use crate::machine::warning::{self, Warning};
+use crate::serve::local::{EmbeddedError, Process, Responder};
+use crate::serve::near::near_interface;
+
+/// Opens the links of a run, and its other ends where this command starts
+/// them.
+#[derive(Debug)]
+pub(super) struct Endpoints<'a> {
+    args: &'a Args,
+    /// Of a responder that this command starts.
+    longest_message: u32,
+    /// Where the responder is; `None` where this command starts one.
+    remote: Option<Endpoint>,
+    /// What `--cpu` says.
+    asked: Option<Placement>,
+    allowed: Vec<Cpu>,
+    topology: Topology,
+    /// Where the ends run now; one processor for both where only this end
+    /// runs here.
+    placement: Option<Placement>,
+    /// Links opened.
+    opened: usize,
+    responder: Option<Process>,
+    warnings: Vec<Warning>,
+}
+
+impl<'a> Endpoints<'a> {
+    pub(super) fn new(args: &'a Args, longest_message: u32) -> Result<Self, CliError> {
+        let allowed = placement::allowed();
+        let remote = remote(args)?;
+        Ok(Self {
+            args,
+            longest_message,
+            asked: args.cpu.as_deref().map(|text| asked(text, remote.as_ref())).transpose()?,
+            remote,
+            topology: Topology::of(&allowed),
+            allowed,
+            placement: None,
+            opened: 0,
+            responder: None,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// A fresh link, and a fresh process at its other end where this command
+    /// starts one. The first also says where this end runs.
+    pub(super) fn open(&mut self, clock: &HostClock) -> Result<AnyLink, CliError> {
+        let link = match self.remote.clone() {
+            None => self.open_local(clock)?,
+            Some(endpoint) => {
+                let settings = self.args.link.settings();
+                let link = link::connect(self.args.link.transport, &endpoint, settings)?;
+                if self.opened == 0 {
+                    self.place_this_end(&link, clock)?;
+                }
+                link
+            }
+        };
+        self.opened += 1;
+        Ok(link)
+    }
+
+    /// Waits for the other end's process, if there is one, after the link has
+    /// been dropped. Says if it failed.
+    pub(super) fn close(&mut self) -> Option<EmbeddedError> {
+        self.responder.take()?.finish().err()
+    }
+
+    /// Notes what has disturbed the other end's process.
+    pub(super) fn note_disturbance(&self, disturbance: &mut Disturbance) {
+        if let Some(process) = &self.responder {
+            disturbance.add_responder(process.id());
+        }
+    }
+
+    /// Where the ends run.
+    pub(super) const fn placement(&self) -> Option<Placement> {
+        self.placement
+    }
+
+    /// What is to be said about both ends.
+    pub(super) fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Processors near the link's interface, unless others were asked for.
+    fn place_this_end(&mut self, link: &AnyLink, clock: &HostClock) -> Result<(), CliError> {
+        let chosen = || {
+            let interface = LinkFingerprint::take(link).interface;
+            let near = near_interface(interface.as_deref(), &self.allowed);
+            Placement::choose(&near, &self.topology)
+        };
+        let Some(Placement { initiator, .. }) = self.asked.or_else(chosen) else { return Ok(()) };
+        self.placement = Some(Placement { initiator, responder: initiator });
+        let pinned = self.pin(initiator)?;
+        self.warnings.extend(warning::before_run_alone(initiator, clock, &pinned));
+        Ok(())
+    }
+
+    /// Each launch takes other processors that are as good, or the same ones
+    /// in the other direction, so that a run does not hang on one choice.
+    fn open_local(&mut self, clock: &HostClock) -> Result<AnyLink, CliError> {
+        let good = || {
+            let pairs = Placement::equally_good(&self.allowed, &self.topology);
+            pairs.get(self.opened.checked_rem(pairs.len())?).copied()
+        };
+        self.placement = self.asked.or_else(good);
+        let start = Responder {
+            settings: self.args.link.settings(),
+            cpu: self.placement.map(|both| both.responder),
+            longest_message: self.longest_message,
+            ..Responder::new(self.args.link.transport)?
+        };
+        let (link, mut process) = start.spawn()?;
+        if let Some(both) = self.placement {
+            let theirs = process.take_pinned();
+            let theirs = if self.asked.is_some() { Ok(theirs?) } else { theirs };
+            let ours = self.pin(both.initiator)?;
+            if self.opened == 0 {
+                let pinned = [&ours, &theirs];
+                self.warnings.extend(warning::before_run(both, &self.topology, clock, &pinned));
+            }
+        }
+        self.responder = Some(process);
+        Ok(link)
+    }
+
+    /// Pins this thread. What was asked for explicitly must be had; what this
+    /// program chose may fail, with a warning.
+    fn pin(&self, cpu: Cpu) -> Result<Result<(), PlacementError>, CliError> {
+        let pinned = placement::pin(cpu);
+        if self.asked.is_some() { Ok(Ok(pinned?)) } else { Ok(pinned) }
+    }
+}
+
+/// The processors that `--cpu` names, one for each end that runs here.
+fn asked(text: &str, remote: Option<&Endpoint>) -> Result<Placement, CliError> {
+    let placement = Placement::parse(text)?;
+    let Placement { initiator, responder } = placement;
+    match (remote, text.contains(',')) {
+        (None, false) => Err(CliError::usage(format_args!(
+            "--cpu {initiator} names one processor, and two ends run here: --cpu A,B"
+        ))),
+        (Some(_), true) => Err(CliError::usage(format_args!(
+            "--cpu {initiator},{responder} names two processors, and one end runs here: \
+             --cpu {initiator}; the other end takes its own: loggap serve --cpu {responder}"
+        ))),
+        _ => Ok(placement),
+    }
+}
+
+/// The responder's place, `None` where this command starts one.
+fn remote(args: &Args) -> Result<Option<Endpoint>, CliError> {
+    let mut endpoint = match &args.host {
+        None if args.link.is_local() => return Ok(None),
+        host => args.link.endpoint(host.as_deref(), args.port)?,
+    };
+    if let (Endpoint::Station { peer, .. }, Some(address)) = (&mut endpoint, args.peer) {
+        *peer = Some(address);
+    }
+    Ok(Some(endpoint))
+}
+
+impl From<PlacementError> for CliError {
+    fn from(error: PlacementError) -> Self {
+        match &error {
+            PlacementError::Text { .. } | PlacementError::NotAllowed { .. } => Self::usage(error),
+            PlacementError::Refused { .. } => Self::refused(error),
+        }
+    }
+}
+
+impl From<EmbeddedError> for CliError {
+    fn from(error: EmbeddedError) -> Self {
+        match error {
+            EmbeddedError::Link(error) => error.into(),
+            other => Self::failed(other),
+        }
+    }
+}

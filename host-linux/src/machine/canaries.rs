@@ -1,0 +1,222 @@
+//! A few fixed tasks whose cost shows the state of the machine.
+//!
+//! Minimum and quartiles of a link's times move between runs as much as
+//! their medians: it is the machine that changes, for seconds to minutes. So
+//! the same tasks are timed before a run, between its launches and after it.
+//! Each takes microseconds to a few milliseconds.
+
+use std::hint::black_box;
+use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
+use std::thread::{self, JoinHandle};
+
+use loggap_core::measure::Clock;
+use nix::unistd::getppid;
+
+use crate::link::Waiting;
+use crate::machine::clock::HostClock;
+use crate::machine::warning::Warning;
+use crate::profile::CanaryRecord;
+
+/// Bytes of the copy.
+const COPY: usize = 64 << 10;
+/// Steps of the arithmetic.
+const STEPS: u64 = 4_096;
+/// Times that each task is timed; its cost is the median.
+const TIMES: usize = 63;
+/// Repetitions between two readings of the clock, of a task that is about as
+/// short as a reading.
+const TOGETHER: u32 = 64;
+/// A change beyond this share of the cost before is told.
+const NOTABLE: f64 = 0.1;
+
+/// The tasks, and what they cost until now.
+#[derive(Debug)]
+pub struct Canaries {
+    clock: HostClock,
+    from: Vec<u8>,
+    to: Vec<u8>,
+    sleeper: Option<Sleeper>,
+    /// Names of the tasks, with their costs in seconds in the order of
+    /// timing.
+    costs: Vec<(&'static str, Vec<f64>)>,
+}
+
+impl Canaries {
+    /// Times the tasks for the first time, on the processor of the calling
+    /// thread. A wake-up is among them where the ends of a link sleep.
+    #[must_use]
+    pub fn before(clock: HostClock, waiting: Waiting) -> Self {
+        let sleeper = match waiting {
+            Waiting::Poll => None,
+            // Without pipes or threads it is left out.
+            Waiting::Block => Sleeper::start().ok(),
+        };
+        let (from, to) = (vec![1; COPY], vec![2; COPY]);
+        let mut canaries = Self { clock, from, to, sleeper, costs: Vec::new() };
+        canaries.time();
+        canaries
+    }
+
+    /// Times the tasks again.
+    pub fn time(&mut self) {
+        let clock = self.clock;
+        let together = f64::from(TOGETHER);
+        let read = median(&clock, || {
+            for _ in 0..TOGETHER {
+                black_box(clock.now());
+            }
+        }) / together;
+        let call = median(&clock, || {
+            for _ in 0..TOGETHER {
+                black_box(getppid());
+            }
+        }) / together;
+        let copy =
+            median(&clock, || black_box(&mut self.to).copy_from_slice(black_box(&self.from)));
+        let arithmetic = median(&clock, || {
+            let step = |sum: u64, at: u64| (sum ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            black_box((0..black_box(STEPS)).fold(1, step));
+        });
+        self.note("clock read", read);
+        self.note("system call", call);
+        self.note("copy of 64 KiB", copy);
+        self.note("arithmetic", arithmetic);
+        if let Some(sleeper) = &mut self.sleeper {
+            let wake_up = median(&clock, || sleeper.wake());
+            self.note("wake-up", wake_up);
+        }
+    }
+
+    fn note(&mut self, name: &'static str, cost: f64) {
+        match self.costs.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, costs)) => costs.push(cost),
+            None => self.costs.push((name, vec![cost])),
+        }
+    }
+
+    /// What the tasks cost before, between and after. With two timings or
+    /// one, what is not there is as the last one.
+    #[must_use]
+    pub fn records(&self) -> Vec<CanaryRecord> {
+        self.costs.iter().map(|(name, costs)| record(name, costs)).collect()
+    }
+
+    /// Tells of the tasks whose cost moved.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let moved = |(name, costs): &(&'static str, Vec<f64>)| {
+            let moved = record(name, costs).moved;
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "saturates, and is not negative"
+            )]
+            let percent = (moved * 100.0).round() as u64;
+            (moved > NOTABLE).then_some(Warning::CanaryMoved { name, percent })
+        };
+        self.costs.iter().filter_map(moved).collect()
+    }
+}
+
+fn record(name: &str, costs: &[f64]) -> CanaryRecord {
+    let (before, rest) = costs.split_first().unwrap_or((&0.0, &[]));
+    let after = rest.last().unwrap_or(before);
+    let between = rest.split_last().map_or(&[][..], |(_, between)| between);
+    let mut sorted = between.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let during = sorted.get(sorted.len() / 2).unwrap_or(after);
+    let change = |cost: &f64| if *before > 0.0 { (cost / before - 1.0).abs() } else { 0.0 };
+    CanaryRecord {
+        name: name.to_owned(),
+        before_s: *before,
+        during_s: *during,
+        after_s: *after,
+        moved: rest.iter().map(change).fold(0.0, f64::max),
+    }
+}
+
+/// The median duration of `task` in seconds.
+fn median(clock: &HostClock, mut task: impl FnMut()) -> f64 {
+    task();
+    let mut times = [0; TIMES];
+    for time in &mut times {
+        let began = clock.now();
+        task();
+        *time = clock.now().saturating_sub(began);
+    }
+    clock.duration(*times.select_nth_unstable(TIMES / 2).1).since(clock.read_cost()).seconds()
+}
+
+/// A thread that sleeps until it is woken, and answers.
+#[derive(Debug)]
+struct Sleeper {
+    wake: Option<PipeWriter>,
+    woken: PipeReader,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sleeper {
+    fn start() -> io::Result<Self> {
+        let ((mut waiting, wake), (woken, mut answer)) = (pipe()?, pipe()?);
+        let sleep = move || {
+            let mut byte = [0];
+            while waiting.read_exact(&mut byte).is_ok() && answer.write_all(&byte).is_ok() {}
+        };
+        let thread = thread::Builder::new().name("canary".into()).spawn(sleep)?;
+        Ok(Self { wake: Some(wake), woken, thread: Some(thread) })
+    }
+
+    /// Wakes the thread and sleeps until it has answered.
+    fn wake(&mut self) {
+        let mut byte = [1];
+        let woken = self.wake.as_mut().is_some_and(|wake| wake.write_all(&byte).is_ok());
+        if woken {
+            // A thread that has ended answers at once, with the pipe's end.
+            let _ended = self.woken.read_exact(&mut byte);
+        }
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        drop(self.wake.take());
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_costs_something_and_a_wake_up_only_where_ends_sleep() {
+        let names = |waiting| {
+            let mut canaries = Canaries::before(HostClock::calibrated(), waiting);
+            canaries.time();
+            let records = canaries.records();
+            assert!(records.iter().all(|canary| canary.before_s > 0.0 && canary.after_s > 0.0));
+            assert!(records.iter().all(|canary| canary.before_s < 0.01), "{records:?}");
+            records.into_iter().map(|canary| canary.name).collect::<Vec<_>>()
+        };
+        let polling = ["clock read", "system call", "copy of 64 KiB", "arithmetic"];
+        assert_eq!(names(Waiting::Poll), polling);
+        assert_eq!(names(Waiting::Block), [&polling[..], &["wake-up"]].concat());
+    }
+
+    #[test]
+    fn the_largest_change_counts_and_is_told_beyond_a_tenth() {
+        let costs = [2e-6, 1e-6, 2.4e-6, 2.2e-6, 2e-6];
+        let canary = record("x", &costs);
+        assert_eq!((canary.before_s, canary.during_s, canary.after_s), (2e-6, 2.2e-6, 2e-6));
+        assert!((canary.moved - 0.5).abs() < 1e-9, "{canary:?}");
+        let canaries = |costs: &[f64]| {
+            let canaries = Canaries::before(HostClock::monotonic_raw(), Waiting::Poll);
+            Canaries { costs: vec![("x", costs.to_vec())], ..canaries }
+        };
+        assert_eq!(canaries(&costs).warnings(), [Warning::CanaryMoved { name: "x", percent: 50 }]);
+        assert_eq!(canaries(&[2e-6, 2.1e-6]).warnings(), []);
+        assert_eq!(record("x", &[3.0]).moved.to_bits(), 0.0_f64.to_bits());
+    }
+}

@@ -1,0 +1,167 @@
+//! What disturbed a run while it lasted.
+
+use std::fs;
+
+use loggap_core::measure::Clock;
+use nix::sys::resource::{UsageWho, getrusage};
+
+use crate::machine::clock::HostClock;
+use crate::machine::placement::Cpu;
+use crate::machine::warning::{End, Warning};
+
+/// Counts taken at the start of a run, for comparison with its end.
+///
+/// The kernel counts a preemption for each time that a runnable process lost
+/// its processor to another, and the hypervisor's theft in hundredths of a
+/// second: both say nothing about runs of a few milliseconds.
+#[derive(Clone, Debug)]
+pub struct Disturbance {
+    clock: HostClock,
+    started: u64,
+    preemptions: Option<u64>,
+    /// Of the responders that have ended.
+    responders: Option<u64>,
+    cpus: Vec<(Cpu, CpuTimes)>,
+}
+
+/// Time of one processor since the machine started, in hundredths of a
+/// second.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct CpuTimes {
+    all: u64,
+    stolen: u64,
+}
+
+impl Disturbance {
+    /// Preemptions a second that no idle machine reaches: its kernel's own
+    /// threads need the core some times a second.
+    const PREEMPTIONS_PER_SECOND: u64 = 20;
+    /// Stolen time that leaves medians alone, in thousandths.
+    const STOLEN_PERMILLE: u64 = 10;
+
+    /// Begins to watch the calling thread and the processors `cpus`.
+    #[must_use]
+    pub fn watch(clock: HostClock, cpus: &[Cpu]) -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let times = cpus.iter().filter_map(|cpu| Some((*cpu, cpu_times(&stat, *cpu)?)));
+        Self {
+            cpus: times.collect(),
+            preemptions: own_preemptions(),
+            responders: None,
+            started: clock.now(),
+            clock,
+        }
+    }
+
+    /// Adds the counts of a responder's process of this machine, which is
+    /// about to end.
+    pub(crate) fn add_responder(&mut self, process: u32) {
+        if let Some(count) = preemptions_of(process) {
+            self.responders = Some(self.responders.unwrap_or(0).saturating_add(count));
+        }
+    }
+
+    /// What has disturbed the run until now. Call it from the same thread.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let millis =
+            self.clock.duration(self.clock.now().saturating_sub(self.started)).0 / 1_000_000_000;
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let stolen = self.cpus.iter().filter_map(|(cpu, before)| {
+            let permille = cpu_times(&stat, *cpu)?.stolen_permille_since(*before)?;
+            (permille > Self::STOLEN_PERMILLE).then_some(Warning::Stolen { cpu: *cpu, permille })
+        });
+        let own = own_preemptions().zip(self.preemptions);
+        let own = own.map(|(now, before)| now.saturating_sub(before));
+        let ends = [(End::Initiator, own), (End::Responder, self.responders)];
+        let preempted = ends.into_iter().filter_map(|(end, times)| {
+            let times = times?;
+            let too_many = times * 1_000 > Self::PREEMPTIONS_PER_SECOND * millis.max(100);
+            too_many.then_some(Warning::Preempted { end, times, millis })
+        });
+        stolen.chain(preempted).collect()
+    }
+}
+
+impl CpuTimes {
+    /// Thousandths of the time since `before` that the hypervisor took;
+    /// `None` while less than a tenth of a second has passed.
+    fn stolen_permille_since(self, before: Self) -> Option<u64> {
+        let all = self.all.checked_sub(before.all)?;
+        let stolen = self.stolen.checked_sub(before.stolen)?;
+        (all >= 10).then(|| stolen * 1_000 / all)
+    }
+}
+
+/// The line of `cpu` in `/proc/stat`: user, nice, system, idle, iowait, irq,
+/// softirq, steal; what follows is part of user and nice already.
+fn cpu_times(stat: &str, cpu: Cpu) -> Option<CpuTimes> {
+    const STOLEN: usize = 7;
+    let name = format!("cpu{cpu}");
+    let mut fields = stat.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        (words.next() == Some(name.as_str())).then_some(words)
+    })?;
+    let mut times = CpuTimes::default();
+    for index in 0..=STOLEN {
+        let value: u64 = fields.next()?.parse().ok()?;
+        times.all = times.all.checked_add(value)?;
+        times.stolen = if index == STOLEN { value } else { 0 };
+    }
+    Some(times)
+}
+
+fn own_preemptions() -> Option<u64> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
+    u64::try_from(usage.involuntary_context_switches()).ok()
+}
+
+fn preemptions_of(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let count = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))?;
+    count.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str =
+        "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 100 1 2 3 4 5 6 7 8 9\ncpu10 1 2 3\nintr 5\n";
+
+    #[test]
+    fn the_line_of_a_processor_is_found_and_checked() {
+        assert_eq!(cpu_times(STAT, 1), Some(CpuTimes { all: 128, stolen: 7 }));
+        assert_eq!(cpu_times(STAT, 10), None);
+        assert_eq!(cpu_times(STAT, 0), None);
+    }
+
+    #[test]
+    fn theft_is_a_share_of_the_time_that_passed() {
+        let before = CpuTimes { all: 1_000, stolen: 10 };
+        let permille = |all, stolen| CpuTimes { all, stolen }.stolen_permille_since(before);
+        assert_eq!(permille(1_200, 15), Some(25));
+        assert_eq!(permille(1_009, 10), None);
+        assert_eq!(permille(900, 10), None);
+    }
+
+    #[test]
+    fn this_process_has_counts_and_one_that_does_not_exist_has_none() {
+        assert!(own_preemptions().is_some());
+        assert!(preemptions_of(std::process::id()).is_some());
+        assert_eq!(preemptions_of(u32::MAX), None);
+    }
+
+    #[test]
+    fn more_preemptions_than_an_idle_machine_has_are_told() {
+        let watch = Disturbance::watch(HostClock::monotonic_raw(), &[]);
+        let quiet = Disturbance { preemptions: own_preemptions(), ..watch.clone() };
+        assert_eq!(quiet.warnings(), []);
+        let disturbed = Disturbance { responders: Some(1_000_000), ..watch };
+        let found = disturbed.warnings();
+        assert!(
+            matches!(found[..], [Warning::Preempted { end: End::Responder, times: 1_000_000, .. }]),
+            "{found:?}"
+        );
+    }
+}

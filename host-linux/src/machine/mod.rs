@@ -1,0 +1,8 @@
+//! This machine: its clocks and processors, and what disturbs a run on it.
+
+pub mod canaries;
+pub mod clock;
+pub mod disturbance;
+pub mod environment;
+pub mod placement;
+pub mod warning;

@@ -1,0 +1,316 @@
+//! What spoils numbers on this machine, and what to do about it.
+
+use std::fmt;
+
+use loggap_core::measure::Traffic;
+use loggap_core::units::Bytes;
+use thiserror::Error;
+
+use crate::link::WANTED_RECEIVE_BUFFER;
+use crate::machine::clock::{Fallback, HostClock};
+use crate::machine::environment::{self, LinkFingerprint, read_setting};
+use crate::machine::placement::{Closeness, Cpu, Placement, PlacementError, Topology};
+
+/// A circumstance under which numbers are less than they could be. Each text
+/// names the remedy.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// An end could not be pinned.
+    #[error("not pinned: {reason}")]
+    NotPinned {
+        /// Why, in words.
+        reason: String,
+    },
+    /// Both ends run on one processor.
+    #[error(
+        "both ends share processor {cpu}: every message waits for the scheduler; give two processors with --cpu A,B, or let them sleep with --block"
+    )]
+    OneProcessor {
+        /// Its number.
+        cpu: Cpu,
+    },
+    /// Both ends run on threads of one core.
+    #[error(
+        "processors {} and {} are threads of one core and slow each other down; choose two cores with --cpu A,B",
+        placement.initiator, placement.responder
+    )]
+    Siblings {
+        /// The processors.
+        placement: Placement,
+    },
+    /// The ends run on different packages.
+    #[error(
+        "processors {} and {} are on different packages: latency includes the link between them; choose two of one package with --cpu A,B unless that is meant",
+        placement.initiator, placement.responder
+    )]
+    DifferentPackages {
+        /// The processors.
+        placement: Placement,
+    },
+    /// A governor other than `performance` changes the core's frequency.
+    #[error(
+        "governor '{governor}' changes the frequency of processor {cpu}; set it with: cpupower -c {cpu} frequency-set -g performance"
+    )]
+    Governor {
+        /// The processor.
+        cpu: Cpu,
+        /// The governor in force.
+        governor: String,
+    },
+    /// The core's frequency depends on how busy and how warm the others are.
+    #[error("turbo frequencies depend on load and heat; for steady numbers: {remedy}")]
+    Turbo {
+        /// The setting that turns it off, as a command.
+        remedy: &'static str,
+    },
+    /// The processor's counter is not used as the clock.
+    #[error(
+        "CLOCK_MONOTONIC_RAW is read instead of the processor's counter: {}",
+        fallback_reason(*reason)
+    )]
+    Clock {
+        /// Why.
+        reason: Fallback,
+    },
+    /// The receive buffer of a datagram link holds few messages.
+    #[error(
+        "the receive buffer is {granted}, long trains of datagrams will be lost; allow more with: sysctl net.core.rmem_max={}",
+        wanted.0
+    )]
+    ReceiveBuffer {
+        /// What the kernel granted.
+        granted: Bytes,
+        /// What was asked for.
+        wanted: Bytes,
+    },
+    /// The hypervisor ran something else on a processor of an end.
+    #[error(
+        "the hypervisor gave {}.{} % of processor {cpu} to others; use a machine of its own or repeat when it is quieter",
+        permille / 10,
+        permille % 10
+    )]
+    Stolen {
+        /// The processor.
+        cpu: Cpu,
+        /// Share of the run, in thousandths.
+        permille: u64,
+    },
+    /// Other processes pushed an end off its processor.
+    #[error(
+        "other processes took the processor of the {end} {times} times in {millis} ms; stop them or choose other processors with --cpu A,B"
+    )]
+    Preempted {
+        /// Which end.
+        end: End,
+        /// How often.
+        times: u64,
+        /// During how many milliseconds.
+        millis: u64,
+    },
+    /// A fixed task cost more or less while the run lasted.
+    #[error(
+        "the machine changed during the run: the cost of {name} moved by {percent}%; repeat when it is quieter, or keep a --history"
+    )]
+    CanaryMoved {
+        /// The task.
+        name: &'static str,
+        /// By how much, in percent of what it cost before.
+        percent: u64,
+    },
+    /// The peer took no connection after the first ones.
+    #[error(
+        "no connection after {launches} ({reason}): the rest of the time was not used; --launches {launches} uses it"
+    )]
+    LaunchRefused {
+        /// Launches that there were.
+        launches: u32,
+        /// Why there are no more, in words.
+        reason: String,
+    },
+    /// Time or messages did not suffice for more than one launch.
+    #[error(
+        "one connection took all of the time or messages: nothing tells where another run would fall; allow more with --max-time, or keep a --history"
+    )]
+    OneLaunch,
+    /// Messages of rounds were lost on a datagram link.
+    #[error(
+        "{percent}% of the rounds were lost and left out; -n 4 for shorter bursts, or look for drops with ip -s link"
+    )]
+    RoundsLost {
+        /// Share of the rounds, in percent.
+        percent: u64,
+    },
+    /// A profile of the history cannot be read.
+    #[error("left out of the history: {reason}")]
+    HistoryUnreadable {
+        /// Which and why, in words.
+        reason: String,
+    },
+}
+
+/// An end of a link.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum End {
+    /// The one that measures.
+    Initiator,
+    /// The one that replies.
+    Responder,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Initiator => "initiator",
+            Self::Responder => "responder",
+        })
+    }
+}
+
+fn fallback_reason(reason: Fallback) -> &'static str {
+    match reason {
+        Fallback::Asked => "as was asked",
+        Fallback::NotInvariant => {
+            "the processor does not call it invariant; in a virtual machine, pass the feature `invtsc` through"
+        }
+        Fallback::NotOffered => {
+            "the kernel does not offer it as a clock source; see `dmesg | grep -i tsc` for why, or boot with tsc=reliable"
+        }
+        Fallback::Unsteady => {
+            "its rate changed while it was calibrated; repeat on a machine that is neither suspended nor migrated"
+        }
+    }
+}
+
+/// What can be said about both ends before a run. `pinned` holds the outcome
+/// of pinning each end.
+#[must_use]
+pub fn before_run(
+    placement: Placement,
+    topology: &Topology,
+    clock: &HostClock,
+    pinned: &[&Result<(), PlacementError>],
+) -> Vec<Warning> {
+    let Placement { initiator, responder } = placement;
+    let closeness = match topology.closeness(initiator, responder) {
+        Closeness::Same => Some(Warning::OneProcessor { cpu: initiator }),
+        Closeness::Siblings => Some(Warning::Siblings { placement }),
+        Closeness::Apart => Some(Warning::DifferentPackages { placement }),
+        Closeness::Package => None,
+    };
+    let both = [initiator, responder];
+    let cpus = if initiator == responder { &both[..1] } else { &both };
+    closeness.into_iter().chain(about_ends(cpus, clock, pinned)).collect()
+}
+
+/// What can be said about one end that stands alone, before it runs.
+#[must_use]
+pub fn before_run_alone(
+    cpu: Cpu,
+    clock: &HostClock,
+    pinned: &Result<(), PlacementError>,
+) -> Vec<Warning> {
+    about_ends(&[cpu], clock, &[pinned])
+}
+
+fn about_ends(
+    cpus: &[Cpu],
+    clock: &HostClock,
+    pinned: &[&Result<(), PlacementError>],
+) -> Vec<Warning> {
+    let refused = pinned.iter().filter_map(|outcome| outcome.as_ref().err());
+    let refused = refused.map(|error| Warning::NotPinned { reason: error.to_string() });
+    let governors = cpus.iter().filter_map(|cpu| governor(*cpu));
+    refused.chain(governors).chain(turbo()).chain(clock_warning(clock)).collect()
+}
+
+/// What can be said about the link before a run.
+#[must_use]
+pub fn about_link(link: &LinkFingerprint) -> Vec<Warning> {
+    let wanted = Bytes(WANTED_RECEIVE_BUFFER as u64);
+    let granted = link.receive_buffer_bytes.map(Bytes).filter(|granted| *granted < wanted);
+    granted.into_iter().map(|granted| Warning::ReceiveBuffer { granted, wanted }).collect()
+}
+
+/// What can be said about a run's losses: nothing below 1% of the rounds.
+#[must_use]
+pub fn about_losses(traffic: &Traffic) -> Option<Warning> {
+    let all = traffic.rounds.saturating_add(traffic.rounds_lost).max(1);
+    let percent = traffic.rounds_lost.saturating_mul(100).saturating_add(all / 2) / all;
+    (traffic.rounds_lost.saturating_mul(100) >= all).then_some(Warning::RoundsLost { percent })
+}
+
+fn governor(cpu: Cpu) -> Option<Warning> {
+    let governor = environment::governor(cpu)?;
+    (governor != "performance").then_some(Warning::Governor { cpu, governor })
+}
+
+fn turbo() -> Option<Warning> {
+    let is = |path: &str, value: &str| read_setting(path).is_some_and(|setting| setting == value);
+    if is("/sys/devices/system/cpu/intel_pstate/no_turbo", "0") {
+        return Some(Warning::Turbo {
+            remedy: "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo",
+        });
+    }
+    is("/sys/devices/system/cpu/cpufreq/boost", "1")
+        .then_some(Warning::Turbo { remedy: "echo 0 > /sys/devices/system/cpu/cpufreq/boost" })
+}
+
+fn clock_warning(clock: &HostClock) -> Option<Warning> {
+    match clock.fallback() {
+        None | Some(Fallback::Asked) => None,
+        Some(reason) => Some(Warning::Clock { reason }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_on_one_processor_are_warned_of_with_the_remedy() {
+        let placement = Placement { initiator: 0, responder: 0 };
+        let clock = HostClock::monotonic_raw();
+        let refused = PlacementError::NotAllowed { cpu: 9, allowed: vec![0] };
+        let warnings =
+            before_run(placement, &Topology::default(), &clock, &[&Ok(()), &Err(refused)]);
+        assert!(warnings.contains(&Warning::OneProcessor { cpu: 0 }));
+        let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        assert!(texts.iter().any(|text| text.contains("--cpu A,B")), "{texts:?}");
+        assert!(texts.iter().any(|text| text.contains("processor 9")), "{texts:?}");
+    }
+
+    #[test]
+    fn a_clock_that_was_asked_for_is_no_reason_to_warn() {
+        assert_eq!(clock_warning(&HostClock::monotonic_raw()), None);
+    }
+
+    #[test]
+    fn a_small_receive_buffer_is_warned_of_with_the_setting() {
+        let link =
+            LinkFingerprint { receive_buffer_bytes: Some(425_984), ..LinkFingerprint::default() };
+        let texts: Vec<String> = about_link(&link).iter().map(ToString::to_string).collect();
+        assert!(
+            matches!(&texts[..], [text] if text.contains("net.core.rmem_max=8388608")),
+            "{texts:?}"
+        );
+        assert_eq!(about_link(&LinkFingerprint::default()), []);
+    }
+
+    #[test]
+    fn lost_rounds_are_warned_of_from_one_percent_on() {
+        let lost = |rounds, rounds_lost| {
+            about_losses(&Traffic { rounds, rounds_lost, ..Traffic::default() })
+        };
+        assert_eq!([lost(0, 0), lost(1_000, 0), lost(1_000, 10)], [None, None, None]);
+        assert_eq!(lost(990, 10), Some(Warning::RoundsLost { percent: 1 }));
+        let text = lost(500, 500).unwrap().to_string();
+        assert!(text.starts_with("50% of the rounds were lost and left out; -n 4"), "{text}");
+    }
+
+    #[test]
+    fn shares_print_in_percent() {
+        let text = Warning::Stolen { cpu: 3, permille: 25 }.to_string();
+        assert!(text.contains("2.5 % of processor 3"), "{text}");
+    }
+}

@@ -1,0 +1,406 @@
+//! What a run measures when: the plan of its method, and the time and the
+//! messages of each launch.
+
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::Duration;
+
+use loggap_core::measure::{
+    AssessError, Assessment, Clock, Conclusion, Experiment, Initiator, Link, Progress, Quantity,
+    Sample, SampleStore, SessionError, SizeRow, Traffic,
+};
+use loggap_core::units::Picos;
+
+use super::analysis::size_rows;
+use super::repetitions::Repetitions;
+use super::rounds::Rounds;
+use super::{Measured, Observer, Status};
+use crate::machine::environment::Fingerprint;
+use crate::samples::TimedSample;
+
+/// Share of the time over which the launches are spread; the rest is for
+/// goodbyes.
+const SPREAD: (u64, u64) = (97, 100);
+/// The last so much of a wait is spun; what comes before is slept through in
+/// [`NAP`]s.
+const LONGEST_SPIN: Picos = Picos(50_000_000_000);
+/// Asleep for less than the observer's patience.
+const NAP: Duration = Duration::from_millis(40);
+/// A sign of life is due after one part in this many of the silence that the
+/// peer bears.
+const SILENCE_SHARE: u64 = 2;
+
+/// What the rounds are, by method.
+#[derive(Debug)]
+pub(super) enum Plan<'m> {
+    Rounds(Box<Rounds<'m>>),
+    Repetitions(Box<Repetitions<'m>>),
+}
+
+impl Plan<'_> {
+    /// Whether `launch` has the samples of an assessment, or has gone once
+    /// through all of them.
+    fn has_enough(&self, launch: u32) -> bool {
+        match self {
+            Self::Rounds(rounds) => rounds.planner.has_base(),
+            Self::Repetitions(repetitions) => launch > 0 || repetitions.has_base(),
+        }
+    }
+
+    fn store(&self) -> &SampleStore<'_> {
+        match self {
+            Self::Rounds(rounds) => rounds.planner.store(),
+            Self::Repetitions(repetitions) => &repetitions.store,
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        match self {
+            Self::Rounds(rounds) => rounds.planner.progress(Picos::ZERO),
+            Self::Repetitions(repetitions) => repetitions.progress(),
+        }
+    }
+
+    fn conclusion(&self) -> Option<Conclusion> {
+        match self {
+            Self::Rounds(rounds) => rounds.planner.conclusion(),
+            Self::Repetitions(repetitions) => repetitions.conclusion(),
+        }
+    }
+
+    /// Messages that `launch` of `launches` may spread over its time; `None`
+    /// where nothing bounds them.
+    fn messages_of_launch(&self, launch: u32, launches: u32) -> Option<u64> {
+        let Self::Rounds(rounds) = self else { return None };
+        let further = launches.saturating_sub(launch).max(1);
+        rounds.messages_left().map(|left| left / u64::from(further))
+    }
+
+    /// The time allowed, where it depends on the link.
+    fn allowed(&self) -> Option<Picos> {
+        match self {
+            Self::Rounds(rounds) => Some(rounds.planner.allowed()),
+            Self::Repetitions(_) => None,
+        }
+    }
+
+    fn begin_launch(&mut self) {
+        match self {
+            Self::Rounds(rounds) => rounds.planner.begin_launch(),
+            Self::Repetitions(repetitions) => repetitions.begin_launch(),
+        }
+    }
+
+    fn step<C: Clock, L: Link>(
+        &mut self,
+        session: &mut Initiator<'_, C, L>,
+        now: Picos,
+        keep: &mut impl FnMut(&Sample),
+    ) -> Result<bool, SessionError<L::Error>> {
+        match self {
+            Self::Rounds(rounds) => rounds.step(session, now, keep),
+            Self::Repetitions(repetitions) => repetitions.step(session, keep),
+        }
+    }
+
+    fn assess(&mut self) -> (Result<Assessment, AssessError>, Vec<SizeRow>) {
+        match self {
+            Self::Rounds(rounds) => {
+                let Rounds { planner, options, .. } = &mut **rounds;
+                (planner.assess(), size_rows(planner.store(), &options.assess))
+            }
+            Self::Repetitions(repetitions) => {
+                let Repetitions { store, memory, options, .. } = &mut **repetitions;
+                let assessment = Assessment::new(store, &options.assess, &mut memory.lend());
+                (assessment, size_rows(store, &options.assess))
+            }
+        }
+    }
+}
+
+/// When launches are due, from the begin of the run: the first takes `length`,
+/// and further ones of as much each follow from `start`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    start: Picos,
+    length: Picos,
+    end: Picos,
+}
+
+impl Slots {
+    /// Begin and end of the time of a launch.
+    fn of(&self, launch: u32) -> (Picos, Picos) {
+        let Some(later) = launch.checked_sub(1) else { return (Picos::ZERO, self.length) };
+        let at = |count: u32| {
+            let passed = self.length.0.saturating_mul(u64::from(count));
+            Picos(self.start.0.saturating_add(passed)).min(self.end)
+        };
+        (at(later), at(later.saturating_add(1)))
+    }
+}
+
+/// A run without its buffers: what is measured when.
+#[derive(Debug)]
+pub(super) struct Course<'m, C> {
+    pub(super) clock: C,
+    /// Reading of the clock when the run began.
+    began: u64,
+    plan: Plan<'m>,
+    /// Launches planned, and begun.
+    launches: u32,
+    pub(super) begun: u32,
+    /// What connecting took.
+    pub(super) opening: Picos,
+    /// When the first launch could be assessed; zero before.
+    assessed: Picos,
+    slots: Slots,
+    is_broken_off: bool,
+    samples: Vec<TimedSample>,
+    traffic: Traffic,
+    pub(super) responder: Option<Fingerprint>,
+}
+
+impl<'m, C: Clock + Copy> Course<'m, C> {
+    /// Launches of `plan` over `max_time`, which begins now.
+    pub(super) fn new(clock: C, plan: Plan<'m>, launches: u32, max_time: Picos) -> Self {
+        let end = scaled(max_time, SPREAD.0, SPREAD.1);
+        Self {
+            began: clock.now(),
+            clock,
+            plan,
+            launches,
+            begun: 0,
+            opening: Picos::ZERO,
+            assessed: Picos::ZERO,
+            slots: Slots { start: Picos::ZERO, length: Picos(end.0 / u64::from(launches)), end },
+            is_broken_off: false,
+            samples: Vec::new(),
+            traffic: Traffic::default(),
+            responder: None,
+        }
+    }
+
+    /// Lets the time begin now.
+    pub(super) fn begin(&mut self) {
+        self.began = self.clock.now();
+    }
+
+    /// Assesses what was measured.
+    pub(super) fn finish(mut self) -> Measured {
+        let wall = self.now();
+        let (assessment, rows) = self.plan.assess();
+        Measured {
+            conclusion: self.conclusion(),
+            samples: self.samples,
+            assessment,
+            rows,
+            traffic: self.traffic,
+            responder: self.responder,
+            launches: self.begun,
+            wall,
+        }
+    }
+
+    /// Time since the run began.
+    pub(super) fn now(&self) -> Picos {
+        self.clock.duration(self.clock.now().saturating_sub(self.began))
+    }
+
+    pub(super) fn next_launch(&mut self, observer: &mut impl Observer) -> Option<u32> {
+        if self.begun == 1 {
+            self.plan_further_launches();
+        }
+        if self.begun >= self.launches || self.is_broken_off {
+            return None;
+        }
+        let (begin, _) = self.slots.of(self.begun);
+        while self.now() < begin {
+            if self.tell(observer).is_break() {
+                return None;
+            }
+            wait(begin.since(self.now()));
+        }
+        Some(self.begun)
+    }
+
+    /// Divides what is left of the time, as the first launch has shown what
+    /// a launch takes.
+    fn plan_further_launches(&mut self) {
+        self.slots.end = self.end();
+        let left = self.slots.end.since(self.now());
+        let wanted = self.launches.saturating_sub(1);
+        if let Plan::Rounds(rounds) = &self.plan {
+            self.launches = 1 + rounds.launches(wanted, self.opening, self.assessed, left);
+        }
+        let further = u64::from(self.launches.saturating_sub(1)).max(1);
+        self.slots = Slots { start: self.now(), length: Picos(left.0 / further), ..self.slots };
+    }
+
+    pub(super) fn launch<L: Link>(
+        &mut self,
+        session: &mut Initiator<'_, C, L>,
+        observer: &mut impl Observer,
+    ) -> Result<(), SessionError<L::Error>> {
+        let (launch, (_, end)) = (self.begun, self.slots.of(self.begun));
+        self.begun = launch.saturating_add(1);
+        self.plan.begin_launch();
+        let pace = Pace {
+            began: self.now(),
+            end,
+            messages: self.plan.messages_of_launch(launch, self.launches),
+            spent: self.plan.progress().messages,
+        };
+        while self.tell(observer).is_continue() {
+            let now = self.now();
+            let has_enough = self.plan.has_enough(launch);
+            if has_enough && self.assessed == Picos::ZERO {
+                self.assessed = now;
+            }
+            if now >= self.end() || now >= end && has_enough {
+                break;
+            }
+            let Self { plan, samples, clock, began, .. } = self;
+            let mut keep = |sample: &Sample| {
+                let time = clock.duration(clock.now().saturating_sub(*began));
+                samples.push(TimedSample { sample: *sample, launch, time });
+            };
+            if !plan.step(session, now, &mut keep)? {
+                break;
+            }
+            self.wait_for_pace(&pace, session, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until as much of the launch's time has passed as of its messages
+    /// is spent, so that the samples cover the whole time: a machine is
+    /// slower or faster for tenths of a second at a time. What nobody hears
+    /// from for long is taken for gone, so now and then a round is run that
+    /// does not count.
+    fn wait_for_pace<L: Link>(
+        &mut self,
+        pace: &Pace,
+        session: &mut Initiator<'_, C, L>,
+        observer: &mut impl Observer,
+    ) -> Result<(), SessionError<L::Error>> {
+        let due = pace.due(self.plan.progress().messages);
+        let patience = Picos(session.bounds().silence.0 / SILENCE_SHARE);
+        let mut heard = self.now();
+        while self.now() < due && !self.is_broken_off {
+            let now = self.now();
+            if now.since(heard) >= patience {
+                session.measure(&self.sign_of_life())?;
+                heard = now;
+            }
+            if due.since(now) > LONGEST_SPIN && self.tell(observer).is_break() {
+                break;
+            }
+            wait(due.since(now));
+        }
+        Ok(())
+    }
+
+    /// A round trip at the smallest size.
+    fn sign_of_life(&self) -> Experiment {
+        let size = self.plan.store().size(0).unwrap_or(1);
+        Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size }
+    }
+
+    /// When everything is to be over: later on a link that is slow for the
+    /// time allowed at first.
+    fn end(&self) -> Picos {
+        self.plan.allowed().map_or(self.slots.end, |allowed| scaled(allowed, SPREAD.0, SPREAD.1))
+    }
+
+    fn tell(&mut self, observer: &mut impl Observer) -> ControlFlow<()> {
+        let share = u128::from(self.now().0) * 1_000_000 / u128::from(self.end().0.max(1));
+        let spent_ppm = u32::try_from(share).unwrap_or(u32::MAX).min(1_000_000);
+        let status = Status {
+            progress: Progress { spent_ppm, ..self.plan.progress() },
+            launch: self.begun.max(1),
+            launches: self.launches,
+            store: self.plan.store(),
+        };
+        let told = observer.on_progress(&status);
+        self.is_broken_off |= told.is_break();
+        told
+    }
+
+    fn conclusion(&self) -> Conclusion {
+        let of_plan = self.plan.conclusion().unwrap_or(Conclusion::TimeSpent);
+        if self.is_broken_off { Conclusion::Stopped } else { of_plan }
+    }
+
+    pub(super) fn add_traffic(&mut self, session: &Traffic) {
+        let sum = &mut self.traffic;
+        sum.data_sent += session.data_sent;
+        sum.data_received += session.data_received;
+        sum.control_sent += session.control_sent;
+        sum.control_received += session.control_received;
+        sum.rounds += session.rounds;
+        sum.rounds_lost += session.rounds_lost;
+        sum.messages_lost += session.messages_lost;
+        sum.strays += session.strays;
+        sum.late_replies += session.late_replies;
+        sum.in_rounds = Picos(sum.in_rounds.0.saturating_add(session.in_rounds.0));
+    }
+}
+
+/// How the messages of a launch are spread over its time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    began: Picos,
+    end: Picos,
+    /// Messages of the launch; `None` without a limit.
+    messages: Option<u64>,
+    /// Messages that were spent when it began.
+    spent: u64,
+}
+
+impl Pace {
+    /// When the round after the first `messages` of the run is due.
+    fn due(&self, messages: u64) -> Picos {
+        let Some(all) = self.messages else { return Picos::ZERO };
+        let share = scaled(self.end.since(self.began), messages.saturating_sub(self.spent), all);
+        Picos(self.began.0.saturating_add(share.0)).min(self.end)
+    }
+}
+
+/// Waits for a part of `left`: asleep where it is long, else not at all, so
+/// that the end is not overslept and the processor stays awake.
+fn wait(left: Picos) {
+    if left > LONGEST_SPIN {
+        thread::sleep(NAP);
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
+/// `time · part / whole`, saturating.
+fn scaled(time: Picos, part: u64, whole: u64) -> Picos {
+    let product = u128::from(time.0) * u128::from(part) / u128::from(whole.max(1));
+    Picos(u64::try_from(product).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_divide_the_time_that_the_first_one_leaves() {
+        let slots = Slots { start: Picos(400), length: Picos(200), end: Picos(900) };
+        let ends: Vec<(u64, u64)> =
+            [1, 2, 3].map(|launch| slots.of(launch)).map(|(a, b)| (a.0, b.0)).into();
+        assert_eq!(ends, [(400, 600), (600, 800), (800, 900)]);
+    }
+
+    #[test]
+    fn messages_are_due_evenly_and_never_after_the_launch() {
+        let pace = Pace { began: Picos(1_000), end: Picos(2_000), messages: Some(10), spent: 5 };
+        assert_eq!(
+            [5, 10, 15, 99].map(|messages| pace.due(messages).0),
+            [1_000, 1_500, 2_000, 2_000]
+        );
+        assert_eq!(Pace { messages: None, ..pace }.due(99), Picos::ZERO);
+    }
+}

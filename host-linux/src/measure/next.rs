@@ -1,0 +1,363 @@
+//! Where another run on this link and machine would fall.
+//!
+//! A run's own interval knows its own samples. Another run finds another
+//! connection, another placement and a machine in another state. What is
+//! known about that are the launches of this run, and earlier runs where
+//! there are any. For each parameter of each range:
+//!
+//! 1. The values `v₁ … v_K` of the launches, each fitted alone within the
+//!    range, have a mean square deviation `s²` with `K − 1` degrees of
+//!    freedom.
+//! 2. The launches of one run share the states of the machine that last for
+//!    seconds to minutes, so `s²` alone is too small. It is drawn towards a
+//!    prior, a relative standard deviation `ρ` of `Prior::ALL` that weighs
+//!    as much as `ν₀` degrees of freedom (the scaled inverse χ² prior of a
+//!    normal variance):
+//!
+//!    `σ² = (ν₀·(ρ·x)² + (K − 1)·s²) / (ν₀ + K − 1)`
+//!
+//! 3. Without history the interval about the run's value `x` is Student's
+//!    prediction interval `x ± t(ν₀ + K − 1)·σ·√(1 + 1/K)`.
+//! 4. With `H` earlier runs their values and `x` show the variance between
+//!    runs itself, `r²` with `H` degrees of freedom about their mean `m`.
+//!    What the launches say then is the prior, of at most `FROM_LAUNCHES`
+//!    degrees of freedom `ν`:
+//!
+//!    `σ² = (ν·σ² + H·r²) / (ν + H)`, `m ± t(ν + H)·σ·√(1 + 1/(H + 1))`
+//!
+//! The interval is widened to hold `x` and what this run's own interval holds,
+//! and ends at 0 where it would be negative. With fewer than two launches and
+//! two earlier runs nothing is known, and nothing is said.
+
+use std::collections::BTreeMap;
+
+use loggap_core::measure::AssessOptions;
+use loggap_core::model::{Estimate, Profile, Range, SizeLine};
+use loggap_core::stats::{Confidence, Moments};
+
+use super::Analysis;
+use super::history::same_ranges;
+use crate::profile::{ProfileDocument, Quantity, VALUES, is_exact, to_si};
+use crate::samples::{Row, TimedSample};
+
+/// Intervals of one range: both ends in seconds (per byte) by the key of the
+/// value, such as `gap_s`.
+pub type Intervals = BTreeMap<&'static str, [f64; 2]>;
+
+/// What is expected of a parameter before anything was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prior {
+    /// The key of its value.
+    key: &'static str,
+    /// Relative standard deviation of the difference of two runs.
+    relative_sd: f64,
+}
+
+/// What the priors weigh, in degrees of freedom, `ν₀`.
+const PRIOR_DEGREES: u32 = 3;
+/// What the launches weigh beside earlier runs, in degrees of freedom.
+const FROM_LAUNCHES: u32 = 2;
+
+impl Prior {
+    /// Every parameter's: √2 of how single runs vary. Between runs of half a
+    /// second round trips move by 60 to 70% from end to end, the cost of a
+    /// system call by 12% and of a copy of 64 KiB by 16% (coefficients of
+    /// variation on a shared virtual machine); L is a small difference of
+    /// larger numbers.
+    const ALL: [Self; VALUES.len()] = [
+        Self { key: "latency_s", relative_sd: 0.40 },
+        Self { key: "half_rtt_s", relative_sd: 0.17 },
+        Self { key: "half_rtt_per_byte_s", relative_sd: 0.22 },
+        Self { key: "send_overhead_s", relative_sd: 0.20 },
+        Self { key: "send_overhead_per_byte_s", relative_sd: 0.25 },
+        Self { key: "recv_overhead_s", relative_sd: 0.20 },
+        Self { key: "recv_overhead_per_byte_s", relative_sd: 0.25 },
+        Self { key: "gap_s", relative_sd: 0.20 },
+        Self { key: "gap_per_byte_s", relative_sd: 0.22 },
+    ];
+
+    fn of(key: &str) -> f64 {
+        let found = Self::ALL.iter().find(|prior| prior.key == key);
+        found.map_or(0.0, |prior| prior.relative_sd)
+    }
+}
+
+/// What is known about one parameter.
+#[derive(Clone, Copy, Debug)]
+struct Evidence<'a> {
+    /// This run's value.
+    value: f64,
+    /// This run's own interval, where it has both ends.
+    own: Option<[f64; 2]>,
+    /// Those of its launches.
+    launches: &'a [f64],
+    /// Those of earlier runs.
+    history: &'a [f64],
+    relative_sd: f64,
+}
+
+impl Evidence<'_> {
+    /// Where another run would fall; `None` where nothing is known.
+    fn interval(&self, confidence: Confidence) -> Option<[f64; 2]> {
+        let Self { value, own, launches, history, relative_sd } = *self;
+        if launches.len() < 2 && history.len() < 2 {
+            return None;
+        }
+        // Of a value that is 0 because it would be negative nothing is known.
+        if launches.iter().chain(history).chain([&value]).all(|found| *found <= 0.0) {
+            return None;
+        }
+        let prior = (relative_sd * value).powi(2);
+        let within = Spread::of(launches.iter().copied());
+        let between = Spread::of(history.iter().copied().chain([value]));
+        let (variance, degrees) = within.combined_with(prior, PRIOR_DEGREES);
+        let (centre, count, variance, degrees) = if history.is_empty() {
+            (value, launches.len(), variance, degrees)
+        } else {
+            let (variance, degrees) = between.combined_with(variance, degrees.min(FROM_LAUNCHES));
+            (between.mean, history.len() + 1, variance, degrees)
+        };
+        #[allow(clippy::cast_precision_loss, reason = "few launches and runs")]
+        let one_more = 1.0 + 1.0 / count as f64;
+        let half = confidence.student(degrees) * (variance * one_more).sqrt();
+        let [low, high] = own.unwrap_or([value; 2]);
+        let ends =
+            [(centre - half).min(value).min(low).max(0.0), (centre + half).max(value).max(high)];
+        ends.iter().all(|end| end.is_finite()).then_some(ends)
+    }
+}
+
+/// Mean and variance of a few values.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    mean: f64,
+    variance: f64,
+    degrees: u32,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut moments = Moments::default();
+        let mut count = 0_u32;
+        for value in values {
+            count = count.saturating_add(u32::from(moments.add(value)));
+        }
+        let mean = moments.mean().unwrap_or(0.0);
+        let variance = moments.variance().unwrap_or(0.0);
+        Self { mean, variance, degrees: count.saturating_sub(1) }
+    }
+
+    /// The variance drawn towards `prior`, which weighs `weight` degrees of
+    /// freedom, and the degrees of freedom of both.
+    fn combined_with(&self, prior: f64, weight: u32) -> (f64, u32) {
+        let degrees = self.degrees.saturating_add(weight);
+        let sum = f64::from(weight) * prior + f64::from(self.degrees) * self.variance;
+        (sum / f64::from(degrees.max(1)), degrees)
+    }
+}
+
+/// The values of one range by launch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaunchValues(Vec<BTreeMap<&'static str, f64>>);
+
+impl LaunchValues {
+    /// Fits each launch of `samples` alone within each range of `profile`; a
+    /// launch that has too few samples there has no value.
+    #[must_use]
+    pub fn of(samples: &[TimedSample], profile: &Profile, options: &AssessOptions) -> Vec<Self> {
+        let options = AssessOptions { max_changes: 0, ..*options };
+        // Samples stand in the order they were taken.
+        let launches: Vec<&[TimedSample]> =
+            samples.chunk_by(|one, next| one.launch == next.launch).collect();
+        let of_launch = |range: &Range, launch: &[TimedSample]| {
+            let rows = launch.iter().filter(|timed| {
+                let size = timed.sample.experiment.size.into();
+                (range.first.0..=range.last.0).contains(&size)
+            });
+            let rows: Vec<Row> = rows.map(|timed| Row::Round(timed.sample)).collect();
+            let analysis = Analysis::of(&rows, &options).ok()?;
+            analysis.assessment.profile.ranges.first().map(|range| values(range).collect())
+        };
+        let of_range =
+            |range| Self(launches.iter().filter_map(|launch| of_launch(range, launch)).collect());
+        profile.ranges.iter().map(of_range).collect()
+    }
+
+    fn of_key(&self, key: &str) -> Vec<f64> {
+        self.0.iter().filter_map(|launch| launch.get(key).copied()).collect()
+    }
+}
+
+/// Where the parameters of `range` would fall in another run, from those of
+/// its launches and of the same range in the runs of `history`.
+#[must_use]
+pub fn intervals(
+    range: &Range,
+    launches: &LaunchValues,
+    history: &[&ProfileDocument],
+    confidence: Confidence,
+) -> Intervals {
+    let earlier = same_ranges(history, range);
+    let earlier: Vec<BTreeMap<_, _>> =
+        earlier.into_iter().map(|range| values(range).collect()).collect();
+    let interval = |(key, Found { value, own }): (&'static str, Found)| {
+        let launches = launches.of_key(key);
+        let history: Vec<f64> = earlier.iter().filter_map(|run| run.get(key).copied()).collect();
+        let relative_sd = Prior::of(key);
+        let evidence = Evidence { value, own, launches: &launches, history: &history, relative_sd };
+        Some((key, evidence.interval(confidence)?))
+    };
+    estimates(range).filter_map(interval).collect()
+}
+
+/// The values of a range that are known, by key, in seconds (per byte).
+fn values(range: &Range) -> impl Iterator<Item = (&'static str, f64)> {
+    estimates(range).map(|(key, found)| (key, found.value))
+}
+
+/// A value and its interval, if it has both ends, in seconds (per byte).
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    value: f64,
+    own: Option<[f64; 2]>,
+}
+
+impl Found {
+    fn of<Q: Quantity>(found: &Estimate<Q>) -> Self {
+        let is_bounded = is_exact(found.low) && is_exact(found.high);
+        let own = is_bounded.then(|| [to_si(found.low), to_si(found.high)]);
+        Self { value: to_si(found.value), own }
+    }
+}
+
+/// What is known of a range, by key.
+fn estimates(range: &Range) -> impl Iterator<Item = (&'static str, Found)> {
+    let [
+        latency,
+        half_rtt,
+        half_rtt_slope,
+        send,
+        send_slope,
+        receive,
+        receive_slope,
+        gap,
+        gap_slope,
+    ] = VALUES;
+    let line = |keys: (&'static str, &'static str), line: Option<&SizeLine>| {
+        let slope = line.filter(|line| line.has_slope());
+        [
+            line.map(|line| (keys.0, Found::of(&line.at_one))),
+            slope.map(|line| (keys.1, Found::of(&line.per_byte))),
+        ]
+    };
+    let latency = range.latency.map(|found| (latency, Found::of(&found)));
+    [
+        [latency, None],
+        line((half_rtt, half_rtt_slope), range.half_rtt.as_ref()),
+        line((send, send_slope), range.send_overhead.as_ref()),
+        line((receive, receive_slope), range.recv_overhead.as_ref()),
+        line((gap, gap_slope), Some(&range.gap)),
+    ]
+    .into_iter()
+    .flatten()
+    .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap_core::random::Random;
+
+    /// A run on a machine whose states, which all launches share, have the
+    /// relative standard deviation `state`, and its launches `launch` beside.
+    fn run(random: &mut Random, state: f64, launch: f64) -> (f64, Vec<f64>) {
+        let state = 5e-6 * (1.0 + state * random.normal());
+        let launches: Vec<f64> = (0..5).map(|_| state * (1.0 + launch * random.normal())).collect();
+        (launches.iter().sum::<f64>() / 5.0, launches)
+    }
+
+    /// How often the interval of a run with `earlier` others holds the value
+    /// of another, and its half width over the value.
+    fn coverage(state: f64, launch: f64, earlier: usize) -> (f64, f64) {
+        const RUNS: u32 = 2_000;
+        let mut random = Random::new(11);
+        let (mut held, mut width) = (0, 0.0);
+        for _ in 0..RUNS {
+            let history: Vec<f64> =
+                (0..earlier).map(|_| run(&mut random, state, launch).0).collect();
+            let (value, launches) = run(&mut random, state, launch);
+            let relative_sd = Prior::of("half_rtt_s");
+            let evidence =
+                Evidence { value, own: None, launches: &launches, history: &history, relative_sd };
+            let [low, high] = evidence.interval(Confidence::P95).unwrap();
+            let (other, _) = run(&mut random, state, launch);
+            held += u32::from((low..=high).contains(&other));
+            width += (high - low) / (2.0 * value) / f64::from(RUNS);
+        }
+        (f64::from(held) / f64::from(RUNS), width)
+    }
+
+    #[test]
+    fn the_interval_holds_another_run_on_machines_as_they_are() {
+        // Quiet; with states as the prior expects them; with states twice as
+        // strong, which only earlier runs can show; and with launches that
+        // differ more than runs.
+        for (state, launch, least) in
+            [(0.02, 0.02, 0.99), (0.12, 0.05, 0.88), (0.24, 0.05, 0.55), (0.05, 0.3, 0.95)]
+        {
+            let (held, width) = coverage(state, launch, 0);
+            assert!(held >= least, "states {state}, launches {launch}: {held}, ±{width:.3}");
+        }
+        for (state, launch, least) in [(0.12, 0.05, 0.93), (0.24, 0.05, 0.89)] {
+            let (held, width) = coverage(state, launch, 5);
+            assert!(held >= least, "states {state}, launches {launch}: {held}, ±{width:.3}");
+        }
+    }
+
+    #[test]
+    fn quiet_history_narrows_the_interval_and_wild_history_widens_it() {
+        let launches = [1.0, 1.02, 0.98, 1.01, 0.99];
+        let interval = |history: &[f64]| {
+            let evidence =
+                Evidence { value: 1.0, own: None, launches: &launches, history, relative_sd: 0.17 };
+            let [low, high] = evidence.interval(Confidence::P95).unwrap();
+            high - low
+        };
+        let without = interval(&[]);
+        assert!(interval(&[1.0, 1.01, 0.99, 1.0, 1.01, 0.99]) < 0.8 * without);
+        assert!(interval(&[1.5, 0.6, 1.4, 0.7]) > 1.5 * without);
+    }
+
+    #[test]
+    fn one_launch_without_history_says_nothing_and_no_end_is_negative() {
+        let of = |launches: &[f64], history: &[f64]| {
+            let evidence = Evidence { value: 1.0, own: None, launches, history, relative_sd: 0.17 };
+            evidence.interval(Confidence::P95)
+        };
+        assert_eq!(of(&[1.0], &[1.1]), None);
+        assert!(of(&[1.0], &[1.1, 0.9]).is_some());
+        let [low, high] = of(&[0.1, 1.9, 1.0], &[]).unwrap();
+        assert!(low.abs() < 1e-12 && high > 2.0, "{low} {high}");
+    }
+
+    #[test]
+    fn no_interval_is_narrower_than_what_this_run_knows() {
+        let launches = [1.0, 1.0, 1.0, 1.0, 1.0];
+        let own = Some([0.2, 3.0]);
+        let evidence =
+            Evidence { value: 1.0, own, launches: &launches, history: &[], relative_sd: 0.1 };
+        assert_eq!(evidence.interval(Confidence::P95), own);
+    }
+
+    #[test]
+    fn the_students_prediction_interval_is_the_textbooks() {
+        // Without weight of the prior: 5 launches with s = 0.1, t(0.975, 7) = 2.3646
+        // with the prior's 3 degrees and its s = 0.1.
+        let launches = [0.9, 0.9, 1.0, 1.1, 1.1];
+        let evidence =
+            Evidence { value: 1.0, own: None, launches: &launches, history: &[], relative_sd: 0.1 };
+        let [low, high] = evidence.interval(Confidence::P95).unwrap();
+        let half = 2.3646 * 0.1 * 1.2_f64.sqrt();
+        assert!((low - (1.0 - half)).abs() < 1e-4 && (high - (1.0 + half)).abs() < 1e-4, "{low}");
+    }
+}

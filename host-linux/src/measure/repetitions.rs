@@ -1,0 +1,154 @@
+//! The methods that repeat one procedure per size: sweeps over all sizes in
+//! random order until every number is exact enough or the budget is spent.
+
+use loggap_core::measure::{
+    Assessment, Clock, Conclusion, Initiator, Link, MethodOptions, MethodSamples, PlanOptions,
+    Progress, Sample, SampleStore, SessionError,
+};
+use loggap_core::random::Random;
+
+use super::{AssessBuffers, Method};
+
+/// Sweeps before the first assessment: enough for an interval at 95% that
+/// stands outliers.
+const FIRST_SWEEPS: u64 = 8;
+
+/// Repetitions of the signature or of pLogP.
+#[derive(Debug)]
+pub(super) struct Repetitions<'m> {
+    pub(super) store: SampleStore<'m>,
+    pub(super) memory: &'m mut AssessBuffers,
+    method: Method,
+    pub(super) options: PlanOptions,
+    /// All sizes in the order of this sweep, and how many of them are done.
+    order: Vec<u32>,
+    done: usize,
+    random: Random,
+    /// Sweeps whose samples count.
+    sweeps: u64,
+    /// Whether the connection is warm: the first sweep over each does not
+    /// count.
+    warm: bool,
+    /// Messages of this connection and of those before it.
+    messages: u64,
+    earlier_messages: u64,
+    lost: u64,
+    conclusion: Option<Conclusion>,
+}
+
+impl<'m> Repetitions<'m> {
+    pub(super) fn new(
+        method: Method,
+        sizes: &[u32],
+        options: PlanOptions,
+        (store, memory): (SampleStore<'m>, &'m mut AssessBuffers),
+    ) -> Self {
+        Self {
+            store,
+            memory,
+            method,
+            options,
+            order: sizes.to_vec(),
+            done: 0,
+            random: Random::new(options.seed),
+            sweeps: 0,
+            warm: false,
+            messages: 0,
+            earlier_messages: 0,
+            lost: 0,
+            conclusion: None,
+        }
+    }
+
+    pub(super) fn begin_launch(&mut self) {
+        (self.warm, self.done) = (false, 0);
+        // What has converged goes on over each connection.
+        self.conclusion = self.conclusion.filter(|found| *found != Conclusion::Converged);
+        self.earlier_messages = self.earlier_messages.saturating_add(self.messages);
+        self.messages = 0;
+    }
+
+    /// Whether the first assessment is possible.
+    pub(super) const fn has_base(&self) -> bool {
+        self.sweeps >= FIRST_SWEEPS
+    }
+
+    pub(super) const fn conclusion(&self) -> Option<Conclusion> {
+        self.conclusion
+    }
+
+    pub(super) fn conclude(&mut self, conclusion: Conclusion) {
+        self.conclusion.get_or_insert(conclusion);
+    }
+
+    pub(super) const fn progress(&self) -> Progress {
+        let messages = self.earlier_messages.saturating_add(self.messages);
+        Progress { spent_ppm: 0, widest_ppm: None, messages, lost: self.lost }
+    }
+
+    /// Repeats the procedure at the next size; false when there is nothing
+    /// more to do.
+    pub(super) fn step<C: Clock, L: Link>(
+        &mut self,
+        session: &mut Initiator<'_, C, L>,
+        keep: &mut impl FnMut(&Sample),
+    ) -> Result<bool, SessionError<L::Error>> {
+        if self.done == 0 {
+            self.random.shuffle(&mut self.order);
+        }
+        let (None, Some(&size)) = (self.conclusion, self.order.get(self.done)) else {
+            return Ok(false);
+        };
+        match self.repeat(session, size)? {
+            None => self.lost = self.lost.saturating_add(1),
+            Some(samples) if self.warm => {
+                for sample in samples.as_slice() {
+                    if self.store.insert(sample).is_err() {
+                        self.conclude(Conclusion::MemorySpent);
+                        return Ok(false);
+                    }
+                    keep(sample);
+                }
+            }
+            Some(_) => {}
+        }
+        self.messages = session.traffic().messages();
+        self.advance();
+        Ok(true)
+    }
+
+    fn advance(&mut self) {
+        self.done = self.done.saturating_add(1);
+        if self.done == self.order.len() {
+            self.done = 0;
+            self.sweeps = self.sweeps.saturating_add(u64::from(self.warm));
+            if self.warm && self.has_base() && self.has_converged() {
+                self.conclude(Conclusion::Converged);
+            }
+            self.warm = true;
+        }
+        if self.progress().messages >= self.options.max_messages {
+            self.conclude(Conclusion::MessagesSpent);
+        }
+    }
+
+    /// Whether every number is exact enough; not when there is none.
+    fn has_converged(&mut self) -> bool {
+        let assessed: Result<Assessment, _> =
+            Assessment::new(&self.store, &self.options.assess, &mut self.memory.lend());
+        assessed.is_ok_and(|assessment| assessment.profile.converged())
+    }
+
+    fn repeat<C: Clock, L: Link>(
+        &self,
+        session: &mut Initiator<'_, C, L>,
+        size: u32,
+    ) -> Result<Option<MethodSamples>, SessionError<L::Error>> {
+        let messages = self.options.messages;
+        let options = MethodOptions { messages, ..MethodOptions::default() };
+        match self.method {
+            Method::Plogp => session.plogp(size, &options),
+            Method::Prtt | Method::Signature => session.signature(size, &options),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! A measurement as launches over the time allowed: each is a connection of
+//! its own, and one plan goes on over all of them.
+//!
+//! The caller opens the links, so that it decides who responds and where:
+//!
+//! ```text
+//! while let Some(launch) = run.next_launch(observer) { run.launch(open(launch)?, observer)?; }
+//! let measured = run.finish();
+//! ```
+
+use std::ops::ControlFlow;
+
+use loggap_core::measure::{
+    AssessError, Assessment, Buffers, Clock, Conclusion, Initiator, Link, PlanError, PlanOptions,
+    Progress, SampleStore, SessionError, SessionOptions, SizeRow, Traffic,
+};
+use loggap_core::units::Picos;
+use loggap_core::wire::FRAME_LEN;
+
+use super::course::{Course, Plan};
+use super::repetitions::Repetitions;
+use super::rounds::Rounds;
+use super::{Memory, Method};
+use crate::link::{AnyLink, LinkError};
+use crate::machine::environment::Fingerprint;
+use crate::samples::TimedSample;
+use crate::serve::description::responder_fingerprint;
+use crate::serve::respond::present_bytes;
+
+/// What a run is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOptions {
+    /// How.
+    pub method: Method,
+    /// Exactness, budget and seed.
+    pub plan: PlanOptions,
+    /// Most launches.
+    pub launches: u32,
+    /// Limits of each session.
+    pub session: SessionOptions,
+}
+
+/// Who is told how a run goes, and may break it off.
+pub trait Observer {
+    /// Another initiator is served; this many are before this one.
+    fn on_queue(&mut self, position: u32) -> ControlFlow<()>;
+
+    /// After each batch, and some times a second while nothing is measured.
+    fn on_progress(&mut self, status: &Status<'_>) -> ControlFlow<()>;
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Status<'a> {
+    /// Time, messages and losses.
+    pub progress: Progress,
+    /// The launch under way, counted from 1.
+    pub launch: u32,
+    /// Launches planned.
+    pub launches: u32,
+    /// The samples so far.
+    pub store: &'a SampleStore<'a>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Measured {
+    /// All samples that count, in the order they were taken.
+    pub samples: Vec<TimedSample>,
+    /// What they say about the link, or why they say nothing.
+    pub assessment: Result<Assessment, AssessError>,
+    /// What they say about each size.
+    pub rows: Vec<SizeRow>,
+    /// What went over the link.
+    pub traffic: Traffic,
+    /// What the other end says of its machine.
+    pub responder: Option<Fingerprint>,
+    /// Why planning ended, as far as the plan knows.
+    pub conclusion: Conclusion,
+    /// Launches that were begun.
+    pub launches: u32,
+    /// From the first batch to the end of the last.
+    pub wall: Picos,
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Run<'m, C> {
+    course: Course<'m, C>,
+    session: SessionOptions,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+}
+
+impl<'m, C: Clock + Copy> Run<'m, C> {
+    /// A run that measures `sizes`, on lent memory; its time begins now.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`] when there is nothing to plan.
+    pub fn new(
+        clock: C,
+        options: RunOptions,
+        sizes: &[u32],
+        memory: &'m mut Memory,
+    ) -> Result<Self, PlanError> {
+        let RunOptions { method, plan: budget, launches, session } = options;
+        let launches = launches.max(1);
+        let plan = match method {
+            Method::Prtt => Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?)),
+            Method::Signature | Method::Plogp => {
+                let memory = memory.lend_store();
+                Plan::Repetitions(Box::new(Repetitions::new(method, sizes, budget, memory)))
+            }
+        };
+        let largest = sizes.iter().copied().max().unwrap_or(1);
+        let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
+        let course = Course::new(clock, plan, launches, budget.max_time);
+        let (outgoing, incoming) = (present_bytes(longest), present_bytes(longest));
+        Ok(Self { course, session, outgoing, incoming })
+    }
+
+    /// Waits until another launch is due and says which, counted from 0;
+    /// `None` when the run is over.
+    pub fn next_launch(&mut self, observer: &mut impl Observer) -> Option<u32> {
+        self.course.next_launch(observer)
+    }
+
+    /// Measures over a fresh `link`, until the next launch is due.
+    ///
+    /// # Errors
+    ///
+    /// Those of the session. What was measured until then counts, see
+    /// [`Run::finish`].
+    pub fn launch<L: Link>(
+        &mut self,
+        link: L,
+        observer: &mut impl Observer,
+    ) -> Result<(), SessionError<L::Error>> {
+        let Self { course, session, outgoing, incoming } = self;
+        let buffers = Buffers { outgoing, incoming };
+        let opened = course.now();
+        let on_queue = |position| observer.on_queue(position);
+        let mut initiator = Initiator::connect(course.clock, link, buffers, *session, on_queue)?;
+        course.opening = course.now().since(opened);
+        if course.begun == 0 {
+            // Waiting for a turn takes nothing of the time to measure.
+            course.begin();
+            course.responder = responder_fingerprint(&mut initiator)?;
+        }
+        let outcome = course.launch(&mut initiator, observer);
+        course.add_traffic(initiator.traffic());
+        if outcome.is_ok() {
+            // Everything is measured: a goodbye that does not arrive changes nothing.
+            let _unheard = initiator.close();
+        }
+        outcome
+    }
+
+    /// As [`Run::launch`], with the transport's own code timed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::launch`].
+    pub fn launch_any(
+        &mut self,
+        link: AnyLink,
+        observer: &mut impl Observer,
+    ) -> Result<(), SessionError<LinkError>> {
+        match link {
+            AnyLink::Tcp(link) => self.launch(link, observer),
+            AnyLink::Udp(link) => self.launch(link, observer),
+            AnyLink::Unix(link) => self.launch(link, observer),
+            AnyLink::Shm(link) => self.launch(link, observer),
+            AnyLink::Eth(link) => self.launch(link, observer),
+        }
+    }
+
+    /// Launches that were begun.
+    #[must_use]
+    pub const fn begun(&self) -> u32 {
+        self.course.begun
+    }
+
+    /// Assesses what was measured, however the run ended.
+    #[must_use]
+    pub fn finish(self) -> Measured {
+        self.course.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::{LinkSettings, UnixLink, Waiting};
+    use crate::machine::clock::HostClock;
+    use loggap_core::measure::{Experiment, Quantity, serve};
+    use loggap_core::wire::Bounds;
+    use std::thread;
+
+    struct Patient;
+
+    impl Observer for Patient {
+        fn on_queue(&mut self, _: u32) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+        fn on_progress(&mut self, _: &Status<'_>) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+    }
+
+    const SIZES: [u32; 4] = [1, 64, 1_024, 4_096];
+
+    /// Measures over Unix sockets to threads of this process, up to
+    /// `connections` of them.
+    fn measured(options: RunOptions, connections: u32) -> Measured {
+        let clock = HostClock::calibrated();
+        let mut memory = Memory::new(SIZES.len(), &options.plan);
+        let mut run = Run::new(&clock, options, &SIZES, &mut memory).unwrap();
+        while let Some(launch) = run.next_launch(&mut Patient) {
+            if launch == connections {
+                break;
+            }
+            // Other tests need the processors, too.
+            let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
+            let (ours, mut theirs) = UnixLink::pair(settings).unwrap();
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    let mut buffer = [0; 4_096];
+                    let bounds = Bounds::default();
+                    serve(&HostClock::monotonic_raw(), &mut theirs, &mut buffer, bounds).unwrap()
+                });
+                run.launch(ours, &mut Patient).unwrap();
+            });
+        }
+        run.finish()
+    }
+
+    fn options(launches: u32, milliseconds: u64) -> RunOptions {
+        let max_time = Picos(milliseconds * 1_000_000_000);
+        let plan = PlanOptions { max_time, max_messages: 6_000, ..PlanOptions::default() };
+        RunOptions { method: Method::Prtt, plan, launches, session: SessionOptions::default() }
+    }
+
+    #[test]
+    fn every_launch_gives_samples_of_every_quantity_at_every_size() {
+        let measured = measured(options(3, 4_000), u32::MAX);
+        assert_eq!(measured.launches, 3);
+        for launch in 0..3 {
+            for size in SIZES {
+                for quantity in Quantity::ALL {
+                    let of = |timed: &&TimedSample| {
+                        let Experiment { size: found, quantity: kind, .. } =
+                            timed.sample.experiment;
+                        timed.launch == launch && (found, kind) == (size, quantity)
+                    };
+                    let count = measured.samples.iter().filter(of).count();
+                    assert!(count > 0, "no {quantity:?} at {size} B in launch {launch}");
+                }
+            }
+        }
+        assert!(measured.samples.is_sorted_by_key(|timed| timed.time));
+        assert!(measured.samples.iter().all(|timed| timed.sample.elapsed > Picos::ZERO));
+        let profile = measured.assessment.unwrap().profile;
+        assert!(profile.ranges.iter().all(|range| range.gap.at_one.value.0 != 0));
+        assert_eq!(measured.rows.len(), SIZES.len());
+    }
+
+    #[test]
+    fn what_one_connection_gave_is_kept_where_there_is_no_second() {
+        let measured = measured(options(2, 4_000), 1);
+        assert_eq!(measured.launches, 1);
+        assert!(measured.assessment.is_ok() && measured.samples.len() > 100);
+        // The second would be due by half of the time.
+        assert!(measured.wall < Picos(3_900_000_000_000), "{:?}", measured.wall);
+    }
+
+    #[test]
+    fn repeated_methods_go_on_over_every_connection() {
+        let plan = PlanOptions { max_messages: u64::MAX, ..options(2, 3_000).plan };
+        let measured = measured(RunOptions { method: Method::Plogp, plan, ..options(2, 3_000) }, 9);
+        assert_eq!(measured.launches, 2);
+        let last = measured.samples.last().map(|timed| timed.launch);
+        assert!(last == Some(1) && measured.assessment.is_ok(), "{last:?}");
+    }
+}

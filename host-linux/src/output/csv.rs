@@ -1,0 +1,82 @@
+//! A row per size, for spreadsheets and data frames.
+
+use std::io::{self, Write};
+
+use super::quantity::Quantity;
+use crate::profile::{PERCENTILES, ProfileDocument, SizeRecord};
+
+/// The keys of the values with intervals.
+const VALUES: [&str; 4] = ["half_rtt_s", "gap_s", "send_overhead_s", "recv_overhead_s"];
+
+/// Writes the sizes of `document` as CSV, keys and units as in the profile;
+/// what is not known is empty.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    let heads = VALUES.iter().flat_map(|key| ["", "_lo", "_hi"].map(|end| format!("{key}{end}")));
+    let heads = ["size_bytes".to_owned()].into_iter().chain(heads);
+    let heads = heads.chain(PERCENTILES.map(str::to_owned));
+    writer.write_record(heads.chain(["bytes_per_s".to_owned()]))?;
+    for size in &document.sizes {
+        writer.write_record(record(size))?;
+    }
+    writer.flush()
+}
+
+fn record(size: &SizeRecord) -> Vec<String> {
+    let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
+    let row = &size.row;
+    let mut cells = vec![row.size.0.to_string()];
+    for estimate in [row.half_rtt, row.gap, row.send_overhead, row.recv_overhead] {
+        let quantity = estimate.as_ref().map(Quantity::time);
+        cells.push(text(quantity.map(|quantity| quantity.value)));
+        cells.push(text(quantity.and_then(|quantity| quantity.low)));
+        cells.push(text(quantity.and_then(|quantity| quantity.high)));
+    }
+    let percentiles = size.rounds.as_ref().map(|rounds| rounds.percentiles).unwrap_or_default();
+    cells.extend(percentiles.map(text));
+    cells.push(text(bytes_per_s(size)));
+    cells
+}
+
+/// What goes over the link where messages of this size follow each other.
+#[allow(clippy::cast_precision_loss, reason = "printed to a few digits")]
+pub(super) fn bytes_per_s(size: &SizeRecord) -> Option<f64> {
+    let gap = size.row.gap?.value.seconds();
+    (gap > 0.0).then(|| size.row.size.0 as f64 / gap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures;
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_row_with_its_intervals_and_percentiles() {
+        let mut out = Vec::new();
+        write(&mut out, &fixtures::gaps_alone()).unwrap();
+        let heads = "size_bytes,half_rtt_s,half_rtt_s_lo,half_rtt_s_hi,gap_s,gap_s_lo,gap_s_hi,\
+                     send_overhead_s,send_overhead_s_lo,send_overhead_s_hi,recv_overhead_s,\
+                     recv_overhead_s_lo,recv_overhead_s_hi,half_rtt_p50_s,half_rtt_p90_s,\
+                     half_rtt_p99_s,half_rtt_p999_s,half_rtt_max_s,bytes_per_s";
+        let expected = format!(
+            "{heads}\n1,,,,0.000002,0.000002,0.000002,,,,,,,,,,,,500000\n\
+             65536,,,,0.00000855,0.00000855,0.00000855,,,,,,,,,,,,7665029239.766083\n"
+        );
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn every_fixture_is_read_back_as_csv() {
+        for (name, document) in fixtures::all() {
+            let mut out = Vec::new();
+            write(&mut out, &document).unwrap();
+            let mut reader = csv::Reader::from_reader(&out[..]);
+            let rows: Result<Vec<_>, _> = reader.records().collect();
+            assert_eq!(rows.unwrap().len(), document.sizes.len(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Who was measured to whom, over what, and for how long.
+
+use super::number;
+use crate::machine::environment::Fingerprint;
+use crate::profile::ProfileDocument;
+use crate::serve::local::OWN_RESPONDER;
+
+/// What the document is about: both ends, transport and interface.
+pub(super) fn title(document: &ProfileDocument) -> String {
+    let Fingerprint { hostname, link, .. } = &document.host;
+    if document.is_fit() {
+        return format!("fit of {}", link.peer);
+    }
+    let there = match &document.responder {
+        _ if is_to_itself(document) => "itself",
+        Some(responder) if responder.hostname != *hostname => &responder.hostname,
+        // Machines and containers may share a name.
+        Some(_) | None => &link.peer,
+    };
+    let mut parts = vec![document.transport.clone()];
+    if let Some(interface) = &link.interface {
+        parts = vec![format!("{} over {interface}", document.transport)];
+    }
+    parts.extend(link.speed_bits_per_s.map(speed));
+    parts.extend(link.mtu_bytes.map(|mtu| format!("MTU {mtu}")));
+    format!("{hostname} to {there}: {}", parts.join(", "))
+}
+
+/// Whether both ends ran on this machine: this command started the other one,
+/// or its address is one of this machine, which is reached over loopback. A
+/// name alone tells nothing, and a forwarded port is on loopback as well.
+fn is_to_itself(document: &ProfileDocument) -> bool {
+    let Fingerprint { hostname, link, .. } = &document.host;
+    let is_own = link.peer.starts_with(OWN_RESPONDER) || link.interface.as_deref() == Some("lo");
+    let named_alike = |there: &Fingerprint| there.hostname == *hostname;
+    is_own && document.responder.as_ref().is_some_and(named_alike)
+}
+
+fn speed(bits_per_s: u64) -> String {
+    match bits_per_s / 1_000_000 {
+        megabits if megabits % 1_000 == 0 => format!("{} Gb/s", megabits / 1_000),
+        megabits => format!("{megabits} Mb/s"),
+    }
+}
+
+/// Processors of both ends.
+pub(super) fn ends(document: &ProfileDocument) -> Vec<String> {
+    let here = &document.host;
+    if here.hostname.is_empty() {
+        return Vec::new();
+    }
+    match &document.responder {
+        None => vec![processor(here)],
+        Some(there) if is_to_itself(document) => {
+            let number = |end: &Fingerprint| {
+                end.cpu.map_or_else(|| "any".to_owned(), |number| number.to_string())
+            };
+            vec![format!("{}, cpu {} to cpu {}", model(here), number(here), number(there))]
+        }
+        Some(there) => {
+            vec![format!("here:  {}", processor(here)), format!("there: {}", processor(there))]
+        }
+    }
+}
+
+fn processor(end: &Fingerprint) -> String {
+    let cpu = end.cpu.map_or_else(|| "not pinned".to_owned(), |number| format!("cpu {number}"));
+    format!("{}, {cpu}", model(end))
+}
+
+/// The processor's name without what says nothing.
+fn model(end: &Fingerprint) -> String {
+    let name = end.cpu_model.as_deref().unwrap_or("unknown processor");
+    let name = name.split('@').next().unwrap_or(name);
+    let words = name.split_whitespace().map(|word| word.replace("(R)", "").replace("(TM)", ""));
+    words.filter(|word| word != "CPU").collect::<Vec<_>>().join(" ")
+}
+
+/// Time, messages, and why the run ended.
+pub(super) fn effort(document: &ProfileDocument) -> String {
+    if document.is_fit() {
+        let samples: usize = document.sizes.iter().flat_map(|size| size.row.samples).sum();
+        let (sizes, samples) = (document.sizes.len(), number::count(samples as u64));
+        return format!("{samples} samples of {sizes} sizes");
+    }
+    let mut parts = vec![format!("{:.1} s", document.wall_s)];
+    match document.launches {
+        0 => {}
+        1 => parts.push("1 launch".to_owned()),
+        launches => parts.push(format!("{launches} launches")),
+    }
+    if document.history_runs > 0 {
+        parts.push(format!("history of {} runs", document.history_runs));
+    }
+    parts.push(format!("{} messages", number::count(document.messages_sent)));
+    parts.push(format!("{} lost", number::count(document.messages_lost)));
+    let text = parts.join(", ");
+    if document.incomplete.is_some() {
+        text
+    } else {
+        format!("{text}; ended: {}", document.stopped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures;
+    use super::*;
+
+    #[test]
+    fn a_peer_is_this_machine_by_its_link_and_not_by_its_name() {
+        let own = fixtures::shm();
+        assert!(title(&own).starts_with("node1 to itself: "), "{}", title(&own));
+        let mut alike = fixtures::tcp();
+        "node1".clone_into(&mut alike.responder.as_mut().unwrap().hostname);
+        assert!(title(&alike).starts_with("node1 to node7:5647: "), "{}", title(&alike));
+        assert_eq!(ends(&alike).len(), 2);
+        alike.host.link.interface = Some("lo".to_owned());
+        assert!(title(&alike).starts_with("node1 to itself: "), "{}", title(&alike));
+        let mut forwarded = fixtures::tcp();
+        forwarded.host.link.interface = Some("lo".to_owned());
+        assert!(title(&forwarded).starts_with("node1 to node7: "), "{}", title(&forwarded));
+    }
+}

@@ -1,0 +1,363 @@
+//! What a person at a terminal sees: who to whom, how good, what it means,
+//! where it changes, what to do next.
+
+mod parameters;
+mod sizes;
+
+use std::io::{self, Write};
+
+use anstream::adapter::strip_bytes;
+use anstyle::Style;
+
+use super::quantity::PARAMETERS;
+use super::text::{self, ALERT, BOLD, DIM, ERROR, Line};
+use super::warnings::{self, Notes};
+use super::{changes, heading};
+use crate::profile::{ProfileDocument, RangeRecord, Stopped};
+
+/// Columns that no line exceeds.
+const WIDEST: usize = 100;
+/// Narrower terminals get lines of this width.
+const NARROWEST: usize = 76;
+/// Warnings shown when not asked for all.
+const WARNINGS: usize = 3;
+
+/// Lines about changes shown when not asked for all.
+const CHANGES: usize = 5;
+
+/// How to print the screen.
+#[derive(Clone, Copy, Debug)]
+pub struct ScreenOptions {
+    /// Columns of the terminal; lines are at most 100 wide.
+    pub width: usize,
+    /// Whether it shows colours.
+    pub colour: bool,
+    /// Whether to print all sizes, ranges and warnings.
+    pub verbose: bool,
+}
+
+/// Writes `document` for a person.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(
+    out: &mut dyn Write,
+    document: &ProfileDocument,
+    options: &ScreenOptions,
+) -> io::Result<()> {
+    let page = Page { width: options.width.clamp(NARROWEST, WIDEST), verbose: options.verbose };
+    let parts = [
+        head(document, page),
+        parameters::lines(document, page),
+        remarks(document, page),
+        sizes::lines(document, page),
+        advice(document, page),
+    ];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    let parts: Vec<Vec<Line>> = parts.collect();
+    let lines = parts.join(&Line::default());
+    let mut styled = Vec::new();
+    text::write(&mut styled, &lines)?;
+    out.write_all(&if options.colour { styled } else { strip_bytes(&styled).into_vec() })
+}
+
+/// Where lines end, and how much is shown.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    width: usize,
+    verbose: bool,
+}
+
+impl Page {
+    /// `text` in as many lines as it needs.
+    fn wrapped(self, text: &str, style: Style) -> impl Iterator<Item = Line> + use<> {
+        text::wrap(text, self.width, 2).into_iter().map(move |line| Line::styled(line, style))
+    }
+}
+
+fn head(document: &ProfileDocument, page: Page) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let failure = match (&document.incomplete, document.stopped) {
+        (Some(why), _) => Some(why.as_str()),
+        (None, Stopped::Interrupted) => Some("interrupted"),
+        (None, _) => None,
+    };
+    if let Some(why) = failure {
+        let text = format!("INCOMPLETE: {why}. What was measured until then:");
+        lines.extend(page.wrapped(&text, ERROR));
+    }
+    lines.extend(page.wrapped(&heading::title(document), BOLD));
+    for text in heading::ends(document) {
+        lines.extend(page.wrapped(&text, Style::new()));
+    }
+    lines.extend(page.wrapped(&heading::effort(document), Style::new()));
+    lines
+}
+
+fn remarks(document: &ProfileDocument, page: Page) -> Vec<Line> {
+    if document.ranges.is_empty() {
+        return vec![Line::plain("No parameters: too little was measured.")];
+    }
+    let mut sentences = changes::sentences(document);
+    let hidden = sentences.len().saturating_sub(CHANGES);
+    if hidden > 1 && !page.verbose {
+        sentences.truncate(CHANGES);
+        sentences.push(format!("{hidden} more lines of changes: -v or --table"));
+    }
+    sentences.iter().flat_map(|text| page.wrapped(text, Style::new())).collect()
+}
+
+/// Warnings, what was at work on the machine, and the next thing to do.
+fn advice(document: &ProfileDocument, page: Page) -> Vec<Line> {
+    let notes = if page.verbose { Notes::Shown } else { Notes::Hidden };
+    let sentences = warnings::sentences(document, notes);
+    let shown = if page.verbose { sentences.len() } else { WARNINGS.min(sentences.len()) };
+    let mut lines = Vec::new();
+    for sentence in sentences.iter().take(shown) {
+        lines.extend(page.wrapped(&format!("! {sentence}"), ALERT));
+    }
+    if page.verbose {
+        for canary in &document.canaries {
+            let share = super::number::signed_percent(canary.moved);
+            let text = format!("machine: {} changed by {share} during the run", canary.name);
+            lines.extend(page.wrapped(&text, DIM));
+        }
+    }
+    lines.extend(page.wrapped(&next(document, sentences.len() - shown), Style::new()));
+    lines
+}
+
+/// The one thing to do next.
+fn next(document: &ProfileDocument, hidden: usize) -> String {
+    let mut text = "next: ".to_owned();
+    let written = |names: [&str; 2]| {
+        let mut words = document.command.iter();
+        words.find(|word| names.contains(&word.as_str())).and_then(|_| words.next())
+    };
+    text += &match (written(["-o", "--output"]), longer_run(document)) {
+        _ if document.incomplete.is_some() => "repeat the run".to_owned(),
+        (_, Some(advice)) => advice,
+        (Some(file), None) => format!("loggap simulate --profile {file} FILE.goal"),
+        (None, None) if document.is_fit() => "--plot FILE.svg to see it".to_owned(),
+        (None, None) => "-o FILE.json to keep it for loggap simulate, --plot FILE.svg".to_owned(),
+    };
+    match hidden {
+        0 => text,
+        1 => text + "; -v for another warning",
+        more => text + &format!("; -v for {more} more warnings"),
+    }
+}
+
+/// The run after which the values marked `?` should be exact enough, as
+/// options or in words; `None` where none is marked, more time would not
+/// help, or no run of an hour would do for any.
+fn longer_run(document: &ProfileDocument) -> Option<String> {
+    let efforts = efforts_needed(document);
+    if efforts.is_empty() || !needs_more_time(document) {
+        return None;
+    }
+    if document.is_fit() {
+        let run = "measure again with more time (loggap measure --max-time TIME)";
+        return Some(format!("{run} for the values marked ?"));
+    }
+    let is_possible = |times: &f64| document.wall_s * times <= LONGEST_S;
+    let times = efforts.iter().copied().filter(is_possible).reduce(f64::max)?;
+    let seconds = whole(document.wall_s * times, LONGEST_S)?;
+    let mut options = format!("--max-time {seconds}");
+    if document.stopped == Stopped::MessagesSpent {
+        #[allow(clippy::cast_precision_loss, reason = "rounded up, and an estimate")]
+        let messages = whole(document.messages_sent as f64 * times, MOST_MESSAGES)?;
+        options += &format!(" --max-messages {messages}");
+    }
+    let which = if efforts.iter().all(is_possible) { "the values" } else { "all but the widest" };
+    Some(format!("{options} for {which} marked ?"))
+}
+
+/// Nobody waits longer for a few more digits: no more time is advised.
+const LONGEST_S: f64 = 300.0;
+/// More than a run of that time sends.
+const MOST_MESSAGES: f64 = 1e12;
+
+/// `number` rounded up, if it is at most `most`.
+fn whole(number: f64, most: f64) -> Option<u64> {
+    let number = number.ceil();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to `most`")]
+    (number >= 0.0 && number <= most).then_some(number as u64)
+}
+
+/// How many times the effort of the run should make each value marked `?`
+/// exact enough: intervals narrow with its square root. Left out are values
+/// not told from 0, for which no effort is enough, and those of unknown
+/// interval.
+fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
+    /// For what the estimate itself may be off by.
+    const MARGIN: f64 = 1.2;
+    let goal = document.requested.relative_error;
+    let shares = document.ranges.iter().flat_map(|record| {
+        let quantities = PARAMETERS.iter().filter_map(|parameter| parameter.at_one(record));
+        let doubtful = quantities.filter(|quantity| quantity.needs_more_samples());
+        doubtful.filter_map(|quantity| Some(quantity.this_half_width()? / quantity.value))
+    });
+    let efforts = shares.map(|share| (share / goal).powi(2));
+    efforts.filter(|times| *times > 1.0).map(|times| times * MARGIN).collect()
+}
+
+/// Whether values are marked `?` that more samples would narrow. A run that
+/// ended as nothing would has had time enough.
+fn needs_more_time(document: &ProfileDocument) -> bool {
+    let had_enough = document.stopped == Stopped::Finished && !document.is_fit();
+    let is_doubtful = |record: &RangeRecord| {
+        let mut quantities = PARAMETERS.iter().filter_map(|parameter| parameter.at_one(record));
+        quantities.any(|quantity| quantity.needs_more_samples())
+    };
+    !had_enough && document.ranges.iter().any(is_doubtful)
+}
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::model::Mark;
+
+    use super::super::fixtures;
+    use super::*;
+
+    const USUAL: ScreenOptions = ScreenOptions { width: 120, colour: false, verbose: false };
+
+    fn screen(document: &ProfileDocument, options: ScreenOptions) -> String {
+        let mut out = Vec::new();
+        write(&mut out, document, &options).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_screens_of_tcp_and_of_shared_memory_read_as_written_down() {
+        assert_eq!(screen(&fixtures::tcp(), USUAL), include_str!("expected/tcp.txt"));
+        assert_eq!(screen(&fixtures::shm(), USUAL), include_str!("expected/shm.txt"));
+    }
+
+    #[test]
+    fn no_line_exceeds_the_terminal_or_100_columns() {
+        for width in [20, 80, 100, 200] {
+            for verbose in [false, true] {
+                for (name, document) in fixtures::all() {
+                    let text = screen(&document, ScreenOptions { width, verbose, ..USUAL });
+                    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+                    assert!(widest <= width.clamp(NARROWEST, 100), "{name} at {width}:\n{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn up_to_three_ranges_fit_on_a_screen() {
+        for document in [fixtures::tcp(), fixtures::shm(), fixtures::veth()] {
+            let text = screen(&document, USUAL);
+            assert!(text.lines().count() <= 40, "{text}");
+        }
+    }
+
+    #[test]
+    fn colours_change_no_character() {
+        for (name, document) in fixtures::all() {
+            let coloured = screen(&document, ScreenOptions { colour: true, ..USUAL });
+            assert!(coloured.contains('\u{1b}'), "{name}");
+            let stripped = anstream::adapter::strip_str(&coloured).to_string();
+            assert_eq!(stripped, screen(&document, USUAL), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_incomplete_run_says_so_first() {
+        let text = screen(&fixtures::incomplete(), USUAL);
+        assert!(text.starts_with("INCOMPLETE: node7:5647 closed the connection; see"), "{text}");
+        let interrupted = ProfileDocument { stopped: Stopped::Interrupted, ..fixtures::tcp() };
+        assert!(screen(&interrupted, USUAL).starts_with("INCOMPLETE: interrupted."));
+    }
+
+    #[test]
+    fn what_is_doubtful_is_marked_explained_and_given_a_time() {
+        let text = screen(&fixtures::veth(), USUAL);
+        for part in [
+            "latency L               25.0 us      ? ±50%",
+            "gap g                   12.0 us      ~ ±40%",
+            "send overhead o_s       below 900 ns",
+            "\n? not within 5% yet: needs more time\n",
+            "\n~ no straight line over these sizes: use the table by size\n",
+            "\n±: how well this run knows its value (95%); other runs differ more\n",
+            // 2.5 s, ten times as exact, a fifth more.
+            "\nnext: --max-time 300 for the values marked ?; -v for another warning\n",
+        ] {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
+        let clean = screen(&fixtures::tcp(), USUAL);
+        assert!(!clean.contains('?') && !clean.contains('~'), "{clean}");
+    }
+
+    #[test]
+    fn a_value_not_told_from_0_asks_for_no_time_and_hides_no_other() {
+        let mut zero = fixtures::veth();
+        let latency = zero.ranges[0].range.latency.as_mut().unwrap();
+        latency.value.0 = 0;
+        // The gap per byte is left: 9% where 5% were asked for, 2.5 s, a fifth more.
+        let text = screen(&zero, USUAL);
+        assert!(text.contains("\nnext: --max-time 10 for the values marked ?"), "{text}");
+        let latency = zero.ranges[0].range.latency.as_mut().unwrap();
+        latency.value.0 = 1_000;
+        let text = screen(&zero, USUAL);
+        assert!(text.contains("\nnext: --max-time 10 for all but the widest marked ?"), "{text}");
+        zero.ranges[0].range.latency.as_mut().unwrap().value.0 = 0;
+        zero.stopped = Stopped::MessagesSpent;
+        let text = screen(&zero, USUAL);
+        let advice = "\nnext: --max-time 10 --max-messages 64771 for the values marked ?";
+        assert!(text.contains(advice), "{text}");
+        zero.stopped = Stopped::Finished;
+        let text = screen(&zero, USUAL);
+        assert!(text.contains("ended: more time would not narrow it\n"), "{text}");
+        assert!(text.contains("\n? not within 5%\n") && text.contains("\nnext: -o FILE"), "{text}");
+    }
+
+    #[test]
+    fn a_fit_asks_for_a_run_and_gives_no_options_of_one() {
+        let mut fit = fixtures::gaps_alone();
+        assert!(screen(&fit, USUAL).ends_with("next: --plot FILE.svg to see it\n"));
+        let gap = &mut fit.ranges[0].range.gap.at_one;
+        (gap.mark, gap.high.0) = (Mark::BudgetSpent, gap.value.0 * 2);
+        let text = screen(&fit, USUAL);
+        let advice =
+            "\nnext: measure again with more time (loggap measure --max-time TIME) for the";
+        assert!(text.contains(advice), "{text}");
+        assert!(text.contains("\n? not within 5% yet: needs more time\n"), "{text}");
+    }
+
+    #[test]
+    fn few_rounds_show_p90_and_the_longest_instead_of_p99() {
+        let text = screen(&fixtures::few_rounds(), USUAL);
+        assert!(text.contains("size  RTT/2 p50 us  p90 us  max us  gap us"), "{text}");
+        let mut some = fixtures::tcp();
+        some.sizes[0].rounds.as_mut().unwrap().percentiles[2] = None;
+        let text = screen(&some, USUAL);
+        assert!(text.contains("\n   1          5.10       -    2.71"), "{text}");
+    }
+
+    #[test]
+    fn three_warnings_are_shown_the_worst_first_and_all_on_request() {
+        let warnings = |text: &str| -> Vec<String> {
+            let lines = text.lines().filter(|line| line.starts_with("! "));
+            lines.map(|line| line.chars().take(24).collect()).collect()
+        };
+        let shown = warnings(&screen(&fixtures::veth(), USUAL));
+        assert_eq!(shown.len(), 3);
+        assert!(shown[0].starts_with("! processor 0: the hyper"), "{shown:?}");
+        assert!(shown[1].starts_with("! o_s, o_r: smaller than"), "{shown:?}");
+        let all = screen(&fixtures::veth(), ScreenOptions { verbose: true, ..USUAL });
+        assert_eq!(warnings(&all).len(), 5, "{all}");
+    }
+
+    #[test]
+    fn many_ranges_end_in_a_pointer() {
+        let text = screen(&fixtures::many_ranges(), USUAL);
+        assert!(text.contains("\n10 more ranges from 64 B: -v or --table\n"), "{text}");
+        let all = screen(&fixtures::many_ranges(), ScreenOptions { verbose: true, ..USUAL });
+        assert!(all.contains("32 KiB to 65,535 B") && !all.contains("more ranges"), "{all}");
+    }
+}

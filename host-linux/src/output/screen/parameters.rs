@@ -1,0 +1,282 @@
+//! The parameters, one a line, a column per range.
+
+use loggap_core::model::Mark;
+use loggap_core::units::Bytes;
+
+use super::super::number::{self, Unit};
+use super::super::quantity::{PARAMETERS, Parameter, Quantity};
+use super::super::text::{ALERT, BOLD, Block, DIM, Line};
+use super::{Page, needs_more_time};
+use crate::profile::{ProfileDocument, RangeRecord};
+
+/// Ranges that stand beside each other.
+const BESIDE: usize = 3;
+/// Ranges shown when not asked for all.
+const SHOWN: usize = 6;
+/// Columns between ranges.
+const GAP: usize = 3;
+/// What the table by size shows better.
+const NOT_SHOWN: &str = "half_rtt_per_byte_s";
+
+/// Whether the intervals of the next run stand beside this run's: they need
+/// room.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum NextRun {
+    Shown,
+    Hidden,
+}
+
+/// A row of the block.
+enum Row {
+    Parameter(Parameter),
+    /// Messages per second at the first size, from the gap.
+    MessageRate(Parameter),
+    /// Bytes per second, from the gap per byte.
+    ByteRate(Parameter),
+}
+
+impl Row {
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Parameter(parameter) => parameter.label,
+            Self::MessageRate(_) => "  message rate",
+            Self::ByteRate(_) => "  bandwidth 1/G",
+        }
+    }
+
+    /// The value in `record`, of a rate the time that it is the inverse of.
+    fn quantity(&self, record: &RangeRecord) -> Option<Quantity> {
+        let (Self::Parameter(parameter) | Self::MessageRate(parameter) | Self::ByteRate(parameter)) =
+            self;
+        parameter.at_first(record)
+    }
+}
+
+fn rows(ranges: &[RangeRecord]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for parameter in PARAMETERS.into_iter().filter(|parameter| parameter.key != NOT_SHOWN) {
+        let is_hidden = parameter.key == LATENCY && ranges.iter().any(is_latency_hidden);
+        let is_present = ranges.iter().any(|record| parameter.at_one(record).is_some());
+        if !(is_present || is_hidden) {
+            continue;
+        }
+        rows.push(Row::Parameter(parameter));
+        match parameter.key {
+            "gap_s" => rows.push(Row::MessageRate(parameter)),
+            "gap_per_byte_s" => rows.push(Row::ByteRate(parameter)),
+            _ => {}
+        }
+    }
+    rows
+}
+
+const LATENCY: &str = "latency_s";
+const HIDDEN: &str = "hidden: overheads overlap it; use half round trip";
+
+/// Whether all parts of L were measured and nothing positive is left.
+fn is_latency_hidden(record: &RangeRecord) -> bool {
+    let range = &record.range;
+    let parts = [&range.half_rtt, &range.send_overhead, &range.recv_overhead];
+    range.latency.is_none() && parts.iter().all(|part| part.is_some())
+}
+
+/// The parameters of the first ranges, or of all, and what the marks mean.
+pub(super) fn lines(document: &ProfileDocument, page: Page) -> Vec<Line> {
+    let all = &document.ranges;
+    let shown = if page.verbose { all.len() } else { all.len().min(SHOWN) };
+    let (ranges, rest) = all.split_at(shown);
+    let rows = rows(ranges);
+    let columns = |records: &[RangeRecord], next| {
+        let columns = records.iter().take(BESIDE).map(|record| column(&rows, record, ranges, next));
+        [labels(&rows)].into_iter().chain(columns).collect::<Vec<Block>>()
+    };
+    let fits = |columns: &[Block]| {
+        let gaps = GAP * (columns.len() - 1);
+        columns.iter().map(Block::width).sum::<usize>() + gaps <= page.width
+    };
+    let next =
+        if fits(&columns(ranges, NextRun::Shown)) { NextRun::Shown } else { NextRun::Hidden };
+    let mut lines = Vec::new();
+    let mut left = ranges;
+    while !left.is_empty() {
+        let mut columns = columns(left, next);
+        while columns.len() > 2 && !fits(&columns) {
+            columns.pop();
+        }
+        let taken = columns.len() - 1;
+        let (these, others) = left.split_at(taken);
+        if !lines.is_empty() {
+            lines.push(Line::default());
+        }
+        lines.extend(with_hidden_latency(Block::beside(columns, GAP), &rows, these));
+        left = others;
+    }
+    if let Some(next) = rest.first() {
+        let from = number::size(next.range.first.0);
+        let more = format!("{} more ranges from {from}: -v or --table", rest.len());
+        lines.extend(page.wrapped(&more, ALERT));
+    }
+    for text in captions(document, ranges, next) {
+        lines.extend(page.wrapped(&text, DIM));
+    }
+    lines
+}
+
+fn labels(rows: &[Row]) -> Block {
+    let labels = rows.iter().map(|row| Line::plain(row.label()));
+    Block([Line::default()].into_iter().chain(labels).collect())
+}
+
+/// Says beside the label of L what to use where no range has one.
+fn with_hidden_latency(mut lines: Vec<Line>, rows: &[Row], ranges: &[RangeRecord]) -> Vec<Line> {
+    let is_latency = |row: &Row| matches!(row, Row::Parameter(row) if row.key == LATENCY);
+    let place = rows.iter().position(is_latency).and_then(|row| lines.get_mut(row + 1));
+    if let Some(line) = place.filter(|_| ranges.iter().all(is_latency_hidden)) {
+        *line = Line::plain("latency L");
+        line.pad_to(labels(rows).width() + GAP);
+        line.push(HIDDEN, DIM);
+    }
+    lines
+}
+
+/// The cells of one range below its sizes. `beside` decides the units.
+fn column(rows: &[Row], record: &RangeRecord, beside: &[RangeRecord], next: NextRun) -> Block {
+    let value = |row: &Row| Line::plain(value_text(row, record, beside));
+    let values = Block(rows.iter().map(value).collect());
+    let marks = Block(rows.iter().map(|row| Line::styled(mark(row, record), ALERT)).collect());
+    let widths = |half_width: HalfWidth| {
+        let text = |row| Line::styled(width_text(row, record, half_width), DIM);
+        rows.iter().map(text).collect::<Vec<Line>>()
+    };
+    let mut blocks = vec![values, marks, Block(widths(Quantity::this_half_width))];
+    if record.range.first > Bytes(1) {
+        let at_one = rows.iter().map(|row| Line::styled(at_one_text(row, record, beside), DIM));
+        blocks.push(Block::right(at_one.collect()));
+    }
+    blocks.retain(|block| block.width() > 0);
+    let range = &record.range;
+    let mut sizes = number::size(range.first.0);
+    if range.last > range.first {
+        sizes = format!("{sizes} to {}", number::size(range.last.0));
+    }
+    let under = |head: &str, lines: Vec<Line>| {
+        Block([Line::styled(head, BOLD)].into_iter().chain(lines).collect())
+    };
+    let this_run = under(&sizes, Block::beside(blocks, 1));
+    let next_run = widths(Quantity::next_half_width);
+    if next == NextRun::Hidden || next_run.iter().all(|line| line.width() == 0) {
+        return this_run;
+    }
+    Block(Block::beside(vec![this_run, under("next run", next_run)], 2))
+}
+
+fn value_text(row: &Row, record: &RangeRecord, beside: &[RangeRecord]) -> String {
+    let Some(quantity) = row.quantity(record) else {
+        let is_latency = matches!(row, Row::Parameter(parameter) if parameter.key == LATENCY);
+        let text = if is_latency && is_latency_hidden(record) { "hidden" } else { "-" };
+        return text.to_owned();
+    };
+    let Quantity { value, high, .. } = quantity;
+    match row {
+        Row::Parameter(_) if value <= 0.0 && high.is_none_or(|high| high <= 0.0) => "0".to_owned(),
+        Row::Parameter(parameter) => {
+            let unit = common_unit(parameter, beside);
+            match high.filter(|_| value <= 0.0) {
+                Some(high) => format!("below {}", unit.with_name(high)),
+                None => unit.with_name(value),
+            }
+        }
+        Row::MessageRate(_) | Row::ByteRate(_) if value <= 0.0 => "-".to_owned(),
+        Row::MessageRate(_) => number::in_units(value.recip(), number::MESSAGE_RATE),
+        Row::ByteRate(_) => number::in_units(value.recip(), number::BYTE_RATE),
+    }
+}
+
+/// The unit of a parameter's line: that of its smallest value.
+fn common_unit(parameter: &Parameter, beside: &[RangeRecord]) -> Unit {
+    let quantities = beside.iter().filter_map(|record| parameter.at_first(record));
+    let positive = quantities.filter_map(|quantity| match (quantity.value, quantity.high) {
+        (value, _) if value > 0.0 => Some(value),
+        (_, high) => high.filter(|high| *high > 0.0),
+    });
+    parameter.unit(positive.reduce(f64::min).unwrap_or(0.0))
+}
+
+fn mark(row: &Row, record: &RangeRecord) -> &'static str {
+    match row {
+        Row::Parameter(_) => row.quantity(record).map_or("", |quantity| quantity.mark.symbol()),
+        Row::MessageRate(_) | Row::ByteRate(_) => "",
+    }
+}
+
+/// Half of an interval, in the units of its value.
+type HalfWidth = fn(&Quantity) -> Option<f64>;
+
+fn width_text(row: &Row, record: &RangeRecord, half_width: HalfWidth) -> String {
+    let Row::Parameter(_) = row else { return String::new() };
+    let quantity = row.quantity(record).filter(|quantity| quantity.value > 0.0);
+    let share = quantity.and_then(|quantity| Some(half_width(&quantity)? / quantity.value));
+    share.map_or_else(String::new, number::plus_minus)
+}
+
+/// The value at size 1, where it shows another than at the first size.
+fn at_one_text(row: &Row, record: &RangeRecord, beside: &[RangeRecord]) -> String {
+    let Row::Parameter(parameter) = row else { return String::new() };
+    let unit = common_unit(parameter, beside);
+    let number = |quantity: Option<Quantity>| quantity.map(|quantity| unit.number(quantity.value));
+    let (one, first) = (number(parameter.at_one(record)), number(parameter.at_first(record)));
+    one.filter(|one| first.as_ref() != Some(one)).map_or_else(String::new, |one| format!("({one})"))
+}
+
+/// What the signs in the block mean, as far as they occur.
+fn captions(document: &ProfileDocument, ranges: &[RangeRecord], next: NextRun) -> Vec<String> {
+    let level = document.requested.confidence_percent;
+    let all = || ranges.iter().flat_map(|record| PARAMETERS.map(|one| one.at_first(record)));
+    let quantities = || all().flatten();
+    if quantities().next().is_none() {
+        return Vec::new();
+    }
+    let is_next_known = quantities().any(|quantity| quantity.next.is_some());
+    let next_run = match (is_next_known, next) {
+        (false, _) => "other runs differ more".to_owned(),
+        (true, NextRun::Hidden) => "where another run would fall: --table".to_owned(),
+        (true, NextRun::Shown) => {
+            format!("next run: where another run would fall, {}", source_of_next(document))
+        }
+    };
+    let mut texts = vec![format!("±: how well this run knows its value ({level}%); {next_run}")];
+    if ranges.iter().any(|record| record.range.first > Bytes(1)) {
+        texts.push("values at the first size of the range, in brackets at 1 B".to_owned());
+    }
+    let is_marked = |mark| quantities().any(|quantity| quantity.mark == mark);
+    if is_marked(Mark::BudgetSpent) {
+        let goal = document.requested.relative_error * 100.0;
+        texts.push(match quantities().any(|quantity| quantity.needs_more_samples()) {
+            true if needs_more_time(document) => {
+                format!("? not within {goal}% yet: needs more time")
+            }
+            true => format!("? not within {goal}%"),
+            false => format!("? not within {goal}%: not to be told from 0"),
+        });
+    }
+    if is_marked(Mark::Misfit) {
+        texts.push("~ no straight line over these sizes: use the table by size".to_owned());
+    }
+    let hidden = ranges.iter().filter(|record| is_latency_hidden(record)).count();
+    if hidden > 0 && hidden < ranges.len() {
+        texts.push(format!("L {HIDDEN}"));
+    }
+    texts
+}
+
+/// What the intervals of the next run rest on.
+fn source_of_next(document: &ProfileDocument) -> String {
+    let launches = match document.launches {
+        1 => "1 launch".to_owned(),
+        launches => format!("{launches} launches"),
+    };
+    match document.history_runs {
+        0 => format!("mostly assumed from {launches}; --history DIR measures it"),
+        runs => format!("from {launches} and a history of {runs} runs"),
+    }
+}

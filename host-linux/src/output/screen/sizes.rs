@@ -1,0 +1,155 @@
+//! The table by size.
+
+use loggap_core::model::Mark;
+
+use super::super::csv::bytes_per_s;
+use super::super::number::{self, Unit};
+use super::super::quantity::Quantity;
+use super::super::tail::Tail;
+use super::super::text::{ALERT, BOLD, Block, DIM, Line};
+use super::Page;
+use crate::profile::{ProfileDocument, SizeRecord};
+
+/// Sizes shown when not asked for all.
+const SHOWN: usize = 12;
+/// Share of a value that half its interval may be without a mark.
+const LOOSE: f64 = 0.25;
+
+/// A value and its mark.
+type Cell = Option<(f64, &'static str)>;
+
+pub(super) fn lines(document: &ProfileDocument, page: Page) -> Vec<Line> {
+    let sizes: Vec<&SizeRecord> =
+        if page.verbose { document.sizes.iter().collect() } else { thinned(document) };
+    let size = |record: &&SizeRecord| Line::plain(number::bytes(record.row.size.0));
+    let heads = [Line::styled("size", BOLD)];
+    let mut blocks = vec![Block::right(heads.into_iter().chain(sizes.iter().map(size)).collect())];
+    blocks.extend(columns(&sizes, Tail::of(document)));
+    if blocks.len() < 2 {
+        return Vec::new();
+    }
+    let mut lines = Block::beside(blocks, 2);
+    let mut captions = Vec::new();
+    let marks =
+        |record: &&SizeRecord| values(record).iter().flatten().any(|cell| !cell.1.is_empty());
+    if sizes.iter().any(marks) {
+        captions.push(format!("? not within {:.0}% at this size alone", LOOSE * 100.0));
+    }
+    match document.sizes.len() - sizes.len() {
+        0 => {}
+        hidden => captions.push(format!("{hidden} more sizes: -v; intervals: --csv")),
+    }
+    if !captions.is_empty() {
+        lines.extend(page.wrapped(&captions.join("; "), DIM));
+    }
+    lines
+}
+
+/// RTT/2, gap, o_s and o_r at a size. A single size need not be as exact as
+/// the lines through all of them: it is marked where half its interval
+/// exceeds [`LOOSE`].
+fn values(record: &SizeRecord) -> [Cell; 4] {
+    let row = &record.row;
+    [row.half_rtt, row.gap, row.send_overhead, row.recv_overhead].map(|estimate| {
+        let quantity = Quantity::time(&estimate?);
+        let half_width = quantity.this_half_width();
+        let is_tight = half_width.is_some_and(|half| half <= LOOSE * quantity.value.abs());
+        Some((quantity.value, if is_tight { "" } else { Mark::BudgetSpent.symbol() }))
+    })
+}
+
+/// The columns that hold a value. Beside p90, which says little about the
+/// tail, stands the longest round.
+fn columns(sizes: &[&SizeRecord], tail: Tail) -> Vec<Block> {
+    let [mut median, mut far, mut longest] = [const { Vec::new() }; 3];
+    let [mut gap, mut send, mut recv, mut rate] = [const { Vec::new() }; 4];
+    for record in sizes {
+        let [half_rtt, at_gap, at_send, at_recv] = values(record);
+        let [p50, .., max] =
+            record.rounds.as_ref().map(|rounds| rounds.percentiles).unwrap_or_default();
+        median.push(half_rtt.map(|(value, mark)| (p50.unwrap_or(value), mark)));
+        far.push(tail.at(record).map(|seconds| (seconds, "")));
+        longest.push(max.filter(|_| tail == Tail::P90).map(|max| (max, "")));
+        gap.push(at_gap);
+        send.push(at_send);
+        recv.push(at_recv);
+        rate.push(bytes_per_s(record).map(|rate| (rate, "")));
+    }
+    let unit = |units, cells: &[Cell], least| {
+        let values = cells.iter().flatten().map(|(value, _)| *value);
+        let smallest = values.filter(|value| *value > 0.0).reduce(f64::min);
+        Unit::fitting(units, smallest.unwrap_or(0.0), least)
+    };
+    let of_rtt = unit(number::TIME, &median, 1.0);
+    let columns = [
+        column("RTT/2 p50", of_rtt, &median),
+        column(tail.name(), of_rtt, &far),
+        column("max", of_rtt, &longest),
+        column("gap", unit(number::TIME, &gap, 1.0), &gap),
+        column("o_s", unit(number::TIME, &send, 1.0), &send),
+        column("o_r", unit(number::TIME, &recv, 1.0), &recv),
+        column("", unit(number::BYTE_RATE, &rate, 0.1), &rate),
+    ];
+    columns.into_iter().flatten().collect()
+}
+
+/// `None` for a column without a value.
+fn column(head: &str, unit: Unit, cells: &[Cell]) -> Option<Block> {
+    cells.iter().flatten().next()?;
+    let head = format!("{head} {}", unit.name).trim_start().to_owned();
+    let marked = cells.iter().flatten().any(|(_, mark)| !mark.is_empty());
+    let cell = |cell: &Cell| {
+        let (text, mark) =
+            cell.map_or_else(|| ("-".to_owned(), ""), |(value, mark)| (unit.number(value), mark));
+        let mut line = Line::plain(text);
+        line.push(mark, ALERT);
+        line.pad_to(line.width() + usize::from(marked && mark.is_empty()));
+        line
+    };
+    Some(Block::right(
+        [Line::styled(head, BOLD)].into_iter().chain(cells.iter().map(cell)).collect(),
+    ))
+}
+
+/// At most about a dozen sizes: both ends, both sides of each change of
+/// protocol, powers of four, and then those farthest from all of them.
+fn thinned(document: &ProfileDocument) -> Vec<&SizeRecord> {
+    let sizes: Vec<u64> = document.sizes.iter().map(|record| record.row.size.0).collect();
+    if sizes.len() <= SHOWN {
+        return document.sizes.iter().collect();
+    }
+    let mut chosen = vec![0, sizes.len() - 1];
+    for change in document.changes.iter().filter(|change| change.splits) {
+        let after = sizes.partition_point(|size| *size < change.at_bytes);
+        chosen.extend([after.saturating_sub(1), after]);
+    }
+    let power_of_four =
+        |size: u64| size.is_power_of_two() && size.trailing_zeros().is_multiple_of(2);
+    let places = |wanted: &dyn Fn(u64) -> bool| -> Vec<usize> {
+        let wanted = sizes.iter().enumerate().filter(|(_, size)| wanted(**size));
+        wanted.map(|(index, _)| index).collect()
+    };
+    for candidates in [places(&power_of_four), places(&|_| true)] {
+        while let Some(next) = farthest(&candidates, &chosen, &sizes) {
+            let distinct = chosen.iter().collect::<std::collections::BTreeSet<_>>().len();
+            if distinct >= SHOWN {
+                break;
+            }
+            chosen.push(next);
+        }
+    }
+    let is_chosen = |(index, _): &(usize, &SizeRecord)| chosen.contains(index);
+    document.sizes.iter().enumerate().filter(is_chosen).map(|(_, record)| record).collect()
+}
+
+/// The candidate whose nearest chosen size is the farthest, as a ratio.
+#[allow(clippy::cast_precision_loss, reason = "a ratio to compare")]
+fn farthest(candidates: &[usize], chosen: &[usize], sizes: &[u64]) -> Option<usize> {
+    let log = |index: usize| sizes.get(index).map_or(0.0, |size| (*size as f64).max(1.0).ln());
+    let distance = |index: usize| {
+        let distances = chosen.iter().map(|other| (log(index) - log(*other)).abs());
+        distances.fold(f64::INFINITY, f64::min)
+    };
+    let unchosen = candidates.iter().copied().filter(|index| !chosen.contains(index));
+    unchosen.max_by(|a, b| distance(*a).total_cmp(&distance(*b)).then(b.cmp(a)))
+}

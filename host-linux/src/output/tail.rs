@@ -1,0 +1,37 @@
+//! Which percentile shows the tail of round trips.
+
+use crate::profile::{ProfileDocument, SizeRecord};
+
+/// A percentile beyond the median.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Tail {
+    /// Where most sizes have rounds enough for it.
+    P99,
+    /// Where they have not.
+    P90,
+}
+
+impl Tail {
+    /// p99, or p90 where p99 is not known at most sizes.
+    pub(super) fn of(document: &ProfileDocument) -> Self {
+        let rounds = || document.sizes.iter().filter(|record| record.rounds.is_some());
+        let known = rounds().filter(|record| Self::P99.at(record).is_some()).count();
+        if known * 2 > rounds().count() { Self::P99 } else { Self::P90 }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::P99 => "p99",
+            Self::P90 => "p90",
+        }
+    }
+
+    /// Its value in seconds, where known.
+    pub(super) fn at(self, record: &SizeRecord) -> Option<f64> {
+        let [_, p90, p99, ..] = record.rounds.as_ref()?.percentiles;
+        match self {
+            Self::P99 => p99,
+            Self::P90 => p90,
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Warnings: how much each matters, which are of one kind, and how they read.
+
+use loggap_core::measure::Warning as LinkWarning;
+use loggap_core::model::Parameter;
+
+use super::number;
+use super::tail::Tail;
+use crate::machine::warning::Warning as MachineWarning;
+use crate::profile::{ProfileDocument, Severity, WarningRecord};
+
+/// What the machine and the samples say against the numbers, the worst first.
+#[must_use]
+pub fn ranked(about_machine: &[MachineWarning], about_link: &[LinkWarning]) -> Vec<WarningRecord> {
+    let machine = about_machine.iter().map(of_machine);
+    let mut records: Vec<_> = machine.chain(about_link.iter().map(of_link)).collect();
+    records.sort_by_key(|record| record.severity);
+    records
+}
+
+fn of_machine(warning: &MachineWarning) -> WarningRecord {
+    let cpu = |number: &_| format!("processor {number}");
+    match warning {
+        MachineWarning::Governor { cpu: number, governor } => {
+            let problem = format!("governor '{governor}' changes the frequency");
+            weakens(problem, "cpupower frequency-set -g performance").with_subject(cpu(number))
+        }
+        MachineWarning::Stolen { cpu: number, permille } => {
+            let remedy = "use a machine of its own, or repeat when it is quieter";
+            #[allow(clippy::cast_precision_loss, reason = "at most 1,000")]
+            let share = *permille as f64 / 1e3;
+            WarningRecord::new(Severity::Spoils, "the hypervisor ran something else", remedy)
+                .with_subject(cpu(number))
+                .by(share)
+        }
+        MachineWarning::Preempted { end, times, .. } => {
+            let remedy = "stop them, or choose other processors with --cpu A,B";
+            WarningRecord::new(Severity::Spoils, "other processes took the processor", remedy)
+                .with_subject(format_args!("{end} ({times} times)"))
+        }
+        MachineWarning::RoundsLost { percent } => weakens(
+            format!("{percent}% of the rounds were lost and left out"),
+            "-n 4 for shorter bursts, or look for drops with ip -s link",
+        ),
+        MachineWarning::NotPinned { .. }
+        | MachineWarning::OneProcessor { .. }
+        | MachineWarning::Siblings { .. } => {
+            WarningRecord::new(Severity::Spoils, warning.to_string(), "")
+        }
+        _ => weakens(warning.to_string(), ""),
+    }
+}
+
+fn of_link(warning: &LinkWarning) -> WarningRecord {
+    match *warning {
+        LinkWarning::DelayFallback(size, count) => notes(
+            format!("the gap exceeds the round trip at {count} sizes: paced by PRTT(2,0,s) there"),
+            "",
+        )
+        .in_range_from(size.0),
+        LinkWarning::DelayTooShort(size, count) => weakens(
+            format!("the sender was not idle between messages at {count} sizes: no o_s there"),
+            "repeat on a quieter machine",
+        )
+        .in_range_from(size.0),
+        LinkWarning::Bound(parameter, first) => {
+            let remedy = "loggap measure --max-time, or a quieter machine";
+            notes("0 fits best, as no parameter is negative", remedy)
+                .with_subject(symbol(parameter))
+                .in_range_from(first.0)
+        }
+        LinkWarning::Stall(size, time) => weakens(
+            format!(
+                "bursts stand still for {}, the timer of delayed acknowledgements",
+                number::in_units(time.seconds(), number::TIME)
+            ),
+            "see that both ends set TCP_NODELAY",
+        )
+        .in_range_from(size.0),
+        LinkWarning::SizesLeftOut(size, count) => weakens(
+            format!("{count} sizes were not measured for want of time or messages"),
+            "loggap measure --max-time, --max-messages",
+        )
+        .in_range_from(size.0),
+        LinkWarning::Overlap(first) => notes(
+            "L is hidden: sending and receiving overlap the transfer",
+            "use half the round trip",
+        )
+        .in_range_from(first.0),
+        LinkWarning::Misfit(parameter, first, ppm) => {
+            weakens("no straight line over the sizes", "use the table by size")
+                .with_subject(symbol(parameter))
+                .in_range_from(first.0)
+                .by(f64::from(ppm) / 1e6)
+        }
+        LinkWarning::FewSizes(first, 1) => {
+            notes("one size only, so no G", MORE_SIZES).in_range_from(first.0)
+        }
+        LinkWarning::FewSizes(first, _) => {
+            notes("too few sizes to tell whether they lie on a line", MORE_SIZES)
+                .in_range_from(first.0)
+        }
+        LinkWarning::ChangeNotExact(low, high) => notes(
+            format!(
+                "the protocol changes somewhere between {} and {}",
+                number::size(low.0),
+                number::size(high.0)
+            ),
+            "loggap measure --max-time narrows it",
+        ),
+    }
+}
+
+// These go to readers of `loggap fit`, too, which takes none of the options.
+const MORE_SIZES: &str = "more sizes with loggap measure -s";
+
+fn weakens(problem: impl Into<String>, remedy: &str) -> WarningRecord {
+    WarningRecord::new(Severity::Weakens, problem, remedy)
+}
+
+fn notes(problem: impl Into<String>, remedy: &str) -> WarningRecord {
+    WarningRecord::new(Severity::Notes, problem, remedy)
+}
+
+const fn symbol(parameter: Parameter) -> &'static str {
+    match parameter {
+        Parameter::HalfRtt => "RTT/2",
+        Parameter::Latency => "L",
+        Parameter::SendOverhead => "o_s",
+        Parameter::RecvOverhead => "o_r",
+        Parameter::Gap => "gap",
+    }
+}
+
+/// A long tail of the round trips: p99, or p90 where p99 is not known, this
+/// many times p50 at a quarter of the sizes and more.
+const LONG_TAIL: f64 = 3.0;
+
+/// What the percentiles of the round trips say against the link, if
+/// anything.
+fn tail(document: &ProfileDocument) -> Option<WarningRecord> {
+    let far = Tail::of(document);
+    let ratios: Vec<(u64, f64)> = document
+        .sizes
+        .iter()
+        .filter_map(|size| {
+            let [p50, ..] = size.rounds.as_ref()?.percentiles;
+            Some((size.row.size.0, far.at(size)? / p50?))
+        })
+        .collect();
+    let long: Vec<_> = ratios.iter().filter(|(_, ratio)| *ratio > LONG_TAIL).collect();
+    let first = long.first().filter(|_| long.len() * 4 >= ratios.len())?.0;
+    let largest = long.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max);
+    let problem = format!(
+        "{} of the round trip is up to {largest:.0} times p50 at {} of {} sizes",
+        far.name(),
+        long.len(),
+        ratios.len()
+    );
+    let remedy = "look for interrupts and neighbours on the processors; --plot shows the tail";
+    Some(weakens(problem, remedy).in_range_from(first))
+}
+
+/// The warnings as sentences, those of one kind in one, the worst first.
+/// Notes are left out unless there is `notes`.
+pub(super) fn sentences(document: &ProfileDocument, notes: Notes) -> Vec<String> {
+    let mut records: Vec<WarningRecord> = document.warning_details.clone();
+    records.extend(tail(document));
+    records.sort_by_key(|record| record.severity);
+    let wanted = |record: &&WarningRecord| match notes {
+        Notes::Shown => true,
+        Notes::Hidden => record.severity != Severity::Notes,
+    };
+    let mut groups: Vec<Vec<&WarningRecord>> = Vec::new();
+    for record in records.iter().filter(wanted) {
+        let same = |group: &&mut Vec<&WarningRecord>| {
+            group.first().is_some_and(|first| {
+                (&first.problem, &first.remedy) == (&record.problem, &record.remedy)
+            })
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(record),
+            None => groups.push(vec![record]),
+        }
+    }
+    groups.iter().filter_map(|group| sentence(group)).collect()
+}
+
+/// Whether notes are among the sentences.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Notes {
+    Shown,
+    Hidden,
+}
+
+/// One warning as a sentence.
+#[must_use]
+pub fn text(record: &WarningRecord) -> String {
+    sentence(&[record]).unwrap_or_default()
+}
+
+/// Warnings of one kind, such as `o_s, o_r: no straight line over the sizes,
+/// by up to 12%, in 3 ranges from 249 B: use the table by size`.
+fn sentence(group: &[&WarningRecord]) -> Option<String> {
+    let first = group.first()?;
+    let mut subjects: Vec<&str> = Vec::new();
+    let mut ranges: Vec<u64> = group.iter().filter_map(|record| record.from_bytes).collect();
+    for subject in group.iter().filter_map(|record| record.subject.as_deref()) {
+        if !subjects.contains(&subject) {
+            subjects.push(subject);
+        }
+    }
+    ranges.sort_unstable();
+    ranges.dedup();
+    let mut text = String::new();
+    if !subjects.is_empty() {
+        text = format!("{}: ", subjects.join(", "));
+    }
+    text += &first.problem;
+    if let Some(share) = group.iter().filter_map(|record| record.share).reduce(f64::max) {
+        text += &format!(", by up to {}%", number::significant(share * 100.0));
+    }
+    match ranges[..] {
+        [] => {}
+        [size] => text += &format!(", from {}", number::size(size)),
+        [size, ..] => text += &format!(", in {} ranges from {}", ranges.len(), number::size(size)),
+    }
+    if !first.remedy.is_empty() {
+        text += &format!("; {}", first.remedy);
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures;
+    use super::*;
+    use crate::machine::warning::End;
+    use loggap_core::units::Bytes;
+
+    fn of(records: Vec<WarningRecord>) -> ProfileDocument {
+        ProfileDocument { warning_details: records, ..ProfileDocument::default() }
+    }
+
+    #[test]
+    fn what_spoils_the_numbers_comes_first_and_one_kind_is_one_sentence() {
+        let machine = [
+            MachineWarning::Governor { cpu: 1, governor: "powersave".to_owned() },
+            MachineWarning::Preempted { end: End::Initiator, times: 95, millis: 2_000 },
+            MachineWarning::Governor { cpu: 3, governor: "powersave".to_owned() },
+        ];
+        let misfit = |parameter, first, ppm| LinkWarning::Misfit(parameter, Bytes(first), ppm);
+        let link = [
+            misfit(Parameter::SendOverhead, 4_096, 70_000),
+            misfit(Parameter::RecvOverhead, 249, 121_000),
+            misfit(Parameter::SendOverhead, 1, 60_000),
+        ];
+        assert_eq!(
+            sentences(&of(ranked(&machine, &link)), Notes::Hidden),
+            [
+                "initiator (95 times): other processes took the processor; stop them, or choose \
+                 other processors with --cpu A,B",
+                "processor 1, processor 3: governor 'powersave' changes the frequency; cpupower \
+                 frequency-set -g performance",
+                "o_s, o_r: no straight line over the sizes, by up to 12.1%, in 3 ranges from 1 B; \
+                 use the table by size",
+            ]
+        );
+    }
+
+    #[test]
+    fn notes_are_told_on_request() {
+        let records = ranked(&[], &[LinkWarning::Overlap(Bytes(1))]);
+        assert!(sentences(&of(records.clone()), Notes::Hidden).is_empty());
+        let told = "L is hidden: sending and receiving overlap the transfer, from 1 B; use half \
+                    the round trip";
+        assert_eq!(sentences(&of(records.clone()), Notes::Shown), [told]);
+        assert_eq!(text(&records[0]), told);
+    }
+
+    #[test]
+    fn a_long_tail_at_a_quarter_of_the_sizes_is_told() {
+        let mut document = fixtures::tcp();
+        assert_eq!(tail(&document), None);
+        let last = document.sizes.len() - 5;
+        for record in &mut document.sizes[last..] {
+            let percentiles = &mut record.rounds.as_mut().unwrap().percentiles;
+            percentiles[2] = percentiles[0].map(|p50| p50 * 6.0);
+        }
+        let told = text(&tail(&document).unwrap());
+        assert!(
+            told.starts_with(
+                "p99 of the round trip is up to 6 times p50 at 5 of 17 sizes, from 4 KiB"
+            ),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_tail_of_few_rounds_is_told_by_p90() {
+        let mut document = fixtures::few_rounds();
+        assert_eq!(tail(&document), None);
+        for record in &mut document.sizes {
+            let percentiles = &mut record.rounds.as_mut().unwrap().percentiles;
+            percentiles[1] = percentiles[0].map(|p50| p50 * 4.0);
+        }
+        let told = text(&tail(&document).unwrap());
+        assert!(told.starts_with("p90 of the round trip is up to 4 times p50 at 2 of 2"), "{told}");
+    }
+}

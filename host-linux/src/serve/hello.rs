@@ -1,0 +1,134 @@
+//! Hellos on datagram links, where a source address proves nothing.
+
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::time::Duration;
+
+use loggap_core::wire::{FRAME_LEN, Message, Refusal, Versions};
+use siphasher::sip::SipHasher24;
+
+use crate::machine::clock::Deadline;
+
+/// Finds out whether who says hello receives at the address that the hello
+/// carries: only then can it echo the nonce that was sent there. The nonce is
+/// a keyed hash of the address, so that nothing is kept of strangers.
+#[derive(Debug)]
+pub(super) struct HelloVerifier {
+    /// The key that nonces are made with, and the one before.
+    keys: [[u8; 16]; 2],
+    /// When a new key is due.
+    renewal: Deadline,
+}
+
+/// What becomes of a datagram on a listening socket.
+#[derive(Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, on the stack of its caller")]
+pub(super) enum Verdict {
+    /// A hello of a peer that is at its address.
+    Accepted,
+    /// This is to be sent back, which is as long as what came.
+    Answer(Message),
+    /// It is no hello.
+    Ignored,
+}
+
+impl HelloVerifier {
+    /// How long nonces are made with one key; they are good as long again.
+    const RENEWAL: Duration = Duration::from_secs(20);
+
+    pub(super) fn new() -> io::Result<Self> {
+        let keys = [random_key()?, random_key()?];
+        Ok(Self { keys, renewal: Deadline::after(Self::RENEWAL) })
+    }
+
+    /// Judges a datagram from `address`.
+    pub(super) fn judge(&mut self, address: &impl Hash, datagram: &[u8]) -> Verdict {
+        let Ok(Message::Hello(hello)) = Message::parse(datagram) else { return Verdict::Ignored };
+        let (initiator, responder) = (hello.versions, Versions::OURS);
+        if initiator.newest_common(responder).is_none() {
+            let refusal = Refusal::Version { initiator, responder };
+            return Verdict::Answer(Message::Refuse(refusal));
+        }
+        if self.renewal.expired()
+            && let Ok(key) = random_key()
+        {
+            self.keys = [key, self.keys[0]];
+            self.renewal = Deadline::after(Self::RENEWAL);
+        }
+        let nonces = self.keys.map(|key| nonce(&key, address));
+        if nonces.contains(&hello.nonce) {
+            return Verdict::Accepted;
+        }
+        Verdict::Answer(Message::Challenge { nonce: nonces[0] })
+    }
+}
+
+/// A control frame on the wire.
+pub(super) fn frame(message: &Message) -> [u8; FRAME_LEN] {
+    let mut frame = [0; FRAME_LEN];
+    message.emit(&mut frame);
+    frame
+}
+
+fn random_key() -> io::Result<[u8; 16]> {
+    let mut key = [0; 16];
+    getrandom::fill(&mut key)?;
+    Ok(key)
+}
+
+/// Never 0, which stands for none.
+fn nonce(key: &[u8; 16], address: &impl Hash) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(key);
+    address.hash(&mut hasher);
+    hasher.finish().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap_core::wire::{Bounds, Hello};
+
+    fn hello(nonce: u64, versions: Versions) -> [u8; FRAME_LEN] {
+        let bounds = Bounds::default();
+        frame(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce }))
+    }
+
+    /// The nonce that is asked for.
+    fn challenged(verifier: &mut HelloVerifier, address: u8, nonce: u64) -> u64 {
+        match verifier.judge(&address, &hello(nonce, Versions::OURS)) {
+            Verdict::Answer(Message::Challenge { nonce }) => nonce,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_nonce_is_good_for_the_address_that_it_was_sent_to_and_for_no_other() {
+        let mut verifier = HelloVerifier::new().unwrap();
+        let nonce = challenged(&mut verifier, 1, 0);
+        assert_eq!(challenged(&mut verifier, 1, nonce ^ 1), nonce);
+        assert_ne!(challenged(&mut verifier, 2, nonce), nonce);
+        let echoed = hello(nonce, Versions::OURS);
+        assert_eq!(verifier.judge(&1_u8, &echoed), Verdict::Accepted);
+        assert_ne!(HelloVerifier::new().unwrap().judge(&1_u8, &echoed), Verdict::Accepted);
+    }
+
+    #[test]
+    fn a_nonce_outlives_one_renewal_of_the_key_and_no_second() {
+        let mut verifier = HelloVerifier::new().unwrap();
+        let nonce = challenged(&mut verifier, 1, 0);
+        verifier.renewal = Deadline::after(Duration::ZERO);
+        assert_eq!(verifier.judge(&1_u8, &hello(nonce, Versions::OURS)), Verdict::Accepted);
+        verifier.renewal = Deadline::after(Duration::ZERO);
+        assert_ne!(challenged(&mut verifier, 1, nonce), nonce);
+    }
+
+    #[test]
+    fn another_version_is_refused_with_both_named() {
+        let mut verifier = HelloVerifier::new().unwrap();
+        let initiator = Versions { lowest: 1, highest: 1 };
+        let refusal = Refusal::Version { initiator, responder: Versions::OURS };
+        let verdict = verifier.judge(&1_u8, &hello(0, initiator));
+        assert_eq!(verdict, Verdict::Answer(Message::Refuse(refusal)));
+        assert_eq!(verifier.judge(&1_u8, b"GET /"), Verdict::Ignored);
+    }
+}

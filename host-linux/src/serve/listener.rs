@@ -1,0 +1,347 @@
+//! The side that waits for a peer.
+
+mod eth;
+mod udp;
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use loggap_core::wire::Refusal;
+use nix::errno::Errno;
+use thiserror::Error;
+
+use self::eth::EthListener;
+use self::udp::UdpListener;
+use crate::link::{
+    AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UnixLink, wrong_kind,
+};
+
+/// Datagrams that one call reads at most.
+const MOST_AT_ONCE: usize = 1_024;
+
+/// Why nobody can connect here.
+#[derive(Debug, Error)]
+pub enum ListenError {
+    /// The endpoint does not fit the transport or has no address.
+    #[error(transparent)]
+    Endpoint(LinkError),
+    /// Somebody listens there already.
+    #[error(
+        "{endpoint} is taken; stop the process that listens there, or choose another port with -p or path with --bind"
+    )]
+    Taken {
+        /// Address or path.
+        endpoint: String,
+    },
+    /// The system refused to listen.
+    #[error("cannot listen on {endpoint} ({source}); {}", bind_hint(source))]
+    Bind {
+        /// Address or path.
+        endpoint: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refused to take a connection.
+    #[error("{endpoint} takes no connection ({source})")]
+    Accept {
+        /// Address or path.
+        endpoint: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn bind_hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        ErrorKind::PermissionDenied => "choose a port above 1023 or a path you may write",
+        ErrorKind::AddrNotAvailable => "give --bind an address of this machine",
+        ErrorKind::NotFound => "create the folder first, or choose another path with --bind",
+        ErrorKind::AlreadyExists => "it is not a socket; choose another path with --bind",
+        _ => "choose another address with --bind",
+    }
+}
+
+impl ListenError {
+    /// Whether the listener is closed. Everything else that the system says
+    /// when a connection is taken passes: a lack of descriptors or memory, a
+    /// network that is down, a peer that has left.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        let Self::Accept { source, .. } = self else { return true };
+        let number = source.raw_os_error().map(Errno::from_raw);
+        matches!(number, Some(Errno::EBADF | Errno::EINVAL | Errno::ENOTSOCK | Errno::EOPNOTSUPP))
+    }
+}
+
+/// The networks from which TCP and UDP clients are served.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedAddresses(Vec<IpNet>);
+
+impl AllowedAddresses {
+    /// Those of `networks`; all where there is none.
+    #[must_use]
+    pub const fn new(networks: Vec<IpNet>) -> Self {
+        Self(networks)
+    }
+
+    /// Whether a client at `address` is served. An IPv4 address counts as such
+    /// on an IPv6 socket, too.
+    #[must_use]
+    pub fn contain(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.is_empty() || self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// Who has come.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A client to be served.
+    Client(AnyLink),
+    /// Somebody who is not served.
+    TurnedAway(TurnedAway),
+}
+
+/// Somebody who is not served.
+#[derive(Debug)]
+pub struct TurnedAway {
+    /// Its address.
+    pub peer: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl TurnedAway {
+    pub(super) fn refused(peer: String, refusal: Refusal) -> Self {
+        Self { peer, reason: refusal.to_string() }
+    }
+
+    fn not_allowed(peer: SocketAddr) -> Self {
+        Self { peer: peer.to_string(), reason: "not within --allow".to_owned() }
+    }
+}
+
+/// Takes connections of one transport.
+#[derive(Debug)]
+pub struct Listener {
+    socket: ListeningSocket,
+    transport: Transport,
+    /// With the port that the system chose where 0 was asked for.
+    endpoint: Endpoint,
+    settings: LinkSettings,
+    allowed: AllowedAddresses,
+}
+
+#[derive(Debug)]
+enum ListeningSocket {
+    Tcp(TcpListener),
+    Unix(SocketFile),
+    Shm(SocketFile),
+    Udp(UdpListener),
+    Eth(EthListener),
+}
+
+impl ListeningSocket {
+    fn open_tcp(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let bound = listener.local_addr()?;
+        Ok((Self::Tcp(listener), bound))
+    }
+
+    fn open_udp(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+        UdpListener::open(address).map(|(listener, bound)| (Self::Udp(listener), bound))
+    }
+}
+
+impl Listener {
+    /// Listens at `endpoint`; port 0 lets the system choose one. Links get
+    /// `settings`.
+    ///
+    /// # Errors
+    ///
+    /// [`ListenError`] says whether the endpoint is taken, not allowed or
+    /// not of this machine.
+    pub fn bind(
+        transport: Transport,
+        endpoint: &Endpoint,
+        settings: LinkSettings,
+    ) -> Result<Self, ListenError> {
+        let mut endpoint = endpoint.clone();
+        let socket = match (transport, &mut endpoint) {
+            (Transport::Unix, Endpoint::Path(path)) => {
+                ListeningSocket::Unix(SocketFile::open(path)?)
+            }
+            (Transport::Shm, Endpoint::Path(path)) => ListeningSocket::Shm(SocketFile::open(path)?),
+            (Transport::Tcp | Transport::Udp, _) => {
+                let open = if transport == Transport::Tcp {
+                    ListeningSocket::open_tcp
+                } else {
+                    ListeningSocket::open_udp
+                };
+                let (socket, bound) = first_that_binds(&endpoint, settings.limit, open)?;
+                endpoint = endpoint_of(bound);
+                socket
+            }
+            (Transport::Eth, Endpoint::Station { interface, .. }) => {
+                ListeningSocket::Eth(EthListener::open(interface).map_err(ListenError::Endpoint)?)
+            }
+            (Transport::Unix | Transport::Shm | Transport::Eth, _) => {
+                let source = wrong_kind(transport);
+                return Err(ListenError::Bind { endpoint: endpoint.to_string(), source });
+            }
+        };
+        Ok(Self { socket, transport, endpoint, settings, allowed: AllowedAddresses::default() })
+    }
+
+    /// The same listener, for clients from `allowed` networks only.
+    #[must_use]
+    pub fn allowing(self, allowed: AllowedAddresses) -> Self {
+        Self { allowed, ..self }
+    }
+
+    /// Where peers connect to.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What carries the messages.
+    #[must_use]
+    pub const fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Takes one connection, `None` when none waits. A peer that fails while
+    /// it is taken is dropped and counts as none.
+    ///
+    /// # Errors
+    ///
+    /// [`ListenError::Accept`]; see [`ListenError::is_final`].
+    pub fn try_accept(&mut self) -> Result<Option<Arrival>, ListenError> {
+        let settings = self.settings;
+        let client = Arrival::Client;
+        let taken = match &mut self.socket {
+            ListeningSocket::Tcp(listener) => pending(listener.accept()).map(|peer| {
+                let (stream, address) = peer?;
+                if !self.allowed.contain(address.ip()) {
+                    return Some(Arrival::TurnedAway(TurnedAway::not_allowed(address)));
+                }
+                TcpLink::from_stream(stream, settings).ok().map(AnyLink::Tcp).map(client)
+            }),
+            ListeningSocket::Unix(file) => pending(file.listener.accept()).map(|peer| {
+                let link = UnixLink::from_stream(peer?.0, file.client(), settings);
+                link.ok().map(AnyLink::Unix).map(client)
+            }),
+            ListeningSocket::Shm(file) => pending(file.listener.accept()).map(|peer| {
+                let link = ShmLink::create(peer?.0, file.client(), settings);
+                link.ok().map(AnyLink::Shm).map(client)
+            }),
+            ListeningSocket::Udp(listener) => listener.accept(&self.allowed, settings),
+            ListeningSocket::Eth(listener) => listener.accept(settings),
+        };
+        taken.map_err(|source| ListenError::Accept { endpoint: self.endpoint.to_string(), source })
+    }
+}
+
+impl AsFd for Listener {
+    /// Readable when a peer waits.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            ListeningSocket::Tcp(listener) => listener.as_fd(),
+            ListeningSocket::Unix(file) | ListeningSocket::Shm(file) => file.listener.as_fd(),
+            ListeningSocket::Udp(listener) => listener.as_fd(),
+            ListeningSocket::Eth(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// Nobody waiting is no error, and neither is one that left again.
+fn pending<T>(accepted: io::Result<T>) -> io::Result<Option<T>> {
+    match accepted {
+        Ok(peer) => Ok(Some(peer)),
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {
+                Ok(None)
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+fn endpoint_of(address: SocketAddr) -> Endpoint {
+    Endpoint::Internet { host: address.ip().to_string(), port: address.port() }
+}
+
+fn first_that_binds(
+    endpoint: &Endpoint,
+    limit: Duration,
+    open: impl Fn(SocketAddr) -> io::Result<(ListeningSocket, SocketAddr)>,
+) -> Result<(ListeningSocket, SocketAddr), ListenError> {
+    let mut addresses = endpoint.addresses(limit).map_err(ListenError::Endpoint)?;
+    // Every IPv6 address includes every IPv4 address, unless the machine has
+    // no IPv6 at all.
+    if let Some(every) = addresses.iter().find(|address| address.ip() == IpAddr::from([0_u16; 8])) {
+        addresses.push(SocketAddr::from((Ipv4Addr::UNSPECIFIED, every.port())));
+    }
+    let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match open(address) {
+            Ok(opened) => return Ok(opened),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                return Err(ListenError::Taken { endpoint: endpoint.to_string() });
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(ListenError::Bind { endpoint: endpoint.to_string(), source: last })
+}
+
+/// A Unix socket in the file system, removed when dropped.
+#[derive(Debug)]
+struct SocketFile {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl SocketFile {
+    fn open(path: &Path) -> Result<Self, ListenError> {
+        let endpoint = || path.display().to_string();
+        let failed = |source| ListenError::Bind { endpoint: endpoint(), source };
+        if let Ok(found) = fs::symlink_metadata(path) {
+            if !found.file_type().is_socket() {
+                return Err(failed(ErrorKind::AlreadyExists.into()));
+            }
+            match UnixStream::connect(path) {
+                // Left behind by a process that is gone.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    fs::remove_file(path).map_err(failed)?;
+                }
+                Ok(_) => return Err(ListenError::Taken { endpoint: endpoint() }),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let file = Self { listener, path: path.to_owned() };
+        file.listener.set_nonblocking(true).map_err(failed)?;
+        Ok(file)
+    }
+
+    /// What errors call a peer.
+    fn client(&self) -> String {
+        format!("client of {}", self.path.display())
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _somebody_else_removed_it = fs::remove_file(&self.path);
+    }
+}

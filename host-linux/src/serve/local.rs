@@ -1,0 +1,385 @@
+//! A responder of our own: a second process of this program on this machine,
+//! started for one measurement.
+//!
+//! The parent makes both ends of the link and gives one to the child as its
+//! standard input, so that there is no port to agree on and nothing to wait
+//! for. The child ends when the link closes, and in any case when the parent
+//! does. The parent notices a dead child by the closed link and never waits
+//! for it without a limit.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+use std::{env, mem};
+
+use loggap_core::measure::{Ending, ServeError};
+use loggap_core::wire::{Bounds, Refusal};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{Pid, getppid};
+use thiserror::Error;
+
+use crate::link::{
+    AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink, Waiting,
+};
+use crate::machine::clock::{Deadline, HostClock};
+use crate::machine::placement::{self, Cpu, PlacementError};
+use crate::serve::description::describe;
+use crate::serve::respond::respond;
+
+/// The first argument of a process that is such a responder. No subcommand
+/// of the command line has this name.
+pub const COMMAND: &str = "respond-embedded";
+
+/// How the peer of a link to such a responder is named, before its process.
+pub(crate) const OWN_RESPONDER: &str = "the responder on this machine";
+
+/// How the responder is started.
+#[derive(Clone, Debug)]
+pub struct Responder {
+    /// The program whose `main` calls [`child_main`]; by default this one.
+    pub program: PathBuf,
+    /// What carries the messages.
+    pub transport: Transport,
+    /// Settings of both ends.
+    pub settings: LinkSettings,
+    /// Where the child runs; `None` leaves it where this process may run.
+    pub cpu: Option<Cpu>,
+    /// The longest message that it accepts, in bytes.
+    pub longest_message: u32,
+}
+
+/// Why there is no responder, or how it ended.
+#[derive(Debug, Error)]
+pub enum EmbeddedError {
+    /// The program's own file is not known.
+    #[error("this program does not find its own file ({0}); call it by its full path, {INSTEAD}")]
+    Program(#[source] io::Error),
+    /// The link between the two processes could not be made.
+    #[error("no link to a responder on this machine: {0}")]
+    Link(#[from] LinkError),
+    /// The child could not be started.
+    #[error(
+        "cannot start {} as a responder ({source}); check its permissions, {INSTEAD}",
+        program.display()
+    )]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The child failed.
+    #[error("the responder on this machine failed ({status}); see what it printed")]
+    Failed {
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// The child did not end in time and was killed.
+    #[error("the responder on this machine did not end and was killed; repeat the run")]
+    Killed,
+}
+
+const INSTEAD: &str = "or start `loggap serve` and name its host";
+
+impl Responder {
+    /// A responder of this program over `transport`, polling, for messages
+    /// of up to 1 MiB.
+    ///
+    /// # Errors
+    ///
+    /// [`EmbeddedError::Program`] when this program's file is not known.
+    pub fn new(transport: Transport) -> Result<Self, EmbeddedError> {
+        Ok(Self {
+            program: env::current_exe().map_err(EmbeddedError::Program)?,
+            transport,
+            settings: LinkSettings::default(),
+            cpu: None,
+            longest_message: Bounds::default().message,
+        })
+    }
+
+    /// Starts the process and returns the link to it.
+    ///
+    /// The child is killed when the calling thread ends, so this must be a
+    /// thread that outlives the measurement, such as the main one.
+    ///
+    /// # Errors
+    ///
+    /// [`EmbeddedError`] when the link or the process cannot be had.
+    pub fn spawn(&self) -> Result<(AnyLink, Process), EmbeddedError> {
+        let (ours, theirs) = endpoint_pair(self.transport, self.settings)?;
+        let mut process = Process { child: self.start(theirs)?, pinned: Ok(()) };
+        if let Some(cpu) = self.cpu {
+            process.pinned = placement::pin_process(process.id(), cpu);
+        }
+        let name = format!("{OWN_RESPONDER} (process {})", process.id());
+        let link = link_of(self.transport, ours, name, self.settings, ShmLink::create)?;
+        Ok((link, process))
+    }
+
+    fn start(&self, link: OwnedFd) -> Result<Child, EmbeddedError> {
+        // `command` holds the child's end open until it is dropped here:
+        // a copy that lived on in this process would hide the child's death.
+        let mut command = Command::new(&self.program);
+        command
+            .arg(COMMAND)
+            .arg(self.transport.name())
+            .arg(self.settings.waiting.name())
+            .arg(self.longest_message.to_string())
+            .arg(Pid::this().to_string())
+            .stdin(Stdio::from(link))
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit());
+        command
+            .spawn()
+            .map_err(|source| EmbeddedError::Start { program: self.program.clone(), source })
+    }
+}
+
+/// A responder's process; killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    pinned: Result<(), PlacementError>,
+}
+
+impl Process {
+    /// How long a responder may take to end after its link has closed.
+    const EXIT_LIMIT: Duration = Duration::from_secs(2);
+
+    /// The process's number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it could be pinned to the processor asked for.
+    pub fn pinned(&self) -> &Result<(), PlacementError> {
+        &self.pinned
+    }
+
+    /// Hands over why it could not be pinned.
+    ///
+    /// # Errors
+    ///
+    /// What [`Process::pinned`] holds, which is `Ok` from now on.
+    pub(crate) fn take_pinned(&mut self) -> Result<(), PlacementError> {
+        mem::replace(&mut self.pinned, Ok(()))
+    }
+
+    /// Waits a bounded time until the process has ended. Call it after the
+    /// link to it has been closed and dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`EmbeddedError::Failed`] when it failed, [`EmbeddedError::Killed`]
+    /// when it had to be killed.
+    pub fn finish(mut self) -> Result<(), EmbeddedError> {
+        let deadline = Deadline::after(Self::EXIT_LIMIT);
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(EmbeddedError::Failed { status }),
+                Ok(None) if !deadline.expired() => thread::sleep(Duration::from_millis(1)),
+                Ok(None) | Err(_) => return Err(EmbeddedError::Killed),
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only when the process has been waited for already.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// Both ends of a link between this process and a child: ours, and theirs.
+fn endpoint_pair(
+    transport: Transport,
+    settings: LinkSettings,
+) -> Result<(OwnedFd, OwnedFd), LinkError> {
+    match transport {
+        Transport::Tcp => on_loopback(|loopback| tcp_pair(loopback, settings)).map(descriptors),
+        Transport::Udp => on_loopback(udp_pair).map(descriptors),
+        Transport::Unix | Transport::Shm => UnixStream::pair().map(descriptors),
+        Transport::Eth => Err(not_within_one_machine()),
+    }
+    .map_err(|source| LinkError::Connect {
+        transport,
+        peer: format!("{transport} on loopback"),
+        source,
+    })
+}
+
+fn descriptors<S: Into<OwnedFd>>((ours, theirs): (S, S)) -> (OwnedFd, OwnedFd) {
+    (ours.into(), theirs.into())
+}
+
+/// The link over one end of such a pair, whose peer errors call `name`.
+/// `share` creates shared memory at our end and joins it at the child's.
+fn link_of(
+    transport: Transport,
+    end: OwnedFd,
+    name: String,
+    settings: LinkSettings,
+    share: impl Fn(UnixStream, String, LinkSettings) -> Result<ShmLink, LinkError>,
+) -> Result<AnyLink, LinkError> {
+    Ok(match transport {
+        Transport::Tcp => AnyLink::Tcp(TcpLink::from_stream(end.into(), settings)?.named(name)),
+        Transport::Udp => {
+            AnyLink::Udp(UdpLink::from_socket(end.into(), None, settings)?.named(name))
+        }
+        Transport::Unix => AnyLink::Unix(UnixLink::from_stream(end.into(), name, settings)?),
+        Transport::Shm => AnyLink::Shm(share(end.into(), name, settings)?),
+        Transport::Eth => {
+            let source = not_within_one_machine();
+            return Err(LinkError::Connect { transport, peer: name, source });
+        }
+    })
+}
+
+/// IPv4, or IPv6 on a machine that has only that.
+fn on_loopback<T>(make: impl Fn(IpAddr) -> io::Result<T>) -> io::Result<T> {
+    make(Ipv4Addr::LOCALHOST.into())
+        .or_else(|first| make(Ipv6Addr::LOCALHOST.into()).map_err(|_| first))
+}
+
+fn tcp_pair(loopback: IpAddr, settings: LinkSettings) -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind((loopback, 0))?;
+    let ours = TcpStream::connect_timeout(&listener.local_addr()?, settings.limit)?;
+    let own_address = ours.local_addr()?;
+    // Anybody on this machine can connect to the port while it is open.
+    loop {
+        let (theirs, peer) = listener.accept()?;
+        if peer == own_address {
+            return Ok((ours, theirs));
+        }
+    }
+}
+
+fn udp_pair(loopback: IpAddr) -> io::Result<(UdpSocket, UdpSocket)> {
+    let ours = UdpSocket::bind((loopback, 0))?;
+    let theirs = UdpSocket::bind((loopback, 0))?;
+    ours.connect(theirs.local_addr()?)?;
+    theirs.connect(ours.local_addr()?)?;
+    Ok((ours, theirs))
+}
+
+/// Two processes of one machine are the same station.
+fn not_within_one_machine() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "raw Ethernet needs two stations")
+}
+
+/// Runs the responder if `arguments`, the program's own name included, say
+/// that this process is one, and returns what `main` should exit with. To be
+/// called before anything else.
+pub fn child_main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+    let mut arguments = arguments.into_iter().skip(1);
+    if arguments.next().as_deref() != Some(OsStr::new(COMMAND)) {
+        return None;
+    }
+    let parsed = ChildArguments::parse(arguments);
+    let outcome = match parsed {
+        Some(arguments) => arguments.serve(),
+        None => Err(ChildError::Arguments),
+    };
+    Some(match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // The parent has gone or given up, or has been told.
+        Err(
+            ChildError::Session(ServeError::Link(LinkError::Closed { .. }))
+            | ChildError::Orphaned
+            | ChildError::Refused(_),
+        ) => ExitCode::FAILURE,
+        Err(error) => {
+            let _nowhere_left_to_say_so =
+                writeln!(io::stderr(), "loggap: responder on this machine: {error}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// What the parent asks the child to do, as its arguments say.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct ChildArguments {
+    transport: Transport,
+    waiting: Waiting,
+    longest_message: u32,
+    parent: i32,
+}
+
+/// Why the child did not serve its parent to the end.
+#[derive(Debug, Error)]
+enum ChildError {
+    #[error("'{COMMAND}' is for the program's own use; see `loggap serve --help`")]
+    Arguments,
+    #[error("the parent is gone")]
+    Orphaned,
+    #[error("set-up failed: {0}")]
+    Setup(io::Error),
+    #[error(transparent)]
+    Link(LinkError),
+    #[error(transparent)]
+    Session(ServeError<LinkError>),
+    #[error(transparent)]
+    Refused(Refusal),
+}
+
+impl ChildArguments {
+    fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let words: Option<Vec<String>> = arguments.map(|word| word.into_string().ok()).collect();
+        let [transport, waiting, longest_message, parent] = words?.try_into().ok()?;
+        Some(Self {
+            transport: Transport::from_name(&transport)?,
+            waiting: [Waiting::Poll, Waiting::Block]
+                .into_iter()
+                .find(|known| known.name() == waiting)?,
+            longest_message: longest_message.parse().ok()?,
+            parent: parent.parse().ok()?,
+        })
+    }
+
+    fn serve(self) -> Result<(), ChildError> {
+        die_with(self.parent)?;
+        let mut link = self.link()?;
+        let clock = HostClock::calibrated();
+        let bounds = Bounds { message: self.longest_message, ..Bounds::default() };
+        // The parent pins this process, if it does, before it says hello.
+        let cpu = placement::allowed();
+        let description = describe(&clock, &link, cpu.first().copied().filter(|_| cpu.len() == 1));
+        let (_served, ending) =
+            respond(&clock, &mut link, bounds, &description).map_err(ChildError::Session)?;
+        match ending {
+            Ending::Goodbye => Ok(()),
+            Ending::Refused(refusal) => Err(ChildError::Refused(refusal)),
+        }
+    }
+
+    /// The link that is this process's standard input.
+    fn link(self) -> Result<AnyLink, ChildError> {
+        let settings = LinkSettings { waiting: self.waiting, ..LinkSettings::default() };
+        let input = io::stdin().as_fd().try_clone_to_owned().map_err(ChildError::Setup)?;
+        let name = format!("process {}", self.parent);
+        link_of(self.transport, input, name, settings, ShmLink::join).map_err(ChildError::Link)
+    }
+}
+
+/// The kernel kills this process when its parent ends. Ctrl-C, which the
+/// terminal sends to both, is the parent's business: it still needs its peer
+/// to end the round.
+fn die_with(parent: i32) -> Result<(), ChildError> {
+    let setup = |error: nix::Error| ChildError::Setup(error.into());
+    set_pdeathsig(Signal::SIGKILL).map_err(setup)?;
+    SigSet::from_iter([Signal::SIGINT]).thread_block().map_err(setup)?;
+    // It may have ended before the kernel was told.
+    if getppid().as_raw() == parent { Ok(()) } else { Err(ChildError::Orphaned) }
+}

@@ -1,0 +1,422 @@
+//! Clients wait here while one of them is served.
+//!
+//! A responder serves one client at a time: two would measure each other.
+//! A thread owns the listener, takes whoever comes, tells everybody their
+//! position when they come, when it changes, and from time to time as a sign
+//! of life, and hands the next one out when asked. It sleeps in `poll`
+//! otherwise, so that it does not disturb a measurement.
+//!
+//! No client delays another: nothing is sent that a socket does not take at
+//! once, a client is handed out when its hello is there, and one that sends
+//! more than that while it waits is cut off.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::mem;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use loggap_core::measure::Link;
+use loggap_core::wire::{Message, Refusal};
+use nix::libc::POLLRDHUP;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::link::{AnyLink, Queued};
+use crate::machine::clock::Deadline;
+use crate::serve::hello::frame;
+use crate::serve::listener::{Arrival, ListenError, Listener, TurnedAway};
+
+/// Clients that may wait at a time unless said otherwise.
+pub const DEFAULT_CAPACITY: usize = 16;
+
+/// The peer has closed or at least stopped sending.
+const HUNG_UP: PollFlags = PollFlags::from_bits_retain(POLLRDHUP);
+
+/// What happens at the listener.
+#[derive(Debug)]
+pub enum Event {
+    /// The next client.
+    Client(AnyLink),
+    /// So many were turned away since the last time, this one last.
+    TurnedAway(u64, TurnedAway),
+    /// No connection can be taken for now. Said once a minute at most.
+    Trouble(ListenError),
+}
+
+/// The serving side's handle on the clients that wait.
+#[derive(Debug)]
+pub struct ClientQueue {
+    events: Receiver<Result<Event, ListenError>>,
+    /// A byte asks for the next client; shutting it down ends the thread.
+    requests: UnixStream,
+    requested: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ClientQueue {
+    /// Takes clients from `listener` on a thread of its own from now on. Up
+    /// to `capacity` wait, further ones are refused.
+    ///
+    /// The thread inherits the processors that the caller may use: call this
+    /// before the serving thread is pinned.
+    ///
+    /// # Errors
+    ///
+    /// The system has no more threads or descriptors.
+    pub fn open(listener: Listener, capacity: usize) -> io::Result<Self> {
+        let (requests, received) = UnixStream::pair()?;
+        received.set_nonblocking(true)?;
+        let (out, events) = mpsc::channel();
+        let worker = Worker {
+            listener,
+            requests: received,
+            out,
+            capacity,
+            waiting: VecDeque::new(),
+            refused: VecDeque::new(),
+            turned_away: TurnedAwayCount::default(),
+            requested: false,
+            serving: false,
+            sign_of_life_due: Deadline::after(Worker::SIGN_OF_LIFE),
+            pause: None,
+            trouble_reported: None,
+        };
+        let thread = thread::Builder::new().name("queue".into()).spawn(move || worker.run())?;
+        Ok(Self { events, requests, requested: false, thread: Some(thread) })
+    }
+
+    /// Waits up to `limit` for the next client or event; `None` when there
+    /// was none. Asking says that the client before has been served.
+    ///
+    /// # Errors
+    ///
+    /// The listener is closed; no further client will come.
+    pub fn next(&mut self, limit: Duration) -> Result<Option<Event>, ListenError> {
+        if !self.requested {
+            // When the thread has ended, its last word is in the channel.
+            self.requested = (&self.requests).write_all(&[1]).is_ok();
+        }
+        match self.events.recv_timeout(limit) {
+            Ok(outcome) => {
+                self.requested &= !matches!(outcome, Ok(Event::Client(_)));
+                outcome.map(Some)
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+        }
+    }
+}
+
+impl Drop for ClientQueue {
+    /// Waits until the listener is closed, so that a socket in the file
+    /// system does not outlive the process.
+    fn drop(&mut self) {
+        let _closed_already = self.requests.shutdown(Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _what_it_said_is_in_the_channel = thread.join();
+        }
+    }
+}
+
+/// What the thread works on.
+struct Worker {
+    listener: Listener,
+    requests: UnixStream,
+    out: Sender<Result<Event, ListenError>>,
+    capacity: usize,
+    waiting: VecDeque<Client>,
+    /// Kept open until they have read why.
+    refused: VecDeque<(AnyLink, Deadline)>,
+    turned_away: TurnedAwayCount,
+    /// Whether the serving side waits for a client.
+    requested: bool,
+    /// Whether a client that was handed out is being served.
+    serving: bool,
+    /// When those who wait are told their position again.
+    sign_of_life_due: Deadline,
+    /// After an error of the listener: when it is looked at again, and the
+    /// pause that is made for that.
+    pause: Option<(Deadline, Duration)>,
+    /// Until when errors of the listener are not reported again.
+    trouble_reported: Option<Deadline>,
+}
+
+/// A client that waits.
+struct Client {
+    link: AnyLink,
+    state: Queued,
+    /// Until when it has to say hello.
+    hello_due: Deadline,
+}
+
+/// Those whose turning away has not been reported yet.
+#[derive(Default)]
+struct TurnedAwayCount {
+    count: u64,
+    last: Option<TurnedAway>,
+    next_report: Option<Deadline>,
+}
+
+/// What woke the thread.
+struct Woken {
+    requests: bool,
+    arrivals: bool,
+    /// Of each client whether it has hung up.
+    gone: Vec<bool>,
+}
+
+/// The serving side has closed.
+struct Closed;
+
+impl Worker {
+    /// Between two signs of life to those who wait; they give up after a
+    /// minute without any.
+    const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+    /// How long a refused client may take to read why.
+    const PARTING: Duration = Duration::from_secs(1);
+    /// How long a client may take to say hello.
+    const HELLO: Duration = Duration::from_secs(5);
+    /// Between two looks at a client whose hello has arrived in part.
+    const NEXT_LOOK: Duration = Duration::from_millis(20);
+    /// Between two reports of those who were turned away.
+    const REPORT: Duration = Duration::from_secs(1);
+    /// Between two reports that no connection can be taken.
+    const TROUBLE: Duration = Duration::from_secs(60);
+    /// The first and the longest pause after an error of the listener.
+    const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
+
+    fn run(mut self) {
+        if let Err(error) = self.run_until_closed() {
+            let _nobody_listens_any_more = self.out.send(Err(error));
+        }
+    }
+
+    fn run_until_closed(&mut self) -> Result<(), ListenError> {
+        loop {
+            let woken = self.sleep();
+            if woken.requests && !self.read_requests() {
+                return Ok(());
+            }
+            let mut changed = self.look_at_clients(&woken.gone);
+            if woken.arrivals {
+                changed |= self.take_arrivals()?;
+            }
+            match self.hand_out() {
+                Ok(handed_out) => changed |= handed_out,
+                Err(Closed) => return Ok(()),
+            }
+            if changed || self.sign_of_life_due.expired() {
+                self.announce();
+            }
+            self.refused.retain(|(_, until)| !until.expired());
+            if let Some(event) = self.turned_away.report() {
+                let _nobody_listens_any_more = self.out.send(Ok(event));
+            }
+        }
+    }
+
+    /// Sleeps until something happens.
+    fn sleep(&self) -> Woken {
+        let waits = [
+            (!self.waiting.is_empty(), Self::SIGN_OF_LIFE),
+            (self.waiting.iter().any(|client| client.state == Queued::Silent), Self::PARTING),
+            (!self.refused.is_empty(), Self::PARTING),
+            (self.turned_away.count > 0, Self::REPORT),
+            (self.pause.is_some(), self.pause.map_or(Duration::ZERO, |(_, pause)| pause)),
+            (self.is_next_incomplete(), Self::NEXT_LOOK),
+        ];
+        let shortest = waits.iter().filter(|(due, _)| *due).map(|(_, wait)| *wait).min();
+        let timeout = shortest.map_or(PollTimeout::NONE, |wait| {
+            PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)
+        });
+        let listening = if self.pause.is_some() { PollFlags::empty() } else { PollFlags::POLLIN };
+        let mut sockets = vec![
+            PollFd::new(self.requests.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.listener.as_fd(), listening),
+        ];
+        // What is not read would wake this thread over and over.
+        let readable = |client: &Client| match client.state {
+            Queued::Silent => HUNG_UP | PollFlags::POLLIN,
+            _ if !client.link.properties().reliable => HUNG_UP | PollFlags::POLLIN,
+            _ => HUNG_UP,
+        };
+        let clients = self.waiting.iter();
+        sockets.extend(clients.map(|client| PollFd::new(client.link.as_fd(), readable(client))));
+        // Interrupted or not: what is due is looked at.
+        let _events = poll(&mut sockets, timeout);
+        // `None` are events that `PollFlags` has no name for: a hang-up.
+        let ready = |socket: &PollFd<'_>| socket.revents().is_none_or(|events| !events.is_empty());
+        let hung_up = |socket: &PollFd<'_>| {
+            socket.revents().is_none_or(|events| events.intersects(PollFlags::POLLHUP))
+        };
+        Woken {
+            requests: sockets.first().is_some_and(ready),
+            arrivals: match &self.pause {
+                None => sockets.get(1).is_some_and(ready),
+                Some((until, _)) => until.expired(),
+            },
+            gone: sockets.iter().skip(2).map(hung_up).collect(),
+        }
+    }
+
+    /// Whether the serving side waits and a hello has come in part.
+    fn is_next_incomplete(&self) -> bool {
+        self.requested && self.waiting.iter().any(|client| client.state == Queued::Incomplete)
+    }
+
+    /// Reads what the serving side asks; false when it has closed.
+    fn read_requests(&mut self) -> bool {
+        let mut bytes = [0; 16];
+        match self.requests.read(&mut bytes) {
+            Ok(0) => false,
+            Ok(_) => {
+                (self.requested, self.serving) = (true, false);
+                true
+            }
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        }
+    }
+
+    /// Drops the clients that have left or misbehave; whether there are any.
+    fn look_at_clients(&mut self, gone: &[bool]) -> bool {
+        let before = self.waiting.len();
+        for (mut client, &gone) in mem::take(&mut self.waiting).into_iter().zip(gone) {
+            // What it sent before it left is still there.
+            client.state = if gone { Queued::Gone } else { client.link.look_while_queued() };
+            let reason = match client.state {
+                Queued::Ready => None,
+                Queued::Silent | Queued::Incomplete if !client.hello_due.expired() => None,
+                Queued::Silent | Queued::Incomplete => Some("said no hello in time"),
+                Queued::Gone => continue,
+                Queued::Flooding => Some("sent more than a hello while it waited"),
+                Queued::Foreign => {
+                    self.refuse(client.link, Refusal::Malformed { at: 0 });
+                    continue;
+                }
+            };
+            match reason {
+                None => self.waiting.push_back(client),
+                Some(reason) => self.turned_away.add(client.turned_away(reason)),
+            }
+        }
+        self.waiting.len() < before
+    }
+
+    /// Takes everybody who has come; whether anybody has.
+    fn take_arrivals(&mut self) -> Result<bool, ListenError> {
+        /// Between two looks at who is served and who waits.
+        const MOST_AT_ONCE: usize = 1_024;
+        let mut came = false;
+        for _ in 0..MOST_AT_ONCE {
+            match self.listener.try_accept() {
+                Ok(None) => break,
+                Ok(Some(Arrival::TurnedAway(peer))) => {
+                    self.turned_away.add(peer);
+                    continue;
+                }
+                Ok(Some(Arrival::Client(link))) if self.has_room() => {
+                    self.admit(link);
+                    came = true;
+                }
+                Ok(Some(Arrival::Client(link))) => {
+                    let waiting = self.waiting.len() as u64;
+                    self.refuse(link, Refusal::Busy { waiting });
+                }
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => {
+                    self.pause_after(error);
+                    return Ok(came);
+                }
+            }
+        }
+        self.pause = None;
+        Ok(came)
+    }
+
+    fn admit(&mut self, mut link: AnyLink) {
+        let (state, hello_due) = (link.look_while_queued(), Deadline::after(Self::HELLO));
+        self.waiting.push_back(Client { link, state, hello_due });
+    }
+
+    /// Whether one more may wait. Who has not said hello makes way.
+    fn has_room(&mut self) -> bool {
+        if self.waiting.len() < self.capacity {
+            return true;
+        }
+        let idle = self.waiting.iter().position(|client| client.state != Queued::Ready);
+        let Some(client) = idle.and_then(|index| self.waiting.remove(index)) else { return false };
+        self.turned_away.add(client.turned_away("said no hello while others came"));
+        true
+    }
+
+    /// Looks away from the listener for a while, longer each time.
+    fn pause_after(&mut self, error: ListenError) {
+        if self.trouble_reported.is_none_or(Deadline::expired) {
+            self.trouble_reported = Some(Deadline::after(Self::TROUBLE));
+            let _nobody_listens_any_more = self.out.send(Ok(Event::Trouble(error)));
+        }
+        let [first, longest] = Self::PAUSES;
+        let pause = self.pause.map_or(first, |(_, pause)| (pause * 2).min(longest));
+        self.pause = Some((Deadline::after(pause), pause));
+    }
+
+    /// Tells a client why it is not served.
+    fn refuse(&mut self, mut link: AnyLink, refusal: Refusal) {
+        self.turned_away.add(TurnedAway::refused(link.peer().to_owned(), refusal));
+        if link.send_at_once(&frame(&Message::Refuse(refusal))) {
+            self.refused.push_back((link, Deadline::after(Self::PARTING)));
+        }
+        if self.refused.len() > self.capacity {
+            self.refused.pop_front();
+        }
+    }
+
+    /// Hands out the first client that can be served, if one is wanted;
+    /// whether there was one.
+    fn hand_out(&mut self) -> Result<bool, Closed> {
+        let next = self.waiting.iter().position(|client| client.state == Queued::Ready);
+        let next = next.filter(|_| self.requested).and_then(|index| self.waiting.remove(index));
+        let Some(client) = next else { return Ok(false) };
+        self.out.send(Ok(Event::Client(client.link))).map_err(|_| Closed)?;
+        (self.requested, self.serving) = (false, true);
+        Ok(true)
+    }
+
+    /// Tells everybody how many are before them; drops those who do not read.
+    fn announce(&mut self) {
+        self.sign_of_life_due = Deadline::after(Self::SIGN_OF_LIFE);
+        let mut ahead = u32::from(self.serving);
+        self.waiting.retain_mut(|client| {
+            let position = frame(&Message::Queue { position: ahead });
+            let here = ahead == 0 || client.link.send_at_once(&position);
+            ahead += u32::from(here);
+            here
+        });
+    }
+}
+
+impl Client {
+    fn turned_away(&self, reason: &str) -> TurnedAway {
+        TurnedAway { peer: self.link.peer().to_owned(), reason: reason.to_owned() }
+    }
+}
+
+impl TurnedAwayCount {
+    fn add(&mut self, peer: TurnedAway) {
+        self.count += 1;
+        self.last = Some(peer);
+    }
+
+    /// What has not been reported, if it is time to report.
+    fn report(&mut self) -> Option<Event> {
+        if self.next_report.as_ref().is_some_and(|due| !due.expired()) {
+            return None;
+        }
+        let last = self.last.take()?;
+        self.next_report = Some(Deadline::after(Worker::REPORT));
+        Some(Event::TurnedAway(mem::take(&mut self.count), last))
+    }
+}

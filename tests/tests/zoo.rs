@@ -1,0 +1,85 @@
+//! The quick part of the zoo of links whose truth is known.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "test code; the lints only know functions marked #[test]"
+)]
+
+use std::fs;
+use std::process::Command;
+
+use nix::unistd::Uid;
+
+use loggap_tests::cleanup::Process;
+use loggap_tests::command::{machine, skipped};
+use serde_json::Value;
+
+/// A link with a known rate and one with a known change of protocol.
+const SHAPED: &str = "veth tcp 100 Mb/s tbf, block";
+const CHANGING: &str = "relay change at 4096 B";
+
+/// Rows on virtual time that may miss: noise of 10 to 40% hides 5% of G.
+const MISSED: usize = 8;
+
+/// Runs the zoo and returns its rows.
+fn zoo(only: &str) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("zoo.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zoo"));
+    command.args(["--quick", "--only", only, "--json"]).arg(&json);
+    let output = Process::start(&mut command).finish();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    eprintln!("{said}");
+    serde_json::from_slice(&fs::read(json).unwrap()).unwrap()
+}
+
+fn row<'a>(rows: &'a [Value], name: &str) -> &'a Value {
+    rows.iter().find(|row| row["link"] == name).unwrap()
+}
+
+#[test]
+fn the_quick_part_refuses_no_link_and_finds_a_rate_and_a_change() {
+    let _alone = machine();
+    let rows = zoo("");
+    for row in &rows {
+        let is_skipped = row["verdict"] == "skipped";
+        assert!(!is_skipped || !Uid::effective().is_root(), "root may make every link: {row}");
+        if is_skipped {
+            skipped(row["link"].as_str().unwrap(), "no such link without root");
+        }
+        assert!(is_skipped || (row["exit"] == 0 && row["ranges"].as_u64() > Some(0)), "{row}");
+    }
+    // On virtual time nothing depends on the machine.
+    let on_virtual_time = |row: &&Value| row["link"].as_str().unwrap().starts_with("virtual");
+    let missed: Vec<&Value> = rows
+        .iter()
+        .filter(on_virtual_time)
+        .filter(|row| row["verdict"] != "held")
+        .map(|row| &row["link"])
+        .collect();
+    let quiet = |link: &&&Value| link.as_str().unwrap().contains("normal 5%");
+    assert!(missed.len() <= MISSED && !missed.iter().any(|link| quiet(&link)), "{missed:#?}");
+    // The zoo's own goals are for a machine that does nothing else; these hold beside other work.
+    one_of_two(&rows, SHAPED, |row| {
+        let gap = &row["gap_per_byte_s"];
+        let number = |key: &str| gap[key].as_f64().unwrap();
+        (number("value") / number("truth") - 1.0).abs() < 0.15
+    });
+    one_of_two(&rows, CHANGING, |row| {
+        let changes = row["changes_bytes"].as_array().unwrap();
+        changes.len() == 1 && (3_891.0..4_301.0).contains(&changes[0].as_f64().unwrap())
+    });
+}
+
+/// Asserts that a link passes at the first attempt or the second.
+fn one_of_two(rows: &[Value], name: &str, passes: fn(&Value) -> bool) {
+    let mut attempts = vec![row(rows, name).clone()];
+    let fails = |row: &Value| row["verdict"] != "skipped" && !passes(row);
+    if fails(&attempts[0]) {
+        attempts.push(row(&zoo(name), name).clone());
+    }
+    assert!(!fails(&attempts[attempts.len() - 1]), "{attempts:#?}");
+}
