@@ -28,3 +28,4 @@ pub mod random_program;
 pub mod relay;
 pub mod server;
 pub mod shadow;
+pub mod timing;

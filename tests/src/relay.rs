@@ -20,7 +20,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use loggap::machine::clock::HostClock;
@@ -130,6 +130,33 @@ pub struct Relay {
     deadline: Option<Picos>,
     /// Ends the serving when set.
     over: Option<Arc<AtomicBool>>,
+    punctuality: Arc<Punctuality>,
+}
+
+/// How many datagrams a relay has passed on, and how many of them so late
+/// that who measures the wire measures the relay.
+#[derive(Debug, Default)]
+pub struct Punctuality {
+    passed: AtomicU64,
+    late: AtomicU64,
+}
+
+impl Punctuality {
+    /// Lateness that counts, as a part of the latency.
+    const LATE: u64 = 20;
+
+    fn add(&self, due: Picos, now: Picos, wire: &Wire) {
+        self.passed.fetch_add(1, Ordering::Relaxed);
+        let is_late = now.since(due).0 > wire.latency.0 / Self::LATE;
+        self.late.fetch_add(u64::from(is_late), Ordering::Relaxed);
+    }
+
+    /// Share of the datagrams that were late.
+    #[must_use]
+    pub fn late_share(&self) -> f64 {
+        let [late, passed] = [&self.late, &self.passed].map(|count| count.load(Ordering::Relaxed));
+        late as f64 / passed.max(1) as f64
+    }
 }
 
 /// One direction.
@@ -180,9 +207,10 @@ impl Lane {
         self.flying.insert(before, (delivery, datagram));
     }
 
-    fn due(&mut self, now: Picos) -> Option<Vec<u8>> {
+    /// The next datagram, and when it was due, unless that is after `now`.
+    fn due(&mut self, now: Picos) -> Option<(Picos, Vec<u8>)> {
         let (delivery, _) = self.flying.front()?;
-        if *delivery > now { None } else { self.flying.pop_front().map(|(_, datagram)| datagram) }
+        if *delivery > now { None } else { self.flying.pop_front() }
     }
 
     fn next(&self) -> Option<Picos> {
@@ -207,7 +235,24 @@ impl Relay {
         setsockopt(&socket, sockopt::RcvBuf, &(4 << 20)).unwrap();
         let clock = HostClock::calibrated();
         let (there, home) = (Lane::new(1), Lane::new(2));
-        Self { wire, clock, socket, initiator: None, there, home, deadline: None, over: None }
+        let punctuality = Arc::default();
+        Self {
+            wire,
+            clock,
+            socket,
+            initiator: None,
+            there,
+            home,
+            deadline: None,
+            over: None,
+            punctuality,
+        }
+    }
+
+    /// Whether it is in time, as long as it serves.
+    #[must_use]
+    pub fn punctuality(&self) -> Arc<Punctuality> {
+        Arc::clone(&self.punctuality)
     }
 
     /// The same relay, whose serving fails after this time from now on, or
@@ -251,7 +296,8 @@ impl Relay {
             let arrival = self.now().since(age);
             self.there.accept(&self.wire, arrival, datagram);
         }
-        while let Some(datagram) = self.home.due(self.now()) {
+        while let Some((due, datagram)) = self.home.due(self.now()) {
+            self.punctuality.add(due, self.now(), &self.wire);
             let _lost = self.initiator.map(|peer| self.socket.send_to(&datagram, peer));
         }
     }
@@ -291,10 +337,11 @@ impl Link for Relay {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.pump();
-        let Some(datagram) = self.there.due(self.now()) else {
+        let Some((due, datagram)) = self.there.due(self.now()) else {
             self.rest();
             return Ok(None);
         };
+        self.punctuality.add(due, self.now(), &self.wire);
         let room = buffer.get_mut(..datagram.len()).ok_or(io::ErrorKind::FileTooLarge)?;
         room.copy_from_slice(&datagram);
         Ok(Some(datagram.len()))

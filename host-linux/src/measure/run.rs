@@ -194,8 +194,12 @@ mod tests {
     use super::*;
     use crate::link::{LinkSettings, UnixLink, Waiting};
     use crate::machine::clock::HostClock;
-    use loggap_core::measure::{Experiment, Quantity, serve};
+    use loggap_core::measure::{
+        Disturbance, Experiment, Quantity, Shared, Simulated, Truth, serve,
+    };
+    use loggap_core::units::PerByte;
     use loggap_core::wire::Bounds;
+    use std::cell::RefCell;
     use std::thread;
 
     struct Patient;
@@ -277,10 +281,38 @@ mod tests {
 
     #[test]
     fn repeated_methods_go_on_over_every_connection() {
+        let micros = |count: u64| Picos(count * 1_000_000);
+        let truth = Truth {
+            first_size: 1,
+            latency: micros(5),
+            send_overhead: micros(1),
+            recv_overhead: micros(1),
+            gap: micros(2),
+            gap_per_byte: PerByte::from_picos(500).unwrap(),
+            ..Truth::default()
+        };
+        // On virtual time, so that nobody's load decides what a launch achieves.
+        let truths = [truth];
+        let simulated =
+            RefCell::new(Simulated::new(&truths, Disturbance::default(), Picos(25_000)));
+        let link = Shared(&simulated);
         let plan = PlanOptions { max_messages: u64::MAX, ..options(2, 3_000).plan };
-        let measured = measured(RunOptions { method: Method::Plogp, plan, ..options(2, 3_000) }, 9);
+        let options = RunOptions { method: Method::Plogp, plan, ..options(2, 3_000) };
+        let mut memory = Memory::new(SIZES.len(), &options.plan);
+        let mut run = Run::new(link, options, &SIZES, &mut memory).unwrap();
+        while run.next_launch(&mut Patient).is_some() {
+            run.launch(link, &mut Patient).unwrap();
+        }
+        let measured = run.finish();
         assert_eq!(measured.launches, 2);
-        let last = measured.samples.last().map(|timed| timed.launch);
-        assert!(last == Some(1) && measured.assessment.is_ok(), "{last:?}");
+        let second = measured.samples.iter().position(|timed| timed.launch == 1).unwrap();
+        let [first, second] = [&measured.samples[..second], &measured.samples[second..]];
+        for (launch, samples) in [first, second].into_iter().enumerate() {
+            assert!(samples.iter().all(|timed| timed.launch as usize == launch));
+            for size in SIZES {
+                assert!(samples.iter().any(|timed| timed.sample.experiment.size == size));
+            }
+        }
+        assert!(measured.assessment.is_ok());
     }
 }
