@@ -97,6 +97,9 @@ pub struct Outcome {
     pub spans: Vec<Vec<Option<(u64, u64)>>>,
     /// Everything that occupied something.
     pub timeline: Timeline,
+    /// The most receives that were posted when a message was handled, and the
+    /// most messages that waited for a receive, on any one rank.
+    pub longest_queues: [u32; 2],
 }
 
 impl Outcome {
@@ -184,6 +187,7 @@ struct Shadow<'a> {
     touched: BTreeSet<usize>,
     spans: Vec<Vec<Option<(u64, u64)>>>,
     timeline: Timeline,
+    longest_queues: [u32; 2],
 }
 
 /// Runs `program`.
@@ -245,6 +249,7 @@ impl<'a> Shadow<'a> {
             touched: BTreeSet::new(),
             spans,
             timeline: Timeline { ranks: program.ranks.len() as u32, ..Timeline::default() },
+            longest_queues: [0; 2],
         }
     }
 
@@ -507,6 +512,9 @@ impl<'a> Shadow<'a> {
         };
         let Some(end) = self.handle(time, stamp, op, &mut message) else { return };
         message.end = end;
+        let is_answer = matches!(message.part, Part::Ready { .. });
+        let at = if is_answer { message.send.0 } else { message.receiver };
+        self.note_queue(0, self.ranks[at].posted.len());
         match (message.part, partner) {
             (Part::Ready { receive }, _) => {
                 let (rank, op) = (message.send.0, self.op(message.send.0, message.send.1));
@@ -517,8 +525,16 @@ impl<'a> Shadow<'a> {
                 self.ranks[message.receiver].posted.retain(|&posted| posted != receive);
                 self.matched(time, receive, message, None);
             }
-            (_, None) => self.ranks[message.receiver].unexpected.push_back(message),
+            (_, None) => {
+                self.ranks[message.receiver].unexpected.push_back(message);
+                self.note_queue(1, self.ranks[message.receiver].unexpected.len());
+            }
         }
+    }
+
+    fn note_queue(&mut self, which: usize, length: usize) {
+        let longest = &mut self.longest_queues[which];
+        *longest = (*longest).max(length as u32);
     }
 
     /// Charges a message to where it arrives, on the processor and interface
@@ -620,6 +636,7 @@ impl<'a> Shadow<'a> {
         }
         outcome.spans = self.spans;
         outcome.timeline = self.timeline;
+        outcome.longest_queues = self.longest_queues;
         outcome
     }
 }

@@ -1,13 +1,18 @@
 //! The critical path explains every picosecond.
 
-use loggap::timeline::explain::explain;
+use loggap::timeline::explain::{Terms, explain};
+use loggap_core::goal::OpKind;
+use loggap_core::model::LogGops;
 use loggap_core::random::Random;
+use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
+use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 
 #[test]
 fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
+    let mut complete = 0;
     for seed in 0..6_000 {
         let mut random = Random::new(seed);
         let shape = if seed % 2 == 0 { Shape::PLAIN } else { Shape::WILD };
@@ -31,6 +36,11 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
         assert_eq!(recorded, expected, "seed {seed}: what the engine's observers saw");
         let explanation = explain(&outcome.timeline);
         let explanation = explanation.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        // The makespan leaves out the delivery of what nobody receives.
+        if outcome.complete() {
+            complete += 1;
+            assert_eq!(explanation.terms.total().0, outcome.makespan(), "seed {seed}");
+        }
         assert_eq!(explanation.terms.total().0, outcome.timeline.end().0, "seed {seed}");
         let mut now = 0;
         for step in &explanation.steps {
@@ -39,4 +49,74 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
         }
         assert_eq!(now, outcome.timeline.end().0, "seed {seed}");
     }
+    assert!(complete > 1_000, "{complete} programs came to their end");
+}
+
+/// Parameters, and works of the calculations of `program`, so far apart that
+/// two chains of events take the same time only where both are the same sum.
+fn spread(random: &mut Random, program: &mut Program) -> LogGops {
+    let mut time = || Picos(1_000_000 + random.below(1 << 30));
+    let [latency, overhead, gap] = [time(), time(), time()];
+    for op in program.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
+        if let OpKind::Calc { duration } = &mut op.kind {
+            *duration = time();
+        }
+    }
+    let mut per_byte = || PerByte::from_picos(10_000 + random.below(1 << 20)).unwrap();
+    let [gap_per_byte, overhead_per_byte] = [per_byte(), per_byte()];
+    let eager_limit = Bytes(random.below(16));
+    LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit }
+}
+
+/// The makespan with each parameter a picosecond longer, and how many of them
+/// an explanation says that it holds.
+type Longer = [(fn(LogGops) -> LogGops, fn(&Terms) -> u64); 5];
+
+fn longer() -> Longer {
+    fn more(time: Picos) -> Picos {
+        Picos(time.0 + 1)
+    }
+    fn more_per_byte(time: PerByte) -> PerByte {
+        PerByte(time.0 + PerByte::from_picos(1).unwrap().0)
+    }
+    [
+        (|set| LogGops { latency: more(set.latency), ..set }, |terms| terms.latency.count),
+        (|set| LogGops { overhead: more(set.overhead), ..set }, |terms| terms.overhead.count),
+        (|set| LogGops { gap: more(set.gap), ..set }, |terms| terms.gap.count),
+        (
+            |set| LogGops { gap_per_byte: more_per_byte(set.gap_per_byte), ..set },
+            |terms| terms.gap_bytes.count,
+        ),
+        (
+            |set| LogGops { overhead_per_byte: more_per_byte(set.overhead_per_byte), ..set },
+            |terms| terms.overhead_bytes.count,
+        ),
+    ]
+}
+
+#[test]
+fn each_count_is_by_how_much_the_makespan_grows_with_its_parameter() {
+    let mut counted = [0; 5];
+    for seed in 0..2_000 {
+        let mut random = Random::new(seed);
+        let mut program = program(&mut random, &Shape::PLAIN);
+        let set = spread(&mut random, &mut program);
+        let settings = |set| Settings {
+            receive: if seed % 3 == 0 { Receive::Overlap } else { Receive::Hold },
+            rendezvous: if seed % 2 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
+            ..Settings::new(set)
+        };
+        if !shadow::run(&program, &settings(set), None).complete() {
+            continue;
+        }
+        let makespan = |set| shadow::run(&program, &settings(set), None).makespan();
+        let timeline = engine::timeline(&program, &settings(set), None);
+        let terms = explain(&timeline).unwrap().terms;
+        for (sum, (longer, count)) in counted.iter_mut().zip(longer()) {
+            let growth = makespan(longer(set)) - makespan(set);
+            assert_eq!(count(&terms), growth, "seed {seed}: {terms:?}");
+            *sum += growth;
+        }
+    }
+    assert!(counted.iter().all(|&sum| sum > 100), "{counted:?}");
 }

@@ -3,6 +3,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
     reason = "test code; the lints only know functions marked #[test]"
 )]
 

@@ -78,16 +78,13 @@ impl<'t> Simulated<'t> {
     /// `disturbance`; reading its clock costs `read_cost`.
     #[must_use]
     pub fn new(truth: &'t [Truth], disturbance: Disturbance, read_cost: Picos) -> Self {
-        let reliable = disturbance.losses <= 0.0;
-        let properties = LinkProperties { max_message: Bytes(LONGEST as u64), reliable };
-        let bounds = Bounds::default().with_message_at_most(properties.max_message);
         Self {
             now: Cell::new(0),
             read_cost: read_cost.0,
             truths: Truths { protocols: truth, bend: Bend::default() },
             process: Process::new(disturbance),
             round_factor: |_, _| 1.0,
-            mirror: ResponderState::new(bounds, properties),
+            mirror: responder(properties(&disturbance)),
             network_free: 0,
             far_free: 0,
             factor: 1.0,
@@ -174,6 +171,10 @@ impl<'t> Simulated<'t> {
         let overhead = self.cost(self.truths.recv_overhead(message.len()));
         let received = self.far_free.max(arrives).saturating_add(overhead);
         self.far_free = received;
+        // As `serve` called again: one session after the other.
+        if self.mirror.ending().is_some() {
+            self.mirror = responder(self.properties());
+        }
         let reply = self.mirror.reply_length();
         self.mirror.handle(Picos(received), message);
         while let Some(length) = self.mirror.poll_transmit(&mut self.far) {
@@ -224,6 +225,15 @@ impl Clock for Simulated<'_> {
     }
 }
 
+const fn properties(disturbance: &Disturbance) -> LinkProperties {
+    LinkProperties { max_message: Bytes(LONGEST as u64), reliable: disturbance.losses <= 0.0 }
+}
+
+/// The far end before a session.
+fn responder(properties: LinkProperties) -> ResponderState {
+    ResponderState::new(Bounds::default().with_message_at_most(properties.max_message), properties)
+}
+
 /// Looks in a row that cost nothing; from then on the link waits inside.
 const PATIENT_POLLS: u32 = 64;
 /// Time passes this fast for who waits in vain.
@@ -233,8 +243,7 @@ impl Link for Simulated<'_> {
     type Error = Infallible;
 
     fn properties(&self) -> LinkProperties {
-        let reliable = self.process.disturbance.losses <= 0.0;
-        LinkProperties { max_message: Bytes(LONGEST as u64), reliable }
+        properties(&self.process.disturbance)
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Infallible> {

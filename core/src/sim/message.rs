@@ -117,7 +117,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             (now, released)
         };
         self.set_time(op, done);
-        let [first, end] = self.rank(rank).posted;
+        let posted = self.rank(rank).unmatched;
         self.observer.handled(&Handled {
             rank,
             op,
@@ -129,7 +129,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             held: Picos(held),
             noise: Picos(noise),
             done: Picos(done),
-            posted: end - first,
+            posted,
         });
         Ok(done)
     }
