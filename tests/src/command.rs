@@ -9,6 +9,7 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use crate::timing::go_first;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -18,8 +19,9 @@ pub const PATIENCE: Duration = Duration::from_secs(150);
 
 /// The right to measure on this machine: measurements beside each other would
 /// measure each other. Held by one test of all processes at a time, until it
-/// is dropped.
+/// is dropped. What the test starts goes first.
 pub fn machine() -> Flock<File> {
+    go_first();
     let path = std::env::temp_dir().join("loggap-tests.lock");
     let file = shared_file(&path).expect("a file to lock");
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).expect("a lock")

@@ -81,6 +81,8 @@ pub struct Document {
     pub seconds: f64,
     /// Messages of both ends.
     pub messages: u64,
+    /// What it says that others did to the machine meanwhile.
+    pub disturbances: Vec<String>,
 }
 
 impl Document {
@@ -106,7 +108,13 @@ impl Document {
             list("changes").iter().filter(|change| divides(change)).filter_map(boundary).collect();
         let seconds = value.get("wall_s").and_then(Value::as_f64).unwrap_or(f64::NAN);
         let messages = value.get("messages_sent").and_then(Value::as_u64).unwrap_or(0);
-        (!ranges.is_empty()).then_some(Self { ranges, changes, seconds, messages })
+        let others = ["other processes took the processor", "the machine changed"];
+        let disturbances = list("warnings")
+            .iter()
+            .map(Value::to_string)
+            .filter(|warning| others.iter().any(|other| warning.contains(other)))
+            .collect();
+        (!ranges.is_empty()).then_some(Self { ranges, changes, seconds, messages, disturbances })
     }
 
     /// The range that holds a size.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::cleanup::ip;
+use crate::timing::go_first;
 
 /// Longer than any image takes for its next line.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,9 +51,11 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The Cortex-M4F board with the image of that name.
+    /// The Cortex-M4F board with the image of that name. It goes first, and so
+    /// does what the test starts from then on.
     #[must_use]
     pub fn board(image: &str, tap: Option<&Tap>, further: &[&str]) -> Self {
+        go_first();
         let image = folder().join("mps2/target/thumbv7em-none-eabihf/release").join(image);
         let nic = tap.map_or("none".to_owned(), |tap| {
             format!("tap,ifname={},script=no,downscript=no", tap.name())

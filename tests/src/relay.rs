@@ -144,6 +144,8 @@ pub struct Punctuality {
 impl Punctuality {
     /// Lateness that counts, as a part of the latency.
     const LATE: u64 = 20;
+    /// Share of the datagrams that may be late.
+    const LATE_AT_MOST: f64 = 0.05;
 
     fn add(&self, due: Picos, now: Picos, wire: &Wire) {
         self.passed.fetch_add(1, Ordering::Relaxed);
@@ -151,11 +153,13 @@ impl Punctuality {
         self.late.fetch_add(u64::from(is_late), Ordering::Relaxed);
     }
 
-    /// Share of the datagrams that were late.
+    /// What it says against the machine when more were late than medians bear.
     #[must_use]
-    pub fn late_share(&self) -> f64 {
+    pub fn complaint(&self) -> Option<String> {
         let [late, passed] = [&self.late, &self.passed].map(|count| count.load(Ordering::Relaxed));
-        late as f64 / passed.max(1) as f64
+        let share = late as f64 / passed.max(1) as f64;
+        (share > Self::LATE_AT_MOST)
+            .then(|| format!("the relay was late with {:.0}% of the datagrams", 100.0 * share))
     }
 }
 

@@ -109,6 +109,23 @@ impl Outcome {
         self.finish.iter().copied().max().unwrap_or_default()
     }
 
+    /// What engine and shadow have in common, in one order.
+    #[must_use]
+    pub fn common(&self) -> Self {
+        let mut common = Self {
+            finish: self.finish.clone(),
+            events: self.events,
+            unexpected: self.unexpected.clone(),
+            posted: self.posted.clone(),
+            never_ready: self.never_ready.clone(),
+            ..Self::default()
+        };
+        common.unexpected.sort_unstable();
+        common.posted.sort_unstable();
+        common.never_ready.sort_unstable();
+        common
+    }
+
     /// Whether every message and operation came to its end.
     #[must_use]
     pub fn complete(&self) -> bool {

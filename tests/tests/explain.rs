@@ -1,5 +1,7 @@
 //! The critical path explains every picosecond.
 
+#![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
+
 use loggap::timeline::explain::{Terms, explain};
 use loggap_core::goal::OpKind;
 use loggap_core::model::LogGops;

@@ -29,6 +29,7 @@ use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::Bounds;
 use loggap_tests::command::{finish, loggap_process};
 use loggap_tests::emulator::{Machine, Tap};
+use loggap_tests::timing::{Attempt, undisturbed};
 use serde_json::Value;
 
 /// Longest message in a frame of an MTU of 1500 bytes.
@@ -84,19 +85,16 @@ fn loggap(tap: &Tap, arguments: &str) -> Child {
 /// An emulator that does not get its processor stalls for tens of
 /// milliseconds, and what it measures then is refused, as it should be: such a
 /// run is repeated.
-const ATTEMPTS: usize = 4;
-
 fn measured(tap: &Tap, arguments: &str) -> Value {
-    for _ in 0..ATTEMPTS {
+    undisturbed("a board under emulation", || {
         let output = finish(loggap(tap, &format!("measure -J --max-time 4 {arguments}")));
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.success() {
-            return serde_json::from_slice(&output.stdout).unwrap();
+            return Attempt::Right(serde_json::from_slice(&output.stdout).unwrap());
         }
-        let stalled = said.contains("nothing to assess") || said.contains("stall");
-        assert!(stalled, "{said}");
-    }
-    panic!("no measurement in {ATTEMPTS} attempts");
+        let is_stalled = said.contains("nothing to assess") || said.contains("stall");
+        if is_stalled { Attempt::Disturbed(said) } else { Attempt::Wrong(said) }
+    })
 }
 
 /// Numbers of a line such as `rounds 7 received 9`, by the word before them.
@@ -216,16 +214,16 @@ fn predicted(profile: &Profile<4>, pattern: Pattern, size: u64) -> Picos {
 /// What an initiator printed in the first run that its machine did not spoil;
 /// a run that it did says so and has status 1.
 fn unstalled(run: &mut impl FnMut() -> (Vec<String>, ExitStatus)) -> Vec<String> {
-    for _ in 0..ATTEMPTS {
+    undisturbed("an initiator under emulation", || {
         let (lines, status) = run();
         if status.code() == Some(0) {
-            return lines;
+            return Attempt::Right(lines);
         }
         let refusals = ["does not serve for a prediction", "no assessment"];
-        let refused = |line: &String| refusals.iter().any(|refusal| line.contains(refusal));
-        assert!(lines.iter().any(refused), "{lines:?}");
-    }
-    panic!("no assessment in {ATTEMPTS} attempts");
+        let is_refused = |line: &String| refusals.iter().any(|refusal| line.contains(refusal));
+        let said = format!("{lines:?}");
+        if lines.iter().any(is_refused) { Attempt::Disturbed(said) } else { Attempt::Wrong(said) }
+    })
 }
 
 /// Checks what an initiator printed: its ranges, its profile and that its

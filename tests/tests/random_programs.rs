@@ -104,22 +104,6 @@ fn without_contention_finishing_times_grow_with_every_parameter() {
     }
 }
 
-/// What engine and shadow must have in common, in one order.
-fn common(outcome: &Outcome) -> Outcome {
-    let mut common = Outcome {
-        finish: outcome.finish.clone(),
-        events: outcome.events,
-        unexpected: outcome.unexpected.clone(),
-        posted: outcome.posted.clone(),
-        never_ready: outcome.never_ready.clone(),
-        ..Outcome::default()
-    };
-    common.unexpected.sort_unstable();
-    common.posted.sort_unstable();
-    common.never_ready.sort_unstable();
-    common
-}
-
 /// Every third nanosecond of a rank is lost, from a phase of its own.
 fn detours(rank: usize, start: u64, length: u64) -> u64 {
     let phase = rank as u64 * 700;
@@ -137,7 +121,7 @@ fn the_engine_equals_the_shadow_on_every_program() {
                 if random.below(3) == 0 { Some(&detours) } else { None };
             let theirs = shadow::run(&program, &settings, noise);
             let ours = engine::run(&program, &settings, noise);
-            assert_eq!(common(&ours), common(&theirs), "seed {seed} {settings:?} {program:?}");
+            assert_eq!(ours.common(), theirs.common(), "seed {seed} {settings:?} {program:?}");
             if noise.is_none() {
                 let ours = engine::longest_queues(&program, &settings);
                 assert_eq!(ours, theirs.longest_queues, "seed {seed} {settings:?} {program:?}");
@@ -155,7 +139,7 @@ fn the_engine_equals_the_shadow_where_hundreds_of_receives_and_messages_wait() {
         let settings = settings(&mut random);
         let theirs = shadow::run(&program, &settings, None);
         let ours = engine::run(&program, &settings, None);
-        assert!(common(&ours) == common(&theirs), "seed {seed} {settings:?}");
+        assert!(ours.common() == theirs.common(), "seed {seed} {settings:?}");
         let waited = engine::longest_queues(&program, &settings);
         assert_eq!(waited, theirs.longest_queues, "seed {seed} {settings:?}");
         longest = [0, 1].map(|which| longest[which].max(waited[which]));
@@ -187,6 +171,6 @@ fn a_rank_whose_next_event_comes_back_again_and_again_crowds_nobody_out() {
         ops.extend([calc, send(0, 1), send(1, 0)]);
         let settings = Settings::new(free);
         let ours = engine::run(&program, &settings, None);
-        assert_eq!(common(&ours), common(&shadow::run(&program, &settings, None)), "{sends}");
+        assert_eq!(ours.common(), shadow::run(&program, &settings, None).common(), "{sends}");
     }
 }

@@ -18,7 +18,7 @@ use loggap_tests::cases::Case;
 use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
+use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 
 /// No limit to the memory of messages.
 const MOST: u64 = u64::MAX;
@@ -48,22 +48,6 @@ fn settings(random: &mut Random) -> Settings {
     settings
 }
 
-/// What a run must have in common with the shadow, in one order.
-fn common(outcome: &Outcome) -> Outcome {
-    let mut common = Outcome {
-        finish: outcome.finish.clone(),
-        events: outcome.events,
-        unexpected: outcome.unexpected.clone(),
-        posted: outcome.posted.clone(),
-        never_ready: outcome.never_ready.clone(),
-        ..Outcome::default()
-    };
-    common.unexpected.sort_unstable();
-    common.posted.sort_unstable();
-    common.never_ready.sort_unstable();
-    common
-}
-
 /// Every third nanosecond of a rank is lost, from a phase of its own.
 fn detours(rank: usize, start: u64, length: u64) -> u64 {
     let phase = rank as u64 * 700;
@@ -73,11 +57,11 @@ fn detours(rank: usize, start: u64, length: u64) -> u64 {
 /// Whether `program` could be compared, for every partition.
 fn agrees(program: &Program, settings: &Settings, random: &mut Random, name: &str) -> bool {
     let noise: Option<shadow::Noise<'_>> = if random.below(3) == 0 { Some(&detours) } else { None };
-    let theirs = common(&shadow::run(program, settings, noise));
+    let theirs = shadow::run(program, settings, noise).common();
     for (shift, mail_bytes) in [(10, MOST), (0, MOST), (1, MOST), (2, 0), (1, 4_096)] {
         let cut = Cut { shift, threads: 1, mail_bytes };
         match engine::run_in_windows(program, settings, noise, cut) {
-            Ok(ours) => assert_eq!(common(&ours), theirs, "{name} {settings:?} {program:?}"),
+            Ok(ours) => assert_eq!(ours.common(), theirs, "{name} {settings:?} {program:?}"),
             Err(Stopped::Unsuitable(_)) => return false,
             Err(error) => panic!("{name}: {error:?}"),
         }
@@ -156,12 +140,12 @@ fn on_any_number_of_threads_windows_equal_the_shadow_on_random_programs() {
         let settings = settings(&mut random);
         let noise: Option<shadow::Noise<'_>> =
             if random.below(3) == 0 { Some(&detours) } else { None };
-        let theirs = common(&shadow::run(&program, &settings, noise));
+        let theirs = shadow::run(&program, &settings, noise).common();
         let threads = 2 + random.below(3) as usize;
         let mail_bytes = if random.below(3) == 0 { random.below(40_000) } else { MOST };
         let cut = Cut { shift: random.below(3) as u32, threads, mail_bytes };
         match engine::run_in_windows(&program, &settings, noise, cut) {
-            Ok(ours) => assert_eq!(common(&ours), theirs, "seed {seed} {settings:?} {program:?}"),
+            Ok(ours) => assert_eq!(ours.common(), theirs, "seed {seed} {settings:?} {program:?}"),
             Err(Stopped::Unsuitable(_)) => continue,
             Err(error) => panic!("seed {seed}: {error:?}"),
         }

@@ -45,6 +45,8 @@ pub(crate) struct Found {
     pub(crate) exit: i32,
     /// The last line on standard error.
     pub(crate) said: String,
+    /// What says that the machine had no time, whatever was found.
+    pub(crate) disturbances: Vec<String>,
     /// What plain loops found before and after.
     pub(crate) references: Vec<Reference>,
 }
@@ -127,7 +129,7 @@ fn on_cable(entry: &Entry, kind: &Kind, seed: u64) -> Result<Outcome, String> {
 fn through_relay(entry: &Entry, wire: &Wire, seed: u64) -> Found {
     let over = Arc::new(AtomicBool::new(false));
     let relay = Relay::new(wire.clone()).until(RELAY, Arc::clone(&over));
-    let address = relay.address().to_string();
+    let (address, punctuality) = (relay.address().to_string(), relay.punctuality());
     let output = thread::scope(|scope| {
         scope.spawn(|| answer(relay));
         let mut command = loggap_process();
@@ -136,7 +138,9 @@ fn through_relay(entry: &Entry, wire: &Wire, seed: u64) -> Found {
         over.store(true, Ordering::Relaxed);
         output
     });
-    found(entry, &output, [None, None])
+    let mut found = found(entry, &output, [None, None]);
+    found.disturbances.extend(punctuality.complaint());
+    found
 }
 
 /// Serves one session after the other.
@@ -204,6 +208,7 @@ fn found(entry: &Entry, output: &Output, references: [Option<Reference>; 2]) -> 
         changes: document.changes,
         seconds: document.seconds,
         messages: document.messages,
+        disturbances: document.disturbances,
         exit,
         said,
         references,

@@ -107,6 +107,7 @@ impl Row {
             "wall_s": found.seconds,
             "messages": found.messages,
             "exit": found.exit,
+            "disturbances": found.disturbances,
         });
         for (key, value) in further.as_object().into_iter().flatten() {
             object[key] = value.clone();

@@ -40,7 +40,7 @@ pub fn simulator(data: &[u8]) {
     let program = program(&mut input, shape);
     let outcome = engine::run(&program, &settings, None);
     let model = shadow::run(&program, &settings, None);
-    assert_eq!(common(&outcome), common(&model));
+    assert_eq!(outcome.common(), model.common());
     assert!(outcome.events <= events_most(&program, &settings));
     in_windows(&program, &settings, &model, more);
     if shape == Shape::Plain {
@@ -54,8 +54,8 @@ fn in_windows(program: &Program, settings: &Settings, model: &Outcome, choice: u
     let shift = u32::from(choice & 2 != 0);
     match run_in_windows(program, settings, None, Cut { shift, threads: 1, mail_bytes }) {
         Ok(outcome) => {
-            let outcome = common(&outcome);
-            let model = common(model);
+            let outcome = outcome.common();
+            let model = model.common();
             assert_eq!((outcome.finish, outcome.events), (model.finish, model.events));
             assert_eq!(outcome.unexpected, model.unexpected);
             assert_eq!(outcome.posted, model.posted);
@@ -64,15 +64,6 @@ fn in_windows(program: &Program, settings: &Settings, model: &Outcome, choice: u
         Err(Stopped::Unsuitable(_) | Stopped::Error(WindowError::Steps)) => {}
         Err(stopped) => panic!("{stopped:?}"),
     }
-}
-
-/// What engine and model have in common, in one order.
-fn common(outcome: &Outcome) -> Outcome {
-    let mut common = Outcome { spans: vec![], timeline: Default::default(), ..outcome.clone() };
-    common.unexpected.sort_unstable();
-    common.posted.sort_unstable();
-    common.never_ready.sort_unstable();
-    common
 }
 
 /// Each operation is released once; a send makes one message, or the three of
