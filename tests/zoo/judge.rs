@@ -86,8 +86,8 @@ pub(crate) fn standards(
 
 pub(crate) fn judge(entry: &Entry, outcome: &Outcome) -> Verdict {
     let found = match outcome {
-        Outcome::Skipped(reason) => return Verdict::Skipped(reason.clone()),
-        Outcome::Measured(found) => found,
+        Err(reason) => return Verdict::Skipped(reason.clone()),
+        Ok(found) => found,
     };
     if found.exit != 0 || found.ranges == 0 {
         return Verdict::Missed(vec![format!("refused: {}", found.said)]);

@@ -25,13 +25,8 @@ use crate::catalogue::{Entry, Place, Value};
 use crate::measured::kinds::Link;
 use crate::measured::{Noise, Setup};
 
-/// What came of a link.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    Measured(Found),
-    /// Why this machine has no such link.
-    Skipped(String),
-}
+/// What came of a link, or why this machine has none such.
+pub(crate) type Outcome = Result<Found, String>;
 
 /// What `loggap` found.
 #[derive(Debug, Default)]
@@ -60,17 +55,13 @@ pub(crate) fn measure(entry: &Entry, seed: u64) -> Outcome {
         matches!(entry.place, Place::Loopback { cpus: [first, second], .. } if first == second);
     let virtual_time = matches!(entry.place, Place::Virtual(..));
     if entry.waiting == Waiting::Poll && processors < 2 && !one && !virtual_time {
-        return Outcome::Skipped("polling at both ends needs two processors".to_owned());
+        return Err("polling at both ends needs two processors".to_owned());
     }
     match &entry.place {
-        Place::Cable(kind) => on_cable(entry, kind, seed).unwrap_or_else(Outcome::Skipped),
-        Place::Relay(wire) => Outcome::Measured(through_relay(entry, wire, seed)),
-        Place::Virtual(link, noise) => {
-            Outcome::Measured(on_virtual_time(entry, link, *noise, seed))
-        }
-        Place::Loopback { cpus, neighbour } => {
-            Outcome::Measured(on_loopback(entry, *cpus, *neighbour, seed))
-        }
+        Place::Cable(kind) => on_cable(entry, kind, seed),
+        Place::Relay(wire) => Ok(through_relay(entry, wire, seed)),
+        Place::Virtual(link, noise) => Ok(on_virtual_time(entry, link, *noise, seed)),
+        Place::Loopback { cpus, neighbour } => Ok(on_loopback(entry, *cpus, *neighbour, seed)),
     }
 }
 
@@ -102,7 +93,7 @@ fn reference(entry: &Entry, cpus: [usize; 2], cable: Option<&Cable>) -> Option<R
     plain(entry, cpus).run(cable).map_err(|error| eprint!("(reference: {error}) ")).ok()
 }
 
-fn on_cable(entry: &Entry, kind: &Kind, seed: u64) -> Result<Outcome, String> {
+fn on_cable(entry: &Entry, kind: &Kind, seed: u64) -> Outcome {
     const CPUS: [usize; 2] = [0, 1];
     let several = thread::available_parallelism().map_or(1, usize::from) > 1;
     let cpus = if several { CPUS } else { [0, 0] };
@@ -123,7 +114,7 @@ fn on_cable(entry: &Entry, kind: &Kind, seed: u64) -> Result<Outcome, String> {
     let output = Process::start(&mut command).finish();
     drop(server);
     let after = reference(entry, cpus, Some(&cable));
-    Ok(Outcome::Measured(found(entry, &output, [before, after])))
+    Ok(found(entry, &output, [before, after]))
 }
 
 fn through_relay(entry: &Entry, wire: &Wire, seed: u64) -> Found {

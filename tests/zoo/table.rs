@@ -41,8 +41,8 @@ impl Row {
     pub(crate) fn new(entry: &Entry, seed: u64, outcome: Outcome) -> Self {
         let verdict = judge(entry, &outcome);
         let (found, standards) = match outcome {
-            Outcome::Skipped(_) => (None, [Err("skipped"), Err("skipped")]),
-            Outcome::Measured(found) => {
+            Err(_) => (None, [Err("skipped"), Err("skipped")]),
+            Ok(found) => {
                 let standards = judge::standards(entry, &found.references);
                 (Some(found), standards)
             }
