@@ -88,14 +88,16 @@ pub fn pid(process: u32) -> Pid {
     Pid::from_raw(process.try_into().expect("a process number"))
 }
 
-/// Path of the program, built by the first call in this process, for release
-/// where the caller is. Cargo builds programs of other packages for tests only
-/// by accident, so it is asked to; where everything is built already this takes
-/// a fraction of a second.
+/// Path of the program: what `LOGGAP_BINARY` names, which `tests/run-all` has
+/// just built with everything else, or built by the first call in this process,
+/// for release where the caller is.
 pub fn binary() -> &'static PathBuf {
     const PROFILE: &str = if cfg!(debug_assertions) { "test" } else { "release" };
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        if let Some(built) = std::env::var_os("LOGGAP_BINARY") {
+            return built.into();
+        }
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
             .args(["build", "--quiet", "--profile", PROFILE, "--package", "loggap"])

@@ -1,0 +1,46 @@
+# What the scripts of tests have in common: installing what a fresh machine
+# lacks, and counting checks. Sourced, not run.
+
+step() { printf '\n== %s\n' "$*"; }
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
+
+# have FILE PACKAGE WHY: whether the file is there, by installing the Debian
+# package where it is not. Other scripts may be installing at the same time.
+have() {
+  [ -e "$1" ] && return
+  step "install $2: $3"
+  [ -n "${updated-}" ] || as_root apt-get update -qq -o DPkg::Lock::Timeout=300 || true
+  updated=yes
+  DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends \
+    -o DPkg::Lock::Timeout=300 "$2" >/dev/null
+  [ -e "$1" ]
+}
+
+# tool NAME VERSION WHY: a program of that version in ./tools/bin. Unoptimised,
+# as building it takes longer than running it.
+tool() {
+  tools/bin/"$1" --version 2>/dev/null | grep -qF "$2" && return
+  step "install $1 $2: $3"
+  cargo install --quiet --debug --force --locked --root tools --version "$2" "$1"
+}
+
+passed=0
+failed=0
+skipped=0
+
+# check NAME COMMAND…: runs the command, shows its output only when it fails.
+check() {
+  local name=$1 log
+  shift
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1; then
+    passed=$((passed + 1))
+    echo "ok: $name"
+  else
+    failed=$((failed + 1))
+    tail -40 "$log"
+    echo "FAILED: $name"
+  fi
+  rm -f "$log"
+}
