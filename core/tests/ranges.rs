@@ -33,7 +33,7 @@ mod ranges {
         };
         ends.is_empty()
             || ends.iter().any(|&end| {
-                let slopes = ends.iter().filter(|other| other.0 != end.0);
+                let slopes = ends.iter().filter(|other| (other.0 - end.0).abs() > 0.5);
                 let slopes = slopes.map(|other| (other.1 - end.1) / (other.0 - end.0));
                 slopes.chain([0.0]).any(|slope| slope >= 0.0 && passes(slope, end))
             })
