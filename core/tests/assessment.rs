@@ -163,6 +163,38 @@ mod assessment {
     }
 
     #[test]
+    fn where_the_curve_bends_the_interval_at_one_byte_holds_the_value_there() {
+        // 1 and 2 bytes take 5% longer than the line of all others says.
+        let measured = |size| plain(size).half_rtt / 100 * if size <= 2 { 105 } else { 100 };
+        let mut samples = rounds(&SIZES, |size| Times { half_rtt: measured(size), ..plain(size) });
+        // Noise of a thousandth, the same at all sizes.
+        for (index, sample) in samples.iter_mut().enumerate() {
+            sample.elapsed.0 += sample.elapsed.0 / 1_000 * (index as u64 / 48 % 4);
+        }
+        let one_range = AssessOptions { max_changes: 0, ..AssessOptions::default() };
+        let profile = try_assess(&samples, &one_range).unwrap().profile;
+        let at_one = profile.ranges[0].half_rtt.unwrap().at_one;
+        let there = i64::try_from(measured(1)).unwrap();
+        assert!(at_one.low.0 <= there && there <= at_one.high.0, "{there}: {at_one:?}");
+    }
+
+    #[test]
+    fn the_scatter_of_a_line_is_that_of_single_rounds() {
+        let mut samples = rounds(&SIZES, plain);
+        samples.extend_from_within(..);
+        let sweep = samples.len() / 16;
+        // Round trips from 90 to 110% of what they are; half of 90% of them is 10%.
+        for (index, sample) in samples.iter_mut().enumerate() {
+            if sample.experiment.quantity == Quantity::RoundTrip {
+                sample.elapsed.0 = sample.elapsed.0 / 150 * (135 + 2 * (index / sweep) as u64);
+            }
+        }
+        let profile = assess(&samples).profile;
+        let scatter = profile.ranges[0].half_rtt.unwrap().scatter_ppm;
+        assert!((95_000..=105_000).contains(&scatter), "{scatter}");
+    }
+
+    #[test]
     fn a_change_between_two_sizes_is_not_exact_and_one_at_neighbours_is() {
         let times = |size: u32| {
             let more = if size > 512 { 30 * MICRO } else { 0 };

@@ -18,7 +18,7 @@ use loggap_core::sim::windows::{
 };
 use loggap_core::sim::{
     BuildError, Builder, Crowd, Engine, Entry, Memory, Noise, Observer, Parameters, Rank, Record,
-    Settings, SimError, Slot, Survey, Unfinished,
+    Rendezvous, Settings, SimError, Slot, Survey, Unfinished,
 };
 use loggap_core::units::Picos;
 
@@ -125,7 +125,11 @@ pub fn run_in_windows(
         other => other.unwrap(),
     }
     let schedule = builder.finish().unwrap();
-    let sends = schedule.sends();
+    assert!(schedule.bytes() <= needs.bytes());
+    // Handshakes are foreseen of all sends; all else is needed, but a list of the builder.
+    let foreseen = if settings.rendezvous == Rendezvous::Handshake { 4 } else { 2 };
+    assert!(foreseen * schedule.bytes() > needs.bytes(), "{} bytes", schedule.bytes());
+    let (sends, whole) = (schedule.sends(), schedule.events());
     let mut partitions: Vec<_> = schedule.partitions(noise).collect();
     let count = partitions.len();
     let chunks = (sends / CHUNK + sends.min(count as u32) + 1).min(mail);
@@ -142,6 +146,9 @@ pub fn run_in_windows(
         outcome.finish.extend(partition.finish().map(|(_, time)| time.0));
         outcome.events += partition.finished().events;
         partition.unfinished(|left| outcome.note(left));
+    }
+    if outcome.unfinished.is_empty() {
+        assert_eq!(outcome.events, whole);
     }
     let makespan = partitions.iter().map(|partition| partition.finished().makespan.0).max();
     assert_eq!(outcome.finish.iter().max().copied(), makespan);
@@ -202,6 +209,14 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
     noise: N,
 ) -> Result<(Outcome, u64), ImplicitError> {
     let needs = implicit::Needs::of(program);
+    // What is foreseen is all that may wait, unless that is thousands.
+    assert_eq!(needs.nodes, needs.nodes_most.min(2 * needs.ranks + 4_096));
+    let parts = [
+        needs.ranks * size_of::<RankState<P::State>>(),
+        needs.words * size_of::<u64>(),
+        needs.nodes * size_of::<implicit::Node>(),
+    ];
+    assert_eq!(needs.bytes(), parts.iter().sum::<usize>() as u64);
     let memory = implicit::Memory {
         ranks: &mut vec![RankState::default(); needs.ranks],
         words: &mut vec![0; needs.words],
