@@ -18,7 +18,8 @@ use std::thread;
 use loggap_core::fit::{
     Change, Config, Detector, LookAhead, Node, Point, Requirements, find_ranges, mark_outliers,
 };
-use trials::{Generator, Grid, Link, Noise, Shape, Sigmas, alike, fit, raised};
+use loggap_core::random::Random;
+use trials::{Grid, Link, Noise, Shape, Sigmas, alike, fit, raised};
 
 #[path = "../src/fit/trials.rs"]
 mod trials;
@@ -48,13 +49,13 @@ const SHAPES: [(&str, Shape); 5] = [
 ];
 
 /// In how many percent of the sweeps `judge` says yes, on two threads.
-fn percent(sweeps: u64, judge: impl Fn(&mut Generator) -> bool + Sync) -> f64 {
+fn percent(sweeps: u64, judge: impl Fn(&mut Random) -> bool + Sync) -> f64 {
     const THREADS: u64 = 2;
     let judge = &judge;
     let part = move |first: u64| {
         (first..sweeps)
             .filter(|sweep| sweep % THREADS == first)
-            .filter(|&sweep| judge(&mut Generator::new(sweep)))
+            .filter(|&sweep| judge(&mut Random::new(sweep)))
             .count()
     };
     let count: usize = thread::scope(|scope| {
@@ -147,10 +148,10 @@ fn ranges(sweeps: u64, tolerance: f64) {
     for (name, shape) in SHAPES {
         for noise in [0.01, 0.03, 0.1] {
             let link = Link { shape, gap: 2e6, noise: Noise::Skewed(noise), sigmas: Sigmas::Told };
-            let sizes = Grid::Geometric(81).sizes(&mut Generator::new(1));
-            let run = |random: &mut Generator| fit(&mut link.sweep(&sizes, random), &config).starts;
+            let sizes = Grid::Geometric(81).sizes(&mut Random::new(1));
+            let run = |random: &mut Random| fit(&mut link.sweep(&sizes, random), &config).starts;
             let rate = percent(sweeps, |random| alike(&run(random), &run(random)));
-            let count = run(&mut Generator::new(7)).len();
+            let count = run(&mut Random::new(7)).len();
             println!("  {name:18} noise {noise:4} {rate:5.1}  {count}");
         }
     }

@@ -179,6 +179,63 @@ mod planner {
     }
 
     #[test]
+    fn a_link_that_stands_still_is_warm_after_two_windows_at_each_end() {
+        let run = run(options(5), &[1, 64, 4_096], model(1_500_000));
+        let bursts = |asked: &Experiment| asked.quantity == Quantity::Gap;
+        let before = run.experiments.iter().position(bursts).unwrap();
+        assert!((32..=64).contains(&before), "{before} round trips");
+    }
+
+    #[test]
+    fn a_link_that_never_stands_still_is_warmed_up_with_a_tenth_of_the_budget() {
+        let mut falling = 1_u64 << 30;
+        let answer = |experiment: &Experiment| {
+            falling -= falling / 64;
+            Some((experiment.delay.0, falling))
+        };
+        let run = run(options(5), &[1, 64, 4_096], answer);
+        let bursts = |asked: &Experiment| asked.quantity == Quantity::Gap;
+        let before = run.experiments.iter().position(bursts).unwrap();
+        // Of 6,000 messages, two a round trip, in batches of 16.
+        assert!((300..=332).contains(&before), "{before} round trips");
+    }
+
+    /// Messages that the first samples of all cells take, of so many.
+    fn base_messages(max_messages: u64, sizes: &[u32]) -> u64 {
+        let options = PlanOptions { max_messages, ..options(3) };
+        let mut memory = Memory::new(sizes.len(), 12);
+        let mut planner: Planner<'_> = Planner::new(options, sizes, memory.lend()).unwrap();
+        let answer = model(1_500_000);
+        let now = Picos(5);
+        let mut warm = 0;
+        while !planner.has_base() {
+            let batch = planner.poll_batch::<16>(now);
+            assert!(!batch.is_empty(), "over before the first samples were there");
+            for experiment in batch {
+                let (delay, elapsed) = answer(&experiment).unwrap();
+                let sample = Sample { experiment, delay: Picos(delay), elapsed: Picos(elapsed) };
+                if planner.handle_sample(&sample) == Kept::WarmUp {
+                    warm = planner.progress(now).messages;
+                }
+            }
+        }
+        planner.progress(now).messages - warm
+    }
+
+    #[test]
+    fn the_first_samples_take_half_of_a_small_budget_at_most() {
+        let mut sizes = [0; 17];
+        let count = coarse_sizes(1, 65_536, &mut sizes);
+        let all = base_messages(100_000, &sizes[..count]);
+        for budget in [1_000, 2_000, 4_000, 8_000] {
+            let taken = base_messages(budget, &sizes[..count]);
+            assert!(taken <= budget / 2 + 16, "{taken} of {budget}");
+            // And not much less, unless nothing is lacking.
+            assert!(taken >= budget / 5 || taken == all, "{taken} of {budget}, {all} at most");
+        }
+    }
+
+    #[test]
     fn quantities_and_sizes_come_mixed() {
         let run = run(options(3), &[1, 8, 64, 512, 4_096, 32_768], model(1_500_000));
         let kept = run.experiments.iter().skip(60);

@@ -16,6 +16,10 @@ mod whole {
     use crate::measured::kinds::truth;
     use crate::measured::{Analysis, Measured, Noise, Setup};
 
+    /// Ten times that of a processor's counter: what takes time in these
+    /// tests is waiting by reading the clock.
+    const READ_COST: Picos = Picos(200_000);
+
     fn measure(
         truths: &[Truth],
         disturbance: Disturbance,
@@ -25,9 +29,20 @@ mod whole {
     ) -> Measured {
         let (bend, spread) = (Bend::default(), Picos::ZERO);
         let noise = Noise { calls: disturbance, ..Noise::default() };
-        let sizes = 32;
-        Setup { truths, bend, noise, options, sizes, rows, repetitions, spread, launches: 1 }
-            .measure()
+        let (sizes, launches, read_cost) = (32, 1, READ_COST);
+        Setup {
+            truths,
+            bend,
+            noise,
+            options,
+            sizes,
+            rows,
+            repetitions,
+            spread,
+            launches,
+            read_cost,
+        }
+        .measure()
     }
 
     /// The parameters of one protocol: name, measured, true. Overheads at
@@ -153,8 +168,8 @@ mod whole {
         mistakes
     }
 
-    #[test]
-    fn noise_and_outliers_leave_parameters_within_two_percent_and_changes_found() {
+    /// Which of so many seeds lead to mistakes, and to which.
+    fn mistaken(seeds: u64) -> Vec<(u64, Vec<String>)> {
         let truths = [
             truth(1, 1_500_000, 700),
             truth(2_049, 3_000_000, 400),
@@ -171,27 +186,41 @@ mod whole {
             let truths = &truths[..protocols];
             mistakes(&measure(truths, disturbance, options, 128, 1_024), truths)
         };
-        let all: Vec<(u64, Vec<String>)> = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let one = &one;
-            let quarter =
-                |first: u64| (first..100).step_by(4).map(|seed| (seed, one(seed))).collect();
-            let spawn = |first| scope.spawn(move || -> Vec<_> { quarter(first) });
+            let part = |first: u64| (first..seeds).step_by(4).map(|seed| (seed, one(seed)));
+            let spawn = |first| scope.spawn(move || -> Vec<_> { part(first).collect() });
             let threads: Vec<_> = (0..4).map(spawn).collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-        });
-        let bad: Vec<_> = all.iter().filter(|(_, mistakes)| !mistakes.is_empty()).collect();
-        assert!(all.len() == 100 && bad.len() <= 5, "{} of 100 seeds: {bad:#?}", bad.len());
+            let all = threads.into_iter().flat_map(|thread| thread.join().unwrap());
+            all.filter(|(_, mistakes)| !mistakes.is_empty()).collect()
+        })
     }
 
+    #[test]
+    fn noise_and_outliers_leave_parameters_within_two_percent_and_changes_found() {
+        let bad = mistaken(20);
+        assert!(bad.len() <= 1, "{} of 20 seeds: {bad:#?}", bad.len());
+    }
+
+    #[test]
+    #[ignore = "half a minute; the figure of docs/performance.md"]
+    fn of_a_hundred_noisy_measurements_95_are_right() {
+        let bad = mistaken(100);
+        assert!(bad.len() <= 5, "{} of 100 seeds: {bad:#?}", bad.len());
+    }
+
+    const RUNS: u64 = 20;
+
     /// Shares of intervals that hold the truth, of all parameters together,
-    /// and runs with a change, over 40 default runs of a link of one protocol.
+    /// and runs with a change, over [`RUNS`] default runs of a link of one protocol.
     fn coverage(rounds: RoundNoise) -> (f64, usize) {
         let truths = [truth(1, 1_500_000, 80)];
         let (mut inside, mut all, mut changed) = (0_u32, 0_u32, 0);
-        for seed in 1..=40 {
+        for seed in 1..=RUNS {
             let calls = Disturbance { seed, ..Disturbance::default() };
             let noise = Noise { calls, rounds };
             let setup = Setup::of_the_command(&truths, Bend::default(), noise);
+            let setup = Setup { read_cost: READ_COST, ..setup };
             let profile = setup.measure().assessment.profile;
             changed += usize::from(!profile.changes.is_empty());
             for range in &profile.ranges {
@@ -215,7 +244,7 @@ mod whole {
             ("lognormal 10%", RoundNoise { skew: 0.1, ..none }, 0),
             // The median absolute deviation knows little of a second speed: the
             // goal of 1% is missed here, see docs/performance.md.
-            ("two speeds", RoundNoise { skew: 0.03, two_speeds, ..none }, 4),
+            ("two speeds", RoundNoise { skew: 0.03, two_speeds, ..none }, 2),
             ("bursts", RoundNoise { skew: 0.05, bursts, ..none }, 1),
         ];
         for (name, noise, most) in noises {
@@ -223,7 +252,7 @@ mod whole {
             assert!(covered >= 0.9, "{name}: {covered} of the intervals hold the truth");
             assert!(
                 changed <= most,
-                "{name}: changes in {changed} of 40 runs, where there is none"
+                "{name}: changes in {changed} of {RUNS} runs, where there is none"
             );
         }
     }

@@ -352,6 +352,17 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_deviation_is_relative_to_the_value_and_leaves_outliers_out() {
+        let exact = |s: u64| 1e6 + 80.0 * (s - 1) as f64;
+        let line = Line::fit(&points(exact, |_| 0.0)).unwrap();
+        // One value is half of what the line says, which is as far again as it is large.
+        let mut beside = points(|s| if s == 64 { 0.5 * exact(s) } else { exact(s) }, |_| 0.0);
+        assert!(close(line.largest_deviation(&beside), 1.0));
+        super::super::mark_outliers(&mut beside);
+        assert!(line.largest_deviation(&beside) < 1e-9);
+    }
+
+    #[test]
     fn scatter_beyond_the_noise_is_found_relative_to_the_line() {
         let wiggle = |s: u64| if s.ilog2().is_multiple_of(2) { 1.05 } else { 0.95 };
         let value = |s: u64| (1e6 + 80.0 * s as f64) * wiggle(s);

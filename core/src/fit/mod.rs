@@ -26,6 +26,8 @@ mod rates;
 #[cfg(test)]
 mod trials;
 
+#[cfg(test)]
+use crate::random::Random;
 pub use change::Change;
 pub use cover::Node;
 pub use curve::mark_outliers;

@@ -7,37 +7,9 @@
     reason = "sizes of a few kilobytes, finite values"
 )]
 
-use super::{Change, Config, Node, Point, Requirements, find_ranges, mark_outliers};
+use super::{Change, Config, Node, Point, Random, Requirements, find_ranges, mark_outliers};
 use std::vec;
 use std::vec::Vec;
-
-/// Splitmix64 with a normal variable on top.
-pub(super) struct Generator(u64);
-
-impl Generator {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in (0, 1).
-    pub(super) fn uniform(&mut self) -> f64 {
-        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// Standard normal (Box and Muller).
-    pub(super) fn normal(&mut self) -> f64 {
-        let radius = libm::sqrt(-2.0 * libm::log(self.uniform()));
-        radius * libm::cos(core::f64::consts::TAU * self.uniform())
-    }
-}
 
 /// Which sizes a sweep has.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +25,7 @@ pub(super) enum Grid {
 }
 
 impl Grid {
-    pub(super) fn sizes(self, generator: &mut Generator) -> Vec<u64> {
+    pub(super) fn sizes(self, random: &mut Random) -> Vec<u64> {
         let mut sizes: Vec<u64> = match self {
             Self::PowersAndNeighbours => {
                 (0..=16).flat_map(|e| [(1u64 << e) - 1, 1 << e, (1 << e) + 1]).collect()
@@ -61,7 +33,7 @@ impl Grid {
             Self::Geometric(count) => (0..count)
                 .map(|i| {
                     let size = libm::exp2(20.0 * i as f64 / (count - 1) as f64);
-                    (size * (1.0 + 0.1 * (generator.uniform() - 0.5))) as u64
+                    (size * (1.0 + 0.1 * (random.unit() - 0.5))) as u64
                 })
                 .collect(),
             Self::Equidistant => (0..64).map(|i| 1 + 1024 * i).collect(),
@@ -156,25 +128,20 @@ pub(super) struct Link {
 
 impl Link {
     /// One with a gap of 0.3 to 5 us.
-    pub(super) fn any(
-        shape: Shape,
-        noise: Noise,
-        sigmas: Sigmas,
-        generator: &mut Generator,
-    ) -> Self {
-        Self { shape, gap: 300_000.0 + 4_700_000.0 * generator.uniform(), noise, sigmas }
+    pub(super) fn any(shape: Shape, noise: Noise, sigmas: Sigmas, random: &mut Random) -> Self {
+        Self { shape, gap: 300_000.0 + 4_700_000.0 * random.unit(), noise, sigmas }
     }
 
     /// A sweep, whose noise is correlated: half of its variance is common to
     /// all curves at a size.
-    pub(super) fn sweep(&self, sizes: &[u64], generator: &mut Generator) -> [Vec<Point>; 4] {
+    pub(super) fn sweep(&self, sizes: &[u64], random: &mut Random) -> [Vec<Point>; 4] {
         let mut curves = [const { Vec::new() }; 4];
         for &size in sizes {
-            let common = generator.normal();
+            let common = random.normal();
             let gap = self.shape.at(size, self.gap);
             let values = [gap, 3e6 + gap, 0.4 * gap, 2e5 + 0.3 * gap];
             for (curve, value) in curves.iter_mut().zip(values) {
-                let normal = (common + generator.normal()) * core::f64::consts::FRAC_1_SQRT_2;
+                let normal = (common + random.normal()) * core::f64::consts::FRAC_1_SQRT_2;
                 curve.push(self.noise.point(size, value, self.sigmas, normal));
             }
         }

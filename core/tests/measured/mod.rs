@@ -57,6 +57,9 @@ pub struct Setup<'t> {
     pub spread: Picos,
     /// Launches that the time allowed is parted into.
     pub launches: u64,
+    /// What a reading of the clock costs: a busy wait is made of as many as
+    /// fit into it.
+    pub read_cost: Picos,
 }
 
 impl<'t> Setup<'t> {
@@ -69,12 +72,13 @@ impl<'t> Setup<'t> {
         let options =
             PlanOptions { seed, large_messages: 64, longest_time, least_time: spread, ..options };
         let (sizes, rows, repetitions) = (36, 132, 2_048);
-        Self { truths, bend, noise, options, sizes, rows, repetitions, spread, launches: 5 }
+        let (launches, read_cost) = (5, Picos(20_000));
+        Self { truths, bend, noise, options, sizes, rows, repetitions, spread, launches, read_cost }
     }
 
     /// The link alone.
     pub fn link(&self) -> Simulated<'t> {
-        let link = Simulated::new(self.truths, self.noise.calls, Picos(20_000)).bent(self.bend);
+        let link = Simulated::new(self.truths, self.noise.calls, self.read_cost).bent(self.bend);
         if self.noise.rounds == RoundNoise::default() {
             link
         } else {

@@ -366,6 +366,18 @@ mod tests {
     }
 
     #[test]
+    fn noise_in_proportion_to_the_value_stays_so_on_a_steep_line() {
+        let mut points: std::vec::Vec<Point> = (1..=9)
+            .map(|size| Point::new(100 * size, 500.0 * size as f64, 5.0 * size as f64).unwrap())
+            .collect();
+        smooth(&mut points, |_| OWN_WEIGHT);
+        for point in &points[1..8] {
+            let relative = point.sigma().unwrap() / point.value();
+            assert!((relative - 0.01).abs() < 1e-9, "{point:?}");
+        }
+    }
+
+    #[test]
     fn the_typical_value_ignores_the_extremes() {
         let cases: [(&[f64], f64); 4] =
             [(&[], 0.0), (&[9.0], 9.0), (&[1.0, 9.0], 5.0), (&[9e5, 1.0, 4.0, 16.0], 10.0)];

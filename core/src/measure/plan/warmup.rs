@@ -118,6 +118,16 @@ mod tests {
     }
 
     #[test]
+    fn windows_agree_within_a_sixteenth() {
+        for (second, agree) in [(10_600, true), (9_400, true), (10_700, false), (9_300, false)] {
+            let mut warmup = Warmup::new(1, 1);
+            (0..8).for_each(|_| feed(&mut warmup, 1, 10_000));
+            (0..8).for_each(|_| feed(&mut warmup, 1, second));
+            assert_eq!(warmup.is_stable(), agree, "{second} after 10,000");
+        }
+    }
+
+    #[test]
     fn falling_round_trips_are_not_stable() {
         let mut warmup = Warmup::new(1, 1);
         for window in 0..4 {

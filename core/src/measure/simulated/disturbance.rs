@@ -302,6 +302,13 @@ mod tests {
     }
 
     #[test]
+    fn a_drift_without_a_period_is_none() {
+        let drift = Drift { amplitude: 0.1, period: Picos::ZERO };
+        let process = process(5, RoundNoise { drift, ..RoundNoise::default() });
+        assert!((process.drift_factor(7) - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
     fn drift_returns_after_its_period() {
         let drift = Drift { amplitude: 0.1, period: Picos(2_000 * MILLI) };
         let process = process(5, RoundNoise { drift, ..RoundNoise::default() });

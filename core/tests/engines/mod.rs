@@ -1,0 +1,254 @@
+//! The three simulations on owned memory, with results in one form.
+
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "test support: a wrong assumption should end the test"
+)]
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use loggap_core::goal::OpKind;
+use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::sim::implicit::{self, ImplicitError, PatternProgram, RankState, Simulation};
+use loggap_core::sim::windows::{
+    self, CHUNK, Chain, Mail, Message, Outbox, Partition, Unsuitable, WindowRank, WindowRecord,
+};
+use loggap_core::sim::{
+    BuildError, Builder, Crowd, Engine, Entry, Memory, Noise, Observer, Parameters, Rank, Record,
+    Rendezvous, Settings, SimError, Slot, Survey, Unfinished,
+};
+use loggap_core::units::Picos;
+
+use crate::program::Program;
+
+/// What a run gave.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Outcome {
+    /// When each rank was done.
+    pub finish: Vec<u64>,
+    /// Events.
+    pub events: u64,
+    /// What never came to its end, as text, in one order.
+    pub unfinished: Vec<String>,
+}
+
+impl Outcome {
+    fn note(&mut self, left: Unfinished) {
+        self.unfinished.push(format!("{left:?}"));
+        self.unfinished.sort_unstable();
+    }
+}
+
+fn zeroed<T: Default>(count: usize) -> Vec<T> {
+    (0..count).map(|_| T::default()).collect()
+}
+
+/// How messages cost and how they are received.
+pub type Rules<'r> = (Parameters<'r>, Settings);
+
+/// What the engine that goes event by event makes of `program`.
+pub fn run<O: Observer>(
+    program: &Program,
+    rules: Rules<'_>,
+    noise: impl Noise,
+    observer: O,
+) -> Result<(Outcome, O), SimError> {
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let needs = survey.requirements(rules.1).unwrap();
+    let memory = Memory {
+        records: &mut vec![Record::default(); needs.records],
+        edges: &mut vec![0; needs.edges],
+        ranks: &mut vec![Rank::default(); needs.ranks],
+        firsts: &mut vec![0; needs.firsts],
+        slots: &mut vec![Slot::default(); needs.slots],
+        crowds: &mut vec![Crowd::default(); needs.crowds],
+        index: &mut vec![0; needs.index],
+        clocks: &mut vec![0; needs.clocks],
+        times: &mut vec![0; needs.times],
+        tries: &mut vec![0; needs.tries],
+        done: &mut vec![0; needs.done],
+        queue: &mut vec![Entry::default(); needs.queue],
+        places: &mut vec![0; needs.places],
+        scratch: &mut vec![[0; 2]; needs.scratch],
+    };
+    let mut builder = Builder::new(memory, needs).unwrap();
+    program.replay(&mut builder).unwrap();
+    let schedule = builder.finish().unwrap();
+    let mut engine = Engine::with(schedule, rules, noise, observer);
+    let finished = engine.run()?;
+    let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
+    outcome.finish = (0..survey.ranks()).map(|rank| engine.finish(rank).0).collect();
+    assert_eq!(outcome.finish.iter().max().copied().unwrap_or_default(), finished.makespan.0);
+    engine.unfinished(|left| outcome.note(left));
+    Ok((outcome, engine.into_observer()))
+}
+
+/// Why there is no outcome of windows.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Stopped {
+    /// The schedule is for the other engine.
+    Unsuitable(Unsuitable),
+    /// The run stopped.
+    Error(SimError),
+}
+
+/// What a run in windows, with 2^`shift` ranks a partition, makes of it.
+/// Messages of which `mail` says that there is no room wait in the schedule.
+pub fn run_in_windows(
+    program: &Program,
+    (parameters, settings): Rules<'_>,
+    noise: impl Noise + Clone,
+    (shift, mail): (u32, u32),
+) -> Result<Outcome, Stopped> {
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let needs = windows::Requirements::of(&survey, (&parameters, settings), shift)
+        .map_err(Stopped::Unsuitable)?;
+    let memory = windows::Memory {
+        records: &mut zeroed::<WindowRecord>(needs.records),
+        edges: &mut vec![0; needs.edges],
+        ranks: &mut vec![WindowRank::default(); needs.ranks],
+        firsts: &mut vec![0; needs.firsts],
+        slots: &mut vec![Slot::default(); needs.slots],
+        words: &mut vec![0; needs.words],
+        times: &mut zeroed::<AtomicU64>(needs.times),
+        done: &mut vec![0; needs.done],
+        scratch: &mut vec![[0; 2]; needs.scratch],
+    };
+    let mut builder = windows::Builder::new(memory, needs, parameters).unwrap();
+    match program.replay(&mut builder) {
+        Err(BuildError::Unsuitable(why)) => return Err(Stopped::Unsuitable(why)),
+        other => other.unwrap(),
+    }
+    let schedule = builder.finish().unwrap();
+    assert!(schedule.bytes() <= needs.bytes());
+    // Handshakes are foreseen of all sends; all else is needed, but a list of the builder.
+    let foreseen = if settings.rendezvous == Rendezvous::Handshake { 4 } else { 2 };
+    assert!(foreseen * schedule.bytes() > needs.bytes(), "{} bytes", schedule.bytes());
+    let (sends, whole) = (schedule.sends(), schedule.events());
+    let mut partitions: Vec<_> = schedule.partitions(noise).collect();
+    let count = partitions.len();
+    let chunks = (sends / CHUNK + sends.min(count as u32) + 1).min(mail);
+    let halves: [_; 2] = [(), ()].map(|()| {
+        let messages = zeroed::<Message>((chunks * CHUNK) as usize);
+        (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<Chain>(count))
+    });
+    let mails = halves
+        .each_ref()
+        .map(|(messages, before, chains)| Mail::new(messages, before, chains, count));
+    run_windows(&mut partitions, mails, chunks).map_err(Stopped::Error)?;
+    let mut outcome = Outcome::default();
+    for partition in &partitions {
+        outcome.finish.extend(partition.finish().map(|(_, time)| time.0));
+        outcome.events += partition.finished().events;
+        partition.unfinished(|left| outcome.note(left));
+    }
+    if outcome.unfinished.is_empty() {
+        assert_eq!(outcome.events, whole);
+    }
+    let makespan = partitions.iter().map(|partition| partition.finished().makespan.0).max();
+    assert_eq!(outcome.finish.iter().max().copied(), makespan);
+    Ok(outcome)
+}
+
+/// Window after window; the mails take turns.
+fn run_windows<N: Noise>(
+    partitions: &mut [Partition<'_, N>],
+    mut mails: [Mail<'_>; 2],
+    chunks: u32,
+) -> Result<(), SimError> {
+    let mut window = 0;
+    loop {
+        let [inbox, sending] = mails;
+        let mut outbox = Outbox::new(sending, 0, [0, chunks]);
+        for (index, partition) in (0..).zip(&mut *partitions) {
+            if partition.next().is_some_and(|due| due <= window) || inbox.any(index) {
+                partition.run(window, &inbox, &mut outbox);
+            }
+        }
+        if partitions.iter().any(Partition::failed)
+            && let Some(error) = Partition::error(&*partitions)
+        {
+            return Err(error);
+        }
+        mails.reverse();
+        let due = partitions.iter().filter_map(Partition::next).min();
+        window = match due {
+            _ if outbox.sent() > 0 => window + 1,
+            Some(due) => due.max(window + 1),
+            None => return Ok(()),
+        };
+    }
+}
+
+/// What the simulation that stores no operations makes of a pattern: outcome,
+/// and how many ties its rules leave open. `None` where it is not computed.
+pub fn run_computed<N: Noise + Copy>(
+    (pattern, options): (Pattern, &Options),
+    parameters: Parameters<'_>,
+    noise: N,
+) -> Option<Result<(Outcome, u64), ImplicitError>> {
+    let program = PatternProgram::new(pattern, options).ok()??;
+    Some(match &program {
+        PatternProgram::Tree(program) => compute(program, parameters, noise),
+        PatternProgram::Reduction(program) => compute(program, parameters, noise),
+        PatternProgram::Linear(program) => compute(program, parameters, noise),
+        PatternProgram::Ring(program) => compute(program, parameters, noise),
+        PatternProgram::Rounds(program) => compute(program, parameters, noise),
+        PatternProgram::Doubling(program) => compute(program, parameters, noise),
+    })
+}
+
+fn compute<P: implicit::Program, N: Noise + Copy>(
+    program: &P,
+    parameters: Parameters<'_>,
+    noise: N,
+) -> Result<(Outcome, u64), ImplicitError> {
+    let needs = implicit::Needs::of(program);
+    // What is foreseen is all that may wait, unless that is thousands.
+    assert_eq!(needs.nodes, needs.nodes_most.min(2 * needs.ranks + 4_096));
+    let parts = [
+        needs.ranks * size_of::<RankState<P::State>>(),
+        needs.words * size_of::<u64>(),
+        needs.nodes * size_of::<implicit::Node>(),
+    ];
+    assert_eq!(needs.bytes(), parts.iter().sum::<usize>() as u64);
+    let memory = implicit::Memory {
+        ranks: &mut vec![RankState::default(); needs.ranks],
+        words: &mut vec![0; needs.words],
+        nodes: &mut vec![[0; 4]; needs.nodes_most],
+    };
+    let mut simulation = Simulation::new(program, parameters, noise, memory)?;
+    let ended = simulation.run()?;
+    let finish: Vec<u64> = (0..program.ranks()).map(|rank| simulation.finish(rank).0).collect();
+    let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
+    Ok((outcome, ended.open_ties))
+}
+
+/// Operations of `program` that are sends, and those that are receives.
+pub fn messages(program: &Program) -> [usize; 2] {
+    let count = |wanted: fn(&OpKind) -> bool| {
+        program.ranks.iter().flat_map(|rank| &rank.ops).filter(|op| wanted(&op.kind)).count()
+    };
+    [
+        count(|kind| matches!(kind, OpKind::Send { .. })),
+        count(|kind| matches!(kind, OpKind::Receive { .. })),
+    ]
+}
+
+/// Every third microsecond costs another 500 ns, from a phase of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Detours(pub u64);
+
+impl Noise for Detours {
+    fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos {
+        let Self(period) = *self;
+        let phase = u64::from(rank) * (period / 30 * 7);
+        let before = |time: u64| (time + phase) / period * (period / 6);
+        Picos(before(start.0 + length.0) - before(start.0))
+    }
+}

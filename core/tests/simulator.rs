@@ -1,0 +1,335 @@
+//! The three simulations against each other, on random schedules and on
+//! patterns: they share no way to order events.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "helpers of tests: a wrong assumption should end the test"
+)]
+
+mod engines;
+
+#[allow(dead_code, unreachable_pub, clippy::expect_used, reason = "shared with the other crate")]
+#[path = "../../tests/src/program.rs"]
+mod program;
+
+#[allow(dead_code, unreachable_pub, reason = "shared with the other crate")]
+#[path = "../../tests/src/random_program.rs"]
+mod random_program;
+
+use std::collections::BTreeSet;
+
+use engines::{Detours, Outcome, Rules, Stopped, messages, run, run_computed, run_in_windows};
+use loggap_core::goal::OpKind;
+use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
+use loggap_core::model::LogGops;
+use loggap_core::random::Random;
+use loggap_core::sim::{
+    Calculated, Counters, Handled, Matched, NoNoise, Noise, Observer, Parameters, RankCounters,
+    Receive, Rendezvous, Sent, Settings, Silent, SimError,
+};
+use loggap_core::units::{Bytes, PerByte, Picos};
+use program::Program;
+use random_program::{Shape, crowded, parameters, program};
+
+/// One of all combinations of the switches.
+fn settings(random: &mut Random) -> Settings {
+    let switches = random.below(4);
+    Settings {
+        receive: if switches & 1 == 0 { Receive::Hold } else { Receive::Overlap },
+        rendezvous: if switches & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
+    }
+}
+
+const NOISE: Detours = Detours(3_000);
+
+/// The outcome of the engine.
+fn outcome(program: &Program, rules: Rules<'_>, noise: impl Noise) -> Outcome {
+    run(program, rules, noise, Silent).unwrap().0
+}
+
+/// Whose period is longer than any run: noise that takes nothing.
+const NONE: Detours = Detours(u64::MAX / 1_000);
+
+/// Schedules that windows are for, of up to 12 ranks.
+const MANY: Shape = Shape { ranks: 12, messages: 60, calcs: 4, edges: 4, ..Shape::PLAIN };
+
+#[test]
+fn windows_equal_the_engine_on_random_schedules() {
+    let mut compared = 0;
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &MANY);
+        let settings = settings(&mut random);
+        let set = parameters(&mut random);
+        let rules = (Parameters::one(set), settings);
+        let noise = if random.below(3) == 0 { NOISE } else { NONE };
+        let shift = random.below(4) as u32;
+        // Now and then there is no room for messages.
+        let mail = if random.below(3) == 0 { random.below(4) as u32 } else { u32::MAX };
+        let cut = (shift, mail);
+        match run_in_windows(&program, rules, noise, cut) {
+            Ok(windows) => assert_eq!(windows, outcome(&program, rules, noise), "seed {seed}"),
+            Err(Stopped::Unsuitable(_)) => continue,
+            Err(error) => panic!("seed {seed}: {error:?}"),
+        }
+        compared += 1;
+    }
+    assert!(compared > 200, "{compared}");
+}
+
+#[test]
+fn windows_equal_the_engine_where_hundreds_of_receives_and_messages_wait() {
+    let mut compared = 0;
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let program = crowded(&mut random);
+        let rules = (Parameters::one(parameters(&mut random)), settings(&mut random));
+        let Ok(windows) = run_in_windows(&program, rules, NoNoise, (0, u32::MAX)) else { continue };
+        assert_eq!(windows, outcome(&program, rules, NoNoise), "seed {seed}");
+        compared += 1;
+    }
+    assert!(compared > 5, "{compared}");
+}
+
+#[test]
+fn windows_stop_with_the_error_that_the_engine_stops_with() {
+    let mut errors = 0;
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let mut program = program(&mut random, &MANY);
+        for op in program.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
+            if let OpKind::Calc { duration } = &mut op.kind
+                && random.below(4) == 0
+            {
+                duration.0 = u64::MAX - random.below(30) * 1_000;
+            }
+        }
+        let rules = (Parameters::one(parameters(&mut random)), settings(&mut random));
+        let engine = run(&program, rules, NoNoise, Silent).err();
+        let windows = match run_in_windows(&program, rules, NoNoise, (1, u32::MAX)) {
+            Ok(_) => None,
+            Err(Stopped::Error(error)) => Some(error),
+            Err(Stopped::Unsuitable(_)) => continue,
+        };
+        assert_eq!(windows, engine, "seed {seed}");
+        errors += u32::from(windows.is_some_and(|error| error != SimError::Overflow { rank: 0 }));
+    }
+    assert!(errors > 30, "{errors}");
+}
+
+/// Sets of parameters, one of them a link that takes no time but its latency.
+fn sets() -> [LogGops; 5] {
+    let set = |latency: u64, overhead: u64, gap: u64, gap_per_byte: u64, overhead_per_byte: u64| {
+        LogGops {
+            latency: Picos(latency * 1_000),
+            overhead: Picos(overhead * 1_000),
+            gap: Picos(gap * 1_000),
+            gap_per_byte: PerByte((gap_per_byte * 1_000) << 16),
+            overhead_per_byte: PerByte((overhead_per_byte * 1_000) << 16),
+            eager_limit: Bytes(1 << 30),
+        }
+    };
+    [
+        set(2_500, 1_500, 1_000, 6, 0),
+        set(2_500, 100, 9_000, 1, 3),
+        set(0, 1_500, 1_000, 6, 0),
+        set(700, 300, 2_000, 3, 7),
+        set(1, 0, 0, 0, 0),
+    ]
+}
+
+/// Every pattern, with every algorithm where there are several.
+fn patterns() -> impl Iterator<Item = (Pattern, Algorithm)> {
+    let algorithms = [
+        Algorithm::Auto,
+        Algorithm::Linear,
+        Algorithm::BinomialTree,
+        Algorithm::RecursiveDoubling,
+        Algorithm::Ring,
+    ];
+    Pattern::all().iter().flat_map(move |described| {
+        let count = if matches!(described.pattern, Pattern::Mpi(_)) { 5 } else { 1 };
+        algorithms.into_iter().take(count).map(move |algorithm| (described.pattern, algorithm))
+    })
+}
+
+fn options(random: &mut Random, algorithm: Algorithm) -> Options {
+    let mut draw = |bound: u64| random.below(bound) as u32;
+    let ranks = if draw(3) == 0 { 1 << draw(6) } else { 1 + draw(40) };
+    let size = u64::from(if draw(3) == 0 { draw(3) } else { draw(6_000) });
+    Options {
+        root: if draw(2) == 0 { 0 } else { draw(u64::from(ranks)) },
+        segment: (draw(2) == 0).then(|| 1 + u64::from(draw(2_000)).max(size / 9)),
+        window: (draw(2) == 0).then(|| 1 + draw(4)),
+        compute: (draw(2) == 0).then(|| Picos(u64::from(draw(4)) * 700_000)),
+        algorithm,
+        ..Options::new(ranks, size)
+    }
+}
+
+#[test]
+fn computed_patterns_and_windows_equal_stored_patterns() {
+    let (mut compared, mut open, mut cut) = (0, 0, 0);
+    let mut random = Random::new(21);
+    for (pattern, algorithm) in patterns() {
+        for round in 0..10 {
+            let options = options(&mut random, algorithm);
+            let set = sets()[round % 5];
+            let parameters = Parameters::one(set);
+            let noise = Detours(3_000_000);
+            let computed = if round < 5 {
+                run_computed((pattern, &options), parameters, NoNoise)
+            } else {
+                run_computed((pattern, &options), parameters, noise)
+            };
+            let Some(computed) = computed else { continue };
+            let label = format!("{pattern} {options:?} {set:?}");
+            let (computed, ties) = computed.expect(&label);
+            let program = Program::of_pattern(pattern, &options);
+            let rules = (parameters, Settings::default());
+            let stored = if round < 5 {
+                run(&program, rules, NoNoise, Silent)
+            } else {
+                run(&program, rules, noise, Silent)
+            };
+            let stored = stored.unwrap().0;
+            assert_eq!(computed.events, stored.events, "{label}");
+            if ties == 0 {
+                assert_eq!(computed, stored, "{label}");
+                compared += 1;
+            } else {
+                open += 1;
+            }
+            if round < 5
+                && let Ok(windows) = run_in_windows(&program, rules, NoNoise, (2, u32::MAX))
+            {
+                assert_eq!(windows, stored, "{label}");
+                cut += 1;
+            }
+        }
+    }
+    assert!(compared > 300 && open * 20 < compared && cut > 100, "{compared} {open} {cut}");
+}
+
+/// Counts events.
+#[derive(Default)]
+struct Tally {
+    calculated: u64,
+    sent: u64,
+    bytes: u64,
+    handled: u64,
+    /// Sends whose messages have met a receive; those of a handshake twice.
+    matched: BTreeSet<u32>,
+    unexpected: u64,
+}
+
+impl Observer for Tally {
+    fn calculated(&mut self, _: &Calculated) {
+        self.calculated += 1;
+    }
+
+    fn sent(&mut self, event: &Sent) {
+        self.sent += 1;
+        self.bytes += event.size;
+    }
+
+    fn handled(&mut self, _: &Handled) {
+        self.handled += 1;
+    }
+
+    fn matched(&mut self, event: &Matched) {
+        self.matched.insert(event.send);
+        self.unexpected += u64::from(event.unexpected);
+    }
+}
+
+#[test]
+fn observers_see_every_operation_once_and_counters_count_what_they_see() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &Shape::WILD);
+        let rules = (Parameters::one(parameters(&mut random)), settings(&mut random));
+        let mut ranks = vec![RankCounters::default(); program.ranks.len()];
+        let mut arrivals = vec![Picos::ZERO; program.ops()];
+        let counters = Counters::new(&mut ranks, &mut arrivals);
+        let observers = (Some(counters), (Tally::default(), None::<Tally>));
+        let (outcome, observers) = run(&program, rules, NOISE, observers).unwrap();
+        let (Some(counters), (tally, None)) = observers else { panic!("an observer is lost") };
+        let ranks = counters.finish();
+        let sum = |of: fn(&RankCounters) -> u64| ranks.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|rank| rank.calcs), tally.calculated);
+        assert_eq!(sum(|rank| rank.sent), tally.sent);
+        assert_eq!(sum(|rank| rank.bytes_sent.0), tally.bytes);
+        assert_eq!(sum(|rank| rank.received), tally.handled);
+        assert_eq!(sum(|rank| rank.unexpected), tally.unexpected);
+        let [sends, receives] = messages(&program);
+        let left =
+            |kind: &str| outcome.unfinished.iter().filter(|left| left.starts_with(kind)).count();
+        if left("NeverReady") == 0 {
+            assert_eq!(tally.calculated as usize, program.ops() - sends - receives);
+            assert_eq!(tally.matched.len(), receives - left("Waiting"), "seed {seed}");
+            assert_eq!(tally.matched.len(), sends - left("Unreceived"), "seed {seed}");
+        }
+        // A rank with one processor is never busy after it is done.
+        for (rank, part) in program.ranks.iter().enumerate() {
+            if part.ops.iter().all(|op| op.cpu == 0) {
+                assert!(ranks[rank].busy().0 <= outcome.finish[rank], "seed {seed} rank {rank}");
+            }
+        }
+    }
+}
+
+#[test]
+fn messages_that_wait_are_counted_at_their_most() {
+    // Two messages of 1 byte, at L + 2o and g later, to a rank that calculates until both wait.
+    let text = "num_ranks 2\nrank 0 {\na: send 1b to 1 tag 1\nb: send 1b to 1 tag 2\n}\n\
+                rank 1 {\nc: calc 90000 cpu 1\nr: recv 1b from 0 tag 1\ns: recv 1b from 0 tag 2\n\
+                r requires c\ns requires c\n}\n";
+    let program = Program::of_text(text);
+    let rules = (Parameters::one(sets()[0]), Settings::default());
+    let mut ranks = [RankCounters::default(); 2];
+    let mut arrivals = vec![Picos::ZERO; program.ops()];
+    let counters = Counters::new(&mut ranks, &mut arrivals);
+    let (_, counters) = run(&program, rules, NoNoise, counters).unwrap();
+    let [sender, receiver] = counters.finish() else { panic!("two ranks") };
+    assert_eq!((sender.sent, sender.unexpected_most, sender.sending), (2, 0, Picos(3_000_000)));
+    assert_eq!((receiver.unexpected, receiver.unexpected_most), (2, 2));
+    assert_eq!((receiver.posted_most, receiver.receiving), (0, Picos(3_000_000)));
+}
+
+/// FNV-1a over the outcomes of many schedules.
+fn digest(outcomes: impl Iterator<Item = Outcome>) -> u64 {
+    let mut digest = 0xcbf2_9ce4_8422_2325_u64;
+    for outcome in outcomes {
+        for byte in format!("{outcome:?}").bytes() {
+            digest = (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    digest
+}
+
+/// Wildcards, several processors and interfaces, and faults are for the
+/// engine alone. What it makes of these schedules equals what the shadow of
+/// the other crate makes of them (`tests/tests/random_programs.rs`, where
+/// their seeds are among the first); the digests keep that answer here.
+#[test]
+fn the_engine_gives_the_answers_that_its_shadow_confirmed() {
+    let wild = |seed: u64| {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &Shape::WILD);
+        let settings = settings(&mut random);
+        let rules = (Parameters::one(parameters(&mut random)), settings);
+        let noise = if random.below(3) == 0 { NOISE } else { NONE };
+        outcome(&program, rules, noise)
+    };
+    let many = |seed: u64| {
+        let mut random = Random::new(seed);
+        let program = crowded(&mut random);
+        let settings = settings(&mut random);
+        outcome(&program, (Parameters::one(parameters(&mut random)), settings), NoNoise)
+    };
+    let digests = [digest((0..800).map(wild)), digest((0..25).map(many))];
+    assert_eq!(digests, [0x258d_5c58_eb28_0417, 0x9e53_43e2_e099_3765], "{digests:#x?}");
+}
