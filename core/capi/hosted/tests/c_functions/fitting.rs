@@ -43,8 +43,9 @@ fn a_change_of_protocol_divides_the_sweep() {
         )
     );
     assert_eq!(count, 2);
+    let second = segments.pointer().cast::<FitSegment>().wrapping_add(1);
     // SAFETY: two segments have been written there.
-    let second = unsafe { segments.pointer().cast::<FitSegment>().add(1).read() };
+    let second = unsafe { second.read() };
     assert_eq!((second.first_size, second.begins_low, second.points), (512, 401, 6));
     assert!(memory.is_guarded() && segments.is_guarded());
 }

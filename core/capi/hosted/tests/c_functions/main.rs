@@ -4,17 +4,9 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "numbers of tests, all of them small")]
 
-/// Calls a function of `loggap.h`.
-macro_rules! call {
-    ($name:ident($($argument:expr),* $(,)?)) => {{
-        #[allow(unused_unsafe, reason = "some of the functions take no pointers")]
-        // SAFETY: the tests keep to the head of loggap.h: pointers are null,
-        // or misaligned for a type that is checked, or valid for the lengths
-        // beside them; callbacks get the contexts that they expect.
-        let result = unsafe { loggap_capi::$name($($argument),*) };
-        result
-    }};
-}
+#[macro_use]
+#[path = "../../fuzzing/mod.rs"]
+mod fuzzing;
 
 /// Calls a function that takes a detail last, and expects a status.
 macro_rules! gives {
@@ -27,9 +19,6 @@ macro_rules! gives {
         detail
     }};
 }
-
-#[path = "../../fuzzing/mod.rs"]
-mod fuzzing;
 
 mod assessing;
 mod errors;
