@@ -136,6 +136,9 @@ fn usual() -> AssessOptions {
     options.largest = LARGEST as u32;
     (options.coarse_sizes, options.sizes, options.repetitions) = (3, 4, 8);
     (options.messages, options.max_messages) = (3, 400);
+    if cfg!(miri) {
+        (options.coarse_sizes, options.max_changes, options.max_messages) = (2, 0, 120);
+    }
     options
 }
 
@@ -209,12 +212,12 @@ fn an_assessment_over_callbacks_finds_the_link() {
     assert_eq!((range.first, range.last, range.known), (1, LARGEST as u64, 15));
     assert!((4_800_000..5_200_000).contains(&range.latency.value), "{range:?}");
     assert!(found.report.rounds > 50 && found.report.rounds_lost == 0);
-    assert_eq!(found.report.converged, 1);
+    assert_eq!(found.report.converged, u32::from(!cfg!(miri)));
 }
 
 #[test]
 fn an_assessment_that_looks_ahead_bears_losses() {
-    let options = AssessOptions { max_messages: 200, ..usual() };
+    let options = AssessOptions { max_messages: 80, ..usual() };
     let found = assess(loggap_capi::loggap_assess_look_ahead, options, 41, u32::MAX);
     assert_eq!((found.status, found.profile.range_count), (0, 1));
     assert!(found.report.rounds_lost > 0);

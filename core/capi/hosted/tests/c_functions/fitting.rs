@@ -19,7 +19,7 @@ fn points() -> [FitPoint; 14] {
 fn usual() -> FitOptions {
     let mut options = FitOptions::zeros();
     assert_eq!(call!(loggap_fit_options_default(&raw mut options)), 0);
-    options.max_changes = 3;
+    options.max_changes = 1;
     options
 }
 
@@ -86,7 +86,9 @@ fn too_few_places_hold_the_first_segments() {
         let (points, given) = (points.as_ptr(), points.len());
         let places = places.pointer().cast();
         let null = core::ptr::null_mut();
-        call!(loggap_fit(points, given, options, memory, bytes, places, capacity, count, null))
+        call!(loggap_fit_look_ahead(
+            points, given, options, memory, bytes, places, capacity, count, null
+        ))
     };
     let status = fit(memory.length(), 1, &raw mut count);
     assert_eq!((status, count), (loggap_capi::Status::Full as i32, 2));

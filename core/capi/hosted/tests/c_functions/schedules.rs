@@ -251,8 +251,8 @@ fn pattern(name: &str, ranks: u32, change: impl Fn(&mut PatternOptions)) -> Simu
 
 #[test]
 fn patterns_are_simulated_by_their_names() {
-    for name in ["binomial-broadcast", "dissemination", "gather", "alltoall"] {
-        assert_eq!(pattern(name, 5, |_| {}).ranks, 5, "{name}");
+    for name in ["binomial-broadcast", "random-pairs"] {
+        assert_eq!(pattern(name, 4, |_| {}).ranks, 4, "{name}");
     }
     let twice = pattern("gather", 3, |options| (options.repeat, options.rotate_root) = (2, 1));
     assert!(twice.ops >= 2 * pattern("gather", 3, |_| {}).ops);

@@ -50,7 +50,6 @@ unsafe extern "C" fn count_check(
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "minutes of the core's arithmetic, which the core's own tests look at")]
 fn the_self_test_tells_each_check_and_counts_them() {
     let mut counted = 0_u32;
     let mut count = SelfTestCount::default();
