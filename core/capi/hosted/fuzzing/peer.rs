@@ -8,9 +8,9 @@ use loggap_capi::{ActionKind, Clock, Link, Responder, ResponderAction, Responder
 use std::collections::VecDeque;
 
 /// Readings of the clock after which time runs ever faster.
-const READINGS: u32 = 20_000;
+const READINGS: u32 = if cfg!(miri) { 200 } else { 20_000 };
 /// Messages and looks for one after which the link is broken.
-const EVENTS: u32 = 3_000;
+const EVENTS: u32 = if cfg!(miri) { 60 } else { 3_000 };
 
 /// The context of all callbacks.
 pub(super) struct Peer<'d> {

