@@ -34,11 +34,18 @@ fn names(folder: &str) -> Vec<String> {
     names
 }
 
+/// Targets elsewhere: `c_interface`, in `core/capi/hosted`, whose tests run it
+/// on its inputs. It calls unsafe functions.
+const ELSEWHERE: &str = "c_interface";
+
 #[test]
 fn every_target_has_a_binary_and_inputs_and_nothing_else_has() {
     let targets = TARGETS.map(|(name, _)| name);
-    assert_eq!(names("fuzz_targets"), targets);
-    assert_eq!(names("seeds"), targets);
+    for folder in ["fuzz_targets", "seeds"] {
+        let mut names = names(folder);
+        names.retain(|name| name != ELSEWHERE);
+        assert_eq!(names, targets);
+    }
     for (name, _) in TARGETS {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/fuzz_targets").join(name);
         let source = fs::read_to_string(path.with_extension("rs")).unwrap();

@@ -16,8 +16,9 @@
  *   function writes to must not overlap anything else that it is given. An
  *   array of no elements may be null. `detail` may always be null. What a call
  *   reads (options, arrays, the bytes of a schedule) stays as it is until the
- *   call returns: callbacks must not change it. The memory of an object is
- *   neither moved, copied nor written to while the object is in use.
+ *   call returns: callbacks must not change it, nor look at what the call
+ *   writes to. The memory of an object is neither moved, copied nor written to
+ *   while the object is in use.
  * - Errors. A function that returns int32_t returns a loggap_status: 0 when it
  *   did all that it says, otherwise why not; loggap_detail says where.
  * - Threads. The library has no state of its own. Calls on different memory may

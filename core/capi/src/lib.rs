@@ -11,6 +11,10 @@
 //!   bit pattern is valid; numbers stand for enums and are checked.
 //! - No pointer is kept beyond the call, except inside of memory that was lent
 //!   for an object.
+//!
+//! `hosted/Cargo.toml` builds the same sources as a library for Rust programs
+//! with the standard library, by the feature `hosted`: Miri and the fuzzer call
+//! the functions so.
 
 #![no_std]
 #![allow(
@@ -44,8 +48,17 @@ mod status;
 mod version;
 mod wire;
 
+#[cfg(feature = "hosted")]
+#[doc(hidden)]
+pub use self::{
+    assess::*, compact::*, detector::*, fit::*, frame::*, goal::*, link::*, noise::*, pattern::*,
+    predict::*, profile::*, reason::*, report::*, responder::*, responder_state::*, selftest::*,
+    simulate::*, status::*, version::*, wire::*,
+};
+
 /// Never called: the script `check` links all exported functions without what
 /// none of them needs, and this is not among what is left.
+#[cfg(not(feature = "hosted"))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}

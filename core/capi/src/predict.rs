@@ -223,8 +223,9 @@ pub unsafe extern "C" fn loggap_loggops_collective(
         let known = FORMS.into_iter().find(|(kind, _)| *kind as u32 == form);
         let (_, form) = known.ok_or(Detail::of(Status::Option).named("form").found(form.into()))?;
         let overflow = |_| Detail::of(Status::Overflow);
-        place.put(form.time(&set, ranks, Bytes(size)).map_err(overflow)?.0);
+        let time = form.time(&set, ranks, Bytes(size)).map_err(overflow)?;
         let caveat = form.caveat(&set, ranks, Bytes(size)).map_err(overflow)?;
+        place.put(time.0);
         exact.put(caveat.is_none().into());
         Ok(())
     };

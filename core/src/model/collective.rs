@@ -125,7 +125,7 @@ impl Terms {
 
 /// ⌈log₂ P⌉.
 const fn rounds(ranks: u32) -> u64 {
-    ranks.next_power_of_two().trailing_zeros() as u64
+    (u32::BITS - ranks.saturating_sub(1).leading_zeros()) as u64
 }
 
 impl ClosedForm {
@@ -222,6 +222,11 @@ mod tests {
         let large = ClosedForm::Gather.time(&DEFAULT, 8, Bytes(1_000))?;
         assert_eq!(large, Picos(53_458_000));
         Ok(())
+    }
+
+    #[test]
+    fn more_than_half_of_all_ranks_take_the_most_rounds() {
+        assert_eq!([2, 3, 4, 1 << 31, (1 << 31) + 1, u32::MAX].map(rounds), [1, 2, 2, 31, 32, 32]);
     }
 
     #[test]
