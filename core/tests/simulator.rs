@@ -310,12 +310,12 @@ fn digest(outcomes: impl Iterator<Item = Outcome>) -> u64 {
     digest
 }
 
-/// Wildcards, several processors and interfaces, and faults are for the
-/// engine alone. What it makes of these schedules equals what the shadow of
-/// the other crate makes of them (`tests/tests/random_programs.rs`, where
-/// their seeds are among the first); the digests keep that answer here.
+/// Wildcards, several processors and interfaces, and faults are for the engine
+/// alone. The digests are its own, so they tell only that an answer has
+/// changed; that it is right is for `tests/tests/random_programs.rs`, where a
+/// second simulator runs the same schedules.
 #[test]
-fn the_engine_gives_the_answers_that_its_shadow_confirmed() {
+fn the_engine_gives_the_answers_that_it_gave() {
     let wild = |seed: u64| {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);

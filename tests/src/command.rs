@@ -1,8 +1,8 @@
 //! The command `loggap` as a user runs it.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{OnceLock, mpsc};
@@ -36,10 +36,14 @@ fn shared_file(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         other => return other,
     }
-    match File::options().write(true).create_new(true).mode(0o644).open(path) {
+    match File::options().write(true).create_new(true).open(path) {
         // Another test was first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::open(path),
-        made => made,
+        made => made.and_then(|file| {
+            // Whatever the first user keeps from others by default.
+            file.set_permissions(Permissions::from_mode(0o644))?;
+            Ok(file)
+        }),
     }
 }
 
@@ -119,7 +123,7 @@ pub fn binary() -> &'static PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use nix::sys::stat::{Mode, umask};
 
     #[test]
     #[allow(clippy::unwrap_used, reason = "a wrong assumption should end the test")]
@@ -128,7 +132,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
         let path = folder.path().join("lock");
-        drop(shared_file(&path).unwrap());
+        let usual = umask(Mode::from_bits_truncate(0o077));
+        let made = shared_file(&path).unwrap();
+        umask(usual);
+        assert_eq!(made.metadata().unwrap().permissions().mode() & 0o777, 0o644);
         if !nix::unistd::Uid::effective().is_root() {
             return skipped("the lock of another user", "only root makes files of others");
         }

@@ -27,6 +27,7 @@ use loggap_tests::cable::{CLIENT, Cable, End, INTERFACE, Kind, SERVER};
 use loggap_tests::cleanup::{Process, ip};
 use loggap_tests::command::{binary, machine, skipped};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::Uid;
 use serde_json::Value;
 
 /// Address of another station beside both.
@@ -35,7 +36,13 @@ const OTHER: &str = "02:00:00:00:00:03";
 /// A cable for packets of that length; `None`, with the reason printed, where
 /// this machine allows none.
 fn plug(mtu: u32) -> Option<Cable> {
-    Cable::plug(&Kind::plain(mtu)).inspect_err(|reason| skipped("raw Ethernet", reason)).ok()
+    Cable::plug(&Kind::plain(mtu)).inspect_err(|reason| refused("raw Ethernet", reason)).ok()
+}
+
+/// Skips what only root may.
+fn refused(what: &str, reason: &str) {
+    assert!(!Uid::effective().is_root(), "root may: {reason}");
+    skipped(what, reason);
 }
 
 /// A server that listens already.
@@ -221,7 +228,7 @@ fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
         format!("-n {client_end} link add other link {INTERFACE} address {OTHER} type macvlan");
     let up = format!("-n {client_end} link set other up");
     if let Err(reason) = ip(&second).and_then(|()| ip(&up)) {
-        skipped("a second station", &reason);
+        refused("a second station", &reason);
         return;
     }
     let mut stranger = open(End::Client, "other", SERVER);

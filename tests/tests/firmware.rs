@@ -92,7 +92,7 @@ fn measured(tap: &Tap, arguments: &str) -> Value {
         if output.status.success() {
             return Attempt::Right(serde_json::from_slice(&output.stdout).unwrap());
         }
-        let is_stalled = said.contains("nothing to assess") || said.contains("stall");
+        let is_stalled = said.contains("nothing to assess") || said.contains(" stall for ");
         if is_stalled { Attempt::Disturbed(said) } else { Attempt::Wrong(said) }
     })
 }

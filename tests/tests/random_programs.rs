@@ -133,7 +133,7 @@ fn the_engine_equals_the_shadow_on_every_program() {
 #[test]
 fn the_engine_equals_the_shadow_where_hundreds_of_receives_and_messages_wait() {
     let mut longest = [0; 2];
-    for seed in 0..24 {
+    for seed in 0..60 {
         let mut random = Random::new(seed);
         let program = crowded(&mut random);
         let settings = settings(&mut random);

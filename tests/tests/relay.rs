@@ -211,7 +211,9 @@ fn recovers_the_parameters(network: &Network) -> Vec<String> {
             apart("G", found.gap.per_byte.value.0 as f64, per_byte),
             apart("PRTT(1, 0, 1)/2", half_rtt.at_one.value.0 as f64, latency),
             apart("PRTT(1, 0, s)/2 a byte", half_rtt.per_byte.value.0 as f64, per_byte),
+            // By definition the rest of the round trip is what the ends do.
             apart("L + o_s + o_r", l + o, latency),
+            (o >= 0.2 * latency).then(|| format!("o_s + o_r are {o}, most of L")),
         ]);
     }
     problems.into_iter().flatten().collect()
