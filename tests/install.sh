@@ -10,11 +10,23 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 have() {
   [ -e "$1" ] && return
   step "install $2: $3"
-  [ -n "${updated-}" ] || as_root apt-get update -qq -o DPkg::Lock::Timeout=300 || true
-  updated=yes
-  DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends \
-    -o DPkg::Lock::Timeout=300 "$2" >/dev/null
-  [ -e "$1" ]
+  {
+    flock 9
+    [ -n "${updated-}" ] || as_root apt-get update -qq || true
+    updated=yes
+    DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends \
+      -o DPkg::Lock::Timeout=300 "$2" >/dev/null
+  } 9<"${BASH_SOURCE[0]}"
+  [ -e "$1" ] && return
+  echo "no $1: could not install $2, as root or by sudo without a password; install it by hand"
+  return 1
+}
+
+# nightly COMPONENT...: a nightly compiler with these, for what stable lacks.
+nightly() {
+  cargo +nightly --version >/dev/null 2>&1 ||
+    rustup toolchain install nightly --profile minimal >/dev/null 2>&1 || return
+  [ $# = 0 ] || timeout 300 rustup +nightly component add "$@" >/dev/null 2>&1
 }
 
 # tool NAME VERSION WHY: a program of that version in ./tools/bin. Unoptimised,
@@ -33,14 +45,14 @@ skipped=0
 check() {
   local name=$1 log
   shift
-  log=$(mktemp)
+  log=$(mktemp) || exit 2
   if "$@" >"$log" 2>&1; then
     passed=$((passed + 1))
     echo "ok: $name"
   else
     failed=$((failed + 1))
     tail -40 "$log"
-    echo "FAILED: $name"
+    echo "FAILED: $name: $*"
   fi
   rm -f "$log"
 }

@@ -14,13 +14,7 @@ under_miri() {
     --manifest-path hosted/Cargo.toml --target-dir target/miri
 }
 
-has_miri() { cargo +nightly miri --version >/dev/null 2>&1; }
-if ! has_miri; then
-  step 'install Miri: runs the calls of C functions'
-  { cargo +nightly --version || rustup toolchain install nightly --profile minimal; } >/dev/null 2>&1
-  timeout 300 rustup +nightly component add miri rust-src >/dev/null 2>&1
-fi
-if has_miri; then
+if nightly miri rust-src; then
   check 'every C function under Miri' under_miri
 else
   skipped=$((skipped + 1))

@@ -5,8 +5,8 @@ use core::ops::ControlFlow;
 use loggap_core::fit::{MAX_CURVES, Node, Point};
 use loggap_core::measure::{
     AssessMemory, Buffers, Clock, Initiator, Link, LinkProperties, Outcome, PlanMemory,
-    PlanOptions, Planner, QUANTITIES, RowHeader, ServeError, SessionOptions, Slot,
-    coarse_sizes, serve,
+    PlanOptions, Planner, QUANTITIES, RowHeader, ServeError, SessionOptions, Slot, coarse_sizes,
+    serve,
 };
 use loggap_core::model::compact;
 use loggap_core::units::{Bytes, Picos};

@@ -58,18 +58,18 @@ impl EthernetLink {
         let admitted = match self.peer {
             // A hello may be repeated to everybody.
             Peer::Station(peer) => peer == source && addressed,
-            Peer::FirstHello => addressed && matches!(Message::parse(message), Ok(Message::Hello(_))),
+            Peer::FirstHello => {
+                addressed && matches!(Message::parse(message), Ok(Message::Hello(_)))
+            }
             Peer::FirstAnswer => {
                 let answer = Message::parse(message);
                 direct
                     && matches!(
                         answer,
-                        Ok(
-                            Message::Challenge { .. }
-                                | Message::Welcome(_)
-                                | Message::Queue { .. }
-                                | Message::Refuse(_)
-                        )
+                        Ok(Message::Challenge { .. }
+                            | Message::Welcome(_)
+                            | Message::Queue { .. }
+                            | Message::Refuse(_))
                     )
             }
         };
