@@ -74,14 +74,14 @@ fn on_any_number_of_partitions_windows_equal_the_shadow_on_random_programs() {
     let crowded = Shape { ranks: 12, messages: 60, calcs: 4, edges: 4, ..Shape::PLAIN };
     let wild = Shape { cpus: 1, nics: 1, ..Shape::WILD };
     let mut compared = 0;
-    for seed in 0..12_000 {
+    for seed in 0..6_000 {
         let mut random = Random::new(seed);
         let shape = [Shape::PLAIN, wild, crowded][random.below(3) as usize];
         let program = program(&mut random, &shape);
         let settings = settings(&mut random);
         compared += u32::from(agrees(&program, &settings, &mut random, &format!("seed {seed}")));
     }
-    assert!(compared > 8_000, "{compared}");
+    assert!(compared > 4_000, "{compared}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn on_any_number_of_threads_windows_equal_the_shadow_on_random_programs() {
 #[test]
 fn windows_stop_with_the_error_that_the_engine_stops_with() {
     let (mut errors, mut several) = (0, 0);
-    for seed in 30_000..33_000 {
+    for seed in 30_000..31_500 {
         let mut random = Random::new(seed);
         let shape = Shape { ranks: 12, messages: 40, calcs: 4, edges: 4, ..Shape::PLAIN };
         let mut program = program(&mut random, &shape);

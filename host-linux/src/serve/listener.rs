@@ -76,7 +76,7 @@ impl ListenError {
     pub fn is_final(&self) -> bool {
         let Self::Accept { source, .. } = self else { return true };
         let number = source.raw_os_error().map(Errno::from_raw);
-        matches!(number, Some(Errno::EBADF | Errno::EINVAL | Errno::ENOTSOCK | Errno::EOPNOTSUPP))
+        matches!(number, Some(Errno::EBADF | Errno::EINVAL | Errno::ENOTSOCK))
     }
 }
 
@@ -343,5 +343,37 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         let _somebody_else_removed_it = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_outlives_what_a_connection_died_of() {
+        let is_final = |number: Errno| {
+            let (endpoint, source) = (String::new(), io::Error::from(number));
+            ListenError::Accept { endpoint, source }.is_final()
+        };
+        // accept(2): what is pending on the new connection, and what runs out.
+        let passing = [
+            Errno::ENETDOWN,
+            Errno::EPROTO,
+            Errno::ENOPROTOOPT,
+            Errno::EHOSTDOWN,
+            Errno::ENONET,
+            Errno::EHOSTUNREACH,
+            Errno::EOPNOTSUPP,
+            Errno::ENETUNREACH,
+            Errno::ECONNABORTED,
+            Errno::EMFILE,
+            Errno::ENFILE,
+            Errno::ENOBUFS,
+            Errno::ENOMEM,
+            Errno::EPERM,
+        ];
+        assert!(!passing.into_iter().any(is_final));
+        assert!([Errno::EBADF, Errno::EINVAL, Errno::ENOTSOCK].into_iter().all(is_final));
     }
 }

@@ -136,15 +136,17 @@ impl Job<'_> {
         (clock, started): Stopwatch,
         console: &Console,
     ) -> Result<Outcome, CliError> {
-        if let Some(outcome) = computed(self, source, (clock, started))? {
+        // Part of the load, as opening the source is; what was tried in vain is not.
+        let opening = clock.now().saturating_sub(started);
+        let afresh = || clock.now().saturating_sub(opening);
+        if let Some(outcome) = computed(self, source, (clock, afresh()))? {
             return Ok(outcome);
         }
-        let reason = match in_windows(self, source, (clock, started), console)? {
+        let reason = match in_windows(self, source, (clock, afresh()), console)? {
             Ok(outcome) => return Ok(outcome),
             Err(reason) => reason,
         };
-        // What was tried before is no part of this load.
-        let started = clock.now();
+        let started = afresh();
         let monitor = Monitor { console, clock };
         let limit = Limit { bytes: self.most_bytes, besides: &|needs| self.besides(needs) };
         let ran = source.load(self.settings, &limit, |schedule, needs| {

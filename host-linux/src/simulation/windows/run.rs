@@ -254,18 +254,20 @@ pub fn run<'s, N: Noise + Clone + Send>(
         failed: AtomicBool::new(false),
         small: resources.small,
     };
-    thread::scope(|scope| {
+    let threads = thread::scope(|scope| {
         let (workers, shared) = (&workers, &shared);
         // Also where the leader panics: the others would wait for ever.
         let _over = AtEnd(|| workers.end());
+        let mut started = 1;
         for sender in 1..threads {
             let follow = move || workers.follow(|| shared.work(sender, |run| workers.work(run)));
             // Fewer threads do the same work.
             if thread::Builder::new().spawn_scoped(scope, follow).is_err() {
                 break;
             }
+            started += 1;
         }
-        shared.lead(workers, watch)
+        shared.lead(workers, watch).map(|()| started)
     })?;
     let mail_bytes = mails.bytes();
     let partitions = partitions.into_iter();
