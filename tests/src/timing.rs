@@ -14,8 +14,9 @@ pub enum Attempt<T> {
     Right(T),
     /// The result is wrong, and nothing else took the processors.
     Wrong(String),
-    /// Something independent of the result says that the machine had no time:
-    /// the result says nothing.
+    /// The machine had no time, so that the result says nothing. Where that can
+    /// be seen it is seen beside the result; an emulator's stalls are seen only
+    /// by the refusals that they lead to, which is why their share is bounded.
     Disturbed(String),
 }
 

@@ -22,7 +22,14 @@ const SHAPED: &str = "veth tcp 100 Mb/s tbf, block";
 const CHANGING: &str = "relay change at 4096 B";
 
 /// Rows on virtual time that may miss: noise of 10 to 40% hides 5% of G.
-const MISSED: usize = 8;
+const MISSED: [&str; 6] = [
+    "virtual one protocol, lognormal 40%",
+    "virtual two protocols, lognormal 40%",
+    "virtual two protocols, drift 10% in 0.5 s",
+    "virtual two protocols, drift 10% in 5 s",
+    "virtual bending gap, drift 10% in 5 s",
+    "virtual two protocols, skewed, correlated, drifting",
+];
 
 /// Runs the zoo and returns its rows.
 fn zoo(only: &str) -> Vec<Value> {
@@ -54,15 +61,11 @@ fn the_quick_part_refuses_no_link_and_finds_a_rate_and_a_change() {
         assert!(is_skipped || (row["exit"] == 0 && row["ranges"].as_u64() > Some(0)), "{row}");
     }
     // On virtual time nothing depends on the machine.
-    let on_virtual_time = |row: &&Value| row["link"].as_str().unwrap().starts_with("virtual");
-    let missed: Vec<&Value> = rows
-        .iter()
-        .filter(on_virtual_time)
-        .filter(|row| row["verdict"] != "held")
-        .map(|row| &row["link"])
-        .collect();
-    let quiet = |link: &&&Value| link.as_str().unwrap().contains("normal 5%");
-    assert!(missed.len() <= MISSED && !missed.iter().any(|link| quiet(&link)), "{missed:#?}");
+    for row in &rows {
+        let link = row["link"].as_str().unwrap();
+        let is_held = row["verdict"] == "held";
+        assert!(!link.starts_with("virtual") || is_held || MISSED.contains(&link), "{row:#}");
+    }
     // The zoo's own goals are for a machine that does nothing else; these hold beside other work.
     passes(&rows, SHAPED, |row| {
         let gap = &row["gap_per_byte_s"];
