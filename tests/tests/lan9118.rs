@@ -3,6 +3,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     reason = "test code; the lints only know functions marked #[test]"
 )]
@@ -34,11 +35,17 @@ mod mmio {
         static CHIP: RefCell<Chip> = RefCell::default();
     }
 
+    #[derive(Clone, Copy, Eq, PartialEq)]
+    pub enum Damage {
+        None,
+        Flagged,
+    }
+
     /// The frame arrives, with its checksum behind it.
-    pub fn deliver(frame: &[u8], is_damaged: bool) {
+    pub fn deliver(frame: &[u8], damage: Damage) {
         let mut bytes = frame.to_vec();
         bytes.extend([0xee; 4]);
-        let status = (bytes.len() as u32) << 16 | u32::from(is_damaged) << 15;
+        let status = (bytes.len() as u32) << 16 | u32::from(damage == Damage::Flagged) << 15;
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         let words = bytes.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
         CHIP.with_borrow_mut(|chip| {
@@ -78,18 +85,20 @@ mod mmio {
     }
 }
 
+use mmio::{Damage, deliver};
+
 #[test]
 fn damaged_and_overlong_frames_are_skipped_and_those_behind_them_taken() {
     let mut chip = lan9118::Lan9118::new(mmio::Registers).unwrap();
     let mut buffer = [0; 100];
     assert_eq!(chip.receive(&mut buffer), None);
     let good = [[1_u8; 61], [2; 61]];
-    mmio::deliver(&[9; 64], true);
-    mmio::deliver(&[8; 3], true);
-    mmio::deliver(&good[0], false);
-    mmio::deliver(&[7; 101], false);
-    mmio::deliver(&good[1], false);
-    mmio::deliver(&[6; 64], true);
+    deliver(&[9; 64], Damage::Flagged);
+    deliver(&[8; 3], Damage::Flagged);
+    deliver(&good[0], Damage::None);
+    deliver(&[7; 101], Damage::None);
+    deliver(&good[1], Damage::None);
+    deliver(&[6; 64], Damage::Flagged);
     for frame in good {
         assert_eq!(chip.receive(&mut buffer), Some(61));
         assert_eq!(buffer[..61], frame);

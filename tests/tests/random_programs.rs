@@ -45,6 +45,7 @@ fn dependencies_hold(program: &Program, outcome: &Outcome) -> bool {
 
 #[test]
 fn nothing_begins_too_early_and_no_message_is_lost_or_doubled() {
+    let mut complete = 0;
     for seed in 0..4_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
@@ -58,11 +59,13 @@ fn nothing_begins_too_early_and_no_message_is_lost_or_doubled() {
             let receives = count(&program, |kind| matches!(kind, OpKind::Receive { .. }));
             let matched = sends - outcome.unexpected.len();
             assert_eq!(matched, receives - outcome.posted.len(), "seed {seed}");
+            complete += 1;
             if settings.rendezvous == Rendezvous::Instant {
                 assert_eq!(outcome.events, (program.ops() + sends) as u64, "seed {seed}");
             }
         }
     }
+    assert!(complete > 500, "{complete} programs came to their end");
 }
 
 /// Patterns in which nothing competes, so that slower parts only delay.
@@ -83,7 +86,7 @@ fn without_contention_finishing_times_grow_with_every_parameter() {
         let pattern = WITHOUT_CONTENTION[random.below(5) as usize];
         let options = Options::new(2 + random.below(14) as u32, 7);
         let program = Program::of_pattern(pattern, &options);
-        let finish = |set| shadow::run(&program, &Settings::new(set), None).finish;
+        let finish = |set| engine::run(&program, &Settings::new(set), None).finish;
         let base = finish(set);
         let more = Picos(500 * (1 + random.below(6)));
         let more_per_byte = PerByte((500 << 16) * (1 + random.below(6)));

@@ -428,6 +428,7 @@ impl Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
+    use crate::goal::ANY;
     use crate::goal::{Op, OpKind, Sink};
     use crate::model::Preset;
     use crate::sim::{
@@ -436,40 +437,62 @@ mod tests {
     };
     use crate::units::Picos;
     use std::vec;
+    use std::vec::Vec;
 
     const MANY: u32 = 100_000;
 
-    /// When the receives are posted.
+    /// When the receives are posted, and of whom.
     #[derive(Clone, Copy, Debug)]
     enum Posted {
         First,
         AfterTheMessages,
+        /// In the order of the messages, of any sender.
+        OldestOfAnyone,
+        /// Those with odd tags of any sender, the others then of rank 1.
+        OddOfAnyone,
+    }
+
+    /// Peer and tag of each receive, in order.
+    fn receives(posted: Posted, many: u32) -> Vec<(u32, u32)> {
+        let up = 0..many;
+        match posted {
+            Posted::First | Posted::AfterTheMessages => up.map(|tag| (1, tag)).collect(),
+            Posted::OldestOfAnyone => up.rev().map(|tag| (ANY, tag)).collect(),
+            Posted::OddOfAnyone => {
+                let odd = up.clone().filter(|tag| tag % 2 == 1).map(|tag| (ANY, tag));
+                odd.chain(up.step_by(2).map(|tag| (1, tag))).collect()
+            }
+        }
     }
 
     /// Rank 1 sends with tags counting down to rank 0, which calculates and
-    /// receives with tags counting up.
-    fn play(posted: Posted, sink: &mut impl Sink<Error = BuildError>) -> Result<(), BuildError> {
+    /// receives.
+    fn play(
+        (posted, many): (Posted, u32),
+        sink: &mut impl Sink<Error = BuildError>,
+    ) -> Result<(), BuildError> {
         let op = |kind| Op { kind, cpu: 0, nic: 0 };
         sink.ranks(2)?;
         sink.begin_rank(0)?;
         let calc = sink.op(op(OpKind::Calc { duration: Picos(1 << 50) }))?;
-        for tag in 0..MANY {
-            let receive = sink.op(op(OpKind::Receive { peer: 1, size: 1, tag }))?;
-            if let Posted::AfterTheMessages = posted {
+        for (peer, tag) in receives(posted, many) {
+            let receive = sink.op(op(OpKind::Receive { peer, size: 1, tag }))?;
+            if !matches!(posted, Posted::First) {
                 sink.requires(receive, calc)?;
             }
         }
         sink.end_rank()?;
         sink.begin_rank(1)?;
-        for tag in (0..MANY).rev() {
+        for tag in (0..many).rev() {
             sink.op(op(OpKind::Send { peer: 0, size: 1, tag }))?;
         }
         sink.end_rank()
     }
 
-    fn looks(posted: Posted) -> u64 {
+    /// Looks of a run, in which every message meets a receive.
+    fn looks(program: (Posted, u32)) -> u64 {
         let mut survey = Survey::default();
-        play(posted, &mut survey).unwrap();
+        play(program, &mut survey).unwrap();
         let needs = survey.requirements(Settings::default()).unwrap();
         let memory = Memory {
             records: &mut vec![Record::default(); needs.records],
@@ -485,21 +508,26 @@ mod tests {
             ..Memory::default()
         };
         let mut builder = Builder::new(memory, needs).unwrap();
-        play(posted, &mut builder).unwrap();
+        play(program, &mut builder).unwrap();
         let preset: Preset = "loggopsim".parse().unwrap();
         let parameters = Parameters::per_protocol(preset.protocols).unwrap();
         let schedule = builder.finish().unwrap();
         let mut engine = Engine::new(schedule, parameters, Settings::default());
-        assert_eq!(engine.run().unwrap().events, u64::from(3 * MANY + 1));
+        assert_eq!(engine.run().unwrap().events, u64::from(3 * program.1 + 1));
         engine.unfinished(|left| panic!("{left}"));
         engine.waiting.looks.get()
     }
 
     #[test]
-    fn exact_receives_and_messages_meet_in_constant_time_however_many_wait() {
-        for posted in [Posted::First, Posted::AfterTheMessages] {
-            let each = looks(posted) / u64::from(MANY);
+    fn exact_receives_and_the_oldest_messages_meet_in_constant_time_however_many_wait() {
+        for posted in [Posted::First, Posted::AfterTheMessages, Posted::OldestOfAnyone] {
+            let each = looks((posted, MANY)) / u64::from(MANY);
             assert!(each <= 4, "{each} looks a message, receives posted {posted:?}");
         }
+    }
+
+    #[test]
+    fn a_receive_of_anyone_takes_no_message_with_another_tag_however_many_wait() {
+        assert!(looks((Posted::OddOfAnyone, 400)) > 400);
     }
 }
