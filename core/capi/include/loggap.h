@@ -3073,7 +3073,8 @@ size_t loggap_serve_bytes(size_t largest);
 
 /**
  * Serves one initiator on `link` until it says goodbye, is refused, goes away
- * or falls silent. Whatever arrives, at most `bounds` is done for it; null
+ * or falls silent. Messages are bounded by what was lent, down to a whole
+ * multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at most `bounds` is done for it; null
  * stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
  * lent. `served` may be null.
  *
