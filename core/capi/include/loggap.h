@@ -1473,9 +1473,12 @@ typedef int32_t (*loggap_send_function)(void *context, const uint8_t *message, s
  * Looks once for a message, without waiting or for a bounded time. Returns 0
  * when none is complete; 1 when one is, with its bytes at the front of
  * `buffer` and their number, at most `capacity`, in `length`; a negative code
- * of your own when the peer is gone or the message is longer than `capacity`.
+ * of your own when the peer is gone, which ends the session.
+ *
  * A byte stream collects exactly `capacity` bytes, in the same buffer across
- * calls; a datagram link never merges two messages.
+ * calls. A datagram link never merges two messages, and drops one that is
+ * longer than `capacity` as if it had not come (0): anybody can send such a
+ * one, and no peer of ours does.
  */
 typedef int32_t (*loggap_poll_function)(void *context,
                                         uint8_t *buffer,
