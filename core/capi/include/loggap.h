@@ -2186,8 +2186,9 @@ typedef struct loggap_operation {
 /**
  * Where a schedule goes. Each function may be null, and returns 0 to go on or
  * a code of your own to refuse the element: reading ends then with
- * `LOGGAP_STATUS_SINK`, the rank and the operation that did not fit. Calls
- * come rank by rank in ascending order.
+ * `LOGGAP_STATUS_SINK`, the rank and the operation that the call was about,
+ * `UINT32_MAX` where it was about none. Calls come rank by rank in ascending
+ * order.
  */
 typedef struct loggap_sink {
   /**
@@ -2917,8 +2918,8 @@ int32_t loggap_goal_survey(const uint8_t *bytes,
  * labels: a number that nobody can guess where texts come from strangers, any
  * number elsewhere. Nothing else depends on it.
  *
- * Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the rank (where
- * known), the operation and the code; `LOGGAP_STATUS_MEMORY`. What the sink
+ * Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the code, and
+ * with rank and operation where the call was about one; `LOGGAP_STATUS_MEMORY`. What the sink
  * got before is an unfinished schedule.
  */
 int32_t loggap_goal_read(const uint8_t *bytes,

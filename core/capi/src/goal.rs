@@ -73,8 +73,9 @@ pub struct Operation {
 
 /// Where a schedule goes. Each function may be null, and returns 0 to go on or
 /// a code of your own to refuse the element: reading ends then with
-/// `LOGGAP_STATUS_SINK`, the rank and the operation that did not fit. Calls
-/// come rank by rank in ascending order.
+/// `LOGGAP_STATUS_SINK`, the rank and the operation that the call was about,
+/// `UINT32_MAX` where it was about none. Calls come rank by rank in ascending
+/// order.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SinkTable {
@@ -216,8 +217,8 @@ pub unsafe extern "C" fn loggap_goal_survey(
 /// labels: a number that nobody can guess where texts come from strangers, any
 /// number elsewhere. Nothing else depends on it.
 ///
-/// Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the rank (where
-/// known), the operation and the code; `LOGGAP_STATUS_MEMORY`. What the sink
+/// Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the code, and
+/// with rank and operation where the call was about one; `LOGGAP_STATUS_MEMORY`. What the sink
 /// got before is an unfinished schedule.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_goal_read(
@@ -237,13 +238,13 @@ pub unsafe extern "C" fn loggap_goal_read(
         let sizer = source.sizer();
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::maybe_empty(memory, memory_bytes, sizer) }?;
-        let mut sink = TableSink { table, rank: u32::MAX, ops: 0 };
+        let mut sink = TableSink { table, rank: u32::MAX, at: u32::MAX, ops: 0 };
         let outcome = source.read(&mut arena, label_seed, &mut sink, |code| {
             Detail::of(Status::Sink).found(i64::from(code).cast_unsigned())
         });
         outcome.map_err(|failure| {
             let refused = failure.status == Status::Sink as i32;
-            if refused { failure.on(sink.rank, sink.ops) } else { failure }
+            if refused { failure.on(sink.rank, sink.at) } else { failure }
         })
     };
     // SAFETY: by the contract of this function.
@@ -254,6 +255,8 @@ pub unsafe extern "C" fn loggap_goal_read(
 struct TableSink {
     table: SinkTable,
     rank: u32,
+    /// The operation that the last call is about, or `u32::MAX`.
+    at: u32,
     /// Operations of the rank taken so far.
     ops: u32,
 }
@@ -272,7 +275,7 @@ impl Sink for TableSink {
     }
 
     fn begin_rank(&mut self, rank: u32) -> Result<(), i32> {
-        (self.rank, self.ops) = (rank, 0);
+        (self.rank, self.at, self.ops) = (rank, u32::MAX, 0);
         let Some(tell) = self.table.begin_rank else { return Ok(()) };
         // SAFETY: as above.
         taken(unsafe { tell(self.table.context, rank) })
@@ -280,6 +283,7 @@ impl Sink for TableSink {
 
     fn op(&mut self, op: Op) -> Result<u32, i32> {
         let index = self.ops;
+        self.at = index;
         if let Some(tell) = self.table.op {
             let op = Operation::from_core(&op);
             // SAFETY: as above; the operation outlives the call.
@@ -290,18 +294,21 @@ impl Sink for TableSink {
     }
 
     fn requires(&mut self, op: u32, on: u32) -> Result<(), i32> {
+        self.at = op;
         let Some(tell) = self.table.requires else { return Ok(()) };
         // SAFETY: as above.
         taken(unsafe { tell(self.table.context, op, on, 0) })
     }
 
     fn requires_start(&mut self, op: u32, on: u32) -> Result<(), i32> {
+        self.at = op;
         let Some(tell) = self.table.requires else { return Ok(()) };
         // SAFETY: as above.
         taken(unsafe { tell(self.table.context, op, on, 1) })
     }
 
     fn end_rank(&mut self) -> Result<(), i32> {
+        self.at = u32::MAX;
         let Some(tell) = self.table.end_rank else { return Ok(()) };
         // SAFETY: as above.
         taken(unsafe { tell(self.table.context) })
