@@ -236,8 +236,6 @@ fn to_core(frame: &Frame) -> Outcome<Message> {
 
 fn refusal_to_core(frame: &Frame) -> Outcome<Refusal> {
     let is = |kind: RefusalKind| frame.refusal == kind as u32;
-    let known = LIMITED.into_iter().find(|what| limited_code(*what) as u32 == frame.limited);
-    let what = known.ok_or(invalid("limited", frame.limited))?;
     let &Frame { asked, allowed, .. } = frame;
     Ok(match frame.refusal {
         _ if is(RefusalKind::Version) => Refusal::Version {
@@ -245,7 +243,12 @@ fn refusal_to_core(frame: &Frame) -> Outcome<Refusal> {
             responder: versions("responder_versions", frame.responder_versions)?,
         },
         _ if is(RefusalKind::Busy) => Refusal::Busy { waiting: asked },
-        _ if is(RefusalKind::Bounds) => Refusal::Bounds { what, asked, allowed },
+        _ if is(RefusalKind::Bounds) => {
+            let known =
+                LIMITED.into_iter().find(|what| limited_code(*what) as u32 == frame.limited);
+            let what = known.ok_or(invalid("limited", frame.limited))?;
+            Refusal::Bounds { what, asked, allowed }
+        }
         _ if is(RefusalKind::OutOfOrder) => {
             Refusal::OutOfOrder { kind: u8::try_from(asked).map_err(|_| invalid("asked", asked))? }
         }

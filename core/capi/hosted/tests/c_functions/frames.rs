@@ -1,7 +1,7 @@
 //! Control frames and Ethernet frames.
 
 use crate::fuzzing::lent::{Lent, Plain};
-use loggap_capi::{Bounds, Frame, LOGGAP_FRAME_BYTES, Reason, Round};
+use loggap_capi::{Bounds, Frame, LOGGAP_FRAME_BYTES, Reason, RefusalKind, Round};
 
 /// A frame with a value in every field.
 fn full(kind: u32) -> Frame {
@@ -56,6 +56,21 @@ fn every_kind_of_refusal_is_written_and_read_the_same() {
     let detail =
         gives!(Option, loggap_frame_emit(&raw const wrong, bytes.as_mut_ptr(), bytes.len()));
     assert_eq!((crate::name(&detail).as_str(), detail.found), ("refusal", 5));
+}
+
+#[test]
+fn only_a_refusal_of_bounds_looks_at_what_is_limited() {
+    for refusal in 0..=4 {
+        let frame = Frame { refusal, limited: 99, ..full(3) };
+        let mut bytes = [0; LOGGAP_FRAME_BYTES];
+        let (place, room) = (bytes.as_mut_ptr(), bytes.len());
+        if refusal == RefusalKind::Bounds as u32 {
+            let detail = gives!(Option, loggap_frame_emit(&raw const frame, place, room));
+            assert_eq!((crate::name(&detail).as_str(), detail.found), ("limited", 99));
+        } else {
+            gives!(Ok, loggap_frame_emit(&raw const frame, place, room));
+        }
+    }
 }
 
 #[test]
