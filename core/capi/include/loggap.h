@@ -838,6 +838,10 @@ enum loggap_conclusion_kind
    * The progress callback asked to stop.
    */
   LOGGAP_CONCLUSION_KIND_STOPPED = 5,
+  /**
+   * The session failed before the plan was over; the status says why.
+   */
+  LOGGAP_CONCLUSION_KIND_FAILED = 6,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -2680,9 +2684,12 @@ size_t loggap_assess_bytes(const struct loggap_assess_options *options);
  * `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
  * `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
- * `report` has the counts then as far as they are known. `profile` has no
- * ranges once measuring has begun: as long as it lasts, messages of up to half
- * the size of a profile pass through its memory.
+ * Where the session fails after rounds have been measured (`LINK`, `SILENT`,
+ * `REFUSED`, `PROTOCOL`), `profile` and `report` hold what those rounds say:
+ * the conclusion is `LOGGAP_CONCLUSION_KIND_FAILED`, and `converged` is 0.
+ * After any other failure `report` has the counts as far as they are known,
+ * and `profile` has no ranges once measuring has begun: as long as it lasts,
+ * messages of up to half the size of a profile pass through its memory.
  */
 int32_t loggap_assess(const struct loggap_clock *clock,
                       const struct loggap_link *link,

@@ -4,8 +4,8 @@
 use crate::fuzzing::lent::{Lent, Plain};
 use core::ffi::c_void;
 use loggap_capi::{
-    ActionKind, AssessOptions, AssessReport, Clock, ConclusionKind, Link, Profile, Progress,
-    Responder, ResponderAction, ResponderNext, Status,
+    ActionKind, AssessOptions, AssessReport, Clock, ConclusionKind, Detail, Link, Profile,
+    Progress, Responder, ResponderAction, ResponderNext, Status,
 };
 use std::collections::VecDeque;
 
@@ -29,6 +29,10 @@ struct Loopback {
     messages: u64,
     /// Every so many messages a stranger sends one that is too long; 0: none.
     babble_every: u64,
+    /// From this message on the link is broken.
+    break_at: u64,
+    /// Options that the progress function spoils once it has been called.
+    spoilt: *mut AssessOptions,
     /// Calls of the progress function before it asks to stop.
     patience: u32,
 }
@@ -72,6 +76,9 @@ unsafe extern "C" fn send(context: *mut c_void, message: *const u8, length: usiz
     link.now += SEND;
     let left = link.now.max(link.free);
     link.free = left + 2000 + 3 * length as u64;
+    if link.messages >= link.break_at {
+        return 77;
+    }
     if link.babble_every > 0 && link.messages.is_multiple_of(link.babble_every) {
         link.coming.push_back((link.now, vec![0xff; LARGEST + 1]));
     }
@@ -132,6 +139,10 @@ unsafe extern "C" fn progress(context: *mut c_void, progress: *const Progress) -
     assert!(unsafe { progress.read() }.spent_ppm <= 1_000_000);
     // SAFETY: as in `now`.
     let link = unsafe { loopback(context) };
+    if !link.spoilt.is_null() {
+        // SAFETY: the test's own options, which outlive the call.
+        unsafe { (&raw mut (*link.spoilt).progress).write(None) };
+    }
     link.patience = link.patience.saturating_sub(1);
     i32::from(link.patience == 0)
 }
@@ -153,12 +164,15 @@ fn usual() -> AssessOptions {
 struct Trouble {
     lose_every: u64,
     babble_every: u64,
+    break_at: u64,
+    spoils: bool,
     patience: u32,
 }
 
 /// What an assessment gave.
 struct Found {
     status: i32,
+    detail: Detail,
     profile: Profile,
     report: AssessReport,
 }
@@ -171,14 +185,20 @@ type Assess = unsafe extern "C" fn(
     usize,
     *mut Profile,
     *mut AssessReport,
-    *mut loggap_capi::Detail,
+    *mut Detail,
 ) -> i32;
 
 /// No trouble.
-const GOOD: Trouble = Trouble { lose_every: 0, babble_every: 0, patience: u32::MAX };
+const GOOD: Trouble = Trouble {
+    lose_every: 0,
+    babble_every: 0,
+    break_at: u64::MAX,
+    spoils: false,
+    patience: u32::MAX,
+};
 
 fn assess(how: Assess, mut options: AssessOptions, trouble: Trouble) -> Found {
-    let Trouble { lose_every, babble_every, patience } = trouble;
+    let Trouble { lose_every, babble_every, break_at, spoils, patience } = trouble;
     let lent = Lent::new(call!(loggap_responder_bytes(LARGEST)));
     let mut responder = core::ptr::null_mut();
     let (bounds, reliable) = (core::ptr::null(), u32::from(lose_every == 0 && babble_every == 0));
@@ -193,6 +213,8 @@ fn assess(how: Assess, mut options: AssessOptions, trouble: Trouble) -> Found {
         lose_every,
         messages: 0,
         babble_every,
+        break_at,
+        spoilt: if spoils { &raw mut options } else { core::ptr::null_mut() },
         patience,
     };
     let context: *mut c_void = (&raw mut ends).cast();
@@ -206,7 +228,7 @@ fn assess(how: Assess, mut options: AssessOptions, trouble: Trouble) -> Found {
     options.progress_context = context;
     let memory = Lent::new(call!(loggap_assess_bytes(&raw const options)));
     let (profile, report) = (Lent::new(size_of::<Profile>()), Lent::new(size_of::<AssessReport>()));
-    let mut detail = loggap_capi::Detail::zeros();
+    let mut detail = Detail::zeros();
     let (found, told) = (profile.pointer().cast(), report.pointer().cast());
     // SAFETY: as `call!`.
     let status = unsafe {
@@ -226,7 +248,7 @@ fn assess(how: Assess, mut options: AssessOptions, trouble: Trouble) -> Found {
     // SAFETY: written whenever measuring has begun.
     let profile = unsafe { found.read() };
     // SAFETY: as above.
-    Found { status, profile, report: unsafe { told.read() } }
+    Found { status, detail, profile, report: unsafe { told.read() } }
 }
 
 #[test]
@@ -258,6 +280,30 @@ fn datagrams_longer_than_any_message_do_not_end_an_assessment() {
     let trouble = Trouble { babble_every: 3, ..GOOD };
     let found = assess(loggap_capi::loggap_assess, options, trouble);
     assert_eq!((found.status, found.profile.range_count), (0, 1));
+}
+
+#[test]
+fn a_link_that_breaks_late_leaves_the_profile_of_what_was_measured() {
+    let broken = |break_at| {
+        let trouble = Trouble { break_at, ..GOOD };
+        let found = assess(loggap_capi::loggap_assess, usual(), trouble);
+        assert_eq!((found.status, found.detail.found), (Status::Link as i32, 77));
+        assert_eq!(found.report.conclusion, ConclusionKind::Failed as u32);
+        assert_eq!(found.report.converged, 0);
+        found
+    };
+    let found = broken(140);
+    assert!(found.profile.range_count >= 1 && found.report.rounds > 10);
+    assert_eq!(found.profile.ranges[0].first, 1);
+    // Before anything was measured.
+    assert_eq!(broken(2).profile.range_count, 0);
+}
+
+#[test]
+fn options_that_a_callback_changes_are_those_of_the_beginning() {
+    let trouble = Trouble { spoils: true, patience: 2, ..GOOD };
+    let found = assess(loggap_capi::loggap_assess, usual(), trouble);
+    assert_eq!(found.report.conclusion, ConclusionKind::Stopped as u32);
 }
 
 #[test]
