@@ -1144,7 +1144,10 @@ enum loggap_status
    */
   LOGGAP_STATUS_ALIGNMENT = 2,
   /**
-   * The lent memory is too small; `needed` bytes are enough.
+   * The lent memory is too small. Less than `needed` bytes would not do, but
+   * they may only be what comes first (a simulation needs more once it has
+   * read its schedule): the function whose name ends in `_bytes` says how
+   * many are enough for all.
    */
   LOGGAP_STATUS_MEMORY = 3,
   /**
@@ -3231,7 +3234,8 @@ int32_t loggap_simulate_goal_bytes(const uint8_t *goal,
  * protocol, ascending by size. `finish_ps` gets the finishing time of each
  * rank and may be null with a `capacity` of 0.
  *
- * Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY`;
+ * Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY` (`needed` is what the
+ * next step takes, `loggap_simulate_goal_bytes` says what all of them do);
  * `LOGGAP_STATUS_SCHEDULE` and `LOGGAP_STATUS_DEADLOCK` with rank, operation
  * and reason (a deadlock also with the number of unfinished operations in
  * `needed`); `LOGGAP_STATUS_OVERFLOW`; `LOGGAP_STATUS_FULL` where `capacity`
@@ -3270,7 +3274,8 @@ int32_t loggap_simulate_pattern_bytes(uint32_t pattern,
  * Simulates a pattern, a `loggap_pattern_kind`: a collective operation or
  * synthetic traffic. The rest as `loggap_simulate_goal`.
  *
- * Errors: as `loggap_simulate_goal`, none of them about a file.
+ * Errors: as `loggap_simulate_goal`, none of them about a file;
+ * `loggap_simulate_pattern_bytes` says what is enough.
  */
 int32_t loggap_simulate_pattern(uint32_t pattern,
                                 const struct loggap_pattern_options *pattern_options,

@@ -263,6 +263,32 @@ fn simulate(goal: &[u8], options: &SimulateOptions) -> (Simulated, Vec<u64>) {
 }
 
 #[test]
+fn the_memory_that_a_simulation_asks_for_brings_it_further_each_time() {
+    let (options, goal) = (SimulateOptions::zeros(), TEXT);
+    let (bytes, length, settings) = (goal.as_ptr(), goal.len(), &raw const options);
+    let reading = Lent::new(survey(goal).read_bytes);
+    let (first, read_bytes, mut enough) = (reading.pointer(), reading.length(), 0_usize);
+    let place = &raw mut enough;
+    gives!(Ok, loggap_simulate_goal_bytes(bytes, length, settings, first, read_bytes, place));
+    let (memory, mut lent, mut refusals) = (Lent::new(enough), 0, 0);
+    loop {
+        let (mut simulated, mut detail) = (Simulated::default(), loggap_capi::Detail::zeros());
+        let (protocol, place, told) = (&raw const USUAL, &raw mut simulated, &raw mut detail);
+        let (first, none) = (memory.pointer(), core::ptr::null_mut());
+        let status = call!(loggap_simulate_goal(
+            bytes, length, protocol, 1, settings, first, lent, place, none, 0, told
+        ));
+        if status == 0 {
+            break;
+        }
+        assert_eq!(status, Status::Memory as i32, "{detail:?}");
+        assert!(detail.needed > lent as u64 && detail.needed <= enough as u64, "{detail:?}");
+        (lent, refusals) = (detail.needed as usize, refusals + 1);
+    }
+    assert!((2..10).contains(&refusals) && lent == enough, "{refusals}, {lent} of {enough}");
+}
+
+#[test]
 fn a_schedule_is_simulated_the_same_in_every_format() {
     let options = SimulateOptions::zeros();
     let (simulated, finishes) = simulate(TEXT, &options);
