@@ -6,7 +6,7 @@ use loggap_core::wire::{
     Rounds, Versions, Welcome, ethernet,
 };
 
-use crate::boundary::{Place, bytes_mut, input, slice};
+use crate::boundary::{Place, Places, bytes_mut, input, slice};
 use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::{Bounds, Frame, FrameKind, LimitedKind, RefusalKind, Round};
@@ -375,11 +375,13 @@ pub unsafe extern "C" fn loggap_ethernet_emit(
         // SAFETY: by the contract of this function.
         let mut place = unsafe { Place::new(frame_length) }?;
         let needed = message_length.saturating_add(ethernet::HEADER).max(ethernet::MIN_FRAME);
-        // A sender calls this within the time that is measured: no more is touched.
-        // SAFETY: by the contract of this function.
-        let room = unsafe { bytes_mut(frame, capacity.min(needed)) }?;
         let full = Detail::of(Status::Full).needed(needed as u64).found(capacity as u64);
-        place.put(ethernet::emit(*to, *from, message, room).ok_or(full)?);
+        // SAFETY: by the contract of this function.
+        let mut room = unsafe { Places::new(frame, capacity) }?;
+        let header = ethernet::header(*to, *from, message_length).ok_or(full)?;
+        // A sender calls this within the time that is measured: each byte is written once.
+        room.put_all(&header, message, ethernet::MIN_FRAME).ok_or(full)?;
+        place.put(needed);
         Ok(())
     };
     // SAFETY: by the contract of this function.
