@@ -255,7 +255,7 @@ pub unsafe extern "C" fn loggap_goal_read(
 struct TableSink {
     table: SinkTable,
     rank: u32,
-    /// The operation that the last call is about, or `u32::MAX`.
+    /// The operation that the refused call was about, or `u32::MAX`.
     at: u32,
     /// Operations of the rank taken so far.
     ops: u32,
@@ -263,6 +263,22 @@ struct TableSink {
 
 const fn taken(code: i32) -> Result<(), i32> {
     if code == 0 { Ok(()) } else { Err(code) }
+}
+
+impl TableSink {
+    /// Not inlined: both kinds of dependencies share it.
+    #[inline(never)]
+    fn edge(&mut self, op: u32, on: u32, start: u32) -> Result<(), i32> {
+        let Some(tell) = self.table.requires else { return Ok(()) };
+        // SAFETY: the caller of the library vouches for function and context.
+        let code = unsafe { tell(self.table.context, op, on, start) };
+        self.taken(op, code)
+    }
+
+    /// What a call about the operation `op` has returned.
+    fn taken(&mut self, op: u32, code: i32) -> Result<(), i32> {
+        taken(code).inspect_err(|_| self.at = op)
+    }
 }
 
 impl Sink for TableSink {
@@ -275,7 +291,7 @@ impl Sink for TableSink {
     }
 
     fn begin_rank(&mut self, rank: u32) -> Result<(), i32> {
-        (self.rank, self.at, self.ops) = (rank, u32::MAX, 0);
+        (self.rank, self.ops) = (rank, 0);
         let Some(tell) = self.table.begin_rank else { return Ok(()) };
         // SAFETY: as above.
         taken(unsafe { tell(self.table.context, rank) })
@@ -283,32 +299,25 @@ impl Sink for TableSink {
 
     fn op(&mut self, op: Op) -> Result<u32, i32> {
         let index = self.ops;
-        self.at = index;
         if let Some(tell) = self.table.op {
             let op = Operation::from_core(&op);
             // SAFETY: as above; the operation outlives the call.
-            taken(unsafe { tell(self.table.context, index, &raw const op) })?;
+            let code = unsafe { tell(self.table.context, index, &raw const op) };
+            self.taken(index, code)?;
         }
         self.ops = index.wrapping_add(1);
         Ok(index)
     }
 
     fn requires(&mut self, op: u32, on: u32) -> Result<(), i32> {
-        self.at = op;
-        let Some(tell) = self.table.requires else { return Ok(()) };
-        // SAFETY: as above.
-        taken(unsafe { tell(self.table.context, op, on, 0) })
+        self.edge(op, on, 0)
     }
 
     fn requires_start(&mut self, op: u32, on: u32) -> Result<(), i32> {
-        self.at = op;
-        let Some(tell) = self.table.requires else { return Ok(()) };
-        // SAFETY: as above.
-        taken(unsafe { tell(self.table.context, op, on, 1) })
+        self.edge(op, on, 1)
     }
 
     fn end_rank(&mut self) -> Result<(), i32> {
-        self.at = u32::MAX;
         let Some(tell) = self.table.end_rank else { return Ok(()) };
         // SAFETY: as above.
         taken(unsafe { tell(self.table.context) })
