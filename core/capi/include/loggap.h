@@ -1,7 +1,8 @@
 /* The C interface of loggap's core. Generated from core/capi; do not edit.
  *
  * loggap measures a link as the parameters of LogGP, and predicts with them
- * what communication takes. docs/embedded.md begins with an example.
+ * what communication takes. core/capi/examples/firmware.c is a whole program for
+ * a board; the section "From C" of docs/embedded.md says how to build and link it.
  *
  * Rules that hold for all functions:
  *
@@ -2680,7 +2681,8 @@ size_t loggap_assess_bytes(const struct loggap_assess_options *options);
  * Assesses the link: opens a session with the responder at its other end,
  * plans and times rounds until every number has converged or the budget is
  * spent, finds the protocols and fits their parameters. Blocks; keeps
- * nothing of what it was lent. `report` may be null.
+ * nothing of what it was lent. Takes about 7 KiB of stack on a Cortex-M4F.
+ * `report` may be null.
  *
  * Errors: `LOGGAP_STATUS_OPTION` with the name of the option,
  * `LOGGAP_STATUS_MEMORY` (see `loggap_assess_bytes`), `LOGGAP_STATUS_LINK`,
@@ -3090,7 +3092,7 @@ size_t loggap_serve_bytes(size_t largest);
  * or falls silent. Messages are bounded by what was lent, down to a whole
  * multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at most `bounds` is done for it; null
  * stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
- * lent. `served` may be null.
+ * lent. Takes about 1.4 KiB of stack on a Cortex-M4F. `served` may be null.
  *
  * `nonce` keeps strangers from having replies sent to others: on a link whose
  * messages may be lost nothing but one frame for each hello is sent before the
@@ -3203,7 +3205,7 @@ int32_t loggap_responder_served(struct loggap_responder *responder,
 /**
  * Computes small problems whose answers are known, from every part of the
  * core: whether it was compiled, linked and stored right for this machine.
- * Takes about 18 KiB of stack. `report` and `count` may be null.
+ * Takes about 7 KiB of stack on a Cortex-M4F. `report` and `count` may be null.
  *
  * Errors: `LOGGAP_STATUS_SELF_TEST` with the number of wrong answers in
  * `found`; `LOGGAP_STATUS_ALIGNMENT`.

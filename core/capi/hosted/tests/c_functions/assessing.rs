@@ -141,7 +141,9 @@ unsafe extern "C" fn progress(context: *mut c_void, progress: *const Progress) -
     let link = unsafe { loopback(context) };
     if !link.spoilt.is_null() {
         // SAFETY: the test's own options, which outlive the call.
-        unsafe { (&raw mut (*link.spoilt).progress).write(None) };
+        let told = unsafe { &raw mut (*link.spoilt).progress };
+        // SAFETY: as above.
+        unsafe { told.write(None) };
     }
     link.patience = link.patience.saturating_sub(1);
     i32::from(link.patience == 0)
