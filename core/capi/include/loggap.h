@@ -2931,8 +2931,8 @@ int32_t loggap_goal_survey(const uint8_t *bytes,
  * number elsewhere. Nothing else depends on it.
  *
  * Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the code, and
- * with rank and operation where the call was about one; `LOGGAP_STATUS_MEMORY`. What the sink
- * got before is an unfinished schedule.
+ * with rank and operation where the call was about one;
+ * `LOGGAP_STATUS_MEMORY`. What the sink got before is an unfinished schedule.
  */
 int32_t loggap_goal_read(const uint8_t *bytes,
                          size_t length,
@@ -3090,9 +3090,10 @@ size_t loggap_serve_bytes(size_t largest);
 /**
  * Serves one initiator on `link` until it says goodbye, is refused, goes away
  * or falls silent. Messages are bounded by what was lent, down to a whole
- * multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at most `bounds` is done for it; null
- * stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
- * lent. Takes about 1.4 KiB of stack on a Cortex-M4F. `served` may be null.
+ * multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at
+ * most `bounds` is done for it; null stands for `loggap_bounds_default`.
+ * Blocks; keeps nothing of what it was lent. Takes about 1.4 KiB of stack on
+ * a Cortex-M4F. `served` may be null.
  *
  * `nonce` keeps strangers from having replies sent to others: on a link whose
  * messages may be lost nothing but one frame for each hello is sent before the

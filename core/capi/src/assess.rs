@@ -332,7 +332,7 @@ impl Call {
         let clock = unsafe { input(self.clock) }?.checked()?;
         // SAFETY: by the contract of this function.
         let link = unsafe { input(self.link) }?.checked()?;
-        // Copied, as callbacks may change them.
+        // Copied: a callback that changes them against the rules does no harm.
         // SAFETY: by the contract of this function.
         let options = *unsafe { input(self.options) }?;
         let options = &options;

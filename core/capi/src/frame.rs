@@ -377,7 +377,7 @@ pub unsafe extern "C" fn loggap_ethernet_emit(
         let needed = message_length.saturating_add(ethernet::HEADER).max(ethernet::MIN_FRAME);
         let full = Detail::of(Status::Full).needed(needed as u64).found(capacity as u64);
         // SAFETY: by the contract of this function.
-        let mut room = unsafe { Places::new(frame, capacity) }?;
+        let mut room = unsafe { Places::new(frame, capacity.min(needed)) }?;
         let header = ethernet::header(*to, *from, message_length).ok_or(full)?;
         // A sender calls this within the time that is measured: each byte is written once.
         room.put_all(&header, message, ethernet::MIN_FRAME).ok_or(full)?;

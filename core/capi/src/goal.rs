@@ -218,8 +218,8 @@ pub unsafe extern "C" fn loggap_goal_survey(
 /// number elsewhere. Nothing else depends on it.
 ///
 /// Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the code, and
-/// with rank and operation where the call was about one; `LOGGAP_STATUS_MEMORY`. What the sink
-/// got before is an unfinished schedule.
+/// with rank and operation where the call was about one;
+/// `LOGGAP_STATUS_MEMORY`. What the sink got before is an unfinished schedule.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_goal_read(
     bytes: *const u8,

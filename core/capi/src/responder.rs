@@ -73,9 +73,10 @@ pub extern "C" fn loggap_serve_bytes(largest: usize) -> usize {
 
 /// Serves one initiator on `link` until it says goodbye, is refused, goes away
 /// or falls silent. Messages are bounded by what was lent, down to a whole
-/// multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at most `bounds` is done for it; null
-/// stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
-/// lent. Takes about 1.4 KiB of stack on a Cortex-M4F. `served` may be null.
+/// multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at
+/// most `bounds` is done for it; null stands for `loggap_bounds_default`.
+/// Blocks; keeps nothing of what it was lent. Takes about 1.4 KiB of stack on
+/// a Cortex-M4F. `served` may be null.
 ///
 /// `nonce` keeps strangers from having replies sent to others: on a link whose
 /// messages may be lost nothing but one frame for each hello is sent before the

@@ -159,6 +159,8 @@ fn an_ethernet_frame_is_that_of_the_core_whatever_was_in_its_memory() {
         let mut wanted = [0; loggap_capi::LOGGAP_ETHERNET_FRAME];
         let of_core = loggap_core::wire::ethernet::emit([3; 6], [3; 6], &message, &mut wanted);
         assert_eq!((status, Some(length)), (0, of_core));
+        // Room without end is room enough.
+        assert_eq!(ethernet(&message, &memory, usize::MAX), (0, length));
         assert_eq!(memory.bytes(length), &wanted[..length]);
         assert!(memory.is_guarded());
     }
