@@ -6,7 +6,11 @@ uint64_t board_ticks(void *context);
 int32_t board_send(void *context, const uint8_t *message, size_t length);
 int32_t board_poll(void *context, uint8_t *buffer, size_t capacity, size_t *length);
 int32_t board_discard(void *context);
+/* A number that nobody can guess. */
 uint64_t board_random(void);
+/* Closes the link to whoever it heard, and lets it hear anybody: the first message that comes
+ * then decides whom it sends to and hears, until the next call. What others send is dropped. */
+void board_next_peer(void);
 void board_keep(const uint8_t *bytes, size_t length);
 #define BOARD_HZ 25000000ull
 #ifndef BOARD_MESSAGE
@@ -41,9 +45,12 @@ int32_t answer_for_ever(void) {
   int32_t status = loggap_check_abi(0);
   /* The responder times its own receives: reading the clock must not count. */
   if (status == LOGGAP_STATUS_OK) status = loggap_clock_calibrate(&clock, 0);
-  /* An initiator has to echo the number: nobody else can have replies sent to it. A silent
-   * one is not the last. */
-  while (status == LOGGAP_STATUS_OK || status == LOGGAP_STATUS_SILENT)
-    status = loggap_serve(&clock, &link, 0, board_random(), memory, sizeof memory, 0, 0);
+  /* A silent initiator is not the last. */
+  while (status == LOGGAP_STATUS_OK || status == LOGGAP_STATUS_SILENT) {
+    board_next_peer();
+    /* An initiator has to echo the number: nobody else can have replies sent to it. With 0 it
+     * would not have to. */
+    status = loggap_serve(&clock, &link, 0, board_random() | 1, memory, sizeof memory, 0, 0);
+  }
   return status;
 }

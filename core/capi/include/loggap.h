@@ -1,7 +1,8 @@
 /* The C interface of loggap's core. Generated from core/capi; do not edit.
  *
  * loggap measures a link as the parameters of LogGP, and predicts with them
- * what communication takes. docs/embedded.md begins with an example.
+ * what communication takes. core/capi/examples/firmware.c is a whole program for
+ * a board; the section "From C" of docs/embedded.md says how to build and link it.
  *
  * Rules that hold for all functions:
  *
@@ -838,6 +839,10 @@ enum loggap_conclusion_kind
    * The progress callback asked to stop.
    */
   LOGGAP_CONCLUSION_KIND_STOPPED = 5,
+  /**
+   * The session failed before the plan was over; the status says why.
+   */
+  LOGGAP_CONCLUSION_KIND_FAILED = 6,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1140,7 +1145,10 @@ enum loggap_status
    */
   LOGGAP_STATUS_ALIGNMENT = 2,
   /**
-   * The lent memory is too small; `needed` bytes are enough.
+   * The lent memory is too small. Less than `needed` bytes would not do, but
+   * they may only be what comes first (a simulation needs more once it has
+   * read its schedule): the function whose name ends in `_bytes` says how
+   * many are enough for all.
    */
   LOGGAP_STATUS_MEMORY = 3,
   /**
@@ -1473,9 +1481,12 @@ typedef int32_t (*loggap_send_function)(void *context, const uint8_t *message, s
  * Looks once for a message, without waiting or for a bounded time. Returns 0
  * when none is complete; 1 when one is, with its bytes at the front of
  * `buffer` and their number, at most `capacity`, in `length`; a negative code
- * of your own when the peer is gone or the message is longer than `capacity`.
+ * of your own when the peer is gone, which ends the session.
+ *
  * A byte stream collects exactly `capacity` bytes, in the same buffer across
- * calls; a datagram link never merges two messages.
+ * calls. A datagram link never merges two messages, and drops one that is
+ * longer than `capacity` as if it had not come (0): anybody can send such a
+ * one, and no peer of ours does.
  */
 typedef int32_t (*loggap_poll_function)(void *context,
                                         uint8_t *buffer,
@@ -2183,8 +2194,9 @@ typedef struct loggap_operation {
 /**
  * Where a schedule goes. Each function may be null, and returns 0 to go on or
  * a code of your own to refuse the element: reading ends then with
- * `LOGGAP_STATUS_SINK`, the rank and the operation that did not fit. Calls
- * come rank by rank in ascending order.
+ * `LOGGAP_STATUS_SINK`, the rank and the operation that the call was about,
+ * `UINT32_MAX` where it was about none. Calls come rank by rank in ascending
+ * order.
  */
 typedef struct loggap_sink {
   /**
@@ -2669,16 +2681,20 @@ size_t loggap_assess_bytes(const struct loggap_assess_options *options);
  * Assesses the link: opens a session with the responder at its other end,
  * plans and times rounds until every number has converged or the budget is
  * spent, finds the protocols and fits their parameters. Blocks; keeps
- * nothing of what it was lent. `report` may be null.
+ * nothing of what it was lent. Takes about 7 KiB of stack on a Cortex-M4F.
+ * `report` may be null.
  *
  * Errors: `LOGGAP_STATUS_OPTION` with the name of the option,
  * `LOGGAP_STATUS_MEMORY` (see `loggap_assess_bytes`), `LOGGAP_STATUS_LINK`,
  * `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
  * `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
- * `report` has the counts then as far as they are known. `profile` has no
- * ranges once measuring has begun: as long as it lasts, messages of up to half
- * the size of a profile pass through its memory.
+ * Where the session fails after rounds have been measured (`LINK`, `SILENT`,
+ * `REFUSED`, `PROTOCOL`), `profile` and `report` hold what those rounds say:
+ * the conclusion is `LOGGAP_CONCLUSION_KIND_FAILED`, and `converged` is 0.
+ * After any other failure `report` has the counts as far as they are known,
+ * and `profile` has no ranges once measuring has begun: as long as it lasts,
+ * messages of up to half the size of a profile pass through its memory.
  */
 int32_t loggap_assess(const struct loggap_clock *clock,
                       const struct loggap_link *link,
@@ -2914,9 +2930,9 @@ int32_t loggap_goal_survey(const uint8_t *bytes,
  * labels: a number that nobody can guess where texts come from strangers, any
  * number elsewhere. Nothing else depends on it.
  *
- * Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the rank (where
- * known), the operation and the code; `LOGGAP_STATUS_MEMORY`. What the sink
- * got before is an unfinished schedule.
+ * Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the code, and
+ * with rank and operation where the call was about one;
+ * `LOGGAP_STATUS_MEMORY`. What the sink got before is an unfinished schedule.
  */
 int32_t loggap_goal_read(const uint8_t *bytes,
                          size_t length,
@@ -3073,9 +3089,11 @@ size_t loggap_serve_bytes(size_t largest);
 
 /**
  * Serves one initiator on `link` until it says goodbye, is refused, goes away
- * or falls silent. Whatever arrives, at most `bounds` is done for it; null
- * stands for `loggap_bounds_default`. Blocks; keeps nothing of what it was
- * lent. `served` may be null.
+ * or falls silent. Messages are bounded by what was lent, down to a whole
+ * multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at
+ * most `bounds` is done for it; null stands for `loggap_bounds_default`.
+ * Blocks; keeps nothing of what it was lent. Takes about 1.4 KiB of stack on
+ * a Cortex-M4F. `served` may be null.
  *
  * `nonce` keeps strangers from having replies sent to others: on a link whose
  * messages may be lost nothing but one frame for each hello is sent before the
@@ -3188,7 +3206,7 @@ int32_t loggap_responder_served(struct loggap_responder *responder,
 /**
  * Computes small problems whose answers are known, from every part of the
  * core: whether it was compiled, linked and stored right for this machine.
- * Takes about 18 KiB of stack. `report` and `count` may be null.
+ * Takes about 7 KiB of stack on a Cortex-M4F. `report` and `count` may be null.
  *
  * Errors: `LOGGAP_STATUS_SELF_TEST` with the number of wrong answers in
  * `found`; `LOGGAP_STATUS_ALIGNMENT`.
@@ -3219,7 +3237,8 @@ int32_t loggap_simulate_goal_bytes(const uint8_t *goal,
  * protocol, ascending by size. `finish_ps` gets the finishing time of each
  * rank and may be null with a `capacity` of 0.
  *
- * Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY`;
+ * Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY` (`needed` is what the
+ * next step takes, `loggap_simulate_goal_bytes` says what all of them do);
  * `LOGGAP_STATUS_SCHEDULE` and `LOGGAP_STATUS_DEADLOCK` with rank, operation
  * and reason (a deadlock also with the number of unfinished operations in
  * `needed`); `LOGGAP_STATUS_OVERFLOW`; `LOGGAP_STATUS_FULL` where `capacity`
@@ -3258,7 +3277,8 @@ int32_t loggap_simulate_pattern_bytes(uint32_t pattern,
  * Simulates a pattern, a `loggap_pattern_kind`: a collective operation or
  * synthetic traffic. The rest as `loggap_simulate_goal`.
  *
- * Errors: as `loggap_simulate_goal`, none of them about a file.
+ * Errors: as `loggap_simulate_goal`, none of them about a file;
+ * `loggap_simulate_pattern_bytes` says what is enough.
  */
 int32_t loggap_simulate_pattern(uint32_t pattern,
                                 const struct loggap_pattern_options *pattern_options,

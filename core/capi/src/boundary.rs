@@ -185,6 +185,28 @@ impl<T: Copy> Places<T> {
     }
 }
 
+impl Places<u8> {
+    /// Puts `first`, then `second`, then zeros up to `least` bytes in all; `None`
+    /// where there are too few places. Nothing is written then.
+    pub(crate) fn put_all(&mut self, first: &[u8], second: &[u8], least: usize) -> Option<()> {
+        let length = first.len().checked_add(second.len())?;
+        if length.max(least) > self.count {
+            return None;
+        }
+        // SAFETY: inside of the places, see above.
+        let after_first = unsafe { self.first.add(first.len()) };
+        // SAFETY: as above.
+        let after_second = unsafe { self.first.add(length) };
+        // SAFETY: as many places are ours, and nobody else's.
+        unsafe { self.first.copy_from_nonoverlapping(first.as_ptr(), first.len()) };
+        // SAFETY: as above.
+        unsafe { after_first.copy_from_nonoverlapping(second.as_ptr(), second.len()) };
+        // SAFETY: as above.
+        unsafe { after_second.write_bytes(0, least.saturating_sub(length)) };
+        Some(())
+    }
+}
+
 /// Refuses null and misaligned pointers.
 pub(crate) fn check<T>(pointer: *const T) -> Outcome<()> {
     check_address(pointer.addr(), align_of::<T>())

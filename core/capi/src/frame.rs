@@ -6,7 +6,7 @@ use loggap_core::wire::{
     Rounds, Versions, Welcome, ethernet,
 };
 
-use crate::boundary::{Place, bytes_mut, input, slice};
+use crate::boundary::{Place, Places, bytes_mut, input, slice};
 use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::{Bounds, Frame, FrameKind, LimitedKind, RefusalKind, Round};
@@ -236,8 +236,6 @@ fn to_core(frame: &Frame) -> Outcome<Message> {
 
 fn refusal_to_core(frame: &Frame) -> Outcome<Refusal> {
     let is = |kind: RefusalKind| frame.refusal == kind as u32;
-    let known = LIMITED.into_iter().find(|what| limited_code(*what) as u32 == frame.limited);
-    let what = known.ok_or(invalid("limited", frame.limited))?;
     let &Frame { asked, allowed, .. } = frame;
     Ok(match frame.refusal {
         _ if is(RefusalKind::Version) => Refusal::Version {
@@ -245,7 +243,12 @@ fn refusal_to_core(frame: &Frame) -> Outcome<Refusal> {
             responder: versions("responder_versions", frame.responder_versions)?,
         },
         _ if is(RefusalKind::Busy) => Refusal::Busy { waiting: asked },
-        _ if is(RefusalKind::Bounds) => Refusal::Bounds { what, asked, allowed },
+        _ if is(RefusalKind::Bounds) => {
+            let known =
+                LIMITED.into_iter().find(|what| limited_code(*what) as u32 == frame.limited);
+            let what = known.ok_or(invalid("limited", frame.limited))?;
+            Refusal::Bounds { what, asked, allowed }
+        }
         _ if is(RefusalKind::OutOfOrder) => {
             Refusal::OutOfOrder { kind: u8::try_from(asked).map_err(|_| invalid("asked", asked))? }
         }
@@ -372,11 +375,13 @@ pub unsafe extern "C" fn loggap_ethernet_emit(
         // SAFETY: by the contract of this function.
         let mut place = unsafe { Place::new(frame_length) }?;
         let needed = message_length.saturating_add(ethernet::HEADER).max(ethernet::MIN_FRAME);
-        // A sender calls this within the time that is measured: no more is touched.
-        // SAFETY: by the contract of this function.
-        let room = unsafe { bytes_mut(frame, capacity.min(needed)) }?;
         let full = Detail::of(Status::Full).needed(needed as u64).found(capacity as u64);
-        place.put(ethernet::emit(*to, *from, message, room).ok_or(full)?);
+        // SAFETY: by the contract of this function.
+        let mut room = unsafe { Places::new(frame, capacity.min(needed)) }?;
+        let header = ethernet::header(*to, *from, message_length).ok_or(full)?;
+        // A sender calls this within the time that is measured: each byte is written once.
+        room.put_all(&header, message, ethernet::MIN_FRAME).ok_or(full)?;
+        place.put(needed);
         Ok(())
     };
     // SAFETY: by the contract of this function.

@@ -73,8 +73,9 @@ pub struct Operation {
 
 /// Where a schedule goes. Each function may be null, and returns 0 to go on or
 /// a code of your own to refuse the element: reading ends then with
-/// `LOGGAP_STATUS_SINK`, the rank and the operation that did not fit. Calls
-/// come rank by rank in ascending order.
+/// `LOGGAP_STATUS_SINK`, the rank and the operation that the call was about,
+/// `UINT32_MAX` where it was about none. Calls come rank by rank in ascending
+/// order.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SinkTable {
@@ -216,9 +217,9 @@ pub unsafe extern "C" fn loggap_goal_survey(
 /// labels: a number that nobody can guess where texts come from strangers, any
 /// number elsewhere. Nothing else depends on it.
 ///
-/// Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the rank (where
-/// known), the operation and the code; `LOGGAP_STATUS_MEMORY`. What the sink
-/// got before is an unfinished schedule.
+/// Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the code, and
+/// with rank and operation where the call was about one;
+/// `LOGGAP_STATUS_MEMORY`. What the sink got before is an unfinished schedule.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_goal_read(
     bytes: *const u8,
@@ -237,13 +238,13 @@ pub unsafe extern "C" fn loggap_goal_read(
         let sizer = source.sizer();
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::maybe_empty(memory, memory_bytes, sizer) }?;
-        let mut sink = TableSink { table, rank: u32::MAX, ops: 0 };
+        let mut sink = TableSink { table, rank: u32::MAX, at: u32::MAX, ops: 0 };
         let outcome = source.read(&mut arena, label_seed, &mut sink, |code| {
             Detail::of(Status::Sink).found(i64::from(code).cast_unsigned())
         });
         outcome.map_err(|failure| {
             let refused = failure.status == Status::Sink as i32;
-            if refused { failure.on(sink.rank, sink.ops) } else { failure }
+            if refused { failure.on(sink.rank, sink.at) } else { failure }
         })
     };
     // SAFETY: by the contract of this function.
@@ -254,12 +255,30 @@ pub unsafe extern "C" fn loggap_goal_read(
 struct TableSink {
     table: SinkTable,
     rank: u32,
+    /// The operation that the refused call was about, or `u32::MAX`.
+    at: u32,
     /// Operations of the rank taken so far.
     ops: u32,
 }
 
 const fn taken(code: i32) -> Result<(), i32> {
     if code == 0 { Ok(()) } else { Err(code) }
+}
+
+impl TableSink {
+    /// Not inlined: both kinds of dependencies share it.
+    #[inline(never)]
+    fn edge(&mut self, op: u32, on: u32, start: u32) -> Result<(), i32> {
+        let Some(tell) = self.table.requires else { return Ok(()) };
+        // SAFETY: the caller of the library vouches for function and context.
+        let code = unsafe { tell(self.table.context, op, on, start) };
+        self.taken(op, code)
+    }
+
+    /// What a call about the operation `op` has returned.
+    fn taken(&mut self, op: u32, code: i32) -> Result<(), i32> {
+        taken(code).inspect_err(|_| self.at = op)
+    }
 }
 
 impl Sink for TableSink {
@@ -283,22 +302,19 @@ impl Sink for TableSink {
         if let Some(tell) = self.table.op {
             let op = Operation::from_core(&op);
             // SAFETY: as above; the operation outlives the call.
-            taken(unsafe { tell(self.table.context, index, &raw const op) })?;
+            let code = unsafe { tell(self.table.context, index, &raw const op) };
+            self.taken(index, code)?;
         }
         self.ops = index.wrapping_add(1);
         Ok(index)
     }
 
     fn requires(&mut self, op: u32, on: u32) -> Result<(), i32> {
-        let Some(tell) = self.table.requires else { return Ok(()) };
-        // SAFETY: as above.
-        taken(unsafe { tell(self.table.context, op, on, 0) })
+        self.edge(op, on, 0)
     }
 
     fn requires_start(&mut self, op: u32, on: u32) -> Result<(), i32> {
-        let Some(tell) = self.table.requires else { return Ok(()) };
-        // SAFETY: as above.
-        taken(unsafe { tell(self.table.context, op, on, 1) })
+        self.edge(op, on, 1)
     }
 
     fn end_rank(&mut self) -> Result<(), i32> {

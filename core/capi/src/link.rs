@@ -24,9 +24,12 @@ pub type SendFunction =
 /// Looks once for a message, without waiting or for a bounded time. Returns 0
 /// when none is complete; 1 when one is, with its bytes at the front of
 /// `buffer` and their number, at most `capacity`, in `length`; a negative code
-/// of your own when the peer is gone or the message is longer than `capacity`.
+/// of your own when the peer is gone, which ends the session.
+///
 /// A byte stream collects exactly `capacity` bytes, in the same buffer across
-/// calls; a datagram link never merges two messages.
+/// calls. A datagram link never merges two messages, and drops one that is
+/// longer than `capacity` as if it had not come (0): anybody can send such a
+/// one, and no peer of ours does.
 pub type PollFunction = Option<
     unsafe extern "C" fn(
         context: *mut c_void,

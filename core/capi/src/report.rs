@@ -25,6 +25,8 @@ pub enum ConclusionKind {
     RoundsLost = 4,
     /// The progress callback asked to stop.
     Stopped = 5,
+    /// The session failed before the plan was over; the status says why.
+    Failed = 6,
 }
 
 /// What a reader of the profile should know.

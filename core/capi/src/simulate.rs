@@ -404,7 +404,8 @@ fn total(measured: &Measured, options: &SimulateOptions) -> usize {
 /// protocol, ascending by size. `finish_ps` gets the finishing time of each
 /// rank and may be null with a `capacity` of 0.
 ///
-/// Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY`;
+/// Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY` (`needed` is what the
+/// next step takes, `loggap_simulate_goal_bytes` says what all of them do);
 /// `LOGGAP_STATUS_SCHEDULE` and `LOGGAP_STATUS_DEADLOCK` with rank, operation
 /// and reason (a deadlock also with the number of unfinished operations in
 /// `needed`); `LOGGAP_STATUS_OVERFLOW`; `LOGGAP_STATUS_FULL` where `capacity`
@@ -479,7 +480,8 @@ pub unsafe extern "C" fn loggap_simulate_pattern_bytes(
 /// Simulates a pattern, a `loggap_pattern_kind`: a collective operation or
 /// synthetic traffic. The rest as `loggap_simulate_goal`.
 ///
-/// Errors: as `loggap_simulate_goal`, none of them about a file.
+/// Errors: as `loggap_simulate_goal`, none of them about a file;
+/// `loggap_simulate_pattern_bytes` says what is enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_simulate_pattern(
     pattern: u32,

@@ -16,7 +16,10 @@ pub enum Status {
     /// A pointer is not aligned as its type, or as `LOGGAP_ALIGNMENT` where
     /// memory is lent.
     Alignment = 2,
-    /// The lent memory is too small; `needed` bytes are enough.
+    /// The lent memory is too small. Less than `needed` bytes would not do, but
+    /// they may only be what comes first (a simulation needs more once it has
+    /// read its schedule): the function whose name ends in `_bytes` says how
+    /// many are enough for all.
     Memory = 3,
     /// An array for results is too small; it holds what fits, or nothing
     /// where the function says so. `needed` elements are enough.

@@ -175,7 +175,7 @@ static void check_failures(const loggap_assess_options *usual) {
     CHECK_STATUS(loggap_assess(&clock, &table, &options, memory, OUTCOME_BYTES, &profile, &report,
                                &detail),
                  failure, &detail);
-    CHECK(profile.range_count == 0);
+    CHECK(profile.range_count == 0 && report.conclusion == LOGGAP_CONCLUSION_KIND_FAILED);
     if (failure == LOGGAP_STATUS_SILENT) CHECK(detail.needed == 5000000000000);
     if (failure == LOGGAP_STATUS_REFUSED) CHECK(detail.needed == 7 && detail.found == 5);
   }
@@ -188,6 +188,15 @@ static void check_failures(const loggap_assess_options *usual) {
                              &detail),
                LOGGAP_STATUS_LINK, &detail);
   CHECK((int64_t)detail.found == 77 && report.data_sent > 10);
+  CHECK(profile.range_count == 0 && report.converged == 0);
+  /* It breaks late: what was measured until then is assessed. */
+  loopback_begin(&link_state, 0, responder_memory, sizeof responder_memory);
+  link_state.break_after = 4000;
+  CHECK_STATUS(loggap_assess(&clock, &table, usual, memory, OUTCOME_BYTES, &profile, &report,
+                             &detail),
+               LOGGAP_STATUS_LINK, &detail);
+  CHECK((int64_t)detail.found == 77 && profile.range_count >= 1 && profile.ranges[0].first == 1);
+  CHECK(report.conclusion == LOGGAP_CONCLUSION_KIND_FAILED && report.converged == 0);
 }
 
 /* Sizes that were not measured for want of time. */

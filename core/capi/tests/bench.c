@@ -165,12 +165,13 @@ static int32_t poll_receive(void *context, uint8_t *buffer, size_t capacity, siz
     if (first->arrival > link->now) link->now = first->arrival;
     return 0;
   }
-  if (first->length > capacity) return -1;
+  link->first = (link->first + 1) % IN_FLIGHT;
+  link->count--;
+  /* None of the peer's: anybody can send such a one. */
+  if (first->length > capacity) return 0;
   link->now += RECV_OVERHEAD;
   for (size_t i = 0; i < first->length; i++) buffer[i] = first->bytes[i];
   *length = first->length;
-  link->first = (link->first + 1) % IN_FLIGHT;
-  link->count--;
   return 1;
 }
 

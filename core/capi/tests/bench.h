@@ -88,6 +88,9 @@ void script_begin(uint64_t nonce);
 int32_t script_poll(void *context, uint8_t *buffer, size_t capacity, size_t *length);
 int32_t script_send(void *context, const uint8_t *message, size_t length);
 void script_check(void);
+int script_is_over(void);
+/* Kind of the answer of this index, 0 where it is no frame. */
+uint32_t script_answer(uint32_t index);
 
 /* The parts of the test; each is one file. */
 void test_errors(void);

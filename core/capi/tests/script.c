@@ -51,11 +51,13 @@ int32_t script_send(void *context, const uint8_t *message, size_t length) {
   return 0;
 }
 
-static uint32_t answer(uint32_t index) {
+uint32_t script_answer(uint32_t index) {
   if (lengths[index] != LOGGAP_FRAME_BYTES) return 0;
   CHECK_OK(loggap_frame_parse(answers[index], lengths[index], &frame, 0));
   return frame.kind;
 }
+
+int script_is_over(void) { return step == STEPS; }
 
 void script_begin(uint64_t nonce) {
   step = answered = 0;
@@ -64,8 +66,9 @@ void script_begin(uint64_t nonce) {
 
 void script_check(void) {
   CHECK(step == STEPS && answered == ANSWERS);
-  CHECK(answer(0) == LOGGAP_FRAME_KIND_WELCOME && answer(1) == LOGGAP_FRAME_KIND_READY);
-  CHECK(lengths[2] == 100 && answers[2][0] == 0 && answer(3) == LOGGAP_FRAME_KIND_SYNCED);
+  CHECK(script_answer(0) == LOGGAP_FRAME_KIND_WELCOME);
+  CHECK(script_answer(1) == LOGGAP_FRAME_KIND_READY);
+  CHECK(lengths[2] == 100 && answers[2][0] == 0 && script_answer(3) == LOGGAP_FRAME_KIND_SYNCED);
   CHECK(frame.received == 2 && frame.replied == 1);
 }
 

@@ -117,6 +117,18 @@ impl<'a> EthernetFrame<'a> {
     }
 }
 
+/// The bytes before a message of `length` bytes, or `None` if that does not fit
+/// into its field.
+#[must_use]
+pub fn header(destination: Address, source: Address, length: usize) -> Option<[u8; HEADER]> {
+    let [d0, d1, d2, d3, d4, d5] = destination;
+    let [s0, s1, s2, s3, s4, s5] = source;
+    let [k0, k1] = ETHER_TYPE.to_be_bytes();
+    let [m0, m1] = MARK;
+    let [l0, l1] = u16::try_from(length).ok()?.to_be_bytes();
+    Some([d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, k0, k1, m0, m1, l0, l1])
+}
+
 /// Writes `message` as a frame from `source` to `destination` into `frame`
 /// and returns the frame's length, or `None` if it does not fit (`frame` of
 /// [`MAX_FRAME`] bytes takes every message up to [`MAX_MESSAGE`]).
@@ -127,20 +139,11 @@ pub fn emit(
     message: &[u8],
     frame: &mut [u8],
 ) -> Option<usize> {
-    let length = u16::try_from(message.len()).ok()?;
+    let header = header(destination, source, message.len())?;
     let total = (HEADER + message.len()).max(MIN_FRAME);
     let frame = frame.get_mut(..total)?;
-    let (header, rest) = frame.split_first_chunk_mut::<HEADER>()?;
-    let fields = [
-        &destination[..],
-        &source[..],
-        &ETHER_TYPE.to_be_bytes()[..],
-        &MARK[..],
-        &length.to_be_bytes()[..],
-    ];
-    for (slot, byte) in header.iter_mut().zip(fields.into_iter().flatten()) {
-        *slot = *byte;
-    }
+    let (first, rest) = frame.split_first_chunk_mut::<HEADER>()?;
+    *first = header;
     let (payload, padding) = rest.split_at_mut_checked(message.len())?;
     copy(message, payload);
     padding.fill(0);

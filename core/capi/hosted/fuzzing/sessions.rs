@@ -107,13 +107,15 @@ impl World {
         assert!(memory.is_guarded() && profile.is_guarded() && report.is_guarded());
         let is_wrong = clock.is_wrong() || link.is_wrong() || given.is_wrong();
         assert!(status != 0 || !(is_wrong || profile.is_wrong() || bytes < needed));
-        if status == 0 {
+        // Told apart by what the memory was filled with.
+        let is_written = profile.is_right() && !profile.is_untouched();
+        let ranges = if is_written { profile.get().range_count } else { 0 };
+        // What was measured before a session failed is kept.
+        let kept = [Status::Link, Status::Silent, Status::Refused, Status::Protocol];
+        if status == 0 || ranges > 0 {
+            assert!(status == 0 || kept.iter().any(|&kept| kept as i32 == status), "{status}");
             self.profile = profile.get();
             check_profile(&self.profile);
-        } else {
-            // Told apart by what the memory was filled with.
-            let ranges = if profile.is_right() { profile.get().range_count } else { 0 };
-            assert!(profile.is_untouched() || ranges == 0, "{ranges} ranges");
         }
     }
 }

@@ -4,8 +4,8 @@
 use crate::fuzzing::lent::{Lent, Plain};
 use core::ffi::c_void;
 use loggap_capi::{
-    ActionKind, AssessOptions, AssessReport, Clock, ConclusionKind, Link, Profile, Progress,
-    Responder, ResponderAction, ResponderNext, Status,
+    ActionKind, AssessOptions, AssessReport, Clock, ConclusionKind, Detail, Link, Profile,
+    Progress, Responder, ResponderAction, ResponderNext, Status,
 };
 use std::collections::VecDeque;
 
@@ -27,6 +27,12 @@ struct Loopback {
     /// Every so many messages one is lost; 0: none.
     lose_every: u64,
     messages: u64,
+    /// Every so many messages a stranger sends one that is too long; 0: none.
+    babble_every: u64,
+    /// From this message on the link is broken.
+    break_at: u64,
+    /// Options that the progress function spoils once it has been called.
+    spoilt: *mut AssessOptions,
     /// Calls of the progress function before it asks to stop.
     patience: u32,
 }
@@ -70,6 +76,12 @@ unsafe extern "C" fn send(context: *mut c_void, message: *const u8, length: usiz
     link.now += SEND;
     let left = link.now.max(link.free);
     link.free = left + 2000 + 3 * length as u64;
+    if link.messages >= link.break_at {
+        return 77;
+    }
+    if link.babble_every > 0 && link.messages.is_multiple_of(link.babble_every) {
+        link.coming.push_back((link.now, vec![0xff; LARGEST + 1]));
+    }
     if link.is_lost() {
         return 0;
     }
@@ -101,7 +113,8 @@ unsafe extern "C" fn poll(
     match link.coming.front() {
         None => link.now += 1_000_000,
         Some((arrival, _)) if *arrival > link.now => link.now = *arrival,
-        Some((_, bytes)) if bytes.len() > capacity => return -1,
+        // A datagram link drops what is too long.
+        Some((_, bytes)) if bytes.len() > capacity => drop(link.coming.pop_front()),
         Some((_, bytes)) => {
             // SAFETY: no more than the capacity of the buffer.
             unsafe { buffer.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
@@ -126,6 +139,12 @@ unsafe extern "C" fn progress(context: *mut c_void, progress: *const Progress) -
     assert!(unsafe { progress.read() }.spent_ppm <= 1_000_000);
     // SAFETY: as in `now`.
     let link = unsafe { loopback(context) };
+    if !link.spoilt.is_null() {
+        // SAFETY: the test's own options, which outlive the call.
+        let told = unsafe { &raw mut (*link.spoilt).progress };
+        // SAFETY: as above.
+        unsafe { told.write(None) };
+    }
     link.patience = link.patience.saturating_sub(1);
     i32::from(link.patience == 0)
 }
@@ -142,9 +161,20 @@ fn usual() -> AssessOptions {
     options
 }
 
+/// What goes wrong, see [`Loopback`].
+#[derive(Clone, Copy)]
+struct Trouble {
+    lose_every: u64,
+    babble_every: u64,
+    break_at: u64,
+    spoils: bool,
+    patience: u32,
+}
+
 /// What an assessment gave.
 struct Found {
     status: i32,
+    detail: Detail,
     profile: Profile,
     report: AssessReport,
 }
@@ -157,19 +187,40 @@ type Assess = unsafe extern "C" fn(
     usize,
     *mut Profile,
     *mut AssessReport,
-    *mut loggap_capi::Detail,
+    *mut Detail,
 ) -> i32;
 
-fn assess(how: Assess, mut options: AssessOptions, lose_every: u64, patience: u32) -> Found {
+/// No trouble.
+const GOOD: Trouble = Trouble {
+    lose_every: 0,
+    babble_every: 0,
+    break_at: u64::MAX,
+    spoils: false,
+    patience: u32::MAX,
+};
+
+fn assess(how: Assess, mut options: AssessOptions, trouble: Trouble) -> Found {
+    let Trouble { lose_every, babble_every, break_at, spoils, patience } = trouble;
     let lent = Lent::new(call!(loggap_responder_bytes(LARGEST)));
     let mut responder = core::ptr::null_mut();
-    let (bounds, reliable) = (core::ptr::null(), u32::from(lose_every == 0));
+    let (bounds, reliable) = (core::ptr::null(), u32::from(lose_every == 0 && babble_every == 0));
     let (room, message) = (lent.length(), LARGEST as u64);
     let (first, place) = (lent.pointer(), &raw mut responder);
     gives!(Ok, loggap_responder_init(place, bounds, message, reliable, 0, first, room));
-    let (now_ns, coming, messages) = (1_000_000, VecDeque::new(), 0);
-    let mut ends =
-        Loopback { now: now_ns, free: 0, responder, coming, lose_every, messages, patience };
+    let wanted = Lent::new(size_of::<AssessOptions>());
+    let given: *mut AssessOptions = wanted.pointer().cast();
+    let mut ends = Loopback {
+        now: 1_000_000,
+        free: 0,
+        responder,
+        coming: VecDeque::new(),
+        lose_every,
+        messages: 0,
+        babble_every,
+        break_at,
+        spoilt: if spoils { given } else { core::ptr::null_mut() },
+        patience,
+    };
     let context: *mut c_void = (&raw mut ends).cast();
     let scale = 1000 << 32;
     let mut clock = Clock { context, now: Some(now), picos_per_tick_q32: scale, read_cost_ps: 0 };
@@ -179,16 +230,18 @@ fn assess(how: Assess, mut options: AssessOptions, lose_every: u64, patience: u3
     let link = Link { context, send, poll_receive, discard, max_message: message, reliable };
     options.progress = Some(progress);
     options.progress_context = context;
+    // SAFETY: aligned, and as long as the options.
+    unsafe { given.write(options) };
     let memory = Lent::new(call!(loggap_assess_bytes(&raw const options)));
     let (profile, report) = (Lent::new(size_of::<Profile>()), Lent::new(size_of::<AssessReport>()));
-    let mut detail = loggap_capi::Detail::zeros();
+    let mut detail = Detail::zeros();
     let (found, told) = (profile.pointer().cast(), report.pointer().cast());
     // SAFETY: as `call!`.
     let status = unsafe {
         how(
             &raw const clock,
             &raw const link,
-            &raw const options,
+            given,
             memory.pointer(),
             memory.length(),
             found,
@@ -201,12 +254,12 @@ fn assess(how: Assess, mut options: AssessOptions, lose_every: u64, patience: u3
     // SAFETY: written whenever measuring has begun.
     let profile = unsafe { found.read() };
     // SAFETY: as above.
-    Found { status, profile, report: unsafe { told.read() } }
+    Found { status, detail, profile, report: unsafe { told.read() } }
 }
 
 #[test]
 fn an_assessment_over_callbacks_finds_the_link() {
-    let found = assess(loggap_capi::loggap_assess, usual(), 0, u32::MAX);
+    let found = assess(loggap_capi::loggap_assess, usual(), GOOD);
     assert_eq!((found.status, found.profile.range_count), (0, 1));
     if cfg!(miri) {
         return; // too few rounds for what follows
@@ -221,9 +274,42 @@ fn an_assessment_over_callbacks_finds_the_link() {
 #[test]
 fn an_assessment_that_looks_ahead_bears_losses() {
     let options = AssessOptions { max_messages: 80, ..usual() };
-    let found = assess(loggap_capi::loggap_assess_look_ahead, options, 41, u32::MAX);
+    let found =
+        assess(loggap_capi::loggap_assess_look_ahead, options, Trouble { lose_every: 41, ..GOOD });
     assert_eq!((found.status, found.profile.range_count), (0, 1));
     assert!(found.report.rounds_lost > 0);
+}
+
+#[test]
+fn datagrams_longer_than_any_message_do_not_end_an_assessment() {
+    let options = AssessOptions { max_messages: 160, ..usual() };
+    let trouble = Trouble { babble_every: 3, ..GOOD };
+    let found = assess(loggap_capi::loggap_assess, options, trouble);
+    assert_eq!((found.status, found.profile.range_count), (0, 1));
+}
+
+#[test]
+fn a_link_that_breaks_late_leaves_the_profile_of_what_was_measured() {
+    let broken = |break_at| {
+        let trouble = Trouble { break_at, ..GOOD };
+        let found = assess(loggap_capi::loggap_assess, usual(), trouble);
+        assert_eq!((found.status, found.detail.found), (Status::Link as i32, 77));
+        assert_eq!(found.report.conclusion, ConclusionKind::Failed as u32);
+        assert_eq!(found.report.converged, 0);
+        found
+    };
+    let found = broken(if cfg!(miri) { 60 } else { 140 });
+    assert!(found.profile.range_count >= 1 && found.report.rounds > 10);
+    assert_eq!(found.profile.ranges[0].first, 1);
+    // Before anything was measured.
+    assert_eq!(broken(2).profile.range_count, 0);
+}
+
+#[test]
+fn options_that_a_callback_changes_are_those_of_the_beginning() {
+    let trouble = Trouble { spoils: true, patience: 2, ..GOOD };
+    let found = assess(loggap_capi::loggap_assess, usual(), trouble);
+    assert_eq!(found.report.conclusion, ConclusionKind::Stopped as u32);
 }
 
 #[test]
@@ -238,7 +324,7 @@ fn messages_that_fit_into_no_half_of_a_profile_have_memory_of_their_own() {
 
 #[test]
 fn an_assessment_ends_where_the_progress_function_asks_it_to() {
-    let found = assess(loggap_capi::loggap_assess, usual(), 0, 1);
+    let found = assess(loggap_capi::loggap_assess, usual(), Trouble { patience: 1, ..GOOD });
     assert_eq!(found.report.conclusion, ConclusionKind::Stopped as u32);
     let none = found.status == Status::NoData as i32;
     assert!(none || found.status == 0, "{}", found.status);

@@ -1,7 +1,7 @@
 //! Control frames and Ethernet frames.
 
 use crate::fuzzing::lent::{Lent, Plain};
-use loggap_capi::{Bounds, Frame, LOGGAP_FRAME_BYTES, Reason, Round};
+use loggap_capi::{Bounds, Frame, LOGGAP_FRAME_BYTES, Reason, RefusalKind, Round};
 
 /// A frame with a value in every field.
 fn full(kind: u32) -> Frame {
@@ -56,6 +56,21 @@ fn every_kind_of_refusal_is_written_and_read_the_same() {
     let detail =
         gives!(Option, loggap_frame_emit(&raw const wrong, bytes.as_mut_ptr(), bytes.len()));
     assert_eq!((crate::name(&detail).as_str(), detail.found), ("refusal", 5));
+}
+
+#[test]
+fn only_a_refusal_of_bounds_looks_at_what_is_limited() {
+    for refusal in 0..=4 {
+        let frame = Frame { refusal, limited: 99, ..full(3) };
+        let mut bytes = [0; LOGGAP_FRAME_BYTES];
+        let (place, room) = (bytes.as_mut_ptr(), bytes.len());
+        if refusal == RefusalKind::Bounds as u32 {
+            let detail = gives!(Option, loggap_frame_emit(&raw const frame, place, room));
+            assert_eq!((crate::name(&detail).as_str(), detail.found), ("limited", 99));
+        } else {
+            gives!(Ok, loggap_frame_emit(&raw const frame, place, room));
+        }
+    }
 }
 
 #[test]
@@ -123,6 +138,44 @@ fn a_message_goes_into_an_ethernet_frame_and_comes_out_of_it() {
     assert_eq!(parse(60), 0);
     assert_eq!(parse(16), loggap_capi::Status::Malformed as i32);
     assert!(memory.is_guarded());
+}
+
+/// Writes a message into `frame` as an Ethernet frame; gives status and length.
+fn ethernet(message: &[u8], frame: &Lent, capacity: usize) -> (i32, usize) {
+    let (address, mut length, null) = ([3_u8; 6], 0, core::ptr::null_mut());
+    let (station, place) = (address.as_ptr(), &raw mut length);
+    let (first, bytes, room) = (message.as_ptr(), message.len(), frame.pointer());
+    let status =
+        call!(loggap_ethernet_emit(station, station, first, bytes, room, capacity, place, null));
+    (status, length)
+}
+
+#[test]
+fn an_ethernet_frame_is_that_of_the_core_whatever_was_in_its_memory() {
+    for bytes in [0, 1, 41, 42, 43, loggap_capi::LOGGAP_ETHERNET_MESSAGE] {
+        let message: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
+        let memory = Lent::filled(loggap_capi::LOGGAP_ETHERNET_FRAME, 0);
+        let (status, length) = ethernet(&message, &memory, memory.length());
+        let mut wanted = [0; loggap_capi::LOGGAP_ETHERNET_FRAME];
+        let of_core = loggap_core::wire::ethernet::emit([3; 6], [3; 6], &message, &mut wanted);
+        assert_eq!((status, Some(length)), (0, of_core));
+        // Room without end is room enough.
+        assert_eq!(ethernet(&message, &memory, usize::MAX), (0, length));
+        assert_eq!(memory.bytes(length), &wanted[..length]);
+        assert!(memory.is_guarded());
+    }
+}
+
+#[test]
+fn a_message_that_fits_into_no_frame_leaves_its_memory_alone() {
+    let message = vec![1; 1 << 16];
+    let memory = Lent::filled((1 << 16) + 18, 0);
+    for capacity in [memory.length(), 1514, 59] {
+        let status = loggap_capi::Status::Full as i32;
+        assert_eq!(ethernet(&message, &memory, capacity), (status, 0));
+        assert_eq!(ethernet(&message[..2000], &memory, capacity.min(1514)), (status, 0));
+    }
+    assert!(memory.is_untouched() && memory.is_guarded());
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use crate::fuzzing::lent::{Lent, Plain};
 use core::ffi::c_void;
 use loggap_capi::{
-    ActionKind, Clock, Frame, FrameKind, LOGGAP_FRAME_BYTES, Link, Responder, ResponderAction,
-    ResponderNext, Round, Served, Status,
+    ActionKind, Clock, Detail, EndingKind, Frame, FrameKind, LOGGAP_FRAME_BYTES, Link, Responder,
+    ResponderAction, ResponderNext, Round, Served, Status,
 };
 
 const DATA: usize = 440;
+/// What the initiator echoes.
+const NONCE: u64 = 0x1de5;
 
 /// What an initiator sends in one session of one round.
 fn messages(round: Round) -> Vec<Vec<u8>> {
@@ -19,7 +21,7 @@ fn messages(round: Round) -> Vec<Vec<u8>> {
 }
 
 fn frame(kind: FrameKind, round: Round) -> Vec<u8> {
-    let mut frame = Frame { kind: kind as u32, versions: [2, 2], ..Frame::zeros() };
+    let mut frame = Frame { kind: kind as u32, versions: [2, 2], nonce: NONCE, ..Frame::zeros() };
     assert_eq!(call!(loggap_bounds_default(&raw mut frame.bounds)), 0);
     frame.round_count = 1;
     frame.rounds[0] = round;
@@ -88,7 +90,9 @@ unsafe extern "C" fn poll(
         return -3;
     }
     let message = script.coming.remove(0);
-    assert!(message.len() <= capacity);
+    if message.len() > capacity {
+        return 0;
+    }
     // SAFETY: the buffer takes as many bytes as the capacity says.
     unsafe { buffer.copy_from_nonoverlapping(message.as_ptr(), message.len()) };
     // SAFETY: the library passes a place for the length.
@@ -96,35 +100,68 @@ unsafe extern "C" fn poll(
     1
 }
 
-#[test]
-fn a_whole_session_is_served_over_callbacks() {
-    let mut script = Script { time: 0, coming: messages(ROUND), sent: Vec::new() };
-    let context: *mut c_void = (&raw mut script).cast();
-    let (bounds, memory) = (core::ptr::null(), Lent::new(call!(loggap_serve_bytes(0))));
+unsafe extern "C" fn discard(_context: *mut c_void) -> i32 {
+    0
+}
+
+/// Serves what `script` has to come, with `nonce`, on so many bytes.
+fn serve(script: &mut Script, bytes: usize, nonce: u64) -> (i32, Served, Detail) {
+    let context: *mut c_void = (&raw mut *script).cast();
+    let (bounds, memory) = (core::ptr::null(), Lent::new(bytes));
     let clock = Clock { context, now: Some(now), picos_per_tick_q32: 1000 << 32, read_cost_ps: 0 };
     let link = Link {
         context,
         send: Some(send),
         poll_receive: Some(poll),
+        discard: Some(discard),
         max_message: LOGGAP_FRAME_BYTES as u64,
-        reliable: 1,
-        ..Link::zeros()
+        reliable: u32::from(nonce == 0),
     };
-    let mut served = Served::zeros();
-    let mut serve = || {
-        let (clock, link, served) = (&raw const clock, &raw const link, &raw mut served);
-        let (memory, bytes) = (memory.pointer(), memory.length());
-        let null = core::ptr::null_mut();
-        call!(loggap_serve(clock, link, bounds, 0, memory, bytes, served, null))
-    };
-    assert_eq!(serve(), 0);
+    let (mut served, mut detail) = (Served::zeros(), Detail::zeros());
+    let (clock, link, place) = (&raw const clock, &raw const link, &raw mut served);
+    let (first, told) = (memory.pointer(), &raw mut detail);
+    let status = call!(loggap_serve(clock, link, bounds, nonce, first, bytes, place, told));
+    assert!(memory.is_guarded());
+    (status, served, detail)
+}
+
+#[test]
+fn a_whole_session_is_served_over_callbacks() {
+    let mut script = Script { time: 0, coming: messages(ROUND), sent: Vec::new() };
+    let bytes = call!(loggap_serve_bytes(0));
+    let (status, served, _) = serve(&mut script, bytes, 0);
+    assert_eq!((status, served.received, served.replied, served.rounds), (0, 2, 1, 1));
     // The script is over: the link says so in the next session.
-    assert_eq!(serve(), Status::Link as i32);
-    assert_eq!((served.received, served.replied, served.rounds), (2, 1, 1));
+    let (status, _, detail) = serve(&mut script, bytes, 0);
+    assert_eq!((status, detail.found.cast_signed()), (Status::Link as i32, -3));
     let lengths: Vec<_> = script.sent.iter().map(Vec::len).collect();
     assert_eq!(lengths, [448, 448, 100, 448]);
     assert_eq!(kind_of(&script.sent[3]), FrameKind::Synced as u32);
-    assert!(memory.is_guarded());
+}
+
+#[test]
+fn a_responder_may_be_lent_any_number_of_bytes_that_holds_a_frame() {
+    for bytes in [448, 449, 1500, 1514] {
+        let mut script = Script { time: 0, coming: messages(ROUND), sent: Vec::new() };
+        let (status, served, _) = serve(&mut script, bytes, 0);
+        assert_eq!((bytes, status, served.rounds), (bytes, 0, 1));
+    }
+    let mut script = Script { time: 0, coming: messages(ROUND), sent: Vec::new() };
+    let (status, _, detail) = serve(&mut script, 447, 0);
+    assert_eq!((status, detail.needed), (Status::Memory as i32, 448));
+}
+
+#[test]
+fn a_datagram_longer_than_any_message_does_not_end_a_session() {
+    let mut coming = messages(ROUND);
+    for at in (0..=coming.len()).rev() {
+        coming.insert(at, vec![0xff; 1500]);
+    }
+    let mut script = Script { time: 0, coming, sent: Vec::new() };
+    let (status, served, detail) = serve(&mut script, LOGGAP_FRAME_BYTES, NONCE);
+    assert_eq!(status, 0, "{detail:?}");
+    assert_eq!(served.ending, EndingKind::Goodbye as u32);
+    assert_eq!((served.received, served.replied, served.strays), (2, 1, 0));
 }
 
 fn responder(memory: &Lent, reliable: u32, nonce: u64) -> *mut Responder {

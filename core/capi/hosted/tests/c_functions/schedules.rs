@@ -111,6 +111,93 @@ fn a_schedule_in_every_format_goes_into_a_sink_of_callbacks() {
     }
 }
 
+/// The call of a sink that refuses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Call {
+    Ranks,
+    BeginRank(u32),
+    Op(u32),
+    Requires { op: u32, start: u32 },
+    EndRank,
+}
+
+/// A sink that refuses one call on a rank.
+struct Picky {
+    refused: Call,
+    on_rank: u32,
+    rank: u32,
+}
+
+/// # Safety
+///
+/// `context` points to a [`Picky`] that nobody else uses meanwhile.
+unsafe fn pick(context: *mut c_void, call: Call) -> i32 {
+    // SAFETY: by the contract.
+    let picky = unsafe { &mut *context.cast::<Picky>() };
+    if let Call::BeginRank(rank) = call {
+        picky.rank = rank;
+    }
+    if picky.refused == call && picky.rank == picky.on_rank { 42 } else { 0 }
+}
+
+unsafe extern "C" fn pick_ranks(context: *mut c_void, _ranks: u32) -> i32 {
+    // SAFETY: the tests pass a picky sink as the context.
+    unsafe { pick(context, Call::Ranks) }
+}
+
+unsafe extern "C" fn pick_begin(context: *mut c_void, rank: u32) -> i32 {
+    // SAFETY: as in `pick_ranks`.
+    unsafe { pick(context, Call::BeginRank(rank)) }
+}
+
+unsafe extern "C" fn pick_op(context: *mut c_void, index: u32, _op: *const Operation) -> i32 {
+    // SAFETY: as in `pick_ranks`.
+    unsafe { pick(context, Call::Op(index)) }
+}
+
+unsafe extern "C" fn pick_edge(context: *mut c_void, op: u32, _on: u32, start: u32) -> i32 {
+    // SAFETY: as in `pick_ranks`.
+    unsafe { pick(context, Call::Requires { op, start }) }
+}
+
+unsafe extern "C" fn pick_end(context: *mut c_void) -> i32 {
+    // SAFETY: as in `pick_ranks`.
+    unsafe { pick(context, Call::EndRank) }
+}
+
+#[test]
+fn a_sink_that_refuses_is_told_with_the_operation_that_its_call_was_about() {
+    let none = u32::MAX;
+    // Three operations on each rank; the second one waits.
+    let text = b"num_ranks 2\nrank 0 {\na: calc 1\nb: calc 2\nc: calc 3\nb requires a\n}\n\
+        rank 1 {\na: calc 1\nb: calc 2\nc: calc 3\nb irequires a\n}\n";
+    let cases = [
+        (none, Call::Ranks, none),
+        (1, Call::BeginRank(1), none),
+        (0, Call::Op(0), 0),
+        (1, Call::Op(2), 2),
+        (0, Call::Requires { op: 1, start: 0 }, 1),
+        (1, Call::Requires { op: 1, start: 1 }, 1),
+        (1, Call::EndRank, none),
+    ];
+    let memory = Lent::new(survey(text).read_bytes);
+    for (rank, refused, op) in cases {
+        let mut picky = Picky { refused, on_rank: rank, rank: none };
+        let sink = SinkTable {
+            context: (&raw mut picky).cast(),
+            ranks: Some(pick_ranks),
+            begin_rank: Some(pick_begin),
+            op: Some(pick_op),
+            requires: Some(pick_edge),
+            end_rank: Some(pick_end),
+        };
+        let (first, room, table) = (memory.pointer(), memory.length(), &raw const sink);
+        let detail =
+            gives!(Sink, loggap_goal_read(text.as_ptr(), text.len(), first, room, 5, table));
+        assert_eq!((detail.rank, detail.op, detail.found), (rank, op, 42), "{refused:?}");
+    }
+}
+
 #[test]
 fn a_schedule_that_is_cut_off_is_refused_and_one_needs_its_memory() {
     for goal in EVERY_FORM {
@@ -173,6 +260,32 @@ fn simulate(goal: &[u8], options: &SimulateOptions) -> (Simulated, Vec<u64>) {
     let finishes = finishes.bytes(8 * ranks);
     let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
     (simulated, finishes.chunks(8).map(number).collect())
+}
+
+#[test]
+fn the_memory_that_a_simulation_asks_for_brings_it_further_each_time() {
+    let (options, goal) = (SimulateOptions::zeros(), TEXT);
+    let (bytes, length, settings) = (goal.as_ptr(), goal.len(), &raw const options);
+    let reading = Lent::new(survey(goal).read_bytes);
+    let (first, read_bytes, mut enough) = (reading.pointer(), reading.length(), 0_usize);
+    let place = &raw mut enough;
+    gives!(Ok, loggap_simulate_goal_bytes(bytes, length, settings, first, read_bytes, place));
+    let (memory, mut lent, mut refusals) = (Lent::new(enough), 0, 0);
+    loop {
+        let (mut simulated, mut detail) = (Simulated::default(), loggap_capi::Detail::zeros());
+        let (protocol, place, told) = (&raw const USUAL, &raw mut simulated, &raw mut detail);
+        let (first, none) = (memory.pointer(), core::ptr::null_mut());
+        let status = call!(loggap_simulate_goal(
+            bytes, length, protocol, 1, settings, first, lent, place, none, 0, told
+        ));
+        if status == 0 {
+            break;
+        }
+        assert_eq!(status, Status::Memory as i32, "{detail:?}");
+        assert!(detail.needed > lent as u64 && detail.needed <= enough as u64, "{detail:?}");
+        (lent, refusals) = (detail.needed as usize, refusals + 1);
+    }
+    assert!((2..10).contains(&refusals) && lent == enough, "{refusals}, {lent} of {enough}");
 }
 
 #[test]
