@@ -56,11 +56,12 @@ pub trait Link {
     /// Looks once for a message and returns its length, or `None` when it is
     /// not complete yet. A stream collects into `buffer` across calls, so
     /// the same buffer has to be passed until the message is complete. May
-    /// wait inside, but for a bounded time (a link set to block).
+    /// wait inside, but for a bounded time (a link set to block). A datagram
+    /// that does not fit into `buffer` is dropped: anybody may have sent it.
     ///
     /// # Errors
     ///
-    /// The peer is gone, or a datagram did not fit into `buffer`.
+    /// The peer is gone, or a message of a stream does not fit into `buffer`.
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error>;
 
     /// Forgets a message received in part and whatever else has arrived, so
