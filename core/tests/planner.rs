@@ -7,6 +7,7 @@ mod planner {
         AssessMemory, Conclusion, Experiment, Kept, PlanError, PlanMemory, PlanOptions,
         PlanRequirements, Planner, Quantity, RowHeader, Sample, Slot, coarse_sizes,
     };
+    use loggap_core::random::Random;
     use loggap_core::units::Picos;
     use quickcheck::{QuickCheck, quickcheck};
 
@@ -118,6 +119,19 @@ mod planner {
         assert_eq!((sent(512).min(), sent(512).max()), (Some(10), Some(10)));
         assert_eq!((sent(8_192).min(), sent(8_192).max()), (Some(2), Some(10)));
         assert!(sent(8_192).filter(|&messages| messages == 2).count() >= 8);
+    }
+
+    #[test]
+    fn what_is_known_well_enough_is_measured_no_longer() {
+        let exact = model(1_000_000);
+        let mut random = Random::new(3);
+        let noisy = |experiment: &Experiment| {
+            let (delay, elapsed) = exact(experiment)?;
+            Some((delay, elapsed + random.below(elapsed / 100_000)))
+        };
+        let run = run(options(7), &[1, 64, 4_096, 65_536], noisy);
+        assert_eq!(run.conclusion, Some(Conclusion::Converged));
+        assert!(run.experiments.len() < 400, "{} rounds", run.experiments.len());
     }
 
     #[test]

@@ -435,7 +435,6 @@ mod tests {
         BuildError, Builder, Crowd, Engine, Entry, Memory, Parameters, Rank, Record, Settings,
         Slot, Survey,
     };
-    use crate::units::Picos;
     use std::vec;
     use std::vec::Vec;
 
@@ -446,7 +445,7 @@ mod tests {
     enum Posted {
         First,
         AfterTheMessages,
-        /// In the order of the messages, of any sender.
+        /// The newest of any sender, then in the order of the messages.
         OldestOfAnyone,
         /// Those with odd tags of any sender, the others then of rank 1.
         OddOfAnyone,
@@ -457,7 +456,9 @@ mod tests {
         let up = 0..many;
         match posted {
             Posted::First | Posted::AfterTheMessages => up.map(|tag| (1, tag)).collect(),
-            Posted::OldestOfAnyone => up.rev().map(|tag| (ANY, tag)).collect(),
+            Posted::OldestOfAnyone => {
+                [0].into_iter().chain((1..many).rev()).map(|tag| (ANY, tag)).collect()
+            }
             Posted::OddOfAnyone => {
                 let odd = up.clone().filter(|tag| tag % 2 == 1).map(|tag| (ANY, tag));
                 odd.chain(up.step_by(2).map(|tag| (1, tag))).collect()
@@ -465,8 +466,8 @@ mod tests {
         }
     }
 
-    /// Rank 1 sends with tags counting down to rank 0, which calculates and
-    /// receives.
+    /// Rank 1 sends with tags counting down to rank 0, and at last a message
+    /// for which rank 0 waits with its other receives, unless they are first.
     fn play(
         (posted, many): (Posted, u32),
         sink: &mut impl Sink<Error = BuildError>,
@@ -474,16 +475,16 @@ mod tests {
         let op = |kind| Op { kind, cpu: 0, nic: 0 };
         sink.ranks(2)?;
         sink.begin_rank(0)?;
-        let calc = sink.op(op(OpKind::Calc { duration: Picos(1 << 50) }))?;
+        let last = sink.op(op(OpKind::Receive { peer: 1, size: 1, tag: many }))?;
         for (peer, tag) in receives(posted, many) {
             let receive = sink.op(op(OpKind::Receive { peer, size: 1, tag }))?;
             if !matches!(posted, Posted::First) {
-                sink.requires(receive, calc)?;
+                sink.requires(receive, last)?;
             }
         }
         sink.end_rank()?;
         sink.begin_rank(1)?;
-        for tag in (0..many).rev() {
+        for tag in (0..many).rev().chain([many]) {
             sink.op(op(OpKind::Send { peer: 0, size: 1, tag }))?;
         }
         sink.end_rank()
@@ -513,7 +514,7 @@ mod tests {
         let parameters = Parameters::per_protocol(preset.protocols).unwrap();
         let schedule = builder.finish().unwrap();
         let mut engine = Engine::new(schedule, parameters, Settings::default());
-        assert_eq!(engine.run().unwrap().events, u64::from(3 * program.1 + 1));
+        assert_eq!(engine.run().unwrap().events, u64::from(3 * (program.1 + 1)));
         engine.unfinished(|left| panic!("{left}"));
         engine.waiting.looks.get()
     }
@@ -528,6 +529,6 @@ mod tests {
 
     #[test]
     fn a_receive_of_anyone_takes_no_message_with_another_tag_however_many_wait() {
-        assert!(looks((Posted::OddOfAnyone, 400)) > 400);
+        assert!(looks((Posted::OddOfAnyone, 4_000)) > 4_000);
     }
 }

@@ -202,3 +202,19 @@ impl<const N: usize> Planner<'_, N> {
         total
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offer_takes_the_time_and_the_messages_of_its_rounds() {
+        // A sample: two of a round trip, of one message and one reply each way.
+        // Beside it a burst of 8; paced bursts of 4, one a round trip; a
+        // receive after two round trips.
+        let gap = Offer::of_gap(2, 8);
+        assert_eq!([gap.half_trips((8, 4)), gap.messages((8, 4))], [2 * 11, 2 * 11]);
+        let all = Offer::of_all(2, 8);
+        assert_eq!([all.half_trips((8, 4)), all.messages((8, 4))], [2 * 25, 2 * 18]);
+    }
+}
