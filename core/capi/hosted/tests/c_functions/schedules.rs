@@ -81,6 +81,13 @@ fn survey(goal: &[u8]) -> GoalInfo {
 
 fn read(goal: &[u8], takes: u64) -> (i32, Seen) {
     let memory = Lent::new(survey(goal).read_bytes);
+    let read = read_with(goal, takes, (memory.pointer(), memory.length(), 5));
+    assert!(memory.is_guarded());
+    read
+}
+
+/// Reads with memory and the seed of labels.
+fn read_with(goal: &[u8], takes: u64, (first, room, seed): (*mut u8, usize, u64)) -> (i32, Seen) {
     let mut seen = Seen { takes, ..Seen::default() };
     let sink = SinkTable {
         context: (&raw mut seen).cast(),
@@ -91,10 +98,26 @@ fn read(goal: &[u8], takes: u64) -> (i32, Seen) {
         end_rank: Some(on_end),
     };
     let (bytes, length, table) = (goal.as_ptr(), goal.len(), &raw const sink);
-    let (first, room, null) = (memory.pointer(), memory.length(), core::ptr::null_mut());
-    let status = call!(loggap_goal_read(bytes, length, first, room, 5, table, null));
-    assert!(memory.is_guarded());
+    let null = core::ptr::null_mut();
+    let status = call!(loggap_goal_read(bytes, length, first, room, seed, table, null));
     (status, seen)
+}
+
+/// Memory after a schedule with labels was read with a seed.
+fn labels(seed: u64) -> Vec<u64> {
+    let goal = EVERY_FORM[0];
+    let mut memory = vec![0_u64; survey(goal).read_bytes.div_ceil(8)];
+    let room = memory.len() * 8;
+    let (status, seen) = read_with(goal, u64::MAX, (memory.as_mut_ptr().cast(), room, seed));
+    assert_eq!((status, seen.ops), (0, survey(goal).ops));
+    memory
+}
+
+#[test]
+fn the_callers_seed_decides_where_labels_are_kept() {
+    assert_eq!(labels(5), labels(5));
+    let others = (6..12).filter(|&seed| labels(seed) != labels(5)).count();
+    assert!(others > 3, "{others} of 6 seeds differ");
 }
 
 #[test]
