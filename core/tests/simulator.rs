@@ -20,9 +20,11 @@ mod random_program;
 
 use std::collections::BTreeSet;
 
-use engines::{Detours, Outcome, Rules, Stopped, messages, run, run_computed, run_in_windows};
-use loggap_core::goal::OpKind;
+use engines::{
+    Detours, Outcome, Rules, Stopped, count_in_windows, messages, run, run_computed, run_in_windows,
+};
 use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
+use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::{
@@ -30,7 +32,7 @@ use loggap_core::sim::{
     Receive, Rendezvous, Sent, Settings, Silent, SimError,
 };
 use loggap_core::units::{Bytes, PerByte, Picos};
-use program::Program;
+use program::{Edge, Program, RankProgram};
 use random_program::{Shape, crowded, parameters, program};
 
 /// One of all combinations of the switches.
@@ -91,6 +93,47 @@ fn windows_equal_the_engine_where_hundreds_of_receives_and_messages_wait() {
         compared += 1;
     }
     assert!(compared > 5, "{compared}");
+}
+
+/// Rank 1 sends `count` messages, tags counting up, and one more; rank 0
+/// receives with the same tags, or from the last to the first and only once it
+/// has the one more.
+fn ordered(count: u32, order: Order) -> Program {
+    let op = |kind| Op { kind, cpu: 0, nic: 0 };
+    let receive = |tag| op(OpKind::Receive { peer: 1, size: 1, tag });
+    let send = |tag| op(OpKind::Send { peer: 0, size: 1, tag });
+    let receiver = match order {
+        Order::AsSent => RankProgram { ops: (0..=count).map(receive).collect(), edges: vec![] },
+        Order::ReversedAndLate => RankProgram {
+            ops: (0..=count).rev().map(receive).collect(),
+            edges: (1..=count).map(|op| Edge { op, on: 0, start: false }).collect(),
+        },
+    };
+    let sender = RankProgram { ops: (0..=count).map(send).collect(), edges: vec![] };
+    Program { ranks: vec![receiver, sender] }
+}
+
+/// How the receives of [`ordered`] follow each other.
+#[derive(Clone, Copy)]
+enum Order {
+    AsSent,
+    ReversedAndLate,
+}
+
+#[test]
+fn long_searches_are_counted_and_receives_in_order_need_none() {
+    const MANY: u32 = 2_000;
+    let set = LogGops { eager_limit: Bytes(u64::MAX), ..parameters(&mut Random::new(1)) };
+    let rules = (Parameters::one(set), Settings::default());
+    let steps = |order| {
+        let program = ordered(MANY, order);
+        let counted = count_in_windows(&program, rules, NoNoise, (0, u32::MAX)).unwrap();
+        assert_eq!(counted.0, outcome(&program, rules, NoNoise));
+        counted.1
+    };
+    assert!(steps(Order::AsSent) < u64::from(MANY));
+    // Half of the messages that wait are looked at for each.
+    assert!(steps(Order::ReversedAndLate) > u64::from(MANY) * u64::from(MANY) / 8);
 }
 
 #[test]

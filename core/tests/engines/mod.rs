@@ -100,10 +100,20 @@ pub enum Stopped {
 /// Messages of which `mail` says that there is no room wait in the schedule.
 pub fn run_in_windows(
     program: &Program,
+    rules: Rules<'_>,
+    noise: impl Noise + Clone,
+    cut: (u32, u32),
+) -> Result<Outcome, Stopped> {
+    count_in_windows(program, rules, noise, cut).map(|(outcome, _)| outcome)
+}
+
+/// The same, and the steps that long searches took.
+pub fn count_in_windows(
+    program: &Program,
     (parameters, settings): Rules<'_>,
     noise: impl Noise + Clone,
     (shift, mail): (u32, u32),
-) -> Result<Outcome, Stopped> {
+) -> Result<(Outcome, u64), Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let needs = windows::Requirements::of(&survey, (&parameters, settings), shift)
@@ -152,7 +162,7 @@ pub fn run_in_windows(
     }
     let makespan = partitions.iter().map(|partition| partition.finished().makespan.0).max();
     assert_eq!(outcome.finish.iter().max().copied(), makespan);
-    Ok(outcome)
+    Ok((outcome, partitions.iter().map(Partition::steps).sum()))
 }
 
 /// Window after window; the mails take turns.
