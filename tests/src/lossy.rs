@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::timing::go_before_the_first;
+
 /// Which of all datagrams, counted from 1 over both directions, get lost.
 #[derive(Clone, Copy, Debug)]
 pub enum Loss {
@@ -60,12 +62,14 @@ impl Lossy {
         let (there, home) = (shared.clone(), shared.clone());
         let threads = vec![
             thread::spawn(move || {
+                go_before_the_first();
                 there.carry(&front_there, |datagram, from| {
                     *there.client.lock().expect("no panic") = Some(from);
                     let _lost_too = back_there.send(datagram);
                 });
             }),
             thread::spawn(move || {
+                go_before_the_first();
                 home.carry(&back, |datagram, _| {
                     if let Some(client) = *home.client.lock().expect("no panic") {
                         let _lost_too = front.send_to(datagram, client);

@@ -70,7 +70,7 @@ fn a_network_that_is_cut_ends_the_run_in_time() {
         .clone();
     let talk = String::from_utf8(output.stderr).unwrap();
     assert!(talk.contains("silent"), "{talk}");
-    assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(document["incomplete"].as_str().unwrap().contains("silent"), "{document}");
     let written = fs::read(folder.path().join("p.json")).unwrap();

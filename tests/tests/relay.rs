@@ -34,16 +34,17 @@ fn micros(micros: u64) -> Picos {
     Picos::from_micros(micros).unwrap()
 }
 
-/// 300 us of latency; from 4 KiB on another protocol.
+/// 600 us of latency; from 4 KiB on another protocol. What the ends do
+/// themselves takes microseconds, also where they are slow.
 fn wire() -> Wire {
     let range = |first, gap, picos| Range {
         first,
         gap: micros(gap),
         gap_per_byte: PerByte::from_picos(picos).unwrap(),
     };
-    let ranges = vec![range(1, 60, 10_000), range(4_096, 150, 25_000)];
+    let ranges = vec![range(1, 120, 20_000), range(4_096, 300, 50_000)];
     let (jitter, mishaps) = (Jitter::None, Mishaps::default());
-    Wire { latency: micros(300), ranges, jitter, mishaps }
+    Wire { latency: micros(600), ranges, jitter, mishaps }
 }
 
 /// A responder at the far end of a wire.
@@ -178,7 +179,7 @@ fn the_parameters_of_a_network_are_recovered_within_five_percent() {
 fn recovers_the_parameters(network: &Network) -> Vec<String> {
     let wire = wire();
     let clock = HostClock::calibrated();
-    let options = PlanOptions { max_time: micros(5_000_000), ..PlanOptions::default() };
+    let options = PlanOptions { max_time: micros(8_000_000), ..PlanOptions::default() };
     let sizes = default_sweep(1, 16_384);
     let mut memory = Memory::new(sizes.len(), &options);
     let options =
