@@ -289,7 +289,8 @@ fn check(ranges: &[RangeRecord], changes: &[ChangeRecord]) -> Result<(), String>
     }
     for (index, change) in changes.iter().enumerate() {
         let ChangeRecord { at_bytes, lo_bytes, hi_bytes, splits, .. } = change;
-        let begins = ranges.iter().skip(1).any(|record| record.range.first.0 == *at_bytes);
+        // The first one, too, where nothing is known of the sizes below.
+        let begins = ranges.iter().any(|record| record.range.first.0 == *at_bytes);
         if !(lo_bytes <= at_bytes && at_bytes <= hi_bytes) || *splits && !begins {
             return Err(format!(
                 "changes[{index}] is at {at_bytes} B, from {lo_bytes} to {hi_bytes} B, and no range begins there"
