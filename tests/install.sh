@@ -56,3 +56,17 @@ check() {
   fi
   rm -f "$log"
 }
+
+# skip COUNT WHAT WHY
+skip() {
+  skipped=$((skipped + $1))
+  echo "skipped: $2: $3"
+}
+
+# closing WHAT: the last lines of a script of checks, and its end.
+closing() {
+  step "$1"
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" = 0 ]
+  exit
+}

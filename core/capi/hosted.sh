@@ -17,6 +17,5 @@ under_miri() {
 if nightly miri rust-src; then
   check 'every C function under Miri' under_miri
 else
-  skipped=$((skipped + 1))
-  echo 'skipped: every C function under Miri: could not install miri and rust-src'
+  skip 1 'every C function under Miri' 'could not install miri and rust-src'
 fi

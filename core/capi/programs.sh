@@ -46,8 +46,7 @@ check 'responder and assessment on two threads' with_threads
 if nightly; then
   check 'the C programs under the sanitizers of addresses and undefined operations' sanitized
 else
-  skipped=$((skipped + 1))
-  echo 'skipped: the C programs under sanitizers: could not install a nightly compiler'
+  skip 1 'the C programs under sanitizers' 'could not install a nightly compiler'
 fi
 for level in $levels; do
   device "the C programs for Cortex-M4F at $level, without a C library" compiled_for_device "$level"
