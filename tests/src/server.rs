@@ -87,7 +87,7 @@ impl Server {
     pub fn measure(&self) -> assert_cmd::Command {
         let mut command = loggap();
         command.args(["measure", "--transport", &self.transport, &self.endpoint]);
-        command.args(["-s", "1,64", "--max-time", "1", "-J"]);
+        command.args(["-s", "1,64", "--max-time", "0.5", "-J"]);
         command
     }
 

@@ -506,3 +506,22 @@ fn an_empty_schedule_takes_no_time() {
     assert_eq!(json["makespan_ps"].as_u64(), Some(0));
     assert_eq!(json["finish_ps"], serde_json::json!([0, 0, 0]));
 }
+
+#[test]
+fn loading_and_running_are_parts_of_the_time_that_passed() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("all.bin");
+    let generate = ["goal", "generate", "--pattern", "linear_alltoall", "--ranks", "128", "-s", "8"];
+    loggap().args(generate).arg("-o").arg(&path).assert().success();
+    // In windows, and where those were tried in vain: a rendezvous needs the other engine.
+    for (arguments, engine) in [(&[][..], "windows"), (&["-S", "4"][..], "sequential")] {
+        #[allow(clippy::disallowed_methods, reason = "the time of a test")]
+        let started = std::time::Instant::now();
+        let document = simulated_file(&path, arguments);
+        let passed = started.elapsed().as_secs_f64();
+        assert_eq!(document["engine"], engine);
+        let seconds = |key: &str| document[key].as_f64().unwrap();
+        let (load, run) = (seconds("load_s"), seconds("run_s"));
+        assert!(load > 0.0 && run > 0.0 && load + run < passed, "{load} {run} {passed}");
+    }
+}

@@ -206,3 +206,34 @@ fn a_panic_in_a_noise_model_ends_the_run_on_all_threads() {
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
     }
 }
+
+/// Set for the process in which no thread can be started.
+const ALONE: &str = "LOGGAP_TEST_WITHOUT_THREADS";
+
+#[test]
+fn where_no_thread_can_be_started_the_run_goes_on_without() {
+    let name = "where_no_thread_can_be_started_the_run_goes_on_without";
+    if std::env::var_os(ALONE).is_none() {
+        // A stack that no machine has room for; with one test thread the test
+        // itself runs on the main one.
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--test-threads=1"])
+            .envs([("RUST_MIN_STACK", (1_u64 << 50).to_string()), (ALONE, "yes".into())])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    let refused = std::thread::Builder::new().spawn(|| ());
+    assert!(refused.is_err(), "a thread was started: this test shows nothing");
+    let crowded = Shape { ranks: 64, messages: 400, calcs: 8, edges: 4, ..Shape::PLAIN };
+    let program = program(&mut Random::new(3), &crowded);
+    let mut set = sets()[0];
+    set.eager_limit = Bytes(u64::MAX);
+    let settings = Settings::new(set);
+    let cut = |threads| Cut { shift: 1, threads, mail_bytes: MOST };
+    let alone = engine::run_in_windows(&program, &settings, None, cut(1)).unwrap();
+    let others = engine::run_in_windows(&program, &settings, None, cut(4)).unwrap();
+    assert_eq!(others, alone);
+}
