@@ -511,7 +511,8 @@ fn an_empty_schedule_takes_no_time() {
 fn loading_and_running_are_parts_of_the_time_that_passed() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("all.bin");
-    let generate = ["goal", "generate", "--pattern", "linear_alltoall", "--ranks", "128", "-s", "8"];
+    let generate =
+        ["goal", "generate", "--pattern", "linear_alltoall", "--ranks", "128", "-s", "8"];
     loggap().args(generate).arg("-o").arg(&path).assert().success();
     // In windows, and where those were tried in vain: a rendezvous needs the other engine.
     for (arguments, engine) in [(&[][..], "windows"), (&["-S", "4"][..], "sequential")] {

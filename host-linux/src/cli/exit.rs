@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use super::Console;
 
-/// Shown at the end of `loggap --help`.
-pub(super) const HELP: &str = "\
+/// Shown at the end of a program's `--help`.
+pub const EXIT_CODES: &str = "\
 Exit codes:
     0  done
     1  failed while running, or the peer did

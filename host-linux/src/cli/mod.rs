@@ -47,6 +47,7 @@ mod goal;
 mod interrupt;
 mod link;
 mod measure;
+pub mod measuring;
 mod parameter_args;
 pub mod parse;
 mod pattern_args;
@@ -58,7 +59,7 @@ mod simulate;
 mod study;
 
 pub use console::Console;
-pub use exit::{CliError, Exit};
+pub use exit::{CliError, EXIT_CODES, Exit};
 pub use interrupt::Interrupt;
 
 use std::ffi::OsString;
@@ -70,7 +71,7 @@ use nix::sys::signal::{SigSet, Signal};
 /// Measure a network link as a few LogP-family parameters, simulate parallel
 /// programs with them, and check the prediction against reality.
 #[derive(Debug, Parser)]
-#[command(name = "loggap", version, propagate_version = true, after_help = exit::HELP)]
+#[command(name = "loggap", version, propagate_version = true, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -96,25 +97,34 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
+    match Cli::try_parse_from(arguments) {
+        Ok(cli) => carry_out(|console| dispatch(&cli.command, console)),
+        Err(error) => explain(&error),
+    }
+}
+
+/// Carries out a command on the process's own streams and says how to exit.
+/// Errors are told.
+pub fn carry_out(command: impl FnOnce(&mut Console) -> Result<Exit, CliError>) -> ExitCode {
     // A write beyond `ulimit -f` then fails and is told, like a full disk,
     // instead of ending the process.
     let _told_less_well = SigSet::from(Signal::SIGXFSZ).thread_block();
     let mut console = Console::standard();
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
-        Err(error) => {
-            // Help and version go to standard output and are no failure.
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-            let _nowhere_left_to_say_so = error.print();
-            return exit.into();
-        }
-    };
-    let outcome = dispatch(&cli.command, &mut console);
+    let outcome = command(&mut console);
     let outcome = outcome.and_then(|exit| Ok(console.flush().map(|()| exit)?));
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => error.report(&mut console).into(),
     }
+}
+
+/// Prints what the parser has to say and says how to exit: help and version go
+/// to standard output and are no failure.
+#[must_use]
+pub fn explain(error: &clap::Error) -> ExitCode {
+    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+    let _nowhere_left_to_say_so = error.print();
+    exit.into()
 }
 
 fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> {

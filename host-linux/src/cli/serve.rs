@@ -117,7 +117,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         };
         let peer = link.peer().to_owned();
         processor.go_near(&link, &clock, console)?;
-        let description = describe(&clock, &link, processor.current);
+        let description = describe(&clock, LinkFingerprint::take(&link), processor.current);
         let session = interrupt.ending_at_once(|| respond(&clock, &mut link, bounds, &description));
         let failed = report(&peer, &session, console)?;
         drop(link);

@@ -34,11 +34,6 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Whether every message arrives.
-    pub(crate) const fn is_reliable(self) -> bool {
-        !matches!(self, Self::Udp | Self::Eth)
-    }
-
     /// Every transport.
     pub const ALL: [Self; 5] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm, Self::Eth];
 

@@ -55,7 +55,7 @@ impl Disturbance {
 
     /// Adds the counts of a responder's process of this machine, which is
     /// about to end.
-    pub(crate) fn add_responder(&mut self, process: u32) {
+    pub fn add_responder(&mut self, process: u32) {
         if let Some(count) = preemptions_of(process) {
             self.responders = Some(self.responders.unwrap_or(0).saturating_add(count));
         }

@@ -1,5 +1,6 @@
 //! What a profile says about the machine and the link it was measured on.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -71,13 +72,30 @@ pub struct LinkFingerprint {
     pub segment_bytes: Option<u64>,
     /// Receive buffer of a UDP socket.
     pub receive_buffer_bytes: Option<u64>,
+    /// The MPI library that carries the messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mpi: Option<MpiLibrary>,
+}
+
+/// What numbers of a link over MPI depend on.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct MpiLibrary {
+    /// Name and version.
+    pub version: String,
+    /// Which call sends: `send`, `ssend` or `isend`.
+    pub send: String,
+    /// Which call receives: `recv` or `irecv`.
+    pub receive: String,
+    /// Settings of the library that decide how messages travel, by their own
+    /// names.
+    pub settings: BTreeMap<String, String>,
 }
 
 impl Fingerprint {
-    /// Looks at this machine and at `link`; `cpu` is the processor that this
-    /// process is pinned to.
+    /// Looks at this machine; `cpu` is the processor that this process is
+    /// pinned to.
     #[must_use]
-    pub fn take(clock: &HostClock, link: &AnyLink, cpu: Option<Cpu>) -> Self {
+    pub fn take(clock: &HostClock, link: LinkFingerprint, cpu: Option<Cpu>) -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Self {
             hostname: uname()
@@ -96,7 +114,7 @@ impl Fingerprint {
             clock_hz: clock.hertz(),
             clock_uncertainty_ppb: clock.uncertainty_ppb(),
             clock_read_s: clock.read_cost().seconds(),
-            link: LinkFingerprint::take(link),
+            link,
         }
     }
 }
@@ -257,7 +275,11 @@ mod tests {
     #[test]
     fn a_fingerprint_survives_json() {
         let (link, _far) = UnixLink::pair(LinkSettings::default()).unwrap();
-        let print = Fingerprint::take(&HostClock::monotonic_raw(), &AnyLink::Unix(link), Some(0));
+        let print = Fingerprint::take(
+            &HostClock::monotonic_raw(),
+            LinkFingerprint::take(&AnyLink::Unix(link)),
+            Some(0),
+        );
         assert!(!print.hostname.is_empty() && print.cpus > 0, "{print:?}");
         let json = serde_json::to_string(&print).unwrap();
         assert_eq!(serde_json::from_str::<Fingerprint>(&json).unwrap(), print);

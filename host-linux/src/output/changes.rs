@@ -37,6 +37,9 @@ fn protocol(change: &ChangeRecord) -> String {
     if let Some(jump) = jump(change) {
         text += &format!(": {jump}");
     }
+    if let Some(setting) = &change.setting {
+        text += &format!("; {setting}");
+    }
     text
 }
 

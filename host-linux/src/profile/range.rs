@@ -167,6 +167,9 @@ pub struct ChangeRecord {
     /// Whether a range begins there.
     #[serde(default = "splits")]
     pub splits: bool,
+    /// The setting of the transport that moves it, with its value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
 }
 
 fn gap() -> String {
@@ -196,6 +199,7 @@ impl From<Change> for ChangeRecord {
             parameter: name.map_or_else(gap, |(_, name)| (*name).to_owned()),
             jump: f64::from(change.jump_ppm) / 1e6,
             splits: change.splits,
+            setting: None,
         }
     }
 }

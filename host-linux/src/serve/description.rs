@@ -4,9 +4,8 @@ use loggap_core::measure::{Clock, Initiator, Link, SessionError};
 use loggap_core::wire::MAX_DESCRIPTION;
 use serde::Serialize;
 
-use crate::link::AnyLink;
 use crate::machine::clock::HostClock;
-use crate::machine::environment::Fingerprint;
+use crate::machine::environment::{Fingerprint, LinkFingerprint};
 use crate::machine::placement::Cpu;
 use crate::serve::near;
 
@@ -26,7 +25,7 @@ struct Description<'a> {
 /// [`MAX_DESCRIPTION`] bytes; empty, which stands for none, where it would be
 /// longer.
 #[must_use]
-pub fn describe(clock: &HostClock, link: &AnyLink, cpu: Option<Cpu>) -> String {
+pub fn describe(clock: &HostClock, link: LinkFingerprint, cpu: Option<Cpu>) -> String {
     let fingerprint = Fingerprint::take(clock, link, cpu);
     let interface_numa_node = fingerprint.link.interface.as_deref().and_then(near::node_of);
     let version = env!("CARGO_PKG_VERSION");
@@ -53,7 +52,7 @@ pub fn responder_fingerprint<C: Clock, L: Link>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::{LinkSettings, UnixLink};
+    use crate::link::{AnyLink, LinkSettings, UnixLink};
     use crate::serve::respond::respond;
     use loggap_core::measure::{Buffers, SessionOptions};
     use loggap_core::wire::Bounds;
@@ -65,11 +64,11 @@ mod tests {
         let (near, far) = UnixLink::pair(LinkSettings::default()).unwrap();
         let responder = thread::spawn(move || {
             let (clock, mut far) = (HostClock::monotonic_raw(), AnyLink::Unix(far));
-            let text = describe(&clock, &far, Some(3));
+            let text = describe(&clock, LinkFingerprint::take(&far), Some(3));
             assert!((100..=MAX_DESCRIPTION).contains(&text.len()), "{text}");
             assert!(text.contains("\"version\"") && text.contains("interface_numa_node"));
             respond(&clock, &mut far, Bounds::default(), &text).unwrap();
-            Fingerprint::take(&clock, &far, Some(3))
+            Fingerprint::take(&clock, LinkFingerprint::take(&far), Some(3))
         });
         let (mut outgoing, mut incoming) = ([0; 1_000], [0; 1_000]);
         let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };

@@ -29,6 +29,7 @@ use crate::link::{
     AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink, Waiting,
 };
 use crate::machine::clock::{Deadline, HostClock};
+use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement::{self, Cpu, PlacementError};
 use crate::serve::description::describe;
 use crate::serve::respond::respond;
@@ -355,7 +356,11 @@ impl ChildArguments {
         let bounds = Bounds { message: self.longest_message, ..Bounds::default() };
         // The parent pins this process, if it does, before it says hello.
         let cpu = placement::allowed();
-        let description = describe(&clock, &link, cpu.first().copied().filter(|_| cpu.len() == 1));
+        let description = describe(
+            &clock,
+            LinkFingerprint::take(&link),
+            cpu.first().copied().filter(|_| cpu.len() == 1),
+        );
         let (_served, ending) =
             respond(&clock, &mut link, bounds, &description).map_err(ChildError::Session)?;
         match ending {

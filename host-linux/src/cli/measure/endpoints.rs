@@ -1,13 +1,17 @@
 //! Both ends of the link: where they run and how they meet, for each launch.
 
 use super::Args;
+use loggap_core::measure::SessionError;
+
 use crate::cli::CliError;
-use crate::link::{self, AnyLink, Endpoint};
+use crate::cli::measuring::Ends;
+use crate::link::{self, AnyLink, Endpoint, LinkError, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::machine::warning::{self, Warning};
+use crate::measure::{Observer, Run};
 use crate::serve::local::{EmbeddedError, Process, Responder};
 use crate::serve::near::near_interface;
 
@@ -49,47 +53,6 @@ impl<'a> Endpoints<'a> {
             responder: None,
             warnings: Vec::new(),
         })
-    }
-
-    /// A fresh link, and a fresh process at its other end where this command
-    /// starts one. The first also says where this end runs.
-    pub(super) fn open(&mut self, clock: &HostClock) -> Result<AnyLink, CliError> {
-        let link = match self.remote.clone() {
-            None => self.open_local(clock)?,
-            Some(endpoint) => {
-                let settings = self.args.link.settings();
-                let link = link::connect(self.args.link.transport, &endpoint, settings)?;
-                if self.opened == 0 {
-                    self.place_this_end(&link, clock)?;
-                }
-                link
-            }
-        };
-        self.opened += 1;
-        Ok(link)
-    }
-
-    /// Waits for the other end's process, if there is one, after the link has
-    /// been dropped. Says if it failed.
-    pub(super) fn close(&mut self) -> Option<EmbeddedError> {
-        self.responder.take()?.finish().err()
-    }
-
-    /// Notes what has disturbed the other end's process.
-    pub(super) fn note_disturbance(&self, disturbance: &mut Disturbance) {
-        if let Some(process) = &self.responder {
-            disturbance.add_responder(process.id());
-        }
-    }
-
-    /// Where the ends run.
-    pub(super) const fn placement(&self) -> Option<Placement> {
-        self.placement
-    }
-
-    /// What is to be said about both ends.
-    pub(super) fn take_warnings(&mut self) -> Vec<Warning> {
-        std::mem::take(&mut self.warnings)
     }
 
     /// Processors near the link's interface, unless others were asked for.
@@ -185,5 +148,63 @@ impl From<EmbeddedError> for CliError {
             EmbeddedError::Link(error) => error.into(),
             other => Self::failed(other),
         }
+    }
+}
+
+impl Ends for Endpoints<'_> {
+    type Link = AnyLink;
+
+    /// A fresh link, and a fresh process at its other end where this command
+    /// starts one.
+    fn open(&mut self, clock: &HostClock) -> Result<AnyLink, CliError> {
+        let link = match self.remote.clone() {
+            None => self.open_local(clock)?,
+            Some(endpoint) => {
+                let settings = self.args.link.settings();
+                let link = link::connect(self.args.link.transport, &endpoint, settings)?;
+                if self.opened == 0 {
+                    self.place_this_end(&link, clock)?;
+                }
+                link
+            }
+        };
+        self.opened += 1;
+        Ok(link)
+    }
+
+    fn launch(
+        &mut self,
+        run: &mut Run<'_, HostClock>,
+        link: AnyLink,
+        observer: &mut impl Observer,
+    ) -> Result<(), SessionError<LinkError>> {
+        run.launch_any(link, observer)
+    }
+
+    /// Waits for the other end's process, if there is one.
+    fn close(&mut self) -> Option<CliError> {
+        Some(self.responder.take()?.finish().err()?.into())
+    }
+
+    fn note_disturbance(&self, disturbance: &mut Disturbance) {
+        if let Some(process) = &self.responder {
+            disturbance.add_responder(process.id());
+        }
+    }
+
+    fn placement(&self) -> Option<Placement> {
+        self.placement
+    }
+
+    fn fingerprint(&self, link: &AnyLink) -> LinkFingerprint {
+        LinkFingerprint::take(link)
+    }
+
+    fn waiting(&self) -> Waiting {
+        self.args.link.settings().waiting
+    }
+
+    fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
     }
 }

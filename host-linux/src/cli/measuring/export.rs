@@ -7,7 +7,7 @@ use loggap_core::measure::{AssessError, Conclusion, Quantity, SizeRow};
 use loggap_core::model::{Change, Profile};
 use loggap_core::units::Picos;
 
-use super::Args;
+use super::{MeasureArgs, ProtocolLimit};
 use crate::cli::report::{self, Strictness};
 use crate::cli::{CliError, Console, Exit};
 use crate::machine::environment::Fingerprint;
@@ -16,7 +16,8 @@ use crate::measure::next::{self, LaunchValues};
 use crate::measure::{AnalysisError, History, MeasureError, Measured, RunOptions};
 use crate::output::{FileError, PendingFile, warnings};
 use crate::profile::{
-    CanaryRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION, SizeRecord, Stopped,
+    CanaryRecord, ChangeRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION,
+    SizeRecord, Stopped,
 };
 use crate::samples::{self, TimedSample};
 
@@ -31,7 +32,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn open(args: &Args) -> Result<Self, CliError> {
+    pub(super) fn open(args: &MeasureArgs) -> Result<Self, CliError> {
         let create = |path: &Option<PathBuf>| -> Result<_, FileError> {
             path.as_ref().map(PendingFile::create).transpose()
         };
@@ -64,6 +65,8 @@ pub(super) struct Taken {
     /// From the start of the command to the end of the last session.
     pub(super) wall: Picos,
     pub(super) options: RunOptions,
+    /// Settings that may explain changes of protocol.
+    pub(super) limits: Vec<ProtocolLimit>,
 }
 
 impl Taken {
@@ -92,7 +95,7 @@ pub(super) fn failure(error: &str) -> String {
 /// neither the others nor standard output along; the first failure decides
 /// the exit.
 pub(super) fn export(
-    args: &Args,
+    args: &MeasureArgs,
     mut taken: Taken,
     (files, console): (Files, &mut Console),
 ) -> Result<Exit, CliError> {
@@ -152,7 +155,7 @@ fn write_files(files: Files, document: &ProfileDocument, taken: &Taken) -> Resul
     outcomes.into_iter().fold(Ok(()), Result::and)
 }
 
-fn document(args: &Args, taken: &Taken, incomplete: Option<String>) -> ProfileDocument {
+fn document(args: &MeasureArgs, taken: &Taken, incomplete: Option<String>) -> ProfileDocument {
     let Taken { measured, host, warnings, canaries, wall, options, .. } = taken;
     let assessment = measured.assessment.as_ref().ok();
     let about_link = assessment.map_or(&[][..], |found| &found.warnings);
@@ -166,10 +169,10 @@ fn document(args: &Args, taken: &Taken, incomplete: Option<String>) -> ProfileDo
         started_unix_s: unix_seconds().saturating_sub(wall.0 / 1_000_000_000_000),
         seed: options.plan.seed,
         host: host.clone(),
-        transport: args.link.transport.name().to_owned(),
+        transport: host.link.transport.clone(),
         method: options.method.name().to_owned(),
         requested: args.exact.requested(),
-        changes: changes.iter().copied().map(Change::into).collect(),
+        changes: changes.iter().map(|change| named(*change, &taken.limits)).collect(),
         sizes: sizes(&measured.rows, &measured.samples),
         messages_sent: measured.traffic.messages(),
         messages_lost: measured.traffic.messages_lost,
@@ -187,6 +190,13 @@ fn document(args: &Args, taken: &Taken, incomplete: Option<String>) -> ProfileDo
     };
     add_ranges(&mut document, taken);
     document
+}
+
+/// A change, with the setting that moves it.
+fn named(change: Change, limits: &[ProtocolLimit]) -> ChangeRecord {
+    let record = ChangeRecord::from(change);
+    let limit = limits.iter().find(|limit| limit.explains(&record));
+    ChangeRecord { setting: limit.map(|limit| limit.setting.clone()), ..record }
 }
 
 /// The ranges, with where another run would fall.

@@ -1,0 +1,361 @@
+//! Measuring from options to files, for every program that opens links: it
+//! says by [`Ends`] where they are.
+
+mod ends;
+mod export;
+mod observer;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use loggap_core::measure::{Clock, Link, PlanOptions, SessionError, SessionOptions};
+use loggap_core::units::Picos;
+use loggap_core::wire::{Limited, Refusal};
+
+use super::parse::{self, Sizes};
+use super::report::{ExactArgs, ReportArgs};
+use super::{CliError, Console, Exit, Interrupt};
+use crate::machine::canaries::Canaries;
+use crate::machine::clock::HostClock;
+use crate::machine::disturbance::Disturbance;
+use crate::machine::environment::Fingerprint;
+use crate::machine::warning::{self, Warning};
+use crate::measure::{History, MeasureError, Measured, Memory, Method, Run, RunOptions, SizePlan};
+use crate::output::number;
+pub use ends::{Ends, ProtocolLimit};
+use export::{Files, Taken};
+use observer::RunObserver;
+
+/// What is measured of a link, how exactly, and what is left behind; shared
+/// by all programs that measure.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MeasureArgs {
+    /// How to measure: prtt (parametrised round trips), signature (Culler et
+    /// al.) or plogp (Kielmann et al.).
+    #[arg(long, default_value = "prtt", value_parser = method_parser())]
+    method: Method,
+    /// Message sizes in bytes: 8, 1,64,4K, 1:64K (as the tool sees fit, with
+    /// more sizes around changes), 1:64K:x2, 1:64K:+1024, @file. K, M, G are
+    /// powers of 1024. 1:64K unless given.
+    #[arg(short, long = "size", value_name = "SIZES", value_parser = parse::message_sizes)]
+    sizes: Option<Sizes>,
+    /// Messages in a burst. 10 unless given, and more from 2 KiB on, up to 64,
+    /// where that is cheap.
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    messages: Option<u32>,
+    #[command(flatten)]
+    exact: ExactArgs,
+    /// Time to measure: seconds, or with a unit such as 500ms, 2m; at most
+    /// 3000 s. Launches are spread over it, as another time finds another
+    /// machine. 2.5 s unless given.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = max_time)]
+    max_time: Option<Picos>,
+    /// Most messages of both ends, spread over the time. Unless told
+    /// otherwise, prtt sends up to 34000, and with --max-time 54400 a second.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_messages: Option<u64>,
+    /// Launches: a fresh connection each and, without HOST, a fresh process
+    /// on other processors. They tell where another run would fall. 5 unless
+    /// given, more with --max-time; fewer where the link is too slow for it.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    launches: Option<u32>,
+    /// Folder of profiles of earlier runs: those of this link tell where
+    /// another run would fall, and this run's is added.
+    #[arg(long, value_name = "DIR")]
+    history: Option<PathBuf>,
+    /// Decides the order of the rounds; decimal or 0x hexadecimal.
+    #[arg(long, default_value = "1", value_parser = parse::seed)]
+    seed: u64,
+    /// Write the profile, as JSON.
+    #[arg(short, long, value_name = "PROFILE.json")]
+    output: Option<PathBuf>,
+    /// Write every timed round, as CSV for `loggap fit`.
+    #[arg(long, value_name = "FILE.csv")]
+    samples: Option<PathBuf>,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+fn method_parser() -> impl TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(Method::ALL.map(Method::name))
+        .try_map(|name| Method::from_name(&name).ok_or_else(|| format!("'{name}' is no method")))
+}
+
+/// Measures between the ends that `ends` makes for a longest message of so
+/// many bytes, and hands on what was found, as `args` say.
+///
+/// # Errors
+///
+/// Wrong options, no link, or a failure after which the files hold what was
+/// measured until then.
+pub fn run<E: Ends>(
+    args: &MeasureArgs,
+    ends: impl FnOnce(u32) -> Result<E, CliError>,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    if args.report.json {
+        interrupt.write_at_end(export::failure(INTERRUPTED));
+    }
+    match measure(args, ends, interrupt, console) {
+        Ok((taken, files)) => {
+            interrupt.write_at_end("");
+            let outcome = export::export(args, taken, (files, console));
+            match outcome {
+                Ok(_) if interrupt.is_requested() => Ok(Exit::Interrupted),
+                other => other,
+            }
+        }
+        Err(error) => {
+            interrupt.write_at_end("");
+            let is_interrupted = interrupt.is_requested();
+            let text = if is_interrupted { INTERRUPTED.to_owned() } else { error.to_string() };
+            if args.report.json {
+                console.data().write_all(export::failure(&text).as_bytes())?;
+            }
+            if !is_interrupted {
+                return Err(error);
+            }
+            console.note(text);
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+const INTERRUPTED: &str = "interrupted before anything was measured";
+
+/// Measures. An error means that there is nothing to hand on: what fails
+/// later is part of what was taken.
+fn measure<E: Ends>(
+    args: &MeasureArgs,
+    ends: impl FnOnce(u32) -> Result<E, CliError>,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<(Taken, Files), CliError> {
+    let stopwatch = HostClock::monotonic_raw();
+    let started = stopwatch.now();
+    let (options, sizes) = (options(args)?, size_plan(args));
+    let history = args.history.as_deref().map(History::read).transpose();
+    let history = history.map_err(CliError::usage)?.unwrap_or_default();
+    let files = Files::open(args)?;
+    interrupt.remove_at_end(files.temporary());
+    let clock = HostClock::calibrated();
+    let mut ends = ends(sizes.largest())?;
+    let link = ends.open(&clock)?;
+    let properties = link.properties();
+    let longest = u32::try_from(properties.max_message.0).unwrap_or(u32::MAX);
+    let adapt_sizes = sizes.may_add();
+    let sizes = sizes.within(longest)?;
+    let placement = ends.placement();
+    let cpu = placement.map(|both| both.initiator);
+    let mut host = Fingerprint::take(&clock, ends.fingerprint(&link), cpu);
+    ends.waiting().name().clone_into(&mut host.link.waiting);
+    let cpus: Vec<_> = placement.iter().flat_map(|both| [both.initiator, both.responder]).collect();
+    let mut disturbance = Disturbance::watch(clock, &cpus);
+    let mut canaries = Canaries::before(clock, ends.waiting());
+    let burst_bytes = if properties.reliable { u64::MAX } else { DATAGRAM_BURST };
+    let plan = PlanOptions { adapt_sizes, burst_bytes, ..options.plan };
+    let mut memory = Memory::new(sizes.len(), &plan);
+    let run = Run::new(clock, RunOptions { plan, ..options }, &sizes, &mut memory)
+        .map_err(MeasureError::Plan)?;
+    let mut observer = RunObserver::new(interrupt, console, plan.assess.relative_error_ppm);
+    let mut environment =
+        Environment { ends, disturbance: &mut disturbance, canaries: &mut canaries, clock };
+    let (measured, failure) = environment.launches(run, link, &mut observer)?;
+    let limits = environment.ends.limits();
+    let mut warnings = environment.ends.take_warnings();
+    warnings.extend(observer.into_warnings());
+    canaries.time();
+    warnings.extend(warning::about_link(&host.link));
+    warnings.extend(disturbance.warnings());
+    warnings.extend(canaries.warnings());
+    warnings.extend(warning::about_losses(&measured.traffic));
+    let is_single = measured.launches == 1 && options.launches > 1;
+    if is_single && failure.is_none() && !interrupt.is_requested() {
+        warnings.push(Warning::OneLaunch);
+    }
+    let unreadable = history.unreadable.iter().map(ToString::to_string);
+    warnings.extend(unreadable.map(|reason| Warning::HistoryUnreadable { reason }));
+    let wall = stopwatch.duration(stopwatch.now().saturating_sub(started));
+    let canaries = canaries.records();
+    let taken =
+        Taken { measured, failure, history, host, warnings, canaries, wall, options, limits };
+    Ok((taken, files))
+}
+
+/// What changes with each launch.
+struct Environment<'a, E> {
+    ends: E,
+    disturbance: &'a mut Disturbance,
+    canaries: &'a mut Canaries,
+    clock: HostClock,
+}
+
+impl<E: Ends> Environment<'_, E> {
+    /// Runs all launches, the first over `link`. An error of the first before
+    /// it could begin leaves nothing; a later one ends the run.
+    fn launches(
+        &mut self,
+        mut run: Run<'_, HostClock>,
+        link: E::Link,
+        observer: &mut RunObserver<'_>,
+    ) -> Result<(Measured, Option<CliError>), CliError> {
+        let mut first = Some(link);
+        let mut failure = None;
+        while let Some(launch) = run.next_launch(observer) {
+            let link = first.take().map_or_else(
+                || {
+                    self.canaries.time();
+                    self.ends.open(&self.clock)
+                },
+                Ok,
+            );
+            let outcome = link.and_then(|link| {
+                let outcome = self.ends.launch(&mut run, link, observer);
+                self.ends.note_disturbance(self.disturbance);
+                outcome.map_err(|error| MeasureError::Session(error).into())
+            });
+            let ended = self.ends.close();
+            let Err(error) = outcome else {
+                if let Some(error) = ended {
+                    observer.warn(&error);
+                }
+                continue;
+            };
+            if run.begun() == 0 {
+                self.ends.take_warnings().iter().for_each(|warning| observer.warn(warning));
+                return Err(error);
+            }
+            if run.begun() > launch {
+                failure = Some(error);
+            } else if !observer.is_broken_off() {
+                observer.refused(launch, &error);
+            }
+            break;
+        }
+        Ok((run.finish(), failure))
+    }
+}
+
+fn size_plan(args: &MeasureArgs) -> SizePlan {
+    const LAST: u32 = 64 << 10;
+    let whole = |size: u64| u32::try_from(size).unwrap_or(u32::MAX); // at most 1 GiB by the parser
+    match &args.sizes {
+        None => SizePlan::Span { first: 1, last: LAST, shrink: true },
+        Some(Sizes::Span { first, last }) => {
+            SizePlan::Span { first: whole(*first), last: whole(*last), shrink: false }
+        }
+        Some(Sizes::Listed(sizes)) => SizePlan::Listed(sizes.iter().copied().map(whole).collect()),
+    }
+}
+
+fn options(args: &MeasureArgs) -> Result<RunOptions, CliError> {
+    let defaults = PlanOptions::default();
+    let max_time = args.max_time.unwrap_or(defaults.max_time);
+    let seconds = max_time.0.div_ceil(1_000_000_000_000);
+    let max_messages = match (args.max_messages, args.max_time, args.method) {
+        (Some(messages), ..) => messages,
+        (None, None, Method::Prtt) => defaults.max_messages,
+        (None, Some(_), Method::Prtt) => seconds.saturating_mul(MESSAGES_PER_SECOND),
+        // The other methods need more messages for the same exactness.
+        (None, _, Method::Signature | Method::Plogp) => u64::MAX,
+    };
+    let more = u32::try_from(seconds.div_ceil(SECONDS_PER_LAUNCH)).unwrap_or(u32::MAX);
+    let plan = PlanOptions {
+        assess: args.exact.options()?,
+        messages: args.messages.unwrap_or(defaults.messages),
+        large_messages: args.messages.unwrap_or(LARGE_MESSAGES),
+        max_time,
+        longest_time: if args.max_time.is_some() { max_time } else { SLOW_LINK },
+        max_messages,
+        seed: args.seed,
+        ..defaults
+    };
+    let launches = args.launches.unwrap_or(more.clamp(LAUNCHES, MOST_LAUNCHES));
+    Ok(RunOptions { method: args.method, plan, launches, session: SessionOptions::default() })
+}
+
+/// Four times the density of a run without --max-time, which leaves a fast
+/// link idle for half of the time.
+const MESSAGES_PER_SECOND: u64 = 54_400;
+/// Messages in a burst of large messages.
+const LARGE_MESSAGES: u32 = 64;
+/// Bytes of a longer burst of datagrams: what receive buffers hold as they
+/// come.
+const DATAGRAM_BURST: u64 = 96 << 10;
+/// How long a run may take on a slow link, where no time was given.
+const SLOW_LINK: Picos = Picos(5_000_000_000_000);
+/// Launches of a default run.
+const LAUNCHES: u32 = 5;
+/// Launches of a longer run: one for so many seconds, up to so many.
+const SECONDS_PER_LAUNCH: u64 = 4;
+const MOST_LAUNCHES: u32 = 12;
+
+fn max_time(text: &str) -> Result<Picos, String> {
+    /// Responders end a session after an hour.
+    const LONGEST: Duration = Duration::from_secs(3_000);
+    let time = parse::duration(text).ok().filter(|time| *time <= LONGEST);
+    let nanos = time.and_then(|time| u64::try_from(time.as_nanos()).ok());
+    nanos.and_then(Picos::from_nanos).ok_or_else(|| {
+        format!(
+            "expected a time above 0 and up to {} s, such as 20, 500ms or 2m; measure longer in \
+             several runs",
+            LONGEST.as_secs()
+        )
+    })
+}
+
+/// How to stay within a bound of the responder, or to widen it.
+fn within(what: Limited, asked: u64, allowed: u64) -> String {
+    match what {
+        Limited::Message => {
+            let [asked, allowed] = [asked, allowed].map(number::bytes);
+            format!("loggap serve --max-message {asked}, or -s 1:{allowed}")
+        }
+        Limited::Messages => format!("-n {allowed}"),
+        // Longer messages have longer pauses, and a launch is a session.
+        Limited::Pause | Limited::Silence => "smaller sizes with -s".to_owned(),
+        Limited::Rounds | Limited::Session => "more --launches, or several runs".to_owned(),
+    }
+}
+
+impl From<MeasureError> for CliError {
+    fn from(error: MeasureError) -> Self {
+        match error {
+            MeasureError::Session(SessionError::Link(error)) => error.into(),
+            MeasureError::Session(SessionError::OutOfBounds { what, asked, allowed }) => {
+                Self::usage(format_args!("{error}; {}", within(what, asked, allowed)))
+            }
+            MeasureError::Session(SessionError::Refused(Refusal::Bounds {
+                what,
+                asked,
+                allowed,
+            })) => Self::failed(format_args!("{error}; {}", within(what, asked, allowed))),
+            MeasureError::Session(SessionError::Invalid(_))
+            | MeasureError::Plan(_)
+            | MeasureError::NoSizes
+            | MeasureError::TooLong { .. } => Self::usage(error),
+            MeasureError::Session(_) | MeasureError::Analysis(_) => Self::failed(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_of_the_responder_comes_with_a_remedy() {
+        let (what, asked, allowed) = (Limited::Message, 8 << 20, 4 << 20);
+        let error = MeasureError::Session(SessionError::OutOfBounds { what, asked, allowed });
+        let text = CliError::from(error).to_string();
+        assert!(text.ends_with("; loggap serve --max-message 8M, or -s 1:4M"), "{text}");
+        let (what, asked, allowed) =
+            (Limited::Session, 3_601_000_000_000_000, 3_600_000_000_000_000);
+        let refusal = Refusal::Bounds { what, asked, allowed };
+        let text =
+            CliError::from(MeasureError::Session(SessionError::Refused(refusal))).to_string();
+        assert!(text.contains("3601.000 s") && text.ends_with("several runs"), "{text}");
+    }
+}

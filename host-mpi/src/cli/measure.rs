@@ -1,0 +1,195 @@
+//! `loggap-mpi measure`: MPI as a link.
+
+use loggap::cli::measuring::{self, Ends, MeasureArgs, ProtocolLimit};
+use loggap::cli::{CliError, Console, Exit};
+use loggap::link::Waiting;
+use loggap::machine::clock::HostClock;
+use loggap::machine::disturbance::Disturbance;
+use loggap::machine::environment::LinkFingerprint;
+use loggap::machine::placement::Placement;
+use loggap::machine::warning::Warning;
+use loggap::serve::description::describe;
+use loggap::serve::respond::present_bytes;
+use loggap_core::measure::{ServeOptions, serve_with};
+use loggap_core::wire::{Bounds, FRAME_LEN};
+
+use super::Session;
+use crate::library::{self, Limit};
+use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};
+
+/// Measure MPI between two ranks as a link: latency L, overheads o, gap g,
+/// gap per byte G, and where the protocol changes, with the setting of the
+/// library that moves it.
+///
+/// Rank 0 measures, rank 1 answers; options, output and files are those of
+/// `loggap measure`. A launch is a fresh session of the same two processes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mpirun -n 2 loggap-mpi measure
+  mpirun -n 2 --map-by node loggap-mpi measure -s 1:1M --max-time 20 -o fabric.json
+  mpirun -n 2 --mca btl tcp,self loggap-mpi measure --send ssend --recv irecv")]
+pub(super) struct Args {
+    /// Which call sends: send (MPI_Send), ssend (MPI_Ssend), isend (MPI_Isend
+    /// and MPI_Wait at once).
+    #[arg(
+        long,
+        value_name = "CALL",
+        value_enum,
+        default_value = "send",
+        hide_possible_values = true
+    )]
+    send: SendCall,
+    /// Which call receives: recv (MPI_Recv), irecv (MPI_Irecv, and MPI_Test
+    /// until the message is there).
+    #[arg(
+        long,
+        value_name = "CALL",
+        value_enum,
+        default_value = "recv",
+        hide_possible_values = true
+    )]
+    recv: ReceiveCall,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+impl Args {
+    const fn calls(&self) -> Calls {
+        Calls { send: self.send, receive: self.recv }
+    }
+}
+
+/// The rank that measures and the one that answers.
+const INITIATOR: i32 = 0;
+const RESPONDER: i32 = 1;
+
+pub(super) fn run(
+    args: &Args,
+    session: &Session<'_>,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let job = session.job;
+    if job.size() < 2 {
+        return Err(CliError::usage("a link has two ends: mpirun -n 2 loggap-mpi measure"));
+    }
+    match job.rank() {
+        INITIATOR => {
+            let ends = |_| Ok(MpiEnds { session, calls: args.calls(), peer: RESPONDER });
+            let outcome = measuring::run(&args.measure, ends, session.interrupt, console);
+            (RESPONDER..job.size()).for_each(|rank| job.tell(rank, DONE));
+            outcome
+        }
+        RESPONDER => respond(args.calls(), session, INITIATOR),
+        _ => {
+            let _done = job.hear(INITIATOR);
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Commands to a responder.
+const SERVE: &[u8] = b"serve";
+const DONE: &[u8] = b"done";
+
+/// Serves sessions of `initiator` until it says that there are no more.
+fn respond(calls: Calls, session: &Session<'_>, initiator: i32) -> Result<Exit, CliError> {
+    let clock = HostClock::calibrated();
+    let bounds = Bounds { message: LONGEST, ..Bounds::default() };
+    let cpu = session.job.place(session.job.rank()).and_then(|place| place.cpu);
+    let description = describe(&clock, fingerprint(session, calls, initiator), cpu);
+    let options = ServeOptions { bounds, nonce: 0, description: description.as_bytes() };
+    let mut buffer = Vec::new();
+    while session.job.hear(initiator) == SERVE {
+        if buffer.is_empty() {
+            buffer = present_bytes(LONGEST as usize + FRAME_LEN);
+        }
+        let mut link = MpiLink::new(session.job.peer(initiator), calls, session.watch);
+        serve_with(&clock, &mut link, &mut buffer, options).map_err(|error| {
+            CliError::failed(format_args!("rank {}: {error}", session.job.rank()))
+        })?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Longest message that a responder takes.
+const LONGEST: u32 = 64 << 20;
+
+/// What numbers of the link to `peer` depend on.
+fn fingerprint(session: &Session<'_>, calls: Calls, peer: i32) -> LinkFingerprint {
+    let job = session.job;
+    let route = library::route(job.share_a_host(job.rank(), peer));
+    let host = job.place(peer).map_or("?", |place| &place.host);
+    LinkFingerprint {
+        transport: "mpi".to_owned(),
+        peer: format!("rank {peer} on {host}"),
+        mpi: Some(library::fingerprint(calls, route)),
+        ..LinkFingerprint::default()
+    }
+}
+
+/// This rank and another one.
+struct MpiEnds<'a> {
+    session: &'a Session<'a>,
+    calls: Calls,
+    peer: i32,
+}
+
+impl<'a> Ends for MpiEnds<'a> {
+    type Link = MpiLink<'a>;
+
+    fn open(&mut self, _clock: &HostClock) -> Result<MpiLink<'a>, CliError> {
+        self.session.job.tell(self.peer, SERVE);
+        Ok(MpiLink::new(self.session.job.peer(self.peer), self.calls, self.session.watch))
+    }
+
+    fn close(&mut self) -> Option<CliError> {
+        None
+    }
+
+    fn note_disturbance(&self, disturbance: &mut Disturbance) {
+        let job = self.session.job;
+        let place = job.place(self.peer).filter(|_| job.share_a_host(job.rank(), self.peer));
+        if let Some(place) = place {
+            disturbance.add_responder(place.process);
+        }
+    }
+
+    /// Where `mpirun` has bound both ranks to one processor each.
+    fn placement(&self) -> Option<Placement> {
+        let job = self.session.job;
+        let cpu = |rank| job.place(rank)?.cpu;
+        let initiator = cpu(job.rank())?;
+        let shared = job.share_a_host(job.rank(), self.peer);
+        let responder = if shared { cpu(self.peer)? } else { initiator };
+        Some(Placement { initiator, responder })
+    }
+
+    fn fingerprint(&self, _link: &MpiLink<'a>) -> LinkFingerprint {
+        fingerprint(self.session, self.calls, self.peer)
+    }
+
+    fn waiting(&self) -> Waiting {
+        Waiting::Poll
+    }
+
+    fn limits(&self) -> Vec<ProtocolLimit> {
+        let job = self.session.job;
+        let route = library::route(job.share_a_host(job.rank(), self.peer));
+        library::limits(route).iter().map(limit).collect()
+    }
+
+    fn take_warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
+    }
+}
+
+/// A limit of the library, with what it may add to a message.
+fn limit(limit: &Limit) -> ProtocolLimit {
+    /// Longest headers of the libraries.
+    const HEADERS: u64 = 256;
+    ProtocolLimit {
+        setting: format!("{}: {} = {} B", limit.about, limit.name, limit.bytes),
+        first_bytes: limit.bytes.saturating_sub(HEADERS)..=limit.bytes + 1,
+    }
+}

@@ -1,0 +1,95 @@
+//! The command line of `loggap-mpi`. Every rank runs it; rank 0 talks.
+
+mod measure;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use loggap::cli::{self, CliError, Console, EXIT_CODES, Exit, Interrupt};
+
+use crate::job::Job;
+use crate::watch::Watch;
+
+/// Measure MPI: its links, its clocks and its collective operations.
+#[derive(Debug, Parser)]
+#[command(name = "loggap-mpi", version, propagate_version = true, after_help = EXIT_CODES)]
+struct Cli {
+    /// End the job when a rank waits so long for another one.
+    #[arg(long, global = true, value_name = "TIME", default_value = "60s",
+          value_parser = cli::parse::duration)]
+    give_up: Duration,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Measure(Box<measure::Args>),
+}
+
+/// What every command needs.
+struct Session<'a> {
+    job: &'a Job,
+    watch: &'a Watch,
+    interrupt: &'a Interrupt,
+}
+
+/// Runs the command line `arguments`, the first of which is the program's
+/// own name.
+#[must_use]
+pub fn main<I, T>(arguments: I) -> ExitCode
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli::carry_out(|console| run(&cli, console)),
+        // All ranks find the same: one says it.
+        Err(error) if is_first() => cli::explain(&error),
+        Err(error) => if error.use_stderr() { Exit::Usage } else { Exit::Done }.into(),
+    }
+}
+
+/// Whether this is rank 0, or was started without `mpirun`, before MPI is
+/// there to ask.
+fn is_first() -> bool {
+    let variables = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+    let rank = variables.iter().find_map(|name| std::env::var(name).ok());
+    rank.is_none_or(|rank| rank == "0")
+}
+
+fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
+    // Before MPI starts threads, which inherit who takes the signals.
+    let interrupt = Interrupt::catch()
+        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    let job = Job::begin().ok_or_else(|| CliError::failed("MPI cannot be initialised twice"))?;
+    let watch = Watch::start(job.rank(), cli.give_up)
+        .map_err(|error| CliError::failed(format_args!("no thread can be started: {error}")))?;
+    let session = Session { job: &job, watch: &watch, interrupt: &interrupt };
+    match &cli.command {
+        Command::Measure(args) => measure::run(args, &session, console),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_is_explained() {
+        for command in Cli::command().get_subcommands() {
+            for argument in command.get_arguments().filter(|a| a.get_id() != "help") {
+                assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument);
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! loggap under MPI: the MPI link, clocks that agree over ranks, and
+//! collective operations.
+//!
+//! # Tour, from the outside in
+//!
+//! - [`cli`]: the command line of `loggap-mpi`, which every rank runs.
+//! - [`job`]: the ranks of this job, where they run, and how they are led.
+//! - [`link`]: two ranks as a [`loggap_core::measure::Link`].
+//! - [`watch`]: ends the job where a rank waits for one that never comes.
+//! - [`library`]: which MPI this is, and the settings that move its changes of
+//!   protocol.
+
+pub mod cli;
+pub mod job;
+pub mod library;
+pub mod link;
+mod sys;
+pub mod watch;

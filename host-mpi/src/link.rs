@@ -1,0 +1,134 @@
+//! Two ranks as a link.
+
+use std::fmt;
+
+use loggap::link::LinkError;
+use loggap_core::measure::{Link, LinkProperties};
+use loggap_core::units::Bytes;
+use mpi::datatype::Equivalence;
+use mpi::point_to_point::{Destination, Source};
+use mpi::request;
+use mpi::topology::Process;
+
+use crate::sys::receive;
+use crate::watch::Watch;
+
+/// Which call sends: what it takes is the send overhead.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+pub enum SendCall {
+    /// `MPI_Send`.
+    #[default]
+    Send,
+    /// `MPI_Ssend`, which returns when the receiver has begun to receive.
+    Ssend,
+    /// `MPI_Isend`, and `MPI_Wait` at once.
+    Isend,
+}
+
+/// Which call receives: what it takes once the message is there is the
+/// receive overhead.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+pub enum ReceiveCall {
+    /// `MPI_Recv`.
+    #[default]
+    Recv,
+    /// `MPI_Irecv`, and `MPI_Test` until the message is there.
+    Irecv,
+}
+
+impl SendCall {
+    /// The name on the command line and in profiles.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Ssend => "ssend",
+            Self::Isend => "isend",
+        }
+    }
+}
+
+impl ReceiveCall {
+    /// The name on the command line and in profiles.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Recv => "recv",
+            Self::Irecv => "irecv",
+        }
+    }
+}
+
+/// Which calls of MPI a link uses, at both ends.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Calls {
+    /// To send.
+    pub send: SendCall,
+    /// To receive.
+    pub receive: ReceiveCall,
+}
+
+/// Messages of bytes between this rank and another one, all of one tag.
+///
+/// MPI's own error handler is in place: what MPI finds to be wrong ends the
+/// job, so that no call here fails.
+pub struct MpiLink<'a> {
+    peer: Process<'a>,
+    calls: Calls,
+    watch: &'a Watch,
+}
+
+impl fmt::Debug for MpiLink<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MpiLink")
+            .field("peer", &self.peer.destination_rank())
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> MpiLink<'a> {
+    /// A link to `peer`, with no message under way.
+    #[must_use]
+    pub const fn new(peer: Process<'a>, calls: Calls, watch: &'a Watch) -> Self {
+        Self { peer, calls, watch }
+    }
+}
+
+impl Link for MpiLink<'_> {
+    type Error = LinkError;
+
+    fn properties(&self) -> LinkProperties {
+        // Counts of MPI are C integers.
+        LinkProperties { max_message: Bytes(i32::MAX as u64), reliable: true }
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        match self.calls.send {
+            SendCall::Send => self.peer.send(message),
+            SendCall::Ssend => self.peer.synchronous_send(message),
+            SendCall::Isend => {
+                request::scope(|scope| {
+                    self.peer.immediate_send(scope, message).wait_without_status();
+                });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        Ok(match self.calls.receive {
+            ReceiveCall::Recv => {
+                let status = self.watch.during(|| self.peer.receive_into(buffer));
+                usize::try_from(status.count(u8::equivalent_datatype())).ok()
+            }
+            ReceiveCall::Irecv => receive::bounded(&self.peer, buffer),
+        })
+    }
+
+    fn discard(&mut self) -> Result<(), LinkError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! What the bindings of MPI lack. The only unsafe code of this crate.
+
+pub(crate) mod receive;
+pub(crate) mod settings;
