@@ -3,6 +3,7 @@
 use loggap::machine::environment::MpiLibrary;
 use mpi::environment;
 
+use crate::job::Job;
 use crate::link::Calls;
 use crate::sys::settings::{self, Value};
 
@@ -81,9 +82,10 @@ const LIMITS: [(&str, Route, &str); 6] = [
 /// Other settings that a profile keeps.
 const KEPT: [&str; 4] = ["pml", "btl", "MPIR_CVAR_NOLOCAL", "MPIR_CVAR_CH4_SHM_POSIX_EAGER"];
 
-/// How two ranks reach each other.
+/// How this rank and `peer` reach each other.
 #[must_use]
-pub fn route(same_host: bool) -> Route {
+pub fn route(job: &Job, peer: i32) -> Route {
+    let same_host = job.share_a_host(job.rank(), peer);
     let Some(Value::Text(list)) = settings::read("btl") else {
         return if same_host { Route::SharedMemory } else { Route::Unknown };
     };

@@ -11,13 +11,17 @@
 //! - [`Moments`] is the running mean and variance.
 //! - [`Confidence`] is a level, and turns into quantiles of the normal and of
 //!   Student's distribution.
+//! - [`slowest_end`] and [`slowest_pair`] name who is slower than the rest of
+//!   a network.
 
 mod confidence;
 pub(crate) mod distribution;
 pub(crate) mod heap_sort;
 mod moments;
+mod slower;
 mod sorted;
 
 pub use confidence::Confidence;
 pub use moments::Moments;
+pub use slower::{PairValue, Slower, SlowerOptions, slowest_end, slowest_pair};
 pub use sorted::{Measure, MedianInterval, Sorted};

@@ -118,7 +118,7 @@ const LONGEST: u32 = 64 << 20;
 /// What numbers of the link to `peer` depend on.
 fn fingerprint(session: &Session<'_>, calls: Calls, peer: i32) -> LinkFingerprint {
     let job = session.job;
-    let route = library::route(job.share_a_host(job.rank(), peer));
+    let route = library::route(job, peer);
     let host = job.place(peer).map_or("?", |place| &place.host);
     LinkFingerprint {
         transport: "mpi".to_owned(),
@@ -174,9 +174,7 @@ impl<'a> Ends for MpiEnds<'a> {
     }
 
     fn limits(&self) -> Vec<ProtocolLimit> {
-        let job = self.session.job;
-        let route = library::route(job.share_a_host(job.rank(), self.peer));
-        library::limits(route).iter().map(limit).collect()
+        library::limits(library::route(self.session.job, self.peer)).iter().map(limit).collect()
     }
 
     fn take_warnings(&mut self) -> Vec<Warning> {
