@@ -6,6 +6,8 @@
 //! - [`cli`]: the command line of `loggap-mpi`, which every rank runs.
 //! - [`job`]: the ranks of this job, where they run, and how they are led.
 //! - [`link`]: two ranks as a [`loggap_core::measure::Link`].
+//! - [`matrix`]: parameters of many pairs, and who is slow.
+//! - [`pairs`]: which ranks measure with which at the same time.
 //! - [`watch`]: ends the job where a rank waits for one that never comes.
 //! - [`library`]: which MPI this is, and the settings that move its changes of
 //!   protocol.
@@ -14,5 +16,7 @@ pub mod cli;
 pub mod job;
 pub mod library;
 pub mod link;
+pub mod matrix;
+pub mod pairs;
 mod sys;
 pub mod watch;

@@ -5,7 +5,7 @@ mod ends;
 mod export;
 mod observer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -23,6 +23,7 @@ use crate::machine::environment::Fingerprint;
 use crate::machine::warning::{self, Warning};
 use crate::measure::{History, MeasureError, Measured, Memory, Method, Run, RunOptions, SizePlan};
 use crate::output::number;
+use crate::profile::ProfileDocument;
 pub use ends::{Ends, ProtocolLimit};
 use export::{Files, Taken};
 use observer::RunObserver;
@@ -122,6 +123,64 @@ pub fn run<E: Ends>(
         }
     }
 }
+
+/// Measures between the ends that `ends` makes and returns the profile, without
+/// files and output: for one of many links.
+///
+/// # Errors
+///
+/// As [`run`]; what was measured before a failure is lost.
+pub fn profile<E: Ends>(
+    args: &MeasureArgs,
+    ends: impl FnOnce(u32) -> Result<E, CliError>,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<ProfileDocument, CliError> {
+    let args = args.for_one_of_many();
+    let (mut taken, _no_files) = measure(&args, ends, interrupt, console)?;
+    match taken.failure.take() {
+        Some(error) => Err(error),
+        None => Ok(export::document(&args, &taken, None)),
+    }
+}
+
+impl MeasureArgs {
+    /// What is left of the options where many links are measured one after
+    /// another: one launch, a short time unless one was given, no files.
+    fn for_one_of_many(&self) -> Self {
+        let max_time = self.max_time.unwrap_or(ONE_OF_MANY);
+        Self {
+            max_time: Some(max_time),
+            launches: self.launches.or(Some(1)),
+            output: None,
+            samples: None,
+            history: None,
+            report: ReportArgs::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Where the result is to be written, besides standard output.
+    #[must_use]
+    pub fn output(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+
+    /// Whether the result is to be printed as JSON.
+    #[must_use]
+    pub const fn json(&self) -> bool {
+        self.report.json
+    }
+
+    /// What decides the order of everything.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+}
+
+/// Time for one of many links.
+const ONE_OF_MANY: Picos = Picos(400_000_000_000);
 
 const INTERRUPTED: &str = "interrupted before anything was measured";
 

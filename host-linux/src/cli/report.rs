@@ -61,7 +61,7 @@ impl ExactArgs {
 }
 
 /// What is printed, shared by the verbs that find parameters.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct ReportArgs {
     /// Print one JSON document; the keys name SI units.
     #[arg(short = 'J', long, group = "form")]

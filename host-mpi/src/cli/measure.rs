@@ -14,6 +14,7 @@ use loggap_core::measure::{ServeOptions, serve_with};
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::Session;
+use super::pairs::{self, PairsArgs};
 use crate::library::{self, Limit};
 use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};
 
@@ -21,13 +22,16 @@ use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};
 /// gap per byte G, and where the protocol changes, with the setting of the
 /// library that moves it.
 ///
-/// Rank 0 measures, rank 1 answers; options, output and files are those of
+/// Of two ranks, rank 0 measures and rank 1 answers; options, output and files are those of
 /// `loggap measure`. A launch is a fresh session of the same two processes.
+/// With more ranks the pairs that --pairs names are measured, and nodes, ranks
+/// and pairs that are slower than the rest are named.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   mpirun -n 2 loggap-mpi measure
   mpirun -n 2 --map-by node loggap-mpi measure -s 1:1M --max-time 20 -o fabric.json
+  mpirun -n 64 loggap-mpi measure --pairs random:8 --heat-map fabric.svg -o fabric.json
   mpirun -n 2 --mca btl tcp,self loggap-mpi measure --send ssend --recv irecv")]
 pub(super) struct Args {
     /// Which call sends: send (MPI_Send), ssend (MPI_Ssend), isend (MPI_Isend
@@ -51,6 +55,8 @@ pub(super) struct Args {
     )]
     recv: ReceiveCall,
     #[command(flatten)]
+    pairs: PairsArgs,
+    #[command(flatten)]
     measure: MeasureArgs,
 }
 
@@ -73,27 +79,30 @@ pub(super) fn run(
     if job.size() < 2 {
         return Err(CliError::usage("a link has two ends: mpirun -n 2 loggap-mpi measure"));
     }
+    if args.pairs.are_many(job.size()) {
+        return pairs::run((&args.pairs, &args.measure), args.calls(), session, console);
+    }
     match job.rank() {
         INITIATOR => {
             let ends = |_| Ok(MpiEnds { session, calls: args.calls(), peer: RESPONDER });
             let outcome = measuring::run(&args.measure, ends, session.interrupt, console);
-            (RESPONDER..job.size()).for_each(|rank| job.tell(rank, DONE));
+            job.tell(RESPONDER, DONE);
             outcome
         }
-        RESPONDER => respond(args.calls(), session, INITIATOR),
-        _ => {
-            let _done = job.hear(INITIATOR);
-            Ok(Exit::Done)
-        }
+        _ => respond(args.calls(), session, INITIATOR),
     }
 }
 
 /// Commands to a responder.
 const SERVE: &[u8] = b"serve";
-const DONE: &[u8] = b"done";
+pub(super) const DONE: &[u8] = b"done";
 
 /// Serves sessions of `initiator` until it says that there are no more.
-fn respond(calls: Calls, session: &Session<'_>, initiator: i32) -> Result<Exit, CliError> {
+pub(super) fn respond(
+    calls: Calls,
+    session: &Session<'_>,
+    initiator: i32,
+) -> Result<Exit, CliError> {
     let clock = HostClock::calibrated();
     let bounds = Bounds { message: LONGEST, ..Bounds::default() };
     let cpu = session.job.place(session.job.rank()).and_then(|place| place.cpu);
@@ -129,10 +138,10 @@ fn fingerprint(session: &Session<'_>, calls: Calls, peer: i32) -> LinkFingerprin
 }
 
 /// This rank and another one.
-struct MpiEnds<'a> {
-    session: &'a Session<'a>,
-    calls: Calls,
-    peer: i32,
+pub(super) struct MpiEnds<'a> {
+    pub(super) session: &'a Session<'a>,
+    pub(super) calls: Calls,
+    pub(super) peer: i32,
 }
 
 impl<'a> Ends for MpiEnds<'a> {

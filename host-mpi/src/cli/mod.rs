@@ -1,6 +1,7 @@
 //! The command line of `loggap-mpi`. Every rank runs it; rank 0 talks.
 
 mod measure;
+mod pairs;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

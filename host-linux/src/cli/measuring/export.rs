@@ -155,7 +155,11 @@ fn write_files(files: Files, document: &ProfileDocument, taken: &Taken) -> Resul
     outcomes.into_iter().fold(Ok(()), Result::and)
 }
 
-fn document(args: &MeasureArgs, taken: &Taken, incomplete: Option<String>) -> ProfileDocument {
+pub(super) fn document(
+    args: &MeasureArgs,
+    taken: &Taken,
+    incomplete: Option<String>,
+) -> ProfileDocument {
     let Taken { measured, host, warnings, canaries, wall, options, .. } = taken;
     let assessment = measured.assessment.as_ref().ok();
     let about_link = assessment.map_or(&[][..], |found| &found.warnings);

@@ -6,6 +6,7 @@ pub(crate) mod axis;
 pub(crate) mod canvas;
 mod curve;
 mod frame;
+pub mod heat;
 
 use loggap_core::model::Range;
 
