@@ -43,7 +43,7 @@ pub fn version() -> String {
     let whole = environment::library_version().unwrap_or_default();
     let line = whole.lines().next().unwrap_or_default();
     let name = line.split(',').next().unwrap_or_default();
-    name.replace('\t', " ").trim().trim_end_matches('\0').to_owned()
+    name.replace(" Version:", "").replace('\t', " ").trim().trim_end_matches('\0').to_owned()
 }
 
 /// What carries messages between two ranks, as far as the settings tell.
@@ -67,51 +67,109 @@ pub struct Limit {
     pub bytes: u64,
     /// What it is about.
     pub about: &'static str,
+    /// Whether nobody has set it, and the value is what its documentation says.
+    pub is_default: bool,
 }
 
-/// Names of settings, with the route they are for and what they limit.
-const LIMITS: [(&str, Route, &str); 6] = [
+/// Names of MPI's settings, with the route they are for and what they limit.
+const LIMITS: [(&str, Route, &str); 5] = [
     ("btl_vader_eager_limit", Route::SharedMemory, "eager limit"),
     ("btl_sm_eager_limit", Route::SharedMemory, "eager limit"),
     ("btl_vader_max_send_size", Route::SharedMemory, "longest fragment"),
     ("btl_tcp_eager_limit", Route::Tcp, "eager limit"),
     ("btl_tcp_max_send_size", Route::Tcp, "longest fragment"),
-    ("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE", Route::SharedMemory, "eager limit: cell size"),
+];
+
+/// Names of UCX's settings, which are variables of the environment, with the
+/// route they are for, what they limit, and UCX's default, where that is a
+/// number of bytes (`ucx_info -c`).
+const UCX_LIMITS: [(&str, Route, &str, Option<u64>); 4] = [
+    ("UCX_RNDV_THRESH", Route::SharedMemory, "rendezvous", None),
+    ("UCX_RNDV_THRESH", Route::Tcp, "rendezvous", None),
+    ("UCX_SYSV_SEG_SIZE", Route::SharedMemory, "segment", Some(8_256)),
+    ("UCX_TCP_TX_SEG_SIZE", Route::Tcp, "segment", Some(8_192)),
 ];
 
 /// Other settings that a profile keeps.
-const KEPT: [&str; 4] = ["pml", "btl", "MPIR_CVAR_NOLOCAL", "MPIR_CVAR_CH4_SHM_POSIX_EAGER"];
+const KEPT: [&str; 3] = ["pml", "btl", "MPIR_CVAR_NOLOCAL"];
+/// Variables of the environment that a profile keeps, where they are set.
+const KEPT_VARIABLES: [&str; 2] = ["UCX_TLS", "UCX_NET_DEVICES"];
 
 /// How this rank and `peer` reach each other.
 #[must_use]
 pub fn route(job: &Job, peer: i32) -> Route {
     let same_host = job.share_a_host(job.rank(), peer);
-    let Some(Value::Text(list)) = settings::read("btl") else {
-        return if same_host { Route::SharedMemory } else { Route::Unknown };
+    let list = if carries_by_ucx() {
+        std::env::var("UCX_TLS").unwrap_or_default()
+    } else if let Some(Value::Text(list)) = settings::read("btl") {
+        list
+    } else {
+        String::new()
     };
-    let allows = |names: &[&str]| {
-        let mut given = list.trim_start_matches('^').split(',').map(str::trim);
-        let named = given.any(|name| names.contains(&name));
-        list.is_empty() || named != list.starts_with('^')
-    };
-    if same_host && allows(&["vader", "sm"]) {
+    if same_host && allows(&list, &["vader", "sm", "shm", "mm", "sysv", "posix", "all"]) {
         Route::SharedMemory
-    } else if allows(&["tcp"]) {
+    } else if allows(&list, &["tcp", "all"]) {
         Route::Tcp
     } else {
         Route::Unknown
     }
 }
 
+/// Whether a list of transports has one of `names`: an empty list has all, one
+/// that begins with `^` those that are not in it.
+fn allows(list: &str, names: &[&str]) -> bool {
+    let mut given = list.trim_start_matches('^').split(',').map(str::trim);
+    let named = given.any(|name| names.contains(&name));
+    list.is_empty() || named != list.starts_with('^')
+}
+
+/// Whether UCX carries the messages: MPICH's device says so, Open MPI's
+/// messaging layer is chosen by name.
+fn carries_by_ucx() -> bool {
+    let version = environment::library_version().unwrap_or_default();
+    let by_open_mpi = settings::read("pml") == Some(Value::Text("ucx".to_owned()));
+    version.contains("ch4:ucx") || by_open_mpi
+}
+
 /// The limits that this library has on `route`.
 #[must_use]
 pub fn limits(route: Route) -> Vec<Limit> {
+    if carries_by_ucx() {
+        return ucx_limits(route, |name| std::env::var(name).ok());
+    }
     let of_route = LIMITS.iter().filter(|(_, of, _)| *of == route);
     let limit = |&(name, _, about): &(&'static str, Route, &'static str)| {
         let Value::Number(bytes) = settings::read(name)? else { return None };
-        Some(Limit { name, bytes: u64::try_from(bytes).ok()?, about })
+        Some(Limit { name, bytes: u64::try_from(bytes).ok()?, about, is_default: false })
     };
     of_route.filter_map(limit).collect()
+}
+
+fn ucx_limits(route: Route, variable: impl Fn(&str) -> Option<String>) -> Vec<Limit> {
+    let of_route = UCX_LIMITS.iter().filter(|(_, of, ..)| *of == route);
+    let limit = |&(name, _, about, default): &(&'static str, Route, &'static str, Option<u64>)| {
+        // UCX_MM_… is for all kinds of shared memory.
+        let all = name.replace("SYSV", "MM");
+        let set = variable(name).or_else(|| variable(&all));
+        let bytes = set.as_deref().map_or(default, bytes)?;
+        Some(Limit { name, bytes, about, is_default: set.is_none() })
+    };
+    of_route.filter_map(limit).collect()
+}
+
+/// A number of bytes as UCX writes it, such as `8256`, `16k` or `1m`; `None`
+/// for `auto` and `inf`.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = text.get(digits.len()..)?.trim_end_matches(['b', 'B']);
+    let shift = match unit {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// What a profile says about the library.
@@ -128,7 +186,13 @@ pub fn fingerprint(calls: Calls, route: Route) -> MpiLibrary {
         version: version(),
         send: calls.send.name().to_owned(),
         receive: calls.receive.name().to_owned(),
-        settings: kept.chain(limits).map(|(name, value)| (name.to_owned(), value)).collect(),
+        settings: kept
+            .chain(limits)
+            .chain(
+                KEPT_VARIABLES.iter().filter_map(|&name| Some((name, std::env::var(name).ok()?))),
+            )
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
     }
 }
 
@@ -142,5 +206,28 @@ mod tests {
         assert_eq!(of("Open MPI v4.1.4, package: Debian OpenMPI"), Implementation::OpenMpi);
         assert_eq!(of("MPICH Version:\t4.0.2\nMPICH Release date"), Implementation::Mpich);
         assert_eq!(of("Something 1.0"), Implementation::Other);
+    }
+
+    #[test]
+    fn lists_of_transports_name_or_leave_out() {
+        assert!(allows("", &["tcp"]) && allows("self,tcp", &["tcp"]) && allows("^vader", &["tcp"]));
+        assert!(!allows("vader,self", &["tcp"]) && !allows("^tcp,vader", &["tcp"]));
+    }
+
+    #[test]
+    fn limits_of_ucx_come_from_the_environment_or_its_documentation() {
+        let none = ucx_limits(Route::SharedMemory, |_| None);
+        let [segment] = &none[..] else { panic!("{none:?}") };
+        assert!(segment.bytes == 8_256 && segment.is_default, "{segment:?}");
+        let set = |name: &str| match name {
+            "UCX_MM_SEG_SIZE" => Some("16k".to_owned()),
+            "UCX_RNDV_THRESH" => Some("4096".to_owned()),
+            _ => None,
+        };
+        let both = ucx_limits(Route::SharedMemory, set);
+        let bytes: Vec<u64> = both.iter().map(|limit| limit.bytes).collect();
+        assert!(bytes == [4_096, 16_384] && both.iter().all(|limit| !limit.is_default), "{both:?}");
+        assert_eq!(super::bytes("auto"), None);
+        assert_eq!(super::bytes("1m"), Some(1 << 20));
     }
 }

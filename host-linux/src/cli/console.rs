@@ -57,6 +57,12 @@ impl Console {
         }
     }
 
+    /// These streams, whatever they are, written as if nobody watched.
+    #[must_use]
+    pub fn unwatched(self) -> Self {
+        Self { data_terminal: None, talk_terminal: None, ..self }
+    }
+
     /// Any two writers, for tests.
     #[must_use]
     pub fn new(data: Box<dyn Write>, talk: Box<dyn Write>) -> Self {

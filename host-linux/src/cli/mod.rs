@@ -98,18 +98,19 @@ where
     T: Into<OsString> + Clone,
 {
     match Cli::try_parse_from(arguments) {
-        Ok(cli) => carry_out(|console| dispatch(&cli.command, console)),
+        Ok(cli) => carry_out(Console::standard(), |console| dispatch(&cli.command, console)),
         Err(error) => explain(&error),
     }
 }
 
-/// Carries out a command on the process's own streams and says how to exit.
-/// Errors are told.
-pub fn carry_out(command: impl FnOnce(&mut Console) -> Result<Exit, CliError>) -> ExitCode {
+/// Carries out a command on `console` and says how to exit. Errors are told.
+pub fn carry_out(
+    mut console: Console,
+    command: impl FnOnce(&mut Console) -> Result<Exit, CliError>,
+) -> ExitCode {
     // A write beyond `ulimit -f` then fails and is told, like a full disk,
     // instead of ending the process.
     let _told_less_well = SigSet::from(Signal::SIGXFSZ).thread_block();
-    let mut console = Console::standard();
     let outcome = command(&mut console);
     let outcome = outcome.and_then(|exit| Ok(console.flush().map(|()| exit)?));
     match outcome {

@@ -196,7 +196,13 @@ fn limit(limit: &Limit) -> ProtocolLimit {
     /// Longest headers of the libraries.
     const HEADERS: u64 = 256;
     ProtocolLimit {
-        setting: format!("{}: {} = {} B", limit.about, limit.name, limit.bytes),
+        setting: format!(
+            "{}: {} = {} B{}",
+            limit.about,
+            limit.name,
+            limit.bytes,
+            if limit.is_default { " (default)" } else { "" }
+        ),
         first_bytes: limit.bytes.saturating_sub(HEADERS)..=limit.bytes + 1,
     }
 }

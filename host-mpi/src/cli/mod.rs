@@ -4,11 +4,13 @@ mod measure;
 mod pairs;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use loggap::cli::{self, CliError, Console, EXIT_CODES, Exit, Interrupt};
+use nix::unistd::getppid;
 
 use crate::job::Job;
 use crate::watch::Watch;
@@ -47,10 +49,24 @@ where
     T: Into<OsString> + Clone,
 {
     match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli::carry_out(|console| run(&cli, console)),
+        Ok(cli) => cli::carry_out(console(), |console| run(&cli, console)),
         // All ranks find the same: one says it.
         Err(error) if is_first() => cli::explain(&error),
         Err(error) => if error.use_stderr() { Exit::Usage } else { Exit::Done }.into(),
+    }
+}
+
+/// The streams of this process. Open MPI gives rank 0 a terminal of its own for
+/// standard output, whatever `mpirun` writes to: then it counts what that is.
+fn console() -> Console {
+    let console = Console::standard();
+    let is_given = std::env::var_os("OMPI_COMM_WORLD_RANK").is_some();
+    let target = std::fs::read_link(format!("/proc/{}/fd/1", getppid()));
+    let shows = |target: &Path| target.starts_with("/dev/pts") || target.starts_with("/dev/tty");
+    if is_given && !target.is_ok_and(|target| shows(&target)) {
+        console.unwatched()
+    } else {
+        console
     }
 }
 

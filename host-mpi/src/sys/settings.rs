@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::LazyLock;
 
 use mpi::ffi;
 
@@ -18,23 +19,29 @@ pub(crate) enum Value {
     Text(String),
 }
 
+/// Whether the tool interface could be initialised, once and for as long as
+/// the process runs: MPICH 4.0 finds no setting any more after it was finalised
+/// and initialised again.
+static IS_THERE: LazyLock<bool> = LazyLock::new(|| {
+    let mut provided = 0;
+    // SAFETY: the number points to a local variable; 0 is MPI_THREAD_SINGLE,
+    // as only the main thread asks.
+    unsafe { ffi::MPI_T_init_thread(0, &raw mut provided) == SUCCESS }
+});
+
+const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
+
 /// The value of the setting `name`; `None` where this library has none of
 /// that name, or one of another type.
 pub(crate) fn read(name: &str) -> Option<Value> {
-    const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
     let name = CString::new(name).ok()?;
-    let (mut index, mut provided) = (0, 0);
-    // SAFETY: both point to local variables. Each call is matched by a
-    // finalize below.
-    if unsafe { ffi::MPI_T_init_thread(0, &raw mut provided) } != SUCCESS {
+    let mut index = 0;
+    if !*IS_THERE {
         return None;
     }
     // SAFETY: the name ends with a zero, the index is a local variable.
-    let found = unsafe { ffi::MPI_T_cvar_get_index(name.as_ptr(), &raw mut index) } == SUCCESS;
-    let value = if found { read_at(index) } else { None };
-    // SAFETY: initialised above, and no handle is left.
-    unsafe { ffi::MPI_T_finalize() };
-    value
+    let outcome = unsafe { ffi::MPI_T_cvar_get_index(name.as_ptr(), &raw mut index) };
+    if outcome == SUCCESS { read_at(index) } else { None }
 }
 
 /// The value of the setting of this number.
@@ -46,7 +53,7 @@ fn read_at(index: c_int) -> Option<Value> {
     let allocated = unsafe {
         ffi::MPI_T_cvar_handle_alloc(index, null_mut(), handle.as_mut_ptr(), &raw mut count)
     };
-    if allocated != ffi::MPI_SUCCESS as c_int {
+    if allocated != SUCCESS {
         return None;
     }
     // SAFETY: the call has succeeded.
@@ -58,7 +65,7 @@ fn read_at(index: c_int) -> Option<Value> {
     let outcome = unsafe { ffi::MPI_T_cvar_read(handle, words.as_mut_ptr().cast()) };
     // SAFETY: the handle is free after this, and not used any more.
     unsafe { ffi::MPI_T_cvar_handle_free(&raw mut handle) };
-    (outcome == ffi::MPI_SUCCESS as c_int).then(|| value(&words, size, count))?
+    (outcome == SUCCESS).then(|| value(&words, size, count))?
 }
 
 /// Bytes of an element of the setting of this number.
@@ -81,7 +88,7 @@ fn size_of_type(index: c_int) -> Option<usize> {
             &raw mut scope,
         )
     };
-    if outcome != ffi::MPI_SUCCESS as c_int {
+    if outcome != SUCCESS {
         return None;
     }
     // SAFETY: the call has succeeded and has written the type.

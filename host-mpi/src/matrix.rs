@@ -1,0 +1,375 @@
+//! A matrix of parameters over pairs of ranks, and who in it is slow.
+
+use std::collections::BTreeMap;
+
+use loggap::machine::environment::MpiLibrary;
+use loggap::output::number;
+use loggap::output::plot::heat::HeatMap;
+use loggap::profile::ProfileDocument;
+use loggap_core::stats::{PairValue, SlowerOptions, slowest_end, slowest_pair};
+use serde::Serialize;
+
+use crate::job::Place;
+use crate::pairs::Pair;
+
+/// What was measured between two ranks, in seconds; the median of as many
+/// sessions as both had.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PairRecord {
+    /// The lower rank.
+    pub low_rank: i32,
+    /// The higher rank.
+    pub high_rank: i32,
+    /// Sessions that gave a value.
+    pub sessions: usize,
+    /// Half the round trip of the smallest message.
+    pub half_rtt_s: Option<f64>,
+    /// Time that each further message of the largest size takes.
+    pub gap_s: Option<f64>,
+    /// The send overhead of the smallest message.
+    pub send_overhead_s: Option<f64>,
+    /// The receive overhead of the smallest message.
+    pub recv_overhead_s: Option<f64>,
+}
+
+/// What all was measured for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Quantity {
+    /// Half round trip of the smallest message.
+    HalfRoundTrip,
+    /// Time per message of the largest size.
+    Gap,
+}
+
+impl Quantity {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::HalfRoundTrip, Self::Gap];
+
+    /// Its key in documents, without the unit.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HalfRoundTrip => "half_rtt",
+            Self::Gap => "gap",
+        }
+    }
+
+    /// Its value in a record, in seconds.
+    #[must_use]
+    pub const fn of(self, record: &PairRecord) -> Option<f64> {
+        match self {
+            Self::HalfRoundTrip => record.half_rtt_s,
+            Self::Gap => record.gap_s,
+        }
+    }
+}
+
+/// Somebody who is slower than the rest.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlowRecord {
+    /// `node`, `rank` or `pair`.
+    pub kind: &'static str,
+    /// Its name: a machine, or ranks.
+    pub name: String,
+    /// In what: `half_rtt` or `gap`.
+    pub quantity: &'static str,
+    /// How many times as long.
+    pub factor: f64,
+    /// At least so many times, at the error that was asked for.
+    pub factor_lo: f64,
+}
+
+/// A whole job's matrix, as it is written.
+#[derive(Clone, Debug, Serialize)]
+pub struct MatrixDocument {
+    /// Version of this form.
+    pub schema_version: u32,
+    /// Version of the program.
+    pub loggap_version: &'static str,
+    /// How it was started.
+    pub command: Vec<String>,
+    /// What decided the order.
+    pub seed: u64,
+    /// Always `mpi`.
+    pub transport: &'static str,
+    /// The library.
+    pub mpi: MpiLibrary,
+    /// Which pairs were to be measured.
+    pub pairs_asked: String,
+    /// Size of the smallest message.
+    pub smallest_bytes: u64,
+    /// Size of the largest.
+    pub largest_bytes: u64,
+    /// Where each rank runs.
+    pub ranks: Vec<Place>,
+    /// What was measured.
+    pub pairs: Vec<PairRecord>,
+    /// Probability to name anybody where nobody is slow.
+    pub error: f64,
+    /// Who is slow.
+    pub slow: Vec<SlowRecord>,
+    /// Seconds that all took.
+    pub wall_s: f64,
+    /// What is to be said about it.
+    pub warnings: Vec<String>,
+}
+
+/// One session's values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
+pub struct SessionValues {
+    /// Sizes of the smallest and the largest message.
+    pub sizes: [u64; 2],
+    /// In the order of [`PairRecord`], in seconds.
+    pub values: [Option<f64>; 4],
+}
+
+impl SessionValues {
+    /// Those of `document`.
+    #[must_use]
+    pub fn of(document: &ProfileDocument) -> Self {
+        let rows = || document.sizes.iter().map(|record| &record.row);
+        let (Some(first), Some(last)) = (rows().next(), rows().next_back()) else {
+            return Self::default();
+        };
+        let curves = [first.half_rtt, last.gap, first.send_overhead, first.recv_overhead];
+        let seconds = |picos: i64| Some(picos as f64 * 1e-12).filter(|seconds| *seconds > 0.0);
+        let values = curves.map(|curve| seconds(curve?.value.0));
+        Self { sizes: [first.size.0, last.size.0], values }
+    }
+}
+
+/// The records of all pairs that were measured, from what each session gave.
+#[must_use]
+pub fn records(sessions: &[(Pair, SessionValues)]) -> Vec<PairRecord> {
+    let mut pairs: BTreeMap<(i32, i32), Vec<[Option<f64>; 4]>> = BTreeMap::new();
+    for (Pair { initiator, responder }, session) in sessions {
+        let key = (*initiator.min(responder), *initiator.max(responder));
+        pairs.entry(key).or_default().push(session.values);
+    }
+    let record = |((low_rank, high_rank), values): ((i32, i32), Vec<[Option<f64>; 4]>)| {
+        let of = |index: usize| values.iter().filter_map(move |one| one.get(index).copied()?);
+        PairRecord {
+            low_rank,
+            high_rank,
+            sessions: of(0).count(),
+            half_rtt_s: median(of(0)),
+            gap_s: median(of(1)),
+            send_overhead_s: median(of(2)),
+            recv_overhead_s: median(of(3)),
+        }
+    };
+    pairs.into_iter().map(record).collect()
+}
+
+/// The median of some seconds.
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some((upper + sorted.get(middle.checked_sub(1)?)?) / 2.0)
+}
+
+/// Who is slow: first machines, then ranks, then pairs; who belongs to
+/// somebody that was named is not named again.
+#[must_use]
+pub fn slow(records: &[PairRecord], places: &[Place], error: f64) -> Vec<SlowRecord> {
+    let mut hosts: Vec<&str> = places.iter().map(|place| place.host.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let host_of = |rank: i32| {
+        let place = usize::try_from(rank).ok().and_then(|rank| places.get(rank));
+        place.and_then(|place| hosts.binary_search(&place.host.as_str()).ok()).unwrap_or(0)
+    };
+    // Machines, ranks and pairs, each in both quantities.
+    let options = SlowerOptions { error: error / 6.0, ..SlowerOptions::default() };
+    let mut found = Vec::new();
+    for quantity in Quantity::ALL {
+        let mut values = values(records, quantity, host_of);
+        let mut note = |kind, name: String, slower: loggap_core::stats::Slower| {
+            let (factor, factor_lo) = (slower.factor, slower.factor_low);
+            found.push(SlowRecord { kind, name, quantity: quantity.name(), factor, factor_lo });
+        };
+        let mut of_hosts: Vec<PairValue> = values.clone();
+        for (value, record) in of_hosts.iter_mut().zip(records) {
+            value.ends = [record.low_rank, record.high_rank].map(host_of);
+            // Within a machine, both ends are the same.
+            value.named |= value.ends.first() == value.ends.last();
+        }
+        while let Some(slower) = slowest_end(&mut of_hosts, hosts.len(), &options) {
+            let name = hosts.get(slower.which).copied().unwrap_or("?");
+            for value in values.iter_mut().zip(records).filter_map(|(value, record)| {
+                [record.low_rank, record.high_rank]
+                    .map(host_of)
+                    .contains(&slower.which)
+                    .then_some(value)
+            }) {
+                value.named = true;
+            }
+            note("node", name.to_owned(), slower);
+        }
+        while let Some(slower) = slowest_end(&mut values, places.len(), &options) {
+            note("rank", slower.which.to_string(), slower);
+        }
+        while let Some(slower) = slowest_pair(&mut values, &options) {
+            let Some(record) = records.get(slower.which) else { break };
+            note("pair", format!("{} and {}", record.low_rank, record.high_rank), slower);
+        }
+    }
+    found
+}
+
+/// Logarithms of the pairs' times, each against the middle of its kind: within
+/// a machine, or between two.
+fn values(
+    records: &[PairRecord],
+    quantity: Quantity,
+    host_of: impl Fn(i32) -> usize,
+) -> Vec<PairValue> {
+    let near = |record: &PairRecord| host_of(record.low_rank) == host_of(record.high_rank);
+    let middle = |is_near: bool| {
+        let of_kind = records.iter().filter(|record| near(record) == is_near);
+        median(of_kind.filter_map(|record| quantity.of(record))).unwrap_or(1.0)
+    };
+    let middles = [middle(false), middle(true)];
+    let value = |record: &PairRecord| {
+        let [far, close] = middles;
+        let middle = if near(record) { close } else { far };
+        let ends =
+            [record.low_rank, record.high_rank].map(|rank| usize::try_from(rank).unwrap_or(0));
+        let value = quantity.of(record).map(|seconds| (seconds / middle).ln());
+        PairValue { ends, value: value.unwrap_or(0.0), named: value.is_none() }
+    };
+    records.iter().map(value).collect()
+}
+
+impl MatrixDocument {
+    /// The half round trips as a picture.
+    #[must_use]
+    pub fn heat_map(&self) -> HeatMap {
+        let count = self.ranks.len();
+        let mut values = vec![None; count * count];
+        for record in &self.pairs {
+            let ranks = [record.low_rank, record.high_rank].map(usize::try_from);
+            let [Ok(low), Ok(high)] = ranks else { continue };
+            for index in [low * count + high, high * count + low] {
+                if let Some(value) = values.get_mut(index) {
+                    *value = record.half_rtt_s;
+                }
+            }
+        }
+        HeatMap {
+            title: format!("half round trip between {count} ranks, {}", self.mpi.version),
+            caption: format!("half round trip of {}", number::size(self.smallest_bytes)),
+            names: (0..count).map(|rank| rank.to_string()).collect(),
+            values,
+            units: number::TIME,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pairs::Pairs;
+    use loggap_core::random::Random;
+
+    fn places(hosts: usize, each: usize) -> Vec<Place> {
+        let place = |host: usize| Place { host: format!("node{host}"), process: 1, cpu: None };
+        (0..hosts * each).map(|rank| place(rank / each)).collect()
+    }
+
+    /// Sessions of all pairs, three each: 1 us within a machine, 5 us between
+    /// two, with noise, times what `factor` says.
+    fn sessions(
+        places: &[Place],
+        seed: u64,
+        factor: impl Fn(Pair) -> f64,
+    ) -> Vec<(Pair, SessionValues)> {
+        let mut random = Random::new(seed);
+        let ranks = i32::try_from(places.len()).unwrap();
+        let rounds = Pairs::All.rounds(ranks, 3, seed);
+        let place = |rank: i32| &places[usize::try_from(rank).unwrap()].host;
+        rounds
+            .into_iter()
+            .flatten()
+            .map(|pair| {
+                let near = place(pair.initiator) == place(pair.responder);
+                let base = if near { 1e-6 } else { 5e-6 };
+                let mut noisy = |base: f64| Some(base * (0.05 * random.normal()).exp());
+                let factor = factor(pair);
+                let values = [noisy(base * factor), noisy(base), noisy(1e-7), noisy(1e-7)];
+                (pair, SessionValues { sizes: [1, 65_536], values })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_slow_machine_is_named_once() {
+        let places = places(5, 2);
+        for seed in 0..20 {
+            let slow_host = |rank: i32| rank / 2 == 3;
+            let factor = |pair: Pair| {
+                if slow_host(pair.initiator) || slow_host(pair.responder) { 1.5 } else { 1.0 }
+            };
+            let records = records(&sessions(&places, seed, factor));
+            assert_eq!(records.len(), 45);
+            let found = slow(&records, &places, 0.02);
+            assert_eq!(found.len(), 1, "{seed}: {found:?}");
+            assert_eq!((found[0].kind, found[0].name.as_str()), ("node", "node3"));
+            assert!((found[0].factor - 1.5).abs() < 0.15 && found[0].quantity == "half_rtt");
+        }
+    }
+
+    #[test]
+    fn a_slow_rank_of_one_machine_is_named() {
+        let places = places(1, 6);
+        for seed in 0..20 {
+            let factor =
+                |pair: Pair| if pair.initiator == 4 || pair.responder == 4 { 1.6 } else { 1.0 };
+            let found = slow(&records(&sessions(&places, seed, factor)), &places, 0.02);
+            assert_eq!(found.len(), 1, "{seed}: {found:?}");
+            assert_eq!((found[0].kind, found[0].name.as_str()), ("rank", "4"));
+        }
+    }
+
+    #[test]
+    fn nobody_is_named_where_nobody_is_slow_in_98_of_100() {
+        for places in [places(1, 4), places(4, 2), places(6, 1)] {
+            let named = (0..300).filter(|seed| {
+                let records = records(&sessions(&places, *seed, |_| 1.0));
+                !slow(&records, &places, 0.02).is_empty()
+            });
+            let named = named.count();
+            assert!(named <= 6, "{named} of 300 with {} ranks", places.len());
+        }
+    }
+
+    #[test]
+    fn a_picture_has_every_pair_twice() {
+        let places = places(2, 2);
+        let document = MatrixDocument {
+            schema_version: 1,
+            loggap_version: "0",
+            command: Vec::new(),
+            seed: 1,
+            transport: "mpi",
+            mpi: MpiLibrary::default(),
+            pairs_asked: "all".into(),
+            smallest_bytes: 1,
+            largest_bytes: 65_536,
+            pairs: records(&sessions(&places, 1, |_| 1.0)),
+            ranks: places,
+            error: 0.02,
+            slow: Vec::new(),
+            wall_s: 1.0,
+            warnings: Vec::new(),
+        };
+        let map = document.heat_map();
+        assert_eq!(map.values.iter().filter(|value| value.is_some()).count(), 12);
+        assert!(map.svg().unwrap().contains("1 - 3: "));
+    }
+}
