@@ -19,15 +19,19 @@
 //! and Carpen-Amarie, "Hierarchical Clock Synchronization in MPI" (2018).
 
 mod drift;
+mod exchange;
 mod model;
 mod offset;
+mod rank;
 
 #[cfg(test)]
 mod tests;
 
 pub use drift::{DriftError, DriftEstimator, LEAST_SPAN, MOST_DRIFT_PPM};
+pub use exchange::{Pinger, Series, SeriesEnd, SeriesError, SeriesOptions, measure_offset};
 pub use model::ClockModel;
 pub use offset::{Offset, OffsetEstimator, OffsetOptions, Ping, PingError};
+pub use rank::{Agreement, Assumptions, Base, RankClock, SyncError, SyncOptions};
 
 /// Picoseconds in a second: what a drift is counted in.
 const SECOND: u64 = 1_000_000_000_000;
