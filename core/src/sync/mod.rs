@@ -18,20 +18,27 @@
 //! Massive Scale", 2008); drift and the combination of models as in Hunold
 //! and Carpen-Amarie, "Hierarchical Clock Synchronization in MPI" (2018).
 
+mod check;
 mod drift;
 mod exchange;
 mod model;
 mod offset;
 mod rank;
+pub mod simulated;
+mod tree;
+mod trial;
 
 #[cfg(test)]
 mod tests;
 
+pub use check::{Residual, ResidualSummary, Residuals, Triangle};
 pub use drift::{DriftError, DriftEstimator, LEAST_SPAN, MOST_DRIFT_PPM};
 pub use exchange::{Pinger, Series, SeriesEnd, SeriesError, SeriesOptions, measure_offset};
 pub use model::ClockModel;
 pub use offset::{Offset, OffsetEstimator, OffsetOptions, Ping, PingError};
 pub use rank::{Agreement, Assumptions, Base, RankClock, SyncError, SyncOptions};
+pub use tree::{Edge, Role, Step, Tree, TreeEntry, TreeError, TreeMemory};
+pub use trial::{Scenario, TrialError, TrialMemory, TrialRank, TrialReport, trial};
 
 /// Picoseconds in a second: what a drift is counted in.
 const SECOND: u64 = 1_000_000_000_000;
