@@ -139,8 +139,10 @@ impl DriftEstimator {
     /// do; [`DriftEstimator::model`]'s drift error is one standard error.
     ///
     /// The mean drift lies within both half widths over the span of that
-    /// between the first and the last offset; the slope is used where it is
-    /// significant and so bounded better than by the assumed drift.
+    /// between the first and the last offset, and the bound is the distance
+    /// of the slope from there, where that is less than the assumed drift.
+    /// The slope is that of [`DriftEstimator::model`]: none where it is not
+    /// significant.
     ///
     /// # Errors
     ///
@@ -150,16 +152,16 @@ impl DriftEstimator {
             return Err(DriftError::NoOffsets);
         };
         let steady = ClockModel::of_offset(&last, assumptions.drift_ppm);
-        let fitted = self.model()?.drift;
-        if fitted == 0 {
+        if last.at.since(first.at) < LEAST_SPAN {
             return Ok(steady);
         }
+        let drift = self.model()?.drift;
         let between = ClockModel::between(&first, &last)?.wandering(assumptions);
-        let drift_error = between.drift_error.saturating_add(between.drift.abs_diff(fitted));
+        let drift_error = between.drift_error.saturating_add(between.drift.abs_diff(drift));
         if drift_error >= steady.drift_error {
             return Ok(steady);
         }
-        Ok(ClockModel { drift: fitted, drift_error, ..steady })
+        Ok(ClockModel { drift, drift_error, ..steady })
     }
 
     /// The last offset taken.

@@ -18,7 +18,8 @@ use crate::units::{Picos, SignedPicos};
 pub struct Scenario {
     /// What the clocks are like.
     pub clocks: ClockTruth,
-    /// Between domains.
+    /// Between domains. Of an asymmetry, which way is the longer one is drawn
+    /// for every edge.
     pub network: Path,
     /// Within a domain.
     pub within: Path,
@@ -281,7 +282,9 @@ impl Trial<'_> {
                 (self.scenario.within, options)
             }
         };
-        let random = Random::stream(self.scenario.seed ^ self.passes << 32, u64::from(rank) + 1);
+        let seed = self.scenario.seed;
+        let path = path.turned(&mut Random::stream(!seed, rank.into()));
+        let random = Random::stream(seed ^ self.passes << 32, u64::from(rank) + (1 << 32));
         let reads = (index(own.reads), index(peer.reads));
         let mut pinger = VirtualPinger::new(self.clocks, reads, path, now, random);
         let shares = edge == Edge::Domain && own.clock.share(&peer.clock, &mut pinger, &options)?;

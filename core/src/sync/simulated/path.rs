@@ -23,10 +23,10 @@ pub struct Contention {
 pub struct Path {
     /// The least that one way takes, with the asymmetry as the mean of both.
     pub one_way: Picos,
-    /// One direction takes this much more than the mean and the other this
-    /// much less, in percent of it: at most 100. Which one is drawn for every
-    /// edge.
-    pub asymmetry_percent: u8,
+    /// The way to the peer takes this much more than the mean and the way
+    /// back this much less, in percent of it: at most 100, less where
+    /// negative.
+    pub asymmetry_percent: i8,
     /// Mean of what comes on top of each way, exponentially distributed.
     pub jitter: Picos,
     /// From one reading of a clock to what is done next.
@@ -49,6 +49,16 @@ impl Path {
         }
     }
 
+    /// The same path with the directions exchanged, or as it is, as `random`
+    /// decides.
+    #[must_use]
+    pub const fn turned(self, random: &mut Random) -> Self {
+        let turns = random.draw() & 1 == 0;
+        let percent =
+            if turns { self.asymmetry_percent } else { self.asymmetry_percent.saturating_neg() };
+        Self { asymmetry_percent: percent, ..self }
+    }
+
     /// The least that a ping takes.
     #[must_use]
     pub fn round_trip(&self) -> Picos {
@@ -58,10 +68,10 @@ impl Path {
 
     /// What one way takes this time.
     pub(in crate::sync) fn draw(&self, way: Way, random: &mut Random) -> u64 {
-        let percent = u64::from(self.asymmetry_percent.min(100));
+        let more = i64::from(self.asymmetry_percent.clamp(-100, 100));
         let percent = match way {
-            Way::Longer => 100 + percent,
-            Way::Shorter => 100 - percent,
+            Way::There => 100_u64.saturating_add_signed(more),
+            Way::Back => 100_u64.saturating_sub_signed(more),
         };
         let least = self.one_way.0 / 100 * percent + self.one_way.0 % 100 * percent / 100;
         least.saturating_add(exponential(random, self.jitter))
@@ -71,8 +81,8 @@ impl Path {
 /// One of the two directions of an edge.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::sync) enum Way {
-    Longer,
-    Shorter,
+    There,
+    Back,
 }
 
 /// An exponentially distributed time with this mean, in ps.

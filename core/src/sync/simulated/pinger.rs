@@ -30,10 +30,6 @@ pub struct VirtualPinger<'c> {
     path: Path,
     /// True time.
     now: u64,
-    /// Which way the own pings take to the peer.
-    forth: Way,
-    /// Which way the answers take.
-    back: Way,
     /// A phase of contention goes on until then.
     contended_until: u64,
     pings: u64,
@@ -49,15 +45,10 @@ impl<'c> VirtualPinger<'c> {
         (own, peer): (usize, usize),
         path: Path,
         now: Picos,
-        mut random: Random,
+        random: Random,
     ) -> Self {
-        let (forth, back) = if random.draw() & 1 == 0 {
-            (Way::Longer, Way::Shorter)
-        } else {
-            (Way::Shorter, Way::Longer)
-        };
         let now = now.0;
-        Self { clocks, own, peer, path, now, forth, back, contended_until: 0, pings: 0, random }
+        Self { clocks, own, peer, path, now, contended_until: 0, pings: 0, random }
     }
 
     /// The true time.
@@ -113,11 +104,11 @@ impl Pinger for VirtualPinger<'_> {
         self.pings = self.pings.saturating_add(1);
         let (before, after) = self.contention();
         let sent = self.read(self.own)?;
-        self.travel(self.forth);
+        self.travel(Way::There);
         self.pass(before);
         let stamped = self.read(self.peer)?;
         self.pass(after);
-        self.travel(self.back);
+        self.travel(Way::Back);
         let received = self.read(self.own)?;
         Ok(Ping { sent, stamped, received })
     }
