@@ -20,9 +20,13 @@
 
 mod check;
 mod drift;
+mod drift_study;
 mod exchange;
 mod model;
 mod offset;
+mod patience;
+mod published;
+mod published_trial;
 mod rank;
 pub mod simulated;
 mod tree;
@@ -33,9 +37,13 @@ mod tests;
 
 pub use check::{Residual, ResidualSummary, Residuals, Triangle};
 pub use drift::{DriftError, DriftEstimator, LEAST_SPAN, MOST_DRIFT_PPM};
+pub use drift_study::{DriftStudy, TimedOffset, record_drift, study_drift};
 pub use exchange::{Pinger, Series, SeriesEnd, SeriesError, SeriesOptions, measure_offset};
 pub use model::ClockModel;
 pub use offset::{Offset, OffsetEstimator, OffsetOptions, Ping, PingError};
+pub use patience::{Delays, PATIENCES, PatienceRow, study_patience};
+pub use published::{MergeStep, MinRoundTrip, Scheme, stop_after};
+pub use published_trial::{SchemeMemory, SchemeReport, scheme_trial};
 pub use rank::{Agreement, Assumptions, Base, RankClock, SyncError, SyncOptions};
 pub use tree::{Edge, Role, Step, Tree, TreeEntry, TreeError, TreeMemory};
 pub use trial::{Scenario, TrialError, TrialMemory, TrialRank, TrialReport, trial};

@@ -11,6 +11,7 @@
 
 use core::fmt;
 
+use crate::random::Random;
 use crate::stats::heap_sort::heap_sort;
 
 /// Why there is no tree.
@@ -212,6 +213,26 @@ impl<'m> Tree<'m> {
         self.entry(rank).map_or(0, |entry| entry.index.count_ones() + entry.place.count_ones())
     }
 
+    /// Whether an edge of the tree connects both ranks: pings between ranks
+    /// that did not meet check the tree independently.
+    #[must_use]
+    pub fn have_met(&self, first: u32, second: u32) -> bool {
+        let is_child = |child, parent| self.parent(child).is_some_and(|step| step.peer == parent);
+        is_child(first, second) || is_child(second, first)
+    }
+
+    /// Three ranks of which no two have met, drawn at random; `None` where a
+    /// hundred draws found none, as among few ranks.
+    #[must_use]
+    pub fn strangers(&self, random: &mut Random) -> Option<[u32; 3]> {
+        let ranks = self.ranks() as u64;
+        let mut draw = || u32::try_from(random.below(ranks)).unwrap_or(0);
+        (0..100).map(|_| [draw(), draw(), draw()]).find(|&[a, b, c]| {
+            let apart = |a, b| a != b && !self.have_met(a, b);
+            apart(a, b) && apart(b, c) && apart(c, a)
+        })
+    }
+
     fn domain_rounds_begin(&self) -> u32 {
         depth(self.leaders)
     }
@@ -288,4 +309,121 @@ const fn low(key: u64) -> u32 {
 /// A number of ranks, at most 2³¹.
 fn count(ranks: usize) -> u32 {
     u32::try_from(ranks).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::{TestResult, quickcheck};
+    use std::collections::HashMap;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// Hands the tree of `domains` to `look`.
+    fn with_tree(domains: &[u32], look: impl FnOnce(Tree<'_>)) {
+        let (mut order, mut entries) =
+            (vec![0; domains.len()], vec![TreeEntry::default(); domains.len()]);
+        let memory = TreeMemory { order: &mut order, entries: &mut entries };
+        look(Tree::new(domains, memory).unwrap());
+    }
+
+    /// Checks everything that a host relies on.
+    fn is_sound(tree: &Tree<'_>, domains: &[u32]) {
+        let ranks = u32::try_from(domains.len()).unwrap();
+        let mut synchronised = vec![false; domains.len()];
+        let mut edges = HashMap::new();
+        for rank in tree.parents_first() {
+            let steps: Vec<Step> = tree.steps(rank).collect();
+            assert!(steps.windows(2).all(|two| two[0].round < two[1].round), "{steps:?}");
+            assert!(steps.iter().skip(1).all(|step| step.role == Role::Parent));
+            assert!(steps.iter().all(|step| step.round < tree.rounds()));
+            let parent = tree.parent(rank);
+            assert_eq!(steps.first().copied().filter(|step| step.role == Role::Child), parent);
+            assert_eq!(parent.is_none(), rank == 0);
+            if let Some(step) = parent {
+                assert!(synchronised[step.peer as usize], "{rank} before {}", step.peer);
+                let same = domains[rank as usize] == domains[step.peer as usize];
+                assert_eq!(step.edge == Edge::Domain, same);
+                edges.insert((rank, step.peer), step.round);
+            }
+            assert!(!core::mem::replace(&mut synchronised[rank as usize], true), "{rank} twice");
+            let lowest = domains.iter().position(|&domain| domain == domains[rank as usize]);
+            assert_eq!(tree.leader(rank).unwrap() as usize, lowest.unwrap());
+        }
+        assert!(synchronised.iter().all(|&is| is));
+        let mut answered = 0;
+        for rank in 0..ranks {
+            for step in tree.steps(rank).filter(|step| step.role == Role::Parent) {
+                assert_eq!(edges.get(&(step.peer, rank)), Some(&step.round));
+                answered += 1;
+            }
+        }
+        assert_eq!(answered, edges.len());
+    }
+
+    fn log_ceiling(count: usize) -> u32 {
+        (0..).find(|&log| 1 << log >= count).unwrap()
+    }
+
+    quickcheck! {
+        fn every_rank_is_reached_once_from_one_that_is(domains: Vec<u8>) -> TestResult {
+            if domains.is_empty() {
+                return TestResult::discard();
+            }
+            let domains: Vec<u32> = domains.iter().map(|&domain| u32::from(domain) % 9).collect();
+            let mut members = HashMap::new();
+            domains.iter().for_each(|domain| *members.entry(domain).or_insert(0_usize) += 1);
+            let rounds = log_ceiling(members.len()) + log_ceiling(*members.values().max().unwrap());
+            with_tree(&domains, |tree| {
+                is_sound(&tree, &domains);
+                assert_eq!(tree.leaders() as usize, members.len());
+                assert_eq!(tree.rounds(), rounds);
+            });
+            TestResult::passed()
+        }
+    }
+
+    #[test]
+    fn any_number_of_ranks_takes_the_logarithm_rounded_up() {
+        for ranks in [1, 2, 3, 5, 7, 8, 9, 63, 64, 65, 1_000] {
+            let own: Vec<u32> = (0..ranks).rev().collect();
+            with_tree(&own, |tree| {
+                is_sound(&tree, &own);
+                assert_eq!(tree.rounds(), log_ceiling(ranks as usize), "{ranks}");
+                let deepest = (0..ranks).map(|rank| tree.depth(rank)).max().unwrap();
+                assert!(deepest <= tree.rounds());
+            });
+            let one = vec![77; ranks as usize];
+            with_tree(&one, |tree| {
+                is_sound(&tree, &one);
+                assert_eq!((tree.leaders(), tree.rounds()), (1, log_ceiling(ranks as usize)));
+            });
+        }
+    }
+
+    #[test]
+    fn leaders_come_before_their_domains() {
+        let child = |round, peer, edge| Some(Step { round, peer, role: Role::Child, edge });
+        with_tree(&[4, 4, 9, 9, 1, 9], |tree| {
+            assert_eq!(tree.parent(0), None);
+            assert_eq!(tree.parent(2), child(0, 0, Edge::Leaders));
+            assert_eq!(tree.parent(4), child(1, 0, Edge::Leaders));
+            assert_eq!(tree.parent(1), child(2, 0, Edge::Domain));
+            assert_eq!(tree.parent(3), child(2, 2, Edge::Domain));
+            assert_eq!(tree.parent(5), child(3, 2, Edge::Domain));
+            assert_eq!(tree.parent(6), None);
+            assert_eq!(tree.steps(6).count(), 0);
+            assert!(tree.have_met(0, 4) && tree.have_met(5, 2) && !tree.have_met(4, 2));
+            let strangers = tree.strangers(&mut Random::new(1)).unwrap();
+            assert!(strangers.iter().any(|&rank| rank == 1 || rank == 3 || rank == 5));
+        });
+        with_tree(&[0, 1, 2], |tree| assert_eq!(tree.strangers(&mut Random::new(1)), None));
+    }
+
+    #[test]
+    fn nobody_and_too_little_memory_are_errors() {
+        let memory = || TreeMemory { order: &mut [], entries: &mut [] };
+        assert_eq!(Tree::new(&[], memory()).unwrap_err(), TreeError::NoRanks);
+        assert_eq!(Tree::new(&[1, 2], memory()).unwrap_err(), TreeError::Memory(2));
+    }
 }

@@ -103,6 +103,26 @@ pub struct TrialRank {
     middle: Picos,
 }
 
+impl TrialRank {
+    /// What it knows after the pass at the end.
+    #[must_use]
+    pub const fn clock(&self) -> &RankClock {
+        &self.clock
+    }
+
+    /// Which of the virtual clocks it reads.
+    #[must_use]
+    pub fn reads(&self) -> usize {
+        index(self.reads)
+    }
+
+    /// True time at which its last exchange was over.
+    #[must_use]
+    pub const fn free(&self) -> Picos {
+        self.free
+    }
+}
+
 /// Memory of a trial: an element a rank each.
 #[derive(Debug)]
 pub struct TrialMemory<'m> {
