@@ -100,7 +100,10 @@ pub struct VirtualClock {
     now: Stretch,
     /// The drift at the begin, ps per second.
     centre: i64,
-    random: Random,
+    /// Draws the course, which does not depend on who reads it.
+    walk: Random,
+    /// Draws the jitter of readings.
+    readings: Random,
 }
 
 impl VirtualClock {
@@ -108,13 +111,14 @@ impl VirtualClock {
     /// own.
     #[must_use]
     pub fn new(truth: ClockTruth, seed: u64, stream: u64) -> Self {
-        let mut random = Random::stream(seed, stream);
+        let mut walk = Random::stream(seed, stream);
         let uniform = |random: &mut Random, most: f64| nearest((2.0 * random.unit() - 1.0) * most);
         let most = truth.offset.0.min(BEGIN);
-        let offset = uniform(&mut random, Picos(most).seconds() * SECOND as f64);
-        let drift = uniform(&mut random, truth.drift_ppm * PER_MILLION as f64);
+        let offset = uniform(&mut walk, Picos(most).seconds() * SECOND as f64);
+        let drift = uniform(&mut walk, truth.drift_ppm * PER_MILLION as f64);
         let now = Stretch { begin: 0, reading: BEGIN.saturating_add_signed(offset), drift };
-        Self { truth, before: now, now, centre: drift, random }
+        let readings = Random::new(walk.draw());
+        Self { truth, before: now, now, centre: drift, walk, readings }
     }
 
     /// A clock without any error.
@@ -127,7 +131,8 @@ impl VirtualClock {
             granularity: Picos::ZERO,
             ..ClockTruth::default()
         };
-        Self { truth, before: now, now, centre: 0, random: Random::new(0) }
+        let (walk, readings) = (Random::new(0), Random::new(1));
+        Self { truth, before: now, now, centre: 0, walk, readings }
     }
 
     /// What the clock shows at the true time `now`, without granularity and
@@ -147,7 +152,7 @@ impl VirtualClock {
         let scattered = if jitter == 0 {
             exact
         } else {
-            let up = self.random.below(jitter.saturating_mul(2).saturating_add(1));
+            let up = self.readings.below(jitter.saturating_mul(2).saturating_add(1));
             exact.saturating_add(up).saturating_sub(jitter)
         };
         let rest = scattered.checked_rem(self.truth.granularity.0).unwrap_or(0);
@@ -167,7 +172,7 @@ impl VirtualClock {
     fn step(&mut self) {
         let begin = self.now.begin.saturating_add(STEP);
         let reading = self.now.reading_at(begin);
-        let walked = nearest(self.random.normal() * self.truth.wander_ppb * 1_000.0);
+        let walked = nearest(self.walk.normal() * self.truth.wander_ppb * 1_000.0);
         let widest = nearest(self.truth.widest_wander_ppb * 1_000.0).max(0);
         let off = self.now.drift.saturating_sub(self.centre).saturating_add(walked);
         let drift = self.centre.saturating_add(reflected(off, widest));
