@@ -9,10 +9,10 @@ mod clock_schemes {
         ClockTruth, Contention, NoClock, Path, VirtualClock, VirtualPinger,
     };
     use loggap_core::sync::{
-        Agreement, Assumptions, Base, Delays, DriftError, OffsetOptions, PATIENCES, Ping,
-        PingError, Pinger, RankClock, Scenario, Scheme, SchemeMemory, SchemeReport, SeriesEnd,
-        SeriesError, SeriesOptions, SyncOptions, TimedOffset, measure_offset, record_drift,
-        scheme_trial, stop_after, study_drift, study_patience,
+        Agreement, Assumptions, Base, Delays, DriftError, OffsetOptions, PATIENCES, ParentClock,
+        Ping, PingError, Pinger, RankClock, Scenario, Scheme, SchemeMemory, SchemeReport,
+        SeriesEnd, SeriesError, SeriesOptions, SyncOptions, TimedOffset, measure_offset,
+        record_drift, scheme_trial, stop_after, study_drift, study_patience,
     };
     use loggap_core::units::{Picos, SignedPicos};
     use quickcheck::quickcheck;
@@ -171,7 +171,7 @@ mod clock_schemes {
             let follow = |clocks: &mut [VirtualClock], base| {
                 let mut pinger = VirtualPinger::new(clocks, (0, 1), path, begin, Random::new(seed));
                 let mut rank = RankClock::default();
-                rank.follow(&RankClock::root(), &mut pinger, &options, base).unwrap()
+                rank.follow(&ParentClock::root(), &mut pinger, &options, base).unwrap()
             };
             let long = follow(&mut clocks.clone(), Base::default());
             let short = Base { pause: Picos(MILLISECOND), ..Base::default() };
@@ -220,6 +220,70 @@ mod clock_schemes {
         // The wander over half of a second.
         assert_eq!(between.error_at(Picos(3 * SECOND + SECOND / 2)).0, 1_002 + 100_000);
         assert_eq!(rank.since(&RankClock::default(), &assumptions), Err(DriftError::Set));
+    }
+
+    #[test]
+    fn what_a_check_within_a_domain_cannot_see_is_in_the_claim() {
+        let options = SyncOptions::default();
+        let shared = |ahead: i64, times: usize| {
+            let mut clocks = [VirtualClock::exact(); 2];
+            clocks[0].set(Picos(SECOND), SignedPicos(ahead));
+            let path = Path::of(Picos(100_000));
+            let mut parent = ParentClock::root();
+            let mut rank = RankClock::default();
+            for link in 0..times as u64 {
+                let mut pinger =
+                    VirtualPinger::new(&mut clocks, (0, 1), path, Picos(SECOND), Random::new(link));
+                if !rank.share(&parent, &mut pinger, &options).unwrap() {
+                    return None;
+                }
+                parent = rank.announce(&options.assumptions).unwrap();
+            }
+            rank.model(&options.assumptions).ok()
+        };
+        let same = shared(0, 1).unwrap();
+        let near = shared(-50_000, 1).unwrap();
+        assert_eq!((same.offset.0, near.offset.0), (0, 0));
+        assert!((50_000..400_000).contains(&near.error.0), "{near:?}");
+        assert!(shared(0, 3).unwrap().error.0 > 2 * same.error.0);
+        assert_eq!(shared(-200_000, 1), None);
+        assert_eq!(shared(200_000, 1), None);
+    }
+
+    #[test]
+    fn a_domain_that_shares_the_roots_clock_is_told_when_it_does_not_any_more() {
+        let options = SyncOptions::default();
+        let mut clocks = [VirtualClock::exact(); 2];
+        let mut rank = RankClock::default();
+        let mut meet = |rank: &mut RankClock, now| {
+            let path = Path::of(Picos(100_000));
+            let mut pinger = VirtualPinger::new(&mut clocks, (0, 1), path, now, Random::new(1));
+            let shares = rank.share(&ParentClock::root(), &mut pinger, &options).unwrap();
+            if !shares {
+                rank.synchronise(&ParentClock::root(), &mut pinger, &options, &mut []).unwrap();
+            }
+            clocks[0].set(Picos(5 * SECOND), SignedPicos(900_000));
+            shares
+        };
+        assert!(meet(&mut rank, Picos(SECOND)));
+        let before = rank;
+        assert!(!meet(&mut rank, Picos(9 * SECOND)));
+        assert_eq!(rank.contradictions(), 1);
+        assert_eq!(rank.since(&before, &options.assumptions), Err(DriftError::Set));
+        assert!(rank.model(&options.assumptions).unwrap().offset.0.abs_diff(900_000) < 200_000);
+    }
+
+    quickcheck! {
+        fn what_a_parent_tells_arrives(words: Vec<u64>, has_offset: bool) -> bool {
+            let mut message = [3; ParentClock::WORDS];
+            message.iter_mut().zip(words).for_each(|(word, any)| *word = any);
+            let odd = ParentClock::from_words(&message);
+            message[7] = has_offset.into();
+            message[13] %= 1 << 32;
+            let told = ParentClock::from_words(&message).unwrap();
+            let again = ParentClock::from_words(&told.to_words());
+            again == Some(told) && told.latest.is_some() == has_offset && odd.is_none_or(|odd| odd == told)
+        }
     }
 
     fn scheme(scheme: Scheme, ranks: u32, scenario: &Scenario) -> SchemeReport {

@@ -113,6 +113,16 @@ pub struct Offset {
 }
 
 impl Offset {
+    /// Of no pings.
+    pub(super) const NONE: Self = Self {
+        at: Picos::ZERO,
+        value: SignedPicos(0),
+        half_width: Picos::ZERO,
+        round_trip: Picos::ZERO,
+        pings: 0,
+        contradictions: 0,
+    };
+
     /// Whether the clocks may agree, which those of one domain have to.
     #[must_use]
     pub const fn allows_zero(&self) -> bool {

@@ -68,34 +68,134 @@ impl<E: fmt::Display> fmt::Display for SyncError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for SyncError<E> {}
 
+/// What a rank tells its children, and a host sends them, when a step begins.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct ParentClock {
+    /// Its clock against the root's, from now on.
+    pub model: ClockModel,
+    /// Its last offset; `None` of the root's clock.
+    pub latest: Option<Offset>,
+    /// Times that an offset contradicted what was known.
+    pub contradictions: u32,
+}
+
+impl ParentClock {
+    /// Words of a message.
+    pub const WORDS: usize = 14;
+
+    /// The clock that all others follow.
+    #[must_use]
+    pub fn root() -> Self {
+        Self { model: ClockModel::reference(), latest: None, contradictions: 0 }
+    }
+
+    /// As a message.
+    #[must_use]
+    pub fn to_words(&self) -> [u64; Self::WORDS] {
+        let ClockModel { at, offset, drift, error, until, drift_error, wander } = self.model;
+        let latest = self.latest.unwrap_or(Offset::NONE);
+        [
+            at.0,
+            offset.0.cast_unsigned(),
+            drift.cast_unsigned(),
+            error.0,
+            until.0,
+            drift_error,
+            wander,
+            self.latest.is_some().into(),
+            latest.at.0,
+            latest.value.0.cast_unsigned(),
+            latest.half_width.0,
+            latest.round_trip.0,
+            u64::from(latest.contradictions) << 32 | u64::from(latest.pings),
+            self.contradictions.into(),
+        ]
+    }
+
+    /// From a message; `None` where it is not one of [`ParentClock::to_words`].
+    #[must_use]
+    pub fn from_words(words: &[u64; Self::WORDS]) -> Option<Self> {
+        let [at, offset, drift, error, until, drift_error, wander, rest @ ..] = *words;
+        let [is_some, latest_at, value, half_width, round_trip, counts, contradictions] = rest;
+        let offset = SignedPicos(offset.cast_signed());
+        let model = ClockModel {
+            at: Picos(at),
+            offset,
+            drift: drift.cast_signed(),
+            error: Picos(error),
+            until: Picos(until),
+            drift_error,
+            wander,
+        };
+        let latest = Offset {
+            at: Picos(latest_at),
+            value: SignedPicos(value.cast_signed()),
+            half_width: Picos(half_width),
+            round_trip: Picos(round_trip),
+            pings: u32::try_from(counts & u64::from(u32::MAX)).ok()?,
+            contradictions: u32::try_from(counts >> 32).ok()?,
+        };
+        let latest = match is_some {
+            0 => None,
+            1 => Some(latest),
+            _ => return None,
+        };
+        Some(Self { model, latest, contradictions: u32::try_from(contradictions).ok()? })
+    }
+
+    /// The same of a clock that differs by at most `open`.
+    fn within(&self, open: Picos) -> Self {
+        let more = |error: Picos| Picos(error.0.saturating_add(open.0));
+        let model = ClockModel { error: more(self.model.error), ..self.model };
+        let latest = self.latest.map(|last| Offset { half_width: more(last.half_width), ..last });
+        Self { model, latest, ..*self }
+    }
+}
+
+/// Where a rank's model comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// Its own offsets.
+    Own(DriftEstimator),
+    /// A rank that reads the same clock.
+    Shared(ParentClock),
+}
+
 /// The clock of one rank against the root's.
 ///
 /// In every pass over the tree the child calls [`RankClock::synchronise`] or,
-/// within a clock domain, [`RankClock::share`] with the parent's
-/// [`RankClock`], of which a host sends the child a copy when the step begins. Three passes
-/// over [`LEAST_SPAN`](super::LEAST_SPAN) give a slope; a pass after what was
+/// within a clock domain, [`RankClock::share`] with what its parent
+/// [announces](RankClock::announce) when the step begins. Three passes over
+/// [`LEAST_SPAN`](super::LEAST_SPAN) give a slope; a pass after what was
 /// measured gives [`RankClock::since`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct RankClock {
-    /// The root's own clock, or that of a rank that shares it.
-    is_root: bool,
-    /// What sharing a clock left open.
-    shared_error: Picos,
-    offsets: DriftEstimator,
+    source: Source,
     contradictions: u32,
+}
+
+impl Default for RankClock {
+    /// Of which nothing is known.
+    fn default() -> Self {
+        Self { source: Source::Own(DriftEstimator::default()), contradictions: 0 }
+    }
 }
 
 impl RankClock {
     /// The clock that all others follow.
     #[must_use]
     pub fn root() -> Self {
-        Self { is_root: true, ..Self::default() }
+        Self { source: Source::Shared(ParentClock::root()), contradictions: 0 }
     }
 
-    /// The last offset against the root's clock; none of the root's.
+    /// The last offset against the root's clock; none of that itself.
     #[must_use]
     pub const fn latest(&self) -> Option<Offset> {
-        self.offsets.last()
+        match &self.source {
+            Source::Own(offsets) => offsets.last(),
+            Source::Shared(parent) => parent.latest,
+        }
     }
 
     /// Times that an offset contradicted what was known.
@@ -111,12 +211,20 @@ impl RankClock {
     /// [`DriftError::NoOffsets`] before the first pass,
     /// [`DriftError::Implausible`].
     pub fn model(&self, assumptions: &Assumptions) -> Result<ClockModel, DriftError> {
-        let own = if self.is_root {
-            ClockModel::reference()
-        } else {
-            self.offsets.bounded(assumptions)?
-        };
-        Ok(self.with_shared_error(own))
+        match &self.source {
+            Source::Own(offsets) => offsets.bounded(assumptions),
+            Source::Shared(parent) => Ok(parent.model),
+        }
+    }
+
+    /// What to tell a child.
+    ///
+    /// # Errors
+    ///
+    /// As [`RankClock::model`].
+    pub fn announce(&self, assumptions: &Assumptions) -> Result<ParentClock, DriftError> {
+        let (latest, contradictions) = (self.latest(), self.contradictions);
+        Ok(ParentClock { model: self.model(assumptions)?, latest, contradictions })
     }
 
     /// The model of the time between the last pass of `before`, a copy taken
@@ -126,24 +234,26 @@ impl RankClock {
     ///
     /// [`DriftError::NoOffsets`] where one of both has none,
     /// [`DriftError::Set`] where a clock was set in between,
+    /// [`DriftError::Order`] where there was no pass since,
     /// [`DriftError::Implausible`].
     pub fn since(
         &self,
         before: &Self,
         assumptions: &Assumptions,
     ) -> Result<ClockModel, DriftError> {
-        if self.contradictions > before.contradictions {
+        if self.contradictions != before.contradictions {
             return Err(DriftError::Set);
         }
-        if self.is_root && before.is_root {
-            return Ok(self.with_shared_error(ClockModel::reference()));
+        if let (Source::Shared(now), Source::Shared(then)) = (&self.source, &before.source)
+            && now.latest.or(then.latest).is_none()
+        {
+            let error = now.model.error.max(then.model.error);
+            return Ok(ClockModel { error, ..now.model });
         }
         let (Some(first), Some(second)) = (before.latest(), self.latest()) else {
             return Err(DriftError::NoOffsets);
         };
-        let between = ClockModel::between(&first, &second)?.wandering(assumptions);
-        let shared_error = self.shared_error.max(before.shared_error);
-        Ok(Self { shared_error, ..*self }.with_shared_error(between))
+        Ok(ClockModel::between(&first, &second)?.wandering(assumptions))
     }
 
     /// Takes an offset of the own clock against that of a parent whose model
@@ -160,25 +270,27 @@ impl RankClock {
         assumptions: &Assumptions,
     ) -> Result<Agreement, DriftError> {
         let offset = offset.against(parent);
-        if self.latest().is_none() || self.is_root {
-            *self = Self { contradictions: self.contradictions, ..Self::default() };
-            self.offsets.push(&offset)?;
-            return Ok(Agreement::First);
-        }
-        let beyond = match self.offsets.bounded(assumptions) {
-            Ok(model) => model.contradiction(&offset),
-            Err(_) => SignedPicos(0),
+        let expected = match self.model(assumptions) {
+            Ok(model) => Some(model),
+            Err(DriftError::NoOffsets) => None,
+            // One of those before is wrong: nothing is known.
+            Err(_) => Some(ClockModel::default()),
         };
-        let mut offsets = self.offsets;
+        let mut offsets = match &self.source {
+            Source::Own(offsets) => *offsets,
+            Source::Shared(_) => DriftEstimator::default(),
+        };
         offsets.push(&offset)?;
-        self.shared_error = Picos::ZERO;
+        self.source = Source::Own(offsets);
+        let Some(expected) = expected else { return Ok(Agreement::First) };
+        let beyond = expected.contradiction(&offset);
         if beyond.0 == 0 && offset.contradictions == 0 {
-            self.offsets = offsets;
             return Ok(Agreement::Agrees);
         }
         self.contradictions = self.contradictions.saturating_add(1);
-        self.offsets = DriftEstimator::default();
-        self.offsets.push(&offset)?;
+        let mut anew = DriftEstimator::default();
+        anew.push(&offset)?;
+        self.source = Source::Own(anew);
         Ok(Agreement::Contradicts(beyond))
     }
 
@@ -189,26 +301,25 @@ impl RankClock {
     /// [`SyncError`].
     pub fn synchronise<P: Pinger>(
         &mut self,
-        parent: &Self,
+        parent: &ParentClock,
         pinger: &mut P,
         options: &SyncOptions,
         middles: &mut [SignedPicos],
     ) -> Result<(Series, Agreement), SyncError<P::Error>> {
         let series = measure_offset(pinger, &options.series, middles).map_err(SyncError::Series)?;
-        let model = parent.model(&options.assumptions).map_err(SyncError::Drift)?;
-        let agreement = self.handle(&series.offset, &model, &options.assumptions);
+        let agreement = self.handle(&series.offset, &parent.model, &options.assumptions);
         Ok((series, agreement.map_err(SyncError::Drift)?))
     }
 
-    /// `offsets` series with `parent`, `pause` apart, for a slope: the way of
-    /// an edge alone. All edges of a tree together are faster by passes.
+    /// Several series with `parent`, for a slope: the way of an edge alone.
+    /// All edges of a tree together are faster by passes.
     ///
     /// # Errors
     ///
     /// [`SyncError`].
     pub fn follow<P: Pinger>(
         &mut self,
-        parent: &Self,
+        parent: &ParentClock,
         pinger: &mut P,
         options: &SyncOptions,
         base: Base,
@@ -228,12 +339,16 @@ impl RankClock {
     /// leaves open adds to the error. False where it does not: the clock is
     /// one of its own then, to be synchronised like one.
     ///
+    /// Assumes that clocks of one domain keep the same time: one that differs
+    /// by no more than a check can see, but drifts, is not found before it
+    /// has drifted that far.
+    ///
     /// # Errors
     ///
     /// [`SyncError::Series`].
     pub fn share<P: Pinger>(
         &mut self,
-        parent: &Self,
+        parent: &ParentClock,
         pinger: &mut P,
         options: &SyncOptions,
     ) -> Result<bool, SyncError<P::Error>> {
@@ -243,14 +358,9 @@ impl RankClock {
             return Ok(false);
         }
         let open = offset.value.0.unsigned_abs().saturating_add(offset.half_width.0);
-        let shared_error = Picos(parent.shared_error.0.saturating_add(open));
-        *self = Self { shared_error, ..*parent };
+        self.source = Source::Shared(parent.within(Picos(open)));
+        self.contradictions = parent.contradictions;
         Ok(true)
-    }
-
-    fn with_shared_error(&self, model: ClockModel) -> ClockModel {
-        let error = Picos(model.error.0.saturating_add(self.shared_error.0));
-        ClockModel { error, ..model }
     }
 }
 

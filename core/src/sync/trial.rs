@@ -307,10 +307,11 @@ impl Trial<'_> {
         let random = Random::stream(seed ^ self.passes << 32, u64::from(rank) + (1 << 32));
         let reads = (index(own.reads), index(peer.reads));
         let mut pinger = VirtualPinger::new(self.clocks, reads, path, now, random);
-        let shares = edge == Edge::Domain && own.clock.share(&peer.clock, &mut pinger, &options)?;
+        let announced = peer.clock.announce(&options.assumptions).map_err(SyncError::Drift)?;
+        let shares = edge == Edge::Domain && own.clock.share(&announced, &mut pinger, &options)?;
         if !shares {
             self.report.checks_failed += u32::from(edge == Edge::Domain);
-            own.clock.synchronise(&peer.clock, &mut pinger, &options, &mut [])?;
+            own.clock.synchronise(&announced, &mut pinger, &options, &mut [])?;
         }
         (own.free, peer.free) = (pinger.true_now(), pinger.true_now());
         self.report.pings = self.report.pings.saturating_add(pinger.pings());
