@@ -23,7 +23,8 @@ pub struct Ping {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PingError {
-    /// The answer was received this much before the ping was sent.
+    /// The answer was received this much before the ping was sent, which is
+    /// more than the [resolution](OffsetOptions::resolution).
     Backwards(Picos),
     /// The clocks are further apart than 2⁶² ps, which is 53 days: count each
     /// from a time of its own.
@@ -83,12 +84,14 @@ impl Default for OffsetOptions {
 }
 
 impl OffsetOptions {
-    /// The defaults, going on while half the width exceeds `round_trip`, the
-    /// quickest round trip that such a pair is known to have: one undisturbed
-    /// ping gives half of it.
+    /// The defaults for clocks of this resolution, going on while half the
+    /// width exceeds what `round_trip` and it give, where `round_trip` is the
+    /// quickest that such a pair is known to have: one undisturbed ping gives
+    /// half of it.
     #[must_use]
-    pub fn expecting(round_trip: Picos) -> Self {
-        Self { widest: round_trip, ..Self::default() }
+    pub fn expecting(round_trip: Picos, resolution: Picos) -> Self {
+        let widest = Picos(round_trip.0.saturating_add(resolution.0));
+        Self { widest, resolution, ..Self::default() }
     }
 }
 
@@ -164,7 +167,7 @@ struct Bounds {
 impl Bounds {
     fn of(ping: &Ping, options: &OffsetOptions) -> Result<Self, PingError> {
         let Ping { sent, stamped, received } = *ping;
-        if received < sent {
+        if sent.since(received) > options.resolution {
             return Err(PingError::Backwards(sent.since(received)));
         }
         let bounds = Self {

@@ -7,7 +7,8 @@ use core::fmt;
 use super::check::{Residual, ResidualSummary, Residuals};
 use super::simulated::{ClockTruth, NoClock, Path, VirtualClock, VirtualPinger};
 use super::{
-    Edge, LEAST_SPAN, RankClock, SyncError, SyncOptions, Tree, TreeEntry, TreeError, TreeMemory,
+    Edge, LEAST_SPAN, OffsetOptions, RankClock, SyncError, SyncOptions, Tree, TreeEntry, TreeError,
+    TreeMemory,
 };
 use crate::random::Random;
 use crate::units::{Picos, SignedPicos};
@@ -78,13 +79,15 @@ impl Scenario {
             options.assumptions.drift_ppm = ppm as u32;
             options.assumptions.wander_ppb = ppb as u32;
         }
-        for (series, path) in
-            [(&mut options.series, &self.network), (&mut options.check, &self.within)]
-        {
-            series.offset.drift_ppm = options.assumptions.drift_ppm;
-            series.offset.resolution = self.clocks.resolution();
-            series.offset.widest = path.round_trip();
-        }
+        let resolution = self.clocks.resolution();
+        let drift_ppm = options.assumptions.drift_ppm;
+        let expecting = |path: &Path| OffsetOptions::expecting(path.round_trip(), resolution);
+        options.series.offset = OffsetOptions { drift_ppm, ..expecting(&self.network) };
+        options.check.offset = OffsetOptions {
+            drift_ppm,
+            patience: options.check.offset.patience,
+            ..expecting(&self.within)
+        };
         options
     }
 }
