@@ -304,6 +304,22 @@ mod clock_tree {
     }
 
     #[test]
+    fn a_triangle_may_open_by_what_clocks_drift_while_it_is_measured() {
+        let side = |second: u64, value| Residual {
+            at: Picos(second * 1_000 * MILLISECOND),
+            value: SignedPicos(value),
+            claimed: Picos(0),
+            uncertainty: Picos(1_000),
+            drift_error: 200_000,
+        };
+        let triangle = Triangle::of(&[side(5, 900_000), side(6, 300_000), side(7, 0)]);
+        assert_eq!((triangle.closure.0, triangle.uncertainty.0), (1_200_000, 1_203_000));
+        assert!(triangle.is_closed());
+        assert!(!Triangle::of(&[side(5, 900_000), side(6, 304_000), side(7, 0)]).is_closed());
+        assert!(!Triangle::of(&[side(5, 900_000), side(5, 300_000), side(5, 0)]).is_closed());
+    }
+
+    #[test]
     fn too_little_memory_is_an_error() {
         let memory = TrialMemory {
             clocks: &mut [],

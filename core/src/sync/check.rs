@@ -141,7 +141,7 @@ pub struct Residuals<'m> {
     count: u32,
     covered: u32,
     largest_claim: Picos,
-    claims: u128,
+    claims: u64,
 }
 
 impl<'m> Residuals<'m> {
@@ -164,7 +164,7 @@ impl<'m> Residuals<'m> {
         self.count = self.count.saturating_add(1);
         self.covered = self.covered.saturating_add(residual.is_covered().into());
         self.largest_claim = self.largest_claim.max(residual.claimed);
-        self.claims = self.claims.saturating_add(residual.claimed.0.into());
+        self.claims = self.claims.saturating_add(residual.claimed.0);
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl<'m> Residuals<'m> {
             p99: quantile(99),
             max: quantile(100),
             largest_claim: self.largest_claim,
-            mean_claim: Picos(u64::try_from(mean).unwrap_or(u64::MAX)),
+            mean_claim: Picos(mean),
             covered: self.covered,
         }
     }

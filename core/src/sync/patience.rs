@@ -65,7 +65,7 @@ pub fn study_patience(
     let mut rows = [PatienceRow::default(); PATIENCES.len()];
     for (row, patience) in rows.iter_mut().zip(PATIENCES) {
         *row = PatienceRow { patience, ..PatienceRow::default() };
-        let mut sum = 0_u128;
+        let mut sum = 0_u64;
         for (error, stream) in errors.iter_mut().zip(0..) {
             let random = Random::stream(seed ^ u64::from(patience) << 32, stream);
             let offset = match delays {
@@ -73,12 +73,11 @@ pub fn study_patience(
                 Delays::Path(path) => of_path(path, patience, random)?,
             };
             *error = Picos(offset.value.0.unsigned_abs());
-            sum += u128::from(error.0);
+            sum = sum.saturating_add(error.0);
             row.pings = row.pings.saturating_add(offset.pings.into());
             row.series = row.series.saturating_add(1);
         }
-        let mean = sum.checked_div(row.series.into())?;
-        row.mean = Picos(u64::try_from(mean).unwrap_or(u64::MAX));
+        row.mean = Picos(sum.checked_div(row.series.into())?);
         let sorted = Sorted::new(errors);
         (row.p99, row.max) = (sorted.quantile(99, 100)?, sorted.quantile(1, 1)?);
     }

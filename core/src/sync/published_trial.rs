@@ -79,17 +79,16 @@ pub fn scheme_trial(
     }
     let truth = clocks.first_mut().map(|root| root.exact_at(report.took)).unwrap_or_default();
     let mut kept = Residuals::new(residuals);
-    let mut sum = 0_u128;
+    let mut sum = 0_u64;
     for (clock, offset) in clocks.iter_mut().zip(&*offsets).take(index(ranks)).skip(1) {
         let corrected = Picos(clock.exact_at(report.took).0.saturating_add_signed(offset.0));
         let value = SignedPicos(corrected.signed_difference(truth));
-        sum += u128::from(value.0.unsigned_abs());
+        sum = sum.saturating_add(value.0.unsigned_abs());
         let pushed = kept.push(Residual { at: truth, value, ..Residual::default() });
         pushed.map_err(|_| SeriesError::Exchange(NoClock(index(ranks))))?;
     }
     report.residuals = kept.summary();
-    let mean = sum.checked_div(report.residuals.count.into()).unwrap_or(0);
-    report.mean = Picos(u64::try_from(mean).unwrap_or(u64::MAX));
+    report.mean = Picos(sum.checked_div(report.residuals.count.into()).unwrap_or(0));
     Ok(report)
 }
 

@@ -251,19 +251,32 @@ impl<'m> Tree<'m> {
 /// Says of each rank where its domain is in the order; the largest domain's
 /// members.
 fn describe_domains(order: &[u64], entries: &mut [TreeEntry]) -> u32 {
-    let (mut begin, mut largest) = (0, 0);
-    for domain in order.chunk_by(|a, b| a >> 32 == b >> 32) {
-        let members = count(domain.len());
-        for (&key, place) in domain.iter().zip(0..) {
-            let rank = usize::try_from(low(key)).unwrap_or(usize::MAX);
-            if let Some(entry) = entries.get_mut(rank) {
-                *entry = TreeEntry { begin, place, members, ..TreeEntry::default() };
-            }
+    let (mut begin, mut place, mut last) = (0, 0, None);
+    for &key in order {
+        if last != Some(key >> 32) {
+            (begin, place, last) = (begin + place, 0, Some(key >> 32));
         }
-        begin += members;
+        if let Some(entry) = entry_of(entries, key) {
+            *entry = TreeEntry { begin, place, ..TreeEntry::default() };
+        }
+        place += 1;
+    }
+    let (mut members, mut largest) = (0, 0);
+    for &key in order.iter().rev() {
+        let Some(entry) = entry_of(entries, key) else { continue };
+        // The last of a domain comes first.
+        members = members.max(entry.place + 1);
+        entry.members = members;
         largest = largest.max(members);
+        if entry.place == 0 {
+            members = 0;
+        }
     }
     largest
+}
+
+fn entry_of(entries: &mut [TreeEntry], key: u64) -> Option<&mut TreeEntry> {
+    entries.get_mut(usize::try_from(low(key)).ok()?)
 }
 
 /// Numbers the leaders by rank; how many there are.
