@@ -397,7 +397,7 @@ mod clock_schemes {
 
     /// Offsets of two clocks, one a second.
     fn recorded(truth: ClockTruth, count: usize) -> (Vec<TimedOffset>, f64) {
-        let mut clocks = pair(truth, 11);
+        let mut clocks = pair(truth, 10);
         let (begin, end) = (Picos(0), Picos(count as u64 * SECOND));
         let path = Path::of(Picos(MICROSECOND));
         let mut samples = vec![TimedOffset::default(); count];
@@ -514,5 +514,37 @@ mod clock_schemes {
         pinger.wait_until(target);
         let now = pinger.now();
         assert!(now >= target && now.0 < target.0 + MICROSECOND);
+    }
+
+    #[test]
+    #[ignore = "seconds; prints what N costs, schemes by ranks, and the drift study"]
+    fn figures() {
+        let network = Path { jitter: Picos(MICROSECOND), ..Path::of(Picos(MICROSECOND)) };
+        let mut errors = [Picos::ZERO; 1_000];
+        for (name, path) in [("jitter", network), ("preemption", contended())] {
+            for row in study_patience(Delays::Path(path), 1, &mut errors).unwrap() {
+                let (n, pings) = (row.patience, row.mean_pings());
+                println!(
+                    "{name} N {n}: {pings:.1} pings, mean {} p99 {} max {}",
+                    row.mean, row.p99, row.max
+                );
+            }
+        }
+        let scenario = Scenario { network, ..Scenario::default() };
+        for which in [Scheme::Linear, Scheme::Binomial] {
+            for ranks in [4, 16, 64, 256, 1_024, 4_096, 16_384] {
+                let SchemeReport { took, mean, residuals, .. } = scheme(which, ranks, &scenario);
+                let (p99, max) = (residuals.p99, residuals.max);
+                println!("{which:?} {ranks} ranks: {took}, mean {mean} p99 {p99} max {max}");
+            }
+        }
+        for wander_ppb in [0.0, 1.0, 20.0] {
+            let truth = ClockTruth { wander_ppb, widest_wander_ppb: 50.0, ..ClockTruth::default() };
+            let (samples, drift) = recorded(truth, 50_000);
+            println!(
+                "wander {wander_ppb} ppb, drift {drift}: {:?}",
+                study_drift(&samples).unwrap()
+            );
+        }
     }
 }

@@ -139,10 +139,9 @@ impl DriftEstimator {
     /// do; [`DriftEstimator::model`]'s drift error is one standard error.
     ///
     /// The mean drift lies within both half widths over the span of that
-    /// between the first and the last offset, and the bound is the distance
-    /// of the slope from there, where that is less than the assumed drift.
-    /// The slope is that of [`DriftEstimator::model`]: none where it is not
-    /// significant.
+    /// between the first and the last offset, and within the assumed drift.
+    /// The slope is that of [`DriftEstimator::model`], none where it is not
+    /// significant, or the nearest to it that these bounds allow.
     ///
     /// # Errors
     ///
@@ -155,12 +154,19 @@ impl DriftEstimator {
         if last.at.since(first.at) < LEAST_SPAN {
             return Ok(steady);
         }
-        let drift = self.model()?.drift;
+        let fitted = self.model()?.drift;
         let between = ClockModel::between(&first, &last)?.wandering(assumptions);
-        let drift_error = between.drift_error.saturating_add(between.drift.abs_diff(drift));
-        if drift_error >= steady.drift_error {
-            return Ok(steady);
-        }
+        let (low, high) = (
+            between.drift.saturating_sub_unsigned(between.drift_error),
+            between.drift.saturating_add_unsigned(between.drift_error),
+        );
+        let most = i64::try_from(steady.drift_error).unwrap_or(i64::MAX);
+        let (narrow_low, narrow_high) = (low.max(-most), high.min(most));
+        // Faster than assumed: what was measured counts.
+        let is_faster = narrow_low > narrow_high;
+        let (low, high) = if is_faster { (low, high) } else { (narrow_low, narrow_high) };
+        let drift = fitted.max(low).min(high);
+        let drift_error = high.abs_diff(drift).max(low.abs_diff(drift));
         Ok(ClockModel { drift, drift_error, ..steady })
     }
 

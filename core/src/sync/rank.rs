@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::exchange::{Pinger, Series, SeriesError, SeriesOptions, measure_offset};
-use super::{ClockModel, DriftError, DriftEstimator, Offset};
+use super::{ClockModel, DriftError, DriftEstimator, Offset, OffsetOptions};
 use crate::units::{Picos, SignedPicos};
 
 /// What has to hold of the clocks for an error to be a bound.
@@ -389,15 +389,37 @@ pub struct SyncOptions {
     pub series: SeriesOptions,
     /// Within a domain.
     pub check: SeriesOptions,
-    /// What has to hold. `drift_ppm` should be that of the series.
+    /// What has to hold. `drift_ppm` is that of both series, too, as
+    /// [`SyncOptions::expecting`] has it.
     pub assumptions: Assumptions,
+}
+
+impl SyncOptions {
+    /// For clocks of this resolution and these assumptions, with the quickest
+    /// round trips known between domains and within one: see
+    /// [`OffsetOptions::expecting`].
+    #[must_use]
+    pub fn expecting(
+        between: Picos,
+        within: Picos,
+        resolution: Picos,
+        assumptions: Assumptions,
+    ) -> Self {
+        let mut options = Self { assumptions, ..Self::default() };
+        let drift_ppm = assumptions.drift_ppm;
+        let expecting = |round_trip| OffsetOptions::expecting(round_trip, resolution);
+        options.series.offset = OffsetOptions { drift_ppm, ..expecting(between) };
+        let patience = options.check.offset.patience;
+        options.check.offset = OffsetOptions { drift_ppm, patience, ..expecting(within) };
+        options
+    }
 }
 
 impl Default for SyncOptions {
     /// The defaults of each; five pings that narrow nothing in a check.
     fn default() -> Self {
         let series = SeriesOptions::default();
-        let check = super::OffsetOptions { patience: 5, ..series.offset };
+        let check = OffsetOptions { patience: 5, ..series.offset };
         Self { series, check: SeriesOptions::of(check), assumptions: Assumptions::default() }
     }
 }

@@ -7,7 +7,7 @@ use core::fmt;
 use super::check::{Residual, ResidualSummary, Residuals};
 use super::simulated::{ClockTruth, NoClock, Path, VirtualClock, VirtualPinger};
 use super::{
-    Edge, LEAST_SPAN, OffsetOptions, RankClock, SyncError, SyncOptions, Tree, TreeEntry, TreeError,
+    Assumptions, Edge, LEAST_SPAN, RankClock, SyncError, SyncOptions, Tree, TreeEntry, TreeError,
     TreeMemory,
 };
 use crate::random::Random;
@@ -65,7 +65,6 @@ impl Scenario {
     /// drifts and wander as assumptions.
     #[must_use]
     pub fn options(&self) -> SyncOptions {
-        let mut options = SyncOptions::default();
         let relative = |one: f64| libm::ceil(2.0 * one).clamp(1.0, 1e6);
         let ppm = relative(self.clocks.drift_ppm + self.clocks.widest_wander_ppb / 1_000.0);
         // Its range is twice the widest of each clock.
@@ -75,20 +74,9 @@ impl Scenario {
             clippy::cast_sign_loss,
             reason = "clamped just before"
         )]
-        {
-            options.assumptions.drift_ppm = ppm as u32;
-            options.assumptions.wander_ppb = ppb as u32;
-        }
-        let resolution = self.clocks.resolution();
-        let drift_ppm = options.assumptions.drift_ppm;
-        let expecting = |path: &Path| OffsetOptions::expecting(path.round_trip(), resolution);
-        options.series.offset = OffsetOptions { drift_ppm, ..expecting(&self.network) };
-        options.check.offset = OffsetOptions {
-            drift_ppm,
-            patience: options.check.offset.patience,
-            ..expecting(&self.within)
-        };
-        options
+        let assumptions = Assumptions { drift_ppm: ppm as u32, wander_ppb: ppb as u32 };
+        let (between, within) = (self.network.round_trip(), self.within.round_trip());
+        SyncOptions::expecting(between, within, self.clocks.resolution(), assumptions)
     }
 }
 
@@ -194,7 +182,7 @@ pub struct TrialReport {
 /// clock domain of its rank, holds, synchronises once more, and compares with
 /// the truth.
 ///
-/// Errors hold as long as the [`Assumptions`](super::Assumptions) in `options` and the resolution
+/// Errors hold as long as the [`Assumptions`] in `options` and the resolution
 /// of the clocks do, whatever the network does: see [`Scenario::options`].
 ///
 /// # Errors

@@ -12,8 +12,10 @@ pub struct Contention {
     pub probability: f64,
     /// Mean length of a phase, exponentially distributed.
     pub phase: Picos,
-    /// Mean delay of a ping within a phase, exponentially distributed, before
-    /// or after the peer's reading, each as likely.
+    /// Mean delay of a ping within a phase, exponentially distributed: of all
+    /// its pings before the peer's reading, where the peer waits for its
+    /// processor, or of all after it, where the own rank does. Each is as
+    /// likely.
     pub delay: Picos,
 }
 

@@ -32,6 +32,8 @@ pub struct VirtualPinger<'c> {
     now: u64,
     /// A phase of contention goes on until then.
     contended_until: u64,
+    /// It is the peer that waits for its processor then.
+    peer_waits: bool,
     pings: u64,
     random: Random,
 }
@@ -48,7 +50,8 @@ impl<'c> VirtualPinger<'c> {
         random: Random,
     ) -> Self {
         let now = now.0;
-        Self { clocks, own, peer, path, now, contended_until: 0, pings: 0, random }
+        let (contended_until, peer_waits, pings) = (0, false, 0);
+        Self { clocks, own, peer, path, now, contended_until, peer_waits, pings, random }
     }
 
     /// The true time.
@@ -84,12 +87,13 @@ impl<'c> VirtualPinger<'c> {
         if self.now >= self.contended_until && self.random.chance(contention.probability) {
             let phase = exponential(&mut self.random, contention.phase);
             self.contended_until = self.now.saturating_add(phase);
+            self.peer_waits = self.random.draw() & 1 == 0;
         }
         if self.now >= self.contended_until {
             return (0, 0);
         }
         let delay = exponential(&mut self.random, contention.delay);
-        if self.random.draw() & 1 == 0 { (delay, 0) } else { (0, delay) }
+        if self.peer_waits { (delay, 0) } else { (0, delay) }
     }
 }
 
