@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::model::plausible;
-use super::{ClockModel, Offset, SECOND};
+use super::{Assumptions, ClockModel, Offset, SECOND};
 use crate::fit::{GrowingLine, Point};
 use crate::number::nearest;
 use crate::units::{Picos, SignedPicos};
@@ -34,6 +34,9 @@ pub enum DriftError {
     /// The clocks moved apart by so many ps per second, which is more than
     /// [`MOST_DRIFT_PPM`]: one of them was set.
     Implausible(i64),
+    /// A clock was set, or moved faster than assumed: an offset contradicted
+    /// those before.
+    Set,
 }
 
 impl fmt::Display for DriftError {
@@ -48,6 +51,9 @@ impl fmt::Display for DriftError {
                 "the clocks move apart by {} us a second, more than {MOST_DRIFT_PPM}: one was set, \
                  use monotonic clocks",
                 drift / 1_000_000
+            ),
+            Self::Set => f.write_str(
+                "an offset contradicts those before: a clock was set, or drifts faster than assumed",
             ),
         }
     }
@@ -124,6 +130,49 @@ impl DriftEstimator {
             error: first.half_width.max(last.half_width),
             until: last.at,
             drift_error: per_second(error).unsigned_abs(),
+            wander: 0,
         })
+    }
+
+    /// The own clock against the reference from the last offset on, with an
+    /// error that holds as long as `assumptions` and the offsets' half widths
+    /// do; [`DriftEstimator::model`]'s drift error is one standard error.
+    ///
+    /// The mean drift lies within both half widths over the span of that
+    /// between the first and the last offset, and within the assumed drift.
+    /// The slope is that of [`DriftEstimator::model`], none where it is not
+    /// significant, or the nearest to it that these bounds allow.
+    ///
+    /// # Errors
+    ///
+    /// [`DriftError::NoOffsets`], [`DriftError::Implausible`].
+    pub fn bounded(&self, assumptions: &Assumptions) -> Result<ClockModel, DriftError> {
+        let (Some(first), Some(last)) = (self.first, self.last) else {
+            return Err(DriftError::NoOffsets);
+        };
+        let steady = ClockModel::of_offset(&last, assumptions.drift_ppm);
+        if last.at.since(first.at) < LEAST_SPAN {
+            return Ok(steady);
+        }
+        let fitted = self.model()?.drift;
+        let between = ClockModel::between(&first, &last)?.wandering(assumptions);
+        let (low, high) = (
+            between.drift.saturating_sub_unsigned(between.drift_error),
+            between.drift.saturating_add_unsigned(between.drift_error),
+        );
+        let most = i64::try_from(steady.drift_error).unwrap_or(i64::MAX);
+        let (narrow_low, narrow_high) = (low.max(-most), high.min(most));
+        // Faster than assumed: what was measured counts.
+        let is_faster = narrow_low > narrow_high;
+        let (low, high) = if is_faster { (low, high) } else { (narrow_low, narrow_high) };
+        let drift = fitted.max(low).min(high);
+        let drift_error = high.abs_diff(drift).max(low.abs_diff(drift));
+        Ok(ClockModel { drift, drift_error, ..steady })
+    }
+
+    /// The last offset taken.
+    #[must_use]
+    pub const fn last(&self) -> Option<Offset> {
+        self.last
     }
 }
