@@ -21,6 +21,9 @@ pub struct Place {
     pub process: u32,
     /// The processor it is bound to, where that is one only.
     pub cpu: Option<Cpu>,
+    /// How many processors it may use.
+    #[serde(default)]
+    pub processors: usize,
 }
 
 impl Place {
@@ -30,7 +33,8 @@ impl Place {
         let host = uname().map(|name| name.nodename().to_string_lossy().into_owned());
         let cpus = placement::allowed();
         let cpu = if let [only] = cpus[..] { Some(only) } else { None };
-        Self { host: host.unwrap_or_default(), process: std::process::id(), cpu }
+        let host = host.unwrap_or_default();
+        Self { host, process: std::process::id(), cpu, processors: cpus.len() }
     }
 }
 
