@@ -244,13 +244,14 @@ impl Done<'_> {
         self.records.chunks(self.each.max(1)).filter_map(|own| own.get(index).copied()).collect()
     }
 
-    /// When the batch was announced, and how long that took.
+    /// When the batch was announced, and how long after that all ranks were
+    /// ready.
     fn announced(&self) -> (Picos, Picos) {
         let lead =
             if let Start::Clock { lead, .. } = self.batch.start { lead } else { Picos::ZERO };
         let at = Picos(self.start.0.saturating_sub(lead.0));
-        let heard = self.of(0).iter().map(|record| record.heard).max().unwrap_or(at);
-        (at, heard.since(at))
+        let ready = self.of(0).iter().map(|record| record.ready).max().unwrap_or(at);
+        (at, ready.since(at))
     }
 }
 
@@ -311,7 +312,7 @@ mod tests {
                     let ended = started + 5 * US * rank * operations;
                     free = ended + US;
                     records.push(Record {
-                        heard: Picos(now + 3 * US),
+                        ready: Picos(if index == 0 { now + 3 * US } else { free }),
                         started: Picos(started),
                         ended: Picos(ended),
                         ..Record::default()

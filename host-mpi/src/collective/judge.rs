@@ -5,8 +5,8 @@ use loggap_core::units::Picos;
 /// What one rank knows of a repetition, on the global axis.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Record {
-    /// When it heard of the start.
-    pub heard: Picos,
+    /// When it began to wait for the start: all is prepared.
+    pub ready: Picos,
     /// The last reading before the operation.
     pub started: Picos,
     /// The first one behind it.
@@ -24,14 +24,14 @@ impl Record {
     /// For the way to the root.
     #[must_use]
     pub const fn to_numbers(self) -> [u64; FIELDS] {
-        [self.heard.0, self.started.0, self.ended.0, self.wrong, self.error.0]
+        [self.ready.0, self.started.0, self.ended.0, self.wrong, self.error.0]
     }
 
     /// What [`Record::to_numbers`] gave.
     #[must_use]
-    pub const fn from_numbers([heard, started, ended, wrong, error]: [u64; FIELDS]) -> Self {
+    pub const fn from_numbers([ready, started, ended, wrong, error]: [u64; FIELDS]) -> Self {
         Self {
-            heard: Picos(heard),
+            ready: Picos(ready),
             started: Picos(started),
             ended: Picos(ended),
             wrong,
@@ -63,6 +63,9 @@ pub struct Repetition {
     pub error: Picos,
     /// Whether it counts.
     pub verdict: Verdict,
+    /// Whether a rank was not ready at its planned start: it heard of it too
+    /// late, or was still busy with what came before.
+    pub unready: bool,
 }
 
 /// What is tolerated: the rule by which late starts are discarded.
@@ -113,7 +116,9 @@ pub fn judge(records: &[Record], planned: &Planned<'_>, tolerance: Tolerance) ->
     } else {
         Verdict::Valid
     };
-    Repetition { time, skew, error, verdict }
+    let planned_starts = planned.delays.iter().map(|delay| planned.start.0.saturating_add(delay.0));
+    let unready = records.iter().zip(planned_starts).any(|(record, start)| record.ready.0 > start);
+    Repetition { time, skew, error, verdict, unready }
 }
 
 /// Merges what ranks timed each for itself, from its own start on: the longest
@@ -128,6 +133,7 @@ pub fn merge(records: &[Record]) -> Repetition {
         skew,
         error: worst_error(records),
         verdict: Verdict::Valid,
+        unready: false,
     }
 }
 
@@ -175,6 +181,14 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_lost_its_processor_was_ready_and_one_that_was_told_too_late_was_not() {
+        let lost = record(1_050, 1_060);
+        let told_late = Record { ready: Picos(1_050 * US), ..lost };
+        let unready = |record| judge(&[record], &planned(&[Picos(0)]), TOLERANCE).unready;
+        assert!(!unready(lost) && unready(told_late));
+    }
+
+    #[test]
     fn what_the_clocks_cannot_tell_is_tolerated() {
         let worse = |started| Record { error: Picos(2 * US), ..record(started, started + 1) };
         let judged = judge(&[worse(1_000), worse(1_004)], &planned(&[Picos(0); 2]), TOLERANCE);
@@ -217,7 +231,7 @@ mod tests {
 
     #[test]
     fn records_travel_as_numbers() {
-        let record = Record { heard: Picos(3), wrong: 9, ..record(1, 2) };
+        let record = Record { ready: Picos(3), wrong: 9, ..record(1, 2) };
         assert_eq!(Record::from_numbers(record.to_numbers()), record);
     }
 }

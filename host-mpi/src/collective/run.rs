@@ -259,7 +259,6 @@ impl<'a> Bench<'a> {
         (buffers, body): (&mut Buffers, Body),
         records: &mut Vec<Record>,
     ) {
-        let heard = self.clock.now();
         let delay = usize::try_from(self.job.rank()).ok();
         let delay = delay.and_then(|rank| self.plan.delays.get(rank)).map_or(0, |delay| delay.0);
         let (starts, operations) = if command >= LOOP { (1, count) } else { (count, 1) };
@@ -272,10 +271,11 @@ impl<'a> Bench<'a> {
             let round = self.round(&turn);
             self.repetition += 1;
             verify::fill(buffers, round);
+            let ready = self.clock.now();
             let (started, ended) = self.timed(&turn, &mut buffers.call(), body);
             let wrong = verify::first_wrong(buffers, round).map_or(0, |at| at as u64 + 1);
             records.push(Record {
-                heard,
+                ready,
                 started: self.clock.global(started),
                 ended: self.clock.global(ended),
                 wrong,

@@ -12,9 +12,9 @@ mod window;
 
 use loggap_core::units::Picos;
 
-use super::judge::{Repetition, Verdict};
+use super::judge::Repetition;
 use repeated::Repeated;
-use roundtime::Lead;
+use roundtime::{Lead, Ready};
 use window::Window;
 
 /// A scheme, by name.
@@ -96,7 +96,7 @@ pub struct Batch {
 /// What came of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<'a> {
-    /// From the announcement until the last rank had heard of it.
+    /// From the announcement until the last rank was ready.
     pub announced: Picos,
     /// From the announcement to the end.
     pub took: Picos,
@@ -152,11 +152,12 @@ impl Scheme {
 
     /// Takes what came of the batch.
     pub fn handle(&mut self, outcome: &Outcome<'_>) {
-        let first = outcome.repetitions.first().map_or(Verdict::Late, |first| first.verdict);
+        let first = outcome.repetitions.first();
+        let ready = if first.is_some_and(|first| first.unready) { Ready::No } else { Ready::Yes };
         match &mut self.state {
-            State::RoundTime(lead) => lead.handle(outcome.announced, first),
+            State::RoundTime(lead) => lead.handle(outcome.announced, ready),
             State::Window(lead, window) => {
-                lead.handle(outcome.announced, first);
+                lead.handle(outcome.announced, ready);
                 window.handle(outcome);
             }
             State::Barrier => {}

@@ -1,12 +1,18 @@
 //! Round time (Hunold and Carpen-Amarie): each repetition has a start of its
 //! own, a lead after it was announced. Here the lead follows what announcing
-//! takes: its 99th percentile, more where ranks come late, less where none
-//! does.
+//! takes: its 99th percentile, more where ranks are not ready in time, less
+//! where they are.
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 
-use super::super::judge::Verdict;
+/// Whether all ranks were ready at the start. One that was, and started late,
+/// has lost its processor: a longer lead would not help.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Ready {
+    Yes,
+    No,
+}
 
 /// How long before a start it is announced.
 #[derive(Debug)]
@@ -70,9 +76,9 @@ impl Lead {
         Picos(p99.0.saturating_mul(self.percent) / 100).max(Self::LEAST)
     }
 
-    /// Takes what an announcement took and what became of the repetition.
-    pub(super) fn handle(&mut self, announced: Picos, verdict: Verdict) {
-        let in_time = verdict != Verdict::Late;
+    /// Takes what an announcement took and whether that was soon enough.
+    pub(super) fn handle(&mut self, announced: Picos, ready: Ready) {
+        let in_time = ready == Ready::Yes;
         self.keep(announced);
         self.group.count += 1;
         self.group.late += u32::from(!in_time);
@@ -129,8 +135,8 @@ mod tests {
 
     fn after(count: u32, in_time: impl Fn(u32) -> bool) -> Lead {
         let mut lead = Lead::within(SECOND);
-        let verdict = |n| if in_time(n) { Verdict::Valid } else { Verdict::Late };
-        (0..count).for_each(|n| lead.handle(Picos(20 * US), verdict(n)));
+        let ready = |n| if in_time(n) { Ready::Yes } else { Ready::No };
+        (0..count).for_each(|n| lead.handle(Picos(20 * US), ready(n)));
         lead
     }
 
@@ -159,7 +165,7 @@ mod tests {
         assert!(lead.diagnosis().contains("--max-time"), "{}", lead.diagnosis());
         // And comes back soon once the reason is gone.
         let mut lead = lead;
-        (0..1_500).for_each(|_| lead.handle(Picos(20 * US), Verdict::Valid));
+        (0..1_500).for_each(|_| lead.handle(Picos(20 * US), Ready::Yes));
         assert!(lead.next() < Picos(100 * US), "{}", lead.next());
     }
 

@@ -1,11 +1,12 @@
 //! Windows (SKaMPI; Hoefler, Schneider, Lumsdaine 2008): a batch of
 //! repetitions starts by the clock, one a window, whose length is found by
-//! trying. A late one delays those that follow, so that long rows of late
-//! ones make the batch shorter.
+//! trying: longer where repetitions do not fit, shorter where all do. One that
+//! is too long delays those that follow, so that long rows of late ones make
+//! the batch shorter.
 
 use loggap_core::units::Picos;
 
-use super::super::judge::Verdict;
+use super::super::judge::{Repetition, Verdict};
 use super::Outcome;
 
 /// Length of a window, and how many make a batch.
@@ -32,11 +33,17 @@ impl Window {
     }
 
     pub(super) fn handle(&mut self, outcome: &Outcome<'_>) {
-        let verdicts = || outcome.repetitions.iter().map(|repetition| repetition.verdict);
-        let flawed = verdicts().filter(|verdict| *verdict != Verdict::Valid).count();
+        // A rank that was ready in time and started late has lost its
+        // processor: no length of windows helps.
+        let late = || outcome.repetitions.iter().map(|repetition| repetition.unready);
+        let too_long = |r: &&Repetition| r.verdict == Verdict::TooLong || r.unready;
+        let flawed = outcome.repetitions.iter().filter(too_long).count();
         let total = outcome.repetitions.len();
         if flawed * 4 <= total {
             self.count = (self.count * 2).min(Self::MOST);
+            if flawed == 0 {
+                self.length = Picos(self.length.0 / 10 * 9);
+            }
             return;
         }
         // Without the lead, which is no part of the windows.
@@ -44,7 +51,7 @@ impl Window {
         let average = busy / (total as u64 + 1);
         let longer = self.length.0.saturating_mul(2).max(average.saturating_mul(3) / 2);
         self.length = Picos(longer);
-        if longest_late_row(verdicts()) * 2 > total {
+        if longest_row(late()) * 2 > total {
             self.count = (self.count / 2).max(Self::LEAST);
         }
     }
@@ -54,9 +61,9 @@ impl Window {
     }
 }
 
-fn longest_late_row(verdicts: impl Iterator<Item = Verdict>) -> usize {
-    let rows = verdicts.scan(0, |row, verdict| {
-        *row = if verdict == Verdict::Late { *row + 1 } else { 0 };
+fn longest_row(late: impl Iterator<Item = bool>) -> usize {
+    let rows = late.scan(0, |row, late| {
+        *row = if late { *row + 1 } else { 0 };
         Some(*row)
     });
     rows.max().unwrap_or(0)
@@ -64,7 +71,6 @@ fn longest_late_row(verdicts: impl Iterator<Item = Verdict>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::judge::Repetition;
     use super::*;
 
     const US: u64 = 1_000_000;
@@ -75,6 +81,7 @@ mod tests {
             skew: Picos::ZERO,
             error: Picos::ZERO,
             verdict,
+            unready: verdict == Verdict::Late,
         };
         let repetitions: Vec<_> = verdicts.iter().map(repetition).collect();
         let (announced, took) = (Picos(10 * US), Picos((10 + took) * US));
@@ -89,11 +96,12 @@ mod tests {
         batch(&mut window, &[Verdict::TooLong; 4], 100);
         assert_eq!((window.length(), window.count()), (Picos(60 * US), 4));
         batch(&mut window, &[Verdict::Valid; 4], 240);
-        assert_eq!((window.length(), window.count()), (Picos(60 * US), 8));
+        // A tenth shorter where all are valid.
+        assert_eq!((window.length(), window.count()), (Picos(54 * US), 8));
         // One of four may be flawed.
         let some = [Verdict::Valid, Verdict::Valid, Verdict::Valid, Verdict::Late].repeat(2);
         batch(&mut window, &some, 480);
-        assert_eq!((window.length(), window.count()), (Picos(60 * US), 16));
+        assert_eq!((window.length(), window.count()), (Picos(54 * US), 16));
     }
 
     #[test]
