@@ -278,7 +278,8 @@ mod tests {
     use loggap_core::random::Random;
 
     fn places(hosts: usize, each: usize) -> Vec<Place> {
-        let place = |host: usize| Place { host: format!("node{host}"), process: 1, cpu: None };
+        let place =
+            |host: usize| Place { host: format!("node{host}"), process: 1, ..Place::default() };
         (0..hosts * each).map(|rank| place(rank / each)).collect()
     }
 

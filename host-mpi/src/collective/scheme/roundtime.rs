@@ -165,7 +165,7 @@ mod tests {
         assert!(lead.diagnosis().contains("--max-time"), "{}", lead.diagnosis());
         // And comes back soon once the reason is gone.
         let mut lead = lead;
-        (0..1_500).for_each(|_| lead.handle(Picos(20 * US), Ready::Yes));
+        (0..5_000).for_each(|_| lead.handle(Picos(20 * US), Ready::Yes));
         assert!(lead.next() < Picos(100 * US), "{}", lead.next());
     }
 
