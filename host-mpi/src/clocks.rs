@@ -9,11 +9,11 @@ use loggap::machine::clock::HostClock;
 use loggap_core::measure::Clock as _;
 use loggap_core::sync::{ClockModel, OffsetEstimator, OffsetOptions, Ping};
 use loggap_core::units::Picos;
-use mpi::point_to_point::{Destination as _, Source as _};
+use mpi::point_to_point::Destination as _;
 use mpi::topology::{Communicator as _, Process};
 
 use crate::job::Job;
-use crate::watch::Watch;
+use crate::waiting::Waiting;
 
 /// The rank whose clock is the global one.
 pub const REFERENCE: i32 = 0;
@@ -87,31 +87,31 @@ impl GlobalClock {
 
     /// Puts all ranks onto the reference's axis: one rank after the other
     /// exchanges pings with the reference. All ranks call this together.
-    pub fn synchronise(&mut self, job: &Job, watch: &Watch) {
+    pub fn synchronise(&mut self, job: &Job, waiting: Waiting<'_>) {
         let control = job.control();
         if job.rank() == REFERENCE {
             self.model = ClockModel::reference();
             for rank in (0..job.size()).filter(|rank| *rank != REFERENCE) {
-                self.answer(&control.process_at_rank(rank), watch);
+                self.answer(&control.process_at_rank(rank), waiting);
             }
         } else {
             /// Faster than this no two crystals of machines in use move apart.
             const BETWEEN_HOSTS_PPM: u32 = 100;
             let shared = job.share_a_host(job.rank(), REFERENCE);
             let drift_ppm = if shared { 0 } else { BETWEEN_HOSTS_PPM };
-            self.model = self.ask(&control.process_at_rank(REFERENCE), drift_ppm, watch);
+            self.model = self.ask(&control.process_at_rank(REFERENCE), drift_ppm, waiting);
         }
     }
 
     /// Answers pings until there are no more.
-    fn answer(&self, peer: &Process<'_>, watch: &Watch) {
-        while watch.during(|| peer.receive::<u64>().0) == PING {
+    fn answer(&self, peer: &Process<'_>, waiting: Waiting<'_>) {
+        while waiting.number_from(peer) == PING {
             peer.send(&self.local(self.read()).0);
         }
     }
 
     /// Pings `reference` until more would not help.
-    fn ask(&self, reference: &Process<'_>, drift_ppm: u32, watch: &Watch) -> ClockModel {
+    fn ask(&self, reference: &Process<'_>, drift_ppm: u32, waiting: Waiting<'_>) -> ClockModel {
         /// A rank that lost its processor in all pings so far goes on.
         const WIDEST: Picos = Picos(5_000_000);
         const MOST: u32 = 2_000;
@@ -121,7 +121,7 @@ impl GlobalClock {
         for _ in 0..MOST {
             let sent = self.read();
             reference.send(&PING);
-            let (stamped, _) = watch.during(|| reference.receive::<u64>());
+            let stamped = waiting.number_from(reference);
             let received = self.read();
             let (sent, received) = (self.local(sent), self.local(received));
             // A ping that says nothing does not count.

@@ -11,6 +11,7 @@
 //! - [`collective`]: collective operations, from a common start to the last
 //!   exit.
 //! - [`clocks`]: clocks that agree over ranks.
+//! - [`waiting`]: how a rank waits for messages about measuring.
 //! - [`watch`]: ends the job where a rank waits for one that never comes.
 //! - [`library`]: which MPI this is, and the settings that move its changes of
 //!   protocol.
@@ -24,4 +25,5 @@ pub mod link;
 pub mod matrix;
 pub mod pairs;
 mod sys;
+pub mod waiting;
 pub mod watch;

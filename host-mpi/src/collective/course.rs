@@ -70,6 +70,8 @@ pub(super) struct Done<'a> {
     pub(super) first: u64,
     /// When the leader had heard of all ranks.
     pub(super) until: Picos,
+    /// Time of the series that had passed before it.
+    pub(super) elapsed: Picos,
     /// Of all ranks, rank by rank.
     pub(super) records: &'a [Record],
     /// Records of a rank.
@@ -82,8 +84,9 @@ pub(super) struct Course<'a> {
     plan: &'a Plan,
     scheme: Scheme,
     series: Series,
-    /// Batches that are not to count any more.
-    cold: u32,
+    max_time: Picos,
+    /// Batches so far.
+    batches: u32,
     late: u64,
     too_long: u64,
     skews: Vec<Picos>,
@@ -94,15 +97,19 @@ pub(super) struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// Batches that warm caches and connections up.
+    /// Batches that warm caches and connections up and do not count: the
+    /// first, and more while there is time.
     const WARM_UP: u32 = 5;
+    /// Part of the time in which they may do so.
+    const WARM_UP_PART: u64 = 4;
 
     pub(super) fn new(plan: &'a Plan, rule: StopRule) -> Self {
         Self {
             plan,
             scheme: Scheme::new(plan.scheme, rule.max_time),
             series: Series::new(rule),
-            cold: Self::WARM_UP,
+            max_time: rule.max_time,
+            batches: 0,
             late: 0,
             too_long: 0,
             skews: Vec::new(),
@@ -113,7 +120,8 @@ impl<'a> Course<'a> {
     }
 
     pub(super) fn verdict(&self, elapsed: Picos) -> Option<Stopped> {
-        self.series.verdict(elapsed)
+        // Once at least, so that every result is verified.
+        if self.batches == 0 { None } else { self.series.verdict(elapsed) }
     }
 
     /// What to do next, with so much time left.
@@ -131,8 +139,9 @@ impl<'a> Course<'a> {
         let took = done.until.since(announced.0);
         let announced = announced.1;
         self.scheme.handle(&Outcome { announced, took, repetitions: &repetitions });
-        if self.cold > 0 {
-            self.cold -= 1;
+        self.batches += 1;
+        let early = done.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
+        if self.batches == 1 || early && self.batches <= Self::WARM_UP {
             return;
         }
         for (index, repetition) in repetitions.iter().enumerate() {
@@ -325,6 +334,7 @@ mod tests {
                 start: Picos(start),
                 first,
                 until: Picos(now),
+                elapsed: Picos(now),
                 records: &records,
                 each: records.len() / 2,
             });

@@ -10,8 +10,8 @@ use std::thread;
 
 use loggap::cli::Interrupt;
 use loggap_core::units::Picos;
-use mpi::collective::{CommunicatorCollectives as _, Root as _, SystemOperation};
-use mpi::topology::{Communicator as _, SimpleCommunicator};
+use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
+use mpi::topology::SimpleCommunicator;
 
 use super::buffers::{Buffers, Standing};
 use super::calls::{AtOnce, Call, Computing, RootOf};
@@ -23,6 +23,7 @@ use super::stop::{StopRule, Stopped};
 use super::verify::{self, Round};
 use crate::clocks::GlobalClock;
 use crate::job::Job;
+use crate::waiting::Waiting;
 use crate::watch::Watch;
 
 /// The rank that decides.
@@ -92,7 +93,7 @@ pub(super) enum Body {
 /// A rank of a run.
 pub struct Bench<'a> {
     pub(super) job: &'a Job,
-    watch: &'a Watch,
+    waiting: Waiting<'a>,
     interrupt: &'a Interrupt,
     pub(super) plan: &'a Plan,
     clock: GlobalClock,
@@ -125,7 +126,8 @@ impl<'a> Bench<'a> {
         interrupt: &'a Interrupt,
         plan: &'a Plan,
     ) -> Self {
-        Self { job, watch, interrupt, plan, clock: GlobalClock::new(), repetition: 0 }
+        let waiting = if plan.yields { Waiting::yielding(watch) } else { Waiting::polling(watch) };
+        Self { job, waiting, interrupt, plan, clock: GlobalClock::new(), repetition: 0 }
     }
 
     /// The clock, for what is said about it.
@@ -158,7 +160,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Option<Measured>, CollectiveError> {
         let begin = self.clock.read();
         let mut buffers = self.buffers(cell)?;
-        self.clock.synchronise(self.job, self.watch);
+        self.clock.synchronise(self.job, self.waiting);
         let mut records = Vec::new();
         if !self.leads() {
             while let Some(order) = self.hear()? {
@@ -189,6 +191,7 @@ impl<'a> Bench<'a> {
                 start: Picos(order[1]),
                 first,
                 until,
+                elapsed,
                 records: &all,
                 each: records.len(),
             });
@@ -204,7 +207,7 @@ impl<'a> Bench<'a> {
     fn buffers(&self, cell: Cell) -> Result<Buffers, CollectiveError> {
         let buffers = Buffers::new(cell, self.standing());
         let (own, mut all) = (i32::from(buffers.is_some()), 0);
-        self.watch.during(|| {
+        self.waiting.watch().during(|| {
             self.job.control().all_reduce_into(&own, &mut all, SystemOperation::min());
         });
         let refused = CollectiveError::Memory { operation: cell.operation, bytes: cell.bytes() };
@@ -218,7 +221,7 @@ impl<'a> Bench<'a> {
 
     /// Says how the next batch starts.
     fn announce(&self, batch: Batch) -> Order {
-        self.watch.during(|| self.job.control().barrier());
+        self.waiting.meet(self.job.control());
         let now = self.clock.now();
         let (command, start, window) = match batch.start {
             Start::Clock { lead, window } => (CLOCK, now.0.saturating_add(lead.0), window.0),
@@ -230,19 +233,18 @@ impl<'a> Bench<'a> {
     }
 
     fn tell(&self, order: Order) {
-        self.watch.during(|| self.job.control().barrier());
+        self.waiting.meet(self.job.control());
         self.send(order);
     }
 
     fn send(&self, mut order: Order) -> Order {
-        let leader = self.job.control().process_at_rank(LEADER);
-        self.watch.during(|| leader.broadcast_into(&mut order[..]));
+        self.waiting.share(self.job.control(), LEADER, &mut order);
         order
     }
 
     /// The leader's next order; `None` where the series is over.
     fn hear(&self) -> Result<Option<Order>, CollectiveError> {
-        self.watch.during(|| self.job.control().barrier());
+        self.waiting.meet(self.job.control());
         let order = self.send([END; 4]);
         match order {
             [END, ..] => Ok(None),
@@ -298,7 +300,7 @@ impl<'a> Bench<'a> {
         let data = self.job.data();
         let fixed = i32::try_from(self.plan.root).unwrap_or(0);
         let root = RootOf::new(data, fixed);
-        self.watch.during(|| {
+        self.waiting.watch().during(|| {
             let started = match turn.command {
                 CLOCK => self.wait_until(turn.start),
                 _ => {
@@ -329,7 +331,7 @@ impl<'a> Bench<'a> {
             if now >= start {
                 return now;
             }
-            if self.plan.yields {
+            if self.waiting.yields() {
                 thread::yield_now();
             } else {
                 std::hint::spin_loop();
@@ -339,18 +341,16 @@ impl<'a> Bench<'a> {
 
     /// Hands what this rank timed to the leader.
     fn report(&self, records: &[Record]) {
-        let leader = self.job.control().process_at_rank(LEADER);
         let own = numbers(records);
-        self.watch.during(|| leader.gather_into(&own[..]));
+        self.waiting.collect((self.job.control(), LEADER), &own, None);
     }
 
     /// What all ranks timed, rank by rank.
     fn gather(&self, records: &[Record]) -> Vec<Record> {
-        let leader = self.job.control().process_at_rank(LEADER);
         let own = numbers(records);
         let ranks = usize::try_from(self.job.size()).unwrap_or(0);
         let mut all = vec![0; own.len() * ranks];
-        self.watch.during(|| leader.gather_into_root(&own[..], &mut all[..]));
+        self.waiting.collect((self.job.control(), LEADER), &own, Some(&mut all));
         let record = |numbers: &[u64]| numbers.first_chunk().copied().map(Record::from_numbers);
         all.chunks(FIELDS).filter_map(record).collect()
     }

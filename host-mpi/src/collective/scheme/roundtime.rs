@@ -1,6 +1,7 @@
 //! Round time (Hunold and Carpen-Amarie): each repetition has a start of its
 //! own, a lead after it was announced. Here the lead follows what announcing
-//! takes: its 99th percentile, more where ranks are not ready in time, less
+//! takes: its 99th percentile, or a lower one where ranks lose their processors
+//! now and then and a lead for these cases would cost more than it saves; more where ranks are not ready in time, less
 //! where they are.
 
 use loggap_core::stats::Sorted;
@@ -14,6 +15,29 @@ pub(super) enum Ready {
     No,
 }
 
+/// A percentile of what announcing takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Chosen {
+    percentile: u32,
+    time: Picos,
+}
+
+impl Chosen {
+    /// The 99th, unless ranks lose their processors so often that a lower one
+    /// gives more repetitions in the same time, although more are late.
+    fn among(sorted: &Sorted<'_, Picos>) -> Option<Self> {
+        const PERCENTILES: [u32; 5] = [99, 95, 90, 75, 50];
+        let usual = sorted.median()?;
+        let cost = |chosen: &Self| {
+            let once = u128::from(chosen.time.0) + u128::from(usual.0);
+            once * 100 / u128::from(chosen.percentile)
+        };
+        let chosen =
+            |percentile| Some(Self { percentile, time: sorted.quantile(percentile, 100)? });
+        PERCENTILES.into_iter().filter_map(chosen).min_by_key(cost)
+    }
+}
+
 /// How long before a start it is announced.
 #[derive(Debug)]
 pub(super) struct Lead {
@@ -21,7 +45,7 @@ pub(super) struct Lead {
     latencies: Vec<Picos>,
     /// Where the next one is kept.
     place: usize,
-    p99: Option<Picos>,
+    chosen: Option<Chosen>,
     /// On top of the percentile.
     percent: u64,
     cap: Picos,
@@ -48,8 +72,9 @@ impl Lead {
     /// The percentile is doubled at first: nothing is to be under way any more.
     const FIRST_PERCENT: u64 = 200;
     const LEAST_PERCENT: u64 = 100;
-    /// More than 5% of so many late: longer.
+    /// More late than the percentile says by 5%, of so many: longer.
     const GROUP: u32 = 20;
+    const TOLERATED: u32 = 5;
     /// So many valid in a row: shorter.
     const ROW: u32 = 50;
     /// A series has room for so many leads.
@@ -59,7 +84,7 @@ impl Lead {
         Self {
             latencies: Vec::new(),
             place: 0,
-            p99: None,
+            chosen: None,
             percent: Self::FIRST_PERCENT,
             cap: Picos(max_time.0 / Self::LEADS),
             group: Group { count: 0, late: 0 },
@@ -72,8 +97,8 @@ impl Lead {
     }
 
     fn wanted(&self) -> Picos {
-        let Some(p99) = self.p99 else { return Self::FIRST };
-        Picos(p99.0.saturating_mul(self.percent) / 100).max(Self::LEAST)
+        let Some(chosen) = self.chosen else { return Self::FIRST };
+        Picos(chosen.time.0.saturating_mul(self.percent) / 100).max(Self::LEAST)
     }
 
     /// Takes what an announcement took and whether that was soon enough.
@@ -83,7 +108,8 @@ impl Lead {
         self.group.count += 1;
         self.group.late += u32::from(!in_time);
         self.valid_in_a_row = if in_time { self.valid_in_a_row + 1 } else { 0 };
-        if self.group.late * 20 > Self::GROUP {
+        let expected = 100 - self.chosen.map_or(99, |chosen| chosen.percentile);
+        if self.group.late * 100 > Self::GROUP * (expected + Self::TOLERATED) {
             if self.wanted() < self.cap {
                 self.percent = self.percent.saturating_mul(3) / 2;
             }
@@ -105,21 +131,23 @@ impl Lead {
         self.place = (self.place + 1) % Self::KEPT;
         if self.latencies.len() >= Self::ENOUGH {
             let mut sorted = self.latencies.clone();
-            self.p99 = Sorted::new(&mut sorted).quantile(99, 100);
+            self.chosen = Chosen::among(&Sorted::new(&mut sorted));
         }
     }
 
     pub(super) fn diagnosis(&self) -> String {
-        let p99 = self.p99.unwrap_or_default();
         let lead = self.next();
+        let chosen = self.chosen.map_or_else(String::new, |Chosen { percentile, time }| {
+            format!("{time} (p{percentile})")
+        });
         if self.wanted() > self.cap {
             return format!(
-                "announcing a start takes up to {p99} (p99), and the lead is held at {lead}, a \
+                "announcing a start takes up to {chosen}, and the lead is held at {lead}, a \
                  hundredth of the time: give more with --max-time"
             );
         }
         format!(
-            "starts are announced {lead} ahead, which takes {p99} (p99), and ranks still start \
+            "starts are announced {lead} ahead, which takes {chosen}, and ranks still start \
              late: they lose their processors; use fewer ranks than processors, bind them, or \
              tolerate more with --max-skew"
         )
@@ -156,6 +184,17 @@ mod tests {
     fn it_shrinks_by_a_tenth_after_50_in_time_and_not_below_the_percentile() {
         assert_eq!(after(50, |_| true).next(), Picos(36 * US));
         assert_eq!(after(1_000, |_| true).next(), Picos(20 * US));
+    }
+
+    #[test]
+    fn rare_and_long_pauses_are_not_waited_for() {
+        let mut lead = Lead::within(SECOND);
+        for n in 0..200 {
+            let pause = n % 20 == 0;
+            let ready = if pause { Ready::No } else { Ready::Yes };
+            lead.handle(Picos(if pause { 8_000 } else { 20 } * US), ready);
+        }
+        assert!(lead.next() <= Picos(60 * US), "{}", lead.next());
     }
 
     #[test]
