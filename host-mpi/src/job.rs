@@ -24,6 +24,9 @@ pub struct Place {
     pub cpu: Option<Cpu>,
     /// Processors of its machine.
     pub cpus: usize,
+    /// How many of them it may use.
+    #[serde(default)]
+    pub processors: usize,
 }
 
 impl Place {
@@ -39,6 +42,7 @@ impl Place {
             process: std::process::id(),
             cpu,
             cpus: online.and_then(|count| usize::try_from(count).ok()).unwrap_or(1),
+            processors: cpus.len(),
         }
     }
 }

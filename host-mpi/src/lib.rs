@@ -8,15 +8,22 @@
 //! - [`link`]: two ranks as a [`loggap_core::measure::Link`].
 //! - [`matrix`]: parameters of many pairs, and who is slow.
 //! - [`pairs`]: which ranks measure with which at the same time.
+//! - [`collective`]: collective operations, from a common start to the last
+//!   exit.
+//! - [`clocks`]: clocks that agree over ranks.
+//! - [`waiting`]: how a rank waits for messages about measuring.
 //! - [`watch`]: ends the job where a rank waits for one that never comes.
 //! - [`library`]: which MPI this is, and the settings that move its changes of
 //!   protocol.
 
 pub mod cli;
+pub mod clocks;
+pub mod collective;
 pub mod job;
 pub mod library;
 pub mod link;
 pub mod matrix;
 pub mod pairs;
 mod sys;
+pub mod waiting;
 pub mod watch;

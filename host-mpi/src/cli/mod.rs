@@ -1,5 +1,6 @@
 //! The command line of `loggap-mpi`. Every rank runs it; rank 0 talks.
 
+mod coll;
 mod measure;
 mod pairs;
 
@@ -31,6 +32,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Measure(Box<measure::Args>),
+    Coll(Box<coll::Args>),
 }
 
 /// What every command needs.
@@ -70,24 +72,40 @@ fn console() -> Console {
     }
 }
 
+/// Variables that start-up programs of MPI set to the number of a rank.
+const RANK_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+
+/// The rank of this process, before MPI is there to ask; `None` where it was
+/// started without `mpirun`.
+fn rank() -> Option<String> {
+    RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok())
+}
+
 /// Whether this is rank 0, or was started without `mpirun`, before MPI is
 /// there to ask.
 fn is_first() -> bool {
-    let variables = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-    let rank = variables.iter().find_map(|name| std::env::var(name).ok());
-    rank.is_none_or(|rank| rank == "0")
+    rank().is_none_or(|rank| rank == "0")
 }
 
 fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     // Before MPI starts threads, which inherit who takes the signals.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    if let Command::Coll(args) = &cli.command
+        && coll::is_driver(args)
+    {
+        return match coll::drive(args, (rank().is_some(), &interrupt), console) {
+            Err(CliError::Message { exit, .. }) if !is_first() => Ok(exit),
+            outcome => outcome,
+        };
+    }
     let job = Job::begin().ok_or_else(|| CliError::failed("MPI cannot be initialised twice"))?;
     let watch = Watch::start(job.rank(), cli.give_up)
         .map_err(|error| CliError::failed(format_args!("no thread can be started: {error}")))?;
     let session = Session { job: &job, watch: &watch, interrupt: &interrupt };
     match &cli.command {
         Command::Measure(args) => measure::run(args, &session, console),
+        Command::Coll(args) => coll::run(args, &session, console),
     }
 }
 

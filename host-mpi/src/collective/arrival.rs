@@ -1,0 +1,174 @@
+//! When ranks arrive at an operation, relative to the common start.
+
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{fs, io};
+
+use loggap::cli::parse::{self, NumberError};
+use loggap_core::units::Picos;
+
+/// A pattern of arrival.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Arrival {
+    /// All at the common start.
+    #[default]
+    Balanced,
+    /// Rank 0 at the start, the last one so much later, the others evenly in
+    /// between.
+    Sorted(Duration),
+    /// One so much later than all others; the last rank, where none is named.
+    OneLate(Duration, Option<u32>),
+    /// As in a file: a time for each rank, in their order.
+    File(PathBuf),
+}
+
+/// Why there is no pattern.
+#[derive(Debug, thiserror::Error)]
+pub enum ArrivalError {
+    /// A time is none.
+    #[error("'{text}': {reason}")]
+    Time {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        reason: NumberError,
+    },
+    /// What stands behind the at sign.
+    #[error("'{0}' is no rank; expected one-late:TIME@RANK, such as one-late:5ms@0")]
+    Rank(String),
+    /// A rank that is not there.
+    #[error("there is no rank {rank} among {ranks}")]
+    NoSuchRank {
+        /// The rank.
+        rank: u32,
+        /// Ranks of the job.
+        ranks: u32,
+    },
+    /// The file cannot be read.
+    #[error("cannot read arrivals from '{path}': {source}")]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file has another number of times.
+    #[error("'{path}' has {times} times for {ranks} ranks; write one a line, such as 0 or 20us")]
+    Count {
+        /// Its path.
+        path: PathBuf,
+        /// Times in it.
+        times: usize,
+        /// Ranks of the job.
+        ranks: u32,
+    },
+}
+
+/// Reads `balanced`, `sorted[:TIME]`, `one-late:TIME[@RANK]` or a path.
+///
+/// # Errors
+///
+/// [`ArrivalError`].
+pub fn arrival(text: &str) -> Result<Arrival, ArrivalError> {
+    const SORTED: Duration = Duration::from_micros(100);
+    match text.split_once(':') {
+        None if text == "balanced" => Ok(Arrival::Balanced),
+        None if text == "sorted" => Ok(Arrival::Sorted(SORTED)),
+        Some(("sorted", time)) => Ok(Arrival::Sorted(duration(time)?)),
+        Some(("one-late", late)) => {
+            let (time, rank) = late.split_once('@').map_or((late, None), |(t, r)| (t, Some(r)));
+            let number = |rank: &str| rank.parse().map_err(|_| ArrivalError::Rank(rank.to_owned()));
+            Ok(Arrival::OneLate(duration(time)?, rank.map(number).transpose()?))
+        }
+        _ => Ok(Arrival::File(text.into())),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, ArrivalError> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    parse::duration(text).map_err(|reason| ArrivalError::Time { text: text.to_owned(), reason })
+}
+
+fn picos(time: Duration) -> Picos {
+    u64::try_from(time.as_nanos()).ok().and_then(Picos::from_nanos).unwrap_or(Picos::MAX)
+}
+
+impl Arrival {
+    /// How long after the start each rank arrives.
+    ///
+    /// # Errors
+    ///
+    /// [`ArrivalError`].
+    pub fn delays(&self, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
+        match self {
+            Self::Balanced => Ok((0..ranks).map(|_| Picos::ZERO).collect()),
+            Self::Sorted(spread) => {
+                let (spread, last) = (picos(*spread).0, u64::from(ranks.max(2) - 1));
+                let share = |rank: u32| u128::from(spread) * u128::from(rank) / u128::from(last);
+                let delay = |rank| Picos(u64::try_from(share(rank)).unwrap_or(u64::MAX));
+                Ok((0..ranks).map(delay).collect())
+            }
+            Self::OneLate(time, late) => {
+                let late = late.unwrap_or(ranks.saturating_sub(1));
+                if late >= ranks {
+                    return Err(ArrivalError::NoSuchRank { rank: late, ranks });
+                }
+                let time = picos(*time);
+                Ok((0..ranks).map(|rank| if rank == late { time } else { Picos::ZERO }).collect())
+            }
+            Self::File(path) => {
+                let text = fs::read_to_string(path)
+                    .map_err(|source| ArrivalError::File { path: path.clone(), source })?;
+                let lines = text.lines().map(str::trim);
+                let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+                let delays =
+                    lines.map(|line| duration(line).map(picos)).collect::<Result<Vec<_>, _>>()?;
+                if u32::try_from(delays.len()) != Ok(ranks) {
+                    let times = delays.len();
+                    return Err(ArrivalError::Count { path: path.clone(), times, ranks });
+                }
+                Ok(delays)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000_000;
+
+    #[test]
+    fn patterns_are_read() {
+        let read = |text| arrival(text).unwrap().delays(3).unwrap();
+        assert_eq!(read("balanced"), [Picos(0); 3]);
+        assert_eq!(read("sorted:4ms"), [Picos(0), Picos(2 * MS), Picos(4 * MS)]);
+        assert_eq!(read("one-late:5ms"), [Picos(0), Picos(0), Picos(5 * MS)]);
+        assert_eq!(read("one-late:5ms@0"), [Picos(5 * MS), Picos(0), Picos(0)]);
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        let refused = |text| match arrival(text) {
+            Ok(pattern) => pattern.delays(3).unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(refused("one-late:5ms@3").contains("no rank 3 among 3"));
+        assert!(refused("one-late:5ms@x").contains("'x' is no rank"));
+        assert!(refused("one-late:soon").contains("'soon'"));
+        assert!(refused("/no/such/file").contains("cannot read arrivals"));
+    }
+
+    #[test]
+    fn a_file_has_a_time_for_each_rank() {
+        let path = std::env::temp_dir().join(format!("loggap-arrival-{}", std::process::id()));
+        fs::write(&path, "# measured\n0\n20us\n\n1ms\n").unwrap();
+        let pattern = arrival(path.to_str().unwrap()).unwrap();
+        assert_eq!(pattern.delays(3).unwrap(), [Picos(0), Picos(20_000_000), Picos(MS)]);
+        assert!(pattern.delays(2).unwrap_err().to_string().contains("3 times for 2 ranks"));
+        fs::remove_file(path).unwrap();
+    }
+}

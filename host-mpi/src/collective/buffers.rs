@@ -1,0 +1,99 @@
+//! Memory of one operation: what a rank gives and gets.
+
+use mpi::Count;
+use mpi::datatype::{Partition, PartitionMut};
+
+use super::calls::Call;
+use super::operation::{Cell, Collective, Extent};
+
+/// Elements of one kind.
+#[derive(Debug, Default)]
+pub(super) struct Pair<T> {
+    pub(super) send: Vec<T>,
+    pub(super) receive: Vec<T>,
+}
+
+impl<T: Clone + Default> Pair<T> {
+    fn of(extent: Extent) -> Option<Self> {
+        Some(Self { send: zeroed(extent.send)?, receive: zeroed(extent.receive)? })
+    }
+}
+
+fn zeroed<T: Clone + Default>(count: u64) -> Option<Vec<T>> {
+    let count = usize::try_from(count).ok()?;
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(count).ok()?;
+    memory.resize(count, T::default());
+    Some(memory)
+}
+
+/// Where this rank stands among the others.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Standing {
+    pub(super) rank: u32,
+    pub(super) ranks: u32,
+}
+
+/// The buffers of a cell on one rank. Operations that reduce have words, all
+/// others bytes.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    pub(super) cell: Cell,
+    pub(super) standing: Standing,
+    pub(super) bytes: Pair<u8>,
+    pub(super) words: Pair<u32>,
+    /// Of the forms with a count for each rank: all the same, as in OSU's.
+    counts: Vec<Count>,
+    displacements: Vec<Count>,
+}
+
+impl Buffers {
+    /// Memory for `cell`, touched; `None` where there is not enough.
+    pub(super) fn new(cell: Cell, standing: Standing) -> Option<Self> {
+        let extent = cell.operation.extent(cell.elements, standing.ranks.into());
+        let none = Extent { send: 0, receive: 0 };
+        let (bytes, words) = if cell.operation.reduces() { (none, extent) } else { (extent, none) };
+        let block = Count::try_from(cell.elements).ok()?;
+        let displacement = |rank: u32| block.checked_mul(Count::try_from(rank).ok()?);
+        let displacements = (0..standing.ranks).map(displacement).collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            cell,
+            standing,
+            bytes: Pair::of(bytes)?,
+            words: Pair::of(words)?,
+            counts: vec![block; displacements.len()],
+            displacements,
+        })
+    }
+
+    /// The operation on these buffers, all checks done.
+    pub(super) fn call(&mut self) -> Call<'_> {
+        let (counts, displacements) = (&self.counts[..], &self.displacements[..]);
+        let (send, receive) = (&self.bytes.send[..], &mut self.bytes.receive[..]);
+        let (give, get) = (&self.words.send[..], &mut self.words.receive[..]);
+        let sent = || Partition::new(send, counts, displacements);
+        match self.cell.operation.collective {
+            Collective::Barrier => Call::Barrier,
+            Collective::Bcast => Call::Bcast(receive),
+            Collective::Reduce => Call::Reduce(give, get),
+            Collective::Allreduce => Call::Allreduce(give, get),
+            Collective::Scan => Call::Scan(give, get),
+            Collective::Exscan => Call::Exscan(give, get),
+            Collective::ReduceScatterBlock => Call::ReduceScatterBlock(give, get),
+            Collective::Gather => Call::Gather(send, receive),
+            Collective::Allgather => Call::Allgather(send, receive),
+            Collective::Scatter => Call::Scatter(send, receive),
+            Collective::Alltoall => Call::Alltoall(send, receive),
+            Collective::Gatherv => {
+                Call::Gatherv(send, PartitionMut::new(receive, counts, displacements))
+            }
+            Collective::Allgatherv => {
+                Call::Allgatherv(send, PartitionMut::new(receive, counts, displacements))
+            }
+            Collective::Scatterv => Call::Scatterv(sent(), receive),
+            Collective::Alltoallv => {
+                Call::Alltoallv(sent(), PartitionMut::new(receive, counts, displacements))
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Collective operations, measured from a common start to the last exit.
+//!
+//! The clocks of all ranks are put on one axis ([`crate::clocks`]), the root
+//! of the control messages announces a start ahead of time, all ranks spin
+//! until then, carry out one operation and read their clocks again. What
+//! decides is at rank 0 and knows nothing of MPI: [`scheme`] when the next
+//! repetition starts, [`judge`] whether it counts, [`stop`] when there are
+//! enough. What ranks got is compared with what they had to get outside of
+//! the timed part ([`verify`]).
+//!
+//! Sources: Hoefler, Schneider, Lumsdaine, "Accurately Measuring Collective
+//! Operations at Massive Scale" (2008), for the mistakes and the windows;
+//! Hunold, Carpen-Amarie, "Hierarchical Clock Synchronization in MPI" (2018),
+//! for round time.
+
+pub mod arrival;
+mod buffers;
+mod calls;
+pub mod course;
+pub mod judge;
+pub mod launches;
+pub mod operation;
+pub mod overlap;
+pub mod report;
+pub mod run;
+pub mod scheme;
+pub mod stop;
+mod verify;

@@ -1,0 +1,166 @@
+//! How much computation an immediate operation hides.
+//!
+//! `t_b` is the time of the operation when it is waited for at once. Then
+//! computation of a quarter to four times `t_b` is put between start and wait,
+//! in slices with calls of `MPI_Test` between them: some libraries move
+//! messages on only inside of their calls.
+
+use std::hint::black_box;
+
+use loggap_core::units::Picos;
+use mpi::collective::Root as _;
+use mpi::topology::Communicator as _;
+use serde::{Deserialize, Serialize};
+
+use super::calls::{Computing, compute};
+use super::course::Measured;
+use super::operation::Cell;
+use super::run::{Bench, Body, CollectiveError, LEADER};
+use super::stop::StopRule;
+
+/// Computation as a share of `t_b`, in percent.
+const SHARES: [u64; 7] = [25, 50, 75, 100, 150, 200, 400];
+/// Calls of `MPI_Test`.
+const TESTS: [u32; 4] = [0, 1, 4, 16];
+
+/// A point of the sweep.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Point {
+    /// Computation between start and wait.
+    pub compute_s: f64,
+    /// Calls of `MPI_Test` in between.
+    pub tests: u32,
+    /// Median from the common start to the last exit; `None` where nothing
+    /// counted.
+    pub time_s: Option<f64>,
+    /// What remains of the operation: time less computation.
+    pub overhead_s: Option<f64>,
+}
+
+/// The outcome of a sweep.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Overlap {
+    /// `t_b`: start and wait without anything in between.
+    pub blocking_s: f64,
+    /// The most computation that does not make it longer; 0 where the least
+    /// one does.
+    pub injectable_s: f64,
+    /// With so many calls of `MPI_Test`.
+    pub injectable_tests: u32,
+    /// `injectable_s` over `blocking_s`.
+    pub share: f64,
+    /// The overhead over computation and tests.
+    pub points: Vec<Point>,
+}
+
+/// Above `t_b`, or the upper end of its interval, by which a time counts as
+/// longer.
+const LONGER: f64 = 1.05;
+
+/// Finds the most computation that is hidden.
+#[must_use]
+pub fn evaluate(blocking_s: f64, blocking_hi_s: Option<f64>, points: Vec<Point>) -> Overlap {
+    let limit = blocking_hi_s.unwrap_or(blocking_s).max(blocking_s) * LONGER;
+    let hidden = points.iter().filter(|point| point.time_s.is_some_and(|time| time <= limit));
+    let best = hidden.max_by(|one, other| {
+        // Of equal ones that with fewer tests.
+        one.compute_s.total_cmp(&other.compute_s).then(other.tests.cmp(&one.tests))
+    });
+    let (injectable_s, injectable_tests) = best.map_or((0.0, 0), |p| (p.compute_s, p.tests));
+    let share = if blocking_s > 0.0 { injectable_s / blocking_s } else { 0.0 };
+    Overlap { blocking_s, injectable_s, injectable_tests, share, points }
+}
+
+/// How fast this rank computes.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    turns: u64,
+    time: Picos,
+}
+
+impl Pace {
+    /// The quickest of some tries: others were interrupted.
+    fn measure(bench: &Bench<'_>) -> Self {
+        const TURNS: u64 = 20_000;
+        const TRIES: u32 = 20;
+        let clock = bench.clock();
+        let try_once = || {
+            let begin = clock.read();
+            compute(black_box(TURNS));
+            clock.local(clock.read()).since(clock.local(begin))
+        };
+        let time = (0..TRIES).map(|_| try_once()).min().unwrap_or(Picos(1));
+        Self { turns: TURNS, time }
+    }
+
+    fn turns(self, time: Picos) -> u64 {
+        let turns = u128::from(time.0) * u128::from(self.turns) / u128::from(self.time.0.max(1));
+        u64::try_from(turns).unwrap_or(u64::MAX)
+    }
+}
+
+/// Sweeps computation and tests over `cell`, of which the leader knows
+/// `alone`. `Some` at the leader where it has a time to compare with.
+///
+/// # Errors
+///
+/// [`CollectiveError`].
+pub fn sweep(
+    bench: &mut Bench<'_>,
+    cell: Cell,
+    alone: Option<&Measured>,
+) -> Result<Option<Overlap>, CollectiveError> {
+    let mut blocking = alone.and_then(|alone| alone.median).map_or(0, |median| median.0);
+    bench.job.control().process_at_rank(LEADER).broadcast_into(&mut blocking);
+    if blocking == 0 {
+        return Ok(None);
+    }
+    let blocking = Picos(blocking);
+    let pace = Pace::measure(bench);
+    let rule = bench.plan.rule;
+    let points = (SHARES.len() * TESTS.len()) as u64;
+    let rule = StopRule { max_time: Picos(rule.max_time.0 / points), ..rule };
+    let mut found = Vec::new();
+    for (share, tests) in SHARES.iter().flat_map(|share| TESTS.map(|tests| (*share, tests))) {
+        let time = Picos(blocking.0.saturating_mul(share) / 100);
+        let body = Body::With(Computing { turns: pace.turns(time), tests });
+        let measured = bench.series(cell, body, rule)?;
+        let time_s = measured.and_then(|measured| measured.median).map(Picos::seconds);
+        let compute_s = time.seconds();
+        let overhead_s = time_s.map(|time| time - compute_s);
+        found.push(Point { compute_s, tests, time_s, overhead_s });
+    }
+    let high = alone.and_then(|alone| alone.interval).map(|(_, high)| high.seconds());
+    Ok(bench.leads().then(|| evaluate(blocking.seconds(), high, found)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(compute_s: f64, tests: u32, time_s: Option<f64>) -> Point {
+        let overhead_s = time_s.map(|time| time - compute_s);
+        Point { compute_s, tests, time_s, overhead_s }
+    }
+
+    #[test]
+    fn the_most_that_does_not_make_it_longer_is_found() {
+        let points = vec![
+            point(0.5, 0, Some(1.02)),
+            point(0.5, 4, Some(1.01)),
+            point(0.75, 0, Some(1.3)),
+            point(0.75, 4, Some(1.04)),
+            point(1.0, 4, None),
+            point(4.0, 4, Some(4.1)),
+        ];
+        let found = evaluate(1.0, None, points);
+        assert_eq!((found.injectable_s, found.injectable_tests), (0.75, 4));
+        assert!((found.share - 0.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_library_that_hides_nothing_has_nothing_to_inject() {
+        let found = evaluate(1.0, Some(1.1), vec![point(0.25, 0, Some(1.25))]);
+        assert_eq!((found.injectable_s, found.share), (0.0, 0.0));
+    }
+}

@@ -1,0 +1,408 @@
+//! Carries series of repetitions out, on all ranks together.
+//!
+//! Rank 0 leads: before each batch it tells all ranks how it starts, and
+//! afterwards it gathers what each has timed. Between the readings of a timed
+//! part nothing is allocated, locked or asked of the system, but for what MPI
+//! does itself.
+
+use std::fmt;
+use std::thread;
+
+use loggap::cli::Interrupt;
+use loggap_core::units::Picos;
+use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
+use mpi::topology::SimpleCommunicator;
+
+use super::buffers::{Buffers, Standing};
+use super::calls::{AtOnce, Call, Computing, RootOf};
+use super::course::{Course, Done, Measured};
+use super::judge::{FIELDS, Record, Tolerance};
+use super::operation::{Cell, Operation};
+use super::scheme::{Batch, SchemeName, Start};
+use super::stop::{StopRule, Stopped};
+use super::verify::{self, Round};
+use crate::clocks::GlobalClock;
+use crate::job::Job;
+use crate::waiting::Waiting;
+use crate::watch::Watch;
+
+/// The rank that decides.
+pub const LEADER: i32 = 0;
+
+/// Why there are no numbers. All ranks find the same.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum CollectiveError {
+    /// An operation gave a wrong result.
+    #[error(
+        "{operation} of {bytes} bytes gave a wrong result: rank {rank}, element {element}, \
+         repetition {repetition}; this MPI library, or what carries its messages, is broken"
+    )]
+    Wrong {
+        /// The operation.
+        operation: Operation,
+        /// Its size.
+        bytes: u64,
+        /// Who got it.
+        rank: usize,
+        /// The first wrong element.
+        element: u64,
+        /// In which repetition.
+        repetition: u64,
+    },
+    /// A rank has no memory for its buffers.
+    #[error("{operation} of {bytes} bytes: a rank has no memory for it; use smaller sizes")]
+    Memory {
+        /// The operation.
+        operation: Operation,
+        /// Its size.
+        bytes: u64,
+    },
+    /// Rank 0 has given up, and says why.
+    #[error("rank 0 has given up")]
+    Ended,
+}
+
+/// What all series of a run have in common.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How repetitions start.
+    pub scheme: SchemeName,
+    /// The root of operations that have one.
+    pub root: u32,
+    /// When each rank arrives, after the common start.
+    pub delays: Vec<Picos>,
+    /// Which late starts are tolerated.
+    pub tolerance: Tolerance,
+    /// When a series ends.
+    pub rule: StopRule,
+    /// Whether what each rank timed is kept.
+    pub keeps_samples: bool,
+    /// Whether ranks that wait let others run, as they share processors.
+    pub yields: bool,
+}
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Body {
+    /// The operation; an immediate one is waited for at once.
+    Alone,
+    /// An immediate operation with computation until it is waited for.
+    With(Computing),
+}
+
+/// A rank of a run.
+pub struct Bench<'a> {
+    pub(super) job: &'a Job,
+    waiting: Waiting<'a>,
+    interrupt: &'a Interrupt,
+    pub(super) plan: &'a Plan,
+    clock: GlobalClock,
+    /// Number of the next repetition; all ranks count the same.
+    repetition: u64,
+}
+
+impl fmt::Debug for Bench<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bench").field("plan", self.plan).finish_non_exhaustive()
+    }
+}
+
+/// Commands of the leader.
+const END: u64 = 0;
+const GIVE_UP: u64 = 1;
+const CLOCK: u64 = 2;
+const BARRIER: u64 = 3;
+const LOOP: u64 = 4;
+const ROTATE: u64 = 5;
+
+/// A command, the start, the window, and how many repetitions.
+type Order = [u64; 4];
+
+impl<'a> Bench<'a> {
+    /// This rank, with a clock that is not synchronised yet.
+    #[must_use]
+    pub fn new(
+        (job, watch): (&'a Job, &'a Watch),
+        interrupt: &'a Interrupt,
+        plan: &'a Plan,
+    ) -> Self {
+        let waiting = if plan.yields { Waiting::yielding(watch) } else { Waiting::polling(watch) };
+        Self { job, waiting, interrupt, plan, clock: GlobalClock::new(), repetition: 0 }
+    }
+
+    /// The clock, for what is said about it.
+    #[must_use]
+    pub const fn clock(&self) -> &GlobalClock {
+        &self.clock
+    }
+
+    /// Whether this rank decides.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.job.rank() == LEADER
+    }
+
+    /// Measures `cell` as the plan says. `Some` at the leader.
+    ///
+    /// # Errors
+    ///
+    /// [`CollectiveError`]: all ranks are to end then.
+    pub fn measure(&mut self, cell: Cell) -> Result<Option<Measured>, CollectiveError> {
+        self.series(cell, Body::Alone, self.plan.rule)
+    }
+
+    /// A series of repetitions. Clocks are synchronised before it.
+    pub(super) fn series(
+        &mut self,
+        cell: Cell,
+        body: Body,
+        rule: StopRule,
+    ) -> Result<Option<Measured>, CollectiveError> {
+        let begin = self.clock.read();
+        let mut buffers = self.buffers(cell)?;
+        self.clock.synchronise(self.job, self.waiting);
+        let mut records = Vec::new();
+        if !self.leads() {
+            while let Some(order) = self.hear()? {
+                self.carry_out(order, (&mut buffers, body), &mut records);
+                self.report(&records);
+            }
+            return Ok(None);
+        }
+        let mut course = Course::new(self.plan, rule);
+        loop {
+            let elapsed = self.clock.local(self.clock.read()).since(self.clock.local(begin));
+            if let Some(stopped) = self.verdict(&course, elapsed) {
+                self.tell([END, 0, 0, 0]);
+                return Ok(Some(course.finish(stopped)));
+            }
+            let batch = course.next(rule.max_time.since(elapsed));
+            let first = self.repetition;
+            let order = self.announce(batch);
+            self.carry_out(order, (&mut buffers, body), &mut records);
+            let all = self.gather(&records);
+            let until = self.clock.now();
+            if let Some(error) = wrong(cell, first, &all, records.len()) {
+                self.tell([GIVE_UP, 0, 0, 0]);
+                return Err(error);
+            }
+            course.handle(&Done {
+                batch,
+                start: Picos(order[1]),
+                first,
+                until,
+                elapsed,
+                records: &all,
+                each: records.len(),
+            });
+        }
+    }
+
+    fn verdict(&self, course: &Course<'_>, elapsed: Picos) -> Option<Stopped> {
+        let asked = self.interrupt.is_requested().then_some(Stopped::Interrupted);
+        asked.or_else(|| course.verdict(elapsed))
+    }
+
+    /// Buffers on all ranks or on none.
+    fn buffers(&self, cell: Cell) -> Result<Buffers, CollectiveError> {
+        let buffers = Buffers::new(cell, self.standing());
+        let (own, mut all) = (i32::from(buffers.is_some()), 0);
+        self.waiting.watch().during(|| {
+            self.job.control().all_reduce_into(&own, &mut all, SystemOperation::min());
+        });
+        let refused = CollectiveError::Memory { operation: cell.operation, bytes: cell.bytes() };
+        buffers.filter(|_| all == 1).ok_or(refused)
+    }
+
+    fn standing(&self) -> Standing {
+        let whole = |number| u32::try_from(number).unwrap_or(0);
+        Standing { rank: whole(self.job.rank()), ranks: whole(self.job.size()) }
+    }
+
+    /// Says how the next batch starts.
+    fn announce(&self, batch: Batch) -> Order {
+        self.waiting.meet(self.job.control());
+        let now = self.clock.now();
+        let (command, start, window) = match batch.start {
+            Start::Clock { lead, window } => (CLOCK, now.0.saturating_add(lead.0), window.0),
+            Start::Barrier => (BARRIER, now.0, 0),
+            Start::BackToBack { rotate: false } => (LOOP, now.0, 0),
+            Start::BackToBack { rotate: true } => (ROTATE, now.0, 0),
+        };
+        self.send([command, start, window, batch.count.into()])
+    }
+
+    fn tell(&self, order: Order) {
+        self.waiting.meet(self.job.control());
+        self.send(order);
+    }
+
+    fn send(&self, mut order: Order) -> Order {
+        self.waiting.share(self.job.control(), LEADER, &mut order);
+        order
+    }
+
+    /// The leader's next order; `None` where the series is over.
+    fn hear(&self) -> Result<Option<Order>, CollectiveError> {
+        self.waiting.meet(self.job.control());
+        let order = self.send([END; 4]);
+        match order {
+            [END, ..] => Ok(None),
+            [GIVE_UP, ..] => Err(CollectiveError::Ended),
+            _ => Ok(Some(order)),
+        }
+    }
+
+    /// Carries a batch out and notes what this rank timed, one record for
+    /// each start.
+    fn carry_out(
+        &mut self,
+        [command, start, window, count]: Order,
+        (buffers, body): (&mut Buffers, Body),
+        records: &mut Vec<Record>,
+    ) {
+        let delay = usize::try_from(self.job.rank()).ok();
+        let delay = delay.and_then(|rank| self.plan.delays.get(rank)).map_or(0, |delay| delay.0);
+        let (starts, operations) = if command >= LOOP { (1, count) } else { (count, 1) };
+        records.clear();
+        for index in 0..starts {
+            let start = index.saturating_mul(window).saturating_add(start).saturating_add(delay);
+            let start = self.clock.reading_at(Picos(start));
+            let immediate = buffers.cell.operation.immediate;
+            let turn = Turn { command, start, operations, immediate };
+            let round = self.round(&turn);
+            self.repetition += 1;
+            verify::fill(buffers, round);
+            let ready = self.clock.now();
+            let (started, ended) = self.timed(&turn, &mut buffers.call(), body);
+            let wrong = verify::first_wrong(buffers, round).map_or(0, |at| at as u64 + 1);
+            records.push(Record {
+                ready,
+                started: self.clock.global(started),
+                ended: self.clock.global(ended),
+                wrong,
+                error: self.clock.error(),
+            });
+        }
+    }
+
+    fn round(&self, turn: &Turn) -> Round {
+        let first_root = self.plan.root;
+        let ranks = u64::from(self.standing().ranks.max(1));
+        let moved = if turn.command == ROTATE { turn.operations.saturating_sub(1) } else { 0 };
+        let last_root = u32::try_from((u64::from(first_root) + moved) % ranks).unwrap_or(0);
+        Round { repetition: self.repetition, first_root, last_root }
+    }
+
+    /// Waits for the start, carries the operations out, and returns the
+    /// readings before and after them.
+    fn timed(&self, turn: &Turn, call: &mut Call<'_>, body: Body) -> (u64, u64) {
+        let data = self.job.data();
+        let fixed = i32::try_from(self.plan.root).unwrap_or(0);
+        let root = RootOf::new(data, fixed);
+        self.waiting.watch().during(|| {
+            let started = match turn.command {
+                CLOCK => self.wait_until(turn.start),
+                _ => {
+                    data.barrier();
+                    self.clock.read()
+                }
+            };
+            match (turn.command, body) {
+                (ROTATE, _) => {
+                    let mut at = fixed;
+                    for _ in 0..turn.operations {
+                        once(call, turn, (data, &RootOf::new(data, at)));
+                        at = if at + 1 < self.job.size() { at + 1 } else { 0 };
+                    }
+                }
+                (_, Body::With(mut computing)) => call.immediate(data, &root, &mut computing),
+                _ => (0..turn.operations).for_each(|_| once(call, turn, (data, &root))),
+            }
+            (started, self.clock.read())
+        })
+    }
+
+    /// The first reading at or after `start`, or now where that has passed.
+    #[inline]
+    fn wait_until(&self, start: u64) -> u64 {
+        loop {
+            let now = self.clock.read();
+            if now >= start {
+                return now;
+            }
+            if self.waiting.yields() {
+                thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Hands what this rank timed to the leader.
+    fn report(&self, records: &[Record]) {
+        let own = numbers(records);
+        self.waiting.collect((self.job.control(), LEADER), &own, None);
+    }
+
+    /// What all ranks timed, rank by rank.
+    fn gather(&self, records: &[Record]) -> Vec<Record> {
+        let own = numbers(records);
+        let ranks = usize::try_from(self.job.size()).unwrap_or(0);
+        let mut all = vec![0; own.len() * ranks];
+        self.waiting.collect((self.job.control(), LEADER), &own, Some(&mut all));
+        let record = |numbers: &[u64]| numbers.first_chunk().copied().map(Record::from_numbers);
+        all.chunks(FIELDS).filter_map(record).collect()
+    }
+}
+
+/// A start, as one rank sees it.
+struct Turn {
+    command: u64,
+    /// Reading to wait for.
+    start: u64,
+    operations: u64,
+    immediate: bool,
+}
+
+#[inline]
+fn once(call: &mut Call<'_>, turn: &Turn, (ranks, root): (&SimpleCommunicator, &RootOf<'_>)) {
+    if turn.immediate {
+        call.immediate(ranks, root, &mut AtOnce)
+    } else {
+        call.blocking(ranks, root)
+    }
+}
+
+fn numbers(records: &[Record]) -> Vec<u64> {
+    records.iter().flat_map(|record| record.to_numbers()).collect()
+}
+
+/// The first wrong result among `all`, of which each rank has `each`.
+fn wrong(cell: Cell, first: u64, all: &[Record], each: usize) -> Option<CollectiveError> {
+    let (index, record) = all.iter().enumerate().find(|(_, record)| record.wrong > 0)?;
+    Some(CollectiveError::Wrong {
+        operation: cell.operation,
+        bytes: cell.bytes(),
+        rank: index / each.max(1),
+        element: record.wrong - 1,
+        repetition: first + (index % each.max(1)) as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::operation::{cells, operations};
+
+    #[test]
+    fn a_wrong_result_is_told_with_its_place() {
+        let cell = cells(&operations("allreduce").unwrap().list, &[64], 3).unwrap()[0];
+        let mut all = [Record::default(); 6];
+        assert_eq!(wrong(cell, 40, &all, 2), None);
+        all[3].wrong = 8;
+        let told = wrong(cell, 40, &all, 2).unwrap().to_string();
+        let place = "allreduce of 64 bytes gave a wrong result: rank 1, element 7, repetition 41";
+        assert!(told.starts_with(place), "{told}");
+    }
+}

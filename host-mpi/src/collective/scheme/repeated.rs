@@ -1,0 +1,64 @@
+//! Repetitions back to back, as in the MPP benchmark, and the same with a
+//! moving root, which is meant to break the pipeline and does not.
+
+use loggap_core::units::Picos;
+
+use super::{Batch, Start};
+
+/// What is wrong with the loop.
+pub(super) const LOOP_FLAW: &str = "repetitions overlap like a pipeline: this is a rate at the \
+                                    root, not the time of one";
+/// What is wrong with the moving root.
+pub(super) const ROTATE_FLAW: &str =
+    "repetitions with different roots still overlap: this is a rate, not the time of one";
+
+/// Finds how many repetitions make a batch that is long against its own
+/// start and end.
+#[derive(Debug)]
+pub(super) struct Repeated {
+    rotate: bool,
+    count: u32,
+}
+
+impl Repeated {
+    const FIRST: u32 = 16;
+    const MOST: u32 = 1 << 10;
+    /// Batches are to take so long.
+    const ENOUGH: Picos = Picos(2_000_000_000);
+
+    /// With one root.
+    pub(super) const fn fixed() -> Self {
+        Self { rotate: false, count: Self::FIRST }
+    }
+
+    /// With another root each time.
+    pub(super) const fn moving() -> Self {
+        Self { rotate: true, count: Self::FIRST }
+    }
+
+    pub(super) const fn next(&self) -> Batch {
+        Batch { start: Start::BackToBack { rotate: self.rotate }, count: self.count }
+    }
+
+    pub(super) fn handle(&mut self, took: Picos) {
+        if took < Self::ENOUGH {
+            self.count = (self.count * 2).min(Self::MOST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_batches_grow_up_to_a_limit() {
+        let mut repeated = Repeated::moving();
+        repeated.handle(Picos(1_000_000));
+        assert_eq!(repeated.next().count, 2 * Repeated::FIRST);
+        repeated.handle(Repeated::ENOUGH);
+        assert_eq!(repeated.next().count, 2 * Repeated::FIRST);
+        (0..20).for_each(|_| repeated.handle(Picos(1)));
+        assert_eq!(repeated.next().count, Repeated::MOST);
+    }
+}

@@ -1,0 +1,259 @@
+//! What a result has to be: computed, not remembered.
+//!
+//! Contents depend on the repetition, the first root, the rank that gives and
+//! the one that it gives to, so that what is left of an earlier repetition is
+//! wrong in this one. Element `i` of what `source` gives to `target` is
+//! `start + i·step` modulo 2³², with `start` and `step` from a generator; of
+//! bytes its topmost eight bits. Sums of such words are such words.
+
+use loggap_core::random::Random;
+
+use super::buffers::Buffers;
+use super::operation::Collective;
+
+/// A repetition, as far as contents depend on it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Round {
+    /// Its number.
+    pub(super) repetition: u64,
+    /// The root of its first operation.
+    pub(super) first_root: u32,
+    /// The root of its last one, which is another where the root moves.
+    pub(super) last_root: u32,
+}
+
+/// Stands for all ranks where they get the same.
+const EVERYBODY: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Content {
+    start: u32,
+    step: u32,
+}
+
+impl Content {
+    #[allow(clippy::cast_possible_truncation, reason = "halves of a random number")]
+    fn new(round: Round, source: u32, target: u32) -> Self {
+        let mut key = Random::stream(round.repetition, round.first_root.into());
+        let place = u64::from(source) << 32 | u64::from(target);
+        let bits = Random::stream(key.draw(), place).draw();
+        Self { start: bits as u32, step: (bits >> 32) as u32 | 1 }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            start: self.start.wrapping_add(other.start),
+            step: self.step.wrapping_add(other.step),
+        }
+    }
+
+    /// From element `first` on.
+    fn words(self, first: usize) -> impl Iterator<Item = u32> {
+        let Self { start, step } = self;
+        #[allow(clippy::cast_possible_truncation, reason = "modulo 2^32 is the definition")]
+        let first = start.wrapping_add((first as u32).wrapping_mul(step));
+        std::iter::successors(Some(first), move |word| Some(word.wrapping_add(step)))
+    }
+
+    fn bytes(self) -> impl Iterator<Item = u8> {
+        self.words(0).map(|word| word.to_be_bytes()[0])
+    }
+}
+
+/// Puts into the buffers what this rank gives in `round`.
+pub(super) fn fill(buffers: &mut Buffers, round: Round) {
+    let rank = buffers.standing.rank;
+    let block = block(buffers);
+    let pair = &mut buffers.bytes;
+    match buffers.cell.operation.collective {
+        Collective::Barrier => {}
+        Collective::Bcast => {
+            if rank == round.first_root {
+                write(&mut pair.receive, Content::new(round, rank, EVERYBODY));
+            }
+        }
+        Collective::Gather
+        | Collective::Gatherv
+        | Collective::Allgather
+        | Collective::Allgatherv => write(&mut pair.send, Content::new(round, rank, EVERYBODY)),
+        Collective::Scatter
+        | Collective::Scatterv
+        | Collective::Alltoall
+        | Collective::Alltoallv => {
+            for (target, block) in (0..).zip(pair.send.chunks_mut(block)) {
+                write(block, Content::new(round, rank, target));
+            }
+        }
+        Collective::Reduce
+        | Collective::Allreduce
+        | Collective::ReduceScatterBlock
+        | Collective::Scan
+        | Collective::Exscan => {
+            let words = Content::new(round, rank, EVERYBODY).words(0);
+            buffers.words.send.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+        }
+    }
+}
+
+fn write(block: &mut [u8], content: Content) {
+    block.iter_mut().zip(content.bytes()).for_each(|(place, byte)| *place = byte);
+}
+
+/// Elements of a block, at least one.
+fn block(buffers: &Buffers) -> usize {
+    usize::try_from(buffers.cell.elements).unwrap_or(usize::MAX).max(1)
+}
+
+/// The first element that is not what this rank has to get in `round`.
+pub(super) fn first_wrong(buffers: &Buffers, round: Round) -> Option<usize> {
+    let rank = buffers.standing.rank;
+    let block = block(buffers);
+    let got = &buffers.bytes.receive;
+    let from_each = |target| {
+        let blocks = (0..).zip(got.chunks(block));
+        let wrong = |(source, got)| wrong_byte(got, Content::new(round, source, target));
+        blocks.enumerate().find_map(|(index, part)| Some(index * block + wrong(part)?))
+    };
+    match buffers.cell.operation.collective {
+        Collective::Barrier => None,
+        Collective::Bcast => wrong_byte(got, Content::new(round, round.first_root, EVERYBODY)),
+        Collective::Scatter | Collective::Scatterv => {
+            wrong_byte(got, Content::new(round, round.last_root, rank))
+        }
+        Collective::Gather | Collective::Gatherv if rank != round.last_root => None,
+        Collective::Gather
+        | Collective::Gatherv
+        | Collective::Allgather
+        | Collective::Allgatherv => from_each(EVERYBODY),
+        Collective::Alltoall | Collective::Alltoallv => from_each(rank),
+        Collective::Reduce if rank != round.last_root => None,
+        Collective::Reduce | Collective::Allreduce => {
+            wrong_word(buffers, round, buffers.standing.ranks, 0)
+        }
+        Collective::ReduceScatterBlock => {
+            let first = usize::try_from(rank).unwrap_or(usize::MAX).saturating_mul(block);
+            wrong_word(buffers, round, buffers.standing.ranks, first)
+        }
+        Collective::Scan => wrong_word(buffers, round, rank + 1, 0),
+        // What rank 0 gets is not defined.
+        Collective::Exscan if rank == 0 => None,
+        Collective::Exscan => wrong_word(buffers, round, rank, 0),
+    }
+}
+
+fn wrong_byte(got: &[u8], content: Content) -> Option<usize> {
+    got.iter().zip(content.bytes()).position(|(got, byte)| *got != byte)
+}
+
+/// The first word that is not the sum over ranks below `ranks`, where the
+/// first word here is number `first` of what they gave.
+fn wrong_word(buffers: &Buffers, round: Round, ranks: u32, first: usize) -> Option<usize> {
+    let contents = (0..ranks).map(|rank| Content::new(round, rank, EVERYBODY));
+    let sum = contents.fold(Content::default(), Content::plus);
+    let got = &buffers.words.receive;
+    got.iter().zip(sum.words(first)).position(|(got, word)| *got != word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::buffers::Standing;
+    use super::super::operation::{Cell, Operation};
+    use super::*;
+
+    const ROUND: Round = Round { repetition: 7, first_root: 1, last_root: 1 };
+    const RANKS: u32 = 3;
+    const ELEMENTS: usize = 5;
+
+    fn buffers(operation: Operation, round: Round) -> Vec<Buffers> {
+        let cell = Cell { operation, elements: ELEMENTS as u64 };
+        let standing = |rank| Standing { rank, ranks: RANKS };
+        let mut all: Vec<_> =
+            (0..RANKS).map(|rank| Buffers::new(cell, standing(rank)).unwrap()).collect();
+        all.iter_mut().for_each(|buffers| fill(buffers, round));
+        all
+    }
+
+    /// Carries the operation out as MPI defines it, without MPI.
+    fn carry_out(all: &mut [Buffers], root: usize) {
+        let sends: Vec<Vec<u8>> = all.iter().map(|b| b.bytes.send.clone()).collect();
+        let words: Vec<Vec<u32>> = all.iter().map(|b| b.words.send.clone()).collect();
+        let bcast = all[root].bytes.receive.clone();
+        let sum = |below: usize, index: usize| {
+            words[..below].iter().fold(0_u32, |sum, words| sum.wrapping_add(words[index]))
+        };
+        let part = |source: usize, at: usize| sends[source][at * ELEMENTS..][..ELEMENTS].to_vec();
+        let ranks = all.len();
+        for (rank, buffers) in all.iter_mut().enumerate() {
+            let (bytes, get) = (&mut buffers.bytes.receive, &mut buffers.words.receive);
+            let mut sums = |below: usize, first: usize| {
+                get.iter_mut().enumerate().for_each(|(i, word)| *word = sum(below, first + i));
+            };
+            match buffers.cell.operation.collective {
+                Collective::Barrier => {}
+                Collective::Bcast => *bytes = bcast.clone(),
+                Collective::Gather | Collective::Gatherv if rank != root => {}
+                Collective::Gather
+                | Collective::Gatherv
+                | Collective::Allgather
+                | Collective::Allgatherv => *bytes = sends.concat(),
+                Collective::Scatter | Collective::Scatterv => *bytes = part(root, rank),
+                Collective::Alltoall | Collective::Alltoallv => {
+                    *bytes = (0..ranks).flat_map(|source| part(source, rank)).collect();
+                }
+                Collective::Reduce if rank != root => {}
+                Collective::Reduce | Collective::Allreduce => sums(ranks, 0),
+                Collective::ReduceScatterBlock => sums(ranks, rank * ELEMENTS),
+                Collective::Scan => sums(rank + 1, 0),
+                Collective::Exscan => sums(rank, 0),
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_operation_gives_is_right() {
+        for operation in Operation::all() {
+            let mut all = buffers(operation, ROUND);
+            carry_out(&mut all, 1);
+            for buffers in &all {
+                assert_eq!(first_wrong(buffers, ROUND), None, "{operation}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_wrong_element_is_found() {
+        for operation in Operation::all().filter(|o| o.collective != Collective::Barrier) {
+            let mut all = buffers(operation, ROUND);
+            carry_out(&mut all, 1);
+            let root = &mut all[1];
+            if operation.reduces() {
+                root.words.receive[3] ^= 1 << 31;
+            } else {
+                root.bytes.receive[3] ^= 1;
+            }
+            assert_eq!(first_wrong(root, ROUND), Some(3), "{operation}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_another_repetition_or_root_is_wrong() {
+        let other_repetition = Round { repetition: 8, ..ROUND };
+        let other_root = Round { first_root: 2, last_root: 1, ..ROUND };
+        for operation in Operation::all().filter(|o| o.collective != Collective::Barrier) {
+            let mut all = buffers(operation, ROUND);
+            carry_out(&mut all, 1);
+            for round in [other_repetition, other_root] {
+                assert!(first_wrong(&all[1], round).is_some(), "{operation}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_root_that_has_moved_gives_what_it_has() {
+        let moved = Round { last_root: 2, ..ROUND };
+        let scatter = Operation::all().find(|o| o.collective == Collective::Scatter).unwrap();
+        let mut all = buffers(scatter, moved);
+        carry_out(&mut all, 2);
+        assert!(all.iter().all(|buffers| first_wrong(buffers, moved).is_none()));
+    }
+}

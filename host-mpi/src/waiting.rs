@@ -1,0 +1,91 @@
+//! How a rank waits for messages about measuring.
+
+use std::thread;
+
+use mpi::collective::{CommunicatorCollectives as _, Root as _};
+use mpi::point_to_point::Source as _;
+use mpi::request::{self, Request, Scope};
+use mpi::topology::{Communicator as _, Process, SimpleCommunicator};
+
+use crate::watch::Watch;
+
+/// Waits inside of MPI, or lets others run in between: MPI libraries poll, and
+/// where ranks share processors the one that is waited for would not be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<'a> {
+    watch: &'a Watch,
+    yields: bool,
+}
+
+impl<'a> Waiting<'a> {
+    /// For ranks with processors of their own.
+    #[must_use]
+    pub const fn polling(watch: &'a Watch) -> Self {
+        Self { watch, yields: false }
+    }
+
+    /// For ranks that share processors.
+    #[must_use]
+    pub const fn yielding(watch: &'a Watch) -> Self {
+        Self { watch, yields: true }
+    }
+
+    /// Whether others are let run.
+    #[must_use]
+    pub const fn yields(self) -> bool {
+        self.yields
+    }
+
+    /// Watched, for it is over only when another rank has done its part.
+    pub fn watch(self) -> &'a Watch {
+        self.watch
+    }
+
+    /// Waits until all of `ranks` are here.
+    pub fn meet(self, ranks: &SimpleCommunicator) {
+        self.end(ranks.immediate_barrier());
+    }
+
+    /// Hands `numbers` of `root` to all ranks.
+    pub fn share(self, ranks: &SimpleCommunicator, root: i32, numbers: &mut [u64]) {
+        let root = ranks.process_at_rank(root);
+        request::scope(|scope| self.end(root.immediate_broadcast_into(scope, numbers)));
+    }
+
+    /// Hands `numbers` of all ranks to `root`: there, `all` is what they give,
+    /// in order of ranks, and `None` elsewhere.
+    pub fn collect(
+        self,
+        (ranks, root): (&SimpleCommunicator, i32),
+        numbers: &[u64],
+        all: Option<&mut [u64]>,
+    ) {
+        let root = ranks.process_at_rank(root);
+        request::scope(|scope| match all {
+            Some(all) => self.end(root.immediate_gather_into_root(scope, numbers, all)),
+            None => self.end(root.immediate_gather_into(scope, numbers)),
+        });
+    }
+
+    /// A number from `peer`.
+    #[must_use]
+    pub fn number_from(self, peer: &Process<'_>) -> u64 {
+        let mut number = 0;
+        request::scope(|scope| self.end(peer.immediate_receive_into(scope, &mut number)));
+        number
+    }
+
+    fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
+        self.watch.during(|| {
+            if !self.yields {
+                request.wait_without_status();
+                return;
+            }
+            let mut pending = request;
+            while let Err(unfinished) = pending.test() {
+                pending = unfinished;
+                thread::yield_now();
+            }
+        });
+    }
+}
