@@ -75,7 +75,7 @@ impl<'a> Waiting<'a> {
         number
     }
 
-    fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
+    pub(crate) fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
         self.watch.during(|| {
             if !self.yields {
                 request.wait_without_status();

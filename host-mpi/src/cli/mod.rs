@@ -3,6 +3,7 @@
 mod coll;
 mod measure;
 mod pairs;
+mod sync;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -33,6 +34,7 @@ struct Cli {
 enum Command {
     Measure(Box<measure::Args>),
     Coll(Box<coll::Args>),
+    Sync(sync::Args),
 }
 
 /// What every command needs.
@@ -105,6 +107,7 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     let session = Session { job: &job, watch: &watch, interrupt: &interrupt };
     match &cli.command {
         Command::Measure(args) => measure::run(args, &session, console),
+        Command::Sync(args) => sync::run(args, &session, console),
         Command::Coll(args) => coll::run(args, &session, console),
     }
 }

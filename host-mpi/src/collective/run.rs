@@ -21,7 +21,7 @@ use super::operation::{Cell, Operation};
 use super::scheme::{Batch, SchemeName, Start};
 use super::stop::{StopRule, Stopped};
 use super::verify::{self, Round};
-use crate::clocks::GlobalClock;
+use crate::clocks::{Domains, GlobalClock};
 use crate::job::Job;
 use crate::waiting::Waiting;
 use crate::watch::Watch;
@@ -127,7 +127,14 @@ impl<'a> Bench<'a> {
         plan: &'a Plan,
     ) -> Self {
         let waiting = if plan.yields { Waiting::yielding(watch) } else { Waiting::polling(watch) };
-        Self { job, waiting, interrupt, plan, clock: GlobalClock::new(), repetition: 0 }
+        Self {
+            job,
+            waiting,
+            interrupt,
+            plan,
+            clock: GlobalClock::new(job, Domains::Machine),
+            repetition: 0,
+        }
     }
 
     /// The clock, for what is said about it.
@@ -160,7 +167,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Option<Measured>, CollectiveError> {
         let begin = self.clock.read();
         let mut buffers = self.buffers(cell)?;
-        self.clock.synchronise(self.job, self.waiting);
+        let _pass = self.clock.synchronise(self.job, self.waiting);
         let mut records = Vec::new();
         if !self.leads() {
             while let Some(order) = self.hear()? {
