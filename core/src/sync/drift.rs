@@ -6,6 +6,7 @@ use super::model::plausible;
 use super::{Assumptions, ClockModel, Offset, SECOND};
 use crate::fit::{GrowingLine, Point};
 use crate::number::nearest;
+use crate::stats::Confidence;
 use crate::units::{Picos, SignedPicos};
 
 /// A slope from a shorter span is noise: fitted over milliseconds and used
@@ -15,8 +16,10 @@ pub const LEAST_SPAN: Picos = Picos(500_000_000_000);
 /// Faster than this, in millionths, no two crystals move apart.
 pub const MOST_DRIFT_PPM: u32 = 200;
 
-/// A slope that is not this many standard errors from zero is taken as none.
-const SIGNIFICANT: f64 = 2.0;
+/// A slope that would appear by chance, between clocks that do not drift, more
+/// often than in this many percent of all cases is taken as none. Of three
+/// offsets, that is one within 64 standard errors, of five, within 5.8.
+const BY_CHANCE_PERCENT: f64 = 1.0;
 
 /// Why there is no model of a clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -118,7 +121,7 @@ impl DriftEstimator {
         }
         let per_second = |slope: f64| nearest(slope * SECOND as f64);
         plausible(per_second(slope))?;
-        if slope.abs() <= SIGNIFICANT * error {
+        if slope.abs() <= self.significant() * error {
             let drift_error = per_second(slope.abs() + error).unsigned_abs();
             return Ok(ClockModel { drift_error, ..steady });
         }
@@ -132,6 +135,13 @@ impl DriftEstimator {
             drift_error: per_second(error).unsigned_abs(),
             wander: 0,
         })
+    }
+
+    /// Standard errors beyond which a slope is significant.
+    fn significant(&self) -> f64 {
+        let offsets = u32::try_from(self.line.count()).unwrap_or(u32::MAX);
+        let confidence = Confidence::from_percent(100.0 - BY_CHANCE_PERCENT).unwrap_or_default();
+        confidence.student(offsets.saturating_sub(2))
     }
 
     /// The own clock against the reference from the last offset on, with an

@@ -21,7 +21,7 @@
 //! with readings of its own clock until the child is done. As a child it
 //! implements [`Pinger`] and calls [`RankClock::share`] within a clock domain,
 //! and [`RankClock::synchronise`] between domains or where `share` says no.
-//! One such pass gives offsets; three over half a second or more, slopes; one
+//! One such pass gives offsets; five over half a second or more, slopes; one
 //! more after what was measured, interpolation ([`RankClock::since`]).
 //! [`Residual`], [`Triangle`] and [`Residuals`] check the result with fresh
 //! pings.

@@ -7,8 +7,7 @@ use core::fmt;
 use super::check::{Residual, ResidualSummary, Residuals};
 use super::simulated::{ClockTruth, NoClock, Path, VirtualClock, VirtualPinger};
 use super::{
-    Assumptions, Edge, LEAST_SPAN, RankClock, SyncError, SyncOptions, Tree, TreeEntry, TreeError,
-    TreeMemory,
+    Assumptions, Edge, RankClock, SyncError, SyncOptions, Tree, TreeEntry, TreeError, TreeMemory,
 };
 use crate::random::Random;
 use crate::units::{Picos, SignedPicos};
@@ -24,8 +23,8 @@ pub struct Scenario {
     pub network: Path,
     /// Within a domain.
     pub within: Path,
-    /// Passes over the tree at the begin: three over
-    /// [`LEAST_SPAN`](super::LEAST_SPAN) give a slope.
+    /// Passes over the tree at the begin: five over
+    /// [`LEAST_SPAN`](super::LEAST_SPAN) or more give a slope that is worth it.
     pub passes: u32,
     /// From the begin of one pass to that of the next, or as long as a pass
     /// takes.
@@ -44,14 +43,14 @@ pub struct Scenario {
 
 impl Default for Scenario {
     /// Quiet: a network of 1 us one way and a tenth of it between ranks of a
-    /// domain; three passes in a second, and ten seconds until the next.
+    /// domain; five passes in a second, and ten seconds until the next.
     fn default() -> Self {
         Self {
             clocks: ClockTruth::default(),
             network: Path::of(Picos(1_000_000)),
             within: Path::of(Picos(100_000)),
-            passes: 3,
-            pause: LEAST_SPAN,
+            passes: 5,
+            pause: Picos(super::SECOND / 4),
             hold: Picos(10 * super::SECOND),
             impostors: 0,
             set: None,

@@ -30,13 +30,13 @@ Examples:
   mpirun -n 64 loggap-mpi sync --check 10     how far are clocks off after 10 s
   mpirun -n 2 loggap-mpi sync --domains rank  as if both ranks had clocks of their own")]
 pub(super) struct Args {
-    /// Passes over the tree; three or more over half a second or more also
-    /// give the drift, where that is significant.
-    #[arg(long, value_name = "N", default_value = "3",
+    /// Passes over the tree; several over half a second or more also give the
+    /// drift, where that is significant.
+    #[arg(long, value_name = "N", default_value = "5",
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
     passes: u32,
     /// From the first pass to the last.
-    #[arg(long, value_name = "TIME", default_value = "600ms", value_parser = parse::duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
     base: Duration,
     /// Compare corrected clocks at once and after this time: ranks with rank
     /// 0, and triangles of ranks that did not meet.
