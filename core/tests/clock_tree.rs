@@ -37,31 +37,6 @@ mod clock_tree {
         (0..ranks).map(|rank| 1_000 - rank / per_domain % 1_000 + rank / per_domain * 7).collect()
     }
 
-    fn scenarios() -> Vec<(&'static str, Scenario)> {
-        let quiet = Scenario::default();
-        let clocks = quiet.clocks;
-        let drift = ClockTruth { drift_ppm: 100.0, ..clocks };
-        let wander = ClockTruth { wander_ppb: 20.0, widest_wander_ppb: 100.0, ..clocks };
-        let jitter = ClockTruth { jitter: Picos(50_000), granularity: Picos(100_000), ..clocks };
-        let noisy = Path { jitter: Picos(2 * MICROSECOND), ..quiet.network };
-        let asymmetric = Path { asymmetry_percent: 80, ..quiet.network };
-        let contention = Contention {
-            probability: 0.005,
-            phase: Picos(100 * MILLISECOND),
-            delay: Picos(4 * MILLISECOND),
-        };
-        let contended = Path { contention, ..quiet.network };
-        let within = Path { contention, ..quiet.within };
-        vec![
-            ("quiet", quiet),
-            ("drift", Scenario { clocks: drift, ..quiet }),
-            ("wander", Scenario { clocks: wander, ..quiet }),
-            ("jitter", Scenario { clocks: jitter, network: noisy, ..quiet }),
-            ("asymmetry", Scenario { network: asymmetric, ..quiet }),
-            ("preemption", Scenario { network: contended, within, ..quiet }),
-        ]
-    }
-
     fn assert_covered(name: &str, report: &TrialReport) {
         for summary in [report.synchronised, report.extrapolated, report.interpolated] {
             assert!(summary.covered_share() >= 0.95, "{name} {report:#?}");
@@ -70,7 +45,7 @@ mod clock_tree {
 
     #[test]
     fn claims_cover_the_truth_in_every_scenario() {
-        for (name, scenario) in scenarios() {
+        for (name, scenario) in Scenario::all() {
             for domains in [blocks(300, 1), blocks(1_000, 24)] {
                 for seed in 1..=3 {
                     let report = run(&domains, &Scenario { seed, ..scenario });
@@ -114,7 +89,7 @@ mod clock_tree {
 
     #[test]
     fn interpolation_is_better_than_extrapolation() {
-        let (_, wander) = scenarios().remove(2);
+        let (_, wander) = Scenario::all()[2];
         let report = run(&blocks(200, 1), &wander);
         assert!(report.interpolated.p99.0 * 2 < report.extrapolated.p99.0, "{report:#?}");
         assert!(report.interpolated.mean_claim.0 * 5 < report.extrapolated.mean_claim.0);
@@ -128,7 +103,7 @@ mod clock_tree {
 
     #[test]
     fn series_that_do_not_look_at_their_width_are_far_off_but_say_so() {
-        let (_, mut preempted) = scenarios().remove(5);
+        let (_, mut preempted) = Scenario::all()[5];
         // Many a series begins where its rank does not run.
         preempted.network.contention.probability = 0.05;
         preempted.network.contention.phase = Picos(200 * MILLISECOND);
@@ -270,7 +245,7 @@ mod clock_tree {
     #[test]
     fn fresh_pings_confirm_a_good_synchronisation_and_refute_a_bad_one() {
         let domains = blocks(400, 1);
-        for (name, scenario) in scenarios() {
+        for (name, scenario) in Scenario::all() {
             let (mut check, _) = Check::after(&domains, Scenario { passes: 1, ..scenario });
             let mut memory = vec![Picos::ZERO; 1_000];
             let mut residuals = Residuals::new(&mut memory);
@@ -300,7 +275,7 @@ mod clock_tree {
         let memory = TreeMemory { order: &mut order, entries: &mut entries };
         let tree = Tree::new(&domains, memory).unwrap();
         let mut random = Random::new(3);
-        for (name, scenario) in scenarios() {
+        for (name, scenario) in Scenario::all() {
             let (mut check, _) = Check::after(&domains, scenario);
             for _ in 0..50 {
                 let [a, b, c] = tree.strangers(&mut random).unwrap().map(|rank| rank as usize);
@@ -351,7 +326,7 @@ mod clock_tree {
 
     #[test]
     fn the_same_seed_gives_the_same_report() {
-        let scenario = scenarios().remove(5).1;
+        let scenario = Scenario::all()[5].1;
         let first = run(&blocks(100, 3), &scenario);
         assert_eq!(first, run(&blocks(100, 3), &scenario));
         assert_ne!(first, run(&blocks(100, 3), &Scenario { seed: 2, ..scenario }));
@@ -372,7 +347,7 @@ mod clock_tree {
     #[test]
     #[ignore = "seconds; prints the figures of every scenario at 16,384 ranks"]
     fn figures() {
-        for (name, scenario) in scenarios() {
+        for (name, scenario) in Scenario::all() {
             for per_domain in [1, 64] {
                 let report = run(&blocks(16_384, per_domain), &scenario);
                 let (pass, pings) = (report.pass, report.pings);

@@ -5,7 +5,7 @@
 use core::fmt;
 
 use super::check::{Residual, ResidualSummary, Residuals};
-use super::simulated::{ClockTruth, NoClock, Path, VirtualClock, VirtualPinger};
+use super::simulated::{ClockTruth, Contention, NoClock, Path, VirtualClock, VirtualPinger};
 use super::{
     Assumptions, Edge, RankClock, SyncError, SyncOptions, Tree, TreeEntry, TreeError, TreeMemory,
 };
@@ -60,6 +60,35 @@ impl Default for Scenario {
 }
 
 impl Scenario {
+    /// What disturbs clocks and pings, one at a time, by name.
+    #[must_use]
+    pub fn all() -> [(&'static str, Self); 6] {
+        const MICROSECOND: u64 = 1_000_000;
+        const MILLISECOND: u64 = 1_000 * MICROSECOND;
+        let quiet = Self::default();
+        let clocks = quiet.clocks;
+        let drift = ClockTruth { drift_ppm: 100.0, ..clocks };
+        let wander = ClockTruth { wander_ppb: 20.0, widest_wander_ppb: 100.0, ..clocks };
+        let jitter = ClockTruth { jitter: Picos(50_000), granularity: Picos(100_000), ..clocks };
+        let noisy = Path { jitter: Picos(2 * MICROSECOND), ..quiet.network };
+        let asymmetric = Path { asymmetry_percent: 80, ..quiet.network };
+        let contention = Contention {
+            probability: 0.005,
+            phase: Picos(100 * MILLISECOND),
+            delay: Picos(4 * MILLISECOND),
+        };
+        let contended = Path { contention, ..quiet.network };
+        let within = Path { contention, ..quiet.within };
+        [
+            ("quiet", quiet),
+            ("drift", Self { clocks: drift, ..quiet }),
+            ("wander", Self { clocks: wander, ..quiet }),
+            ("jitter", Self { clocks: jitter, network: noisy, ..quiet }),
+            ("asymmetry", Self { network: asymmetric, ..quiet }),
+            ("preemption", Self { network: contended, within, ..quiet }),
+        ]
+    }
+
     /// Options that go with the clocks and paths of this scenario, and its
     /// drifts and wander as assumptions.
     #[must_use]

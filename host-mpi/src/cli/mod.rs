@@ -3,6 +3,7 @@
 mod coll;
 mod measure;
 mod pairs;
+mod selftest;
 mod sync;
 
 use std::ffi::OsString;
@@ -35,6 +36,7 @@ enum Command {
     Measure(Box<measure::Args>),
     Coll(Box<coll::Args>),
     Sync(sync::Args),
+    Selftest(selftest::Args),
 }
 
 /// What every command needs.
@@ -101,6 +103,9 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
             outcome => outcome,
         };
     }
+    if let Command::Selftest(args) = &cli.command {
+        return if is_first() { selftest::run(args, console) } else { Ok(Exit::Done) };
+    }
     let job = Job::begin().ok_or_else(|| CliError::failed("MPI cannot be initialised twice"))?;
     let watch = Watch::start(job.rank(), cli.give_up)
         .map_err(|error| CliError::failed(format_args!("no thread can be started: {error}")))?;
@@ -109,6 +114,8 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
         Command::Measure(args) => measure::run(args, &session, console),
         Command::Sync(args) => sync::run(args, &session, console),
         Command::Coll(args) => coll::run(args, &session, console),
+        // Needs no other rank: done above.
+        Command::Selftest(_) => Ok(Exit::Done),
     }
 }
 
