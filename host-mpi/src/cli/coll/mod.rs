@@ -147,7 +147,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     let (hosts, oversubscribed) = report::hosts(session.job.places());
     // Only rank 0 need see the files.
     let prepared = leads.then(|| prepare(args, ranks)).transpose();
-    let delays = agree(session, ranks, prepared.as_ref().ok().and_then(|p| p.as_ref()))?;
+    let delays = agree(session, ranks, &prepared)?;
     let files = prepared?.map(|(_, files)| files);
     let plan = Plan { yields: oversubscribed, ..plan(args, delays) };
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
@@ -190,26 +190,33 @@ fn prepare(args: &Args, ranks: u32) -> Result<(Vec<Picos>, Files), CliError> {
     Ok((delays, Files::open(args)?))
 }
 
-/// What rank 0 has prepared, on all ranks; those whose rank 0 failed end.
+type Prepared = Option<(Vec<Picos>, Files)>;
+
+/// What rank 0 has prepared, on all ranks. Where rank 0 has failed, it goes on
+/// to say so, and the others end as it does.
 fn agree(
     session: &Session<'_>,
     ranks: u32,
-    prepared: Option<&(Vec<Picos>, Files)>,
+    prepared: &Result<Prepared, CliError>,
 ) -> Result<Vec<Picos>, CliError> {
-    let count = usize::try_from(ranks).unwrap_or(0);
-    // The first number says whether there is anything.
-    let mut numbers = vec![0_u64; count + 1];
-    if let Some((delays, _)) = prepared {
-        let all = [1].into_iter().chain(delays.iter().map(|delay| delay.0));
-        numbers.iter_mut().zip(all).for_each(|(place, number)| *place = number);
+    const READY: u64 = 0;
+    let mut numbers = vec![READY; usize::try_from(ranks).unwrap_or(0) + 1];
+    match (prepared, numbers.split_first_mut()) {
+        (Ok(Some((delays, _))), Some((_, places))) => {
+            places.iter_mut().zip(delays).for_each(|(place, delay)| *place = delay.0);
+        }
+        (Err(CliError::Message { exit, .. }), Some((first, _))) => *first = exit.code().into(),
+        _ => {}
     }
     let leader = session.job.control().process_at_rank(LEADER);
     session.watch.during(|| leader.broadcast_into(&mut numbers[..]));
-    match numbers.split_first() {
-        Some((1, delays)) => Ok(delays.iter().copied().map(Picos).collect()),
-        _ if session.job.rank() == LEADER => Ok(Vec::new()),
-        _ => Err(CliError::failed(CollectiveError::Ended)),
-    }
+    let exit = match numbers.split_first() {
+        Some((&READY, delays)) => return Ok(delays.iter().copied().map(Picos).collect()),
+        _ if session.job.rank() == LEADER => return Ok(Vec::new()),
+        Some((&code, _)) if code == u64::from(Exit::Usage.code()) => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    Err(CliError::Message { exit, text: CollectiveError::Ended.to_string() })
 }
 
 /// Operations to measure; what all ranks find to be wrong.
