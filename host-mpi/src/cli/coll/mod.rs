@@ -306,10 +306,15 @@ fn take(
         let measured = bench.measure(*cell)?;
         let overlap =
             if args.overlap { overlap::sweep(bench, *cell, measured.as_ref())? } else { None };
+        // What had hardly begun is no result.
+        let measured = measured.filter(|found| !bench.is_halted() || found.median.is_some());
         if let Some(mut measured) = measured {
             taken.samples.push((*cell, std::mem::take(&mut measured.samples)));
             let record = ResultRecord::new(*cell, (args.scheme, &arrival), &measured);
             taken.results.push(ResultRecord { overlap, ..record });
+        }
+        if bench.is_halted() {
+            break;
         }
     }
     Ok(())
