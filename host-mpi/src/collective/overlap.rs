@@ -36,6 +36,8 @@ pub struct Point {
     pub time_s: Option<f64>,
     /// What remains of the operation: time less computation.
     pub overhead_s: Option<f64>,
+    /// Repetitions that counted.
+    pub reps: u64,
 }
 
 /// The outcome of a sweep.
@@ -136,7 +138,8 @@ pub fn sweep(
         let computed = measured.as_ref().and_then(|found| found.computed);
         let compute_s = computed.unwrap_or(time).seconds();
         let overhead_s = time_s.map(|time| time - compute_s);
-        found.push(Point { compute_s, tests, time_s, overhead_s });
+        let reps = measured.map_or(0, |found| found.valid);
+        found.push(Point { compute_s, tests, time_s, overhead_s, reps });
     }
     let high = alone.and_then(|alone| alone.interval).map(|(_, high)| high.seconds());
     Ok(bench.leads().then(|| evaluate(blocking.seconds(), high, found)))
@@ -148,7 +151,7 @@ mod tests {
 
     fn point(compute_s: f64, tests: u32, time_s: Option<f64>) -> Point {
         let overhead_s = time_s.map(|time| time - compute_s);
-        Point { compute_s, tests, time_s, overhead_s }
+        Point { compute_s, tests, time_s, overhead_s, reps: 9 }
     }
 
     #[test]

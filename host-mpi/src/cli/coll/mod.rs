@@ -131,8 +131,9 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     let outcome = measure(args, session, console);
     match outcome {
-        // Rank 0 says what is to be said.
-        Err(CliError::Message { exit, .. }) if session.job.rank() != LEADER => Ok(exit),
+        // Rank 0 says what is to be said, and how the job ends: `mpirun` would
+        // end it before it has, if another rank failed first.
+        Err(CliError::Message { .. }) if session.job.rank() != LEADER => Ok(Exit::Done),
         outcome => outcome,
     }
 }
@@ -193,30 +194,25 @@ fn prepare(args: &Args, ranks: u32) -> Result<(Vec<Picos>, Files), CliError> {
 type Prepared = Option<(Vec<Picos>, Files)>;
 
 /// What rank 0 has prepared, on all ranks. Where rank 0 has failed, it goes on
-/// to say so, and the others end as it does.
+/// to say so, and the others end.
 fn agree(
     session: &Session<'_>,
     ranks: u32,
     prepared: &Result<Prepared, CliError>,
 ) -> Result<Vec<Picos>, CliError> {
-    const READY: u64 = 0;
-    let mut numbers = vec![READY; usize::try_from(ranks).unwrap_or(0) + 1];
-    match (prepared, numbers.split_first_mut()) {
-        (Ok(Some((delays, _))), Some((_, places))) => {
-            places.iter_mut().zip(delays).for_each(|(place, delay)| *place = delay.0);
-        }
-        (Err(CliError::Message { exit, .. }), Some((first, _))) => *first = exit.code().into(),
-        _ => {}
+    const READY: u64 = 1;
+    let mut numbers = vec![0; usize::try_from(ranks).unwrap_or(0) + 1];
+    if let Ok(Some((delays, _))) = prepared {
+        let all = [READY].into_iter().chain(delays.iter().map(|delay| delay.0));
+        numbers.iter_mut().zip(all).for_each(|(place, number)| *place = number);
     }
     let leader = session.job.control().process_at_rank(LEADER);
     session.watch.during(|| leader.broadcast_into(&mut numbers[..]));
-    let exit = match numbers.split_first() {
-        Some((&READY, delays)) => return Ok(delays.iter().copied().map(Picos).collect()),
-        _ if session.job.rank() == LEADER => return Ok(Vec::new()),
-        Some((&code, _)) if code == u64::from(Exit::Usage.code()) => Exit::Usage,
-        _ => Exit::Failed,
-    };
-    Err(CliError::Message { exit, text: CollectiveError::Ended.to_string() })
+    match numbers.split_first() {
+        Some((&READY, delays)) => Ok(delays.iter().copied().map(Picos).collect()),
+        _ if session.job.rank() == LEADER => Ok(Vec::new()),
+        _ => Err(CliError::failed(CollectiveError::Ended)),
+    }
 }
 
 /// Operations to measure; what all ranks find to be wrong.
