@@ -58,7 +58,8 @@ where
         Ok(cli) => cli::carry_out(console(), |console| run(&cli, console)),
         // All ranks find the same: one says it.
         Err(error) if is_first() => cli::explain(&error),
-        Err(error) => if error.use_stderr() { Exit::Usage } else { Exit::Done }.into(),
+        // `mpirun` ends the job when a rank fails, perhaps before that one has.
+        Err(_) => Exit::Done.into(),
     }
 }
 
@@ -99,7 +100,7 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
         && coll::is_driver(args)
     {
         return match coll::drive(args, (rank().is_some(), &interrupt), console) {
-            Err(CliError::Message { exit, .. }) if !is_first() => Ok(exit),
+            Err(CliError::Message { .. }) if !is_first() => Ok(Exit::Done),
             outcome => outcome,
         };
     }

@@ -64,6 +64,12 @@ impl GlobalClock {
         self.clock.now()
     }
 
+    /// The time between two readings.
+    #[must_use]
+    pub fn between(&self, from: u64, to: u64) -> Picos {
+        self.clock.duration(to.saturating_sub(from))
+    }
+
     /// The own time of a reading.
     #[must_use]
     pub fn local(&self, reading: u64) -> Picos {

@@ -8,6 +8,8 @@ use mpi::datatype::{Partition, PartitionMut};
 use mpi::request::{self, LocalScope, Request, Scope};
 use mpi::topology::{Communicator as _, Process, SimpleCommunicator};
 
+use crate::clocks::GlobalClock;
+
 type Parts<'a> = Partition<'a, [u8], &'a [Count], &'a [Count]>;
 type PartsMut<'a> = PartitionMut<'a, [u8], &'a [Count], &'a [Count]>;
 
@@ -57,7 +59,7 @@ impl Completion for AtOnce {
     }
 }
 
-/// Computes, with tests in between, then waits.
+/// Computation with tests in between, before waiting.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Computing {
     /// Turns of the computing loop, in all.
@@ -66,17 +68,34 @@ pub(super) struct Computing {
     pub(super) tests: u32,
 }
 
-impl Completion for Computing {
+/// Computes as [`Computing`] says, and notes how long that really took.
+pub(super) struct Busy<'a> {
+    pub(super) plan: Computing,
+    pub(super) clock: &'a GlobalClock,
+    /// Ticks spent computing.
+    pub(super) spent: u64,
+}
+
+impl Busy<'_> {
+    #[inline]
+    fn compute(&mut self, turns: u64) {
+        let begin = self.clock.read();
+        compute(turns);
+        self.spent += self.clock.read().saturating_sub(begin);
+    }
+}
+
+impl Completion for Busy<'_> {
     #[inline]
     fn complete<'a, D: ?Sized, S: Scope<'a>>(&mut self, request: Request<'a, D, S>) {
-        let slices = u64::from(self.tests) + 1;
-        let slice = self.turns / slices;
+        let Computing { turns, tests } = self.plan;
+        let slice = turns / (u64::from(tests) + 1);
         let mut pending = Some(request);
-        for _ in 0..self.tests {
-            compute(slice);
+        for _ in 0..tests {
+            self.compute(slice);
             pending = pending.and_then(|request| request.test().err());
         }
-        compute(slice);
+        self.compute(slice);
         if let Some(request) = pending {
             request.wait_without_status();
         }

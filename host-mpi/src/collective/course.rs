@@ -50,6 +50,8 @@ pub struct Measured {
     pub too_long: u64,
     /// Median and greatest skew of starts.
     pub skew: Option<(Picos, Picos)>,
+    /// Median of the longest computation of a rank in between.
+    pub computed: Option<Picos>,
     /// What the clocks may be off by.
     pub clock_error: Picos,
     /// What ended it.
@@ -90,6 +92,7 @@ pub(super) struct Course<'a> {
     late: u64,
     too_long: u64,
     skews: Vec<Picos>,
+    computed: Vec<Picos>,
     error: Picos,
     /// Of each rank, over repetitions that count.
     sums: Vec<u128>,
@@ -113,6 +116,7 @@ impl<'a> Course<'a> {
             late: 0,
             too_long: 0,
             skews: Vec::new(),
+            computed: Vec::new(),
             error: Picos::ZERO,
             sums: vec![0; plan.delays.len()],
             samples: Vec::new(),
@@ -181,6 +185,7 @@ impl<'a> Course<'a> {
         match repetition.verdict {
             Verdict::Valid => {
                 self.skews.push(repetition.skew);
+                self.computed.extend(records.iter().map(|record| record.computed).max());
                 for (sum, record) in self.sums.iter_mut().zip(&records) {
                     let from = begin.unwrap_or(record.started);
                     let share = if let Start::BackToBack { .. } = done.batch.start {
@@ -227,6 +232,7 @@ impl<'a> Course<'a> {
             late: self.late,
             too_long: self.too_long,
             skew,
+            computed: Sorted::new(&mut self.computed).median(),
             clock_error: self.error,
             stopped,
             diagnosis,

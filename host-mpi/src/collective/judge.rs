@@ -11,6 +11,8 @@ pub struct Record {
     pub started: Picos,
     /// The first one behind it.
     pub ended: Picos,
+    /// How long it computed in between.
+    pub computed: Picos,
     /// Number of the first wrong element, from 1 on; 0 where all are right.
     pub wrong: u64,
     /// What these times may be off by.
@@ -18,22 +20,26 @@ pub struct Record {
 }
 
 /// How many numbers a record is.
-pub const FIELDS: usize = 5;
+pub const FIELDS: usize = 6;
 
 impl Record {
     /// For the way to the root.
     #[must_use]
     pub const fn to_numbers(self) -> [u64; FIELDS] {
-        [self.ready.0, self.started.0, self.ended.0, self.wrong, self.error.0]
+        let Self { ready, started, ended, computed, wrong, error } = self;
+        [ready.0, started.0, ended.0, computed.0, wrong, error.0]
     }
 
     /// What [`Record::to_numbers`] gave.
     #[must_use]
-    pub const fn from_numbers([ready, started, ended, wrong, error]: [u64; FIELDS]) -> Self {
+    pub const fn from_numbers(
+        [ready, started, ended, computed, wrong, error]: [u64; FIELDS],
+    ) -> Self {
         Self {
             ready: Picos(ready),
             started: Picos(started),
             ended: Picos(ended),
+            computed: Picos(computed),
             wrong,
             error: Picos(error),
         }
@@ -231,7 +237,7 @@ mod tests {
 
     #[test]
     fn records_travel_as_numbers() {
-        let record = Record { ready: Picos(3), wrong: 9, ..record(1, 2) };
+        let record = Record { ready: Picos(3), computed: Picos(4), wrong: 9, ..record(1, 2) };
         assert_eq!(Record::from_numbers(record.to_numbers()), record);
     }
 }

@@ -7,6 +7,7 @@
 
 use std::hint::black_box;
 
+use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;
@@ -26,7 +27,7 @@ const TESTS: [u32; 4] = [0, 1, 4, 16];
 /// A point of the sweep.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Point {
-    /// Computation between start and wait.
+    /// Computation between start and wait, as it was timed there.
     pub compute_s: f64,
     /// Calls of `MPI_Test` in between.
     pub tests: u32,
@@ -35,6 +36,8 @@ pub struct Point {
     pub time_s: Option<f64>,
     /// What remains of the operation: time less computation.
     pub overhead_s: Option<f64>,
+    /// Repetitions that counted.
+    pub reps: u64,
 }
 
 /// The outcome of a sweep.
@@ -79,17 +82,20 @@ struct Pace {
 }
 
 impl Pace {
-    /// The quickest of some tries: others were interrupted.
+    /// The median of some tries, while all ranks compute, as they will in the
+    /// sweep: threads of one core slow each other down.
     fn measure(bench: &Bench<'_>) -> Self {
         const TURNS: u64 = 20_000;
-        const TRIES: u32 = 20;
+        const TRIES: usize = 101;
         let clock = bench.clock();
         let try_once = || {
             let begin = clock.read();
             compute(black_box(TURNS));
             clock.local(clock.read()).since(clock.local(begin))
         };
-        let time = (0..TRIES).map(|_| try_once()).min().unwrap_or(Picos(1));
+        bench.meet();
+        let mut times: Vec<Picos> = (0..TRIES).map(|_| try_once()).collect();
+        let time = Sorted::new(&mut times).median().unwrap_or(Picos(1));
         Self { turns: TURNS, time }
     }
 
@@ -124,11 +130,16 @@ pub fn sweep(
     for (share, tests) in SHARES.iter().flat_map(|share| TESTS.map(|tests| (*share, tests))) {
         let time = Picos(blocking.0.saturating_mul(share) / 100);
         let body = Body::With(Computing { turns: pace.turns(time), tests });
+        if bench.is_halted() {
+            break;
+        }
         let measured = bench.series(cell, body, rule)?;
-        let time_s = measured.and_then(|measured| measured.median).map(Picos::seconds);
-        let compute_s = time.seconds();
+        let time_s = measured.as_ref().and_then(|found| found.median).map(Picos::seconds);
+        let computed = measured.as_ref().and_then(|found| found.computed);
+        let compute_s = computed.unwrap_or(time).seconds();
         let overhead_s = time_s.map(|time| time - compute_s);
-        found.push(Point { compute_s, tests, time_s, overhead_s });
+        let reps = measured.map_or(0, |found| found.valid);
+        found.push(Point { compute_s, tests, time_s, overhead_s, reps });
     }
     let high = alone.and_then(|alone| alone.interval).map(|(_, high)| high.seconds());
     Ok(bench.leads().then(|| evaluate(blocking.seconds(), high, found)))
@@ -140,7 +151,7 @@ mod tests {
 
     fn point(compute_s: f64, tests: u32, time_s: Option<f64>) -> Point {
         let overhead_s = time_s.map(|time| time - compute_s);
-        Point { compute_s, tests, time_s, overhead_s }
+        Point { compute_s, tests, time_s, overhead_s, reps: 9 }
     }
 
     #[test]

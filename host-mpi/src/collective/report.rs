@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::course::{Measured, Sample};
 use super::operation::{Cell, Operation};
-use super::overlap::Overlap;
+use super::overlap::{Overlap, Point};
 use super::scheme::SchemeName;
 use crate::job::Place;
 
@@ -304,13 +304,14 @@ fn overlapped(out: &mut dyn Write, result: &ResultRecord, overlap: &Overlap) -> 
     )?;
     writeln!(
         out,
-        "{:>13} {:>6} {:>TIME$} {:>13}",
-        "# compute [us]", "tests", "time [us]", "overhead [us]"
+        "{:>13} {:>6} {:>TIME$} {:>13} {:>8}",
+        "# compute [us]", "tests", "time [us]", "overhead [us]", "valid"
     )?;
     for point in points {
         let [compute, time, overhead] =
             [Some(point.compute_s), point.time_s, point.overhead_s].map(micros);
-        writeln!(out, "{compute:>14} {:>6} {time:>TIME$} {overhead:>13}", point.tests)?;
+        let Point { tests, reps, .. } = point;
+        writeln!(out, "{compute:>14} {tests:>6} {time:>TIME$} {overhead:>13} {reps:>8}")?;
     }
     Ok(())
 }

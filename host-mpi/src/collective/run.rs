@@ -14,7 +14,7 @@ use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
 use mpi::topology::SimpleCommunicator;
 
 use super::buffers::{Buffers, Standing};
-use super::calls::{AtOnce, Call, Computing, RootOf};
+use super::calls::{AtOnce, Busy, Call, Computing, RootOf};
 use super::course::{Course, Done, Measured};
 use super::judge::{FIELDS, Record, Tolerance};
 use super::operation::{Cell, Operation};
@@ -99,6 +99,7 @@ pub struct Bench<'a> {
     clock: GlobalClock,
     /// Number of the next repetition; all ranks count the same.
     repetition: u64,
+    halted: bool,
 }
 
 impl fmt::Debug for Bench<'_> {
@@ -114,6 +115,7 @@ const CLOCK: u64 = 2;
 const BARRIER: u64 = 3;
 const LOOP: u64 = 4;
 const ROTATE: u64 = 5;
+const HALT: u64 = 6;
 
 /// A command, the start, the window, and how many repetitions.
 type Order = [u64; 4];
@@ -134,6 +136,7 @@ impl<'a> Bench<'a> {
             plan,
             clock: GlobalClock::new(job, Domains::Machine),
             repetition: 0,
+            halted: false,
         }
     }
 
@@ -141,6 +144,17 @@ impl<'a> Bench<'a> {
     #[must_use]
     pub const fn clock(&self) -> &GlobalClock {
         &self.clock
+    }
+
+    /// Waits for all ranks.
+    pub(super) fn meet(&self) {
+        self.waiting.meet(self.job.control());
+    }
+
+    /// Whether somebody has asked to stop: all ranks find the same.
+    #[must_use]
+    pub const fn is_halted(&self) -> bool {
+        self.halted
     }
 
     /// Whether this rank decides.
@@ -180,7 +194,8 @@ impl<'a> Bench<'a> {
         loop {
             let elapsed = self.clock.local(self.clock.read()).since(self.clock.local(begin));
             if let Some(stopped) = self.verdict(&course, elapsed) {
-                self.tell([END, 0, 0, 0]);
+                self.halted = stopped == Stopped::Interrupted;
+                self.tell([if self.halted { HALT } else { END }, 0, 0, 0]);
                 return Ok(Some(course.finish(stopped)));
             }
             let batch = course.next(rule.max_time.since(elapsed));
@@ -228,7 +243,7 @@ impl<'a> Bench<'a> {
 
     /// Says how the next batch starts.
     fn announce(&self, batch: Batch) -> Order {
-        self.waiting.meet(self.job.control());
+        self.meet();
         let now = self.clock.now();
         let (command, start, window) = match batch.start {
             Start::Clock { lead, window } => (CLOCK, now.0.saturating_add(lead.0), window.0),
@@ -250,11 +265,15 @@ impl<'a> Bench<'a> {
     }
 
     /// The leader's next order; `None` where the series is over.
-    fn hear(&self) -> Result<Option<Order>, CollectiveError> {
+    fn hear(&mut self) -> Result<Option<Order>, CollectiveError> {
         self.waiting.meet(self.job.control());
         let order = self.send([END; 4]);
         match order {
             [END, ..] => Ok(None),
+            [HALT, ..] => {
+                self.halted = true;
+                Ok(None)
+            }
             [GIVE_UP, ..] => Err(CollectiveError::Ended),
             _ => Ok(Some(order)),
         }
@@ -281,12 +300,13 @@ impl<'a> Bench<'a> {
             self.repetition += 1;
             verify::fill(buffers, round);
             let ready = self.clock.now();
-            let (started, ended) = self.timed(&turn, &mut buffers.call(), body);
+            let Timing { started, ended, computed } = self.timed(&turn, &mut buffers.call(), body);
             let wrong = verify::first_wrong(buffers, round).map_or(0, |at| at as u64 + 1);
             records.push(Record {
                 ready,
                 started: self.clock.global(started),
                 ended: self.clock.global(ended),
+                computed,
                 wrong,
                 error: self.clock.error(),
             });
@@ -302,11 +322,12 @@ impl<'a> Bench<'a> {
     }
 
     /// Waits for the start, carries the operations out, and returns the
-    /// readings before and after them.
-    fn timed(&self, turn: &Turn, call: &mut Call<'_>, body: Body) -> (u64, u64) {
+    /// readings before and after them, and for how long it computed in between.
+    fn timed(&self, turn: &Turn, call: &mut Call<'_>, body: Body) -> Timing {
         let data = self.job.data();
         let fixed = i32::try_from(self.plan.root).unwrap_or(0);
         let root = RootOf::new(data, fixed);
+        let mut spent = 0;
         self.waiting.watch().during(|| {
             let started = match turn.command {
                 CLOCK => self.wait_until(turn.start),
@@ -323,10 +344,15 @@ impl<'a> Bench<'a> {
                         at = if at + 1 < self.job.size() { at + 1 } else { 0 };
                     }
                 }
-                (_, Body::With(mut computing)) => call.immediate(data, &root, &mut computing),
+                (_, Body::With(plan)) => {
+                    let mut busy = Busy { plan, clock: &self.clock, spent: 0 };
+                    call.immediate(data, &root, &mut busy);
+                    spent = busy.spent;
+                }
                 _ => (0..turn.operations).for_each(|_| once(call, turn, (data, &root))),
             }
-            (started, self.clock.read())
+            let ended = self.clock.read();
+            Timing { started, ended, computed: self.clock.between(0, spent) }
         })
     }
 
@@ -361,6 +387,13 @@ impl<'a> Bench<'a> {
         let record = |numbers: &[u64]| numbers.first_chunk().copied().map(Record::from_numbers);
         all.chunks(FIELDS).filter_map(record).collect()
     }
+}
+
+/// What a rank reads.
+struct Timing {
+    started: u64,
+    ended: u64,
+    computed: Picos,
 }
 
 /// A start, as one rank sees it.

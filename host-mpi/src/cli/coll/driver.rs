@@ -52,6 +52,8 @@ pub(super) fn run(
         }
         match one(args, launch, interrupt) {
             Ok(document) => documents.push(document),
+            // What was not complete then is left out.
+            Err(_) if interrupt.is_requested() => break,
             Err(error) => {
                 failure = Some(error);
                 break;
@@ -62,7 +64,9 @@ pub(super) fn run(
         }
     }
     let Some(merged) = merge(&documents) else {
-        return Err(failure.unwrap_or_else(|| CliError::failed("nothing was measured")));
+        let text = "interrupted before the first launch was complete".to_owned();
+        let interrupted = CliError::Message { exit: Exit::Interrupted, text };
+        return Err(failure.unwrap_or(interrupted));
     };
     let skeleton = export::skeleton(args);
     let told = failure.as_ref().map(ToString::to_string);

@@ -131,8 +131,9 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     let outcome = measure(args, session, console);
     match outcome {
-        // Rank 0 says what is to be said.
-        Err(CliError::Message { exit, .. }) if session.job.rank() != LEADER => Ok(exit),
+        // Rank 0 says what is to be said, and how the job ends: `mpirun` would
+        // end it before it has, if another rank failed first.
+        Err(CliError::Message { .. }) if session.job.rank() != LEADER => Ok(Exit::Done),
         outcome => outcome,
     }
 }
@@ -147,7 +148,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     let (hosts, oversubscribed) = report::hosts(session.job.places());
     // Only rank 0 need see the files.
     let prepared = leads.then(|| prepare(args, ranks)).transpose();
-    let delays = agree(session, ranks, prepared.as_ref().ok().and_then(|p| p.as_ref()))?;
+    let delays = agree(session, ranks, &prepared)?;
     let files = prepared?.map(|(_, files)| files);
     let plan = Plan { yields: oversubscribed, ..plan(args, delays) };
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
@@ -190,23 +191,25 @@ fn prepare(args: &Args, ranks: u32) -> Result<(Vec<Picos>, Files), CliError> {
     Ok((delays, Files::open(args)?))
 }
 
-/// What rank 0 has prepared, on all ranks; those whose rank 0 failed end.
+type Prepared = Option<(Vec<Picos>, Files)>;
+
+/// What rank 0 has prepared, on all ranks. Where rank 0 has failed, it goes on
+/// to say so, and the others end.
 fn agree(
     session: &Session<'_>,
     ranks: u32,
-    prepared: Option<&(Vec<Picos>, Files)>,
+    prepared: &Result<Prepared, CliError>,
 ) -> Result<Vec<Picos>, CliError> {
-    let count = usize::try_from(ranks).unwrap_or(0);
-    // The first number says whether there is anything.
-    let mut numbers = vec![0_u64; count + 1];
-    if let Some((delays, _)) = prepared {
-        let all = [1].into_iter().chain(delays.iter().map(|delay| delay.0));
+    const READY: u64 = 1;
+    let mut numbers = vec![0; usize::try_from(ranks).unwrap_or(0) + 1];
+    if let Ok(Some((delays, _))) = prepared {
+        let all = [READY].into_iter().chain(delays.iter().map(|delay| delay.0));
         numbers.iter_mut().zip(all).for_each(|(place, number)| *place = number);
     }
     let leader = session.job.control().process_at_rank(LEADER);
     session.watch.during(|| leader.broadcast_into(&mut numbers[..]));
     match numbers.split_first() {
-        Some((1, delays)) => Ok(delays.iter().copied().map(Picos).collect()),
+        Some((&READY, delays)) => Ok(delays.iter().copied().map(Picos).collect()),
         _ if session.job.rank() == LEADER => Ok(Vec::new()),
         _ => Err(CliError::failed(CollectiveError::Ended)),
     }
@@ -299,10 +302,15 @@ fn take(
         let measured = bench.measure(*cell)?;
         let overlap =
             if args.overlap { overlap::sweep(bench, *cell, measured.as_ref())? } else { None };
+        // What had hardly begun is no result.
+        let measured = measured.filter(|found| !bench.is_halted() || found.median.is_some());
         if let Some(mut measured) = measured {
             taken.samples.push((*cell, std::mem::take(&mut measured.samples)));
             let record = ResultRecord::new(*cell, (args.scheme, &arrival), &measured);
             taken.results.push(ResultRecord { overlap, ..record });
+        }
+        if bench.is_halted() {
+            break;
         }
     }
     Ok(())

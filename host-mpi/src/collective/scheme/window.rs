@@ -1,8 +1,9 @@
 //! Windows (SKaMPI; Hoefler, Schneider, Lumsdaine 2008): a batch of
 //! repetitions starts by the clock, one a window, whose length is found by
 //! trying: longer where repetitions do not fit, shorter where all do. One that
-//! is too long delays those that follow, so that long rows of late ones make
-//! the batch shorter.
+//! is too long delays those that follow, and so does a pause of a rank: long
+//! rows of late ones make the batch shorter, and only in the shortest batch the
+//! window longer.
 
 use loggap_core::units::Picos;
 
@@ -46,14 +47,16 @@ impl Window {
             }
             return;
         }
+        if longest_row(late()) * 2 > total && self.count > Self::LEAST {
+            // Perhaps one pause that delayed all behind it.
+            self.count = (self.count / 2).max(Self::LEAST);
+            return;
+        }
         // Without the lead, which is no part of the windows.
         let busy = outcome.took.since(outcome.announced).0;
         let average = busy / (total as u64 + 1);
         let longer = self.length.0.saturating_mul(2).max(average.saturating_mul(3) / 2);
         self.length = Picos(longer);
-        if longest_row(late()) * 2 > total {
-            self.count = (self.count / 2).max(Self::LEAST);
-        }
     }
 
     pub(super) fn diagnosis(&self) -> String {
