@@ -121,6 +121,18 @@ mod clock_tree {
     }
 
     #[test]
+    fn domains_that_are_trusted_add_nothing_to_the_error() {
+        let scenario = Scenario::default();
+        let checked = scenario.options();
+        let trusted = SyncOptions { trusts_domains: true, ..checked };
+        let domains = blocks(64, 64);
+        let checked = run_with(&domains, &scenario, &checked).synchronised;
+        let trusted = run_with(&domains, &scenario, &trusted).synchronised;
+        assert!(checked.mean_claim.0 > 0, "{checked:?}");
+        assert_eq!((trusted.largest_claim, trusted.max), (Picos::ZERO, Picos::ZERO));
+    }
+
+    #[test]
     fn a_clock_that_its_domain_does_not_share_is_found_and_synchronised() {
         let scenario = Scenario { impostors: 10, ..Scenario::default() };
         let report = run(&blocks(512, 16), &scenario);

@@ -252,7 +252,8 @@ impl RankClock {
 
     /// Takes over the model of `parent`, which is said to share this clock,
     /// after a short series that has to allow an offset of zero; what it
-    /// leaves open adds to the error. False where it does not: the clock is
+    /// leaves open adds to the error, unless domains are
+    /// [trusted](SyncOptions::trusts_domains). False where it does not: the clock is
     /// one of its own then, to be synchronised like one.
     ///
     /// Assumes that clocks of one domain keep the same time: one that differs
@@ -274,6 +275,7 @@ impl RankClock {
             return Ok(false);
         }
         let open = offset.value.0.unsigned_abs().saturating_add(offset.half_width.0);
+        let open = if options.trusts_domains { 0 } else { open };
         self.source = Source::Shared(parent.within(Picos(open)));
         self.contradictions = parent.contradictions;
         Ok(true)
@@ -308,6 +310,10 @@ pub struct SyncOptions {
     /// What has to hold. `drift_ppm` is that of both series, too, as
     /// [`SyncOptions::expecting`] has it.
     pub assumptions: Assumptions,
+    /// Whether ranks of a domain read one clock for certain, as those of one
+    /// kernel do: then a check that allows an offset of zero adds nothing to
+    /// the error.
+    pub trusts_domains: bool,
 }
 
 impl SyncOptions {
@@ -336,6 +342,7 @@ impl Default for SyncOptions {
     fn default() -> Self {
         let series = SeriesOptions::default();
         let check = OffsetOptions { patience: 5, ..series.offset };
-        Self { series, check: SeriesOptions::of(check), assumptions: Assumptions::default() }
+        let assumptions = Assumptions::default();
+        Self { series, check: SeriesOptions::of(check), assumptions, trusts_domains: false }
     }
 }

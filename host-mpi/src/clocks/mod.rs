@@ -37,6 +37,8 @@ pub struct GlobalClock {
     assumptions: Assumptions,
     rank: RankClock,
     model: ClockModel,
+    /// Reading at the end of the last pass.
+    synchronised: u64,
     /// The quickest round trip with each peer so far.
     quickest: Vec<(i32, Picos)>,
 }
@@ -54,7 +56,16 @@ impl GlobalClock {
         let model = ClockModel::reference();
         let domains = begins.iter().map(|begin| begin.domain).collect();
         let assumptions = Assumptions::default();
-        Self { clock, base, domains, assumptions, rank, model, quickest: Vec::new() }
+        Self {
+            clock,
+            base,
+            domains,
+            assumptions,
+            rank,
+            model,
+            synchronised: base,
+            quickest: Vec::new(),
+        }
     }
 
     /// A reading, to be converted later: this is all that a timed part does.
@@ -100,6 +111,12 @@ impl GlobalClock {
         self.model.error_at(self.local(self.read()))
     }
 
+    /// The time since the last pass.
+    #[must_use]
+    pub fn age(&self) -> Picos {
+        self.between(self.synchronised, self.read())
+    }
+
     /// The model in use: own time to global time.
     #[must_use]
     pub const fn model(&self) -> &ClockModel {
@@ -137,6 +154,7 @@ impl GlobalClock {
         // Before the first offset nothing is known.
         let unknown = ClockModel { error: Picos::MAX, ..ClockModel::reference() };
         self.model = self.rank.model(&self.assumptions).unwrap_or(unknown);
+        self.synchronised = self.read();
         pass
     }
 

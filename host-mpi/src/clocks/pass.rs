@@ -128,6 +128,8 @@ fn follow(
     let quickest = quickest(clock, (parent, peer), waiting);
     let resolution = Picos(2 * clock.read_cost().0.max(1_000));
     let options = SyncOptions::expecting(quickest, quickest, resolution, clock.assumptions);
+    // The kernel's clock is one for all that run under it.
+    let options = SyncOptions { trusts_domains: true, ..options };
     let mut rank = clock.rank;
     let mut ends = Ends { clock, peer, waiting };
     let shared = kind == EdgeKind::Domain
