@@ -105,10 +105,12 @@ impl GlobalClock {
         self.base.saturating_add(self.clock.ticks(self.model.local_at(global)))
     }
 
-    /// What global times of now may be off by: a bound.
+    /// What global times of now may be off by: a bound. A reading is at least
+    /// as uncertain as it takes long.
     #[must_use]
     pub fn error(&self) -> Picos {
-        self.model.error_at(self.local(self.read()))
+        let of_model = self.model.error_at(self.local(self.read()));
+        Picos(of_model.0.saturating_add(self.read_cost().0))
     }
 
     /// The time since the last pass.
