@@ -7,14 +7,14 @@ use clap::builder::RangedU64ValueParser;
 use loggap::cli::{CliError, Console, Exit, parse};
 use loggap::output::number;
 use loggap::profile::SCHEMA_VERSION;
-use loggap_core::sync::{Offset, ResidualSummary};
+use loggap_core::sync::{Offset, ResidualSummary, Scheme};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::Session;
 use super::pairs::crowded;
 use crate::clocks::check::{self, Found, Sample};
-use crate::clocks::{Domains, GlobalClock, Pass, REFERENCE};
+use crate::clocks::{Domains, GlobalClock, Pass, REFERENCE, published};
 use crate::library;
 use crate::waiting::Waiting;
 
@@ -30,6 +30,16 @@ Examples:
   mpirun -n 64 loggap-mpi sync --check 10     how far are clocks off after 10 s
   mpirun -n 2 loggap-mpi sync --domains rank  as if both ranks had clocks of their own")]
 pub(super) struct Args {
+    /// How: tree (bounds, top down), or, to compare with, linear (rank 0 with
+    /// one rank after the other) or binomial (bottom up, differences added), as
+    /// published: offsets only, without bounds, every rank a clock of its own.
+    #[arg(long, value_enum, default_value = "tree", hide_possible_values = true)]
+    scheme: SchemeName,
+    /// Pings without a smaller round trip that end a series of a published
+    /// scheme.
+    #[arg(long, value_name = "N", default_value = "100",
+          value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    patience: u32,
     /// Passes over the tree; several over half a second or more also give the
     /// drift, where that is significant.
     #[arg(long, value_name = "N", default_value = "5",
@@ -58,6 +68,32 @@ pub(super) struct Args {
     json: bool,
 }
 
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+enum SchemeName {
+    Tree,
+    Linear,
+    Binomial,
+}
+
+impl SchemeName {
+    /// The scheme of the literature; none for ours.
+    const fn published(self) -> Option<Scheme> {
+        match self {
+            Self::Tree => None,
+            Self::Linear => Some(Scheme::Linear),
+            Self::Binomial => Some(Scheme::Binomial),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Linear => "linear (as published)",
+            Self::Binomial => "binomial (as published)",
+        }
+    }
+}
+
 /// The clock of one rank.
 #[derive(Clone, Debug, Serialize)]
 struct RankRecord {
@@ -69,7 +105,8 @@ struct RankRecord {
     shares_clock: bool,
     offset_s: f64,
     drift_ppm: f64,
-    bound_s: f64,
+    /// None by a published scheme.
+    bound_s: Option<f64>,
     pings: u32,
     median_offset_s: Option<f64>,
     median_outside: bool,
@@ -83,8 +120,8 @@ struct CheckRecord {
     residual_p50_s: f64,
     residual_p99_s: f64,
     residual_max_s: f64,
-    bound_s: f64,
-    covered_share: f64,
+    bound_s: Option<f64>,
+    covered_share: Option<f64>,
     triangles: usize,
     triangles_closed: usize,
 }
@@ -95,7 +132,8 @@ struct Document {
     loggap_version: &'static str,
     library: String,
     clock: &'static str,
-    /// What the last pass took.
+    scheme: &'static str,
+    /// What the last pass, or the published scheme, took.
     pass_s: f64,
     ranks: Vec<RankRecord>,
     checks: Vec<CheckRecord>,
@@ -103,7 +141,7 @@ struct Document {
     residual_p99_s: Option<f64>,
     residual_max_s: Option<f64>,
     /// The largest of all ranks.
-    bound_s: f64,
+    bound_s: Option<f64>,
     covered_share: Option<f64>,
     warnings: Vec<String>,
 }
@@ -117,16 +155,9 @@ pub(super) fn run(
     let crowd = !job.crowded_hosts().is_empty();
     let waiting =
         if crowd { Waiting::yielding(session.watch) } else { Waiting::polling(session.watch) };
-    let mut clock = GlobalClock::new(job, args.domains);
-    let mut pass = Pass::default();
-    let pause = args.base / args.passes.saturating_sub(1).max(1);
-    for number in 0..args.passes {
-        if number > 0 {
-            thread::sleep(pause);
-        }
-        pass = clock.synchronise(job, waiting);
-    }
-    let ranks = records(&clock, &pass, session, waiting);
+    let (clock, pass) = synchronised(args, session, waiting);
+    let bounded = args.scheme.published().is_none();
+    let mut ranks = records(&clock, &pass, session, waiting);
     let mut checks = Vec::new();
     if let Some(after) = args.check {
         let sample = Sample::of(&clock, args.sample as usize, args.seed);
@@ -142,6 +173,10 @@ pub(super) fn run(
     if job.rank() != REFERENCE {
         return Ok(Exit::Done);
     }
+    if !bounded {
+        ranks.iter_mut().for_each(|rank| rank.bound_s = None);
+        checks.iter_mut().for_each(|check| (check.bound_s, check.covered_share) = (None, None));
+    }
     let last = checks.last();
     let document = Document {
         schema_version: SCHEMA_VERSION,
@@ -151,8 +186,9 @@ pub(super) fn run(
         pass_s: pass.took.seconds(),
         residual_p99_s: last.map(|check| check.residual_p99_s),
         residual_max_s: last.map(|check| check.residual_max_s),
-        covered_share: last.map(|check| check.covered_share),
-        bound_s: ranks.iter().map(|rank| rank.bound_s).fold(0.0, f64::max),
+        covered_share: last.and_then(|check| check.covered_share),
+        bound_s: ranks.iter().filter_map(|rank| rank.bound_s).reduce(f64::max),
+        scheme: args.scheme.name(),
         ranks,
         checks,
         warnings: crowded(session),
@@ -164,6 +200,29 @@ pub(super) fn run(
         console.data().write_all(text(&document).as_bytes())?;
     }
     Ok(Exit::Done)
+}
+
+/// This rank's clock as the arguments want it, and the last pass.
+fn synchronised(args: &Args, session: &Session<'_>, waiting: Waiting<'_>) -> (GlobalClock, Pass) {
+    let job = session.job;
+    let domains = if args.scheme == SchemeName::Tree { args.domains } else { Domains::Rank };
+    let mut clock = GlobalClock::new(job, domains);
+    let mut pass = Pass::default();
+    if let Some(scheme) = args.scheme.published() {
+        let began = clock.read();
+        let model = published::synchronise(&clock, job, (scheme, args.patience), waiting);
+        clock.follow(model);
+        pass.took = clock.between(began, clock.read());
+        return (clock, pass);
+    }
+    let pause = args.base / args.passes.saturating_sub(1).max(1);
+    for number in 0..args.passes {
+        if number > 0 {
+            thread::sleep(pause);
+        }
+        pass = clock.synchronise(job, waiting);
+    }
+    (clock, pass)
 }
 
 /// What every rank knows of its clock, at the root.
@@ -206,7 +265,7 @@ fn records(
             shares_clock: shared == 1,
             offset_s: seconds(offset),
             drift_ppm: drift.cast_signed() as f64 * 1e-6,
-            bound_s: Picos(bound).seconds(),
+            bound_s: Some(Picos(bound).seconds()),
             pings: u32::try_from(pings).unwrap_or(u32::MAX),
             median_offset_s: (has_median == 1).then(|| seconds(median)),
             median_outside: outside == 1,
@@ -223,8 +282,8 @@ fn record(after: Duration, found: &Found) -> CheckRecord {
         residual_p50_s: summary.p50.seconds(),
         residual_p99_s: summary.p99.seconds(),
         residual_max_s: summary.max.seconds(),
-        bound_s: summary.largest_claim.seconds(),
-        covered_share: summary.covered_share(),
+        bound_s: Some(summary.largest_claim.seconds()),
+        covered_share: Some(summary.covered_share()),
         triangles: found.triangles.len(),
         triangles_closed: found.triangles.iter().filter(|(one, _)| one.is_closed()).count(),
     }
@@ -234,10 +293,11 @@ fn record(after: Duration, found: &Found) -> CheckRecord {
 fn text(document: &Document) -> String {
     let time = |seconds: f64| number::in_units(seconds, number::TIME);
     let mut text = format!(
-        "# {}, {} ranks, {}; a pass takes {}\n",
+        "# {}, {} ranks, {}, {}; a pass takes {}\n",
         document.library,
         document.ranks.len(),
         document.clock,
+        document.scheme,
         time(document.pass_s)
     );
     text += "#rank parent offset[us] drift[ppm] bound[us] pings host\n";
@@ -245,11 +305,11 @@ fn text(document: &Document) -> String {
         let parent = rank.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
         let how = if rank.shares_clock { ", shares its parent's clock" } else { "" };
         text += &format!(
-            "{:>5} {parent:>6} {:>10.3} {:>10.3} {:>9.3} {:>5} {}{how}\n",
+            "{:>5} {parent:>6} {:>10.3} {:>10.3} {:>9} {:>5} {}{how}\n",
             rank.rank,
             rank.offset_s * 1e6,
             rank.drift_ppm,
-            rank.bound_s * 1e6,
+            rank.bound_s.map_or_else(|| "-".to_owned(), |bound| format!("{:.3}", bound * 1e6)),
             rank.pings,
             rank.host,
         );
@@ -258,16 +318,18 @@ fn text(document: &Document) -> String {
         }
     }
     for check in &document.checks {
+        let claims = check.bound_s.zip(check.covered_share).map(|(bound, covered)| {
+            format!(", bound {}, covered {:.1}%", time(bound), covered * 100.0)
+        });
+        let claims = claims.unwrap_or_default();
         text += &format!(
-            "# after {}: {} residuals, p50 {}, p99 {}, max {}, bound {}, covered {:.1}%; {} of {} \
-             triangles closed\n",
+            "# after {}: {} residuals, p50 {}, p99 {}, max {}{}; {} of {} triangles closed\n",
             time(check.after_s.max(1e-9)),
             check.residuals,
             time(check.residual_p50_s),
             time(check.residual_p99_s),
             time(check.residual_max_s),
-            time(check.bound_s),
-            check.covered_share * 100.0,
+            claims,
             check.triangles_closed,
             check.triangles,
         );

@@ -8,6 +8,7 @@
 pub mod check;
 mod domain;
 mod pass;
+pub mod published;
 
 use loggap::machine::clock::HostClock;
 use loggap_core::measure::Clock as _;
@@ -158,6 +159,11 @@ impl GlobalClock {
         self.model = self.rank.model(&self.assumptions).unwrap_or(unknown);
         self.synchronised = self.read();
         pass
+    }
+
+    /// Takes `model` for the truth: that of another scheme.
+    pub const fn follow(&mut self, model: ClockModel) {
+        self.model = model;
     }
 
     /// The model of the time since `before`, what [`GlobalClock::rank_clock`]

@@ -1,0 +1,115 @@
+//! The schemes of the literature, to be compared with: offsets only, without a
+//! bound of their error.
+
+use loggap_core::sync::{ClockModel, MergeStep, Offset, Scheme, stop_after};
+use loggap_core::units::SignedPicos;
+use mpi::point_to_point::{Destination as _, Source as _};
+use mpi::request;
+use mpi::topology::Communicator as _;
+
+use super::pass::Ends;
+use super::{GlobalClock, REFERENCE};
+use crate::job::Job;
+use crate::waiting::Waiting;
+
+/// Pings of a series at most.
+const MOST: u32 = 100_000;
+
+/// This rank's clock by `scheme`, each series ending after `patience` pings
+/// without a smaller round trip. All ranks call this together.
+#[must_use]
+pub fn synchronise(
+    clock: &GlobalClock,
+    job: &Job,
+    (scheme, patience): (Scheme, u32),
+    waiting: Waiting<'_>,
+) -> ClockModel {
+    let ranks = clock.domains().len();
+    let count = u32::try_from(ranks).unwrap_or(u32::MAX);
+    let power = count.checked_ilog2().map_or(1, |log| 1_u32 << log);
+    let is_last = |step: &MergeStep| scheme == Scheme::Binomial && step.server >= power;
+    let mut side = Side { clock, job, waiting, patience, offsets: vec![SignedPicos(0); ranks] };
+    let (last, first): (Vec<MergeStep>, Vec<MergeStep>) =
+        scheme.steps(count).partition(|step| is_last(step));
+    first.iter().for_each(|step| side.take_part(step));
+    side.spread();
+    // Those beyond the largest power of two follow a rank that knows itself by now.
+    for step in &last {
+        side.take_part(step);
+        side.hand_on(step);
+    }
+    let own = usize::try_from(job.rank()).unwrap_or(0);
+    // What is to be added to the own clock.
+    let value = side.offsets.get(own).map_or(0, |offset| offset.0.saturating_neg());
+    ClockModel { offset: SignedPicos(value), ..ClockModel::reference() }
+}
+
+/// One rank of such a scheme.
+struct Side<'a> {
+    clock: &'a GlobalClock,
+    job: &'a Job,
+    waiting: Waiting<'a>,
+    patience: u32,
+    /// Of each rank, as far as it is known here: what to add to its clock.
+    offsets: Vec<SignedPicos>,
+}
+
+impl Side<'_> {
+    /// Pings or answers, where this rank is part of `step`.
+    fn take_part(&mut self, step: &MergeStep) {
+        let own = self.job.rank().unsigned_abs();
+        let [client, server] =
+            [step.client, step.server].map(|rank| i32::try_from(rank).unwrap_or(0));
+        let merged = usize::try_from(step.merged).unwrap_or(0);
+        let begin = usize::try_from(step.server).unwrap_or(0);
+        if own == step.server {
+            let peer = self.job.control().process_at_rank(client);
+            Ends { clock: self.clock, peer, waiting: self.waiting }.answer();
+            let known = self.offsets.iter().skip(begin).take(merged);
+            let known: Vec<u64> = known.map(|offset| offset.0.cast_unsigned()).collect();
+            peer.send(&known[..]);
+        }
+        if own == step.client {
+            let peer = self.job.control().process_at_rank(server);
+            let mut ends = Ends { clock: self.clock, peer, waiting: self.waiting };
+            let offset: Option<Offset> = stop_after(&mut ends, self.patience, MOST).ok();
+            ends.end();
+            let mut known = vec![0_u64; merged.min(self.offsets.len().saturating_sub(begin))];
+            let waiting = self.waiting;
+            request::scope(|scope| waiting.end(peer.immediate_receive_into(scope, &mut known[..])));
+            for (offset, known) in self.offsets.iter_mut().skip(begin).zip(known) {
+                offset.0 = known.cast_signed();
+            }
+            // A ping that went back in time says nothing.
+            Scheme::merge(
+                step,
+                offset.map_or(SignedPicos(0), |offset| offset.value),
+                &mut self.offsets,
+            );
+        }
+    }
+
+    /// Hands what the root knows to all ranks.
+    fn spread(&mut self) {
+        let mut all: Vec<u64> =
+            self.offsets.iter().map(|offset| offset.0.cast_unsigned()).collect();
+        self.waiting.share(self.job.control(), REFERENCE, &mut all);
+        for (offset, known) in self.offsets.iter_mut().zip(all) {
+            offset.0 = known.cast_signed();
+        }
+    }
+
+    /// Hands the server of `step` what its client has found.
+    fn hand_on(&mut self, step: &MergeStep) {
+        let own = self.job.rank().unsigned_abs();
+        let server = usize::try_from(step.server).unwrap_or(0);
+        let Some(offset) = self.offsets.get_mut(server) else { return };
+        let peer = |rank| self.job.control().process_at_rank(i32::try_from(rank).unwrap_or(0));
+        if own == step.client {
+            peer(step.server).send(&offset.0.cast_unsigned());
+        }
+        if own == step.server {
+            offset.0 = self.waiting.number_from(&peer(step.client)).cast_signed();
+        }
+    }
+}
