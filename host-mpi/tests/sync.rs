@@ -1,0 +1,100 @@
+//! Clocks that agree: over MPI on one machine, whose ranks read one clock, so
+//! that the truth is known; and on virtual clocks.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a wrong assumption should end the test"
+)]
+
+mod common;
+
+use std::process::Command;
+
+use common::{binary, document, ranks, run, talk};
+use serde_json::Value;
+
+fn seconds(document: &Value, key: &str) -> f64 {
+    document[key].as_f64().unwrap_or_else(|| panic!("{key} in {document}"))
+}
+
+#[test]
+fn ranks_of_a_machine_share_its_clock() {
+    let document = document(ranks(2).args(["sync", "--check", "100ms", "-J"]));
+    let rank = &document["ranks"][1];
+    assert_eq!((&rank["shares_clock"], &rank["domain"]), (&true.into(), &0.into()));
+    assert!(seconds(rank, "offset_s") == 0.0 && seconds(rank, "bound_s") < 1e-6, "{rank}");
+    assert_eq!(document["covered_share"], 1.0);
+}
+
+#[test]
+fn clocks_of_two_ranks_are_put_together_within_what_is_claimed() {
+    let arguments = ["sync", "--domains", "rank", "--check", "1s", "-J"];
+    let document = document(ranks(2).args(arguments));
+    let rank = &document["ranks"][1];
+    assert_eq!((&rank["shares_clock"], &rank["parent"]), (&false.into(), &0.into()));
+    // Both count from another reading.
+    assert!(seconds(rank, "offset_s").abs() > 1e-9, "{rank}");
+    let checks = document["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 2);
+    for check in checks {
+        assert!(seconds(check, "covered_share") >= 0.95, "{check}");
+        assert!(seconds(check, "residual_max_s") <= 2.0 * seconds(check, "bound_s"), "{check}");
+    }
+    assert!(seconds(&checks[0], "residual_p99_s") < 5e-6, "{document}");
+}
+
+#[test]
+fn a_tree_of_ranks_that_is_no_power_of_two_closes_its_triangles() {
+    let arguments = ["sync", "--domains", "rank", "--check", "50ms", "--base", "100ms", "-J"];
+    for count in [5, 6] {
+        let document = document(ranks(count).args(arguments));
+        assert_eq!(document["ranks"].as_array().unwrap().len(), count as usize);
+        let check = &document["checks"][1];
+        assert!(check["triangles"].as_u64() > Some(0), "{document}");
+        assert_eq!(check["triangles"], check["triangles_closed"], "{document}");
+        assert_eq!(seconds(check, "covered_share"), 1.0, "{document}");
+    }
+}
+
+#[test]
+fn published_schemes_agree_with_the_tree_and_claim_nothing() {
+    for scheme in ["linear", "binomial"] {
+        let arguments = ["sync", "--scheme", scheme, "--patience", "20", "--check", "50ms", "-J"];
+        for count in [2, 3] {
+            let document = document(ranks(count).args(arguments));
+            assert!(document["scheme"].as_str().unwrap().contains("as published"));
+            assert!(document["bound_s"].is_null() && document["covered_share"].is_null());
+            // A rank that lost its processor is not noticed by them.
+            assert!(seconds(&document, "residual_max_s") < 50e-3, "{document}");
+        }
+    }
+}
+
+#[test]
+fn claimed_bounds_hold_on_virtual_clocks() {
+    let run_alone = |arguments: &[&str]| {
+        run(Command::new(binary())
+            .args(arguments)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped()))
+    };
+    let output = run_alone(&["selftest", "--ranks", "3000", "--per-machine", "7", "-J"]);
+    assert!(output.status.success(), "{}", talk(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        for when in ["synchronised", "extrapolated", "interpolated"] {
+            assert!(seconds(&row[when], "covered_share") >= 0.95, "{row}");
+            assert!(seconds(&row[when], "residual_max_s") > 0.0, "{row}");
+        }
+    }
+    for (study, rows) in [("patience", 8), ("drift", 3), ("schemes", 14)] {
+        let output = run_alone(&["selftest", "--study", study, "-J"]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["rows"].as_array().unwrap().len(), rows, "{study}");
+    }
+    let output = run_alone(&["selftest", "--ranks", "0"]);
+    assert_eq!(output.status.code(), Some(2));
+}
