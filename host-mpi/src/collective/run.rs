@@ -92,7 +92,7 @@ pub(super) enum Body {
 
 /// A rank of a run.
 pub struct Bench<'a> {
-    pub(super) job: &'a Job,
+    job: &'a Job,
     waiting: Waiting<'a>,
     interrupt: &'a Interrupt,
     pub(super) plan: &'a Plan,
@@ -144,6 +144,14 @@ impl<'a> Bench<'a> {
     #[must_use]
     pub const fn clock(&self) -> &GlobalClock {
         &self.clock
+    }
+
+    /// The leader's `number`, on all ranks.
+    pub(super) fn share(&self, number: u64) -> u64 {
+        let mut number = [number];
+        self.waiting.share(self.job.control(), LEADER, &mut number);
+        let [number] = number;
+        number
     }
 
     /// Waits for all ranks.
