@@ -121,8 +121,11 @@ impl GlobalClock {
         /// A rank that lost its processor in all pings so far goes on.
         const WIDEST: Picos = Picos(5_000_000);
         const MOST: u32 = 2_000;
+        /// And ends when that takes too long: the bounds are as wide as they are.
+        const LONGEST: Picos = Picos(200_000_000_000);
         let options =
             OffsetOptions { widest: WIDEST, most: MOST, drift_ppm, ..OffsetOptions::default() };
+        let begin = self.local(self.read());
         let mut estimator = OffsetEstimator::new(options, &mut []);
         for _ in 0..MOST {
             let sent = self.read();
@@ -132,7 +135,7 @@ impl GlobalClock {
             let (sent, received) = (self.local(sent), self.local(received));
             // A ping that says nothing does not count.
             let _taken = estimator.handle(&Ping { sent, stamped: Picos(stamped), received });
-            if estimator.is_done() {
+            if estimator.is_done() || received.since(begin) > LONGEST {
                 break;
             }
         }
