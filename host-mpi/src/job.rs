@@ -10,6 +10,7 @@ use mpi::environment::Universe;
 use mpi::point_to_point::{Destination, Source};
 use mpi::topology::{Communicator, Process, SimpleCommunicator};
 use nix::sys::utsname::uname;
+use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
 /// A rank's place, as all ranks know it.
@@ -21,7 +22,9 @@ pub struct Place {
     pub process: u32,
     /// The processor it is bound to, where that is one only.
     pub cpu: Option<Cpu>,
-    /// How many processors it may use.
+    /// Processors of its machine.
+    pub cpus: usize,
+    /// How many of them it may use.
     #[serde(default)]
     pub processors: usize,
 }
@@ -33,8 +36,14 @@ impl Place {
         let host = uname().map(|name| name.nodename().to_string_lossy().into_owned());
         let cpus = placement::allowed();
         let cpu = if let [only] = cpus[..] { Some(only) } else { None };
-        let host = host.unwrap_or_default();
-        Self { host, process: std::process::id(), cpu, processors: cpus.len() }
+        let online = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
+        Self {
+            host: host.unwrap_or_default(),
+            process: std::process::id(),
+            cpu,
+            cpus: online.and_then(|count| usize::try_from(count).ok()).unwrap_or(1),
+            processors: cpus.len(),
+        }
     }
 }
 
@@ -100,6 +109,18 @@ impl Job {
     pub fn share_a_host(&self, one: i32, other: i32) -> bool {
         let host = |rank| self.place(rank).map(|place| &place.host);
         host(one).is_some() && host(one) == host(other)
+    }
+
+    /// Machines with more ranks than processors, where ranks wait for each
+    /// other's processor.
+    #[must_use]
+    pub fn crowded_hosts(&self) -> Vec<&str> {
+        let mut hosts: Vec<&Place> = self.places.iter().collect();
+        hosts.sort_by_key(|place| &place.host);
+        let of_host = hosts.chunk_by(|one, next| one.host == next.host);
+        let crowded =
+            of_host.filter(|ranks| ranks.first().is_some_and(|one| ranks.len() > one.cpus));
+        crowded.filter_map(|ranks| Some(ranks.first()?.host.as_str())).collect()
     }
 
     /// Another rank, to exchange data with.

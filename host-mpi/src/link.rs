@@ -6,7 +6,7 @@ use loggap::link::LinkError;
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
 use mpi::datatype::Equivalence;
-use mpi::point_to_point::{Destination, Source};
+use mpi::point_to_point::{Destination, Source, Status};
 use mpi::request;
 use mpi::topology::Process;
 
@@ -105,25 +105,27 @@ impl Link for MpiLink<'_> {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        match self.calls.send {
+        // A send may wait as well: for room, or for the receiver.
+        self.watch.during(|| match self.calls.send {
             SendCall::Send => self.peer.send(message),
             SendCall::Ssend => self.peer.synchronous_send(message),
-            SendCall::Isend => {
-                request::scope(|scope| {
-                    self.peer.immediate_send(scope, message).wait_without_status();
-                });
-            }
-        }
+            SendCall::Isend => request::scope(|scope| {
+                self.peer.immediate_send(scope, message).wait_without_status();
+            }),
+        });
         Ok(())
     }
 
     #[inline]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        let Some((message, _)) = self.peer.immediate_matched_probe() else { return Ok(None) };
+        Ok(length(&message.matched_receive_into(buffer)))
+    }
+
+    #[inline]
+    fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         Ok(match self.calls.receive {
-            ReceiveCall::Recv => {
-                let status = self.watch.during(|| self.peer.receive_into(buffer));
-                usize::try_from(status.count(u8::equivalent_datatype())).ok()
-            }
+            ReceiveCall::Recv => length(&self.watch.during(|| self.peer.receive_into(buffer))),
             ReceiveCall::Irecv => receive::bounded(&self.peer, buffer),
         })
     }
@@ -131,4 +133,9 @@ impl Link for MpiLink<'_> {
     fn discard(&mut self) -> Result<(), LinkError> {
         Ok(())
     }
+}
+
+/// Bytes of what was received.
+fn length(status: &Status) -> Option<usize> {
+    usize::try_from(status.count(u8::equivalent_datatype())).ok()
 }

@@ -278,8 +278,7 @@ mod tests {
     use loggap_core::random::Random;
 
     fn places(hosts: usize, each: usize) -> Vec<Place> {
-        let place =
-            |host: usize| Place { host: format!("node{host}"), process: 1, ..Place::default() };
+        let place = |host: usize| Place { host: format!("node{host}"), ..Place::default() };
         (0..hosts * each).map(|rank| place(rank / each)).collect()
     }
 

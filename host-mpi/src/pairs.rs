@@ -1,9 +1,12 @@
 //! Which pairs of ranks are measured, and which of them at the same time.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use loggap_core::random::Random;
+
+use crate::job::Place;
 
 /// A choice of pairs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -138,6 +141,35 @@ fn matching(order: &[i32]) -> Round {
     order.chunks_exact(2).filter_map(|two| Some(pair(*two.first()?, *two.get(1)?))).collect()
 }
 
+/// The same pairs in as many rounds as it takes so that no machine has more
+/// busy ranks than processors, but for one pair, which every machine takes.
+#[must_use]
+pub fn within_processors(rounds: Vec<Round>, places: &[Place]) -> Vec<Round> {
+    rounds.into_iter().flat_map(|round| split(round, places)).collect()
+}
+
+fn split(round: Round, places: &[Place]) -> Vec<Round> {
+    let place = |rank: i32| usize::try_from(rank).ok().and_then(|rank| places.get(rank));
+    let mut rounds: Vec<(Round, HashMap<&str, usize>)> = Vec::new();
+    for pair in round {
+        let ends = [pair.initiator, pair.responder].map(place);
+        let fits = |busy: &HashMap<&str, usize>| {
+            let mut both = busy.clone();
+            ends.iter().flatten().for_each(|end| *both.entry(&end.host).or_default() += 1);
+            ends.iter().flatten().all(|end| both.get(end.host.as_str()) <= Some(&end.cpus))
+        };
+        let place = rounds.iter().position(|(_, busy)| fits(busy)).unwrap_or_else(|| {
+            rounds.push(Default::default());
+            rounds.len() - 1
+        });
+        if let Some((round, busy)) = rounds.get_mut(place) {
+            ends.iter().flatten().for_each(|end| *busy.entry(&end.host).or_default() += 1);
+            round.push(pair);
+        }
+    }
+    rounds.into_iter().map(|(round, _)| round).collect()
+}
+
 /// Every pair once in as few rounds as possible: one stays in its place, the
 /// others move around it.
 fn tournament(order: &[i32]) -> Vec<Round> {
@@ -177,7 +209,6 @@ fn ring(ranks: i32) -> Vec<Round> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashMap;
 
     /// How often each pair is measured, whoever measures; checks that no rank
     /// is in two pairs of a round.
@@ -244,5 +275,27 @@ mod tests {
         for text in ["", "some", "random:0", "random:", "0-to-1", "1-to-x", "-to-1"] {
             assert_eq!(text.parse::<Pairs>(), Err(UnknownPairs), "{text}");
         }
+    }
+
+    #[test]
+    fn no_machine_has_more_busy_ranks_than_processors() {
+        let place = |rank: usize| Place {
+            host: if rank < 6 { "small" } else { "large" }.to_owned(),
+            cpus: if rank < 6 { 2 } else { 8 },
+            ..Place::default()
+        };
+        let places: Vec<Place> = (0..12).map(place).collect();
+        let rounds = within_processors(Pairs::All.rounds(12, 1, 1), &places);
+        assert_eq!(counts(&rounds, 12).len(), 66);
+        for round in &rounds {
+            let ranks = || round.iter().flat_map(|pair| [pair.initiator, pair.responder]);
+            assert!(
+                ranks().filter(|rank| *rank < 6).count() <= 2 && !round.is_empty(),
+                "{round:?}"
+            );
+        }
+        let one = Place { cpus: 1, ..Place::default() };
+        let alone = within_processors(Pairs::All.rounds(4, 1, 1), &vec![one; 4]);
+        assert!(alone.len() == 6 && alone.iter().all(|round| round.len() == 1));
     }
 }

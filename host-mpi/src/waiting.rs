@@ -80,7 +80,7 @@ impl<'a> Waiting<'a> {
         number
     }
 
-    fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
+    pub(crate) fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
         self.watch.during(|| {
             let (mut pending, mut tests) = (request, 0);
             while let Err(unfinished) = pending.test() {

@@ -64,6 +64,18 @@ pub trait Link {
     /// The peer is gone, or a message of a stream does not fit into `buffer`.
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error>;
 
+    /// As [`Link::poll_receive`], for who has nothing else to do until a message
+    /// is there. A link whose peer cannot go away without notice may wait
+    /// inside for as long as that takes; others just look.
+    ///
+    /// # Errors
+    ///
+    /// As [`Link::poll_receive`].
+    #[inline]
+    fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
+        self.poll_receive(buffer)
+    }
+
     /// Forgets a message received in part and whatever else has arrived, so
     /// that a lost round cannot leak into the next. Nothing to do on a
     /// reliable link.
@@ -113,6 +125,11 @@ impl<L: Link + ?Sized> Link for &mut L {
     #[inline]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
         (**self).poll_receive(buffer)
+    }
+
+    #[inline]
+    fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
+        (**self).wait_receive(buffer)
     }
 
     #[inline]

@@ -3,9 +3,10 @@
 use core::fmt;
 
 use super::model::plausible;
-use super::{ClockModel, Offset, SECOND};
+use super::{Assumptions, ClockModel, Offset, SECOND};
 use crate::fit::{GrowingLine, Point};
 use crate::number::nearest;
+use crate::stats::Confidence;
 use crate::units::{Picos, SignedPicos};
 
 /// A slope from a shorter span is noise: fitted over milliseconds and used
@@ -15,8 +16,10 @@ pub const LEAST_SPAN: Picos = Picos(500_000_000_000);
 /// Faster than this, in millionths, no two crystals move apart.
 pub const MOST_DRIFT_PPM: u32 = 200;
 
-/// A slope that is not this many standard errors from zero is taken as none.
-const SIGNIFICANT: f64 = 2.0;
+/// A slope that would appear by chance, between clocks that do not drift, more
+/// often than in this many percent of all cases is taken as none. Of three
+/// offsets, that is one within 64 standard errors, of five, within 5.8.
+const BY_CHANCE_PERCENT: f64 = 1.0;
 
 /// Why there is no model of a clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,6 +37,9 @@ pub enum DriftError {
     /// The clocks moved apart by so many ps per second, which is more than
     /// [`MOST_DRIFT_PPM`]: one of them was set.
     Implausible(i64),
+    /// A clock was set, or moved faster than assumed: an offset contradicted
+    /// those before.
+    Set,
 }
 
 impl fmt::Display for DriftError {
@@ -48,6 +54,9 @@ impl fmt::Display for DriftError {
                 "the clocks move apart by {} us a second, more than {MOST_DRIFT_PPM}: one was set, \
                  use monotonic clocks",
                 drift / 1_000_000
+            ),
+            Self::Set => f.write_str(
+                "an offset contradicts those before: a clock was set, or drifts faster than assumed",
             ),
         }
     }
@@ -112,7 +121,7 @@ impl DriftEstimator {
         }
         let per_second = |slope: f64| nearest(slope * SECOND as f64);
         plausible(per_second(slope))?;
-        if slope.abs() <= SIGNIFICANT * error {
+        if slope.abs() <= self.significant() * error {
             let drift_error = per_second(slope.abs() + error).unsigned_abs();
             return Ok(ClockModel { drift_error, ..steady });
         }
@@ -124,6 +133,56 @@ impl DriftEstimator {
             error: first.half_width.max(last.half_width),
             until: last.at,
             drift_error: per_second(error).unsigned_abs(),
+            wander: 0,
         })
+    }
+
+    /// Standard errors beyond which a slope is significant.
+    fn significant(&self) -> f64 {
+        let offsets = u32::try_from(self.line.count()).unwrap_or(u32::MAX);
+        let confidence = Confidence::from_percent(100.0 - BY_CHANCE_PERCENT).unwrap_or_default();
+        confidence.student(offsets.saturating_sub(2))
+    }
+
+    /// The own clock against the reference from the last offset on, with an
+    /// error that holds as long as `assumptions` and the offsets' half widths
+    /// do; [`DriftEstimator::model`]'s drift error is one standard error.
+    ///
+    /// The mean drift lies within both half widths over the span of that
+    /// between the first and the last offset, and within the assumed drift.
+    /// The slope is that of [`DriftEstimator::model`], none where it is not
+    /// significant, or the nearest to it that these bounds allow.
+    ///
+    /// # Errors
+    ///
+    /// [`DriftError::NoOffsets`], [`DriftError::Implausible`].
+    pub fn bounded(&self, assumptions: &Assumptions) -> Result<ClockModel, DriftError> {
+        let (Some(first), Some(last)) = (self.first, self.last) else {
+            return Err(DriftError::NoOffsets);
+        };
+        let steady = ClockModel::of_offset(&last, assumptions.drift_ppm);
+        if last.at.since(first.at) < LEAST_SPAN {
+            return Ok(steady);
+        }
+        let fitted = self.model()?.drift;
+        let between = ClockModel::between(&first, &last)?.wandering(assumptions);
+        let (low, high) = (
+            between.drift.saturating_sub_unsigned(between.drift_error),
+            between.drift.saturating_add_unsigned(between.drift_error),
+        );
+        let most = i64::try_from(steady.drift_error).unwrap_or(i64::MAX);
+        let (narrow_low, narrow_high) = (low.max(-most), high.min(most));
+        // Faster than assumed: what was measured counts.
+        let is_faster = narrow_low > narrow_high;
+        let (low, high) = if is_faster { (low, high) } else { (narrow_low, narrow_high) };
+        let drift = fitted.max(low).min(high);
+        let drift_error = high.abs_diff(drift).max(low.abs_diff(drift));
+        Ok(ClockModel { drift, drift_error, ..steady })
+    }
+
+    /// The last offset taken.
+    #[must_use]
+    pub const fn last(&self) -> Option<Offset> {
+        self.last
     }
 }

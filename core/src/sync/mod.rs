@@ -13,21 +13,112 @@
 //! picoseconds per second, which is parts per 10¹². Everything is integers,
 //! but for the regression: a double of seconds since 1970 resolves 238 ns.
 //!
-//! Bounds as in `SKaMPI`, the end of a series as in Netgauge (Hoefler,
-//! Schneider, Lumsdaine, "Accurately Measuring Collective Operations at
-//! Massive Scale", 2008); drift and the combination of models as in Hunold
-//! and Carpen-Amarie, "Hierarchical Clock Synchronization in MPI" (2018).
+//! # Many ranks
+//!
+//! A [`Tree`] says who synchronises with whom in which round; a host walks
+//! [`Tree::steps`] of its rank. As a parent it sends what
+//! [`RankClock::announce`] gives ([`ParentClock::to_words`]) and answers pings
+//! with readings of its own clock until the child is done. As a child it
+//! implements [`Pinger`] and calls [`RankClock::share`] within a clock domain,
+//! and [`RankClock::synchronise`] between domains or where `share` says no.
+//! One such pass gives offsets; five over half a second or more, slopes; one
+//! more after what was measured, interpolation ([`RankClock::since`]).
+//! [`Residual`], [`Triangle`] and [`Residuals`] check the result with fresh
+//! pings.
+//!
+//! # What an error means
+//!
+//! Errors are bounds, not standard deviations: whatever a network delays, in
+//! whichever direction, lies within the round trip. Along a tree they add,
+//! edge by edge. They hold as long as
+//!
+//! - no two clocks move apart faster than [`Assumptions::drift_ppm`]
+//!   ([`OffsetOptions::drift_ppm`] of a series),
+//! - the momentary drift differs from its mean between two offsets by no more
+//!   than [`Assumptions::wander_ppb`], which matters between and after them,
+//! - readings are as exact as [`OffsetOptions::resolution`] says, and
+//! - clocks of one domain keep the same time, up to a constant that the check
+//!   bounds.
+//!
+//! Where the first two do not hold, or a clock is set, an offset falls outside
+//! of what those before allow sooner or later: it
+//! [contradicts](Agreement::Contradicts) them, a new model begins, and
+//! [`RankClock::since`] refuses to interpolate. What was claimed in between
+//! was wrong then. A clock set by less than the error at that time is not
+//! told from a good one.
+//!
+//! # To compare with
+//!
+//! [`Scheme`] and [`MinRoundTrip`] are the schemes that others use;
+//! [`study_patience`] and [`study_drift`] repeat two studies of the slides;
+//! [`trial`] and [`scheme_trial`] run on [`simulated`] clocks, whose truth is
+//! known.
+//!
+//! # Sources
+//!
+//! Bounds as in `SKaMPI` (Worsch, Reussner, Augustin, "On Benchmarking
+//! Collective MPI Operations", 2002), the end of a series as in Netgauge
+//! (Hoefler, Schneider, Lumsdaine, "Accurately Measuring Collective Operations
+//! at Massive Scale", 2008); drift, the tree from the root and the combination
+//! of models as in Hunold and Carpen-Amarie, "Hierarchical Clock
+//! Synchronization in MPI" (2018).
+//!
+//! # Example
+//!
+//! ```
+//! use loggap_core::random::Random;
+//! use loggap_core::sync::simulated::{ClockTruth, Path, VirtualClock, VirtualPinger};
+//! use loggap_core::sync::{ParentClock, RankClock, SyncOptions};
+//! use loggap_core::units::Picos;
+//!
+//! let truth = ClockTruth::default();
+//! let mut clocks = [VirtualClock::new(truth, 1, 0), VirtualClock::new(truth, 1, 1)];
+//! let mut options = SyncOptions::default();
+//! options.series.offset.resolution = truth.resolution();
+//!
+//! let path = Path::of(Picos(1_000_000));
+//! let mut pinger = VirtualPinger::new(&mut clocks, (1, 0), path, Picos(0), Random::new(7));
+//! let mut rank = RankClock::default();
+//! rank.synchronise(&ParentClock::root(), &mut pinger, &options, &mut [])?;
+//!
+//! let now = pinger.true_now();
+//! let model = rank.model(&options.assumptions)?;
+//! let (root, own) = (clocks[0].exact_at(now), clocks[1].exact_at(now));
+//! assert!(model.reference_at(own).0.abs_diff(root.0) <= model.error_at(own).0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod check;
 mod drift;
+mod drift_study;
+mod exchange;
 mod model;
 mod offset;
+mod parent;
+mod patience;
+mod published;
+mod published_trial;
+mod rank;
+pub mod simulated;
+mod tree;
+mod trial;
 
 #[cfg(test)]
 mod tests;
 
+pub use check::{Residual, ResidualSummary, Residuals, Triangle};
 pub use drift::{DriftError, DriftEstimator, LEAST_SPAN, MOST_DRIFT_PPM};
+pub use drift_study::{DriftStudy, TimedOffset, record_drift, study_drift};
+pub use exchange::{Pinger, Series, SeriesEnd, SeriesError, SeriesOptions, measure_offset};
 pub use model::ClockModel;
 pub use offset::{Offset, OffsetEstimator, OffsetOptions, Ping, PingError};
+pub use parent::ParentClock;
+pub use patience::{Delays, PATIENCES, PatienceRow, study_patience};
+pub use published::{MergeStep, MinRoundTrip, Scheme, stop_after};
+pub use published_trial::{SchemeMemory, SchemeReport, scheme_trial};
+pub use rank::{Agreement, Assumptions, Base, RankClock, SyncError, SyncOptions};
+pub use tree::{Edge, Role, Step, Tree, TreeEntry, TreeError, TreeMemory};
+pub use trial::{Scenario, TrialError, TrialMemory, TrialRank, TrialReport, trial};
 
 /// Picoseconds in a second: what a drift is counted in.
 const SECOND: u64 = 1_000_000_000_000;

@@ -1,6 +1,6 @@
 //! The reference clock, computed from the own one.
 
-use super::{DriftError, MOST_DRIFT_PPM, Offset, SECOND};
+use super::{Assumptions, DriftError, MOST_DRIFT_PPM, Offset, SECOND};
 use crate::units::{Picos, SignedPicos};
 use crate::wide::scaled;
 
@@ -22,6 +22,10 @@ pub struct ClockModel {
     /// What `drift` may be off by, in ps per second: beyond `until`, and
     /// before `at`, the error grows by it.
     pub drift_error: u64,
+    /// What the momentary drift may differ from `drift` between `at` and
+    /// `until`, in ps per second: the error grows by it with the distance
+    /// from the nearer of both.
+    pub wander: u64,
 }
 
 impl ClockModel {
@@ -41,7 +45,8 @@ impl ClockModel {
             drift: 0,
             error: offset.half_width,
             until: offset.at,
-            drift_error: u64::from(drift_ppm) * (SECOND / 1_000_000),
+            drift_error: u64::from(drift_ppm) * PER_MILLION,
+            wander: 0,
         }
     }
 
@@ -70,8 +75,29 @@ impl ClockModel {
             drift,
             error: first.half_width.max(second.half_width),
             until: second.at,
-            drift_error: rate(widths),
+            drift_error: rate(widths).saturating_add(1),
+            wander: 0,
         })
+    }
+
+    /// The same model of a clock whose momentary drift may differ from its
+    /// mean as `assumptions` say. [`ClockModel::between`] alone takes it as
+    /// constant.
+    #[must_use]
+    pub fn wandering(self, assumptions: &Assumptions) -> Self {
+        let wander = assumptions.wander();
+        Self { wander, drift_error: self.drift_error.saturating_add(wander), ..self }
+    }
+
+    /// How far `offset`, against the same reference, lies outside of what
+    /// this model and its own half width allow: by that much the clock was
+    /// set, or moved faster than assumed. Zero where both agree.
+    #[must_use]
+    pub fn contradiction(&self, offset: &Offset) -> SignedPicos {
+        let off = offset.value.0.saturating_sub(self.offset_at(offset.at).0);
+        let allowed = self.error_at(offset.at).0.saturating_add(offset.half_width.0);
+        let beyond = off.unsigned_abs().saturating_sub(allowed.saturating_add(1));
+        SignedPicos(like(off, beyond))
     }
 
     /// The reference's reading at the own reading `local`; zero before the
@@ -112,7 +138,10 @@ impl ClockModel {
     #[must_use]
     pub fn error_at(&self, local: Picos) -> Picos {
         let outside = self.at.since(local).0.max(local.since(self.until).0);
-        Picos(self.error.0.saturating_add(scaled(outside, self.drift_error, SECOND)))
+        let inside = local.since(self.at).0.min(self.until.since(local).0);
+        let grown = scaled(outside, self.drift_error, SECOND);
+        let bent = scaled(inside, self.wander, SECOND);
+        Picos(self.error.0.saturating_add(grown).saturating_add(bent))
     }
 
     /// This model of a parent's clock after `child`'s model, which has the
@@ -134,13 +163,17 @@ impl ClockModel {
             error: Picos(child.error.0.saturating_add(worst)),
             until: child.until,
             drift_error: child.drift_error.saturating_add(self.drift_error),
+            wander: child.wander.saturating_add(self.wander),
         }
     }
 }
 
+/// A millionth as a drift, in ps per second.
+pub(super) const PER_MILLION: u64 = SECOND / 1_000_000;
+
 /// A drift that quartz crystals have.
 pub(super) fn plausible(drift: i64) -> Result<(), DriftError> {
-    let most = u64::from(MOST_DRIFT_PPM) * (SECOND / 1_000_000);
+    let most = u64::from(MOST_DRIFT_PPM) * PER_MILLION;
     if drift.unsigned_abs() > most { Err(DriftError::Implausible(drift)) } else { Ok(()) }
 }
 

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::{ClockModel, SECOND};
 use crate::stats::{Confidence, MedianInterval, Sorted};
 use crate::units::{Picos, SignedPicos};
 use crate::wide::scaled;
@@ -22,7 +23,8 @@ pub struct Ping {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PingError {
-    /// The answer was received this much before the ping was sent.
+    /// The answer was received this much before the ping was sent, which is
+    /// more than the [resolution](OffsetOptions::resolution).
     Backwards(Picos),
     /// The clocks are further apart than 2⁶² ps, which is 53 days: count each
     /// from a time of its own.
@@ -60,13 +62,36 @@ pub struct OffsetOptions {
     /// How fast the clocks may move apart, in millionths: bounds of earlier
     /// pings widen by it as time goes by.
     pub drift_ppm: u32,
+    /// What the difference of a reading of one clock and one of the other may
+    /// be off by: the coarser clock's granularity, and twice its jitter where
+    /// readings scatter. Bounds are wider by it on each side.
+    pub resolution: Picos,
 }
 
 impl Default for OffsetOptions {
     /// 20 pings that narrow nothing, at most 1,000; no target, no limit of
-    /// the width; 100 ppm.
+    /// the width; 100 ppm; readings are exact.
     fn default() -> Self {
-        Self { patience: 20, target: Picos::ZERO, widest: Picos::MAX, most: 1_000, drift_ppm: 100 }
+        Self {
+            patience: 20,
+            target: Picos::ZERO,
+            widest: Picos::MAX,
+            most: 1_000,
+            drift_ppm: 100,
+            resolution: Picos::ZERO,
+        }
+    }
+}
+
+impl OffsetOptions {
+    /// The defaults for clocks of this resolution, going on while half the
+    /// width exceeds what `round_trip` and it give, where `round_trip` is the
+    /// quickest that such a pair is known to have: one undisturbed ping gives
+    /// half of it.
+    #[must_use]
+    pub fn expecting(round_trip: Picos, resolution: Picos) -> Self {
+        let widest = Picos(round_trip.0.saturating_add(resolution.0));
+        Self { widest, resolution, ..Self::default() }
     }
 }
 
@@ -90,6 +115,47 @@ pub struct Offset {
     pub contradictions: u32,
 }
 
+impl Offset {
+    /// Of no pings.
+    pub(super) const NONE: Self = Self {
+        at: Picos::ZERO,
+        value: SignedPicos(0),
+        half_width: Picos::ZERO,
+        round_trip: Picos::ZERO,
+        pings: 0,
+        contradictions: 0,
+    };
+
+    /// Whether the clocks may agree, which those of one domain have to.
+    #[must_use]
+    pub const fn allows_zero(&self) -> bool {
+        self.value.0.unsigned_abs() <= self.half_width.0
+    }
+
+    /// The same clock against the reference of the peer, whose model is
+    /// `peer`. The half widths add: here and to the peer's
+    /// [`ClockModel::error_at`] at that time.
+    ///
+    /// A peer that answers with its own reading and hands its model over once
+    /// is to the child what one is that answers with the global time (`HCA3`:
+    /// Hunold and Carpen-Amarie 2018), but nothing is computed between
+    /// receive and answer, and the bounds hold with the clocks' own drift.
+    #[must_use]
+    pub fn against(&self, peer: &ClockModel) -> Self {
+        let reading = Picos(self.at.0.saturating_sub_signed(self.value.0));
+        let value = self.value.0.saturating_add(peer.offset_at(reading).0);
+        // The peer's reading is known to the half width; rounded twice.
+        let slope = peer.drift.unsigned_abs().saturating_add(peer.drift_error);
+        let moved = scaled(self.half_width.0, slope, SECOND).saturating_add(2);
+        let half_width = self.half_width.0.saturating_add(peer.error_at(reading).0);
+        Self {
+            value: SignedPicos(value),
+            half_width: Picos(half_width.saturating_add(moved)),
+            ..*self
+        }
+    }
+}
+
 /// Bounds of the offset at one own reading, with `low <= high`.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
@@ -99,9 +165,9 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(ping: &Ping, drift_ppm: u32) -> Result<Self, PingError> {
+    fn of(ping: &Ping, options: &OffsetOptions) -> Result<Self, PingError> {
         let Ping { sent, stamped, received } = *ping;
-        if received < sent {
+        if sent.since(received) > options.resolution {
             return Err(PingError::Backwards(sent.since(received)));
         }
         let bounds = Self {
@@ -113,8 +179,13 @@ impl Bounds {
         if bounds.low < -limit || bounds.high > limit {
             return Err(PingError::TooFarApart);
         }
+        let bounds = Self {
+            low: bounds.low.saturating_sub_unsigned(options.resolution.0),
+            high: bounds.high.saturating_add_unsigned(options.resolution.0),
+            ..bounds
+        };
         // The peer's reading may be as old as the ping.
-        Ok(bounds.widened(received.since(sent), drift_ppm))
+        Ok(bounds.widened(received.since(sent), options.drift_ppm))
     }
 
     const fn width(&self) -> u64 {
@@ -182,7 +253,7 @@ impl<'m> OffsetEstimator<'m> {
     /// [`PingError`]; it does not count then.
     pub fn handle(&mut self, ping: &Ping) -> Result<(), PingError> {
         let drift_ppm = self.options.drift_ppm;
-        let new = Bounds::of(ping, drift_ppm)?;
+        let new = Bounds::of(ping, &self.options)?;
         let narrowed = match self.bounds.map(|known| known.and(new, drift_ppm)) {
             Some(Some(both)) => both,
             Some(None) => {

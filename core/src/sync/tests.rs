@@ -73,6 +73,28 @@ quickcheck! {
         TestResult::passed()
     }
 
+    /// Readings are rounded down to the granularity.
+    fn the_bounds_contain_the_offset_of_coarse_clocks(ahead: i32, begin: u32, delays: Vec<(u8, u8)>, granularity: u8) -> bool {
+        let granularity = u64::from(granularity) + 1;
+        let clocks = Clocks { ahead: ahead.into(), drift: 0 };
+        let resolution = Picos(granularity);
+        let options = OffsetOptions { drift_ppm: 0, resolution, ..OffsetOptions::default() };
+        let mut estimator = OffsetEstimator::new(options, &mut []);
+        let coarse = |time: Picos| Picos(time.0 - time.0 % granularity);
+        let mut now = (1 << 40) + u64::from(begin);
+        for (there, back) in delays {
+            let Ping { sent, stamped, received } = clocks.ping(now, there.into(), back.into());
+            let ping = Ping { sent: coarse(sent), stamped: coarse(stamped), received: coarse(received) };
+            estimator.handle(&ping).unwrap();
+            now = received.0 + 1;
+        }
+        estimator.offset().is_none_or(|offset| {
+            // The middle is rounded.
+            let off = offset.value.0.abs_diff(clocks.ahead);
+            offset.contradictions == 0 && off <= offset.half_width.0 && offset.half_width.0 <= 255 + granularity
+        })
+    }
+
     fn there_and_back_is_where_it_began(offset: i32, drift: i32, at: u32, later: i32) -> bool {
         let at = (1 << 50) + u64::from(at) * 1_000;
         let model = ClockModel {

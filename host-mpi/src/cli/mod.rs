@@ -3,6 +3,8 @@
 mod coll;
 mod measure;
 mod pairs;
+mod selftest;
+mod sync;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -33,6 +35,8 @@ struct Cli {
 enum Command {
     Measure(Box<measure::Args>),
     Coll(Box<coll::Args>),
+    Sync(sync::Args),
+    Selftest(selftest::Args),
 }
 
 /// What every command needs.
@@ -100,13 +104,19 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
             outcome => outcome,
         };
     }
+    if let Command::Selftest(args) = &cli.command {
+        return if is_first() { selftest::run(args, console) } else { Ok(Exit::Done) };
+    }
     let job = Job::begin().ok_or_else(|| CliError::failed("MPI cannot be initialised twice"))?;
     let watch = Watch::start(job.rank(), cli.give_up)
         .map_err(|error| CliError::failed(format_args!("no thread can be started: {error}")))?;
     let session = Session { job: &job, watch: &watch, interrupt: &interrupt };
     match &cli.command {
         Command::Measure(args) => measure::run(args, &session, console),
+        Command::Sync(args) => sync::run(args, &session, console),
         Command::Coll(args) => coll::run(args, &session, console),
+        // Needs no other rank: done above.
+        Command::Selftest(_) => Ok(Exit::Done),
     }
 }
 

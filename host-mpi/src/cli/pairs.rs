@@ -15,7 +15,7 @@ use super::measure::{DONE, MpiEnds, respond};
 use crate::library;
 use crate::link::Calls;
 use crate::matrix::{self, MatrixDocument, PairRecord, Quantity, SessionValues};
-use crate::pairs::{Pair, Pairs};
+use crate::pairs::{self, Pair, Pairs};
 
 /// Options of a job with more than one pair.
 #[derive(Clone, Debug, clap::Args)]
@@ -67,25 +67,26 @@ pub(super) fn run(
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let (pairs, measure) = args;
+    let (asked, measure) = args;
     let job = session.job;
-    let rounds = pairs.pairs(job.size()).rounds(job.size(), pairs.times, measure.seed());
+    let rounds = asked.pairs(job.size()).rounds(job.size(), asked.times, measure.seed());
+    let rounds = pairs::within_processors(rounds, job.places());
     if job.rank() != LEADER {
         return follow(&rounds, (measure, calls), session, console);
     }
-    let files = Files::open(pairs, measure)?;
+    let files = Files::open(asked, measure)?;
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let mut sessions = Vec::new();
-    let mut warnings = Vec::new();
+    let mut warnings = crowded(session);
     for (number, round) in rounds.iter().enumerate() {
         if session.interrupt.is_requested() {
             warnings.push("interrupted: some pairs are missing".to_owned());
             break;
         }
         if console.is_watched() {
-            let pairs = round.len();
-            console.note(format_args!("round {} of {}: {pairs} pairs", number + 1, rounds.len()));
+            let (count, all) = (round.len(), rounds.len());
+            console.note(format_args!("round {} of {all}: {count} pairs", number + 1));
         }
         others(session).for_each(|rank| job.tell(rank, ROUND));
         let own = take_part(round, (measure, calls), session, console)?;
@@ -107,10 +108,20 @@ pub(super) fn run(
     }
     others(session).for_each(|rank| job.tell(rank, DONE));
     let wall_s = clock.duration(clock.now().saturating_sub(started)).seconds();
-    let document = document(pairs, measure, (calls, session), (sessions, warnings, wall_s));
+    let document = document(asked, measure, (calls, session), (sessions, warnings, wall_s));
     files.write(&document)?;
     print(&document, measure, console)?;
     Ok(if session.interrupt.is_requested() { Exit::Interrupted } else { Exit::Done })
+}
+
+/// A warning where ranks share processors.
+pub(super) fn crowded(session: &Session<'_>) -> Vec<String> {
+    let warn = |host: &str| {
+        format!(
+            "{host} has more ranks than processors: idle ranks still take time; use fewer ranks"
+        )
+    };
+    session.job.crowded_hosts().into_iter().map(warn).collect()
 }
 
 fn copied(report: &Report) -> Report {

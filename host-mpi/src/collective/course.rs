@@ -286,6 +286,7 @@ mod tests {
     use super::super::judge::Tolerance;
     use super::super::scheme::SchemeName;
     use super::*;
+    use crate::clocks::Domains;
 
     const US: u64 = 1_000_000;
 
@@ -298,6 +299,7 @@ mod tests {
             rule: StopRule { max_time: Picos(1_000_000 * US), rel_err_ppm: 1, least: 50, most: 60 },
             keeps_samples: true,
             yields: false,
+            domains: Domains::Machine,
         }
     }
 

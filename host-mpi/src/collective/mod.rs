@@ -24,5 +24,6 @@ pub mod overlap;
 pub mod report;
 pub mod run;
 pub mod scheme;
+mod segment;
 pub mod stop;
 mod verify;

@@ -15,13 +15,14 @@ use mpi::topology::SimpleCommunicator;
 
 use super::buffers::{Buffers, Standing};
 use super::calls::{AtOnce, Busy, Call, Computing, RootOf};
-use super::course::{Course, Done, Measured};
+use super::course::{Course, Measured};
 use super::judge::{FIELDS, Record, Tolerance};
 use super::operation::{Cell, Operation};
 use super::scheme::{Batch, SchemeName, Start};
+use super::segment::{Carried, Segment};
 use super::stop::{StopRule, Stopped};
 use super::verify::{self, Round};
-use crate::clocks::GlobalClock;
+use crate::clocks::{Domains, GlobalClock};
 use crate::job::Job;
 use crate::waiting::Waiting;
 use crate::watch::Watch;
@@ -79,6 +80,8 @@ pub struct Plan {
     pub keeps_samples: bool,
     /// Whether ranks that wait let others run, as they share processors.
     pub yields: bool,
+    /// What is taken for one clock.
+    pub domains: Domains,
 }
 
 /// What is timed.
@@ -115,6 +118,11 @@ const CLOCK: u64 = 2;
 const BARRIER: u64 = 3;
 const LOOP: u64 = 4;
 const ROTATE: u64 = 5;
+/// Clocks are synchronised once more.
+const SYNCHRONISE: u64 = 7;
+
+/// A segment of a series lasts at most so long, where there are several clocks.
+const SEGMENT: Picos = Picos(100_000_000_000);
 const HALT: u64 = 6;
 
 /// A command, the start, the window, and how many repetitions.
@@ -134,7 +142,7 @@ impl<'a> Bench<'a> {
             waiting,
             interrupt,
             plan,
-            clock: GlobalClock::new(),
+            clock: GlobalClock::new(job, plan.domains),
             repetition: 0,
             halted: false,
         }
@@ -180,52 +188,112 @@ impl<'a> Bench<'a> {
         self.series(cell, Body::Alone, self.plan.rule)
     }
 
-    /// A series of repetitions. Clocks are synchronised before it.
+    /// A series of repetitions. Clocks are synchronised before it, and where
+    /// there are several, again and again, and at the end: then the times in
+    /// between are corrected.
     pub(super) fn series(
         &mut self,
         cell: Cell,
         body: Body,
         rule: StopRule,
     ) -> Result<Option<Measured>, CollectiveError> {
-        let begin = self.clock.read();
         let mut buffers = self.buffers(cell)?;
-        self.clock.synchronise(self.job, self.waiting);
-        let mut records = Vec::new();
-        if !self.leads() {
-            while let Some(order) = self.hear()? {
-                self.carry_out(order, (&mut buffers, body), &mut records);
-                self.report(&records);
-            }
-            return Ok(None);
+        if self.leads() {
+            return self.lead((cell, &mut buffers), body, rule).map(Some);
         }
-        let mut course = Course::new(self.plan, rule);
+        let mut records = Vec::new();
+        let mut segment = self.begin_segment();
+        while let Some(order) = self.hear()? {
+            if let [SYNCHRONISE, ..] = order {
+                segment = self.next_segment(segment, None);
+                continue;
+            }
+            self.carry_out(order, (&mut buffers, body), &mut records);
+            self.report(&records);
+            self.note(&mut segment, &records, None);
+        }
+        let _ended = self.next_segment(segment, None);
+        Ok(None)
+    }
+
+    /// A series at the leader. `course` decides on provisional times, the
+    /// corrected ones count.
+    fn lead(
+        &mut self,
+        (cell, buffers): (Cell, &mut Buffers),
+        body: Body,
+        rule: StopRule,
+    ) -> Result<Measured, CollectiveError> {
+        let begin = self.clock.read();
+        let mut records = Vec::new();
+        let (mut course, mut corrected) = (Course::new(self.plan, rule), None);
+        let mut segment = self.begin_segment();
+        if self.interpolates() {
+            corrected = Some(Course::new(self.plan, rule));
+        }
         loop {
-            let elapsed = self.clock.local(self.clock.read()).since(self.clock.local(begin));
+            let elapsed = self.clock.between(begin, self.clock.read());
             if let Some(stopped) = self.verdict(&course, elapsed) {
                 self.halted = stopped == Stopped::Interrupted;
                 self.tell([if self.halted { HALT } else { END }, 0, 0, 0]);
-                return Ok(Some(course.finish(stopped)));
+                let _ended = self.next_segment(segment, corrected.as_mut());
+                return Ok(corrected.unwrap_or(course).finish(stopped));
+            }
+            if corrected.is_some() && self.clock.age() > SEGMENT {
+                self.tell([SYNCHRONISE, 0, 0, 0]);
+                segment = self.next_segment(segment, corrected.as_mut());
             }
             let batch = course.next(rule.max_time.since(elapsed));
             let first = self.repetition;
             let order = self.announce(batch);
-            self.carry_out(order, (&mut buffers, body), &mut records);
+            self.carry_out(order, (buffers, body), &mut records);
             let all = self.gather(&records);
             let until = self.clock.now();
             if let Some(error) = wrong(cell, first, &all, records.len()) {
                 self.tell([GIVE_UP, 0, 0, 0]);
                 return Err(error);
             }
-            course.handle(&Done {
-                batch,
-                start: Picos(order[1]),
-                first,
-                until,
-                elapsed,
-                records: &all,
-                each: records.len(),
-            });
+            let carried = Carried { batch, start: Picos(order[1]), first, until, elapsed };
+            course.handle(&carried.done(&all, records.len()));
+            self.note(&mut segment, &records, Some(carried));
         }
+    }
+
+    /// Whether ranks have several clocks, so that times are worth correcting.
+    fn interpolates(&self) -> bool {
+        self.clock.domains().iter().any(|domain| *domain != 0)
+    }
+
+    fn begin_segment(&mut self) -> Segment {
+        let _pass = self.clock.synchronise(self.job, self.waiting);
+        Segment::new(*self.clock.rank_clock(), *self.clock.model())
+    }
+
+    /// Keeps what is corrected later.
+    fn note(&self, segment: &mut Segment, records: &[Record], carried: Option<Carried>) {
+        if self.interpolates() {
+            segment.push(records, carried);
+        }
+    }
+
+    /// Synchronises where there are several clocks, corrects what was timed
+    /// since the last time, and begins anew.
+    fn next_segment(&mut self, segment: Segment, course: Option<&mut Course<'_>>) -> Segment {
+        if !self.interpolates() {
+            return segment;
+        }
+        let next = self.begin_segment();
+        // Where a clock was set, provisional times are all there is.
+        let model = self.clock.since(&segment.before).ok();
+        let gather = |own: &[Record]| {
+            if self.leads() {
+                return self.gather(own);
+            }
+            self.report(own);
+            Vec::new()
+        };
+        segment.correct(model.as_ref(), gather, course);
+        next
     }
 
     fn verdict(&self, course: &Course<'_>, elapsed: Picos) -> Option<Stopped> {

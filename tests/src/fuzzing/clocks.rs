@@ -15,6 +15,7 @@ pub fn clocks(data: &[u8]) {
         widest: time(&mut input, 0),
         most: input.byte().into(),
         drift_ppm: input.word(),
+        resolution: time(&mut input, 0),
     };
     let mut drift = DriftEstimator::default();
     let (mut before, mut now) = (None, 0);

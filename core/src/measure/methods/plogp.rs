@@ -85,7 +85,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let sent = clock.now();
         let from = if ticks > 0 { until(clock, sent.saturating_add(ticks)) } else { started };
         let deadline = Deadline { since: started, limit };
-        let first = link.poll_receive(reply).map_err(SessionError::Link)?;
+        let first = link.wait_receive(reply).map_err(SessionError::Link)?;
         let arrived = match first {
             Some(length) => Some(length),
             None => poller.receive(clock, link, reply, deadline).map_err(SessionError::Link)?,

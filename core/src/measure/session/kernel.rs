@@ -139,7 +139,7 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
         let window = expected.window(reply);
         loop {
             let mut prompt = true;
-            let mut arrived = self.link.poll_receive(window)?;
+            let mut arrived = self.link.wait_receive(window)?;
             if arrived.is_none() {
                 prompt = false;
                 let deadline = Deadline { since: started, limit: self.limit };

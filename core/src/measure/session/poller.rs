@@ -44,7 +44,7 @@ impl Poller {
     ///
     /// # Errors
     ///
-    /// Those of [`Link::poll_receive`].
+    /// Those of [`Link::wait_receive`].
     #[cfg_attr(not(target_os = "none"), inline)]
     #[cfg_attr(target_os = "none", inline(never))]
     pub fn receive<C: Clock, L: Link>(
@@ -58,7 +58,7 @@ impl Poller {
         let (mut looked, mut stopped) = (since, false);
         loop {
             for _ in 0..self.stride {
-                if let Some(length) = link.poll_receive(buffer)? {
+                if let Some(length) = link.wait_receive(buffer)? {
                     return Ok(Some(length));
                 }
             }

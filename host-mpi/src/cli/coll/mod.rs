@@ -16,6 +16,7 @@ use mpi::topology::Communicator as _;
 
 use self::export::Files;
 use super::Session;
+use crate::clocks::Domains;
 use crate::collective::arrival::{self, Arrival};
 use crate::collective::course::Sample;
 use crate::collective::judge::Tolerance;
@@ -86,6 +87,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "K", default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: u32,
+    /// What is taken for one clock: machine (as its kernel says), or rank (each
+    /// has its own, to try out what synchronising achieves).
+    #[arg(long, value_enum, default_value = "machine", hide_possible_values = true)]
+    domains: Domains,
     /// Decides the order of operations and sizes.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
@@ -275,6 +280,7 @@ fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
         rule,
         keeps_samples,
         yields: false,
+        domains: args.domains,
     }
 }
 

@@ -1,0 +1,157 @@
+//! Whether clocks agree: fresh pings between ranks, with corrected clocks.
+
+use loggap_core::random::Random;
+use loggap_core::sync::{
+    Offset, ParentClock, Residual, ResidualSummary, Residuals, SeriesOptions, Triangle,
+    measure_offset,
+};
+use loggap_core::units::{Picos, SignedPicos};
+use mpi::point_to_point::{Destination as _, Source as _};
+use mpi::request;
+use mpi::topology::Communicator as _;
+
+use super::pass::Ends;
+use super::{GlobalClock, REFERENCE};
+use crate::job::Job;
+use crate::waiting::Waiting;
+
+/// Which ranks are compared.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Sample {
+    /// These with the root.
+    pub with_root: Vec<u32>,
+    /// Three ranks each, of which no two have met in the tree.
+    pub triangles: Vec<[u32; 3]>,
+}
+
+impl Sample {
+    /// Of the ranks of `clock`: all others up to `most`, beyond that the last
+    /// one, the last power of two, and random ones; and as many triangles, up
+    /// to eight. The same at every rank.
+    #[must_use]
+    pub fn of(clock: &GlobalClock, most: usize, seed: u64) -> Self {
+        const TRIANGLES: usize = 8;
+        let ranks = u32::try_from(clock.domains().len()).unwrap_or(u32::MAX);
+        let mut random = Random::new(seed);
+        let mut others: Vec<u32> = (1..ranks).collect();
+        if others.len() > most {
+            random.shuffle(&mut others);
+            let last_power = ranks.checked_ilog2().map_or(0, |log| 1 << log);
+            others.retain(|rank| *rank != last_power && *rank != ranks - 1);
+            others.splice(0..0, [last_power.min(ranks - 1), ranks - 1]);
+            others.truncate(most);
+            others.sort_unstable();
+            others.dedup();
+        }
+        let triangle = |random: &mut Random| clock.with_tree(|tree| tree.strangers(random))?;
+        let triangles = (0..TRIANGLES.min(others.len())).map_while(|_| triangle(&mut random));
+        let triangles = triangles.collect();
+        Self { with_root: others, triangles }
+    }
+}
+
+/// What a check found. At the root only.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Rank and residual, each with the root.
+    pub with_root: Vec<(u32, Residual)>,
+    /// Between ranks that did not meet.
+    pub triangles: Vec<(Triangle, [Residual; 3])>,
+}
+
+impl Found {
+    /// The distribution of all residuals.
+    #[must_use]
+    pub fn summary(&self) -> ResidualSummary {
+        let sides = self.triangles.iter().flat_map(|(_, sides)| sides.iter().copied());
+        let all: Vec<Residual> = self.with_root.iter().map(|(_, one)| *one).chain(sides).collect();
+        let mut memory = vec![Picos::ZERO; all.len()];
+        let mut residuals = Residuals::new(&mut memory);
+        for residual in all {
+            // The memory has an element for each.
+            let _kept = residuals.push(residual);
+        }
+        residuals.summary()
+    }
+}
+
+/// Compares the corrected clocks of `sample`. All ranks call this together.
+#[must_use]
+pub fn check(clock: &GlobalClock, job: &Job, sample: &Sample, waiting: Waiting<'_>) -> Found {
+    let mut found = Found::default();
+    for &rank in &sample.with_root {
+        let residual = between(clock, job, [rank, 0], waiting);
+        found.with_root.extend(residual.map(|residual| (rank, residual)));
+    }
+    for &[a, b, c] in &sample.triangles {
+        let sides = [[a, b], [b, c], [c, a]].map(|pair| between(clock, job, pair, waiting));
+        if let [Some(first), Some(second), Some(third)] = sides {
+            let sides = [first, second, third];
+            found.triangles.push((Triangle::of(&sides), sides));
+        }
+    }
+    found
+}
+
+/// The residual of two ranks, at the root.
+fn between(
+    clock: &GlobalClock,
+    job: &Job,
+    pair: [u32; 2],
+    waiting: Waiting<'_>,
+) -> Option<Residual> {
+    let [first, second] = pair.map(|rank| i32::try_from(rank).unwrap_or(REFERENCE));
+    let own = job.rank();
+    if own == second {
+        let peer = job.control().process_at_rank(first);
+        let model = ParentClock { model: *clock.model(), ..ParentClock::root() };
+        peer.send(&model.to_words()[..]);
+        Ends { clock, peer, waiting }.answer();
+    }
+    let residual = (own == first).then(|| measured(clock, (job, second), waiting)).flatten();
+    if own == first && own != REFERENCE {
+        job.control().process_at_rank(REFERENCE).send(&words(residual.as_ref())[..]);
+    }
+    if own == REFERENCE && first != REFERENCE {
+        let mut words = [0_u64; WORDS];
+        let peer = job.control().process_at_rank(first);
+        request::scope(|scope| waiting.end(peer.immediate_receive_into(scope, &mut words[..])));
+        return from_words(words);
+    }
+    residual
+}
+
+/// Pings `peer` and compares.
+fn measured(
+    clock: &GlobalClock,
+    (job, peer): (&Job, i32),
+    waiting: Waiting<'_>,
+) -> Option<Residual> {
+    let peer = job.control().process_at_rank(peer);
+    let mut words = [0_u64; ParentClock::WORDS];
+    request::scope(|scope| waiting.end(peer.immediate_receive_into(scope, &mut words[..])));
+    let mut ends = Ends { clock, peer, waiting };
+    let raw: Option<Offset> = measure_offset(&mut ends, &SeriesOptions::default(), &mut [])
+        .ok()
+        .map(|series| series.offset);
+    ends.end();
+    let theirs = ParentClock::from_words(&words)?;
+    Some(Residual::of(&raw?, clock.model(), &theirs.model))
+}
+
+/// A residual on its way to the root, and whether there is one.
+const WORDS: usize = 6;
+
+fn words(residual: Option<&Residual>) -> [u64; WORDS] {
+    let Some(residual) = residual else { return [0; WORDS] };
+    let Residual { at, value, claimed, uncertainty, drift_error } = *residual;
+    [1, at.0, value.0.cast_unsigned(), claimed.0, uncertainty.0, drift_error]
+}
+
+fn from_words(
+    [is_some, at, value, claimed, uncertainty, drift_error]: [u64; WORDS],
+) -> Option<Residual> {
+    let value = SignedPicos(value.cast_signed());
+    let [at, claimed, uncertainty] = [at, claimed, uncertainty].map(Picos);
+    (is_some == 1).then_some(Residual { at, value, claimed, uncertainty, drift_error })
+}

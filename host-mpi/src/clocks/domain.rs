@@ -1,0 +1,99 @@
+//! Which ranks read the same clock.
+
+use std::collections::HashMap;
+use std::fs;
+
+use mpi::collective::CommunicatorCollectives as _;
+
+use crate::job::Job;
+
+/// What is taken for one clock.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+pub enum Domains {
+    /// That of a machine, as far as its kernel runs.
+    #[default]
+    Machine,
+    /// That of a rank: as if every rank had a clock of its own.
+    Rank,
+}
+
+/// Where a rank's time begins.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Begin {
+    /// Its clock domain, numbered in the order of their first ranks.
+    pub(super) domain: u32,
+    /// The reading from which all of its domain count.
+    pub(super) reading: u64,
+}
+
+/// Of all ranks, where this one's clock reads `reading` now. All ranks call
+/// this together.
+pub(super) fn begins(job: &Job, domains: Domains, reading: u64) -> Vec<Begin> {
+    /// A boot's two halves, and a reading.
+    const NUMBERS: usize = 3;
+    let boot = match domains {
+        Domains::Machine => boot().unwrap_or_else(|| own(job)),
+        Domains::Rank => own(job),
+    };
+    #[allow(clippy::cast_possible_truncation, reason = "the two halves")]
+    let mine = [(boot >> 64) as u64, boot as u64, reading];
+    let count = usize::try_from(job.size()).unwrap_or(0);
+    let mut all = vec![0_u64; NUMBERS * count];
+    job.control().all_gather_into(&mine[..], &mut all[..]);
+    numbered(all.chunks(NUMBERS).map(|rank| match *rank {
+        [high, low, reading] => (u128::from(high) << 64 | u128::from(low), reading),
+        _ => (0, 0),
+    }))
+}
+
+/// Numbers the boots, and gives all of a domain its least reading.
+fn numbered(ranks: impl Iterator<Item = (u128, u64)>) -> Vec<Begin> {
+    let mut known: HashMap<u128, usize> = HashMap::new();
+    let mut least: Vec<u64> = Vec::new();
+    let mut of_ranks = Vec::new();
+    for (boot, reading) in ranks {
+        let domain = *known.entry(boot).or_insert_with(|| {
+            least.push(reading);
+            least.len() - 1
+        });
+        if let Some(begin) = least.get_mut(domain) {
+            *begin = reading.min(*begin);
+        }
+        of_ranks.push(domain);
+    }
+    let begin = |domain: usize| Begin {
+        domain: u32::try_from(domain).unwrap_or(u32::MAX),
+        reading: least.get(domain).copied().unwrap_or(0),
+    };
+    of_ranks.into_iter().map(begin).collect()
+}
+
+/// What the kernel calls this boot of the machine: containers of one machine
+/// share it, and its clock.
+fn boot() -> Option<u128> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()
+}
+
+/// A number that no other rank has.
+fn own(job: &Job) -> u128 {
+    u128::from(job.rank().unsigned_abs()) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_boot_count_from_one_reading() {
+        let begins = numbered([(7, 50), (9, 10), (7, 40), (9, 12)].into_iter());
+        let begin = |domain, reading| Begin { domain, reading };
+        assert_eq!(begins, [begin(0, 40), begin(1, 10), begin(0, 40), begin(1, 10)]);
+    }
+
+    #[test]
+    fn this_machine_has_a_boot() {
+        assert!(boot().is_some_and(|boot| boot > u128::from(u64::MAX)));
+        assert_eq!(boot(), boot());
+    }
+}

@@ -1,0 +1,178 @@
+//! Clocks that agree over ranks.
+//!
+//! All ranks of a machine read `CLOCK_MONOTONIC_RAW`, which is one clock
+//! there: they form a clock domain, whose ranks share what their leader knows.
+//! Leaders are synchronised over a tree from the root ([`loggap_core::sync`]),
+//! which decides everything; here are the pings.
+
+pub mod check;
+mod domain;
+mod pass;
+
+use loggap::machine::clock::HostClock;
+use loggap_core::measure::Clock as _;
+use loggap_core::sync::{
+    Assumptions, ClockModel, DriftError, RankClock, Tree, TreeEntry, TreeMemory,
+};
+use loggap_core::units::Picos;
+
+pub use domain::Domains;
+pub use pass::{Edge, Pass};
+
+use crate::job::Job;
+use crate::waiting::Waiting;
+
+/// The rank whose clock is the global one.
+pub const REFERENCE: i32 = 0;
+
+/// The clock of this rank and its relation to the global axis, which begins
+/// when the reference's machine had its first rank.
+#[derive(Debug)]
+pub struct GlobalClock {
+    clock: HostClock,
+    /// Reading that all ranks of this clock domain count from.
+    base: u64,
+    /// The domain of each rank.
+    domains: Vec<u32>,
+    assumptions: Assumptions,
+    rank: RankClock,
+    model: ClockModel,
+    /// Reading at the end of the last pass.
+    synchronised: u64,
+    /// The quickest round trip with each peer so far.
+    quickest: Vec<(i32, Picos)>,
+}
+
+impl GlobalClock {
+    /// This rank's clock, not synchronised yet. All ranks call this together.
+    #[must_use]
+    pub fn new(job: &Job, domains: Domains) -> Self {
+        let clock = HostClock::monotonic_raw();
+        let begins = domain::begins(job, domains, clock.now());
+        let own = usize::try_from(job.rank()).unwrap_or(0);
+        let base = begins.get(own).map_or(0, |begin| begin.reading);
+        let is_root = job.rank() == REFERENCE;
+        let rank = if is_root { RankClock::root() } else { RankClock::default() };
+        let model = ClockModel::reference();
+        let domains = begins.iter().map(|begin| begin.domain).collect();
+        let assumptions = Assumptions::default();
+        Self {
+            clock,
+            base,
+            domains,
+            assumptions,
+            rank,
+            model,
+            synchronised: base,
+            quickest: Vec::new(),
+        }
+    }
+
+    /// A reading, to be converted later: this is all that a timed part does.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// The time between two readings.
+    #[must_use]
+    pub fn between(&self, from: u64, to: u64) -> Picos {
+        self.clock.duration(to.saturating_sub(from))
+    }
+
+    /// The own time of a reading.
+    #[must_use]
+    pub fn local(&self, reading: u64) -> Picos {
+        self.clock.duration(reading.saturating_sub(self.base))
+    }
+
+    /// The global time of a reading.
+    #[must_use]
+    pub fn global(&self, reading: u64) -> Picos {
+        self.model.reference_at(self.local(reading))
+    }
+
+    /// The global time.
+    #[must_use]
+    pub fn now(&self) -> Picos {
+        self.global(self.read())
+    }
+
+    /// The first reading at or after `global`.
+    #[must_use]
+    pub fn reading_at(&self, global: Picos) -> u64 {
+        self.base.saturating_add(self.clock.ticks(self.model.local_at(global)))
+    }
+
+    /// What global times of now may be off by: a bound.
+    #[must_use]
+    pub fn error(&self) -> Picos {
+        self.model.error_at(self.local(self.read()))
+    }
+
+    /// The time since the last pass.
+    #[must_use]
+    pub fn age(&self) -> Picos {
+        self.between(self.synchronised, self.read())
+    }
+
+    /// The model in use: own time to global time.
+    #[must_use]
+    pub const fn model(&self) -> &ClockModel {
+        &self.model
+    }
+
+    /// What this rank knows of the reference's clock.
+    #[must_use]
+    pub const fn rank_clock(&self) -> &RankClock {
+        &self.rank
+    }
+
+    /// What a reading costs.
+    #[must_use]
+    pub fn read_cost(&self) -> Picos {
+        self.clock.read_cost()
+    }
+
+    /// The name of what is read.
+    #[must_use]
+    pub const fn source(&self) -> &'static str {
+        self.clock.source().name()
+    }
+
+    /// The clock domain of each rank.
+    #[must_use]
+    pub fn domains(&self) -> &[u32] {
+        &self.domains
+    }
+
+    /// Puts all ranks onto the reference's axis by one pass over the tree,
+    /// from which on this clock is global. All ranks call this together.
+    pub fn synchronise(&mut self, job: &Job, waiting: Waiting<'_>) -> Pass {
+        let pass = pass::over_the_tree(self, job, waiting);
+        // Before the first offset nothing is known.
+        let unknown = ClockModel { error: Picos::MAX, ..ClockModel::reference() };
+        self.model = self.rank.model(&self.assumptions).unwrap_or(unknown);
+        self.synchronised = self.read();
+        pass
+    }
+
+    /// The model of the time since `before`, what [`GlobalClock::rank_clock`]
+    /// was then, by interpolation between two passes.
+    ///
+    /// # Errors
+    ///
+    /// A clock was set in between, or there was no pass.
+    pub fn since(&self, before: &RankClock) -> Result<ClockModel, DriftError> {
+        self.rank.since(before, &self.assumptions)
+    }
+
+    /// Does `work` with the tree of all ranks; `None` without ranks.
+    pub fn with_tree<T>(&self, work: impl FnOnce(&Tree<'_>) -> T) -> Option<T> {
+        let count = self.domains.len();
+        let (mut order, mut entries) = (vec![0; count], vec![TreeEntry::default(); count]);
+        let memory = TreeMemory { order: &mut order, entries: &mut entries };
+        Tree::new(&self.domains, memory).ok().map(|tree| work(&tree))
+    }
+}

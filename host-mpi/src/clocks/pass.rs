@@ -1,0 +1,167 @@
+//! One pass over the tree: who pings whom.
+
+use std::convert::Infallible;
+
+use loggap_core::measure::Clock as _;
+use loggap_core::sync::{
+    Edge as EdgeKind, Offset, ParentClock, Ping, Pinger, Role, SeriesOptions, Step, SyncOptions,
+    measure_offset,
+};
+use loggap_core::units::{Picos, SignedPicos};
+use mpi::point_to_point::{Destination as _, Source as _};
+use mpi::request;
+use mpi::topology::{Communicator as _, Process};
+
+use super::GlobalClock;
+use crate::job::Job;
+use crate::waiting::Waiting;
+
+/// What a rank that is being synchronised says to its parent.
+const PING: u64 = 1;
+const DONE: u64 = 0;
+
+/// What came of a pass, at one rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pass {
+    /// The edge to the parent; none at the root.
+    pub edge: Option<Edge>,
+    /// What the pass took at this rank.
+    pub took: Picos,
+}
+
+/// What came of the pings with the parent.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The parent's rank.
+    pub parent: i32,
+    /// Whether both read the same clock.
+    pub shared: bool,
+    /// Own minus parent's clock, by bounds; `None` where a shared clock was
+    /// only checked, or nothing could be measured.
+    pub offset: Option<Offset>,
+    /// The median of single pings, to compare with.
+    pub median: Option<SignedPicos>,
+    /// The median lies outside of the bounds: the ways differ.
+    pub median_outside: bool,
+}
+
+/// The own end of an edge.
+pub(crate) struct Ends<'a> {
+    pub(crate) clock: &'a GlobalClock,
+    pub(crate) peer: Process<'a>,
+    pub(crate) waiting: Waiting<'a>,
+}
+
+impl Pinger for Ends<'_> {
+    type Error = Infallible;
+
+    fn now(&mut self) -> Picos {
+        self.clock.local(self.clock.read())
+    }
+
+    fn ping(&mut self) -> Result<Ping, Infallible> {
+        let sent = self.clock.read();
+        self.peer.send(&PING);
+        let stamped = self.waiting.number_from(&self.peer);
+        let received = self.clock.read();
+        let [sent, received] = [sent, received].map(|reading| self.clock.local(reading));
+        Ok(Ping { sent, stamped: Picos(stamped), received })
+    }
+}
+
+impl Ends<'_> {
+    /// Answers pings with the own time until there are no more.
+    pub(crate) fn answer(&self) {
+        while self.waiting.number_from(&self.peer) == PING {
+            self.peer.send(&self.clock.local(self.clock.read()).0);
+        }
+    }
+
+    /// Says that there are no more pings.
+    pub(crate) fn end(&self) {
+        self.peer.send(&DONE);
+    }
+}
+
+pub(super) fn over_the_tree(clock: &mut GlobalClock, job: &Job, waiting: Waiting<'_>) -> Pass {
+    let began = clock.read();
+    let rank = u32::try_from(job.rank()).unwrap_or(0);
+    let steps: Vec<Step> = clock.with_tree(|tree| tree.steps(rank).collect()).unwrap_or_default();
+    let mut edge = None;
+    for step in steps {
+        let Ok(peer) = i32::try_from(step.peer) else { continue };
+        match step.role {
+            Role::Child => edge = Some(follow(clock, (job, peer), step.edge, waiting)),
+            Role::Parent => {
+                let announced = clock.rank.announce(&clock.assumptions);
+                // A parent that knows nothing has children that know nothing.
+                let words = announced.map_or([u64::MAX; WORDS], |announced| announced.to_words());
+                let peer = job.control().process_at_rank(peer);
+                peer.send(&words[..]);
+                Ends { clock, peer, waiting }.answer();
+            }
+        }
+    }
+    let took = clock.clock.duration(clock.read().saturating_sub(began));
+    Pass { edge, took }
+}
+
+/// Words of what a parent tells.
+const WORDS: usize = ParentClock::WORDS;
+
+/// Pings the parent and takes over what follows.
+fn follow(
+    clock: &mut GlobalClock,
+    (job, parent): (&Job, i32),
+    kind: EdgeKind,
+    waiting: Waiting<'_>,
+) -> Edge {
+    /// Single pings that the median is of.
+    const MIDDLES: usize = 256;
+    let peer = job.control().process_at_rank(parent);
+    let mut words = [0_u64; WORDS];
+    request::scope(|scope| waiting.end(peer.immediate_receive_into(scope, &mut words[..])));
+    let Some(announced) = ParentClock::from_words(&words) else {
+        peer.send(&DONE);
+        return Edge { parent, shared: false, offset: None, median: None, median_outside: false };
+    };
+    let quickest = quickest(clock, (parent, peer), waiting);
+    let resolution = Picos(2 * clock.read_cost().0.max(1_000));
+    let options = SyncOptions::expecting(quickest, quickest, resolution, clock.assumptions);
+    // The kernel's clock is one for all that run under it.
+    let options = SyncOptions { trusts_domains: true, ..options };
+    let mut rank = clock.rank;
+    let mut ends = Ends { clock, peer, waiting };
+    let shared = kind == EdgeKind::Domain
+        && rank.share(&announced, &mut ends, &options).is_ok_and(|shared| shared);
+    let mut middles = [SignedPicos(0); MIDDLES];
+    let series = if shared {
+        None
+    } else {
+        rank.synchronise(&announced, &mut ends, &options, &mut middles).ok()
+    };
+    ends.end();
+    clock.rank = rank;
+    let series = series.map(|(series, _)| series);
+    let median = series.and_then(|series| Some(series.median?.median));
+    let median_outside = series.is_some_and(|series| series.median_outside);
+    Edge { parent, shared, offset: series.map(|series| series.offset), median, median_outside }
+}
+
+/// The quickest round trip with `parent`, by which it is seen whether a series
+/// was disturbed: of the first series, and of those since.
+fn quickest(
+    clock: &mut GlobalClock,
+    (parent, peer): (i32, Process<'_>),
+    waiting: Waiting<'_>,
+) -> Picos {
+    let known = clock.quickest.iter().find(|(rank, _)| *rank == parent);
+    if let Some((_, known)) = known {
+        return *known;
+    }
+    let mut ends = Ends { clock, peer, waiting };
+    let series = measure_offset(&mut ends, &SeriesOptions::default(), &mut []);
+    let round_trip = series.map_or(Picos(1_000_000), |series| series.offset.round_trip);
+    clock.quickest.push((parent, round_trip));
+    round_trip
+}

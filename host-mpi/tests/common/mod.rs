@@ -1,0 +1,107 @@
+//! `loggap-mpi` under `mpirun`, as a user starts it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    dead_code,
+    reason = "helpers of tests: a wrong assumption should end the test; each test uses some"
+)]
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use loggap_tests::command::{finish, machine};
+use serde_json::Value;
+
+/// The MPI under test: what its `mpirun` is called.
+pub(crate) fn mpirun() -> String {
+    std::env::var("LOGGAP_MPIRUN").unwrap_or_else(|_| "mpirun".to_owned())
+}
+
+/// Whether it is Open MPI.
+pub(crate) fn is_open_mpi() -> bool {
+    let mut command = Command::new(mpirun());
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    let output = command.arg("--version").output().expect("mpirun");
+    String::from_utf8_lossy(&output.stdout).contains("OpenRTE")
+}
+
+/// `mpirun -n RANKS loggap-mpi`, ready for arguments; more ranks than
+/// processors are allowed.
+pub(crate) fn ranks(ranks: u32) -> Command {
+    with_options(ranks, &[])
+}
+
+/// The same with `options` of `mpirun`.
+pub(crate) fn with_options(ranks: u32, options: &[&str]) -> Command {
+    let mut command = Command::new(mpirun());
+    if is_open_mpi() {
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.arg("--oversubscribe");
+    }
+    command.args(options).args(["-n", &ranks.to_string()]).arg(binary());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Path of the program under test.
+pub(crate) const fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_loggap-mpi")
+}
+
+/// Runs `command` to its end, alone on this machine.
+pub(crate) fn run(command: &mut Command) -> Output {
+    let _machine = machine();
+    finish(command.spawn().expect("mpirun starts"))
+}
+
+/// The JSON document of a command that succeeds.
+pub(crate) fn document(command: &mut Command) -> Value {
+    let output = run(command);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{talk}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {talk}"))
+}
+
+/// What a command that fails says.
+pub(crate) fn talk(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Processes of the program below `parent`, as soon as there are `count`.
+pub(crate) fn processes_below(parent: &Child, count: usize) -> Vec<i32> {
+    for _ in 0..1_000 {
+        let found = below(parent.id());
+        if found.len() >= count {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{count} ranks did not start");
+}
+
+fn below(parent: u32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    for task in tasks {
+        let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace().filter_map(|id| id.parse::<u32>().ok()) {
+            let image = fs::read_link(format!("/proc/{child}/exe")).unwrap_or_default();
+            if image.as_os_str() == binary() {
+                found.push(child.try_into().unwrap());
+            }
+            found.extend(below(child));
+        }
+    }
+    found
+}
+
+/// Whether a process has ended, or only waits to be counted.
+pub(crate) fn has_ended(process: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    status.is_empty() || status.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z"))
+}
