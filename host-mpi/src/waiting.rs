@@ -9,31 +9,36 @@ use mpi::topology::{Communicator as _, Process, SimpleCommunicator};
 
 use crate::watch::Watch;
 
-/// Waits inside of MPI, or lets others run in between: MPI libraries poll, and
+/// Polls, and lets others run in between, at once or after a while: MPI libraries poll, and
 /// where ranks share processors the one that is waited for would not be run.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting<'a> {
     watch: &'a Watch,
-    yields: bool,
+    /// Tests before others are let run.
+    patience: u32,
 }
 
 impl<'a> Waiting<'a> {
-    /// For ranks with processors of their own.
+    /// Some 100 us.
+    const PATIENCE: u32 = 2_000;
+
+    /// For ranks with processors of their own, as far as is known: where they
+    /// are not bound, two may meet on one.
     #[must_use]
     pub const fn polling(watch: &'a Watch) -> Self {
-        Self { watch, yields: false }
+        Self { watch, patience: Self::PATIENCE }
     }
 
     /// For ranks that share processors.
     #[must_use]
     pub const fn yielding(watch: &'a Watch) -> Self {
-        Self { watch, yields: true }
+        Self { watch, patience: 0 }
     }
 
-    /// Whether others are let run.
+    /// Whether others are let run at once.
     #[must_use]
     pub const fn yields(self) -> bool {
-        self.yields
+        self.patience == 0
     }
 
     /// Watched, for it is over only when another rank has done its part.
@@ -77,14 +82,14 @@ impl<'a> Waiting<'a> {
 
     pub(crate) fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
         self.watch.during(|| {
-            if !self.yields {
-                request.wait_without_status();
-                return;
-            }
-            let mut pending = request;
+            let (mut pending, mut tests) = (request, 0);
             while let Err(unfinished) = pending.test() {
                 pending = unfinished;
-                thread::yield_now();
+                if tests < self.patience {
+                    tests += 1;
+                } else {
+                    thread::yield_now();
+                }
             }
         });
     }

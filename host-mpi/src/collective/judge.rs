@@ -72,6 +72,8 @@ pub struct Repetition {
     /// Whether a rank was not ready at its planned start: it heard of it too
     /// late, or was still busy with what came before.
     pub unready: bool,
+    /// How long before its planned start the last rank was ready.
+    pub spare: Picos,
 }
 
 /// What is tolerated: the rule by which late starts are discarded.
@@ -122,9 +124,13 @@ pub fn judge(records: &[Record], planned: &Planned<'_>, tolerance: Tolerance) ->
     } else {
         Verdict::Valid
     };
-    let planned_starts = planned.delays.iter().map(|delay| planned.start.0.saturating_add(delay.0));
-    let unready = records.iter().zip(planned_starts).any(|(record, start)| record.ready.0 > start);
-    Repetition { time, skew, error, verdict, unready }
+    let ready = records.iter().zip(planned.delays).map(|(record, delay)| {
+        let start = planned.start.0.saturating_add(delay.0);
+        (record.ready.0 > start, Picos(start.saturating_sub(record.ready.0)))
+    });
+    let unready = ready.clone().any(|(unready, _)| unready);
+    let spare = ready.map(|(_, spare)| spare).min().unwrap_or(Picos::ZERO);
+    Repetition { time, skew, error, verdict, unready, spare }
 }
 
 /// Merges what ranks timed each for itself, from its own start on: the longest
@@ -140,6 +146,7 @@ pub fn merge(records: &[Record]) -> Repetition {
         error: worst_error(records),
         verdict: Verdict::Valid,
         unready: false,
+        spare: Picos::ZERO,
     }
 }
 
@@ -192,6 +199,8 @@ mod tests {
         let told_late = Record { ready: Picos(1_050 * US), ..lost };
         let unready = |record| judge(&[record], &planned(&[Picos(0)]), TOLERANCE).unready;
         assert!(!unready(lost) && unready(told_late));
+        let early = Record { ready: Picos(990 * US), ..lost };
+        assert_eq!(judge(&[early], &planned(&[Picos(0)]), TOLERANCE).spare, Picos(10 * US));
     }
 
     #[test]

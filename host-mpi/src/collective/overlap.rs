@@ -9,14 +9,12 @@ use std::hint::black_box;
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
-use mpi::collective::Root as _;
-use mpi::topology::Communicator as _;
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Computing, compute};
 use super::course::Measured;
 use super::operation::Cell;
-use super::run::{Bench, Body, CollectiveError, LEADER};
+use super::run::{Bench, Body, CollectiveError};
 use super::stop::StopRule;
 
 /// Computation as a share of `t_b`, in percent.
@@ -116,8 +114,8 @@ pub fn sweep(
     cell: Cell,
     alone: Option<&Measured>,
 ) -> Result<Option<Overlap>, CollectiveError> {
-    let mut blocking = alone.and_then(|alone| alone.median).map_or(0, |median| median.0);
-    bench.job.control().process_at_rank(LEADER).broadcast_into(&mut blocking);
+    let known = alone.and_then(|alone| alone.median).map_or(0, |median| median.0);
+    let blocking = bench.share(known);
     if blocking == 0 {
         return Ok(None);
     }

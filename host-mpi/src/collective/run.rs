@@ -95,7 +95,7 @@ pub(super) enum Body {
 
 /// A rank of a run.
 pub struct Bench<'a> {
-    pub(super) job: &'a Job,
+    job: &'a Job,
     waiting: Waiting<'a>,
     interrupt: &'a Interrupt,
     pub(super) plan: &'a Plan,
@@ -152,6 +152,14 @@ impl<'a> Bench<'a> {
     #[must_use]
     pub const fn clock(&self) -> &GlobalClock {
         &self.clock
+    }
+
+    /// The leader's `number`, on all ranks.
+    pub(super) fn share(&self, number: u64) -> u64 {
+        let mut number = [number];
+        self.waiting.share(self.job.control(), LEADER, &mut number);
+        let [number] = number;
+        number
     }
 
     /// Waits for all ranks.
@@ -358,6 +366,7 @@ impl<'a> Bench<'a> {
         let delay = usize::try_from(self.job.rank()).ok();
         let delay = delay.and_then(|rank| self.plan.delays.get(rank)).map_or(0, |delay| delay.0);
         let (starts, operations) = if command >= LOOP { (1, count) } else { (count, 1) };
+        let cost = self.clock.read_cost();
         records.clear();
         for index in 0..starts {
             let start = index.saturating_mul(window).saturating_add(start).saturating_add(delay);
@@ -376,7 +385,8 @@ impl<'a> Bench<'a> {
                 ended: self.clock.global(ended),
                 computed,
                 wrong,
-                error: self.clock.error(),
+                // No start is met more closely than a reading takes.
+                error: Picos(self.clock.error().0.saturating_add(cost.0)),
             });
         }
     }

@@ -137,9 +137,10 @@ impl Lead {
 
     pub(super) fn diagnosis(&self) -> String {
         let lead = self.next();
-        let chosen = self.chosen.map_or_else(String::new, |Chosen { percentile, time }| {
-            format!("{time} (p{percentile})")
-        });
+        let chosen = self.chosen.map_or_else(
+            || "an unknown time".to_owned(),
+            |Chosen { percentile, time }| format!("{time} (p{percentile})"),
+        );
         if self.wanted() > self.cap {
             return format!(
                 "announcing a start takes up to {chosen}, and the lead is held at {lead}, a \

@@ -1,10 +1,11 @@
 //! Windows (SKaMPI; Hoefler, Schneider, Lumsdaine 2008): a batch of
 //! repetitions starts by the clock, one a window, whose length is found by
-//! trying: longer where repetitions do not fit, shorter where all do. One that
+//! trying: longer where repetitions do not fit, shorter where ranks mostly wait. One that
 //! is too long delays those that follow, and so does a pause of a rank: long
 //! rows of late ones make the batch shorter, and only in the shortest batch the
 //! window longer.
 
+use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 
 use super::super::judge::{Repetition, Verdict};
@@ -42,9 +43,7 @@ impl Window {
         let total = outcome.repetitions.len();
         if flawed * 4 <= total {
             self.count = (self.count * 2).min(Self::MOST);
-            if flawed == 0 {
-                self.length = Picos(self.length.0 / 10 * 9);
-            }
+            self.shorten(outcome);
             return;
         }
         if longest_row(late()) * 2 > total && self.count > Self::LEAST {
@@ -57,6 +56,22 @@ impl Window {
         let average = busy / (total as u64 + 1);
         let longer = self.length.0.saturating_mul(2).max(average.saturating_mul(3) / 2);
         self.length = Picos(longer);
+    }
+
+    /// Shortens a window that ranks spend mostly waiting; not one that fits
+    /// well, which would be too short now and then.
+    fn shorten(&mut self, outcome: &Outcome<'_>) {
+        // The first one had the lead to get ready.
+        let mut spare: Vec<Picos> = outcome.repetitions.iter().skip(1).map(|r| r.spare).collect();
+        let spare = Sorted::new(&mut spare).median().unwrap_or(Picos::ZERO);
+        let Picos(length) = self.length;
+        self.length = Picos(if spare.0 > length / 4 * 3 {
+            length / 2
+        } else if spare.0 > length / 2 {
+            length / 10 * 9
+        } else {
+            length
+        });
     }
 
     pub(super) fn diagnosis(&self) -> String {
@@ -85,6 +100,7 @@ mod tests {
             error: Picos::ZERO,
             verdict,
             unready: verdict == Verdict::Late,
+            spare: Picos(window.length.0 / 8 * 5),
         };
         let repetitions: Vec<_> = verdicts.iter().map(repetition).collect();
         let (announced, took) = (Picos(10 * US), Picos((10 + took) * US));
@@ -99,12 +115,12 @@ mod tests {
         batch(&mut window, &[Verdict::TooLong; 4], 100);
         assert_eq!((window.length(), window.count()), (Picos(60 * US), 4));
         batch(&mut window, &[Verdict::Valid; 4], 240);
-        // A tenth shorter where all are valid.
+        // A tenth shorter where more than half is waiting.
         assert_eq!((window.length(), window.count()), (Picos(54 * US), 8));
         // One of four may be flawed.
         let some = [Verdict::Valid, Verdict::Valid, Verdict::Valid, Verdict::Late].repeat(2);
         batch(&mut window, &some, 480);
-        assert_eq!((window.length(), window.count()), (Picos(54 * US), 16));
+        assert_eq!((window.length(), window.count()), (Picos(486 * US / 10), 16));
     }
 
     #[test]
@@ -115,5 +131,30 @@ mod tests {
         assert_eq!(window.count(), 16);
         batch(&mut window, &[[Verdict::Valid; 7].as_slice(), &[Verdict::Late; 9]].concat(), 160);
         assert_eq!(window.count(), 8);
+    }
+
+    #[test]
+    fn a_window_in_which_ranks_hardly_do_anything_is_halved() {
+        let mut window = Window { length: Picos(800 * US), count: 4 };
+        let repetition = |spare| Repetition {
+            time: Picos(US),
+            skew: Picos::ZERO,
+            error: Picos::ZERO,
+            verdict: Verdict::Valid,
+            unready: false,
+            spare: Picos(spare * US),
+        };
+        let mut after = |spare| {
+            let repetitions = [repetition(spare); 4];
+            window.handle(&Outcome {
+                announced: Picos(0),
+                took: Picos(1),
+                repetitions: &repetitions,
+            });
+            window.length()
+        };
+        assert_eq!(after(790), Picos(400 * US));
+        assert_eq!(after(250), Picos(360 * US));
+        assert_eq!(after(170), Picos(360 * US));
     }
 }
