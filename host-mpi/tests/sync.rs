@@ -4,6 +4,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
+    clippy::float_cmp,
     reason = "a wrong assumption should end the test"
 )]
 

@@ -106,6 +106,9 @@ pub(super) fn over_the_tree(clock: &mut GlobalClock, job: &Job, waiting: Waiting
     Pass { edge, took }
 }
 
+/// How long an edge may take, however disturbed.
+const LONGEST: Picos = Picos(200_000_000_000);
+
 /// Words of what a parent tells.
 const WORDS: usize = ParentClock::WORDS;
 
@@ -129,7 +132,8 @@ fn follow(
     let resolution = Picos(2 * clock.read_cost().0.max(1_000));
     let options = SyncOptions::expecting(quickest, quickest, resolution, clock.assumptions);
     // The kernel's clock is one for all that run under it.
-    let options = SyncOptions { trusts_domains: true, ..options };
+    let mut options = SyncOptions { trusts_domains: true, ..options };
+    (options.series.longest, options.check.longest) = (LONGEST, LONGEST);
     let mut rank = clock.rank;
     let mut ends = Ends { clock, peer, waiting };
     let shared = kind == EdgeKind::Domain
@@ -160,7 +164,8 @@ fn quickest(
         return *known;
     }
     let mut ends = Ends { clock, peer, waiting };
-    let series = measure_offset(&mut ends, &SeriesOptions::default(), &mut []);
+    let options = SeriesOptions { longest: LONGEST, ..SeriesOptions::default() };
+    let series = measure_offset(&mut ends, &options, &mut []);
     let round_trip = series.map_or(Picos(1_000_000), |series| series.offset.round_trip);
     clock.quickest.push((parent, round_trip));
     round_trip

@@ -6,7 +6,7 @@
 //! decides is at rank 0 and knows nothing of MPI: [`scheme`] when the next
 //! repetition starts, [`judge`] whether it counts, [`stop`] when there are
 //! enough. What ranks got is compared with what they had to get outside of
-//! the timed part ([`verify`]).
+//! the timed part (`verify`).
 //!
 //! Sources: Hoefler, Schneider, Lumsdaine, "Accurately Measuring Collective
 //! Operations at Massive Scale" (2008), for the mistakes and the windows;

@@ -366,7 +366,6 @@ impl<'a> Bench<'a> {
         let delay = usize::try_from(self.job.rank()).ok();
         let delay = delay.and_then(|rank| self.plan.delays.get(rank)).map_or(0, |delay| delay.0);
         let (starts, operations) = if command >= LOOP { (1, count) } else { (count, 1) };
-        let cost = self.clock.read_cost();
         records.clear();
         for index in 0..starts {
             let start = index.saturating_mul(window).saturating_add(start).saturating_add(delay);
@@ -385,8 +384,7 @@ impl<'a> Bench<'a> {
                 ended: self.clock.global(ended),
                 computed,
                 wrong,
-                // No start is met more closely than a reading takes.
-                error: Picos(self.clock.error().0.saturating_add(cost.0)),
+                error: self.clock.error(),
             });
         }
     }
