@@ -13,7 +13,9 @@ mod common;
 use std::thread;
 use std::time::Duration;
 
-use common::{document, has_ended, is_open_mpi, processes_below, ranks, run, talk, with_options};
+use common::{
+    binary, document, has_ended, is_open_mpi, processes_below, ranks, run, talk, with_options,
+};
 use loggap_tests::command::{finish, machine};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -158,7 +160,7 @@ fn a_rank_that_stands_still_is_given_up() {
 }
 
 #[test]
-fn pairs_make_a_matrix_and_a_slowed_rank_is_named() {
+fn pairs_make_a_matrix_and_a_picture() {
     let folder = tempfile::tempdir().unwrap();
     let picture = folder.path().join("pairs.svg");
     let mut command = ranks(4);
@@ -195,4 +197,22 @@ fn pairs_make_a_matrix_and_a_slowed_rank_is_named() {
     ]));
     assert_eq!(ring["pairs_asked"], "2-to-1");
     assert_eq!(ring["pairs"].as_array().unwrap().len(), 2, "{ring}");
+}
+
+/// One rank reaches the others by TCP only, as a node with a broken adapter
+/// does; Open MPI would have all use TCP then, and there it asks before it
+/// sends.
+#[test]
+fn a_slowed_rank_is_named_and_nobody_else() {
+    let measure = ["measure", "-s", "3000,4000", "--times", "2", "--max-time", "0.4", "-J"];
+    let asking = "OMPI_MCA_btl_vader_eager_limit=128";
+    let variable = if is_open_mpi() { asking } else { "UCX_TLS=tcp,self" };
+    let mut command = ranks(4);
+    command.args(measure).args([":", "-n", "1", "env", variable, binary()]).args(measure);
+    let document = document(&mut command);
+    let slow = document["slow"].as_array().unwrap();
+    let named: Vec<&str> = slow.iter().filter_map(|one| one["name"].as_str()).collect();
+    assert!(!slow.is_empty(), "{document}");
+    assert!(named.iter().all(|name| *name == "4"), "{slow:?}");
+    assert!(slow.iter().all(|one| one["kind"] == "rank" && one["factor"].as_f64() > Some(1.1)));
 }
