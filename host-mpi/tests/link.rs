@@ -204,7 +204,9 @@ fn pairs_make_a_matrix_and_a_picture() {
 /// sends.
 #[test]
 fn a_slowed_rank_is_named_and_nobody_else() {
-    let measure = ["measure", "-s", "300,400", "--times", "3", "--max-time", "0.3", "-J"];
+    // MPI_Finalize of MPICH hangs after shorter messages over TCP (UCX 1.13).
+    let sizes = if is_open_mpi() { "300,400" } else { "3000,4000" };
+    let measure = ["measure", "-s", sizes, "--times", "3", "--max-time", "0.3", "-J"];
     let asking = "OMPI_MCA_btl_vader_eager_limit=128";
     let variable = if is_open_mpi() { asking } else { "UCX_TLS=tcp,self" };
     let mut command = ranks(4);

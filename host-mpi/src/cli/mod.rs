@@ -111,13 +111,17 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     let watch = Watch::start(job.rank(), cli.give_up)
         .map_err(|error| CliError::failed(format_args!("no thread can be started: {error}")))?;
     let session = Session { job: &job, watch: &watch, interrupt: &interrupt };
-    match &cli.command {
+    let outcome = match &cli.command {
         Command::Measure(args) => measure::run(args, &session, console),
         Command::Sync(args) => sync::run(args, &session, console),
         Command::Coll(args) => coll::run(args, &session, console),
         // Needs no other rank: done above.
         Command::Selftest(_) => Ok(Exit::Done),
-    }
+    };
+    // What was found is handed on before MPI ends, which may take for ever.
+    let flushed = console.flush();
+    watch.during(|| drop(job));
+    outcome.and_then(|exit| Ok(flushed.map(|()| exit)?))
 }
 
 #[cfg(test)]
