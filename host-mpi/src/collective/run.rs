@@ -18,6 +18,7 @@ use super::calls::{AtOnce, Call, Computing, RootOf};
 use super::course::{Course, Done, Measured};
 use super::judge::{FIELDS, Record, Tolerance};
 use super::operation::{Cell, Operation};
+use super::piece::{self, Piece};
 use super::scheme::{Batch, SchemeName, Start};
 use super::stop::{StopRule, Stopped};
 use super::verify::{self, Round};
@@ -88,6 +89,10 @@ pub(super) enum Body {
     Alone,
     /// An immediate operation with computation until it is waited for.
     With(Computing),
+    /// No operation, but a part of one.
+    Piece(Piece),
+    /// The operation of this rank alone.
+    Local,
 }
 
 /// A rank of a run.
@@ -166,7 +171,7 @@ impl<'a> Bench<'a> {
         rule: StopRule,
     ) -> Result<Option<Measured>, CollectiveError> {
         let begin = self.clock.read();
-        let mut buffers = self.buffers(cell)?;
+        let mut buffers = self.buffers(cell, body)?;
         let _pass = self.clock.synchronise(self.job, self.waiting);
         let mut records = Vec::new();
         if !self.leads() {
@@ -211,8 +216,10 @@ impl<'a> Bench<'a> {
     }
 
     /// Buffers on all ranks or on none.
-    fn buffers(&self, cell: Cell) -> Result<Buffers, CollectiveError> {
-        let buffers = Buffers::new(cell, self.standing());
+    fn buffers(&self, cell: Cell, body: Body) -> Result<Buffers, CollectiveError> {
+        let standing =
+            if body == Body::Local { Standing { rank: 0, ranks: 1 } } else { self.standing() };
+        let buffers = Buffers::new(cell, standing);
         let (own, mut all) = (i32::from(buffers.is_some()), 0);
         self.waiting.watch().during(|| {
             self.job.control().all_reduce_into(&own, &mut all, SystemOperation::min());
@@ -282,7 +289,12 @@ impl<'a> Bench<'a> {
             verify::fill(buffers, round);
             let ready = self.clock.now();
             let (started, ended) = self.timed(&turn, &mut buffers.call(), body);
-            let wrong = verify::first_wrong(buffers, round).map_or(0, |at| at as u64 + 1);
+            let wrong = match body {
+                // No operation, or of one rank: nothing that others can see.
+                Body::Piece(_) | Body::Local => None,
+                Body::Alone | Body::With(_) => verify::first_wrong(buffers, round),
+            };
+            let wrong = wrong.map_or(0, |at| at as u64 + 1);
             records.push(Record {
                 ready,
                 started: self.clock.global(started),
@@ -307,6 +319,7 @@ impl<'a> Bench<'a> {
         let data = self.job.data();
         let fixed = i32::try_from(self.plan.root).unwrap_or(0);
         let root = RootOf::new(data, fixed);
+        let own = SimpleCommunicator::self_comm();
         self.waiting.watch().during(|| {
             let started = match turn.command {
                 CLOCK => self.wait_until(turn.start),
@@ -324,6 +337,8 @@ impl<'a> Bench<'a> {
                     }
                 }
                 (_, Body::With(mut computing)) => call.immediate(data, &root, &mut computing),
+                (_, Body::Piece(part)) => piece::carry_out(part, call, data),
+                (_, Body::Local) => piece::alone(call, &own),
                 _ => (0..turn.operations).for_each(|_| once(call, turn, (data, &root))),
             }
             (started, self.clock.read())
