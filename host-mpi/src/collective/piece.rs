@@ -4,6 +4,7 @@
 //! Round trips repeat the same call at once; here, as before a collective
 //! operation, the rank has waited for its start and done other things.
 
+use loggap_core::units::Picos;
 use mpi::collective::SystemOperation;
 use mpi::point_to_point::{self, Destination as _, Source as _};
 use mpi::topology::{Communicator as _, SimpleCommunicator};
@@ -12,6 +13,7 @@ use super::calls::{Call, RootOf};
 use super::course::Measured;
 use super::operation::{Cell, Collective, Operation};
 use super::run::{Bench, Body, CollectiveError};
+use super::stop::StopRule;
 
 /// A part of an algorithm.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,7 +43,7 @@ impl Bench<'_> {
         };
         let operation = Operation { collective, immediate: false };
         let cell = Cell { operation, elements: operation.elements(bytes) };
-        self.series(cell, Body::Piece(piece), self.plan.rule)
+        self.series(cell, Body::Piece(piece), self.part_of_the_time())
     }
 
     /// Measures `cell` on each rank without the others: what the call does
@@ -51,7 +53,14 @@ impl Bench<'_> {
     ///
     /// [`CollectiveError`]: all ranks are to end then.
     pub fn local_part(&mut self, cell: Cell) -> Result<Option<Measured>, CollectiveError> {
-        self.series(cell, Body::Local, self.plan.rule)
+        self.series(cell, Body::Local, self.part_of_the_time())
+    }
+
+    /// For what is measured beside an operation.
+    fn part_of_the_time(&self) -> StopRule {
+        const PARTS: u64 = 4;
+        let rule = self.plan.rule;
+        StopRule { max_time: Picos(rule.max_time.0 / PARTS), ..rule }
     }
 }
 
