@@ -117,8 +117,9 @@ const END: u64 = 0;
 const GIVE_UP: u64 = 1;
 const CLOCK: u64 = 2;
 const BARRIER: u64 = 3;
-const LOOP: u64 = 4;
-const ROTATE: u64 = 5;
+const ANNOUNCED: u64 = 4;
+const LOOP: u64 = 5;
+const ROTATE: u64 = 6;
 
 /// A command, the start, the window, and how many repetitions.
 type Order = [u64; 4];
@@ -240,6 +241,7 @@ impl<'a> Bench<'a> {
         let (command, start, window) = match batch.start {
             Start::Clock { lead, window } => (CLOCK, now.0.saturating_add(lead.0), window.0),
             Start::Barrier => (BARRIER, now.0, 0),
+            Start::Announced => (ANNOUNCED, now.0, 0),
             Start::BackToBack { rotate: false } => (LOOP, now.0, 0),
             Start::BackToBack { rotate: true } => (ROTATE, now.0, 0),
         };
@@ -323,6 +325,7 @@ impl<'a> Bench<'a> {
         self.waiting.watch().during(|| {
             let started = match turn.command {
                 CLOCK => self.wait_until(turn.start),
+                ANNOUNCED => self.clock.read(),
                 _ => {
                     data.barrier();
                     self.clock.read()

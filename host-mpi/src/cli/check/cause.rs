@@ -56,7 +56,8 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
     }
     let excess = i128::from(measured.value.0) - i128::from(predicted.value.0);
     let fit = |candidate: &Candidate| share(candidate.picos, excess);
-    let best = candidates(evidence).into_iter().max_by(|one, other| fit(one).total_cmp(&fit(other)));
+    let best =
+        candidates(evidence).into_iter().max_by(|one, other| fit(one).total_cmp(&fit(other)));
     if let Some(best) = best.filter(|best| fit(best) >= ENOUGH) {
         return Some(best.words);
     }
@@ -91,10 +92,7 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
                 nanos(one_way)
             )),
         },
-        Candidate {
-            picos: i128::from(skew.0),
-            words: format!("starts are {} apart", nanos(skew)),
-        },
+        Candidate { picos: i128::from(skew.0), words: format!("starts are {} apart", nanos(skew)) },
     ];
     if exchanges > 0 {
         all.push(Candidate {

@@ -143,9 +143,8 @@ fn refuse(args: &Args, session: &Session<'_>) -> Result<Vec<Operation>, CliError
             "a collective operation takes at least two ranks: mpirun -n 2 loggap-mpi check",
         ));
     }
-    let is_checked = |operation: &&Operation| {
-        !operation.immediate && CHECKED.contains(&operation.collective)
-    };
+    let is_checked =
+        |operation: &&Operation| !operation.immediate && CHECKED.contains(&operation.collective);
     if args.op.all {
         return Ok(args.op.list.iter().filter(is_checked).copied().collect());
     }
@@ -308,11 +307,7 @@ fn record(
 }
 
 /// What the program's messages cost; `None` where the profile lacks one.
-fn costs(
-    program: &Program,
-    taken: &Taken,
-    profile: &ProfileDocument,
-) -> Option<Vec<MessageCost>> {
+fn costs(program: &Program, taken: &Taken, profile: &ProfileDocument) -> Option<Vec<MessageCost>> {
     let cost = |size: u64| {
         if size == 0 {
             return Some(empty(taken));
@@ -410,9 +405,8 @@ fn exit(
     }
     let Some(ppm) = args.assert else { return Ok(Exit::Done) };
     let allowed = f64::from(ppm) / 1e6;
-    let holds = |result: &ResultRecord| {
-        result.ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= allowed)
-    };
+    let holds =
+        |result: &ResultRecord| result.ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= allowed);
     let all = document.results.len() == asked && document.results.iter().all(holds);
     Ok(if all { Exit::Done } else { Exit::Differs })
 }

@@ -136,7 +136,11 @@ pub(super) fn print(
     console: &mut Console,
 ) -> Result<(), CliError> {
     document.warnings.iter().for_each(|warning| console.warn(warning));
-    if as_json { console.json(document)? } else { table(console.data(), document)? }
+    if as_json {
+        console.json(document)?
+    } else {
+        table(console.data(), document)?
+    }
     Ok(())
 }
 
@@ -155,10 +159,19 @@ fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     writeln!(
         out,
         "#{:<9} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8} {:>6}  {:<20} cause",
-        "op", "size[B]", "measured[us]", "lo[us]", "hi[us]", "predicted[us]", "lo[us]", "hi[us]",
-        "ratio", "algorithm"
+        "op",
+        "size[B]",
+        "measured[us]",
+        "lo[us]",
+        "hi[us]",
+        "predicted[us]",
+        "lo[us]",
+        "hi[us]",
+        "ratio",
+        "algorithm"
     )?;
-    let micros = |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
+    let micros =
+        |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
     for result in &document.results {
         let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
         let known = result.variable.map_or("-", |_| &result.algorithm);
