@@ -66,6 +66,24 @@ impl MessageCost {
         })
     }
 
+    /// As two measurements of it have it: the means, and intervals that hold
+    /// both.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let both = |one: &Estimate<Picos>, other: &Estimate<Picos>| Estimate {
+            value: Picos(one.value.0.midpoint(other.value.0)),
+            low: one.low.min(other.low),
+            high: one.high.max(other.high),
+            mark: one.mark,
+        };
+        Self {
+            size: self.size,
+            one_way: both(&self.one_way, &other.one_way),
+            overheads: both(&self.overheads, &other.overheads),
+            gap: both(&self.gap, &other.gap),
+        }
+    }
+
     /// By how much overheads are longer than the message under way.
     #[must_use]
     pub const fn hidden(&self) -> Picos {
@@ -143,6 +161,9 @@ mod tests {
             }
         }
         assert_eq!(cost(8, 400, 900).hidden(), Picos(500));
+        let both = cost(8, 400, 900).with(&cost(8, 500, 900));
+        let of = |estimate: Estimate<Picos>| (estimate.low.0, estimate.value.0, estimate.high.0);
+        assert_eq!((of(both.one_way), of(both.gap)), ((390, 450, 510), (90, 100, 110)));
         assert_eq!(cost(8, 400, 100).hidden(), Picos::ZERO);
     }
 }

@@ -197,10 +197,20 @@ fn perturbation(cell: Cell, (wrong, right): (&Found, &Found)) -> Mistake {
     mistake(("synchronisation perturbation", cell), (wrong.time.value, right.time.value), why)
 }
 
+/// Share by which times have to differ to be told apart.
+const CLEAR: f64 = 0.05;
+
 fn congestion(cell: Cell, (wrong, right): (&Found, &Found)) -> Mistake {
-    let why = "back to back, the messages of one repetition meet those of the next; spaced, each \
-               finds an idle network"
-        .to_owned();
+    let (wrong_s, right_s) = (wrong.time.value.seconds(), right.time.value.seconds());
+    let why = if wrong_s > right_s * (1.0 + CLEAR) {
+        "back to back, the messages of one repetition meet those of the next; spaced, each finds \
+         an idle network"
+    } else if wrong_s < right_s * (1.0 - CLEAR) {
+        "back to back, repetitions overlap, which hides what their messages do to each other"
+    } else {
+        "back to back as quick as spaced: these few ranks do not congest this network"
+    };
+    let why = why.to_owned();
     mistake(("congestion", cell), (wrong.time.value, right.time.value), why)
 }
 

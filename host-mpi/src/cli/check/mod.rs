@@ -71,7 +71,8 @@ pub(super) struct Args {
     /// each beside the synchronised result, instead of comparing.
     #[arg(long)]
     demonstrate: bool,
-    /// Most time for an operation and size, and for the profile.
+    /// Most time for an operation and size, and for the profile, half of which
+    /// is measured before the operations and half after them.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
     max_time: Duration,
     /// Stop where half the interval of the median is within so much of it.
@@ -81,7 +82,7 @@ pub(super) struct Args {
     /// is no prediction.
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     assert: Option<u32>,
-    /// Write the profile, as JSON.
+    /// Write the profile that was measured first, as JSON.
     #[arg(short, long, value_name = "PROFILE.json")]
     output: Option<PathBuf>,
     /// Print one JSON document.
@@ -188,8 +189,10 @@ fn compare(
     let (_, is_shared) = hosts(session.job.places());
     let pairs = taking::pairs(session);
     let sizes = profiled(&subjects, ranks);
-    let profiles =
-        taking::profiles((&pairs, &sizes), args.max_time.as_secs_f64(), session, console);
+    // Half before the operations and half after them, so that a machine that
+    // changes meanwhile shows.
+    let half = args.max_time.as_secs_f64() / 2.0;
+    let profiles = taking::profiles((&pairs, &sizes), half, session, console);
     let file = args.output.as_ref().filter(|_| session.job.rank() == LEADER);
     let file = file.map(PendingFile::create).transpose().map_err(CliError::from);
     let prepared = profiles.and_then(|profiles| Ok((profiles, file?)));
@@ -199,14 +202,14 @@ fn compare(
         return Err(CliError::failed(CollectiveError::Ended));
     }
     let plan = plan(args, ranks, SchemeName::Roundtime);
-    let plan = Plan { yields: is_shared, ..plan };
+    let max_time = Picos(plan.rule.max_time.0 / u64::from(taking::ROUNDS));
+    let plan = Plan { yields: is_shared, rule: StopRule { max_time, ..plan.rule }, ..plan };
     session.interrupt.listen();
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
     let peer = pairs.last().map_or(1, |pair| pair.peer);
-    let mut taken = Vec::new();
-    for subject in &subjects {
-        taken.push(taking::take(&mut bench, subject.cell, peer).map_err(CliError::failed)?);
-    }
+    let taken = take(&mut bench, (&subjects, peer)).map_err(CliError::failed)?;
+    let left = if session.interrupt.is_requested() { &[] } else { &pairs[..] };
+    let after = taking::profiles((left, &sizes), half, session, console)?;
     if !bench.leads() {
         return Ok(Exit::Done);
     }
@@ -217,14 +220,35 @@ fn compare(
         .min();
     let system = System { is_shared, eager_limit };
     let farthest = profiles.last();
+    let both: Vec<&ProfileDocument> = farthest.into_iter().chain(after.last()).collect();
     let result = |(subject, taken): (&Subject, &Option<Taken>)| {
-        record((subject, ranks), taken.as_ref()?, (farthest?, system))
+        record((subject, ranks), taken.as_ref()?, (&both, system))
     };
     let results: Vec<ResultRecord> = subjects.iter().zip(&taken).filter_map(result).collect();
-    let document = document(args, session, (results, system), levels(&pairs, &profiles));
+    let document = document(args, session, (results, system), levels(&pairs, (&profiles, &after)));
     write(file, farthest)?;
-    report::print(&document, args.json, console)?;
+    document.warnings.iter().for_each(|warning| console.warn(warning));
+    if args.json {
+        console.json(&document)?;
+    } else {
+        report::table(console.data(), &document)?;
+    }
     exit(args, session, (&document, subjects.len()))
+}
+
+/// Measures all subjects in turn, round by round; what came of each, at the
+/// leader.
+fn take(
+    bench: &mut Bench<'_>,
+    (subjects, peer): (&[Subject], i32),
+) -> Result<Vec<Option<Taken>>, CollectiveError> {
+    let mut rounds = vec![Vec::new(); subjects.len()];
+    for _ in 0..taking::ROUNDS {
+        for (subject, rounds) in subjects.iter().zip(&mut rounds) {
+            rounds.extend(taking::take(bench, subject.cell, peer)?);
+        }
+    }
+    Ok(rounds.iter().map(|rounds| Taken::merged(rounds)).collect())
 }
 
 /// Sizes of messages whose costs are needed.
@@ -279,11 +303,11 @@ fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
 fn record(
     (subject, ranks): (&Subject, u32),
     taken: &Taken,
-    (profile, system): (&ProfileDocument, System),
+    (profiles, system): (&[&ProfileDocument], System),
 ) -> Option<ResultRecord> {
     let program = subject.program(ranks);
     let predicted = program.as_ref().and_then(|program| {
-        let costs = costs(program, taken, profile)?;
+        let costs = costs(program, taken, profiles)?;
         let estimate = predict(program, taken, &costs)?;
         let size = if program.message_sizes() == [0] { 0 } else { program.size };
         let cost = *costs.iter().find(|cost| cost.size == size).or(costs.first())?;
@@ -306,14 +330,22 @@ fn record(
     Some(ResultRecord::new(subject.cell, (&subject.algorithm, ranks), taken, found))
 }
 
-/// What the program's messages cost; `None` where the profile lacks one.
-fn costs(program: &Program, taken: &Taken, profile: &ProfileDocument) -> Option<Vec<MessageCost>> {
+/// What the program's messages cost, by all of `profiles`; `None` where they
+/// lack one.
+fn costs(
+    program: &Program,
+    taken: &Taken,
+    profiles: &[&ProfileDocument],
+) -> Option<Vec<MessageCost>> {
     let cost = |size: u64| {
         if size == 0 {
             return Some(empty(taken));
         }
-        let row = profile.sizes.iter().find(|record| record.row.size.0 == size)?;
-        MessageCost::of(&row.row)
+        let row = |profile: &&ProfileDocument| {
+            let record = profile.sizes.iter().find(|record| record.row.size.0 == size)?;
+            MessageCost::of(&record.row)
+        };
+        profiles.iter().filter_map(row).reduce(|one, other| one.with(&other))
     };
     program.message_sizes().into_iter().map(cost).collect()
 }
@@ -338,13 +370,20 @@ fn predict(program: &Program, taken: &Taken, costs: &[MessageCost]) -> Option<Es
     Some(Estimate { value, low, high, ..Estimate::default() })
 }
 
-fn levels(pairs: &[Pair], profiles: &[ProfileDocument]) -> Vec<LevelRecord> {
-    let level = |(pair, profile): (&Pair, &ProfileDocument)| LevelRecord {
-        level: pair.level,
-        ranks: [LEADER, pair.peer],
-        profile: profile.clone(),
+fn levels(
+    pairs: &[Pair],
+    (before, after): (&[ProfileDocument], &[ProfileDocument]),
+) -> Vec<LevelRecord> {
+    let after = after.iter().map(Some).chain(std::iter::repeat(None));
+    let level = |((pair, before), after): ((&Pair, &ProfileDocument), Option<&ProfileDocument>)| {
+        LevelRecord {
+            level: pair.level,
+            ranks: [LEADER, pair.peer],
+            profile: before.clone(),
+            profile_after: after.cloned(),
+        }
     };
-    pairs.iter().zip(profiles).map(level).collect()
+    pairs.iter().zip(before).zip(after).map(level).collect()
 }
 
 fn document(

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use loggap::cli::{CliError, Console};
 use loggap::profile::ProfileDocument;
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
@@ -41,7 +40,9 @@ pub(super) struct Document {
 pub(super) struct LevelRecord {
     pub(super) level: Level,
     pub(super) ranks: [i32; 2],
+    /// From before the operations, and from after them.
     pub(super) profile: ProfileDocument,
+    pub(super) profile_after: Option<ProfileDocument>,
 }
 
 /// A prediction and what explains how far it is off.
@@ -129,22 +130,8 @@ impl ResultRecord {
     }
 }
 
-/// Prints the document or its table.
-pub(super) fn print(
-    document: &Document,
-    as_json: bool,
-    console: &mut Console,
-) -> Result<(), CliError> {
-    document.warnings.iter().for_each(|warning| console.warn(warning));
-    if as_json {
-        console.json(document)?
-    } else {
-        table(console.data(), document)?
-    }
-    Ok(())
-}
-
-fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
+/// Prints the document as a table.
+pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     let Document { library, ranks, loggap_version, .. } = document;
     writeln!(out, "# loggap-mpi {loggap_version} check, {library}, {ranks} ranks")?;
     if let Some(level) = document.levels.last() {

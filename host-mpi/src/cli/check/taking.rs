@@ -110,6 +110,46 @@ pub(super) struct Taken {
     pub(super) spread: f64,
 }
 
+/// In how many rounds everything is measured: a machine that changes meanwhile
+/// changes it for all parts alike.
+pub(super) const ROUNDS: u32 = 3;
+
+impl Taken {
+    /// What several rounds agree on: medians, in intervals that hold those of
+    /// all rounds. `None` without any.
+    pub(super) fn merged(rounds: &[Self]) -> Option<Self> {
+        let last = rounds.last()?;
+        let times = |part: fn(&Self) -> Picos| {
+            let mut times: Vec<Picos> = rounds.iter().map(part).collect();
+            Sorted::new(&mut times).median().unwrap_or_default()
+        };
+        let estimates = |part: fn(&Self) -> Estimate<Picos>| {
+            let all = || rounds.iter().map(part);
+            let mut values: Vec<Picos> = all().map(|estimate| estimate.value).collect();
+            Estimate {
+                value: Sorted::new(&mut values).median().unwrap_or_default(),
+                low: all().map(|estimate| estimate.low).min().unwrap_or_default(),
+                high: all().map(|estimate| estimate.high).max().unwrap_or_default(),
+                ..Estimate::default()
+            }
+        };
+        Some(Self {
+            start: times(|taken| taken.start),
+            operation: estimates(|taken| taken.operation),
+            message: estimates(|taken| taken.message),
+            sender: times(|taken| taken.sender),
+            exchange: estimates(|taken| taken.exchange),
+            local: estimates(|taken| taken.local),
+            combine: estimates(|taken| taken.combine),
+            skew: times(|taken| taken.skew),
+            counts: rounds.iter().fold((0, 0), |(valid, discarded), taken| {
+                (valid + taken.counts.0, discarded + taken.counts.1)
+            }),
+            spread: rounds.iter().map(|taken| taken.spread).fold(last.spread, f64::min),
+        })
+    }
+}
+
 /// Measures `cell` and what it is made of. `Some` at the leader, unless nothing
 /// counted.
 pub(super) fn take(
@@ -190,5 +230,37 @@ fn spread(measured: &Measured) -> f64 {
     match (exits.median(), exits.quantile(90)) {
         (Some(median), Some(high)) if median > Picos::ZERO => high.seconds() / median.seconds(),
         _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_give_their_medians_and_intervals_that_hold_all() {
+        let round = |value: u64| {
+            let picos = Picos(value);
+            let (low, high) = (Picos(value - 1), Picos(value + 1));
+            let estimate = Estimate { value: picos, low, high, ..Estimate::default() };
+            Taken {
+                start: picos,
+                operation: estimate,
+                message: estimate,
+                sender: picos,
+                exchange: estimate,
+                local: estimate,
+                combine: estimate,
+                skew: picos,
+                counts: (value, 1),
+                spread: 1.0,
+            }
+        };
+        let merged = Taken::merged(&[round(30), round(10), round(20)]).unwrap();
+        let operation = merged.operation;
+        let ends = (operation.low, operation.value, operation.high);
+        assert_eq!(ends, (Picos(9), Picos(20), Picos(31)));
+        assert_eq!((merged.start, merged.counts), (Picos(20), (60, 3)));
+        assert!(Taken::merged(&[]).is_none());
     }
 }
