@@ -98,7 +98,7 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
         all.push(Candidate {
             picos: difference(exchange, message) * exchanges as i128,
             words: format!(
-                "an exchange takes {}, a message {}: sending and receiving at once is not free",
+                "MPI_Sendrecv takes {}, a message {}: posting the receive delays the send",
                 nanos(exchange),
                 nanos(message)
             ),
@@ -106,7 +106,7 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
         all.push(Candidate {
             picos: difference(exchange, one_way) * exchanges as i128,
             words: format!(
-                "an exchange after a common start takes {}, half a round trip {}",
+                "MPI_Sendrecv after a common start takes {}, half a round trip {}",
                 nanos(exchange),
                 nanos(one_way)
             ),
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn the_part_that_is_as_long_as_the_difference_is_named() {
         let exchange = found(500, |e| e.exchange = Picos(490 * NS)).unwrap();
-        assert!(exchange.starts_with("an exchange takes 490 ns, a message 400 ns"), "{exchange}");
+        assert!(exchange.starts_with("MPI_Sendrecv takes 490 ns, a message 400 ns"), "{exchange}");
         let state = found(500, |e| {
             e.message = Picos(510 * NS);
             e.exchange = Picos(510 * NS);

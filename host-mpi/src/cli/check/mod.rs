@@ -71,8 +71,8 @@ pub(super) struct Args {
     /// each beside the synchronised result, instead of comparing.
     #[arg(long)]
     demonstrate: bool,
-    /// Most time for an operation and size, and for the profile, half of which
-    /// is measured before the operations and half after them.
+    /// Most time for an operation and size, and for each of two profiles: one
+    /// before the operations and one after them.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
     max_time: Duration,
     /// Stop where half the interval of the median is within so much of it.
@@ -189,10 +189,10 @@ fn compare(
     let (_, is_shared) = hosts(session.job.places());
     let pairs = taking::pairs(session);
     let sizes = profiled(&subjects, ranks);
-    // Half before the operations and half after them, so that a machine that
-    // changes meanwhile shows.
-    let half = args.max_time.as_secs_f64() / 2.0;
-    let profiles = taking::profiles((&pairs, &sizes), half, session, console);
+    // Before the operations and after them, so that a machine that changes
+    // meanwhile shows.
+    let time = args.max_time.as_secs_f64();
+    let profiles = taking::profiles((&pairs, &sizes), time, session, console);
     let file = args.output.as_ref().filter(|_| session.job.rank() == LEADER);
     let file = file.map(PendingFile::create).transpose().map_err(CliError::from);
     let prepared = profiles.and_then(|profiles| Ok((profiles, file?)));
@@ -209,7 +209,7 @@ fn compare(
     let peer = pairs.last().map_or(1, |pair| pair.peer);
     let taken = take(&mut bench, (&subjects, peer)).map_err(CliError::failed)?;
     let left = if session.interrupt.is_requested() { &[] } else { &pairs[..] };
-    let after = taking::profiles((left, &sizes), half, session, console)?;
+    let after = taking::profiles((left, &sizes), time, session, console)?;
     if !bench.leads() {
         return Ok(Exit::Done);
     }

@@ -116,7 +116,7 @@ impl ResultRecord {
             one_way_s: predicted.as_ref().map(|found| found.one_way.seconds()),
             cause: match predicted {
                 Some(predicted) => predicted.cause,
-                None => Some(format!("algorithm not known: {}", algorithm.name())),
+                None => Some(unpredicted(algorithm)),
             },
             start_s: taken.start.seconds(),
             message_s: taken.message.value.seconds(),
@@ -127,6 +127,16 @@ impl ResultRecord {
             reps: taken.counts.0,
             discarded: taken.counts.1,
         }
+    }
+}
+
+/// Why there is no prediction.
+fn unpredicted(algorithm: &InForce) -> String {
+    match algorithm {
+        InForce::Other(words) => format!("algorithm not known: {words}"),
+        InForce::Known(_) => "the profile lacks a message of this algorithm: give it more time \
+                              with --max-time"
+            .to_owned(),
     }
 }
 
