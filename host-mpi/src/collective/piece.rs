@@ -22,6 +22,8 @@ pub enum Piece {
     Nothing,
     /// Rank 0 sends, this rank receives (`MPI_Send`, `MPI_Recv`).
     Message(i32),
+    /// The same the other way.
+    Back(i32),
     /// Rank 0 and this rank send to each other and receive (`MPI_Sendrecv`).
     Exchange(i32),
     /// Each rank combines two vectors of its own (`MPI_Reduce_local`).
@@ -69,13 +71,10 @@ impl Bench<'_> {
 pub(super) fn carry_out(piece: Piece, call: &mut Call<'_>, ranks: &SimpleCommunicator) {
     let rank = ranks.rank();
     match (piece, call) {
-        (Piece::Message(peer), Call::Allgather(give, _)) if rank == 0 => {
-            ranks.process_at_rank(peer).send(*give);
+        (Piece::Message(peer), Call::Allgather(give, get)) => {
+            one_way((0, peer), (give, get), ranks)
         }
-        (Piece::Message(peer), Call::Allgather(give, get)) if rank == peer => {
-            let get = get.get_mut(..give.len()).unwrap_or_default();
-            ranks.process_at_rank(0).receive_into(get);
-        }
+        (Piece::Back(peer), Call::Allgather(give, get)) => one_way((peer, 0), (give, get), ranks),
         (Piece::Exchange(peer), Call::Allgather(give, get)) if rank == 0 || rank == peer => {
             let get = get.get_mut(..give.len()).unwrap_or_default();
             let other = ranks.process_at_rank(if rank == 0 { peer } else { 0 });
@@ -85,6 +84,16 @@ pub(super) fn carry_out(piece: Piece, call: &mut Call<'_>, ranks: &SimpleCommuni
             mpi::collective::reduce_local_into(*give, *get, SystemOperation::sum());
         }
         _ => {}
+    }
+}
+
+#[inline]
+fn one_way((from, to): (i32, i32), (give, get): (&[u8], &mut [u8]), ranks: &SimpleCommunicator) {
+    if ranks.rank() == from {
+        ranks.process_at_rank(to).send(give);
+    } else if ranks.rank() == to {
+        let get = get.get_mut(..give.len()).unwrap_or_default();
+        ranks.process_at_rank(from).receive_into(get);
     }
 }
 

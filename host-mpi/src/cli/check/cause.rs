@@ -14,7 +14,8 @@ pub(super) struct Evidence<'a> {
     pub(super) program: &'a Program,
     /// Of the program's messages of the operation's size, from the profile.
     pub(super) cost: &'a MessageCost,
-    /// A message and an exchange from the common start.
+    /// A message and an exchange from the common start; the message to the root
+    /// or from it, whichever the program sends.
     pub(super) message: Picos,
     pub(super) exchange: Picos,
     pub(super) skew: Picos,
@@ -86,8 +87,8 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
         Candidate {
             picos: difference(message, one_way) * steps as i128,
             words: words(format!(
-                "a message after a common start takes {}, half a round trip {}: caches and \
-                 predictors are in another state",
+                "a message after a common start takes {} this way, half a round trip {}: the two \
+                 ways differ, or caches and predictors are in another state",
                 nanos(message),
                 nanos(one_way)
             )),
@@ -195,7 +196,7 @@ mod tests {
             e.message = Picos(510 * NS);
             e.exchange = Picos(510 * NS);
         });
-        assert!(state.unwrap().contains("after a common start takes 510 ns"));
+        assert!(state.unwrap().contains("after a common start takes 510 ns this way"));
         let skew = found(450, |e| e.skew = Picos(40 * NS)).unwrap();
         assert_eq!(skew, "starts are 40 ns apart");
     }

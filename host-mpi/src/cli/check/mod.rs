@@ -24,7 +24,7 @@ use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Taken};
 use super::Session;
 use super::pairs::crowded;
-use crate::algorithm::{self, End, InForce, MessageCost, Program, makespan, protocols};
+use crate::algorithm::{self, End, InForce, MessageCost, Program, Shape, makespan, protocols};
 use crate::collective::judge::Tolerance;
 use crate::collective::operation::{self, Cell, Collective, Operation, Operations};
 use crate::collective::report::hosts;
@@ -319,7 +319,10 @@ fn record(
             predicted: &estimate,
             program: &program,
             cost: &cost,
-            message: taken.message.value,
+            message: match program.shape {
+                Shape::Reduce | Shape::Gather => taken.back.value,
+                _ => taken.message.value,
+            },
             exchange: taken.exchange.value,
             skew: taken.skew,
             spread: taken.spread,
@@ -355,7 +358,9 @@ fn costs(
 fn empty(taken: &Taken) -> MessageCost {
     let overheads = Estimate::exact(Picos(taken.sender.0.saturating_mul(2)));
     let gap = Estimate::exact(Picos::ZERO);
-    MessageCost { size: 0, one_way: taken.message, overheads, gap }
+    let one_way = MessageCost { size: 0, one_way: taken.message, overheads, gap };
+    // As a round trip has it: the mean of both ways.
+    one_way.with(&MessageCost { one_way: taken.back, ..one_way })
 }
 
 /// The simulation at the best values, and at both ends of all intervals.

@@ -75,7 +75,9 @@ pub(super) struct ResultRecord {
     start_s: f64,
     /// Half a round trip of a message of this size, as the prediction has it.
     one_way_s: Option<f64>,
+    /// From rank 0 and to rank 0, after a common start.
     message_s: f64,
+    message_back_s: f64,
     exchange_s: f64,
     local_s: f64,
     combine_s: f64,
@@ -120,6 +122,7 @@ impl ResultRecord {
             },
             start_s: taken.start.seconds(),
             message_s: taken.message.value.seconds(),
+            message_back_s: taken.back.value.seconds(),
             exchange_s: taken.exchange.value.seconds(),
             local_s: taken.local.value.seconds(),
             combine_s: taken.combine.value.seconds(),

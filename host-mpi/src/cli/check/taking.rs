@@ -94,7 +94,9 @@ pub(super) struct Taken {
     pub(super) operation: Estimate<Picos>,
     /// A message of this size.
     pub(super) message: Estimate<Picos>,
-    /// Until its sender goes on.
+    /// The same the other way, to rank 0.
+    pub(super) back: Estimate<Picos>,
+    /// Until the sender of the first goes on.
     pub(super) sender: Picos,
     /// An exchange of messages of this size.
     pub(super) exchange: Estimate<Picos>,
@@ -137,6 +139,7 @@ impl Taken {
             start: times(|taken| taken.start),
             operation: estimates(|taken| taken.operation),
             message: estimates(|taken| taken.message),
+            back: estimates(|taken| taken.back),
             sender: times(|taken| taken.sender),
             exchange: estimates(|taken| taken.exchange),
             local: estimates(|taken| taken.local),
@@ -160,6 +163,7 @@ pub(super) fn take(
     let bytes = cell.bytes();
     let start = bench.piece(Piece::Nothing, bytes)?;
     let message = bench.piece(Piece::Message(peer), bytes)?;
+    let back = bench.piece(Piece::Back(peer), bytes)?;
     let exchange = bench.piece(Piece::Exchange(peer), bytes)?;
     let local = bench.local_part(cell)?;
     let reduces = cell.operation.reduces();
@@ -167,7 +171,8 @@ pub(super) fn take(
     let operation = bench.measure(cell)?;
     let parts = (start, message, exchange);
     let (Some(start), Some(message), Some(exchange)) = parts else { return Ok(None) };
-    let (Some(local), Some(operation)) = (local, operation) else { return Ok(None) };
+    let parts = (back, local, operation);
+    let (Some(back), Some(local), Some(operation)) = parts else { return Ok(None) };
     Ok(start.median.and_then(|offset| {
         let without = |measured: &Measured| estimate(measured, offset);
         let own = exits_of(&start, LEADER).median();
@@ -176,6 +181,7 @@ pub(super) fn take(
             start: offset,
             operation: without(&operation)?,
             message: without(&message)?,
+            back: without(&back)?,
             sender: sender?.since(own?),
             exchange: without(&exchange)?,
             local: without(&local)?,
@@ -187,10 +193,12 @@ pub(super) fn take(
     }))
 }
 
-/// Median and interval, less `offset`.
+/// Median and interval, less `offset`; of few repetitions, all of them.
 pub(super) fn estimate(measured: &Measured, offset: Picos) -> Option<Estimate<Picos>> {
     let value = measured.median?;
-    let (low, high) = measured.interval.unwrap_or((Picos::ZERO, Picos::MAX));
+    let mut exits = last_exits(measured);
+    let all = exits.quantile(0).zip(exits.quantile(100));
+    let (low, high) = measured.interval.or(all).unwrap_or((value, value));
     Some(Estimate {
         value: value.since(offset),
         low: low.since(offset),
@@ -247,6 +255,7 @@ mod tests {
                 start: picos,
                 operation: estimate,
                 message: estimate,
+                back: estimate,
                 sender: picos,
                 exchange: estimate,
                 local: estimate,
