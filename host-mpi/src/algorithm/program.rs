@@ -62,7 +62,9 @@ pub struct Program {
     pub ranks: u32,
     /// Bytes of a block or vector.
     pub size: u64,
-    /// What each rank computes before anything else.
+    /// What the call does on one rank alone: before any message, and in a
+    /// scatter behind them; only at the root where others have no block of
+    /// their own to move.
     pub local: Picos,
     /// What combining two vectors takes.
     pub combine: Picos,
@@ -88,8 +90,13 @@ impl Program {
             Shape::AllgatherRing => self.ring(rank),
             Shape::Pairwise => self.pairwise(rank),
         };
-        if self.local > Picos::ZERO {
-            rounds.insert(0, Round { calc: self.local, ..Round::default() });
+        let local = Round { calc: self.local, ..Round::default() };
+        match self.shape {
+            _ if self.local == Picos::ZERO => {}
+            // The root's own block, which others do not wait for.
+            Shape::Reduce | Shape::Gather | Shape::Scatter if rank != 0 => {}
+            Shape::Scatter => rounds.push(local),
+            _ => rounds.insert(0, local),
         }
         rounds
     }

@@ -60,7 +60,7 @@ impl Bench<'_> {
 
     /// For what is measured beside an operation.
     fn part_of_the_time(&self) -> StopRule {
-        const PARTS: u64 = 4;
+        const PARTS: u64 = 2;
         let rule = self.plan.rule;
         StopRule { max_time: Picos(rule.max_time.0 / PARTS), ..rule }
     }

@@ -135,6 +135,16 @@ fn computation_lies_on_the_way() {
 }
 
 #[test]
+fn nobody_waits_for_the_roots_own_block() {
+    for shape in [Shape::Gather, Shape::Reduce, Shape::Scatter] {
+        let with = Program { local: Picos(70), ..program(shape, 2) };
+        assert_eq!(time(&with), time(&program(shape, 2)), "{shape:?}");
+    }
+    let everybody = Program { local: Picos(70), ..program(Shape::Pairwise, 2) };
+    assert_eq!(time(&everybody), time(&program(Shape::Pairwise, 2)) + 70);
+}
+
+#[test]
 fn sizes_of_messages_are_found_wherever_they_are() {
     assert_eq!(program(Shape::Gather, 8).message_sizes(), [SIZE, 2 * SIZE, 4 * SIZE]);
     assert_eq!(program(Shape::Dissemination, 3).message_sizes(), [0]);

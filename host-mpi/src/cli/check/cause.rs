@@ -4,7 +4,7 @@
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 
-use crate::algorithm::{MessageCost, Program};
+use crate::algorithm::{MessageCost, Program, Shape};
 
 /// What is known about one operation and size.
 #[derive(Clone, Copy, Debug)]
@@ -14,9 +14,9 @@ pub(super) struct Evidence<'a> {
     pub(super) program: &'a Program,
     /// Of the program's messages of the operation's size, from the profile.
     pub(super) cost: &'a MessageCost,
-    /// A message and an exchange from the common start; the message to the root
-    /// or from it, whichever the program sends.
+    /// A message from rank 0, one to it, and an exchange, from the common start.
     pub(super) message: Picos,
+    pub(super) back: Picos,
     pub(super) exchange: Picos,
     pub(super) skew: Picos,
     /// The 90th percentile over the median.
@@ -76,23 +76,19 @@ fn share(part: i128, whole: i128) -> f64 {
 }
 
 fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
-    let Evidence { program, cost, message, exchange, skew, .. } = *evidence;
+    let Evidence { program, cost, message, back, exchange, skew, .. } = *evidence;
     let exchanges = program.exchanges();
     let steps = exchanges.max(program.ranks.next_power_of_two().ilog2() as usize);
     let difference = |one: Picos, other: Picos| i128::from(one.0) - i128::from(other.0);
     let one_way = cost.one_way.value;
-    let nanos = |time: Picos| format!("{:.0} ns", time.seconds() * 1e9);
-    let words = |words: String| words;
+    // An exchange waits for the slower way.
+    let this_way = match program.shape {
+        Shape::Reduce | Shape::Gather => back,
+        _ if exchanges > 0 => message.max(back),
+        _ => message,
+    };
     let mut all = vec![
-        Candidate {
-            picos: difference(message, one_way) * steps as i128,
-            words: words(format!(
-                "a message after a common start takes {} this way, half a round trip {}: the two \
-                 ways differ, or caches and predictors are in another state",
-                nanos(message),
-                nanos(one_way)
-            )),
-        },
+        Candidate { picos: difference(this_way, one_way) * steps as i128, words: state(evidence) },
         Candidate { picos: i128::from(skew.0), words: format!("starts are {} apart", nanos(skew)) },
     ];
     if exchanges > 0 {
@@ -122,6 +118,32 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
         });
     }
     all
+}
+
+fn nanos(time: Picos) -> String {
+    format!("{:.0} ns", time.seconds() * 1e9)
+}
+
+/// Why a message after a common start is not half a round trip.
+fn state(evidence: &Evidence<'_>) -> String {
+    /// Share by which the two ways have to differ to be told apart.
+    const CLEAR: f64 = 0.1;
+    let Evidence { cost, message, back, .. } = *evidence;
+    let half = nanos(cost.one_way.value);
+    let (quick, slow) = (message.min(back).seconds(), message.max(back).seconds());
+    if slow > quick * (1.0 + CLEAR) {
+        return format!(
+            "the two ways differ: a message from rank 0 takes {}, one to it {}, half a round trip \
+             {half}",
+            nanos(message),
+            nanos(back)
+        );
+    }
+    format!(
+        "a message after a common start takes {}, half a round trip {half}: caches and predictors \
+         are in another state",
+        nanos(message)
+    )
 }
 
 /// What no number was measured for.
@@ -174,6 +196,7 @@ mod tests {
             program: &PROGRAM,
             cost: &cost,
             message: Picos(400 * NS),
+            back: Picos(400 * NS),
             exchange: Picos(400 * NS),
             skew: Picos(NS),
             spread: 1.1,
@@ -193,10 +216,12 @@ mod tests {
         let exchange = found(500, |e| e.exchange = Picos(490 * NS)).unwrap();
         assert!(exchange.starts_with("MPI_Sendrecv takes 490 ns, a message 400 ns"), "{exchange}");
         let state = found(500, |e| {
-            e.message = Picos(510 * NS);
+            (e.message, e.back) = (Picos(510 * NS), Picos(500 * NS));
             e.exchange = Picos(510 * NS);
         });
-        assert!(state.unwrap().contains("after a common start takes 510 ns this way"));
+        assert!(state.unwrap().contains("after a common start takes 510 ns"));
+        let ways = found(500, |e| e.back = Picos(510 * NS)).unwrap();
+        assert!(ways.starts_with("the two ways differ: a message from rank 0 takes 400 ns"));
         let skew = found(450, |e| e.skew = Picos(40 * NS)).unwrap();
         assert_eq!(skew, "starts are 40 ns apart");
     }

@@ -24,7 +24,7 @@ use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Taken};
 use super::Session;
 use super::pairs::crowded;
-use crate::algorithm::{self, End, InForce, MessageCost, Program, Shape, makespan, protocols};
+use crate::algorithm::{self, End, InForce, MessageCost, Program, makespan, protocols};
 use crate::collective::judge::Tolerance;
 use crate::collective::operation::{self, Cell, Collective, Operation, Operations};
 use crate::collective::report::hosts;
@@ -319,10 +319,8 @@ fn record(
             predicted: &estimate,
             program: &program,
             cost: &cost,
-            message: match program.shape {
-                Shape::Reduce | Shape::Gather => taken.back.value,
-                _ => taken.message.value,
-            },
+            message: taken.message.value,
+            back: taken.back.value,
             exchange: taken.exchange.value,
             skew: taken.skew,
             spread: taken.spread,
