@@ -57,8 +57,9 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
     }
     let excess = i128::from(measured.value.0) - i128::from(predicted.value.0);
     let fit = |candidate: &Candidate| share(candidate.picos, excess);
+    // Of several that fit alike, the first.
     let best =
-        candidates(evidence).into_iter().max_by(|one, other| fit(one).total_cmp(&fit(other)));
+        candidates(evidence).into_iter().rev().max_by(|one, other| fit(one).total_cmp(&fit(other)));
     if let Some(best) = best.filter(|best| fit(best) >= ENOUGH) {
         return Some(best.words);
     }
