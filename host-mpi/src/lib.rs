@@ -10,12 +10,15 @@
 //! - [`pairs`]: which ranks measure with which at the same time.
 //! - [`collective`]: collective operations, from a common start to the last
 //!   exit.
+//! - [`algorithm`]: which algorithms collective operations use, and what those
+//!   should take.
 //! - [`clocks`]: clocks that agree over ranks.
 //! - [`waiting`]: how a rank waits for messages about measuring.
 //! - [`watch`]: ends the job where a rank waits for one that never comes.
 //! - [`library`]: which MPI this is, and the settings that move its changes of
 //!   protocol.
 
+pub mod algorithm;
 pub mod cli;
 pub mod clocks;
 pub mod collective;

@@ -1,5 +1,6 @@
 //! The command line of `loggap-mpi`. Every rank runs it; rank 0 talks.
 
+mod check;
 mod coll;
 mod measure;
 mod pairs;
@@ -35,6 +36,7 @@ struct Cli {
 enum Command {
     Measure(Box<measure::Args>),
     Coll(Box<coll::Args>),
+    Check(Box<check::Args>),
     Sync(sync::Args),
     Selftest(selftest::Args),
 }
@@ -93,6 +95,10 @@ fn is_first() -> bool {
 }
 
 fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
+    // Before there is any other thread.
+    if let Command::Check(args) = &cli.command {
+        check::prepare(args);
+    }
     // Before MPI starts threads, which inherit who takes the signals.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
@@ -115,6 +121,7 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
         Command::Measure(args) => measure::run(args, &session, console),
         Command::Sync(args) => sync::run(args, &session, console),
         Command::Coll(args) => coll::run(args, &session, console),
+        Command::Check(args) => check::run(args, &session, console),
         // Needs no other rank: done above.
         Command::Selftest(_) => Ok(Exit::Done),
     };

@@ -164,7 +164,7 @@ impl<'a> Course<'a> {
                 let planned = Planned { start, delays: &self.plan.delays, end };
                 judge::judge(&records, &planned, self.plan.tolerance)
             }
-            Start::Barrier => judge::merge(&records),
+            Start::Barrier | Start::Announced => judge::merge(&records),
             Start::BackToBack { .. } => {
                 // The root's own time, as those who use it do.
                 let root = usize::try_from(self.plan.root).unwrap_or(0);

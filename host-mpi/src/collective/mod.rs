@@ -21,6 +21,7 @@ pub mod judge;
 pub mod launches;
 pub mod operation;
 pub mod overlap;
+pub mod piece;
 pub mod report;
 pub mod run;
 pub mod scheme;

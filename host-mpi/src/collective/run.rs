@@ -18,6 +18,7 @@ use super::calls::{AtOnce, Busy, Call, Computing, RootOf};
 use super::course::{Course, Measured};
 use super::judge::{FIELDS, Record, Tolerance};
 use super::operation::{Cell, Operation};
+use super::piece::{self, Piece};
 use super::scheme::{Batch, SchemeName, Start};
 use super::segment::{Carried, Segment};
 use super::stop::{StopRule, Stopped};
@@ -91,6 +92,10 @@ pub(super) enum Body {
     Alone,
     /// An immediate operation with computation until it is waited for.
     With(Computing),
+    /// No operation, but a part of one.
+    Piece(Piece),
+    /// The operation of this rank alone.
+    Local,
 }
 
 /// A rank of a run.
@@ -116,14 +121,16 @@ const END: u64 = 0;
 const GIVE_UP: u64 = 1;
 const CLOCK: u64 = 2;
 const BARRIER: u64 = 3;
-const LOOP: u64 = 4;
-const ROTATE: u64 = 5;
+const ANNOUNCED: u64 = 4;
+const LOOP: u64 = 5;
+const ROTATE: u64 = 6;
+/// The series ends, and the run.
+const HALT: u64 = 7;
 /// Clocks are synchronised once more.
-const SYNCHRONISE: u64 = 7;
+const SYNCHRONISE: u64 = 8;
 
 /// A segment of a series lasts at most so long, where there are several clocks.
 const SEGMENT: Picos = Picos(100_000_000_000);
-const HALT: u64 = 6;
 
 /// A command, the start, the window, and how many repetitions.
 type Order = [u64; 4];
@@ -197,7 +204,7 @@ impl<'a> Bench<'a> {
         body: Body,
         rule: StopRule,
     ) -> Result<Option<Measured>, CollectiveError> {
-        let mut buffers = self.buffers(cell)?;
+        let mut buffers = self.buffers(cell, body)?;
         if self.leads() {
             return self.lead((cell, &mut buffers), body, rule).map(Some);
         }
@@ -302,8 +309,10 @@ impl<'a> Bench<'a> {
     }
 
     /// Buffers on all ranks or on none.
-    fn buffers(&self, cell: Cell) -> Result<Buffers, CollectiveError> {
-        let buffers = Buffers::new(cell, self.standing());
+    fn buffers(&self, cell: Cell, body: Body) -> Result<Buffers, CollectiveError> {
+        let standing =
+            if body == Body::Local { Standing { rank: 0, ranks: 1 } } else { self.standing() };
+        let buffers = Buffers::new(cell, standing);
         let (own, mut all) = (i32::from(buffers.is_some()), 0);
         self.waiting.watch().during(|| {
             self.job.control().all_reduce_into(&own, &mut all, SystemOperation::min());
@@ -324,6 +333,7 @@ impl<'a> Bench<'a> {
         let (command, start, window) = match batch.start {
             Start::Clock { lead, window } => (CLOCK, now.0.saturating_add(lead.0), window.0),
             Start::Barrier => (BARRIER, now.0, 0),
+            Start::Announced => (ANNOUNCED, now.0, 0),
             Start::BackToBack { rotate: false } => (LOOP, now.0, 0),
             Start::BackToBack { rotate: true } => (ROTATE, now.0, 0),
         };
@@ -377,7 +387,12 @@ impl<'a> Bench<'a> {
             verify::fill(buffers, round);
             let ready = self.clock.now();
             let Timing { started, ended, computed } = self.timed(&turn, &mut buffers.call(), body);
-            let wrong = verify::first_wrong(buffers, round).map_or(0, |at| at as u64 + 1);
+            let wrong = match body {
+                // No operation, or of one rank: nothing that others can see.
+                Body::Piece(_) | Body::Local => None,
+                Body::Alone | Body::With(_) => verify::first_wrong(buffers, round),
+            };
+            let wrong = wrong.map_or(0, |at| at as u64 + 1);
             records.push(Record {
                 ready,
                 started: self.clock.global(started),
@@ -404,9 +419,11 @@ impl<'a> Bench<'a> {
         let fixed = i32::try_from(self.plan.root).unwrap_or(0);
         let root = RootOf::new(data, fixed);
         let mut spent = 0;
+        let own = SimpleCommunicator::self_comm();
         self.waiting.watch().during(|| {
             let started = match turn.command {
                 CLOCK => self.wait_until(turn.start),
+                ANNOUNCED => self.clock.read(),
                 _ => {
                     data.barrier();
                     self.clock.read()
@@ -425,6 +442,8 @@ impl<'a> Bench<'a> {
                     call.immediate(data, &root, &mut busy);
                     spent = busy.spent;
                 }
+                (_, Body::Piece(part)) => piece::carry_out(part, call, data),
+                (_, Body::Local) => piece::alone(call, &own),
                 _ => (0..turn.operations).for_each(|_| once(call, turn, (data, &root))),
             }
             let ended = self.clock.read();

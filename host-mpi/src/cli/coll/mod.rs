@@ -61,7 +61,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "RANK", default_value = "0")]
     root: u32,
     /// How repetitions start: roundtime or window by the clock; barrier, loop
-    /// or rotate as in the literature, each with what is wrong with it.
+    /// or rotate as in the literature, announced without a lead, each with what is wrong with it.
     #[arg(long, value_enum, default_value = "roundtime", hide_possible_values = true)]
     scheme: SchemeName,
     /// When ranks arrive: balanced, sorted[:TIME], one-late:TIME[@RANK], or a

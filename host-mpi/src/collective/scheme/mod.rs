@@ -5,6 +5,7 @@
 //! ranks by the clock; the others are those of the literature, kept to be
 //! compared with, and say what is wrong with them.
 
+mod announced;
 mod barrier;
 mod repeated;
 mod roundtime;
@@ -28,6 +29,8 @@ pub enum SchemeName {
     Window,
     /// A barrier before each repetition; each rank times itself.
     Barrier,
+    /// A start as soon as a rank has heard of it; each rank times itself.
+    Announced,
     /// Repetitions back to back, divided by their number.
     Loop,
     /// As loop, with another root each time.
@@ -42,6 +45,7 @@ impl SchemeName {
             Self::Roundtime => "roundtime",
             Self::Window => "window",
             Self::Barrier => "barrier",
+            Self::Announced => "announced",
             Self::Loop => "loop",
             Self::Rotate => "rotate",
         }
@@ -53,6 +57,7 @@ impl SchemeName {
         match self {
             Self::Roundtime | Self::Window => None,
             Self::Barrier => Some(barrier::FLAW),
+            Self::Announced => Some(announced::FLAW),
             Self::Loop => Some(repeated::LOOP_FLAW),
             Self::Rotate => Some(repeated::ROTATE_FLAW),
         }
@@ -77,6 +82,8 @@ pub enum Start {
     },
     /// When the rank has left a barrier.
     Barrier,
+    /// When the rank has heard of it.
+    Announced,
     /// One after the other; timed as one.
     BackToBack {
         /// Whether each has another root.
@@ -115,6 +122,7 @@ enum State {
     RoundTime(Lead),
     Window(Lead, Window),
     Barrier,
+    Announced,
     Repeated(Repeated),
 }
 
@@ -127,6 +135,7 @@ impl Scheme {
             SchemeName::Roundtime => State::RoundTime(lead()),
             SchemeName::Window => State::Window(lead(), Window::new()),
             SchemeName::Barrier => State::Barrier,
+            SchemeName::Announced => State::Announced,
             SchemeName::Loop => State::Repeated(Repeated::fixed()),
             SchemeName::Rotate => State::Repeated(Repeated::moving()),
         };
@@ -146,6 +155,7 @@ impl Scheme {
                 Batch { start, count: window.count() }
             }
             State::Barrier => Batch { start: Start::Barrier, count: 1 },
+            State::Announced => Batch { start: Start::Announced, count: 1 },
             State::Repeated(repeated) => repeated.next(),
         }
     }
@@ -160,7 +170,7 @@ impl Scheme {
                 lead.handle(outcome.announced, ready);
                 window.handle(outcome);
             }
-            State::Barrier => {}
+            State::Barrier | State::Announced => {}
             State::Repeated(repeated) => repeated.handle(outcome.took),
         }
     }
@@ -171,7 +181,7 @@ impl Scheme {
         match &self.state {
             State::RoundTime(lead) => lead.diagnosis(),
             State::Window(lead, window) => format!("{}; {}", lead.diagnosis(), window.diagnosis()),
-            State::Barrier | State::Repeated(_) => String::new(),
+            State::Barrier | State::Announced | State::Repeated(_) => String::new(),
         }
     }
 }

@@ -1,0 +1,184 @@
+//! The algorithms that a library's collective operations use: which, and what
+//! they should take.
+//!
+//! [`force`] asks for algorithms that the table knows, before MPI is
+//! initialised; [`in_force`] reads afterwards, by MPI's tool interface, what
+//! the library will use; a [`Program`] says what each rank does then, and
+//! [`makespan`] what that takes, at the [`MessageCost`]s of a profile.
+
+mod costs;
+mod program;
+mod simulate;
+mod table;
+
+pub use costs::{End, MessageCost, protocols};
+pub use program::{Message, Program, Round, Shape};
+pub use simulate::{PredictError, makespan};
+pub use table::Known;
+
+use crate::collective::operation::Collective;
+use crate::library::Implementation;
+use crate::sys::environment;
+use crate::sys::settings::{self, Value};
+use table::KNOWN;
+
+/// Variables by which a library lets itself be told an algorithm at all, with
+/// the value for that.
+const SWITCHES: [(&str, &str); 2] =
+    [("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"), ("MPIR_CVAR_DEVICE_COLLECTIVES", "none")];
+
+/// Variables that start-up programs of MPI set to the number of ranks.
+const SIZE_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+
+/// Asks whatever library this process has for known algorithms, by its
+/// environment; what somebody has set stays. Only at the beginning of `main`,
+/// before there are other threads and before MPI is initialised.
+pub fn force() {
+    let ranks = SIZE_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    for (name, value) in SWITCHES {
+        environment::set_unless_given(name, value);
+    }
+    for known in KNOWN.iter().filter(|known| known.condition.holds(ranks.unwrap_or(1))) {
+        let (name, value) = known.assignment();
+        // The first one of an operation stays.
+        environment::set_unless_given(&name, &value);
+    }
+}
+
+/// The algorithm that an operation uses.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum InForce {
+    /// One whose messages are known.
+    Known(&'static Known),
+    /// Another, or the library's own choice: the setting in words.
+    Other(String),
+}
+
+impl InForce {
+    /// In words.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Known(known) => known.name.to_owned(),
+            Self::Other(words) => words.clone(),
+        }
+    }
+}
+
+/// What `collective` of `ranks` ranks uses in this process, after MPI was
+/// initialised.
+#[must_use]
+pub fn in_force(collective: Collective, ranks: u32) -> InForce {
+    read_with(Implementation::of_this_process(), (collective, ranks), settings::read)
+}
+
+fn read_with(
+    library: Implementation,
+    (collective, ranks): (Collective, u32),
+    read: impl Fn(&str) -> Option<Value>,
+) -> InForce {
+    let of_library =
+        || KNOWN.iter().filter(|known| (known.library, known.collective) == (library, collective));
+    let Some(variable) = of_library().next().map(|known| known.variable) else {
+        return InForce::Other("unknown to loggap".to_owned());
+    };
+    if let Some(words) = own_choice(library, &read) {
+        return InForce::Other(words);
+    }
+    match read(variable) {
+        Some(Value::Number(0)) => InForce::Other(format!("chosen by the library ({variable})")),
+        Some(Value::Number(number)) => {
+            let found =
+                of_library().find(|known| known.number == number && known.condition.holds(ranks));
+            found.map_or_else(|| InForce::Other(format!("{variable} = {number}")), InForce::Known)
+        }
+        Some(Value::Text(text)) => InForce::Other(format!("{variable} = {text}")),
+        None => InForce::Other(format!("this library has no {variable}")),
+    }
+}
+
+/// Why the library does not do as its variables say, in words.
+fn own_choice(library: Implementation, read: impl Fn(&str) -> Option<Value>) -> Option<String> {
+    const RULES: &str = "coll_tuned_use_dynamic_rules";
+    const DEVICE: &str = "MPIR_CVAR_DEVICE_COLLECTIVES";
+    /// `none`, of `all`, `none`, `percoll`.
+    const NONE: Value = Value::Number(1);
+    match library {
+        Implementation::OpenMpi => {
+            let is_on = match read(RULES) {
+                // A truth value of one byte.
+                Some(Value::Text(text)) => !text.is_empty(),
+                Some(Value::Number(number)) => number != 0,
+                None => false,
+            };
+            (!is_on).then(|| format!("chosen by the library ({RULES} is off)"))
+        }
+        Implementation::Mpich => {
+            (read(DEVICE) != Some(NONE)).then(|| format!("chosen by the device ({DEVICE})"))
+        }
+        Implementation::Other => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_mpi(barrier: i64) -> impl Fn(&str) -> Option<Value> {
+        move |name| match name {
+            "coll_tuned_use_dynamic_rules" => Some(Value::Text("\u{1}".to_owned())),
+            "coll_tuned_barrier_algorithm" => Some(Value::Number(barrier)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn what_is_set_is_found_in_the_table() {
+        let of = |number, ranks| {
+            let question = (Collective::Barrier, ranks);
+            read_with(Implementation::OpenMpi, question, open_mpi(number)).name()
+        };
+        assert_eq!(of(4, 3), "bruck");
+        assert_eq!(of(3, 4), "recursive_doubling");
+        assert_eq!(of(3, 3), "coll_tuned_barrier_algorithm = 3");
+        assert_eq!(of(0, 4), "chosen by the library (coll_tuned_barrier_algorithm)");
+    }
+
+    #[test]
+    fn what_the_library_decides_is_said() {
+        let off = |_: &str| Some(Value::Text(String::new()));
+        let choice = read_with(Implementation::OpenMpi, (Collective::Bcast, 2), off);
+        assert!(choice.name().contains("is off"), "{choice:?}");
+        let device = |name: &str| Some(Value::Number(if name.contains("DEVICE") { 2 } else { 1 }));
+        let choice = read_with(Implementation::Mpich, (Collective::Bcast, 2), device);
+        assert!(choice.name().contains("device"), "{choice:?}");
+        let none = read_with(Implementation::Other, (Collective::Bcast, 2), |_| None);
+        assert_eq!(none.name(), "unknown to loggap");
+    }
+
+    #[test]
+    fn each_operation_that_is_checked_has_an_algorithm_for_any_number_of_ranks() {
+        use Collective as C;
+        let all = [
+            C::Bcast,
+            C::Allreduce,
+            C::Reduce,
+            C::Barrier,
+            C::Gather,
+            C::Scatter,
+            C::Allgather,
+            C::Alltoall,
+        ];
+        for library in [Implementation::OpenMpi, Implementation::Mpich] {
+            for collective in all {
+                for ranks in 2..9 {
+                    let fits = |known: &&Known| {
+                        (known.library, known.collective) == (library, collective)
+                            && known.condition.holds(ranks)
+                    };
+                    assert!(KNOWN.iter().any(|known| fits(&known)), "{collective:?} {ranks}");
+                }
+            }
+        }
+    }
+}

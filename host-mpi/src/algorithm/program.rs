@@ -1,0 +1,305 @@
+//! Algorithms of collective operations as what each rank does: rounds of
+//! sends and receives.
+//!
+//! Core's patterns are Schedgen's, where what can wait for nothing does. Here
+//! a rank is as the library's code has it: it begins a round when the one
+//! before is over.
+
+use loggap_core::units::Picos;
+
+/// A message of a round.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Message {
+    /// The other rank.
+    pub peer: u32,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What a rank does at once, and then waits for.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Round {
+    /// Computes so long first.
+    pub calc: Picos,
+    /// What it sends, in this order.
+    pub sends: Vec<Message>,
+    /// What it receives.
+    pub receives: Vec<Message>,
+}
+
+/// What messages an algorithm sends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// Down a binomial tree whose parents lack the highest bit.
+    BroadcastNearFirst,
+    /// Down a binomial tree whose parents lack the lowest bit.
+    BroadcastFarFirst,
+    /// Up a binomial tree, combining.
+    Reduce,
+    /// Exchanges of everything at distances 1, 2, 4, …, combining; ranks beyond
+    /// the largest power of two hand theirs over before.
+    Doubling,
+    /// Empty messages at distances 1, 2, 4, … around the ring.
+    Dissemination,
+    /// Up a binomial tree, blocks of whole subtrees.
+    Gather,
+    /// Down a binomial tree, blocks of whole subtrees.
+    Scatter,
+    /// Exchanges of all that is there, at distances 1, 2, 4, …
+    AllgatherDoubling,
+    /// A block each round to the next rank.
+    AllgatherRing,
+    /// One exchange a round, with ranks further and further away.
+    Pairwise,
+}
+
+/// An algorithm on so many ranks, with rank 0 at the root.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Program {
+    /// What it does.
+    pub shape: Shape,
+    /// Ranks.
+    pub ranks: u32,
+    /// Bytes of a block or vector.
+    pub size: u64,
+    /// What the call does on one rank alone: before any message, and in a
+    /// scatter behind them; only at the root where others have no block of
+    /// their own to move.
+    pub local: Picos,
+    /// What combining two vectors takes.
+    pub combine: Picos,
+}
+
+impl Program {
+    /// The rounds of `rank`.
+    #[must_use]
+    pub fn rounds(&self, rank: u32) -> Vec<Round> {
+        let mut rounds = match self.shape {
+            Shape::BroadcastNearFirst => {
+                self.down(Tree::Near.place(rank, self.ranks), |_| self.size)
+            }
+            Shape::BroadcastFarFirst => self.down(Tree::Far.place(rank, self.ranks), |_| self.size),
+            Shape::Scatter => {
+                self.down(Tree::Far.place(rank, self.ranks), |child| self.blocks(child))
+            }
+            Shape::Reduce => self.up(rank, |_| self.size),
+            Shape::Gather => self.up(rank, |child| self.blocks(child)),
+            Shape::Doubling => self.doubling(rank),
+            Shape::Dissemination => self.dissemination(rank),
+            Shape::AllgatherDoubling => self.allgather_doubling(rank),
+            Shape::AllgatherRing => self.ring(rank),
+            Shape::Pairwise => self.pairwise(rank),
+        };
+        let local = Round { calc: self.local, ..Round::default() };
+        match self.shape {
+            _ if self.local == Picos::ZERO => {}
+            // The root's own block, which others do not wait for.
+            Shape::Reduce | Shape::Gather | Shape::Scatter if rank != 0 => {}
+            Shape::Scatter => rounds.push(local),
+            _ => rounds.insert(0, local),
+        }
+        rounds
+    }
+
+    /// Lengths of its messages, ascending, each once.
+    #[must_use]
+    pub fn message_sizes(&self) -> Vec<u64> {
+        // Roots and the last rank see everything that others see.
+        let ranks = (0..self.ranks.min(MOST_LOOKED_AT)).chain(self.ranks.checked_sub(1));
+        let rounds = ranks.flat_map(|rank| self.rounds(rank));
+        let sizes = rounds.flat_map(|round| {
+            round.sends.into_iter().chain(round.receives).map(|message| message.size)
+        });
+        let mut sizes: Vec<u64> = sizes.collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// The most rounds with an exchange that a rank has.
+    #[must_use]
+    pub fn exchanges(&self) -> usize {
+        let exchanges = |rank| {
+            let rounds = self.rounds(rank);
+            rounds.iter().filter(|r| !r.sends.is_empty() && !r.receives.is_empty()).count()
+        };
+        (0..self.ranks.min(MOST_LOOKED_AT)).map(exchanges).max().unwrap_or(0)
+    }
+
+    /// The most messages that a rank sends or receives in a row.
+    #[must_use]
+    pub fn busiest(&self) -> usize {
+        let messages = |rank| {
+            let rounds = self.rounds(rank);
+            let sends: usize = rounds.iter().map(|round| round.sends.len()).sum();
+            let receives: usize = rounds.iter().map(|round| round.receives.len()).sum();
+            sends.max(receives)
+        };
+        (0..self.ranks.min(MOST_LOOKED_AT)).map(messages).max().unwrap_or(0)
+    }
+
+    /// Bytes of the blocks of `rank` and of those below it, in a tree whose
+    /// parents lack the lowest bit.
+    fn blocks(&self, rank: u32) -> u64 {
+        let whole = if rank == 0 { self.ranks } else { rank & rank.wrapping_neg() };
+        let here = whole.min(self.ranks.saturating_sub(rank));
+        self.size.saturating_mul(here.into())
+    }
+
+    /// From the parent, then to each child.
+    fn down(&self, place: Place, size: impl Fn(u32) -> u64) -> Vec<Round> {
+        let from = place.parent.map(|(own, parent)| receive(parent, size(own)));
+        let sends = place.children.iter().map(|&child| Message { peer: child, size: size(child) });
+        let sends: Vec<_> = sends.collect();
+        let to = (!sends.is_empty()).then(|| Round { sends, ..Round::default() });
+        from.into_iter().chain(to).collect()
+    }
+
+    /// From each child, the nearest first, then to the parent.
+    fn up(&self, rank: u32, size: impl Fn(u32) -> u64) -> Vec<Round> {
+        let place = Tree::Far.place(rank, self.ranks);
+        let combines = self.shape == Shape::Reduce;
+        let mut rounds = Vec::new();
+        for &child in place.children.iter().rev() {
+            rounds.push(receive(child, size(child)));
+            if combines {
+                rounds.push(self.combining());
+            }
+        }
+        rounds.extend(place.parent.map(|(own, parent)| send(parent, size(own))));
+        rounds
+    }
+
+    fn combining(&self) -> Round {
+        Round { calc: self.combine, ..Round::default() }
+    }
+
+    /// Below twice the rest, even ranks leave their part to the next one.
+    fn doubling(&self, rank: u32) -> Vec<Round> {
+        let lower = power_of_two(self.ranks);
+        let rest = self.ranks - lower;
+        let shared = rank < 2 * rest;
+        if shared && rank.is_multiple_of(2) {
+            return vec![send(rank + 1, self.size), receive(rank + 1, self.size)];
+        }
+        let mut rounds = Vec::new();
+        if shared {
+            rounds.extend([receive(rank - 1, self.size), self.combining()]);
+        }
+        let own = if shared { rank / 2 } else { rank - rest };
+        let real = |place: u32| if place < rest { 2 * place + 1 } else { place + rest };
+        for distance in doubled(lower) {
+            let peer = Message { peer: real(own ^ distance), size: self.size };
+            rounds.extend([exchange(peer, peer), self.combining()]);
+        }
+        if shared {
+            rounds.push(send(rank - 1, self.size));
+        }
+        rounds
+    }
+
+    fn dissemination(&self, rank: u32) -> Vec<Round> {
+        let message = |peer| Message { peer, size: 0 };
+        let round = |distance| {
+            exchange(message(self.above(rank, distance)), message(self.below(rank, distance)))
+        };
+        doubled(self.ranks).map(round).collect()
+    }
+
+    fn allgather_doubling(&self, rank: u32) -> Vec<Round> {
+        let round = |distance: u32| {
+            let size = self.size.saturating_mul(distance.into());
+            let peer = Message { peer: rank ^ distance, size };
+            exchange(peer, peer)
+        };
+        doubled(power_of_two(self.ranks)).map(round).collect()
+    }
+
+    fn ring(&self, rank: u32) -> Vec<Round> {
+        let message = |peer| Message { peer, size: self.size };
+        let round = |_| exchange(message(self.above(rank, 1)), message(self.below(rank, 1)));
+        (1..self.ranks).map(round).collect()
+    }
+
+    fn pairwise(&self, rank: u32) -> Vec<Round> {
+        let message = |peer| Message { peer, size: self.size };
+        let round = |distance| {
+            exchange(message(self.above(rank, distance)), message(self.below(rank, distance)))
+        };
+        (1..self.ranks).map(round).collect()
+    }
+
+    fn above(&self, rank: u32, distance: u32) -> u32 {
+        (rank + distance) % self.ranks.max(1)
+    }
+
+    fn below(&self, rank: u32, distance: u32) -> u32 {
+        (rank + self.ranks.max(1) - distance) % self.ranks.max(1)
+    }
+}
+
+/// Ranks at which what all have in common is looked for.
+const MOST_LOOKED_AT: u32 = 64;
+
+fn send(peer: u32, size: u64) -> Round {
+    Round { sends: vec![Message { peer, size }], ..Round::default() }
+}
+
+fn receive(peer: u32, size: u64) -> Round {
+    Round { receives: vec![Message { peer, size }], ..Round::default() }
+}
+
+fn exchange(to: Message, from: Message) -> Round {
+    Round { sends: vec![to], receives: vec![from], ..Round::default() }
+}
+
+/// The largest power of two up to `ranks`, of which there is at least one.
+fn power_of_two(ranks: u32) -> u32 {
+    1 << ranks.max(1).ilog2()
+}
+
+/// 1, 2, 4, … below `end`.
+fn doubled(end: u32) -> impl DoubleEndedIterator<Item = u32> {
+    (0..u32::BITS - end.saturating_sub(1).leading_zeros()).map(|bit| 1 << bit)
+}
+
+/// Binomial trees.
+#[derive(Clone, Copy)]
+enum Tree {
+    /// Parents lack the highest bit: a rank sends to the nearest first.
+    Near,
+    /// Parents lack the lowest bit: a rank sends to the farthest first.
+    Far,
+}
+
+/// A rank's place in a tree.
+struct Place {
+    /// The rank itself and its parent; `None` at the root.
+    parent: Option<(u32, u32)>,
+    /// In the order in which it sends to them.
+    children: Vec<u32>,
+}
+
+impl Tree {
+    fn place(self, rank: u32, ranks: u32) -> Place {
+        let root = rank == 0;
+        let lowest = rank & rank.wrapping_neg();
+        let parent = match self {
+            Self::Near => rank ^ power_of_two(rank),
+            Self::Far => rank ^ lowest,
+        };
+        let existing = |bit: u32| rank.checked_add(bit).filter(|&child| child < ranks);
+        let children: Vec<u32> = match self {
+            Self::Near if root => doubled(ranks).filter_map(existing).collect(),
+            Self::Near => doubled(ranks).filter(|&bit| bit > rank).filter_map(existing).collect(),
+            Self::Far => {
+                let end = if root { ranks } else { lowest };
+                doubled(end).rev().filter_map(existing).collect()
+            }
+        };
+        Place { parent: (!root).then_some((rank, parent)), children }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+use loggap::simulation::{Limit, Source};
+use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::model::LogGops;
+use loggap_core::sim::{Parameters, Settings};
+use loggap_core::units::{Bytes, PerByte};
+
+use super::super::simulate::makespan;
+use super::*;
+
+const O: u64 = 1_500;
+const L: u64 = 2_500;
+const SIZE: u64 = 9;
+/// Of the bytes after the first.
+const BYTES: u64 = (SIZE - 1) * 6;
+
+/// A gap below the overhead, so that the processor sets the pace.
+const SET: LogGops = LogGops {
+    latency: Picos(L),
+    overhead: Picos(O),
+    gap: Picos(1_000),
+    gap_per_byte: PerByte(6 << PerByte::FRACTION_BITS),
+    overhead_per_byte: PerByte::ZERO,
+    eager_limit: Bytes(u64::MAX),
+};
+
+fn program(shape: Shape, ranks: u32) -> Program {
+    Program { shape, ranks, size: SIZE, local: Picos::ZERO, combine: Picos::ZERO }
+}
+
+fn time(program: &Program) -> u64 {
+    makespan(program, Parameters::one(SET)).unwrap().0
+}
+
+const SHAPES: [Shape; 10] = [
+    Shape::BroadcastNearFirst,
+    Shape::BroadcastFarFirst,
+    Shape::Reduce,
+    Shape::Doubling,
+    Shape::Dissemination,
+    Shape::Gather,
+    Shape::Scatter,
+    Shape::AllgatherDoubling,
+    Shape::AllgatherRing,
+    Shape::Pairwise,
+];
+
+#[test]
+fn every_send_has_its_receive() {
+    for shape in SHAPES {
+        for ranks in 1..20_u32 {
+            if shape == Shape::AllgatherDoubling && !ranks.is_power_of_two() {
+                continue;
+            }
+            let program = program(shape, ranks);
+            let (mut sent, mut received) = (Vec::new(), Vec::new());
+            for rank in 0..ranks {
+                for round in program.rounds(rank) {
+                    sent.extend(round.sends.iter().map(|m| (rank, m.peer, m.size)));
+                    received.extend(round.receives.iter().map(|m| (m.peer, rank, m.size)));
+                }
+            }
+            sent.sort_unstable();
+            received.sort_unstable();
+            assert_eq!(sent, received, "{shape:?} {ranks}");
+            assert!(sent.iter().all(|&(from, to, _)| from != to && to < ranks), "{shape:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tree_reaches_every_rank_once() {
+    for shape in [Shape::BroadcastNearFirst, Shape::BroadcastFarFirst, Shape::Scatter] {
+        for ranks in 1..40 {
+            let program = program(shape, ranks);
+            let receives = |rank| -> usize {
+                program.rounds(rank).iter().map(|round| round.receives.len()).sum()
+            };
+            assert!((0..ranks).all(|rank| receives(rank) == usize::from(rank > 0)), "{shape:?}");
+        }
+    }
+}
+
+#[test]
+fn scatter_hands_each_subtree_its_blocks() {
+    let of = |rank: u32| program(Shape::Scatter, 6).rounds(rank)[0].clone();
+    let sizes: Vec<_> = of(0).sends.iter().map(|m| (m.peer, m.size / SIZE)).collect();
+    assert_eq!(sizes, [(4, 2), (2, 2), (1, 1)]);
+    assert_eq!(of(4).receives, [Message { peer: 0, size: 2 * SIZE }]);
+}
+
+#[test]
+fn times_are_those_of_the_closed_forms() {
+    for rounds in 1..6_u64 {
+        let ranks = 1 << rounds;
+        let one = 2 * O + L + BYTES;
+        assert_eq!(time(&program(Shape::BroadcastNearFirst, ranks)), rounds * one);
+        assert_eq!(time(&program(Shape::BroadcastFarFirst, ranks)), rounds * one);
+        assert_eq!(time(&program(Shape::Reduce, ranks)), rounds * one);
+        assert_eq!(time(&program(Shape::Doubling, ranks)), rounds * one);
+        assert_eq!(time(&program(Shape::Dissemination, ranks)), rounds * (2 * O + L));
+        let others = u64::from(ranks) - 1;
+        assert_eq!(time(&program(Shape::AllgatherRing, ranks)), others * one);
+        assert_eq!(time(&program(Shape::Pairwise, ranks)), others * one);
+        // The blocks after the first of each message, over all rounds.
+        let blocks = others * SIZE - rounds;
+        let all = rounds * (2 * O + L) + blocks * 6;
+        assert_eq!(time(&program(Shape::AllgatherDoubling, ranks)), all);
+        assert_eq!(time(&program(Shape::Gather, ranks)), all);
+    }
+}
+
+#[test]
+fn broadcast_and_reduction_are_cores_patterns() {
+    for (shape, pattern) in [
+        (Shape::BroadcastNearFirst, Pattern::BinomialBroadcast),
+        (Shape::Reduce, Pattern::BinomialReduce),
+        (Shape::Doubling, Pattern::Dissemination),
+    ] {
+        for ranks in [2, 4, 8, 16] {
+            let source = Source::Pattern(pattern, Options::new(ranks, SIZE));
+            let settings = Settings::default();
+            let set = Parameters::one(SET);
+            let core = loggap::simulation::makespan(&source, set, settings, &Limit::none());
+            assert_eq!(time(&program(shape, ranks)), core.unwrap().0, "{shape:?} {ranks}");
+        }
+    }
+}
+
+#[test]
+fn computation_lies_on_the_way() {
+    let program = Program { local: Picos(70), combine: Picos(30), ..program(Shape::Doubling, 8) };
+    let without = Program { local: Picos::ZERO, combine: Picos::ZERO, ..program };
+    assert_eq!(time(&program), time(&without) + 70 + 3 * 30);
+    assert_eq!((program.exchanges(), program.busiest()), (3, 3));
+}
+
+#[test]
+fn nobody_waits_for_the_roots_own_block() {
+    for shape in [Shape::Gather, Shape::Reduce, Shape::Scatter] {
+        let with = Program { local: Picos(70), ..program(shape, 2) };
+        assert_eq!(time(&with), time(&program(shape, 2)), "{shape:?}");
+    }
+    let everybody = Program { local: Picos(70), ..program(Shape::Pairwise, 2) };
+    assert_eq!(time(&everybody), time(&program(Shape::Pairwise, 2)) + 70);
+}
+
+#[test]
+fn sizes_of_messages_are_found_wherever_they_are() {
+    assert_eq!(program(Shape::Gather, 8).message_sizes(), [SIZE, 2 * SIZE, 4 * SIZE]);
+    assert_eq!(program(Shape::Dissemination, 3).message_sizes(), [0]);
+}

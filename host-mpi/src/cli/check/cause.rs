@@ -1,0 +1,242 @@
+//! Why measured and predicted times differ: what was measured beside them
+//! decides.
+
+use loggap_core::model::Estimate;
+use loggap_core::units::Picos;
+
+use crate::algorithm::{MessageCost, Program, Shape};
+
+/// What is known about one operation and size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence<'a> {
+    pub(super) measured: &'a Estimate<Picos>,
+    pub(super) predicted: &'a Estimate<Picos>,
+    pub(super) program: &'a Program,
+    /// Of the program's messages of the operation's size, from the profile.
+    pub(super) cost: &'a MessageCost,
+    /// A message from rank 0, one to it, and an exchange, from the common start.
+    pub(super) message: Picos,
+    pub(super) back: Picos,
+    pub(super) exchange: Picos,
+    pub(super) skew: Picos,
+    /// The 90th percentile over the median.
+    pub(super) spread: f64,
+    pub(super) system: System,
+}
+
+/// What is known about the job.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct System {
+    /// Whether ranks share processors.
+    pub(super) is_shared: bool,
+    /// Longest message that is sent at once, where that is known.
+    pub(super) eager_limit: Option<u64>,
+}
+
+/// An assumption of the model that does not hold, with what it costs.
+struct Candidate {
+    picos: i128,
+    words: String,
+}
+
+/// Share of the difference that a candidate has to be, in both directions.
+const ENOUGH: f64 = 0.5;
+/// The 90th percentile over the median, from which on noise is likely.
+const NOISY: f64 = 1.5;
+/// Messages in a row from which on the gap decides.
+const MANY: usize = 3;
+
+/// The likely cause; `None` where the two agree within what is known of them.
+pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
+    let (measured, predicted) = (evidence.measured, evidence.predicted);
+    if measured.low <= predicted.high && predicted.low <= measured.high {
+        return None;
+    }
+    if evidence.system.is_shared {
+        return Some("ranks share processors and wait for each other to be run".to_owned());
+    }
+    let excess = i128::from(measured.value.0) - i128::from(predicted.value.0);
+    let fit = |candidate: &Candidate| share(candidate.picos, excess);
+    // Of several that fit alike, the first.
+    let best =
+        candidates(evidence).into_iter().rev().max_by(|one, other| fit(one).total_cmp(&fit(other)));
+    if let Some(best) = best.filter(|best| fit(best) >= ENOUGH) {
+        return Some(best.words);
+    }
+    Some(structural(evidence))
+}
+
+/// How well `part` explains `whole`: 1 where they are the same, 0 where their
+/// signs differ.
+fn share(part: i128, whole: i128) -> f64 {
+    if part == 0 || whole == 0 || part.signum() != whole.signum() {
+        return 0.0;
+    }
+    let ratio = part as f64 / whole as f64;
+    ratio.min(1.0 / ratio)
+}
+
+fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
+    let Evidence { program, cost, message, back, exchange, skew, .. } = *evidence;
+    let exchanges = program.exchanges();
+    let steps = exchanges.max(program.ranks.next_power_of_two().ilog2() as usize);
+    let difference = |one: Picos, other: Picos| i128::from(one.0) - i128::from(other.0);
+    let one_way = cost.one_way.value;
+    // An exchange waits for the slower way.
+    let this_way = match program.shape {
+        Shape::Reduce | Shape::Gather => back,
+        _ if exchanges > 0 => message.max(back),
+        _ => message,
+    };
+    let mut all = vec![
+        Candidate { picos: difference(this_way, one_way) * steps as i128, words: state(evidence) },
+        Candidate { picos: i128::from(skew.0), words: format!("starts are {} apart", nanos(skew)) },
+    ];
+    if exchanges > 0 {
+        all.push(Candidate {
+            picos: difference(exchange, message) * exchanges as i128,
+            words: format!(
+                "MPI_Sendrecv takes {}, a message {}: posting the receive delays the send",
+                nanos(exchange),
+                nanos(message)
+            ),
+        });
+        all.push(Candidate {
+            picos: difference(exchange, one_way) * exchanges as i128,
+            words: format!(
+                "MPI_Sendrecv after a common start takes {}, half a round trip {}",
+                nanos(exchange),
+                nanos(one_way)
+            ),
+        });
+        all.push(Candidate {
+            picos: i128::from(cost.hidden().0) * exchanges as i128,
+            words: format!(
+                "overheads hide {} of each other in a round trip (L is not positive) and not in \
+                 an exchange",
+                nanos(cost.hidden())
+            ),
+        });
+    }
+    all
+}
+
+fn nanos(time: Picos) -> String {
+    format!("{:.0} ns", time.seconds() * 1e9)
+}
+
+/// Why a message after a common start is not half a round trip.
+fn state(evidence: &Evidence<'_>) -> String {
+    /// Share by which the two ways have to differ to be told apart.
+    const CLEAR: f64 = 0.1;
+    let Evidence { cost, message, back, .. } = *evidence;
+    let half = nanos(cost.one_way.value);
+    let (quick, slow) = (message.min(back).seconds(), message.max(back).seconds());
+    if slow > quick * (1.0 + CLEAR) {
+        return format!(
+            "the two ways differ: a message from rank 0 takes {}, one to it {}, half a round trip \
+             {half}",
+            nanos(message),
+            nanos(back)
+        );
+    }
+    format!(
+        "a message after a common start takes {}, half a round trip {half}: caches and predictors \
+         are in another state",
+        nanos(message)
+    )
+}
+
+/// What no number was measured for.
+fn structural(evidence: &Evidence<'_>) -> String {
+    let Evidence { program, cost, spread, system, .. } = *evidence;
+    let limit = system.eager_limit.filter(|limit| cost.size > *limit);
+    if let Some(limit) = limit {
+        return format!("above the eager limit of {limit} B the sender waits for its receiver");
+    }
+    if spread > NOISY {
+        return format!("noise: one repetition in ten takes {spread:.1} times the median or more");
+    }
+    if program.busiest() >= MANY {
+        return format!(
+            "a rank with {} messages in a row: the gap of a burst is not that between ranks",
+            program.busiest()
+        );
+    }
+    "none of the parts that were measured explains it: the call's own work".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::Shape;
+
+    fn about(value: u64, half: u64) -> Estimate<Picos> {
+        let (low, high) = (Picos(value - half), Picos(value + half));
+        Estimate { value: Picos(value), low, high, ..Estimate::default() }
+    }
+
+    const PROGRAM: Program = Program {
+        shape: Shape::Doubling,
+        ranks: 2,
+        size: 8,
+        local: Picos::ZERO,
+        combine: Picos::ZERO,
+    };
+
+    const NS: u64 = 1_000;
+
+    fn found(measured: u64, change: impl Fn(&mut Evidence<'_>)) -> Option<String> {
+        let (measured, predicted) = (about(measured * NS, 5 * NS), about(400 * NS, 10 * NS));
+        let one_way = about(400 * NS, 10 * NS);
+        let cost =
+            MessageCost { size: 8, one_way, overheads: about(300 * NS, 10), gap: about(10, 1) };
+        let mut evidence = Evidence {
+            measured: &measured,
+            predicted: &predicted,
+            program: &PROGRAM,
+            cost: &cost,
+            message: Picos(400 * NS),
+            back: Picos(400 * NS),
+            exchange: Picos(400 * NS),
+            skew: Picos(NS),
+            spread: 1.1,
+            system: System { is_shared: false, eager_limit: Some(4_096) },
+        };
+        change(&mut evidence);
+        cause(&evidence)
+    }
+
+    #[test]
+    fn what_agrees_needs_no_cause() {
+        assert_eq!(found(413, |_| {}), None);
+    }
+
+    #[test]
+    fn the_part_that_is_as_long_as_the_difference_is_named() {
+        let exchange = found(500, |e| e.exchange = Picos(490 * NS)).unwrap();
+        assert!(exchange.starts_with("MPI_Sendrecv takes 490 ns, a message 400 ns"), "{exchange}");
+        let state = found(500, |e| {
+            (e.message, e.back) = (Picos(510 * NS), Picos(500 * NS));
+            e.exchange = Picos(510 * NS);
+        });
+        assert!(state.unwrap().contains("after a common start takes 510 ns"));
+        let ways = found(500, |e| e.back = Picos(510 * NS)).unwrap();
+        assert!(ways.starts_with("the two ways differ: a message from rank 0 takes 400 ns"));
+        let skew = found(450, |e| e.skew = Picos(40 * NS)).unwrap();
+        assert_eq!(skew, "starts are 40 ns apart");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_named_where_nothing_else_explains() {
+        let shared = found(900, |e| e.system.is_shared = true).unwrap();
+        assert!(shared.contains("share processors"));
+        let long = found(900, |e| e.system.eager_limit = Some(4)).unwrap();
+        assert!(long.contains("eager limit of 4 B"), "{long}");
+        assert!(found(900, |e| e.spread = 2.0).unwrap().starts_with("noise"));
+        assert!(found(900, |_| {}).unwrap().contains("own work"));
+        // Opposite signs explain nothing.
+        let other = found(300, |e| e.exchange = Picos(490 * NS)).unwrap();
+        assert!(other.contains("own work"), "{other}");
+    }
+}

@@ -1,0 +1,456 @@
+//! `loggap-mpi check`: what collective operations take, beside what the model
+//! predicts for the algorithm that the library uses.
+
+mod cause;
+mod demonstrate;
+mod report;
+mod taking;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loggap::cli::parse::{self, Sizes};
+use loggap::cli::{CliError, Console, Exit};
+use loggap::output::{FileError, PendingFile};
+use loggap::profile::ProfileDocument;
+use loggap_core::model::Estimate;
+use loggap_core::sim::Parameters;
+use loggap_core::units::Picos;
+use mpi::collective::Root as _;
+use mpi::topology::Communicator as _;
+
+use self::cause::{Evidence, System};
+use self::report::{Document, LevelRecord, Predicted, ResultRecord};
+use self::taking::{Pair, Taken};
+use super::Session;
+use super::pairs::crowded;
+use crate::algorithm::{self, End, InForce, MessageCost, Program, makespan, protocols};
+use crate::clocks::Domains;
+use crate::collective::judge::Tolerance;
+use crate::collective::operation::{self, Cell, Collective, Operation, Operations};
+use crate::collective::report::hosts;
+use crate::collective::run::{Bench, CollectiveError, LEADER, Plan};
+use crate::collective::scheme::SchemeName;
+use crate::collective::stop::StopRule;
+use crate::library;
+
+/// Compare collective operations with what the model predicts: measure this
+/// system's profile and the operations in one job, simulate the algorithms that
+/// the library uses with the profile, and name the likely cause where the two
+/// disagree beyond what is known of both.
+///
+/// Times are from a common start to the last exit, without what the start and
+/// the clock take. A prediction is a simulation of the algorithm's messages,
+/// each at the cost that the profile has for its very size (that of an empty
+/// message is measured beside the operation), and of what the call does on one
+/// rank alone; its interval is that of all parameters at their lower and at
+/// their upper ends. One profile serves all pairs of ranks: that of the farthest
+/// level.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mpirun -n 2 --bind-to core loggap-mpi check
+  mpirun -n 8 loggap-mpi check --op bcast,gather,alltoall -s 8,1K,64K -o profile.json
+  mpirun -n 4 loggap-mpi check --algorithms library --assert 25%
+  mpirun -n 4 loggap-mpi check --demonstrate")]
+pub(super) struct Args {
+    /// Operations: bcast, reduce, allreduce, barrier, gather, scatter,
+    /// allgather, alltoall.
+    #[arg(long, value_name = "NAMES", default_value = "bcast,allreduce,barrier",
+          value_parser = operation::operations)]
+    op: Operations,
+    /// Bytes per rank, as in coll.
+    #[arg(short, long = "size", value_name = "SIZES", default_value = "8,1K",
+          value_parser = parse::message_sizes)]
+    sizes: Sizes,
+    /// Which algorithms: known (the library is told to use some that are known,
+    /// unless its variables are set), library (whatever it uses; without a
+    /// prediction where that is not known).
+    #[arg(long, value_enum, default_value = "known", hide_possible_values = true)]
+    algorithms: Algorithms,
+    /// Show the five mistakes in measuring collective operations one by one,
+    /// each beside the synchronised result, instead of comparing.
+    #[arg(long)]
+    demonstrate: bool,
+    /// Most time for an operation and size, and for each of two profiles: one
+    /// before the operations and one after them.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
+    max_time: Duration,
+    /// Stop where half the interval of the median is within so much of it.
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]
+    rel_err: u32,
+    /// Exit with 3 where measured and predicted times differ by more, or there
+    /// is no prediction.
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    assert: Option<u32>,
+    /// Write the profile that was measured first, as JSON.
+    #[arg(short, long, value_name = "PROFILE.json")]
+    output: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+/// Where algorithms come from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Algorithms {
+    /// The table.
+    Known,
+    /// The library.
+    Library,
+}
+
+/// What has to be done first of all in this process.
+pub(super) fn prepare(args: &Args) {
+    if args.algorithms == Algorithms::Known {
+        algorithm::force();
+    }
+}
+
+pub(super) fn run(
+    args: &Args,
+    session: &Session<'_>,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let outcome = refuse(args, session).and_then(|list| {
+        if args.demonstrate {
+            demonstrate::run(args, session, console)
+        } else {
+            compare((args, &list), session, console)
+        }
+    });
+    match outcome {
+        // Rank 0 says what is to be said.
+        Err(CliError::Message { exit, .. }) if session.job.rank() != LEADER => Ok(exit),
+        outcome => outcome,
+    }
+}
+
+/// Operations to compare; what all ranks find to be wrong.
+fn refuse(args: &Args, session: &Session<'_>) -> Result<Vec<Operation>, CliError> {
+    use Collective as C;
+    const CHECKED: [Collective; 8] = [
+        C::Bcast,
+        C::Reduce,
+        C::Allreduce,
+        C::Barrier,
+        C::Gather,
+        C::Scatter,
+        C::Allgather,
+        C::Alltoall,
+    ];
+    if session.job.size() < 2 {
+        return Err(CliError::usage(
+            "a collective operation takes at least two ranks: mpirun -n 2 loggap-mpi check",
+        ));
+    }
+    let is_checked =
+        |operation: &&Operation| !operation.immediate && CHECKED.contains(&operation.collective);
+    if args.op.all {
+        return Ok(args.op.list.iter().filter(is_checked).copied().collect());
+    }
+    match args.op.list.iter().find(|operation| !is_checked(operation)) {
+        Some(operation) => Err(CliError::usage(format_args!(
+            "check knows no algorithm of {operation}; it compares bcast, reduce, allreduce, \
+             barrier, gather, scatter, allgather and alltoall"
+        ))),
+        None => Ok(args.op.list.clone()),
+    }
+}
+
+/// An operation and size with the algorithm that it uses.
+struct Subject {
+    cell: Cell,
+    algorithm: InForce,
+}
+
+impl Subject {
+    /// What its ranks do; `None` where that is not known.
+    fn program(&self, ranks: u32) -> Option<Program> {
+        let InForce::Known(known) = &self.algorithm else { return None };
+        let (size, zero) = (self.cell.bytes(), Picos::ZERO);
+        Some(Program { shape: known.shape, ranks, size, local: zero, combine: zero })
+    }
+}
+
+fn compare(
+    (args, list): (&Args, &[Operation]),
+    session: &Session<'_>,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let ranks = u32::try_from(session.job.size()).unwrap_or(0);
+    let cells =
+        operation::cells(list, &args.sizes.list(), ranks.into()).map_err(CliError::usage)?;
+    let subject = |cell: Cell| {
+        let algorithm = algorithm::in_force(cell.operation.collective, ranks);
+        Subject { cell, algorithm }
+    };
+    let subjects: Vec<Subject> = cells.into_iter().map(subject).collect();
+    let (_, is_shared) = hosts(session.job.places());
+    let pairs = taking::pairs(session);
+    let sizes = profiled(&subjects, ranks);
+    // Before the operations and after them, so that a machine that changes
+    // meanwhile shows.
+    let time = args.max_time.as_secs_f64();
+    let profiles = taking::profiles((&pairs, &sizes), time, session, console);
+    let file = args.output.as_ref().filter(|_| session.job.rank() == LEADER);
+    let file = file.map(PendingFile::create).transpose().map_err(CliError::from);
+    let prepared = profiles.and_then(|profiles| Ok((profiles, file?)));
+    let goes_on = agree(session, prepared.is_ok());
+    let (profiles, file) = prepared?;
+    if !goes_on {
+        return Err(CliError::failed(CollectiveError::Ended));
+    }
+    let plan = plan(args, ranks, SchemeName::Roundtime);
+    let max_time = Picos(plan.rule.max_time.0 / u64::from(taking::ROUNDS));
+    let plan = Plan { yields: is_shared, rule: StopRule { max_time, ..plan.rule }, ..plan };
+    session.interrupt.listen();
+    let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
+    let peer = pairs.last().map_or(1, |pair| pair.peer);
+    let taken = take(&mut bench, (&subjects, peer)).map_err(CliError::failed)?;
+    let left = if session.interrupt.is_requested() { &[] } else { &pairs[..] };
+    let after = taking::profiles((left, &sizes), time, session, console)?;
+    if !bench.leads() {
+        return Ok(Exit::Done);
+    }
+    let eager_limit = library::limits(library::route(session.job, peer))
+        .iter()
+        .filter(|limit| limit.about == "eager limit" || limit.about == "rendezvous")
+        .map(|limit| limit.bytes)
+        .min();
+    let system = System { is_shared, eager_limit };
+    let farthest = profiles.last();
+    let both: Vec<&ProfileDocument> = farthest.into_iter().chain(after.last()).collect();
+    let result = |(subject, taken): (&Subject, &Option<Taken>)| {
+        record((subject, ranks), taken.as_ref()?, (&both, system))
+    };
+    let results: Vec<ResultRecord> = subjects.iter().zip(&taken).filter_map(result).collect();
+    let document = document(args, session, (results, system), levels(&pairs, (&profiles, &after)));
+    write(file, farthest)?;
+    document.warnings.iter().for_each(|warning| console.warn(warning));
+    if args.json {
+        console.json(&document)?;
+    } else {
+        report::table(console.data(), &document)?;
+    }
+    exit(args, session, (&document, subjects.len()))
+}
+
+/// Measures all subjects in turn, round by round; what came of each, at the
+/// leader.
+fn take(
+    bench: &mut Bench<'_>,
+    (subjects, peer): (&[Subject], i32),
+) -> Result<Vec<Option<Taken>>, CollectiveError> {
+    let mut rounds = vec![Vec::new(); subjects.len()];
+    for _ in 0..taking::ROUNDS {
+        for (subject, rounds) in subjects.iter().zip(&mut rounds) {
+            rounds.extend(taking::take(bench, subject.cell, peer)?);
+        }
+    }
+    Ok(rounds.iter().map(|rounds| Taken::merged(rounds)).collect())
+}
+
+/// Sizes of messages whose costs are needed.
+fn profiled(subjects: &[Subject], ranks: u32) -> Vec<u64> {
+    let of_program = |subject: &Subject| {
+        subject.program(ranks).map(|program| program.message_sizes()).unwrap_or_default()
+    };
+    let own = subjects.iter().map(|subject| subject.cell.bytes());
+    let mut sizes: Vec<u64> = subjects.iter().flat_map(of_program).chain(own).collect();
+    // An empty message is measured with the operation.
+    sizes.retain(|size| *size > 0);
+    sizes.push(1);
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Whether rank 0 goes on, on all ranks.
+fn agree(session: &Session<'_>, goes_on: impl Into<u64>) -> bool {
+    let mut number = goes_on.into();
+    let leader = session.job.control().process_at_rank(LEADER);
+    session.watch.during(|| leader.broadcast_into(&mut number));
+    number == 1
+}
+
+fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
+    /// Repetitions below which an interval may be narrow by chance.
+    const LEAST: usize = 100;
+    /// Exits of ranks that are kept.
+    const MOST_SAMPLES: usize = 4_000_000;
+    /// As `coll` tolerates unless told otherwise.
+    const LATE_PPM: u32 = 20_000;
+    let count = usize::try_from(ranks).unwrap_or(1).max(1);
+    let nanos = u64::try_from(args.max_time.as_nanos()).ok();
+    Plan {
+        scheme,
+        root: 0,
+        delays: vec![Picos::ZERO; count],
+        tolerance: Tolerance { share_ppm: LATE_PPM },
+        rule: StopRule {
+            max_time: nanos.and_then(Picos::from_nanos).unwrap_or(Picos::MAX),
+            rel_err_ppm: args.rel_err,
+            least: LEAST,
+            most: (MOST_SAMPLES / count).max(LEAST),
+        },
+        keeps_samples: true,
+        yields: false,
+        domains: Domains::Machine,
+    }
+}
+
+/// What came of one operation and size.
+fn record(
+    (subject, ranks): (&Subject, u32),
+    taken: &Taken,
+    (profiles, system): (&[&ProfileDocument], System),
+) -> Option<ResultRecord> {
+    let program = subject.program(ranks);
+    let predicted = program.as_ref().and_then(|program| {
+        let costs = costs(program, taken, profiles)?;
+        let estimate = predict(program, taken, &costs)?;
+        let size = if program.message_sizes() == [0] { 0 } else { program.size };
+        let cost = *costs.iter().find(|cost| cost.size == size).or(costs.first())?;
+        Some((estimate, cost))
+    });
+    let found = predicted.zip(program).map(|((estimate, cost), program)| {
+        let evidence = Evidence {
+            measured: &taken.operation,
+            predicted: &estimate,
+            program: &program,
+            cost: &cost,
+            message: taken.message.value,
+            back: taken.back.value,
+            exchange: taken.exchange.value,
+            skew: taken.skew,
+            spread: taken.spread,
+            system,
+        };
+        Predicted { estimate, cause: cause::cause(&evidence), one_way: cost.one_way.value }
+    });
+    Some(ResultRecord::new(subject.cell, (&subject.algorithm, ranks), taken, found))
+}
+
+/// What the program's messages cost, by all of `profiles`; `None` where they
+/// lack one.
+fn costs(
+    program: &Program,
+    taken: &Taken,
+    profiles: &[&ProfileDocument],
+) -> Option<Vec<MessageCost>> {
+    let cost = |size: u64| {
+        if size == 0 {
+            return Some(empty(taken));
+        }
+        let row = |profile: &&ProfileDocument| {
+            let record = profile.sizes.iter().find(|record| record.row.size.0 == size)?;
+            MessageCost::of(&record.row)
+        };
+        profiles.iter().filter_map(row).reduce(|one, other| one.with(&other))
+    };
+    program.message_sizes().into_iter().map(cost).collect()
+}
+
+/// An empty message, which a profile has none of: as it was measured beside the
+/// operation. Its receiver is taken to be as busy as its sender.
+fn empty(taken: &Taken) -> MessageCost {
+    let overheads = Estimate::exact(Picos(taken.sender.0.saturating_mul(2)));
+    let gap = Estimate::exact(Picos::ZERO);
+    let one_way = MessageCost { size: 0, one_way: taken.message, overheads, gap };
+    // As a round trip has it: the mean of both ways.
+    one_way.with(&MessageCost { one_way: taken.back, ..one_way })
+}
+
+/// The simulation at the best values, and at both ends of all intervals.
+fn predict(program: &Program, taken: &Taken, costs: &[MessageCost]) -> Option<Estimate<Picos>> {
+    let at = |end: End| {
+        let program =
+            Program { local: end.of(&taken.local), combine: end.of(&taken.combine), ..*program };
+        let sets = protocols(costs, end);
+        makespan(&program, Parameters::per_protocol(&sets)?).ok()
+    };
+    let (value, low, high) = (at(End::Value)?, at(End::Low)?, at(End::High)?);
+    Some(Estimate { value, low, high, ..Estimate::default() })
+}
+
+fn levels(
+    pairs: &[Pair],
+    (before, after): (&[ProfileDocument], &[ProfileDocument]),
+) -> Vec<LevelRecord> {
+    let after = after.iter().map(Some).chain(std::iter::repeat(None));
+    let level = |((pair, before), after): ((&Pair, &ProfileDocument), Option<&ProfileDocument>)| {
+        LevelRecord {
+            level: pair.level,
+            ranks: [LEADER, pair.peer],
+            profile: before.clone(),
+            profile_after: after.cloned(),
+        }
+    };
+    pairs.iter().zip(before).zip(after).map(level).collect()
+}
+
+fn document(
+    args: &Args,
+    session: &Session<'_>,
+    (results, system): (Vec<ResultRecord>, System),
+    levels: Vec<LevelRecord>,
+) -> Document {
+    let mut warnings = crowded(session);
+    if levels.len() > 1 {
+        warnings.push(
+            "ranks are at two levels of nearness, and the simulation takes one profile: that of \
+             ranks on different machines"
+                .to_owned(),
+        );
+    }
+    let (hosts, oversubscribed) = hosts(session.job.places());
+    let interrupted = session.interrupt.is_requested();
+    Document {
+        schema_version: report::SCHEMA_VERSION,
+        loggap_version: env!("CARGO_PKG_VERSION"),
+        command: std::env::args().collect(),
+        library: library::version(),
+        ranks: session.job.places().len(),
+        hosts,
+        oversubscribed,
+        algorithms: args.algorithms,
+        eager_limit_bytes: system.eager_limit,
+        levels,
+        results,
+        warnings,
+        incomplete: interrupted.then(|| "interrupted".to_owned()),
+    }
+}
+
+/// The profile of the farthest level, where it was asked for.
+fn write(file: Option<PendingFile>, profile: Option<&ProfileDocument>) -> Result<(), CliError> {
+    let (Some(file), Some(profile)) = (file, profile) else { return Ok(()) };
+    let written = file.commit(|out| {
+        serde_json::to_writer_pretty(&mut *out, profile)?;
+        out.write_all(b"\n")
+    });
+    written.map_err(|error: FileError| CliError::failed(error))
+}
+
+fn exit(
+    args: &Args,
+    session: &Session<'_>,
+    (document, asked): (&Document, usize),
+) -> Result<Exit, CliError> {
+    if session.interrupt.is_requested() {
+        return Ok(Exit::Interrupted);
+    }
+    if document.results.is_empty() {
+        return Err(CliError::failed(
+            "no repetition counted, so that there is no number at all; give more with --max-time",
+        ));
+    }
+    let Some(ppm) = args.assert else { return Ok(Exit::Done) };
+    let allowed = f64::from(ppm) / 1e6;
+    let holds =
+        |result: &ResultRecord| result.ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= allowed);
+    let all = document.results.len() == asked && document.results.iter().all(holds);
+    Ok(if all { Exit::Done } else { Exit::Differs })
+}

@@ -1,0 +1,193 @@
+//! What a comparison says: one document, and a table of it.
+
+use std::io::{self, Write};
+
+use loggap::profile::ProfileDocument;
+use loggap_core::model::Estimate;
+use loggap_core::units::Picos;
+use serde::Serialize;
+
+use super::Algorithms;
+use super::taking::{Level, Taken};
+use crate::algorithm::InForce;
+use crate::collective::operation::Cell;
+use crate::collective::report::Host;
+
+/// Of the document's form.
+pub(super) const SCHEMA_VERSION: u32 = 1;
+
+/// A comparison.
+#[derive(Debug, Serialize)]
+pub(super) struct Document {
+    pub(super) schema_version: u32,
+    pub(super) loggap_version: &'static str,
+    pub(super) command: Vec<String>,
+    pub(super) library: String,
+    pub(super) ranks: usize,
+    pub(super) hosts: Vec<Host>,
+    pub(super) oversubscribed: bool,
+    pub(super) algorithms: Algorithms,
+    pub(super) eager_limit_bytes: Option<u64>,
+    /// The last is what predictions are made with.
+    pub(super) levels: Vec<LevelRecord>,
+    pub(super) results: Vec<ResultRecord>,
+    pub(super) warnings: Vec<String>,
+    pub(super) incomplete: Option<String>,
+}
+
+/// A pair of ranks that was measured.
+#[derive(Debug, Serialize)]
+pub(super) struct LevelRecord {
+    pub(super) level: Level,
+    pub(super) ranks: [i32; 2],
+    /// From before the operations, and from after them.
+    pub(super) profile: ProfileDocument,
+    pub(super) profile_after: Option<ProfileDocument>,
+}
+
+/// A prediction and what explains how far it is off.
+#[derive(Debug)]
+pub(super) struct Predicted {
+    pub(super) estimate: Estimate<Picos>,
+    pub(super) cause: Option<String>,
+    pub(super) one_way: Picos,
+}
+
+/// One operation and size.
+#[derive(Debug, Serialize)]
+pub(super) struct ResultRecord {
+    op: String,
+    size_bytes: u64,
+    ranks: u32,
+    algorithm: String,
+    /// The variable that says so.
+    variable: Option<&'static str>,
+    measured_s: f64,
+    measured_s_lo: f64,
+    measured_s_hi: f64,
+    predicted_s: Option<f64>,
+    predicted_s_lo: Option<f64>,
+    predicted_s_hi: Option<f64>,
+    /// Measured over predicted.
+    pub(super) ratio: Option<f64>,
+    cause: Option<String>,
+    /// Left out of all measured times: the start and the readings of the clock.
+    start_s: f64,
+    /// Half a round trip of a message of this size, as the prediction has it.
+    one_way_s: Option<f64>,
+    /// From rank 0 and to rank 0, after a common start.
+    message_s: f64,
+    message_back_s: f64,
+    exchange_s: f64,
+    local_s: f64,
+    combine_s: f64,
+    skew_s: f64,
+    reps: u64,
+    discarded: u64,
+}
+
+impl ResultRecord {
+    pub(super) fn new(
+        cell: Cell,
+        (algorithm, ranks): (&InForce, u32),
+        taken: &Taken,
+        predicted: Option<Predicted>,
+    ) -> Self {
+        let variable = match algorithm {
+            InForce::Known(known) => Some(known.variable),
+            InForce::Other(_) => None,
+        };
+        let of = |end: fn(&Estimate<Picos>) -> Picos| {
+            predicted.as_ref().map(|found| end(&found.estimate).seconds())
+        };
+        let measured_s = taken.operation.value.seconds();
+        let predicted_s = of(|estimate| estimate.value);
+        Self {
+            op: cell.operation.to_string(),
+            size_bytes: cell.bytes(),
+            ranks,
+            algorithm: algorithm.name(),
+            variable,
+            measured_s,
+            measured_s_lo: taken.operation.low.seconds(),
+            measured_s_hi: taken.operation.high.seconds(),
+            predicted_s,
+            predicted_s_lo: of(|estimate| estimate.low),
+            predicted_s_hi: of(|estimate| estimate.high),
+            ratio: predicted_s.filter(|time| *time > 0.0).map(|time| measured_s / time),
+            one_way_s: predicted.as_ref().map(|found| found.one_way.seconds()),
+            cause: match predicted {
+                Some(predicted) => predicted.cause,
+                None => Some(unpredicted(algorithm)),
+            },
+            start_s: taken.start.seconds(),
+            message_s: taken.message.value.seconds(),
+            message_back_s: taken.back.value.seconds(),
+            exchange_s: taken.exchange.value.seconds(),
+            local_s: taken.local.value.seconds(),
+            combine_s: taken.combine.value.seconds(),
+            skew_s: taken.skew.seconds(),
+            reps: taken.counts.0,
+            discarded: taken.counts.1,
+        }
+    }
+}
+
+/// Why there is no prediction.
+fn unpredicted(algorithm: &InForce) -> String {
+    match algorithm {
+        InForce::Other(words) => format!("algorithm not known: {words}"),
+        InForce::Known(_) => "the profile lacks a message of this algorithm: give it more time \
+                              with --max-time"
+            .to_owned(),
+    }
+}
+
+/// Prints the document as a table.
+pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    let Document { library, ranks, loggap_version, .. } = document;
+    writeln!(out, "# loggap-mpi {loggap_version} check, {library}, {ranks} ranks")?;
+    if let Some(level) = document.levels.last() {
+        let [one, other] = level.ranks;
+        writeln!(out, "# predicted with the profile of ranks {one} and {other}, at all pairs")?;
+    }
+    writeln!(
+        out,
+        "# measured: from the common start to the last exit, median, 95% interval, less the start \
+         itself"
+    )?;
+    writeln!(
+        out,
+        "#{:<9} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8} {:>6}  {:<20} cause",
+        "op",
+        "size[B]",
+        "measured[us]",
+        "lo[us]",
+        "hi[us]",
+        "predicted[us]",
+        "lo[us]",
+        "hi[us]",
+        "ratio",
+        "algorithm"
+    )?;
+    let micros =
+        |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
+    for result in &document.results {
+        let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+        let known = result.variable.map_or("-", |_| &result.algorithm);
+        writeln!(
+            out,
+            "{:<10} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8} {ratio:>6}  {known:<20} {}",
+            result.op,
+            result.size_bytes,
+            micros(Some(result.measured_s)),
+            micros(Some(result.measured_s_lo)),
+            micros(Some(result.measured_s_hi)),
+            micros(result.predicted_s),
+            micros(result.predicted_s_lo),
+            micros(result.predicted_s_hi),
+            result.cause.as_deref().unwrap_or("-"),
+        )?;
+    }
+    Ok(())
+}

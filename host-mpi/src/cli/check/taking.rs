@@ -1,0 +1,275 @@
+//! What is measured for a comparison: the link, the operations, and the parts
+//! that operations are made of.
+
+use clap::Parser;
+use loggap::cli::measuring::{self, MeasureArgs};
+use loggap::cli::{CliError, Console};
+use loggap::profile::ProfileDocument;
+use loggap_core::model::Estimate;
+use loggap_core::stats::{Confidence, Sorted};
+use loggap_core::units::Picos;
+
+use super::super::Session;
+use super::super::measure::{DONE, MpiEnds, respond};
+use crate::collective::course::Measured;
+use crate::collective::operation::Cell;
+use crate::collective::piece::Piece;
+use crate::collective::run::{Bench, CollectiveError, LEADER};
+use crate::link::{Calls, ReceiveCall, SendCall};
+
+/// How far apart two ranks are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Level {
+    /// On one machine.
+    Machine,
+    /// On two.
+    Network,
+}
+
+/// A pair of ranks that stands for a level: rank 0 and this one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Pair {
+    pub(super) level: Level,
+    pub(super) peer: i32,
+}
+
+/// The first rank on the machine of rank 0 and the first one elsewhere, where
+/// there are such; the farthest last.
+pub(super) fn pairs(session: &Session<'_>) -> Vec<Pair> {
+    let job = session.job;
+    let others = || 1..job.size();
+    let near = others().find(|rank| job.share_a_host(LEADER, *rank));
+    let far = others().find(|rank| !job.share_a_host(LEADER, *rank));
+    let near = near.map(|peer| Pair { level: Level::Machine, peer });
+    let far = far.map(|peer| Pair { level: Level::Network, peer });
+    near.into_iter().chain(far).collect()
+}
+
+const CALLS: Calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv };
+
+/// The options of `measure`, to be filled in.
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// The profiles of `pairs` at messages of `sizes`, at rank 0. All ranks call
+/// this together.
+pub(super) fn profiles(
+    (pairs, sizes): (&[Pair], &[u64]),
+    max_time: f64,
+    session: &Session<'_>,
+    console: &mut Console,
+) -> Result<Vec<ProfileDocument>, CliError> {
+    if session.job.rank() != LEADER {
+        respond(CALLS, session, LEADER)?;
+        return Ok(Vec::new());
+    }
+    let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    let (sizes, time) = (sizes.join(","), format!("{max_time}"));
+    let line = ["check", "--size", &sizes, "--max-time", &time, "--launches", "3"];
+    let line = Line::try_parse_from(line).map_err(CliError::failed);
+    let profile = |line: &Line, peer| {
+        let ends = |_| Ok(MpiEnds { session, calls: CALLS, peer });
+        measuring::profile(&line.measure, ends, session.interrupt, console)
+    };
+    let mut profile = profile;
+    let found = line.and_then(|line| {
+        pairs.iter().map(|pair| profile(&line, pair.peer)).collect::<Result<Vec<_>, _>>()
+    });
+    (1..session.job.size()).for_each(|rank| session.job.tell(rank, DONE));
+    found
+}
+
+/// What belongs to one operation and size, from the common start and without
+/// what the start itself takes.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    /// What the start and the readings of the clock take, which is left out
+    /// everywhere else.
+    pub(super) start: Picos,
+    /// The operation.
+    pub(super) operation: Estimate<Picos>,
+    /// A message of this size.
+    pub(super) message: Estimate<Picos>,
+    /// The same the other way, to rank 0.
+    pub(super) back: Estimate<Picos>,
+    /// Until the sender of the first goes on.
+    pub(super) sender: Picos,
+    /// An exchange of messages of this size.
+    pub(super) exchange: Estimate<Picos>,
+    /// The operation of one rank alone.
+    pub(super) local: Estimate<Picos>,
+    /// Combining two vectors, where the operation does.
+    pub(super) combine: Estimate<Picos>,
+    /// Of the starts: the median.
+    pub(super) skew: Picos,
+    /// Repetitions that counted, and those that did not.
+    pub(super) counts: (u64, u64),
+    /// The 90th percentile over the median of the operation.
+    pub(super) spread: f64,
+}
+
+/// In how many rounds everything is measured: a machine that changes meanwhile
+/// changes it for all parts alike.
+pub(super) const ROUNDS: u32 = 3;
+
+impl Taken {
+    /// What several rounds agree on: medians, in intervals that hold those of
+    /// all rounds. `None` without any.
+    pub(super) fn merged(rounds: &[Self]) -> Option<Self> {
+        let last = rounds.last()?;
+        let times = |part: fn(&Self) -> Picos| {
+            let mut times: Vec<Picos> = rounds.iter().map(part).collect();
+            Sorted::new(&mut times).median().unwrap_or_default()
+        };
+        let estimates = |part: fn(&Self) -> Estimate<Picos>| {
+            let all = || rounds.iter().map(part);
+            let mut values: Vec<Picos> = all().map(|estimate| estimate.value).collect();
+            Estimate {
+                value: Sorted::new(&mut values).median().unwrap_or_default(),
+                low: all().map(|estimate| estimate.low).min().unwrap_or_default(),
+                high: all().map(|estimate| estimate.high).max().unwrap_or_default(),
+                ..Estimate::default()
+            }
+        };
+        Some(Self {
+            start: times(|taken| taken.start),
+            operation: estimates(|taken| taken.operation),
+            message: estimates(|taken| taken.message),
+            back: estimates(|taken| taken.back),
+            sender: times(|taken| taken.sender),
+            exchange: estimates(|taken| taken.exchange),
+            local: estimates(|taken| taken.local),
+            combine: estimates(|taken| taken.combine),
+            skew: times(|taken| taken.skew),
+            counts: rounds.iter().fold((0, 0), |(valid, discarded), taken| {
+                (valid + taken.counts.0, discarded + taken.counts.1)
+            }),
+            spread: rounds.iter().map(|taken| taken.spread).fold(last.spread, f64::min),
+        })
+    }
+}
+
+/// Measures `cell` and what it is made of. `Some` at the leader, unless nothing
+/// counted.
+pub(super) fn take(
+    bench: &mut Bench<'_>,
+    cell: Cell,
+    peer: i32,
+) -> Result<Option<Taken>, CollectiveError> {
+    let bytes = cell.bytes();
+    let start = bench.piece(Piece::Nothing, bytes)?;
+    let message = bench.piece(Piece::Message(peer), bytes)?;
+    let back = bench.piece(Piece::Back(peer), bytes)?;
+    let exchange = bench.piece(Piece::Exchange(peer), bytes)?;
+    let local = bench.local_part(cell)?;
+    let reduces = cell.operation.reduces();
+    let combine = if reduces { bench.piece(Piece::Combine, bytes)? } else { None };
+    let operation = bench.measure(cell)?;
+    let parts = (start, message, exchange);
+    let (Some(start), Some(message), Some(exchange)) = parts else { return Ok(None) };
+    let parts = (back, local, operation);
+    let (Some(back), Some(local), Some(operation)) = parts else { return Ok(None) };
+    Ok(start.median.and_then(|offset| {
+        let without = |measured: &Measured| estimate(measured, offset);
+        let own = exits_of(&start, LEADER).median();
+        let sender = exits_of(&message, LEADER).median();
+        Some(Taken {
+            start: offset,
+            operation: without(&operation)?,
+            message: without(&message)?,
+            back: without(&back)?,
+            sender: sender?.since(own?),
+            exchange: without(&exchange)?,
+            local: without(&local)?,
+            combine: combine.as_ref().and_then(without).unwrap_or_default(),
+            skew: operation.skew.map_or(Picos::ZERO, |(median, _)| median),
+            counts: (operation.valid, operation.late + operation.too_long),
+            spread: spread(&operation),
+        })
+    }))
+}
+
+/// Median and interval, less `offset`; of few repetitions, all of them.
+pub(super) fn estimate(measured: &Measured, offset: Picos) -> Option<Estimate<Picos>> {
+    let value = measured.median?;
+    let mut exits = last_exits(measured);
+    let all = exits.quantile(0).zip(exits.quantile(100));
+    let (low, high) = measured.interval.or(all).unwrap_or((value, value));
+    Some(Estimate {
+        value: value.since(offset),
+        low: low.since(offset),
+        high: high.since(offset),
+        ..Estimate::default()
+    })
+}
+
+/// Exits of one rank, in order.
+pub(super) struct Exits(Vec<Picos>);
+
+impl Exits {
+    pub(super) fn median(&mut self) -> Option<Picos> {
+        Sorted::new(&mut self.0).median_interval(Confidence::P95).map(|found| found.median)
+    }
+
+    fn quantile(&mut self, percent: u32) -> Option<Picos> {
+        Sorted::new(&mut self.0).quantile(percent, 100)
+    }
+}
+
+/// When `rank` was done, after the common start.
+pub(super) fn exits_of(measured: &Measured, rank: i32) -> Exits {
+    let rank = usize::try_from(rank).unwrap_or(0);
+    let valid = measured.samples.iter().filter(|sample| sample.valid);
+    Exits(valid.filter_map(|sample| sample.exits.get(rank).copied()).collect())
+}
+
+/// When the last rank was done.
+fn last_exits(measured: &Measured) -> Exits {
+    let valid = measured.samples.iter().filter(|sample| sample.valid);
+    Exits(valid.filter_map(|sample| sample.exits.iter().max().copied()).collect())
+}
+
+fn spread(measured: &Measured) -> f64 {
+    let mut exits = last_exits(measured);
+    match (exits.median(), exits.quantile(90)) {
+        (Some(median), Some(high)) if median > Picos::ZERO => high.seconds() / median.seconds(),
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_give_their_medians_and_intervals_that_hold_all() {
+        let round = |value: u64| {
+            let picos = Picos(value);
+            let (low, high) = (Picos(value - 1), Picos(value + 1));
+            let estimate = Estimate { value: picos, low, high, ..Estimate::default() };
+            Taken {
+                start: picos,
+                operation: estimate,
+                message: estimate,
+                back: estimate,
+                sender: picos,
+                exchange: estimate,
+                local: estimate,
+                combine: estimate,
+                skew: picos,
+                counts: (value, 1),
+                spread: 1.0,
+            }
+        };
+        let merged = Taken::merged(&[round(30), round(10), round(20)]).unwrap();
+        let operation = merged.operation;
+        let ends = (operation.low, operation.value, operation.high);
+        assert_eq!(ends, (Picos(9), Picos(20), Picos(31)));
+        assert_eq!((merged.start, merged.counts), (Picos(20), (60, 3)));
+        assert!(Taken::merged(&[]).is_none());
+    }
+}

@@ -1,0 +1,104 @@
+//! What algorithms of collective operations are made of, each by itself and
+//! from the common start: a message, an exchange, the local part.
+//!
+//! Round trips repeat the same call at once; here, as before a collective
+//! operation, the rank has waited for its start and done other things.
+
+use loggap_core::units::Picos;
+use mpi::collective::SystemOperation;
+use mpi::point_to_point::{self, Destination as _, Source as _};
+use mpi::topology::{Communicator as _, SimpleCommunicator};
+
+use super::calls::{Call, RootOf};
+use super::course::Measured;
+use super::operation::{Cell, Collective, Operation};
+use super::run::{Bench, Body, CollectiveError};
+use super::stop::StopRule;
+
+/// A part of an algorithm.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Piece {
+    /// None: what the start and the readings of the clock take.
+    Nothing,
+    /// Rank 0 sends, this rank receives (`MPI_Send`, `MPI_Recv`).
+    Message(i32),
+    /// The same the other way.
+    Back(i32),
+    /// Rank 0 and this rank send to each other and receive (`MPI_Sendrecv`).
+    Exchange(i32),
+    /// Each rank combines two vectors of its own (`MPI_Reduce_local`).
+    Combine,
+}
+
+impl Bench<'_> {
+    /// Measures `piece` with messages or vectors of so many bytes. `Some` at
+    /// the leader.
+    ///
+    /// # Errors
+    ///
+    /// [`CollectiveError`]: all ranks are to end then.
+    pub fn piece(&mut self, piece: Piece, bytes: u64) -> Result<Option<Measured>, CollectiveError> {
+        // What a rank gives and more than it gets; of the other, two vectors.
+        let collective = match piece {
+            Piece::Combine => Collective::Allreduce,
+            _ => Collective::Allgather,
+        };
+        let operation = Operation { collective, immediate: false };
+        let cell = Cell { operation, elements: operation.elements(bytes) };
+        self.series(cell, Body::Piece(piece), self.part_of_the_time())
+    }
+
+    /// Measures `cell` on each rank without the others: what the call does
+    /// besides messages. `Some` at the leader.
+    ///
+    /// # Errors
+    ///
+    /// [`CollectiveError`]: all ranks are to end then.
+    pub fn local_part(&mut self, cell: Cell) -> Result<Option<Measured>, CollectiveError> {
+        self.series(cell, Body::Local, self.part_of_the_time())
+    }
+
+    /// For what is measured beside an operation.
+    fn part_of_the_time(&self) -> StopRule {
+        const PARTS: u64 = 2;
+        let rule = self.plan.rule;
+        StopRule { max_time: Picos(rule.max_time.0 / PARTS), ..rule }
+    }
+}
+
+/// Carries `piece` out as this rank; ranks without a part in it do nothing.
+#[inline]
+pub(super) fn carry_out(piece: Piece, call: &mut Call<'_>, ranks: &SimpleCommunicator) {
+    let rank = ranks.rank();
+    match (piece, call) {
+        (Piece::Message(peer), Call::Allgather(give, get)) => {
+            one_way((0, peer), (give, get), ranks)
+        }
+        (Piece::Back(peer), Call::Allgather(give, get)) => one_way((peer, 0), (give, get), ranks),
+        (Piece::Exchange(peer), Call::Allgather(give, get)) if rank == 0 || rank == peer => {
+            let get = get.get_mut(..give.len()).unwrap_or_default();
+            let other = ranks.process_at_rank(if rank == 0 { peer } else { 0 });
+            point_to_point::send_receive_into(*give, &other, get, &other);
+        }
+        (Piece::Combine, Call::Allreduce(give, get)) => {
+            mpi::collective::reduce_local_into(*give, *get, SystemOperation::sum());
+        }
+        _ => {}
+    }
+}
+
+#[inline]
+fn one_way((from, to): (i32, i32), (give, get): (&[u8], &mut [u8]), ranks: &SimpleCommunicator) {
+    if ranks.rank() == from {
+        ranks.process_at_rank(to).send(give);
+    } else if ranks.rank() == to {
+        let get = get.get_mut(..give.len()).unwrap_or_default();
+        ranks.process_at_rank(from).receive_into(get);
+    }
+}
+
+/// Carries the operation out on this rank alone.
+#[inline]
+pub(super) fn alone(call: &mut Call<'_>, own: &SimpleCommunicator) {
+    call.blocking(own, &RootOf::new(own, 0));
+}
