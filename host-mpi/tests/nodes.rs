@@ -1,0 +1,74 @@
+//! Two machines, as far as one can have them: network namespaces with names of
+//! their own, and TCP over a cable between them. Root and Open MPI only: below
+//! MPICH, UCX finds no way between namespaces.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a wrong assumption should end the test"
+)]
+
+mod common;
+
+use std::process::{Command, Stdio};
+
+use common::{binary, document, is_open_mpi};
+use loggap_tests::command::skipped;
+use nix::unistd::geteuid;
+
+/// `loggap-mpi` with a rank on each of two nodes; `None` where that cannot be.
+fn two_nodes() -> Option<Command> {
+    let why = if !geteuid().is_root() {
+        "needs root for network namespaces"
+    } else if !is_open_mpi() {
+        "UCX finds no way between namespaces"
+    } else {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/mpi/two-nodes");
+        let mut command = Command::new("bash");
+        command.args([script, "openmpi", "1", binary()]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        return Some(command);
+    };
+    skipped("two nodes", why);
+    None
+}
+
+#[test]
+fn a_link_between_two_nodes_is_tcp_and_says_where_its_ends_are() {
+    let Some(mut command) = two_nodes() else { return };
+    let document = document(command.args(["measure", "-s", "1,64,1K", "--max-time", "2", "-J"]));
+    let link = &document["host"]["link"];
+    assert_eq!(
+        (&document["host"]["hostname"], &link["peer"]),
+        (&"nodea".into(), &"rank 1 on nodeb".into())
+    );
+    let settings = &link["mpi"]["settings"];
+    assert!(settings["btl_tcp_eager_limit"].is_string(), "{settings}");
+    assert!(settings["btl_vader_eager_limit"].is_null(), "{settings}");
+    // Two system calls and a cable lie in between.
+    assert!(document["ranges"][0]["half_rtt_s"].as_f64() > Some(1e-6), "{document}");
+}
+
+#[test]
+fn clocks_of_nodes_are_synchronised_over_the_cable() {
+    let Some(mut command) = two_nodes() else { return };
+    let arguments = ["sync", "--domains", "rank", "--check", "500ms", "-J"];
+    let document = document(command.args(arguments));
+    assert_eq!(document["ranks"][1]["host"], "nodeb");
+    assert_eq!(document["covered_share"], 1.0, "{document}");
+    assert!(document["residual_max_s"].as_f64() < Some(5e-3), "{document}");
+}
+
+#[test]
+fn collectives_between_nodes_are_measured_and_predicted() {
+    let Some(mut command) = two_nodes() else { return };
+    let arguments = ["check", "--op", "bcast,barrier", "-s", "8", "--max-time", "1s", "-J"];
+    let document = document(command.args(arguments));
+    let results = document["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    for result in results {
+        let ratio = result["ratio"].as_f64().unwrap_or_else(|| panic!("{document}"));
+        assert!((0.4..2.5).contains(&ratio), "{result}");
+    }
+}
