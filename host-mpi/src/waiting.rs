@@ -75,12 +75,18 @@ impl<'a> Waiting<'a> {
     /// A number from `peer`.
     #[must_use]
     pub fn number_from(self, peer: &Process<'_>) -> u64 {
-        let mut number = 0;
-        request::scope(|scope| self.end(peer.immediate_receive_into(scope, &mut number)));
+        let mut number = [0];
+        self.numbers_from(peer, &mut number);
+        let [number] = number;
         number
     }
 
-    pub(crate) fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
+    /// As many numbers from `peer` as it sends and there is room for.
+    pub fn numbers_from(self, peer: &Process<'_>, numbers: &mut [u64]) {
+        request::scope(|scope| self.end(peer.immediate_receive_into(scope, numbers)));
+    }
+
+    fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
         self.watch.during(|| {
             let (mut pending, mut tests) = (request, 0);
             while let Err(unfinished) = pending.test() {

@@ -6,8 +6,7 @@ use loggap_core::sync::{
     measure_offset,
 };
 use loggap_core::units::{Picos, SignedPicos};
-use mpi::point_to_point::{Destination as _, Source as _};
-use mpi::request;
+use mpi::point_to_point::Destination as _;
 use mpi::topology::Communicator as _;
 
 use super::pass::Ends;
@@ -115,7 +114,7 @@ fn between(
     if own == REFERENCE && first != REFERENCE {
         let mut words = [0_u64; WORDS];
         let peer = job.control().process_at_rank(first);
-        request::scope(|scope| waiting.end(peer.immediate_receive_into(scope, &mut words[..])));
+        waiting.numbers_from(&peer, &mut words);
         return from_words(words);
     }
     residual
@@ -129,7 +128,7 @@ fn measured(
 ) -> Option<Residual> {
     let peer = job.control().process_at_rank(peer);
     let mut words = [0_u64; ParentClock::WORDS];
-    request::scope(|scope| waiting.end(peer.immediate_receive_into(scope, &mut words[..])));
+    waiting.numbers_from(&peer, &mut words);
     let mut ends = Ends { clock, peer, waiting };
     let raw: Option<Offset> = measure_offset(&mut ends, &SeriesOptions::default(), &mut [])
         .ok()

@@ -8,8 +8,7 @@ use loggap_core::sync::{
     measure_offset,
 };
 use loggap_core::units::{Picos, SignedPicos};
-use mpi::point_to_point::{Destination as _, Source as _};
-use mpi::request;
+use mpi::point_to_point::Destination as _;
 use mpi::topology::{Communicator as _, Process};
 
 use super::GlobalClock;
@@ -123,7 +122,7 @@ fn follow(
     const MIDDLES: usize = 256;
     let peer = job.control().process_at_rank(parent);
     let mut words = [0_u64; WORDS];
-    request::scope(|scope| waiting.end(peer.immediate_receive_into(scope, &mut words[..])));
+    waiting.numbers_from(&peer, &mut words);
     let Some(announced) = ParentClock::from_words(&words) else {
         peer.send(&DONE);
         return Edge { parent, shared: false, offset: None, median: None, median_outside: false };

@@ -3,8 +3,7 @@
 
 use loggap_core::sync::{ClockModel, MergeStep, Offset, Scheme, stop_after};
 use loggap_core::units::SignedPicos;
-use mpi::point_to_point::{Destination as _, Source as _};
-use mpi::request;
+use mpi::point_to_point::Destination as _;
 use mpi::topology::Communicator as _;
 
 use super::pass::Ends;
@@ -75,8 +74,7 @@ impl Side<'_> {
             let offset: Option<Offset> = stop_after(&mut ends, self.patience, MOST).ok();
             ends.end();
             let mut known = vec![0_u64; merged.min(self.offsets.len().saturating_sub(begin))];
-            let waiting = self.waiting;
-            request::scope(|scope| waiting.end(peer.immediate_receive_into(scope, &mut known[..])));
+            self.waiting.numbers_from(&peer, &mut known);
             for (offset, known) in self.offsets.iter_mut().skip(begin).zip(known) {
                 offset.0 = known.cast_signed();
             }
