@@ -11,6 +11,7 @@ use mpi::request;
 use mpi::topology::Process;
 
 use crate::sys::receive;
+use crate::sys::send::OpenSends;
 use crate::watch::Watch;
 
 /// Which call sends: what it takes is the send overhead.
@@ -21,7 +22,7 @@ pub enum SendCall {
     Send,
     /// `MPI_Ssend`, which returns when the receiver has begun to receive.
     Ssend,
-    /// `MPI_Isend`, and `MPI_Wait` at once.
+    /// `MPI_Isend`; `MPI_Wait` follows when the reply is there.
     Isend,
 }
 
@@ -32,7 +33,8 @@ pub enum ReceiveCall {
     /// `MPI_Recv`.
     #[default]
     Recv,
-    /// `MPI_Irecv`, and `MPI_Test` until the message is there.
+    /// `MPI_Irecv` before the message is asked for where that can be, and
+    /// `MPI_Test` until it is there.
     Irecv,
 }
 
@@ -76,6 +78,7 @@ pub struct MpiLink<'a> {
     peer: Process<'a>,
     calls: Calls,
     watch: &'a Watch,
+    open: OpenSends,
 }
 
 impl fmt::Debug for MpiLink<'_> {
@@ -90,8 +93,8 @@ impl fmt::Debug for MpiLink<'_> {
 impl<'a> MpiLink<'a> {
     /// A link to `peer`, with no message under way.
     #[must_use]
-    pub const fn new(peer: Process<'a>, calls: Calls, watch: &'a Watch) -> Self {
-        Self { peer, calls, watch }
+    pub fn new(peer: Process<'a>, calls: Calls, watch: &'a Watch) -> Self {
+        Self { peer, calls, watch, open: OpenSends::default() }
     }
 }
 
@@ -106,13 +109,19 @@ impl Link for MpiLink<'_> {
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
         // A send may wait as well: for room, or for the receiver.
-        self.watch.during(|| match self.calls.send {
-            SendCall::Send => self.peer.send(message),
-            SendCall::Ssend => self.peer.synchronous_send(message),
-            SendCall::Isend => request::scope(|scope| {
-                self.peer.immediate_send(scope, message).wait_without_status();
-            }),
-        });
+        match self.calls.send {
+            SendCall::Send => self.watch.during(|| self.peer.send(message)),
+            SendCall::Ssend => self.watch.during(|| self.peer.synchronous_send(message)),
+            SendCall::Isend => {
+                if !self.open.begin(&self.peer, message, self.watch) {
+                    self.watch.during(|| {
+                        request::scope(|scope| {
+                            self.peer.immediate_send(scope, message).wait_without_status();
+                        });
+                    });
+                }
+            }
+        }
         Ok(())
     }
 
@@ -126,8 +135,34 @@ impl Link for MpiLink<'_> {
     fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         Ok(match self.calls.receive {
             ReceiveCall::Recv => length(&self.watch.during(|| self.peer.receive_into(buffer))),
-            ReceiveCall::Irecv => receive::bounded(&self.peer, buffer),
+            ReceiveCall::Irecv => receive::around(&self.peer, buffer, || Ok(()))?.1,
         })
+    }
+
+    fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
+        if self.calls.send != SendCall::Isend {
+            return body(self);
+        }
+        let open = self.open.clone();
+        open.while_open(message, self.watch, || body(self))
+    }
+
+    #[inline]
+    fn receive_after<R>(
+        &mut self,
+        buffer: &mut [u8],
+        before: impl FnOnce(&mut Self) -> Result<R, LinkError>,
+    ) -> Result<(R, Option<usize>), LinkError> {
+        match self.calls.receive {
+            ReceiveCall::Recv => {
+                let before = before(self)?;
+                Ok((before, self.wait_receive(buffer)?))
+            }
+            ReceiveCall::Irecv => {
+                let peer = self.peer.clone();
+                receive::around(&peer, buffer, || before(self))
+            }
+        }
     }
 
     fn discard(&mut self) -> Result<(), LinkError> {

@@ -33,6 +33,21 @@ fn changes(document: &Value) -> Vec<(u64, u64, String)> {
         .collect()
 }
 
+/// What sending `size` bytes takes by `call`, in seconds.
+fn send_overhead(call: &str, size: &str) -> f64 {
+    let arguments = ["measure", "--send", call, "-s", size, "--max-time", "1", "-J"];
+    let document = document(ranks(2).args(arguments));
+    document["sizes"][0]["send_overhead_s"].as_f64().unwrap()
+}
+
+#[test]
+fn a_send_that_waits_for_the_receiver_takes_longer_and_one_that_does_not_copy_shorter() {
+    let [send, ssend] = ["send", "ssend"].map(|call| send_overhead(call, "8"));
+    assert!(ssend > 1.5 * send, "{ssend} {send}");
+    let [send, isend] = ["send", "isend"].map(|call| send_overhead(call, "256K"));
+    assert!(isend < 0.5 * send, "{isend} {send}");
+}
+
 #[test]
 fn two_ranks_give_the_document_of_a_link() {
     for calls in [["send", "recv"], ["ssend", "irecv"], ["isend", "recv"]] {

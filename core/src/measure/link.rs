@@ -76,6 +76,38 @@ pub trait Link {
         self.poll_receive(buffer)
     }
 
+    /// Runs `body`, which sends `message` again and again with [`Link::send`] and
+    /// may receive what comes back. A link that begins a send and completes it
+    /// later completes these sends when `body` is over, and not before.
+    #[inline]
+    fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R
+    where
+        Self: Sized,
+    {
+        let _ = message;
+        body(self)
+    }
+
+    /// Runs `before`, which causes a message to be sent to this end, and then
+    /// receives as [`Link::wait_receive`] does. A link that can be told
+    /// beforehand where a message shall go is told before `before` runs.
+    ///
+    /// # Errors
+    ///
+    /// Those of `before` and of [`Link::wait_receive`].
+    #[inline]
+    fn receive_after<R>(
+        &mut self,
+        buffer: &mut [u8],
+        before: impl FnOnce(&mut Self) -> Result<R, Self::Error>,
+    ) -> Result<(R, Option<usize>), Self::Error>
+    where
+        Self: Sized,
+    {
+        let before = before(self)?;
+        Ok((before, self.wait_receive(buffer)?))
+    }
+
     /// Forgets a message received in part and whatever else has arrived, so
     /// that a lost round cannot leak into the next. Nothing to do on a
     /// reliable link.
@@ -106,34 +138,5 @@ impl<C: Clock + ?Sized> Clock for &C {
     #[inline]
     fn read_cost(&self) -> Picos {
         (**self).read_cost()
-    }
-}
-
-impl<L: Link + ?Sized> Link for &mut L {
-    type Error = L::Error;
-
-    #[inline]
-    fn properties(&self) -> LinkProperties {
-        (**self).properties()
-    }
-
-    #[inline]
-    fn send(&mut self, message: &[u8]) -> Result<(), Self::Error> {
-        (**self).send(message)
-    }
-
-    #[inline]
-    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
-        (**self).poll_receive(buffer)
-    }
-
-    #[inline]
-    fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
-        (**self).wait_receive(buffer)
-    }
-
-    #[inline]
-    fn discard(&mut self) -> Result<(), Self::Error> {
-        (**self).discard()
     }
 }

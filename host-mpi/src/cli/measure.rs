@@ -34,8 +34,8 @@ Examples:
   mpirun -n 64 loggap-mpi measure --pairs random:8 --heat-map fabric.svg -o fabric.json
   mpirun -n 2 --mca btl tcp,self loggap-mpi measure --send ssend --recv irecv")]
 pub(super) struct Args {
-    /// Which call sends: send (MPI_Send), ssend (MPI_Ssend), isend (MPI_Isend
-    /// and MPI_Wait at once).
+    /// Which call sends: send (MPI_Send), ssend (MPI_Ssend), isend (MPI_Isend,
+    /// with MPI_Wait outside the send overhead).
     #[arg(
         long,
         value_name = "CALL",
@@ -44,8 +44,8 @@ pub(super) struct Args {
         hide_possible_values = true
     )]
     send: SendCall,
-    /// Which call receives: recv (MPI_Recv), irecv (MPI_Irecv, and MPI_Test
-    /// until the message is there).
+    /// Which call receives: recv (MPI_Recv), irecv (MPI_Irecv
+    /// beforehand, and MPI_Test until the message is there).
     #[arg(
         long,
         value_name = "CALL",

@@ -2,4 +2,8 @@
 
 pub(crate) mod environment;
 pub(crate) mod receive;
+pub(crate) mod send;
 pub(crate) mod settings;
+
+/// The tag of all messages: the bindings' own default.
+const TAG: i32 = 0;

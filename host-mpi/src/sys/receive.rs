@@ -1,7 +1,8 @@
-//! A receive that is taken back when nothing comes.
+//! A receive that is posted beforehand, and taken back when nothing comes.
 
 #![allow(unsafe_code, reason = "the bindings do not tell whether a request was cancelled")]
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use mpi::datatype::Equivalence;
@@ -11,56 +12,104 @@ use mpi::raw::AsRaw;
 use mpi::topology::AsCommunicator;
 use mpi::topology::Process;
 
-/// The tag of all messages: the bindings' own default.
-const TAG: i32 = 0;
+use super::TAG;
 
 /// Tests until the receive is taken back: some milliseconds.
 const TESTS: u32 = 1 << 14;
 
-/// Posts a receive of a message from `peer`, tests it until the
-/// message is there, and returns its length in bytes; `None` when none came
-/// in [`TESTS`] tests: then the receive has been taken back.
+/// Posts a receive of a message from `peer`, runs `before`, and tests the
+/// receive until the message is there: its length in bytes; `None` when none
+/// came in [`TESTS`] tests: then the receive has been taken back, as it is
+/// where `before` fails.
 ///
 /// Where the message does not fit into `buffer` MPI ends the job.
-pub(crate) fn bounded(peer: &Process<'_>, buffer: &mut [u8]) -> Option<usize> {
-    let length = i32::try_from(buffer.len()).unwrap_or(i32::MAX);
-    let mut request = MaybeUninit::uninit();
-    let bytes = u8::equivalent_datatype();
-    let communicator = peer.as_communicator().as_raw();
-    // SAFETY: the buffer has `length` bytes and stays borrowed until the
-    // request is complete or cancelled, which is before this function returns.
-    unsafe {
-        ffi::MPI_Irecv(
-            buffer.as_mut_ptr().cast(),
-            length,
-            bytes.as_raw(),
-            peer.source_rank(),
-            TAG,
-            communicator,
-            request.as_mut_ptr(),
-        );
-    }
-    // SAFETY: MPI_Irecv has written the request; an error would have ended the job.
-    let mut request = unsafe { request.assume_init() };
+#[inline]
+pub(crate) fn around<R, E>(
+    peer: &Process<'_>,
+    buffer: &mut [u8],
+    before: impl FnOnce() -> Result<R, E>,
+) -> Result<(R, Option<usize>), E> {
+    let mut posted = Posted::new(peer, buffer);
+    let before = before()?;
     for _ in 0..TESTS {
-        let (mut done, mut status) = (0, MaybeUninit::uninit());
-        // SAFETY: all three point to local variables, the request is active.
-        unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, status.as_mut_ptr()) };
-        if done != 0 {
-            // SAFETY: MPI_Test writes the status of a request that is done.
-            return received(unsafe { status.assume_init() });
+        if let Some(length) = posted.test() {
+            return Ok((before, Some(length)));
         }
     }
-    let (mut cancelled, mut status) = (0, MaybeUninit::uninit());
-    // SAFETY: the request is active: the last test has said so.
-    unsafe { ffi::MPI_Cancel(&raw mut request) };
-    // SAFETY: both point to local variables; a cancelled receive completes.
-    unsafe { ffi::MPI_Wait(&raw mut request, status.as_mut_ptr()) };
-    // SAFETY: MPI_Wait has written the status.
-    let status = unsafe { status.assume_init() };
-    // SAFETY: both point to local variables.
-    unsafe { ffi::MPI_Test_cancelled(&raw const status, &raw mut cancelled) };
-    if cancelled == 0 { received(status) } else { None }
+    Ok((before, posted.take_back()))
+}
+
+/// A receive that is posted into memory that stays borrowed.
+struct Posted<'b> {
+    request: ffi::MPI_Request,
+    /// Whether MPI may still write into the memory.
+    is_open: bool,
+    buffer: PhantomData<&'b mut [u8]>,
+}
+
+impl<'b> Posted<'b> {
+    #[inline]
+    fn new(peer: &Process<'_>, buffer: &'b mut [u8]) -> Self {
+        let length = i32::try_from(buffer.len()).unwrap_or(i32::MAX);
+        let mut request = MaybeUninit::uninit();
+        let bytes = u8::equivalent_datatype();
+        let communicator = peer.as_communicator().as_raw();
+        // SAFETY: the buffer has `length` bytes and stays borrowed as long as
+        // this value lives, whose drop completes or cancels the request. It is
+        // private to this module, which forgets none.
+        unsafe {
+            ffi::MPI_Irecv(
+                buffer.as_mut_ptr().cast(),
+                length,
+                bytes.as_raw(),
+                peer.source_rank(),
+                TAG,
+                communicator,
+                request.as_mut_ptr(),
+            );
+        }
+        // SAFETY: MPI_Irecv has written the request; an error would have ended the job.
+        let request = unsafe { request.assume_init() };
+        Self { request, is_open: true, buffer: PhantomData }
+    }
+
+    /// The length of the message, if it is there.
+    #[inline]
+    fn test(&mut self) -> Option<usize> {
+        let (mut done, mut status) = (0, MaybeUninit::uninit());
+        // SAFETY: all three point to memory of ours, the request is active.
+        unsafe { ffi::MPI_Test(&raw mut self.request, &raw mut done, status.as_mut_ptr()) };
+        if done == 0 {
+            return None;
+        }
+        self.is_open = false;
+        // SAFETY: MPI_Test writes the status of a request that is done.
+        received(unsafe { status.assume_init() })
+    }
+
+    /// Cancels the receive. The length of the message where one came before that.
+    #[cold]
+    fn take_back(&mut self) -> Option<usize> {
+        let (mut cancelled, mut status) = (0, MaybeUninit::uninit());
+        // SAFETY: the request is active: the last test has said so.
+        unsafe { ffi::MPI_Cancel(&raw mut self.request) };
+        // SAFETY: both point to memory of ours; a cancelled receive completes.
+        unsafe { ffi::MPI_Wait(&raw mut self.request, status.as_mut_ptr()) };
+        self.is_open = false;
+        // SAFETY: MPI_Wait has written the status.
+        let status = unsafe { status.assume_init() };
+        // SAFETY: both point to local variables.
+        unsafe { ffi::MPI_Test_cancelled(&raw const status, &raw mut cancelled) };
+        if cancelled == 0 { received(status) } else { None }
+    }
+}
+
+impl Drop for Posted<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.take_back();
+        }
+    }
 }
 
 /// Bytes of what was received.

@@ -78,14 +78,23 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let ticks = self.clock.ticks(idle);
         let Self { clock, link, buffers, poller, .. } = self;
         let (message, reply) = windows(buffers, size, reply_size);
-        let started = clock.now();
-        for _ in 0..messages {
-            link.send(message).map_err(SessionError::Link)?;
-        }
-        let sent = clock.now();
-        let from = if ticks > 0 { until(clock, sent.saturating_add(ticks)) } else { started };
+        let (times, first) = link
+            .train(message, |link| {
+                link.receive_after(reply, |link| {
+                    let started = clock.now();
+                    for _ in 0..messages {
+                        link.send(message)?;
+                    }
+                    let sent = clock.now();
+                    let idle = ticks > 0;
+                    let from =
+                        if idle { until(clock, sent.saturating_add(ticks)) } else { started };
+                    Ok((started, sent, from))
+                })
+            })
+            .map_err(SessionError::Link)?;
+        let (started, sent, from) = times;
         let deadline = Deadline { since: started, limit };
-        let first = link.wait_receive(reply).map_err(SessionError::Link)?;
         let arrived = match first {
             Some(length) => Some(length),
             None => poller.receive(clock, link, reply, deadline).map_err(SessionError::Link)?,

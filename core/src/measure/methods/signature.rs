@@ -62,6 +62,19 @@ struct Issued {
     without_polls: Picos,
 }
 
+/// What happened in a run. Times in ticks.
+struct Course {
+    replies: u32,
+    /// Whether a reply did not come in time.
+    lost: bool,
+    /// Looks for a reply that found none.
+    polls: u64,
+    /// Until the last request's `Δ` was over, without what waits took beyond theirs.
+    busy: u64,
+    /// Until the last reply was there.
+    whole: u64,
+}
+
 impl<C: Clock, L: Link> Initiator<'_, C, L> {
     /// One repetition of the signature at `size`, or `None` when a message
     /// was lost.
@@ -108,45 +121,45 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let ticks = self.clock.ticks(run.delta);
         let Self { clock, link, buffers, poller, .. } = self;
         let (message, reply) = windows(buffers, size, size);
-        let (mut replies, mut polls, mut overshoot) = (0, 0, 0);
-        let started = clock.now();
-        let deadline = Deadline { since: started, limit };
-        let mut lost = false;
-        for issued in 1..=run.requests {
-            link.send(message).map_err(SessionError::Link)?;
-            while replies < issued {
-                if link.poll_receive(reply).map_err(SessionError::Link)?.is_some() {
-                    replies += 1;
-                } else if issued - replies < run.window {
-                    polls += 1;
-                    break;
-                } else if poller
-                    .receive(clock, link, reply, deadline)
-                    .map_err(SessionError::Link)?
-                    .is_some()
-                {
-                    replies += 1;
-                } else {
-                    lost = true;
-                    break;
+        // Until the last reply is here, sends may be open.
+        let course = link.train(message, |link| {
+            let (mut replies, mut polls, mut overshoot) = (0, 0, 0);
+            let started = clock.now();
+            let deadline = Deadline { since: started, limit };
+            let mut lost = false;
+            for issued in 1..=run.requests {
+                link.send(message)?;
+                while replies < issued {
+                    if link.poll_receive(reply)?.is_some() {
+                        replies += 1;
+                    } else if issued - replies < run.window {
+                        polls += 1;
+                        break;
+                    } else if poller.receive(clock, link, reply, deadline)?.is_some() {
+                        replies += 1;
+                    } else {
+                        lost = true;
+                        break;
+                    }
+                }
+                if ticks > 0 {
+                    overshoot += wait(clock, ticks);
                 }
             }
-            if ticks > 0 {
-                overshoot += wait(clock, ticks);
+            let busy = clock.now().saturating_sub(started).saturating_sub(overshoot);
+            while replies < run.requests && !lost {
+                let arrived = poller.receive(clock, link, reply, deadline)?;
+                replies += u32::from(arrived.is_some());
+                lost = arrived.is_none();
             }
-        }
-        let ended = clock.now();
-        while replies < run.requests && !lost {
-            let arrived =
-                poller.receive(clock, link, reply, deadline).map_err(SessionError::Link)?;
-            replies += u32::from(arrived.is_some());
-            lost = arrived.is_none();
-        }
+            let whole = clock.now().saturating_sub(started);
+            Ok(Course { replies, lost, polls, busy, whole })
+        });
+        let Course { replies, lost, polls, busy, whole } = course.map_err(SessionError::Link)?;
         if lost {
             return self.lose_round((run.requests, replies)).map(|()| None);
         }
-        let whole = clock.now().saturating_sub(started);
-        let busy = without_reading(clock, ended.saturating_sub(started).saturating_sub(overshoot));
+        let busy = without_reading(clock, busy);
         let readings = if ticks > 0 { u64::from(run.requests) } else { 0 };
         let time = busy.since(Picos(clock.read_cost().0.saturating_mul(readings)));
         self.end_round(run.requests, run.requests, whole);

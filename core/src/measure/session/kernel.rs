@@ -54,14 +54,12 @@ impl Expected {
     }
 }
 
-/// One end of a link, with what is needed to time calls on it.
+/// What is needed to time calls on a link.
 #[derive(Debug)]
-pub struct Timer<'a, C, L> {
+pub struct Timer<'a, C> {
     /// What is read.
     pub clock: &'a C,
-    /// What is timed.
-    pub link: &'a mut L,
-    /// How it is polled.
+    /// How the link is polled.
     pub poller: &'a mut Poller,
     /// Ticks after which the reply is given up, counted from the round's
     /// first reading.
@@ -71,7 +69,7 @@ pub struct Timer<'a, C, L> {
     pub strays: u64,
 }
 
-impl<C: Clock, L: Link> Timer<'_, C, L> {
+impl<C: Clock> Timer<'_, C> {
     /// `PRTT(n, 0, s)`: sends `message` `count` times back to back, without
     /// reading the clock between them, and waits for the reply. `None` when
     /// the reply did not come in time.
@@ -80,18 +78,21 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
     ///
     /// Those of the link.
     #[inline]
-    pub fn back_to_back(
+    pub fn back_to_back<L: Link>(
         &mut self,
+        link: &mut L,
         message: &[u8],
         count: u32,
         (reply, expected): (&mut [u8], Expected),
     ) -> Result<Option<Ticks>, L::Error> {
-        let started = self.clock.now();
-        for _ in 0..count {
-            self.link.send(message)?;
-        }
-        let arrival = self.arrival(reply, expected, started)?;
-        Ok(arrival.map(|arrival| arrival.ticks(started, started, 0)))
+        link.train(message, |link| {
+            let started = self.clock.now();
+            for _ in 0..count {
+                link.send(message)?;
+            }
+            let arrival = self.arrival(link, reply, expected, started)?;
+            Ok(arrival.map(|arrival| arrival.ticks(started, started, 0)))
+        })
     }
 
     /// `PRTT(n, d, s)`: like [`Timer::back_to_back`], with a busy wait of at
@@ -101,21 +102,24 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
     ///
     /// Those of the link.
     #[inline]
-    pub fn paced(
+    pub fn paced<L: Link>(
         &mut self,
+        link: &mut L,
         message: &[u8],
         (count, delay): (u32, u64),
         (reply, expected): (&mut [u8], Expected),
     ) -> Result<Option<Ticks>, L::Error> {
-        let mut waited = 0;
-        let started = self.clock.now();
-        for _ in 1..count {
-            self.link.send(message)?;
-            waited += self.idle(delay).kept;
-        }
-        self.link.send(message)?;
-        let arrival = self.arrival(reply, expected, started)?;
-        Ok(arrival.map(|arrival| arrival.ticks(started, started, waited)))
+        link.train(message, |link| {
+            let mut waited = 0;
+            let started = self.clock.now();
+            for _ in 1..count {
+                link.send(message)?;
+                waited += self.idle(delay).kept;
+            }
+            link.send(message)?;
+            let arrival = self.arrival(link, reply, expected, started)?;
+            Ok(arrival.map(|arrival| arrival.ticks(started, started, waited)))
+        })
     }
 
     /// Sends `message` once, stays idle for `delay` ticks and times only the
@@ -126,24 +130,25 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
     ///
     /// Those of the link.
     #[inline]
-    pub fn receive(
+    pub fn receive<L: Link>(
         &mut self,
+        link: &mut L,
         message: &[u8],
         delay: u64,
         (reply, expected): (&mut [u8], Expected),
     ) -> Result<Option<Ticks>, L::Error> {
-        let started = self.clock.now();
-        self.link.send(message)?;
-        let idle = self.idle(delay);
-        let mut from = idle.until;
         let window = expected.window(reply);
+        let started = self.clock.now();
+        let (idle, mut arrived) = link.receive_after(window, |link| {
+            link.send(message)?;
+            Ok(self.idle(delay))
+        })?;
+        let mut from = idle.until;
         loop {
-            let mut prompt = true;
-            let mut arrived = self.link.wait_receive(window)?;
+            let prompt = arrived.is_some();
             if arrived.is_none() {
-                prompt = false;
                 let deadline = Deadline { since: started, limit: self.limit };
-                arrived = self.poller.receive(self.clock, self.link, window, deadline)?;
+                arrived = self.poller.receive(self.clock, link, window, deadline)?;
             }
             let ended = self.clock.now();
             let Some(length) = arrived else { return Ok(None) };
@@ -155,13 +160,15 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
                 return Ok(None);
             }
             from = self.clock.now();
+            arrived = link.wait_receive(window)?;
         }
     }
 
     /// Waits for the reply and reads the clock as soon as it is there.
     #[inline]
-    fn arrival(
+    fn arrival<L: Link>(
         &mut self,
+        link: &mut L,
         reply: &mut [u8],
         expected: Expected,
         since: u64,
@@ -169,7 +176,7 @@ impl<C: Clock, L: Link> Timer<'_, C, L> {
         let deadline = Deadline { since, limit: self.limit };
         let window = expected.window(reply);
         loop {
-            let arrived = self.poller.receive(self.clock, self.link, window, deadline)?;
+            let arrived = self.poller.receive(self.clock, link, window, deadline)?;
             let at = self.clock.now();
             let Some(length) = arrived else { return Ok(None) };
             if expected.matches(window, length) {
