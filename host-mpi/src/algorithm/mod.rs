@@ -111,7 +111,10 @@ fn own_choice(library: Implementation, read: impl Fn(&str) -> Option<Value>) -> 
                 Some(Value::Number(number)) => number != 0,
                 None => false,
             };
-            (!is_on).then(|| format!("chosen by the library ({RULES} is off)"))
+            if !is_on {
+                return Some(format!("chosen by the library ({RULES} is off)"));
+            }
+            rival(read)
         }
         Implementation::Mpich => {
             (read(DEVICE) != Some(NONE)).then(|| format!("chosen by the device ({DEVICE})"))
@@ -120,14 +123,48 @@ fn own_choice(library: Implementation, read: impl Fn(&str) -> Option<Value>) -> 
     }
 }
 
+/// Components of Open MPI that do collective operations of any communicator.
+const COMPONENTS: [&str; 10] =
+    ["adapt", "basic", "cuda", "han", "hcoll", "libnbc", "monitoring", "portals4", "sm", "ucc"];
+
+/// Which component of Open MPI goes before `tuned`, in words: of those there
+/// are, each operation is done by the one of the highest priority.
+fn rival(read: impl Fn(&str) -> Option<Value>) -> Option<String> {
+    let variable = |component: &str| format!("coll_{component}_priority");
+    let priority = |component: &str| match read(&variable(component)) {
+        Some(Value::Number(priority)) => Some(priority),
+        _ => None,
+    };
+    let Some(tuned) = priority("tuned") else { return Some("without coll_tuned".to_owned()) };
+    let above = |component: &&str| priority(component).is_some_and(|priority| priority >= tuned);
+    let name = COMPONENTS.into_iter().find(above)?;
+    Some(format!("by coll_{name}, which goes before coll_tuned ({})", variable(name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_component_that_goes_before_tuned_is_named() {
+        let with = |basic| {
+            move |name: &str| match name {
+                "coll_tuned_priority" => Some(Value::Number(30)),
+                "coll_basic_priority" => Some(Value::Number(basic)),
+                name => open_mpi(4)(name),
+            }
+        };
+        let of = |basic| read_with(Implementation::OpenMpi, (Collective::Barrier, 3), with(basic));
+        assert_eq!(of(29).name(), "bruck");
+        assert!(of(30).name().contains("coll_basic_priority"), "{:?}", of(30));
+        assert_eq!(rival(|_| None).as_deref(), Some("without coll_tuned"));
+    }
 
     fn open_mpi(barrier: i64) -> impl Fn(&str) -> Option<Value> {
         move |name| match name {
             "coll_tuned_use_dynamic_rules" => Some(Value::Text("\u{1}".to_owned())),
             "coll_tuned_barrier_algorithm" => Some(Value::Number(barrier)),
+            "coll_tuned_priority" => Some(Value::Number(30)),
             _ => None,
         }
     }

@@ -41,10 +41,17 @@ pub enum Shape {
     Doubling,
     /// Empty messages at distances 1, 2, 4, … around the ring.
     Dissemination,
-    /// Up a binomial tree, blocks of whole subtrees.
-    Gather,
-    /// Down a binomial tree, blocks of whole subtrees.
-    Scatter,
+    /// Up a binomial tree, blocks of whole subtrees. Ranks that may have some
+    /// below them first put their own block into the message (Open MPI).
+    GatherEvenCopy,
+    /// The same, but below [`SMALL_BLOCK`] every rank puts its block into a
+    /// message first, and from there on the library packs it as it sends (MPICH).
+    GatherSmallCopy,
+    /// Down a binomial tree, blocks of whole subtrees, the nearest rank first;
+    /// ranks that may have some below them take their own block before (Open MPI).
+    ScatterNearFirst,
+    /// The same, the farthest rank first and the own block last (MPICH).
+    ScatterFarFirst,
     /// Exchanges of all that is there, at distances 1, 2, 4, …
     AllgatherDoubling,
     /// A block each round to the next rank.
@@ -62,9 +69,8 @@ pub struct Program {
     pub ranks: u32,
     /// Bytes of a block or vector.
     pub size: u64,
-    /// What the call does on one rank alone: before any message, and in a
-    /// scatter behind them; only at the root where others have no block of
-    /// their own to move.
+    /// What the call takes on one rank alone, which is mostly to copy the own
+    /// block: at the ranks, and at the place, where the algorithm copies it.
     pub local: Picos,
     /// What combining two vectors takes.
     pub combine: Picos,
@@ -79,32 +85,49 @@ impl Program {
                 self.down(Tree::Near.place(rank, self.ranks), |_| self.size)
             }
             Shape::BroadcastFarFirst => self.down(Tree::Far.place(rank, self.ranks), |_| self.size),
-            Shape::Scatter => {
+            Shape::ScatterFarFirst => {
                 self.down(Tree::Far.place(rank, self.ranks), |child| self.blocks(child))
             }
+            Shape::ScatterNearFirst => {
+                let mut place = Tree::Far.place(rank, self.ranks);
+                place.children.reverse();
+                self.down(place, |child| self.blocks(child))
+            }
             Shape::Reduce => self.up(rank, |_| self.size),
-            Shape::Gather => self.up(rank, |child| self.blocks(child)),
+            Shape::GatherEvenCopy | Shape::GatherSmallCopy => {
+                self.up(rank, |child| self.blocks(child))
+            }
             Shape::Doubling => self.doubling(rank),
             Shape::Dissemination => self.dissemination(rank),
             Shape::AllgatherDoubling => self.allgather_doubling(rank),
             Shape::AllgatherRing => self.ring(rank),
             Shape::Pairwise => self.pairwise(rank),
         };
-        let local = Round { calc: self.local, ..Round::default() };
-        match self.shape {
-            _ if self.local == Picos::ZERO => {}
-            // The root's own block, which others do not wait for.
-            Shape::Reduce | Shape::Gather | Shape::Scatter if rank != 0 => {}
-            Shape::Scatter => rounds.push(local),
-            _ => rounds.insert(0, local),
+        if let Some(place) = self.place_of_local(rank, rounds.len()) {
+            rounds.insert(place, Round { calc: self.local, ..Round::default() });
         }
         rounds
+    }
+
+    /// Before which of its `rounds` rounds `rank` copies its own block.
+    fn place_of_local(&self, rank: u32, rounds: usize) -> Option<usize> {
+        let (is_root, is_even) = (rank == 0, rank.is_multiple_of(2));
+        let (copies, place) = match self.shape {
+            Shape::Reduce => (is_root, 0),
+            Shape::GatherEvenCopy => (is_even, 0),
+            Shape::GatherSmallCopy => (is_root || self.size < SMALL_BLOCK, 0),
+            // Behind what came from the parent.
+            Shape::ScatterNearFirst => (is_even, usize::from(!is_root)),
+            Shape::ScatterFarFirst => (is_even, rounds),
+            _ => (true, 0),
+        };
+        (copies && self.local > Picos::ZERO).then_some(place)
     }
 
     /// Lengths of its messages, ascending, each once.
     #[must_use]
     pub fn message_sizes(&self) -> Vec<u64> {
-        // Roots and the last rank see everything that others see.
+        // The root, those next to it and the last one have all sizes.
         let ranks = (0..self.ranks.min(MOST_LOOKED_AT)).chain(self.ranks.checked_sub(1));
         let rounds = ranks.flat_map(|rank| self.rounds(rank));
         let sizes = rounds.flat_map(|round| {
@@ -238,7 +261,10 @@ impl Program {
     }
 }
 
-/// Ranks at which what all have in common is looked for.
+/// `MPIR_CVAR_GATHER_VSMALL_MSG_SIZE`, unless somebody moves it.
+const SMALL_BLOCK: u64 = 1024;
+
+/// Ranks at which sizes and counts are looked for: every one occurs there.
 const MOST_LOOKED_AT: u32 = 64;
 
 fn send(peer: u32, size: u64) -> Round {

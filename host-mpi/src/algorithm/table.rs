@@ -94,8 +94,12 @@ pub(super) static KNOWN: [Known; 19] = [
         ("coll_tuned_barrier_algorithm", "recursive_doubling", 3),
         (S::Dissemination, PowerOfTwo),
     ),
-    open_mpi(C::Gather, ("coll_tuned_gather_algorithm", "binomial", 2), (S::Gather, Any)),
-    open_mpi(C::Scatter, ("coll_tuned_scatter_algorithm", "binomial", 2), (S::Scatter, Any)),
+    open_mpi(C::Gather, ("coll_tuned_gather_algorithm", "binomial", 2), (S::GatherEvenCopy, Any)),
+    open_mpi(
+        C::Scatter,
+        ("coll_tuned_scatter_algorithm", "binomial", 2),
+        (S::ScatterNearFirst, Any),
+    ),
     open_mpi(
         C::Allgather,
         ("coll_tuned_allgather_algorithm", "recursive_doubling", 3),
@@ -119,8 +123,16 @@ pub(super) static KNOWN: [Known; 19] = [
         ("MPIR_CVAR_BARRIER_INTRA_ALGORITHM", "dissemination", 3),
         (S::Dissemination, Any),
     ),
-    mpich(C::Gather, ("MPIR_CVAR_GATHER_INTRA_ALGORITHM", "binomial", 1), (S::Gather, Any)),
-    mpich(C::Scatter, ("MPIR_CVAR_SCATTER_INTRA_ALGORITHM", "binomial", 1), (S::Scatter, Any)),
+    mpich(
+        C::Gather,
+        ("MPIR_CVAR_GATHER_INTRA_ALGORITHM", "binomial", 1),
+        (S::GatherSmallCopy, Any),
+    ),
+    mpich(
+        C::Scatter,
+        ("MPIR_CVAR_SCATTER_INTRA_ALGORITHM", "binomial", 1),
+        (S::ScatterFarFirst, Any),
+    ),
     mpich(
         C::Allgather,
         ("MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "recursive_doubling", 3),

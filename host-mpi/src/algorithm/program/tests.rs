@@ -31,14 +31,16 @@ fn time(program: &Program) -> u64 {
     makespan(program, Parameters::one(SET)).unwrap().0
 }
 
-const SHAPES: [Shape; 10] = [
+const SHAPES: [Shape; 12] = [
     Shape::BroadcastNearFirst,
     Shape::BroadcastFarFirst,
     Shape::Reduce,
     Shape::Doubling,
     Shape::Dissemination,
-    Shape::Gather,
-    Shape::Scatter,
+    Shape::GatherEvenCopy,
+    Shape::GatherSmallCopy,
+    Shape::ScatterNearFirst,
+    Shape::ScatterFarFirst,
     Shape::AllgatherDoubling,
     Shape::AllgatherRing,
     Shape::Pairwise,
@@ -69,7 +71,12 @@ fn every_send_has_its_receive() {
 
 #[test]
 fn a_tree_reaches_every_rank_once() {
-    for shape in [Shape::BroadcastNearFirst, Shape::BroadcastFarFirst, Shape::Scatter] {
+    for shape in [
+        Shape::BroadcastNearFirst,
+        Shape::BroadcastFarFirst,
+        Shape::ScatterNearFirst,
+        Shape::ScatterFarFirst,
+    ] {
         for ranks in 1..40 {
             let program = program(shape, ranks);
             let receives = |rank| -> usize {
@@ -82,10 +89,15 @@ fn a_tree_reaches_every_rank_once() {
 
 #[test]
 fn scatter_hands_each_subtree_its_blocks() {
-    let of = |rank: u32| program(Shape::Scatter, 6).rounds(rank)[0].clone();
-    let sizes: Vec<_> = of(0).sends.iter().map(|m| (m.peer, m.size / SIZE)).collect();
-    assert_eq!(sizes, [(4, 2), (2, 2), (1, 1)]);
-    assert_eq!(of(4).receives, [Message { peer: 0, size: 2 * SIZE }]);
+    for (shape, blocks) in [
+        (Shape::ScatterFarFirst, [(4, 2), (2, 2), (1, 1)]),
+        (Shape::ScatterNearFirst, [(1, 1), (2, 2), (4, 2)]),
+    ] {
+        let of = |rank: u32| program(shape, 6).rounds(rank)[0].clone();
+        let sizes: Vec<_> = of(0).sends.iter().map(|m| (m.peer, m.size / SIZE)).collect();
+        assert_eq!(sizes, blocks);
+        assert_eq!(of(4).receives, [Message { peer: 0, size: 2 * SIZE }]);
+    }
 }
 
 #[test]
@@ -105,7 +117,7 @@ fn times_are_those_of_the_closed_forms() {
         let blocks = others * SIZE - rounds;
         let all = rounds * (2 * O + L) + blocks * 6;
         assert_eq!(time(&program(Shape::AllgatherDoubling, ranks)), all);
-        assert_eq!(time(&program(Shape::Gather, ranks)), all);
+        assert_eq!(time(&program(Shape::GatherEvenCopy, ranks)), all);
     }
 }
 
@@ -135,17 +147,29 @@ fn computation_lies_on_the_way() {
 }
 
 #[test]
-fn nobody_waits_for_the_roots_own_block() {
-    for shape in [Shape::Gather, Shape::Reduce, Shape::Scatter] {
-        let with = Program { local: Picos(70), ..program(shape, 2) };
-        assert_eq!(time(&with), time(&program(shape, 2)), "{shape:?}");
-    }
-    let everybody = Program { local: Picos(70), ..program(Shape::Pairwise, 2) };
-    assert_eq!(time(&everybody), time(&program(Shape::Pairwise, 2)) + 70);
+fn blocks_are_copied_where_the_libraries_copy_them() {
+    const COPY: u64 = 70;
+    let copies = |shape, ranks, size| {
+        let without = Program { size, ..program(shape, ranks) };
+        time(&Program { local: Picos(COPY), ..without }) - time(&without)
+    };
+    // The root's copy takes less than the message that it waits for.
+    assert_eq!(copies(Shape::Reduce, 2, SIZE), 0);
+    assert_eq!(copies(Shape::GatherEvenCopy, 2, SIZE), 0);
+    // Rank 2 copies while rank 3's message is under way, or has to before.
+    assert_eq!(copies(Shape::GatherEvenCopy, 4, SIZE), 0);
+    assert_eq!(copies(Shape::GatherSmallCopy, 4, SIZE), COPY);
+    assert_eq!(copies(Shape::GatherSmallCopy, 4, SMALL_BLOCK), 0);
+    // At the root before anything is sent, and at rank 2 before rank 3 gets its block.
+    assert_eq!(copies(Shape::ScatterNearFirst, 2, SIZE), COPY);
+    assert_eq!(copies(Shape::ScatterNearFirst, 4, SIZE), 2 * COPY);
+    assert_eq!(copies(Shape::ScatterFarFirst, 2, SIZE), 0);
+    assert_eq!(copies(Shape::ScatterFarFirst, 4, SIZE), 0);
+    assert_eq!(copies(Shape::Pairwise, 2, SIZE), COPY);
 }
 
 #[test]
 fn sizes_of_messages_are_found_wherever_they_are() {
-    assert_eq!(program(Shape::Gather, 8).message_sizes(), [SIZE, 2 * SIZE, 4 * SIZE]);
+    assert_eq!(program(Shape::GatherEvenCopy, 8).message_sizes(), [SIZE, 2 * SIZE, 4 * SIZE]);
     assert_eq!(program(Shape::Dissemination, 3).message_sizes(), [0]);
 }

@@ -84,7 +84,7 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
     let one_way = cost.one_way.value;
     // An exchange waits for the slower way.
     let this_way = match program.shape {
-        Shape::Reduce | Shape::Gather => back,
+        Shape::Reduce | Shape::GatherEvenCopy | Shape::GatherSmallCopy => back,
         _ if exchanges > 0 => message.max(back),
         _ => message,
     };
