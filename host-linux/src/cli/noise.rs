@@ -55,12 +55,32 @@ pub(super) struct Args {
 const ROOM: usize = 1 << 20;
 const SCHEMA_VERSION: u32 = 1;
 
+/// Where it was measured.
+#[derive(Serialize)]
+struct Host {
+    hostname: String,
+    cpu_model: Option<String>,
+    /// The processor that was observed; `None` where none could be pinned to.
+    cpu: Option<Cpu>,
+    hypervisor: Option<String>,
+    kernel: String,
+    clock: String,
+}
+
+impl Host {
+    fn of(clock: &HostClock, cpu: Option<Cpu>) -> Self {
+        let all = Fingerprint::take(clock, LinkFingerprint::default(), cpu);
+        let Fingerprint { hostname, cpu_model, cpu, hypervisor, kernel, clock, .. } = all;
+        Self { hostname, cpu_model, cpu, hypervisor, kernel, clock }
+    }
+}
+
 #[derive(Serialize)]
 struct Document {
     schema_version: u32,
     loggap_version: &'static str,
     command: Vec<String>,
-    host: Fingerprint,
+    host: Host,
     requested_s: f64,
     #[serde(flatten)]
     noise: NoiseRecord,
@@ -78,20 +98,15 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     interrupt.remove_at_end(file.iter().filter_map(PendingFile::temporary).map(Path::to_owned));
     let (cpu, pinned) = args.pin()?;
     let clock = HostClock::calibrated();
-    let mut warnings: Vec<String> = match cpu {
-        Some(cpu) => warning::before_run_alone(cpu, &clock, &pinned),
-        None => Vec::new(),
-    }
-    .iter()
-    .map(ToString::to_string)
-    .collect();
+    let before = cpu.map(|cpu| warning::before_run_alone(cpu, &clock, &pinned));
     let found = watched(&clock, &options, (&interrupt, console));
-    warnings.extend(dropped(&found));
+    let before = before.iter().flatten().map(ToString::to_string);
+    let warnings = before.chain(dropped(&found)).collect();
     let document = Document {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        host: Fingerprint::take(&clock, LinkFingerprint::default(), cpu.filter(|_| pinned.is_ok())),
+        host: Host::of(&clock, cpu.filter(|_| pinned.is_ok())),
         requested_s: options.duration.seconds(),
         noise: found.record(),
         trace_length_s: found.length.seconds(),
