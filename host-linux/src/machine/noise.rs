@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::HostClock;
 
-/// The longest gap in the program's progress that is no detour, unless told
-/// otherwise: 1 µs. Two readings of the counter of a virtual machine are now
-/// and then 0.1 to 0.5 µs apart without anybody taking the processor; the
-/// shortest interrupts take 1 to 2 µs.
+/// What is no longer than this is no detour, unless told otherwise: 1 µs. On
+/// virtual machines two readings of the counter are often 0.05 to 0.7 µs
+/// further apart than others without anybody taking the processor, and
+/// interrupts take longer than 1 µs; between the two there is next to nothing
+/// (`docs/noise.md`).
 pub const THRESHOLD: Picos = Picos(1_000_000);
 
 /// What is looked for.

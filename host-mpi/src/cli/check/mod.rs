@@ -126,13 +126,17 @@ pub(super) fn run(
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let outcome = refuse(args, session).and_then(|list| {
-        if args.demonstrate {
-            demonstrate::run(args, session, console)
-        } else {
-            compare((args, &list), session, console)
-        }
-    });
+    let list = match refuse(args, session) {
+        // All ranks find the same: `mpirun` would end the job when one fails,
+        // perhaps before rank 0 has said why.
+        Err(_) if session.job.rank() != LEADER => return Ok(Exit::Done),
+        checked => checked?,
+    };
+    let outcome = if args.demonstrate {
+        demonstrate::run(args, session, console)
+    } else {
+        compare((args, &list), session, console)
+    };
     match outcome {
         // Rank 0 says what is to be said.
         Err(CliError::Message { exit, .. }) if session.job.rank() != LEADER => Ok(exit),
