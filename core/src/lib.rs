@@ -16,7 +16,8 @@
 //!   [`Link`](measure::Link), the timed kernels, the planner of what to
 //!   measure next, the responder.
 //! - [`goal`]: GOAL schedules, text and binary.
-//! - [`noise`]: traces of detours and what they cost an operation.
+//! - [`noise`]: detours detected, traces of them, and what they cost an
+//!   operation.
 //! - [`sim`]: the LogGOPS simulator.
 //! - [`selftest`]: whether all of this computes what it should here.
 //!

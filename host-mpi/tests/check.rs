@@ -134,3 +134,33 @@ fn wrong_options_are_named_once() {
         assert_eq!(talk(&output).matches(told).count(), 1, "{}", talk(&output));
     }
 }
+
+#[test]
+fn noise_of_all_ranks_is_measured_and_predicted_with() {
+    let arguments = ["check", "--op", "bcast,barrier", "-s", "8", "--max-time", "0.3"];
+    let document = document(ranks(2).args(arguments).args(["-J", "--noise", "0.5s"]));
+    let noise = &document["noise"];
+    assert!((number(noise, "duration_s") - 0.5).abs() < 1e-9);
+    assert_eq!(noise["ranks"].as_array().unwrap().len(), 2, "{noise}");
+    for rank in noise["ranks"].as_array().unwrap() {
+        assert!(number(rank, "observed_s") >= 0.5, "{noise}");
+        let share = number(rank, "lost_share");
+        assert!((0.0..=number(noise, "lost_share_worst")).contains(&share), "{noise}");
+    }
+    assert!(number(noise, "rate_per_s_median") <= number(noise, "rate_per_s_worst"), "{noise}");
+    for (op, size) in [("bcast", 8), ("barrier", 0)] {
+        let result = result(&document, op, size);
+        let quiet = number(result, "predicted_quiet_s");
+        assert!(quiet > 0.0 && number(result, "predicted_s") >= quiet, "{result}");
+        for share in ["measured_slow_share", "predicted_slow_share", "predicted_late_share"] {
+            assert!((0.0..=1.0).contains(&number(result, share)), "{share}: {result}");
+        }
+    }
+    let table = run(ranks(2).args(arguments).args(["--noise=0.2"]));
+    let text = String::from_utf8_lossy(&table.stdout).into_owned();
+    assert!(table.status.success(), "{}", talk(&table));
+    assert!(text.contains("# noise, all ranks at once for 200 ms"), "{text}");
+    assert!(text.contains("quiet[us]") && text.contains("pred.slow[%]"), "{text}");
+    let refused = run(ranks(2).args(["check", "--noise", "--demonstrate"]));
+    assert_eq!(refused.status.code(), Some(2), "{}", talk(&refused));
+}

@@ -106,3 +106,11 @@ fn progress_shows_time_left_and_the_widest_interval_and_leaves_no_trace() {
     assert!(shown.get(after..).unwrap().contains("\u{1b}[2K"), "{shown:?}");
     assert!(printed.contains("#first[B]") && !printed.contains("measuring"));
 }
+
+#[test]
+fn noise_shows_the_time_left() {
+    let _machine = machine();
+    let (shown, printed) = at_a_terminal(&["noise", "--duration", "1s"]);
+    assert!(shown.contains("measuring [") && shown.contains("s left"), "{shown:?}");
+    assert!(printed.contains("longest[us]"), "{printed}");
+}

@@ -1,5 +1,5 @@
-//! Time that the operating system takes from a program: traces of detours,
-//! generated or measured, and what they cost an operation.
+//! Time that the operating system takes from a program: detours detected,
+//! traces of them, generated or measured, and what they cost an operation.
 //!
 //! # Semantics
 //!
@@ -17,10 +17,12 @@
 //! phase is taken modulo the length of the trace (not the length less the
 //! operation's), the last detour counts once, and phases come from a seed.
 
+mod detect;
 mod generate;
 mod text;
 mod trace;
 
+pub use detect::{Detected, Detector, DetectorMemory, NoiseSummary};
 pub use generate::{exponential, periodic};
 pub use text::{NoiseError, NoiseErrorKind, count, read, write};
 pub use trace::{Detour, InvalidTrace, Phases, Trace};

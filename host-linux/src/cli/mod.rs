@@ -48,6 +48,7 @@ mod interrupt;
 mod link;
 mod measure;
 pub mod measuring;
+mod noise;
 mod parameter_args;
 pub mod parse;
 mod pattern_args;
@@ -87,6 +88,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Predict(predict::Args),
     Study(study::Args),
+    Noise(noise::Args),
 }
 
 /// Runs the command line `arguments`, the first of which is the program's
@@ -137,6 +139,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Simulate(args) => simulate::run(args, console),
         Command::Predict(args) => predict::run(args, console),
         Command::Study(args) => study::run(args, console),
+        Command::Noise(args) => noise::run(args, console),
     }
 }
 

@@ -28,12 +28,10 @@ struct Watched {
     clock: HostClock,
     started: u64,
     shown: u64,
-    relative_error_ppm: u32,
 }
 
 impl ProgressLine {
-    /// For a measurement that is to come down to `relative_error_ppm`.
-    pub(super) fn new(console: &Console, relative_error_ppm: u32) -> Self {
+    pub(super) fn new(console: &Console) -> Self {
         if !console.is_watched() {
             return Self { watched: None };
         }
@@ -43,16 +41,27 @@ impl ProgressLine {
         bar.set_style(style.progress_chars("=> "));
         let clock = HostClock::monotonic_raw();
         let now = clock.now();
-        let watched = Watched { bar, clock, started: now, shown: now, relative_error_ppm };
+        let watched = Watched { bar, clock, started: now, shown: now };
         Self { watched: Some(watched) }
     }
 
-    /// Notes how far the measurement is. Between two changes of the line this
-    /// costs a reading of the clock.
-    pub(super) fn show(&mut self, status: &Status<'_>) {
-        if let Some(watched) = &mut self.watched {
-            watched.show(status);
-        }
+    /// Notes how far the measurement is that is to come down to
+    /// `relative_error_ppm`. Between two changes of the line this costs a
+    /// reading of the clock.
+    pub(super) fn show(&mut self, status: &Status<'_>, relative_error_ppm: u32) {
+        self.show_share(status.progress.spent_ppm, |elapsed| {
+            describe(status, elapsed, relative_error_ppm)
+        });
+    }
+
+    /// Notes which share of the work is done, and shows it with what `describe`
+    /// makes of the seconds elapsed, where it is time for that: true then.
+    pub(super) fn show_share(
+        &mut self,
+        done_ppm: u32,
+        describe: impl FnOnce(f64) -> String,
+    ) -> bool {
+        self.watched.as_mut().is_some_and(|watched| watched.show(done_ppm, describe))
     }
 }
 
@@ -65,15 +74,16 @@ impl Drop for ProgressLine {
 }
 
 impl Watched {
-    fn show(&mut self, status: &Status<'_>) {
+    fn show(&mut self, done_ppm: u32, describe: impl FnOnce(f64) -> String) -> bool {
         let now = self.clock.now();
         if self.clock.duration(now.saturating_sub(self.shown)).seconds() < EVERY.as_secs_f64() {
-            return;
+            return false;
         }
         self.shown = now;
         let elapsed = self.clock.duration(now.saturating_sub(self.started)).seconds();
-        self.bar.set_message(describe(status, elapsed, self.relative_error_ppm));
-        self.bar.set_position(u64::from(status.progress.spent_ppm));
+        self.bar.set_message(describe(elapsed));
+        self.bar.set_position(u64::from(done_ppm));
+        true
     }
 }
 

@@ -4,5 +4,6 @@ pub mod canaries;
 pub mod clock;
 pub mod disturbance;
 pub mod environment;
+pub mod noise;
 pub mod placement;
 pub mod warning;

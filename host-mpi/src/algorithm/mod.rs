@@ -3,15 +3,18 @@
 //!
 //! [`force`] asks for algorithms that the table knows, before MPI is
 //! initialised; [`in_force`] reads afterwards, by MPI's tool interface, what
-//! the library will use; a [`Program`] says what each rank does then, and
-//! [`makespan`] what that takes, at the [`MessageCost`]s of a profile.
+//! the library will use; a [`Program`] says what each rank does then,
+//! [`makespan`] what that takes at the [`MessageCost`]s of a profile, and
+//! [`repeated`] what it takes under noise.
 
 mod costs;
+mod noise;
 mod program;
 mod simulate;
 mod table;
 
 pub use costs::{End, MessageCost, protocols};
+pub use noise::{Repeated, repeated};
 pub use program::{Message, Program, Round, Shape};
 pub use simulate::{PredictError, makespan};
 pub use table::Known;

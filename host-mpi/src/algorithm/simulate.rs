@@ -2,7 +2,10 @@
 
 use loggap::simulation::OwnedMemory;
 use loggap_core::goal::{Op, OpKind, Sink};
-use loggap_core::sim::{BuildError, Builder, Engine, Parameters, Settings, SimError, Survey};
+use loggap_core::sim::{
+    BuildError, Builder, Engine, NoNoise, Noise, Parameters, Requirements, Settings, Silent,
+    SimError, Survey,
+};
 use loggap_core::units::Picos;
 
 use super::program::{Message, Program};
@@ -21,21 +24,42 @@ pub enum PredictError {
     Memory(#[from] std::io::Error),
 }
 
-/// When the last rank is done, where all begin at once.
+/// A program, and memory for its simulation that serves run after run.
+pub(super) struct Simulation<'a> {
+    program: &'a Program,
+    requirements: Requirements,
+    memory: OwnedMemory,
+}
+
+impl<'a> Simulation<'a> {
+    pub(super) fn new(program: &'a Program) -> Result<Self, PredictError> {
+        let mut survey = Survey::default();
+        feed(program, &mut survey)?;
+        let requirements = survey.requirements(Settings::default())?;
+        Ok(Self { program, requirements, memory: OwnedMemory::new(&requirements)? })
+    }
+
+    /// When the last rank is done, where all begin at once.
+    pub(super) fn makespan<N: Noise>(
+        &mut self,
+        parameters: Parameters<'_>,
+        noise: N,
+    ) -> Result<Picos, PredictError> {
+        let mut builder = Builder::new(self.memory.lend(), self.requirements)?;
+        feed(self.program, &mut builder)?;
+        let options = (parameters, Settings::default());
+        Ok(Engine::with(builder.finish()?, options, noise, Silent).run()?.makespan)
+    }
+}
+
+/// When the last rank is done, where all begin at once and nothing disturbs
+/// them.
 ///
 /// # Errors
 ///
 /// [`PredictError`].
 pub fn makespan(program: &Program, parameters: Parameters<'_>) -> Result<Picos, PredictError> {
-    let settings = Settings::default();
-    let mut survey = Survey::default();
-    feed(program, &mut survey)?;
-    let requirements = survey.requirements(settings)?;
-    let mut memory = OwnedMemory::new(&requirements)?;
-    let mut builder = Builder::new(memory.lend(), requirements)?;
-    feed(program, &mut builder)?;
-    let mut engine = Engine::new(builder.finish()?, parameters, settings);
-    Ok(engine.run()?.makespan)
+    Simulation::new(program)?.makespan(parameters, NoNoise)
 }
 
 /// Plays the program into `sink`: an operation of a round waits for all of the

@@ -9,6 +9,7 @@ use loggap_core::measure::{
     serve,
 };
 use loggap_core::model::compact;
+use loggap_core::noise::{Detector, DetectorMemory, Detour, Trace};
 use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::{Bounds, ROUNDS_PER_BATCH};
 
@@ -132,4 +133,19 @@ fn assess(device: &mut Device, out: &mut [u8]) -> Option<usize> {
     }
     let assessment = planner.assess().ok()?;
     compact::encode(&assessment.profile, out).ok()
+}
+
+/// The most detours that are kept.
+const DETOURS: usize = 64;
+
+/// Time lost to detours within a millisecond.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_noise(device: &Device) -> u64 {
+    let (mut detours, mut durations) = ([Detour::default(); DETOURS], [Picos::ZERO; DETOURS]);
+    let memory = DetectorMemory { detours: &mut detours, durations: &mut durations };
+    let mut detector = Detector::new(device, Picos(1_000_000), memory);
+    detector.observe(device, Picos(1_000_000_000));
+    let found = detector.finish(device);
+    let trace = Trace::new(found.detours, Some(found.length));
+    trace.map_or(0, |trace| trace.lost(Picos::ZERO, Picos::ZERO, found.length).0)
 }

@@ -13,6 +13,8 @@ pub(super) struct RunObserver<'a> {
     line: ProgressLine,
     interrupt: &'a Interrupt,
     console: &'a mut Console,
+    /// What the measurement is to come down to.
+    relative_error_ppm: u32,
     warnings: Vec<Warning>,
 }
 
@@ -22,8 +24,8 @@ impl<'a> RunObserver<'a> {
         console: &'a mut Console,
         relative_error_ppm: u32,
     ) -> Self {
-        let line = ProgressLine::new(console, relative_error_ppm);
-        Self { line, interrupt, console, warnings: Vec::new() }
+        let line = ProgressLine::new(console);
+        Self { line, interrupt, console, relative_error_ppm, warnings: Vec::new() }
     }
 
     /// Whether the run is to end.
@@ -61,7 +63,7 @@ impl Observer for RunObserver<'_> {
 
     fn on_progress(&mut self, status: &Status<'_>) -> ControlFlow<()> {
         self.interrupt.listen();
-        self.line.show(status);
+        self.line.show(status, self.relative_error_ppm);
         self.answer()
     }
 }

@@ -3,6 +3,8 @@
 
 mod cause;
 mod demonstrate;
+mod noise;
+mod predict;
 mod report;
 mod taking;
 
@@ -13,18 +15,18 @@ use loggap::cli::parse::{self, Sizes};
 use loggap::cli::{CliError, Console, Exit};
 use loggap::output::{FileError, PendingFile};
 use loggap::profile::ProfileDocument;
-use loggap_core::model::Estimate;
-use loggap_core::sim::Parameters;
 use loggap_core::units::Picos;
 use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;
 
 use self::cause::{Evidence, System};
+use self::noise::NoiseReport;
+use self::predict::{Basis, Prediction};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Taken};
 use super::Session;
 use super::pairs::crowded;
-use crate::algorithm::{self, End, InForce, MessageCost, Program, makespan, protocols};
+use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
 use crate::collective::judge::Tolerance;
 use crate::collective::operation::{self, Cell, Collective, Operation, Operations};
@@ -38,6 +40,7 @@ use crate::library;
 /// system's profile and the operations in one job, simulate the algorithms that
 /// the library uses with the profile, and name the likely cause where the two
 /// disagree beyond what is known of both.
+/// --noise measures the noise of all ranks first, and predicts with it.
 ///
 /// Times are from a common start to the last exit, without what the start and
 /// the clock take. A prediction is a simulation of the algorithm's messages,
@@ -52,6 +55,7 @@ Examples:
   mpirun -n 2 --bind-to core loggap-mpi check
   mpirun -n 8 loggap-mpi check --op bcast,gather,alltoall -s 8,1K,64K -o profile.json
   mpirun -n 4 loggap-mpi check --algorithms library --assert 25%
+  mpirun -n 2 --bind-to core loggap-mpi check --noise 5s
   mpirun -n 4 loggap-mpi check --demonstrate")]
 pub(super) struct Args {
     /// Operations: bcast, reduce, allreduce, barrier, gather, scatter,
@@ -72,6 +76,15 @@ pub(super) struct Args {
     /// each beside the synchronised result, instead of comparing.
     #[arg(long)]
     demonstrate: bool,
+    /// Measure the noise of all ranks at the same time, for 1s or so long, and
+    /// predict with it: the median of many simulated repetitions, in which each
+    /// rank runs through its own detours from another place.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "1s",
+          value_parser = parse::duration, conflicts_with = "demonstrate")]
+    noise: Option<Duration>,
+    /// Decides where in their detours ranks begin; decimal or 0x hexadecimal.
+    #[arg(long, default_value = "1", value_parser = parse::seed)]
+    seed: u64,
     /// Most time for an operation and size, and for each of two profiles: one
     /// before the operations and one after them.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
@@ -113,13 +126,17 @@ pub(super) fn run(
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let outcome = refuse(args, session).and_then(|list| {
-        if args.demonstrate {
-            demonstrate::run(args, session, console)
-        } else {
-            compare((args, &list), session, console)
-        }
-    });
+    let list = match refuse(args, session) {
+        // All ranks find the same: `mpirun` would end the job when one fails,
+        // perhaps before rank 0 has said why.
+        Err(_) if session.job.rank() != LEADER => return Ok(Exit::Done),
+        checked => checked?,
+    };
+    let outcome = if args.demonstrate {
+        demonstrate::run(args, session, console)
+    } else {
+        compare((args, &list), session, console)
+    };
     match outcome {
         // Rank 0 says what is to be said.
         Err(CliError::Message { exit, .. }) if session.job.rank() != LEADER => Ok(exit),
@@ -190,15 +207,16 @@ fn compare(
     let (_, is_shared) = hosts(session.job.places());
     let pairs = taking::pairs(session);
     let sizes = profiled(&subjects, ranks);
+    let noise = args.noise.map(|time| noise::take(time, session)).transpose();
     // Before the operations and after them, so that a machine that changes
     // meanwhile shows.
     let time = args.max_time.as_secs_f64();
     let profiles = taking::profiles((&pairs, &sizes), time, session, console);
     let file = args.output.as_ref().filter(|_| session.job.rank() == LEADER);
     let file = file.map(PendingFile::create).transpose().map_err(CliError::from);
-    let prepared = profiles.and_then(|profiles| Ok((profiles, file?)));
+    let prepared = profiles.and_then(|profiles| Ok((profiles, file?, noise?)));
     let goes_on = agree(session, prepared.is_ok());
-    let (profiles, file) = prepared?;
+    let (profiles, file, noise) = prepared?;
     if !goes_on {
         return Err(CliError::failed(CollectiveError::Ended));
     }
@@ -222,11 +240,14 @@ fn compare(
     let system = System { is_shared, eager_limit };
     let farthest = profiles.last();
     let both: Vec<&ProfileDocument> = farthest.into_iter().chain(after.last()).collect();
+    let basis = Basis { profiles: &both, noise: noise.as_deref(), seed: args.seed };
     let result = |(subject, taken): (&Subject, &Option<Taken>)| {
-        record((subject, ranks), taken.as_ref()?, (&both, system))
+        record((subject, ranks), taken.as_ref()?, (&basis, system))
     };
     let results: Vec<ResultRecord> = subjects.iter().zip(&taken).filter_map(result).collect();
-    let document = document(args, session, (results, system), levels(&pairs, (&profiles, &after)));
+    let levels = levels(&pairs, (&profiles, &after));
+    let mut document = document(args, session, (results, system), levels);
+    document.noise = noise.zip(args.noise).and_then(|(noise, time)| NoiseReport::of(&noise, time));
     write(file, farthest)?;
     document.warnings.iter().for_each(|warning| console.warn(warning));
     if args.json {
@@ -305,21 +326,18 @@ fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
 fn record(
     (subject, ranks): (&Subject, u32),
     taken: &Taken,
-    (profiles, system): (&[&ProfileDocument], System),
+    (basis, system): (&Basis<'_>, System),
 ) -> Option<ResultRecord> {
     let program = subject.program(ranks);
-    let predicted = program.as_ref().and_then(|program| {
-        let costs = costs(program, taken, profiles)?;
-        let estimate = predict(program, taken, &costs)?;
+    let found = program.as_ref().and_then(|program| {
+        let costs = basis.costs(program, taken)?;
+        let Prediction { estimate, under_noise } = basis.predict(program, taken, &costs)?;
         let size = if program.message_sizes() == [0] { 0 } else { program.size };
         let cost = *costs.iter().find(|cost| cost.size == size).or(costs.first())?;
-        Some((estimate, cost))
-    });
-    let found = predicted.zip(program).map(|((estimate, cost), program)| {
         let evidence = Evidence {
             measured: &taken.operation,
             predicted: &estimate,
-            program: &program,
+            program,
             cost: &cost,
             message: taken.message.value,
             back: taken.back.value,
@@ -328,51 +346,10 @@ fn record(
             spread: taken.spread,
             system,
         };
-        Predicted { estimate, cause: cause::cause(&evidence), one_way: cost.one_way.value }
+        let cause = cause::cause(&evidence);
+        Some(Predicted { estimate, under_noise, cause, one_way: cost.one_way.value })
     });
     Some(ResultRecord::new(subject.cell, (&subject.algorithm, ranks), taken, found))
-}
-
-/// What the program's messages cost, by all of `profiles`; `None` where they
-/// lack one.
-fn costs(
-    program: &Program,
-    taken: &Taken,
-    profiles: &[&ProfileDocument],
-) -> Option<Vec<MessageCost>> {
-    let cost = |size: u64| {
-        if size == 0 {
-            return Some(empty(taken));
-        }
-        let row = |profile: &&ProfileDocument| {
-            let record = profile.sizes.iter().find(|record| record.row.size.0 == size)?;
-            MessageCost::of(&record.row)
-        };
-        profiles.iter().filter_map(row).reduce(|one, other| one.with(&other))
-    };
-    program.message_sizes().into_iter().map(cost).collect()
-}
-
-/// An empty message, which a profile has none of: as it was measured beside the
-/// operation. Its receiver is taken to be as busy as its sender.
-fn empty(taken: &Taken) -> MessageCost {
-    let overheads = Estimate::exact(Picos(taken.sender.0.saturating_mul(2)));
-    let gap = Estimate::exact(Picos::ZERO);
-    let one_way = MessageCost { size: 0, one_way: taken.message, overheads, gap };
-    // As a round trip has it: the mean of both ways.
-    one_way.with(&MessageCost { one_way: taken.back, ..one_way })
-}
-
-/// The simulation at the best values, and at both ends of all intervals.
-fn predict(program: &Program, taken: &Taken, costs: &[MessageCost]) -> Option<Estimate<Picos>> {
-    let at = |end: End| {
-        let program =
-            Program { local: end.of(&taken.local), combine: end.of(&taken.combine), ..*program };
-        let sets = protocols(costs, end);
-        makespan(&program, Parameters::per_protocol(&sets)?).ok()
-    };
-    let (value, low, high) = (at(End::Value)?, at(End::Low)?, at(End::High)?);
-    Some(Estimate { value, low, high, ..Estimate::default() })
 }
 
 fn levels(
@@ -417,6 +394,7 @@ fn document(
         oversubscribed,
         algorithms: args.algorithms,
         eager_limit_bytes: system.eager_limit,
+        noise: None,
         levels,
         results,
         warnings,

@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 
+use loggap::output::number;
 use loggap::profile::ProfileDocument;
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::Algorithms;
+use super::noise::NoiseReport;
+use super::predict::UnderNoise;
 use super::taking::{Level, Taken};
 use crate::algorithm::InForce;
 use crate::collective::operation::Cell;
@@ -28,6 +31,8 @@ pub(super) struct Document {
     pub(super) oversubscribed: bool,
     pub(super) algorithms: Algorithms,
     pub(super) eager_limit_bytes: Option<u64>,
+    /// Where it was measured.
+    pub(super) noise: Option<NoiseReport>,
     /// The last is what predictions are made with.
     pub(super) levels: Vec<LevelRecord>,
     pub(super) results: Vec<ResultRecord>,
@@ -49,6 +54,7 @@ pub(super) struct LevelRecord {
 #[derive(Debug)]
 pub(super) struct Predicted {
     pub(super) estimate: Estimate<Picos>,
+    pub(super) under_noise: Option<UnderNoise>,
     pub(super) cause: Option<String>,
     pub(super) one_way: Picos,
 }
@@ -68,6 +74,14 @@ pub(super) struct ResultRecord {
     predicted_s: Option<f64>,
     predicted_s_lo: Option<f64>,
     predicted_s_hi: Option<f64>,
+    /// Without noise, where it was measured and the prediction has it.
+    predicted_quiet_s: Option<f64>,
+    /// Repetitions that take longer than the median by more than a detour's
+    /// least length, as a share of those that count.
+    measured_slow_share: f64,
+    predicted_slow_share: Option<f64>,
+    /// Repetitions that do not count, as noise lets a rank start late.
+    predicted_late_share: Option<f64>,
     /// Measured over predicted.
     pub(super) ratio: Option<f64>,
     cause: Option<String>,
@@ -100,6 +114,7 @@ impl ResultRecord {
         let of = |end: fn(&Estimate<Picos>) -> Picos| {
             predicted.as_ref().map(|found| end(&found.estimate).seconds())
         };
+        let noise = predicted.as_ref().and_then(|found| found.under_noise);
         let measured_s = taken.operation.value.seconds();
         let predicted_s = of(|estimate| estimate.value);
         Self {
@@ -114,6 +129,10 @@ impl ResultRecord {
             predicted_s,
             predicted_s_lo: of(|estimate| estimate.low),
             predicted_s_hi: of(|estimate| estimate.high),
+            predicted_quiet_s: noise.map(|noise| noise.quiet.seconds()),
+            measured_slow_share: taken.slow_share(),
+            predicted_slow_share: noise.map(|noise| noise.repeated.slow_share),
+            predicted_late_share: noise.map(|noise| noise.repeated.late_share),
             ratio: predicted_s.filter(|time| *time > 0.0).map(|time| measured_s / time),
             one_way_s: predicted.as_ref().map(|found| found.one_way.seconds()),
             cause: match predicted {
@@ -156,9 +175,16 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
         "# measured: from the common start to the last exit, median, 95% interval, less the start \
          itself"
     )?;
+    if let Some(noise) = &document.noise {
+        noise_lines(out, noise)?;
+    }
+    let noise_heads = |name: &str, width: usize| match document.noise {
+        Some(_) => format!(" {name:>width$}"),
+        None => String::new(),
+    };
     writeln!(
         out,
-        "#{:<9} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8} {:>6}  {:<20} cause",
+        "#{:<9} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{}{}{} {:>6}  {:<20} cause",
         "op",
         "size[B]",
         "measured[us]",
@@ -167,27 +193,70 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
         "predicted[us]",
         "lo[us]",
         "hi[us]",
+        noise_heads("quiet[us]", 9),
+        noise_heads("slow[%]", 7),
+        noise_heads("pred.slow[%]", 12),
         "ratio",
         "algorithm"
     )?;
+    document.results.iter().try_for_each(|result| row(out, result, document.noise.is_some()))
+}
+
+/// What the noise of the ranks was, and what the columns about it are.
+fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
+    let time = |seconds: f64| number::in_units(seconds, number::TIME);
+    let longest = noise.longest_s.zip(noise.longest_rank).map_or_else(
+        || "none".to_owned(),
+        |(longest, rank)| format!("longest {} (rank {rank})", time(longest)),
+    );
+    writeln!(
+        out,
+        "# noise, all ranks at once for {}, detours longer than {}: lost {:.4}% of the median rank, \
+         {:.4}% of the worst (rank {}); {:.1}/s of the median rank, {:.1}/s at most; {longest}",
+        time(noise.duration_s),
+        time(noise.threshold_s),
+        noise.lost_share_median * 1e2,
+        noise.lost_share_worst * 1e2,
+        noise.worst_rank,
+        noise.rate_per_s_median,
+        noise.rate_per_s_worst
+    )?;
+    writeln!(
+        out,
+        "# predicted under this noise: the median of simulated repetitions; quiet: without it; slow: \
+         repetitions that take {} more than the median",
+        time(noise.threshold_s)
+    )
+}
+
+fn row(out: &mut dyn Write, result: &ResultRecord, with_noise: bool) -> io::Result<()> {
     let micros =
         |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
-    for result in &document.results {
-        let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
-        let known = result.variable.map_or("-", |_| &result.algorithm);
-        writeln!(
-            out,
-            "{:<10} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8} {ratio:>6}  {known:<20} {}",
-            result.op,
-            result.size_bytes,
-            micros(Some(result.measured_s)),
-            micros(Some(result.measured_s_lo)),
-            micros(Some(result.measured_s_hi)),
-            micros(result.predicted_s),
-            micros(result.predicted_s_lo),
-            micros(result.predicted_s_hi),
-            result.cause.as_deref().unwrap_or("-"),
-        )?;
-    }
-    Ok(())
+    let percent =
+        |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
+    let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+    let known = result.variable.map_or("-", |_| &result.algorithm);
+    let noise = if with_noise {
+        format!(
+            " {:>9} {:>7} {:>12}",
+            micros(result.predicted_quiet_s),
+            percent(Some(result.measured_slow_share)),
+            percent(result.predicted_slow_share)
+        )
+    } else {
+        String::new()
+    };
+    writeln!(
+        out,
+        "{:<10} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{noise} {ratio:>6}  {known:<20} {}",
+        result.op,
+        result.size_bytes,
+        micros(Some(result.measured_s)),
+        micros(Some(result.measured_s_lo)),
+        micros(Some(result.measured_s_hi)),
+        micros(result.predicted_s),
+        micros(result.predicted_s_lo),
+        micros(result.predicted_s_hi),
+        result.cause.as_deref().unwrap_or("-"),
+    )
 }

@@ -4,6 +4,7 @@
 use clap::Parser;
 use loggap::cli::measuring::{self, MeasureArgs};
 use loggap::cli::{CliError, Console};
+use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;
 use loggap_core::model::Estimate;
 use loggap_core::stats::{Confidence, Sorted};
@@ -110,6 +111,9 @@ pub(super) struct Taken {
     pub(super) counts: (u64, u64),
     /// The 90th percentile over the median of the operation.
     pub(super) spread: f64,
+    /// Repetitions that took longer than the median by more than a detour's
+    /// least length, or longer than their window; and of how many.
+    pub(super) slow: (u64, u64),
 }
 
 /// In how many rounds everything is measured: a machine that changes meanwhile
@@ -149,7 +153,17 @@ impl Taken {
                 (valid + taken.counts.0, discarded + taken.counts.1)
             }),
             spread: rounds.iter().map(|taken| taken.spread).fold(last.spread, f64::min),
+            slow: rounds
+                .iter()
+                .fold((0, 0), |sum, taken| (sum.0 + taken.slow.0, sum.1 + taken.slow.1)),
         })
+    }
+
+    /// Share of repetitions that were slow.
+    #[allow(clippy::cast_precision_loss, reason = "shown to three digits")]
+    pub(super) fn slow_share(&self) -> f64 {
+        let (slow, all) = self.slow;
+        if all > 0 { slow as f64 / all as f64 } else { 0.0 }
     }
 }
 
@@ -189,6 +203,7 @@ pub(super) fn take(
             skew: operation.skew.map_or(Picos::ZERO, |(median, _)| median),
             counts: (operation.valid, operation.late + operation.too_long),
             spread: spread(&operation),
+            slow: slow(&operation),
         })
     }))
 }
@@ -233,6 +248,15 @@ fn last_exits(measured: &Measured) -> Exits {
     Exits(valid.filter_map(|sample| sample.exits.iter().max().copied()).collect())
 }
 
+/// Repetitions that were slow, and of how many. Those that were late do not
+/// count, as late is not slow.
+fn slow(measured: &Measured) -> (u64, u64) {
+    let Some(median) = measured.median else { return (0, 0) };
+    let limit = Picos(median.0.saturating_add(THRESHOLD.0));
+    let above = last_exits(measured).0.iter().filter(|time| **time > limit).count() as u64;
+    (above + measured.too_long, measured.valid + measured.too_long)
+}
+
 fn spread(measured: &Measured) -> f64 {
     let mut exits = last_exits(measured);
     match (exits.median(), exits.quantile(90)) {
@@ -263,6 +287,7 @@ mod tests {
                 skew: picos,
                 counts: (value, 1),
                 spread: 1.0,
+                slow: (1, value),
             }
         };
         let merged = Taken::merged(&[round(30), round(10), round(20)]).unwrap();
@@ -270,6 +295,7 @@ mod tests {
         let ends = (operation.low, operation.value, operation.high);
         assert_eq!(ends, (Picos(9), Picos(20), Picos(31)));
         assert_eq!((merged.start, merged.counts), (Picos(20), (60, 3)));
+        assert!((merged.slow_share() - 0.05).abs() < 1e-12);
         assert!(Taken::merged(&[]).is_none());
     }
 }

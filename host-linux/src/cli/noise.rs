@@ -1,0 +1,264 @@
+//! `loggap noise`: how much time the system takes from a program.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use loggap_core::noise;
+use loggap_core::units::Picos;
+use serde::Serialize;
+
+use super::progress::ProgressLine;
+use super::{CliError, Console, Exit, Interrupt, parse};
+use crate::machine::clock::HostClock;
+use crate::machine::environment::{Fingerprint, LinkFingerprint};
+use crate::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRESHOLD, observe};
+use crate::machine::placement::{self, Cpu, Placement, Topology};
+use crate::machine::warning;
+use crate::output::{PendingFile, number};
+
+/// Measure how much time the system takes from a program: its noise.
+///
+/// A loop on one processor reads the clock and does nothing else (the selfish
+/// detour benchmark, as in netgauge). Where two readings are further apart
+/// than the smallest gap by more than --threshold, something else had the
+/// processor: a detour. -o writes the detours as a trace that 'loggap simulate
+/// --noise' lets every rank run through.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loggap noise
+  loggap noise --duration 60s --cpu 3 -o noise.txt
+  loggap simulate --pattern allreduce --ranks 1K -s 8 --noise noise.txt")]
+pub(super) struct Args {
+    /// How long to measure: seconds, or with a unit such as 500ms, 2m.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse::duration)]
+    duration: Duration,
+    /// The processor to measure on; one that 'loggap measure' would choose
+    /// unless given.
+    #[arg(long, value_name = "N")]
+    cpu: Option<Cpu>,
+    /// Detours are longer than this. Below 1us, virtual machines show jitter
+    /// of reading the clock, which is no noise [default: 1us].
+    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    threshold: Option<Duration>,
+    /// Write the detours as a noise trace.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+/// The most detours that are kept.
+const ROOM: usize = 1 << 20;
+const SCHEMA_VERSION: u32 = 1;
+
+/// Where it was measured.
+#[derive(Serialize)]
+struct Host {
+    hostname: String,
+    cpu_model: Option<String>,
+    /// The processor that was observed; `None` where none could be pinned to.
+    cpu: Option<Cpu>,
+    hypervisor: Option<String>,
+    kernel: String,
+    clock: String,
+}
+
+impl Host {
+    fn of(clock: &HostClock, cpu: Option<Cpu>) -> Self {
+        let all = Fingerprint::take(clock, LinkFingerprint::default(), cpu);
+        let Fingerprint { hostname, cpu_model, cpu, hypervisor, kernel, clock, .. } = all;
+        Self { hostname, cpu_model, cpu, hypervisor, kernel, clock }
+    }
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema_version: u32,
+    loggap_version: &'static str,
+    command: Vec<String>,
+    host: Host,
+    requested_s: f64,
+    #[serde(flatten)]
+    noise: NoiseRecord,
+    /// For how long all detours were kept.
+    trace_length_s: f64,
+    warnings: Vec<String>,
+    incomplete: Option<&'static str>,
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let options = args.options()?;
+    let interrupt = Interrupt::catch().map_err(CliError::failed)?;
+    interrupt.listen();
+    let file = args.output.as_ref().map(PendingFile::create).transpose()?;
+    interrupt.remove_at_end(file.iter().filter_map(PendingFile::temporary).map(Path::to_owned));
+    let (cpu, pinned) = args.pin()?;
+    let clock = HostClock::calibrated();
+    let before = cpu.map(|cpu| warning::before_run_alone(cpu, &clock, &pinned));
+    let found = watched(&clock, &options, (&interrupt, console));
+    let before = before.iter().flatten().map(ToString::to_string);
+    let warnings = before.chain(dropped(&found)).collect();
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        loggap_version: env!("CARGO_PKG_VERSION"),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        host: Host::of(&clock, cpu.filter(|_| pinned.is_ok())),
+        requested_s: options.duration.seconds(),
+        noise: found.record(),
+        trace_length_s: found.length.seconds(),
+        warnings,
+        incomplete: (found.summary.observed < options.duration).then_some("interrupted"),
+    };
+    let written = file.map_or(Ok(()), |file| write_trace(file, &found, &document));
+    document.warnings.iter().for_each(|warning| console.warn(warning));
+    if args.json {
+        console.json(&document)?;
+    } else {
+        table(console.data(), &document)?;
+    }
+    written?;
+    Ok(if document.incomplete.is_some() { Exit::Interrupted } else { Exit::Done })
+}
+
+impl Args {
+    fn options(&self) -> Result<NoiseOptions, CliError> {
+        let picos = |time: Duration| {
+            let nanos = u64::try_from(time.as_nanos()).ok();
+            nanos.and_then(Picos::from_nanos).unwrap_or(Picos::MAX)
+        };
+        let duration = picos(self.duration);
+        let threshold = self.threshold.map_or(THRESHOLD, picos);
+        if threshold >= duration {
+            return Err(CliError::usage(format_args!(
+                "a --threshold of {} is not below the --duration of {}",
+                time(threshold.seconds()),
+                time(duration.seconds())
+            )));
+        }
+        Ok(NoiseOptions { duration, threshold, room: ROOM })
+    }
+
+    /// Pins this thread to the processor asked for, which must be had, or to
+    /// one that this program chooses.
+    fn pin(&self) -> Result<(Option<Cpu>, Result<(), placement::PlacementError>), CliError> {
+        if let Some(cpu) = self.cpu {
+            placement::pin(cpu)?;
+            return Ok((Some(cpu), Ok(())));
+        }
+        let allowed = placement::allowed();
+        let chosen = Placement::choose(&allowed, &Topology::of(&allowed));
+        let cpu = chosen.map(|chosen| chosen.initiator);
+        Ok((cpu, cpu.map_or(Ok(()), placement::pin)))
+    }
+}
+
+/// Observes, shows how far that is, and ends at Ctrl-C.
+fn watched(
+    clock: &HostClock,
+    options: &NoiseOptions,
+    (interrupt, console): (&Interrupt, &Console),
+) -> MeasuredNoise {
+    let mut line = ProgressLine::new(console);
+    let whole = options.duration.seconds();
+    observe(clock, options, |observed| {
+        if interrupt.is_requested() {
+            return Next::End;
+        }
+        let observed = observed.seconds();
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share between 0 and 1; the cast saturates"
+        )]
+        let done_ppm = (observed / whole * 1e6) as u32;
+        let drawn = line.show_share(done_ppm, |_| format!("{:.1} s left", whole - observed));
+        // What drawing takes is no noise.
+        if drawn { Next::ObserveFromNow } else { Next::Observe }
+    })
+}
+
+fn dropped(found: &MeasuredNoise) -> Option<String> {
+    let summary = &found.summary;
+    (summary.dropped > 0).then(|| {
+        format!(
+            "{} of {} detours were not kept, as there is room for {}: the trace ends after {}; \
+             raise --threshold or take a shorter --duration",
+            number::count(summary.dropped),
+            number::count(summary.detours),
+            number::count(ROOM as u64),
+            time(found.length.seconds())
+        )
+    })
+}
+
+/// Writes the trace, with the figures behind it as comments, as netgauge does.
+fn write_trace(
+    file: PendingFile,
+    found: &MeasuredNoise,
+    document: &Document,
+) -> Result<(), CliError> {
+    let Document { host, noise, .. } = document;
+    if found.detours.is_empty() {
+        return Err(CliError::failed(format_args!(
+            "no detour longer than {} in {}, so that there is no trace and '{}' is not written; \
+             measure longer, or lower --threshold",
+            time(noise.threshold_s),
+            time(noise.observed_s),
+            file.path().display()
+        )));
+    }
+    let mut text = String::new();
+    noise::write(&mut text, &found.detours, found.length).map_err(CliError::failed)?;
+    let cpu = host.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
+    // A name must not begin a line of its own.
+    let name = host.hostname.replace(char::is_control, "?");
+    let _strings_take_all = write!(
+        text,
+        "# Host: {name}, cpu {cpu}, clock {}\n# Smallest gap [ns]: {:.3}\n# Threshold [ns]: {:.3}\n\
+         # CPU overhead due to noise: {:.4}%\n",
+        host.clock,
+        noise.smallest_gap_s * 1e9,
+        noise.threshold_s * 1e9,
+        noise.lost_share * 1e2
+    );
+    Ok(file.commit(|out| out.write_all(text.as_bytes()))?)
+}
+
+fn time(seconds: f64) -> String {
+    number::in_units(seconds, number::TIME)
+}
+
+fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    let Document { host, noise, loggap_version, .. } = document;
+    let cpu = host.cpu.map_or_else(|| "any cpu".to_owned(), |cpu| format!("cpu {cpu}"));
+    writeln!(
+        out,
+        "# loggap {loggap_version} noise, {cpu}, {} observed, clock {}, smallest gap {}{}",
+        time(noise.observed_s),
+        host.clock,
+        time(noise.smallest_gap_s),
+        document.incomplete.map_or_else(String::new, |why| format!(", {why}"))
+    )?;
+    writeln!(out, "# detours: longer than {}", time(noise.threshold_s))?;
+    writeln!(
+        out,
+        "#{:>9} {:>10} {:>9} {:>12} {:>12} {:>12}",
+        "detours", "rate[1/s]", "lost[%]", "median[us]", "p99[us]", "longest[us]"
+    )?;
+    let micros =
+        |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
+    writeln!(
+        out,
+        "{:>10} {:>10.1} {:>9.4} {:>12} {:>12} {:>12}",
+        noise.detours,
+        noise.rate_per_s,
+        noise.lost_share * 1e2,
+        micros(noise.median_s),
+        micros(noise.p99_s),
+        micros(noise.longest_s)
+    )
+}

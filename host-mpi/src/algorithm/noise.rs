@@ -1,0 +1,198 @@
+//! What noise does to a program that is repeated: each rank runs through the
+//! detours of its own processor, in each repetition from another place.
+//!
+//! Repetitions begin at a common start, and where a rank is late they do not
+//! count. So it is here: where a rank has a detour under way at the start the
+//! repetition is late. Repetitions are much shorter than the time from one
+//! detour to the next: most meet none, take what they take without noise, and
+//! need no simulation.
+
+use loggap_core::noise::Trace;
+use loggap_core::random::Random;
+use loggap_core::sim::{NoNoise, Noise, Parameters};
+use loggap_core::stats::Sorted;
+use loggap_core::units::Picos;
+
+use super::program::Program;
+use super::simulate::{PredictError, Simulation};
+
+/// Traces of all ranks, each from a phase of its own.
+struct RankTraces<'a> {
+    traces: &'a [Option<Trace<'a>>],
+    phases: Vec<Picos>,
+}
+
+impl RankTraces<'_> {
+    /// Draws all phases anew.
+    fn draw(&mut self, random: &mut Random) {
+        for (phase, trace) in self.phases.iter_mut().zip(self.traces) {
+            *phase = trace.map_or(Picos::ZERO, |trace| Picos(random.below(trace.length().0)));
+        }
+    }
+
+    /// Whether a rank loses time to an operation that begins with the
+    /// repetition and takes `length`.
+    fn hits(&self, length: Picos) -> bool {
+        (0..).zip(self.traces).any(|(rank, _)| self.lost(rank, Picos::ZERO, length) > Picos::ZERO)
+    }
+}
+
+impl Noise for &RankTraces<'_> {
+    fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos {
+        let at = rank as usize;
+        let trace = self.traces.get(at).copied().flatten();
+        let phase = self.phases.get(at).copied().unwrap_or_default();
+        trace.map_or(Picos::ZERO, |trace| trace.lost(phase, start, length))
+    }
+}
+
+/// Many repetitions of a program under noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeated {
+    /// Median of the repetitions that count.
+    pub median: Picos,
+    /// Share of these that take longer than the median by more than what was
+    /// asked for.
+    pub slow_share: f64,
+    /// Share of all repetitions that do not count, as a rank is late.
+    pub late_share: f64,
+}
+
+/// Repeats `program` under the noise of its ranks' `traces`, at phases drawn
+/// from `seed`; slow is what takes longer than the median by more than `slow`.
+/// `None` where every repetition is late.
+///
+/// # Errors
+///
+/// [`PredictError`].
+pub fn repeated(
+    program: &Program,
+    parameters: Parameters<'_>,
+    traces: &[Option<Trace<'_>>],
+    (slow, seed): (Picos, u64),
+) -> Result<Option<Repeated>, PredictError> {
+    let Effort { draws, simulations } = Effort::of(program.ranks);
+    let mut simulation = Simulation::new(program)?;
+    let quiet = simulation.makespan(parameters, NoNoise)?;
+    // What begins at the very end counts.
+    let whole = Picos(quiet.0.saturating_add(1));
+    let mut random = Random::new(seed);
+    let mut noise = RankTraces { traces, phases: vec![Picos::ZERO; traces.len()] };
+    let (mut times, mut late, mut simulated) = (Vec::new(), 0, 0);
+    while times.len() + late < draws && simulated < simulations {
+        noise.draw(&mut random);
+        if noise.hits(Picos::ZERO) {
+            late += 1;
+        } else if noise.hits(whole) {
+            times.push(simulation.makespan(parameters, &noise)?);
+            simulated += 1;
+        } else {
+            times.push(quiet);
+        }
+    }
+    let (counted, all) = (times.len(), times.len() + late);
+    let sorted = Sorted::new(&mut times);
+    let Some(median) = sorted.median() else { return Ok(None) };
+    let limit = Picos(median.0.saturating_add(slow.0));
+    let above = sorted.as_slice().iter().filter(|time| **time > limit).count();
+    Ok(Some(Repeated {
+        median,
+        slow_share: above as f64 / counted as f64,
+        late_share: late as f64 / all as f64,
+    }))
+}
+
+/// How many repetitions are drawn, and how many of them simulated at most.
+struct Effort {
+    draws: usize,
+    simulations: u32,
+}
+
+impl Effort {
+    /// Both bounded by what takes about a second.
+    fn of(ranks: u32) -> Self {
+        let ranks = ranks.max(1);
+        let draws = (2_000_000 / ranks).clamp(1_000, 100_000);
+        Self {
+            draws: usize::try_from(draws).unwrap_or(usize::MAX),
+            simulations: (100_000 / ranks).clamp(100, 2_000),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Shape;
+    use super::*;
+    use loggap_core::model::LogGops;
+    use loggap_core::noise::Detour;
+    use loggap_core::units::{Bytes, PerByte};
+
+    const MICRO: u64 = 1_000_000;
+
+    /// L = 1 µs, o = 0.5 µs, g = 0: a message takes 2 µs.
+    const PARAMETERS: LogGops = LogGops {
+        latency: Picos(MICRO),
+        overhead: Picos(MICRO / 2),
+        gap: Picos::ZERO,
+        gap_per_byte: PerByte::ZERO,
+        overhead_per_byte: PerByte::ZERO,
+        eager_limit: Bytes(u64::MAX),
+    };
+
+    const PROGRAM: Program = Program {
+        shape: Shape::BroadcastNearFirst,
+        ranks: 2,
+        size: 8,
+        local: Picos::ZERO,
+        combine: Picos::ZERO,
+    };
+
+    fn found(traces: &[Option<Trace<'_>>]) -> Option<Repeated> {
+        repeated(&PROGRAM, Parameters::one(PARAMETERS), traces, (Picos(MICRO), 1)).unwrap()
+    }
+
+    #[test]
+    fn without_detours_it_takes_what_it_takes() {
+        let quiet = Repeated { median: Picos(2 * MICRO), slow_share: 0.0, late_share: 0.0 };
+        assert_eq!(found(&[None, None]), Some(quiet));
+    }
+
+    #[test]
+    fn the_share_that_detours_hit_is_that_of_the_processors_time() {
+        // 5 µs once in 100 µs, of which 95 µs are left for a start. Rank 0 is
+        // hit where one starts in its 0.5 µs of sending; rank 1 by those that
+        // start in the 1.5 µs before it handles the message and in the 0.5 µs
+        // in which it does.
+        let detours = [Detour { start: Picos(20 * MICRO), duration: Picos(5 * MICRO) }];
+        let trace = Trace::new(&detours, Some(Picos(100 * MICRO))).unwrap();
+        let sender = found(&[Some(trace), None]).unwrap();
+        assert!((sender.late_share - 0.05).abs() < 0.01, "{sender:?}");
+        assert!((sender.slow_share - 0.5 / 95.0).abs() < 0.002, "{sender:?}");
+        let receiver = found(&[None, Some(trace)]).unwrap();
+        assert!((receiver.slow_share - 2.0 / 95.0).abs() < 0.004, "{receiver:?}");
+        assert_eq!(receiver.median, Picos(2 * MICRO));
+        let both = found(&[Some(trace), Some(trace)]).unwrap();
+        assert!((both.late_share - 0.0975).abs() < 0.01, "{both:?}");
+        assert!((both.slow_share - 2.5 / 95.0).abs() < 0.004, "{both:?}");
+    }
+
+    #[test]
+    fn detours_that_most_repetitions_meet_move_the_median() {
+        // Nothing is left of 2 µs without one.
+        let detours = [Detour { start: Picos(0), duration: Picos(MICRO) }];
+        let trace = Trace::new(&detours, Some(Picos(2 * MICRO))).unwrap();
+        let often = found(&[Some(trace), Some(trace)]).unwrap();
+        assert!(often.median > Picos(2 * MICRO), "{often:?}");
+        let always = [Detour { start: Picos(0), duration: Picos(MICRO) }];
+        let always = Trace::new(&always, None).unwrap();
+        assert_eq!(found(&[None, Some(always)]), None);
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_again() {
+        let detours = [Detour { start: Picos(20 * MICRO), duration: Picos(5 * MICRO) }];
+        let trace = Some(Trace::new(&detours, Some(Picos(100 * MICRO))).unwrap());
+        assert_eq!(found(&[trace, trace]), found(&[trace, trace]));
+    }
+}

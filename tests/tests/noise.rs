@@ -1,0 +1,143 @@
+//! `loggap noise`: detours of this machine, and the trace of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a wrong assumption should end the test"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use loggap::machine::placement;
+use loggap_tests::command::{finish, loggap, loggap_process, machine, send};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+fn document(arguments: &[&str]) -> Value {
+    let output = loggap().arg("noise").args(arguments).arg("-J").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn number(document: &Value, key: &str) -> f64 {
+    document[key].as_f64().unwrap_or_else(|| panic!("{key}: {document:#}"))
+}
+
+/// A process that keeps processor `cpu` busy for a minute: the program itself,
+/// as soon as it measures.
+fn hog(cpu: &str, folder: &Path) -> Child {
+    let child = loggap_process()
+        .args(["noise", "--duration", "60s", "-J", "--cpu", cpu, "-o"])
+        .arg(folder.join("hog.txt"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while fs::read_dir(folder).unwrap().count() == 0 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    // From opening the file to measuring it is a moment.
+    thread::sleep(Duration::from_millis(500));
+    child
+}
+
+fn makespan(noise: &[&str]) -> f64 {
+    let arguments = ["simulate", "--pattern", "allreduce", "--ranks", "16", "-s", "8", "-J"];
+    let output = loggap().args(arguments).args(noise).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    number(&serde_json::from_slice(&output.stdout).unwrap(), "makespan_s")
+}
+
+#[test]
+fn a_busy_process_on_the_same_processor_is_seen_and_its_trace_simulated() {
+    let _machine = machine();
+    let cpu = placement::allowed().last().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let hog = hog(&cpu, folder.path());
+    let trace = folder.path().join("noise.txt");
+    let path = trace.to_str().unwrap();
+    let found = document(&["--duration", "1.5s", "--cpu", &cpu, "-o", path]);
+    send(Signal::SIGINT, hog.id());
+    let hog = finish(hog);
+
+    // The two share the processor by turns of milliseconds at least.
+    assert!(number(&found, "longest_s") > 1e-3, "{found:#}");
+    let share = number(&found, "lost_share");
+    assert!(share > 0.2 && share < 1.0, "{found:#}");
+    assert_eq!(found["host"]["cpu"].to_string(), cpu);
+    let detours = found["detours"].as_u64().unwrap();
+    assert_eq!((found["dropped"].as_u64(), found["schema_version"].as_u64()), (Some(0), Some(1)));
+    assert!(found["incomplete"].is_null() && number(&found, "observed_s") >= 1.5);
+    for (smaller, greater) in [("smallest_gap_s", "threshold_s"), ("threshold_s", "median_s")] {
+        assert!(number(&found, smaller) < number(&found, greater), "{found:#}");
+    }
+    for (smaller, greater) in [("median_s", "p99_s"), ("p99_s", "longest_s")] {
+        assert!(number(&found, smaller) <= number(&found, greater), "{found:#}");
+    }
+
+    // The file holds what the figures say.
+    let text = fs::read_to_string(&trace).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines.len() as u64, detours, "{text}");
+    let duration = |line: &&str| line.split('\t').nth(1).unwrap().parse::<f64>().unwrap();
+    let sum: f64 = lines.iter().map(duration).sum();
+    assert!((sum * 1e-9 / number(&found, "lost_s") - 1.0).abs() < 1e-6, "{sum}");
+    assert!(makespan(&["--noise", path]) > makespan(&[]));
+
+    // Who was interrupted has left what there was.
+    assert_eq!(hog.status.code(), Some(130));
+    let interrupted: Value = serde_json::from_slice(&hog.stdout).unwrap();
+    assert_eq!(interrupted["incomplete"], "interrupted");
+    assert!(number(&interrupted, "observed_s") < 60.0);
+    let path = folder.path().join("hog.txt");
+    assert!(makespan(&["--noise", path.to_str().unwrap()]) > 0.0);
+}
+
+#[test]
+fn a_table_names_its_units_and_no_detour_makes_no_trace() {
+    let _machine = machine();
+    // Nobody takes a processor for so long.
+    let arguments = ["noise", "--duration", "1.9s", "--threshold", "1.8s"];
+    let output = loggap().args(arguments).output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("lost[%]") && text.contains("longer than 1.80 s"), "{text}");
+    let row = text.lines().find(|line| !line.starts_with('#')).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells, ["0", "0.0", "0.0000", "-", "-", "-"]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("noise.txt");
+    let output = loggap().args(arguments).args(["-J", "-o"]).arg(&path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("no detour longer than 1.80 s"), "{talk}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["longest_s"].is_null() && document["detours"] == 0);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn wrong_options_are_named_once_before_any_work() {
+    for (arguments, told) in [
+        (&["--duration", "0"][..], "expected a time above 0"),
+        (&["--duration", "soon"], "expected a time above 0"),
+        (&["--duration", "1s", "--threshold", "1s"], "not below the --duration"),
+        (&["--threshold", "-1us"], "--threshold"),
+        (&["--cpu", "8000"], "processor 8000 is not available"),
+        (&["--cpu", "0,1"], "--cpu"),
+        (&["-o", "/nonexistent/noise.txt"], "create its folder"),
+        (&["noise.txt"], "unexpected argument"),
+    ] {
+        let output = loggap().arg("noise").args(arguments).assert().code(2).get_output().clone();
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert!(talk.contains(told), "{arguments:?}: {talk}");
+        assert_eq!(talk.matches("error:").count(), 1, "{arguments:?}: {talk}");
+        assert!(output.stdout.is_empty());
+    }
+}
