@@ -89,10 +89,31 @@ fn what_the_library_or_its_user_decides_is_left_alone_and_named() {
     let own = document(ranks(2).args(arguments).env(variable, value));
     let found = result(&own, "bcast", 8);
     assert!(found["algorithm"].as_str().unwrap().contains(" = "), "{found}");
+    assert_eq!(found["verdict"], "cannot_tell");
     // Nothing can be asserted of what cannot be predicted.
     let unknown = ["--algorithms", "library", "--assert", "99%"];
     let asserted = run(ranks(2).args(arguments).args(unknown));
     assert_eq!(asserted.status.code(), Some(3), "{}", talk(&asserted));
+}
+
+#[test]
+fn a_component_that_goes_before_the_known_one_is_named() {
+    if !is_open_mpi() {
+        // MPICH has one implementation of each operation.
+        return;
+    }
+    let arguments = ["check", "--op", "bcast", "-s", "8", "--max-time", "0.4", "-J"];
+    let document = document(ranks(2).args(arguments).env("OMPI_MCA_coll_basic_priority", "90"));
+    let found = result(&document, "bcast", 8);
+    assert!(found["algorithm"].as_str().unwrap().contains("coll_basic_priority"), "{found}");
+    assert!(found["predicted_s"].is_null(), "{found}");
+}
+
+#[test]
+fn an_assertion_that_does_not_hold_exits_with_3() {
+    let arguments = ["check", "--op", "bcast", "-s", "8", "--max-time", "0.4"];
+    let output = run(ranks(2).args(arguments).args(["--assert", "0.0001%"]));
+    assert_eq!(output.status.code(), Some(3), "{}", talk(&output));
 }
 
 #[test]

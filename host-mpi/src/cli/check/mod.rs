@@ -7,6 +7,7 @@ mod noise;
 mod predict;
 mod report;
 mod taking;
+mod verdict;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use loggap::cli::parse::{self, Sizes};
 use loggap::cli::{CliError, Console, Exit};
 use loggap::output::{FileError, PendingFile};
-use loggap::profile::ProfileDocument;
+use loggap::profile::{ProfileDocument, Severity, WarningRecord};
 use loggap_core::units::Picos;
 use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;
@@ -24,6 +25,7 @@ use self::noise::NoiseReport;
 use self::predict::{Basis, Prediction};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Taken};
+use self::verdict::Asserted;
 use super::Session;
 use super::pairs::crowded;
 use crate::algorithm::{self, InForce, Program};
@@ -92,8 +94,8 @@ pub(super) struct Args {
     /// Stop where half the interval of the median is within so much of it.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]
     rel_err: u32,
-    /// Exit with 3 where measured and predicted times differ by more, or there
-    /// is no prediction.
+    /// Exit with 3 where measured and predicted times differ by more, or one of
+    /// them is missing, and with 4 where one is known less well than that.
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     assert: Option<u32>,
     /// Write the profile that was measured first, as JSON.
@@ -241,10 +243,10 @@ fn compare(
     let farthest = profiles.last();
     let both: Vec<&ProfileDocument> = farthest.into_iter().chain(after.last()).collect();
     let basis = Basis { profiles: &both, noise: noise.as_deref(), seed: args.seed };
-    let result = |(subject, taken): (&Subject, &Option<Taken>)| {
-        record((subject, ranks), taken.as_ref()?, (&basis, system))
+    let result = |(subject, taken): (&Subject, &taking::Round)| {
+        record((subject, ranks), taken.as_ref().map_err(String::as_str), (&basis, system))
     };
-    let results: Vec<ResultRecord> = subjects.iter().zip(&taken).filter_map(result).collect();
+    let results: Vec<ResultRecord> = subjects.iter().zip(&taken).map(result).collect();
     let levels = levels(&pairs, (&profiles, &after));
     let mut document = document(args, session, (results, system), levels);
     document.noise = noise.zip(args.noise).and_then(|(noise, time)| NoiseReport::of(&noise, time));
@@ -255,22 +257,28 @@ fn compare(
     } else {
         report::table(console.data(), &document)?;
     }
-    exit(args, session, (&document, subjects.len()))
+    exit(args, session, &document)
 }
 
-/// Measures all subjects in turn, round by round; what came of each, at the
-/// leader.
+/// Measures all subjects in turn, round by round; what came of each, or why
+/// nothing did, at the leader.
 fn take(
     bench: &mut Bench<'_>,
     (subjects, peer): (&[Subject], i32),
-) -> Result<Vec<Option<Taken>>, CollectiveError> {
+) -> Result<Vec<taking::Round>, CollectiveError> {
     let mut rounds = vec![Vec::new(); subjects.len()];
     for _ in 0..taking::ROUNDS {
         for (subject, rounds) in subjects.iter().zip(&mut rounds) {
             rounds.extend(taking::take(bench, subject.cell, peer)?);
         }
     }
-    Ok(rounds.iter().map(|rounds| Taken::merged(rounds)).collect())
+    let merged = |rounds: Vec<taking::Round>| {
+        let (good, bad): (Vec<_>, Vec<_>) = rounds.into_iter().partition(Result::is_ok);
+        let good: Vec<Taken> = good.into_iter().flatten().collect();
+        let why = bad.into_iter().find_map(Result::err);
+        Taken::merged(&good).ok_or_else(|| why.unwrap_or_else(|| "interrupted".to_owned()))
+    };
+    Ok(rounds.into_iter().map(merged).collect())
 }
 
 /// Sizes of messages whose costs are needed.
@@ -325,11 +333,11 @@ fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
 /// What came of one operation and size.
 fn record(
     (subject, ranks): (&Subject, u32),
-    taken: &Taken,
+    taken: Result<&Taken, &str>,
     (basis, system): (&Basis<'_>, System),
-) -> Option<ResultRecord> {
+) -> ResultRecord {
     let program = subject.program(ranks);
-    let found = program.as_ref().and_then(|program| {
+    let found = program.as_ref().zip(taken.ok()).and_then(|(program, taken)| {
         let costs = basis.costs(program, taken)?;
         let Prediction { estimate, under_noise } = basis.predict(program, taken, &costs)?;
         let size = if program.message_sizes() == [0] { 0 } else { program.size };
@@ -349,7 +357,7 @@ fn record(
         let cause = cause::cause(&evidence);
         Some(Predicted { estimate, under_noise, cause, one_way: cost.one_way.value })
     });
-    Some(ResultRecord::new(subject.cell, (&subject.algorithm, ranks), taken, found))
+    ResultRecord::new(subject.cell, (&subject.algorithm, ranks), taken, found)
 }
 
 fn levels(
@@ -382,6 +390,16 @@ fn document(
                 .to_owned(),
         );
     }
+    let profiles =
+        levels.iter().flat_map(|level| [Some(&level.profile), level.profile_after.as_ref()]);
+    let spoils = |record: &&WarningRecord| record.severity == Severity::Spoils;
+    let records = profiles.flatten().flat_map(|profile| &profile.warning_details);
+    let mut problems: Vec<&str> = records.filter(spoils).map(|r| r.problem.as_str()).collect();
+    problems.sort_unstable();
+    problems.dedup();
+    warnings.extend(problems.into_iter().map(|problem| {
+        format!("while the profile was measured, {problem}: predictions are worth as little")
+    }));
     let (hosts, oversubscribed) = hosts(session.job.places());
     let interrupted = session.interrupt.is_requested();
     Document {
@@ -412,23 +430,18 @@ fn write(file: Option<PendingFile>, profile: Option<&ProfileDocument>) -> Result
     written.map_err(|error: FileError| CliError::failed(error))
 }
 
-fn exit(
-    args: &Args,
-    session: &Session<'_>,
-    (document, asked): (&Document, usize),
-) -> Result<Exit, CliError> {
+fn exit(args: &Args, session: &Session<'_>, document: &Document) -> Result<Exit, CliError> {
     if session.interrupt.is_requested() {
         return Ok(Exit::Interrupted);
     }
-    if document.results.is_empty() {
-        return Err(CliError::failed(
-            "no repetition counted, so that there is no number at all; give more with --max-time",
-        ));
+    if document.results.iter().all(|result| result.measured.is_none()) {
+        return Err(CliError::failed("no repetition counted, so that there is no number at all"));
     }
     let Some(ppm) = args.assert else { return Ok(Exit::Done) };
     let allowed = f64::from(ppm) / 1e6;
-    let holds =
-        |result: &ResultRecord| result.ratio.is_some_and(|ratio| (ratio - 1.0).abs() <= allowed);
-    let all = document.results.len() == asked && document.results.iter().all(holds);
-    Ok(if all { Exit::Done } else { Exit::Differs })
+    Ok(match document.results.iter().map(|result| result.asserted(allowed)).max() {
+        Some(Asserted::Broken) => Exit::Differs,
+        Some(Asserted::Unknown) => Exit::NotConverged,
+        Some(Asserted::Holds) | None => Exit::Done,
+    })
 }

@@ -12,6 +12,7 @@ use super::Algorithms;
 use super::noise::NoiseReport;
 use super::predict::UnderNoise;
 use super::taking::{Level, Taken};
+use super::verdict::{Asserted, Verdict};
 use crate::algorithm::InForce;
 use crate::collective::operation::Cell;
 use crate::collective::report::Host;
@@ -68,27 +69,38 @@ pub(super) struct ResultRecord {
     algorithm: String,
     /// The variable that says so.
     variable: Option<&'static str>,
-    measured_s: f64,
-    measured_s_lo: f64,
-    measured_s_hi: f64,
+    /// Nothing where no repetition counted.
+    #[serde(flatten)]
+    pub(super) measured: Option<MeasuredRecord>,
     predicted_s: Option<f64>,
     predicted_s_lo: Option<f64>,
     predicted_s_hi: Option<f64>,
     /// Without noise, where it was measured and the prediction has it.
     predicted_quiet_s: Option<f64>,
-    /// Repetitions that take longer than the median by more than a detour's
-    /// least length, as a share of those that count.
-    measured_slow_share: f64,
     predicted_slow_share: Option<f64>,
     /// Repetitions that do not count, as noise lets a rank start late.
     predicted_late_share: Option<f64>,
     /// Measured over predicted.
-    pub(super) ratio: Option<f64>,
+    ratio: Option<f64>,
+    verdict: Verdict,
     cause: Option<String>,
-    /// Left out of all measured times: the start and the readings of the clock.
-    start_s: f64,
     /// Half a round trip of a message of this size, as the prediction has it.
     one_way_s: Option<f64>,
+    #[serde(skip)]
+    estimates: Option<[Estimate<Picos>; 2]>,
+}
+
+/// What was measured of one operation and size.
+#[derive(Debug, Serialize)]
+pub(super) struct MeasuredRecord {
+    measured_s: f64,
+    measured_s_lo: f64,
+    measured_s_hi: f64,
+    /// Repetitions that take longer than the median by more than a detour's
+    /// least length, as a share of those that count.
+    measured_slow_share: f64,
+    /// Left out of all measured times: the start and the readings of the clock.
+    start_s: f64,
     /// From rank 0 and to rank 0, after a common start.
     message_s: f64,
     message_back_s: f64,
@@ -100,45 +112,13 @@ pub(super) struct ResultRecord {
     discarded: u64,
 }
 
-impl ResultRecord {
-    pub(super) fn new(
-        cell: Cell,
-        (algorithm, ranks): (&InForce, u32),
-        taken: &Taken,
-        predicted: Option<Predicted>,
-    ) -> Self {
-        let variable = match algorithm {
-            InForce::Known(known) => Some(known.variable),
-            InForce::Other(_) => None,
-        };
-        let of = |end: fn(&Estimate<Picos>) -> Picos| {
-            predicted.as_ref().map(|found| end(&found.estimate).seconds())
-        };
-        let noise = predicted.as_ref().and_then(|found| found.under_noise);
-        let measured_s = taken.operation.value.seconds();
-        let predicted_s = of(|estimate| estimate.value);
+impl From<&Taken> for MeasuredRecord {
+    fn from(taken: &Taken) -> Self {
         Self {
-            op: cell.operation.to_string(),
-            size_bytes: cell.bytes(),
-            ranks,
-            algorithm: algorithm.name(),
-            variable,
-            measured_s,
+            measured_s: taken.operation.value.seconds(),
             measured_s_lo: taken.operation.low.seconds(),
             measured_s_hi: taken.operation.high.seconds(),
-            predicted_s,
-            predicted_s_lo: of(|estimate| estimate.low),
-            predicted_s_hi: of(|estimate| estimate.high),
-            predicted_quiet_s: noise.map(|noise| noise.quiet.seconds()),
             measured_slow_share: taken.slow_share(),
-            predicted_slow_share: noise.map(|noise| noise.repeated.slow_share),
-            predicted_late_share: noise.map(|noise| noise.repeated.late_share),
-            ratio: predicted_s.filter(|time| *time > 0.0).map(|time| measured_s / time),
-            one_way_s: predicted.as_ref().map(|found| found.one_way.seconds()),
-            cause: match predicted {
-                Some(predicted) => predicted.cause,
-                None => Some(unpredicted(algorithm)),
-            },
             start_s: taken.start.seconds(),
             message_s: taken.message.value.seconds(),
             message_back_s: taken.back.value.seconds(),
@@ -149,6 +129,59 @@ impl ResultRecord {
             reps: taken.counts.0,
             discarded: taken.counts.1,
         }
+    }
+}
+
+impl ResultRecord {
+    /// `taken` is what was measured, or why nothing was.
+    pub(super) fn new(
+        cell: Cell,
+        (algorithm, ranks): (&InForce, u32),
+        taken: Result<&Taken, &str>,
+        predicted: Option<Predicted>,
+    ) -> Self {
+        let variable = match algorithm {
+            InForce::Known(known) => Some(known.variable),
+            InForce::Other(_) => None,
+        };
+        let of = |end: fn(&Estimate<Picos>) -> Picos| {
+            predicted.as_ref().map(|found| end(&found.estimate).seconds())
+        };
+        let noise = predicted.as_ref().and_then(|found| found.under_noise);
+        let predicted_s = of(|estimate| estimate.value);
+        let estimates = taken.ok().zip(predicted.as_ref());
+        let estimates = estimates.map(|(taken, found)| [taken.operation, found.estimate]);
+        let ratio = estimates
+            .map(|[measured, estimate]| measured.value.seconds() / estimate.value.seconds());
+        Self {
+            op: cell.operation.to_string(),
+            size_bytes: cell.bytes(),
+            ranks,
+            algorithm: algorithm.name(),
+            variable,
+            measured: taken.ok().map(MeasuredRecord::from),
+            predicted_s,
+            predicted_s_lo: of(|estimate| estimate.low),
+            predicted_s_hi: of(|estimate| estimate.high),
+            predicted_quiet_s: noise.map(|noise| noise.quiet.seconds()),
+            predicted_slow_share: noise.map(|noise| noise.repeated.slow_share),
+            predicted_late_share: noise.map(|noise| noise.repeated.late_share),
+            ratio: ratio.filter(|ratio| ratio.is_finite()),
+            verdict: estimates
+                .map_or(Verdict::CannotTell, |[one, other]| Verdict::of(&one, &other)),
+            one_way_s: predicted.as_ref().map(|found| found.one_way.seconds()),
+            cause: match (taken, predicted) {
+                (Err(why), _) => Some(why.to_owned()),
+                (_, Some(predicted)) => predicted.cause,
+                (_, None) => Some(unpredicted(algorithm)),
+            },
+            estimates,
+        }
+    }
+
+    /// What an assertion that the two differ by no more than `allowed` comes to.
+    pub(super) fn asserted(&self, allowed: f64) -> Asserted {
+        self.estimates.map_or(Asserted::Broken, |[one, other]| Asserted::of(&one, &other, allowed))
     }
 }
 
@@ -184,7 +217,7 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
     };
     writeln!(
         out,
-        "#{:<9} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{}{}{} {:>6}  {:<20} cause",
+        "#{:<9} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{}{}{} {:>6}  {:<11} {:<20} cause",
         "op",
         "size[B]",
         "measured[us]",
@@ -197,6 +230,7 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
         noise_heads("slow[%]", 7),
         noise_heads("pred.slow[%]", 12),
         "ratio",
+        "verdict",
         "algorithm"
     )?;
     document.results.iter().try_for_each(|result| row(out, result, document.noise.is_some()))
@@ -234,13 +268,14 @@ fn row(out: &mut dyn Write, result: &ResultRecord, with_noise: bool) -> io::Resu
         |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
     let percent =
         |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
+    let measured = result.measured.as_ref();
     let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
     let known = result.variable.map_or("-", |_| &result.algorithm);
     let noise = if with_noise {
         format!(
             " {:>9} {:>7} {:>12}",
             micros(result.predicted_quiet_s),
-            percent(Some(result.measured_slow_share)),
+            percent(measured.map(|measured| measured.measured_slow_share)),
             percent(result.predicted_slow_share)
         )
     } else {
@@ -248,15 +283,16 @@ fn row(out: &mut dyn Write, result: &ResultRecord, with_noise: bool) -> io::Resu
     };
     writeln!(
         out,
-        "{:<10} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{noise} {ratio:>6}  {known:<20} {}",
+        "{:<10} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{noise} {ratio:>6}  {:<11} {known:<20} {}",
         result.op,
         result.size_bytes,
-        micros(Some(result.measured_s)),
-        micros(Some(result.measured_s_lo)),
-        micros(Some(result.measured_s_hi)),
+        micros(measured.map(|measured| measured.measured_s)),
+        micros(measured.map(|measured| measured.measured_s_lo)),
+        micros(measured.map(|measured| measured.measured_s_hi)),
         micros(result.predicted_s),
         micros(result.predicted_s_lo),
         micros(result.predicted_s_hi),
+        result.verdict.name(),
         result.cause.as_deref().unwrap_or("-"),
     )
 }

@@ -167,13 +167,15 @@ impl Taken {
     }
 }
 
-/// Measures `cell` and what it is made of. `Some` at the leader, unless nothing
-/// counted.
+/// What came of a round, or why no repetition of a part of it counted.
+pub(super) type Round = Result<Taken, String>;
+
+/// Measures `cell` and what it is made of. `Some` at the leader.
 pub(super) fn take(
     bench: &mut Bench<'_>,
     cell: Cell,
     peer: i32,
-) -> Result<Option<Taken>, CollectiveError> {
+) -> Result<Option<Round>, CollectiveError> {
     let bytes = cell.bytes();
     let start = bench.piece(Piece::Nothing, bytes)?;
     let message = bench.piece(Piece::Message(peer), bytes)?;
@@ -187,7 +189,9 @@ pub(super) fn take(
     let (Some(start), Some(message), Some(exchange)) = parts else { return Ok(None) };
     let parts = (back, local, operation);
     let (Some(back), Some(local), Some(operation)) = parts else { return Ok(None) };
-    Ok(start.median.and_then(|offset| {
+    let all = [&operation, &start, &message, &back, &exchange, &local];
+    let diagnosis = all.iter().find_map(|measured| measured.diagnosis.clone());
+    let taken = start.median.and_then(|offset| {
         let without = |measured: &Measured| estimate(measured, offset);
         let own = exits_of(&start, LEADER).median();
         let sender = exits_of(&message, LEADER).median();
@@ -205,7 +209,8 @@ pub(super) fn take(
             spread: spread(&operation),
             slow: slow(&operation),
         })
-    }))
+    });
+    Ok(Some(taken.ok_or_else(|| diagnosis.unwrap_or_else(|| "no repetition counted".to_owned()))))
 }
 
 /// Median and interval, less `offset`; of few repetitions, all of them.
