@@ -105,16 +105,16 @@ impl ResultRecord {
         cell: Cell,
         (algorithm, ranks): (&InForce, u32),
         taken: &Taken,
-        predicted: Option<Predicted>,
+        predicted: Result<Predicted, String>,
     ) -> Self {
         let variable = match algorithm {
             InForce::Known(known) => Some(known.variable),
             InForce::Other(_) => None,
         };
-        let of = |end: fn(&Estimate<Picos>) -> Picos| {
-            predicted.as_ref().map(|found| end(&found.estimate).seconds())
-        };
-        let noise = predicted.as_ref().and_then(|found| found.under_noise);
+        let known = predicted.as_ref().ok();
+        let of =
+            |end: fn(&Estimate<Picos>) -> Picos| known.map(|found| end(&found.estimate).seconds());
+        let noise = known.and_then(|found| found.under_noise);
         let measured_s = taken.operation.value.seconds();
         let predicted_s = of(|estimate| estimate.value);
         Self {
@@ -134,11 +134,8 @@ impl ResultRecord {
             predicted_slow_share: noise.map(|noise| noise.repeated.slow_share),
             predicted_late_share: noise.map(|noise| noise.repeated.late_share),
             ratio: predicted_s.filter(|time| *time > 0.0).map(|time| measured_s / time),
-            one_way_s: predicted.as_ref().map(|found| found.one_way.seconds()),
-            cause: match predicted {
-                Some(predicted) => predicted.cause,
-                None => Some(unpredicted(algorithm)),
-            },
+            one_way_s: known.map(|found| found.one_way.seconds()),
+            cause: predicted.map_or_else(Some, |found| found.cause),
             start_s: taken.start.seconds(),
             message_s: taken.message.value.seconds(),
             message_back_s: taken.back.value.seconds(),
@@ -149,16 +146,6 @@ impl ResultRecord {
             reps: taken.counts.0,
             discarded: taken.counts.1,
         }
-    }
-}
-
-/// Why there is no prediction.
-fn unpredicted(algorithm: &InForce) -> String {
-    match algorithm {
-        InForce::Other(words) => format!("algorithm not known: {words}"),
-        InForce::Known(_) => "the profile lacks a message of this algorithm: give it more time \
-                              with --max-time"
-            .to_owned(),
     }
 }
 
