@@ -186,7 +186,7 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
         "ratio",
         "algorithm"
     )?;
-    document.results.iter().try_for_each(|result| row(out, result, document.noise.is_some()))
+    document.results.iter().try_for_each(|result| row(out, result, document))
 }
 
 /// What the noise of the ranks was, and what the columns about it are.
@@ -216,14 +216,15 @@ fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
     )
 }
 
-fn row(out: &mut dyn Write, result: &ResultRecord, with_noise: bool) -> io::Result<()> {
+/// A line of `document`'s table.
+fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::Result<()> {
     let micros =
         |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
     let percent =
         |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
     let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
     let known = result.variable.map_or("-", |_| &result.algorithm);
-    let noise = if with_noise {
+    let noise = if document.noise.is_some() {
         format!(
             " {:>9} {:>7} {:>12}",
             micros(result.predicted_quiet_s),
