@@ -159,7 +159,7 @@ impl Link for MpiLink<'_> {
                 Ok((before, self.wait_receive(buffer)?))
             }
             ReceiveCall::Irecv => {
-                let peer = self.peer.clone();
+                let peer = self.peer;
                 receive::around(&peer, buffer, || before(self))
             }
         }

@@ -128,7 +128,7 @@ fn wrong_options_are_named_once_before_any_work() {
         (&["--duration", "0"][..], "expected a time above 0"),
         (&["--duration", "soon"], "expected a time above 0"),
         (&["--duration", "1s", "--threshold", "1s"], "not below the --duration"),
-        (&["--threshold", "-1us"], "--threshold"),
+        (&["--threshold=-1us"], "expected a time above 0"),
         (&["--cpu", "8000"], "processor 8000 is not available"),
         (&["--cpu", "0,1"], "--cpu"),
         (&["-o", "/nonexistent/noise.txt"], "create its folder"),

@@ -229,8 +229,8 @@ fn smallest_gap<C: Clock>(clock: &C) -> u64 {
 mod tests {
     use super::super::{Trace, read, write};
     use super::*;
+    use core::cell::{Cell, RefCell};
     use quickcheck::quickcheck;
-    use std::cell::{Cell, RefCell};
     use std::string::String;
     use std::vec;
     use std::vec::Vec;

@@ -336,28 +336,44 @@ fn record(
     taken: Result<&Taken, &str>,
     (basis, system): (&Basis<'_>, System),
 ) -> ResultRecord {
-    let program = subject.program(ranks);
-    let found = program.as_ref().zip(taken.ok()).and_then(|(program, taken)| {
-        let costs = basis.costs(program, taken)?;
-        let Prediction { estimate, under_noise } = basis.predict(program, taken, &costs)?;
-        let size = if program.message_sizes() == [0] { 0 } else { program.size };
-        let cost = *costs.iter().find(|cost| cost.size == size).or(costs.first())?;
-        let evidence = Evidence {
-            measured: &taken.operation,
-            predicted: &estimate,
-            program,
-            cost: &cost,
-            message: taken.message.value,
-            back: taken.back.value,
-            exchange: taken.exchange.value,
-            skew: taken.skew,
-            spread: taken.spread,
-            system,
-        };
-        let cause = cause::cause(&evidence);
-        Some(Predicted { estimate, under_noise, cause, one_way: cost.one_way.value })
-    });
+    let found = match (subject.program(ranks), &subject.algorithm, taken) {
+        (_, _, Err(why)) => Err(why.to_owned()),
+        (Some(program), _, Ok(taken)) => predicted(&program, taken, (basis, system)),
+        (None, InForce::Known(_), _) => Err(LACKING.to_owned()),
+        (None, InForce::Other(words), _) => Err(format!("algorithm not known: {words}")),
+    };
     ResultRecord::new(subject.cell, (&subject.algorithm, ranks), taken, found)
+}
+
+const LACKING: &str =
+    "the profile lacks a message of this algorithm: give it more time with --max-time";
+const LATE: &str = "under this noise a rank is late in every simulated repetition";
+
+/// The prediction for a program, or why there is none.
+fn predicted(
+    program: &Program,
+    taken: &Taken,
+    (basis, system): (&Basis<'_>, System),
+) -> Result<Predicted, String> {
+    let costs = basis.costs(program, taken).ok_or(LACKING)?;
+    let size = if program.message_sizes() == [0] { 0 } else { program.size };
+    let cost = costs.iter().find(|cost| cost.size == size).or(costs.first()).ok_or(LACKING)?;
+    let none = if basis.noise.is_some() { LATE } else { LACKING };
+    let Prediction { estimate, under_noise } = basis.predict(program, taken, &costs).ok_or(none)?;
+    let evidence = Evidence {
+        measured: &taken.operation,
+        predicted: &estimate,
+        program,
+        cost,
+        message: taken.message.value,
+        back: taken.back.value,
+        exchange: taken.exchange.value,
+        skew: taken.skew,
+        spread: taken.spread,
+        system,
+    };
+    let cause = cause::cause(&evidence);
+    Ok(Predicted { estimate, under_noise, cause, one_way: cost.one_way.value })
 }
 
 fn levels(

@@ -138,18 +138,18 @@ impl ResultRecord {
         cell: Cell,
         (algorithm, ranks): (&InForce, u32),
         taken: Result<&Taken, &str>,
-        predicted: Option<Predicted>,
+        predicted: Result<Predicted, String>,
     ) -> Self {
         let variable = match algorithm {
             InForce::Known(known) => Some(known.variable),
             InForce::Other(_) => None,
         };
-        let of = |end: fn(&Estimate<Picos>) -> Picos| {
-            predicted.as_ref().map(|found| end(&found.estimate).seconds())
-        };
-        let noise = predicted.as_ref().and_then(|found| found.under_noise);
+        let known = predicted.as_ref().ok();
+        let of =
+            |end: fn(&Estimate<Picos>) -> Picos| known.map(|found| end(&found.estimate).seconds());
+        let noise = known.and_then(|found| found.under_noise);
         let predicted_s = of(|estimate| estimate.value);
-        let estimates = taken.ok().zip(predicted.as_ref());
+        let estimates = taken.ok().zip(known);
         let estimates = estimates.map(|(taken, found)| [taken.operation, found.estimate]);
         let ratio = estimates
             .map(|[measured, estimate]| measured.value.seconds() / estimate.value.seconds());
@@ -169,12 +169,8 @@ impl ResultRecord {
             ratio: ratio.filter(|ratio| ratio.is_finite()),
             verdict: estimates
                 .map_or(Verdict::CannotTell, |[one, other]| Verdict::of(&one, &other)),
-            one_way_s: predicted.as_ref().map(|found| found.one_way.seconds()),
-            cause: match (taken, predicted) {
-                (Err(why), _) => Some(why.to_owned()),
-                (_, Some(predicted)) => predicted.cause,
-                (_, None) => Some(unpredicted(algorithm)),
-            },
+            one_way_s: known.map(|found| found.one_way.seconds()),
+            cause: predicted.map_or_else(Some, |found| found.cause),
             estimates,
         }
     }
@@ -182,16 +178,6 @@ impl ResultRecord {
     /// What an assertion that the two differ by no more than `allowed` comes to.
     pub(super) fn asserted(&self, allowed: f64) -> Asserted {
         self.estimates.map_or(Asserted::Broken, |[one, other]| Asserted::of(&one, &other, allowed))
-    }
-}
-
-/// Why there is no prediction.
-fn unpredicted(algorithm: &InForce) -> String {
-    match algorithm {
-        InForce::Other(words) => format!("algorithm not known: {words}"),
-        InForce::Known(_) => "the profile lacks a message of this algorithm: give it more time \
-                              with --max-time"
-            .to_owned(),
     }
 }
 
@@ -233,7 +219,7 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
         "verdict",
         "algorithm"
     )?;
-    document.results.iter().try_for_each(|result| row(out, result, document.noise.is_some()))
+    document.results.iter().try_for_each(|result| row(out, result, document))
 }
 
 /// What the noise of the ranks was, and what the columns about it are.
@@ -263,7 +249,8 @@ fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
     )
 }
 
-fn row(out: &mut dyn Write, result: &ResultRecord, with_noise: bool) -> io::Result<()> {
+/// A line of `document`'s table.
+fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::Result<()> {
     let micros =
         |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
     let percent =
@@ -271,7 +258,7 @@ fn row(out: &mut dyn Write, result: &ResultRecord, with_noise: bool) -> io::Resu
     let measured = result.measured.as_ref();
     let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
     let known = result.variable.map_or("-", |_| &result.algorithm);
-    let noise = if with_noise {
+    let noise = if document.noise.is_some() {
         format!(
             " {:>9} {:>7} {:>12}",
             micros(result.predicted_quiet_s),
