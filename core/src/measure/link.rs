@@ -140,3 +140,35 @@ impl<C: Clock + ?Sized> Clock for &C {
         (**self).read_cost()
     }
 }
+
+/// A borrowed link completes each send before the next, and is told of a
+/// receive when it begins: what [`Link::train`] and [`Link::receive_after`] pass
+/// on is the borrow, whose lifetime the link's own methods cannot give back.
+impl<L: Link + ?Sized> Link for &mut L {
+    type Error = L::Error;
+
+    #[inline]
+    fn properties(&self) -> LinkProperties {
+        (**self).properties()
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> Result<(), Self::Error> {
+        (**self).send(message)
+    }
+
+    #[inline]
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
+        (**self).poll_receive(buffer)
+    }
+
+    #[inline]
+    fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
+        (**self).wait_receive(buffer)
+    }
+
+    #[inline]
+    fn discard(&mut self) -> Result<(), Self::Error> {
+        (**self).discard()
+    }
+}
