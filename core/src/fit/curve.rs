@@ -215,3 +215,21 @@ fn is_outlier(curve: &Curve<'_>, index: usize) -> bool {
         square > UNKNOWN_NOISE * UNKNOWN_NOISE * beside
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_residual_is_the_distance_from_the_line_between_its_neighbours() {
+        // At 100 B the line has 10 + 0.25 * 8 = 12.
+        let points = [(1, 10.0, 1.0), (100, 15.0, 2.0), (397, 18.0, 4.0)];
+        let points = points.map(|(size, value, sigma)| Point::new(size, value, sigma).unwrap());
+        let curve = Curve::new(&points, 0.0);
+        let Residual { value, variance } = curve.residual(1, 0, 3).unwrap();
+        assert!((value - 3.0).abs() < 1e-12, "{value}");
+        let expected = 4.0 + 0.75 * 0.75 + 0.25 * 0.25 * 16.0;
+        assert!((variance - expected).abs() < 1e-12, "{variance}");
+        assert!(curve.residual(0, 0, 3).is_none() && curve.residual(1, 1, 3).is_none());
+    }
+}

@@ -205,6 +205,7 @@ mod tests {
             (0.000_5, 60, 3.460_200_5),
             (0.025, 100, 1.983_971_518),
             (0.025, 120, 1.979_930_405),
+            (0.025, 2_000, 1.961_150_8),
         ] {
             let got = student_upper(tail, degrees);
             assert!((got - t).abs() < 2e-6, "{tail} {degrees}: {got} instead of {t}");
@@ -248,8 +249,9 @@ mod tests {
     #[test]
     fn the_expansion_joins_the_series() {
         for tail in [0.1, 0.025, 1e-3, 1e-5] {
-            let (below, above) = (student_upper(tail, 100), student_upper(tail, 101));
-            assert!(below > above && below - above < 5e-3, "{tail}: {below} {above}");
+            let last = student_upper(tail, SERIES_LIMIT);
+            let first = student_upper(tail, SERIES_LIMIT + 1);
+            assert!(last > first && last - first < 3e-5, "{tail}: {last} {first}");
         }
     }
 

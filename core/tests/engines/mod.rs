@@ -80,6 +80,7 @@ pub fn run<O: Observer>(
     let schedule = builder.finish().unwrap();
     let mut engine = Engine::with(schedule, rules, noise, observer);
     let finished = engine.run()?;
+    assert_eq!(engine.events(), finished.events);
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
     outcome.finish = (0..survey.ranks()).map(|rank| engine.finish(rank).0).collect();
     assert_eq!(outcome.finish.iter().max().copied().unwrap_or_default(), finished.makespan.0);
