@@ -113,10 +113,10 @@ pub use exchange::{Pinger, Series, SeriesEnd, SeriesError, SeriesOptions, measur
 pub use model::ClockModel;
 pub use offset::{Offset, OffsetEstimator, OffsetOptions, Ping, PingError};
 pub use parent::ParentClock;
-pub use patience::{PATIENCES, PatienceRow, study_patience};
+pub use patience::{Delays, PATIENCES, PatienceRow, study_patience};
 pub use published::{MergeStep, MinRoundTrip, Scheme, stop_after};
 pub use published_trial::{SchemeMemory, SchemeReport, scheme_trial};
-pub use rank::{Agreement, Assumptions, RankClock, SyncError, SyncOptions};
+pub use rank::{Agreement, Assumptions, Base, RankClock, SyncError, SyncOptions};
 pub use tree::{Edge, Role, Step, Tree, TreeEntry, TreeError, TreeMemory};
 pub use trial::{Scenario, TrialError, TrialMemory, TrialRank, TrialReport, trial};
 

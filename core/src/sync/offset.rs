@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{ClockModel, MOST_DRIFT_PPM, SECOND};
+use super::{ClockModel, SECOND};
 use crate::stats::{Confidence, MedianInterval, Sorted};
 use crate::units::{Picos, SignedPicos};
 use crate::wide::scaled;
@@ -70,14 +70,14 @@ pub struct OffsetOptions {
 
 impl Default for OffsetOptions {
     /// 20 pings that narrow nothing, at most 1,000; no target, no limit of
-    /// the width; [`MOST_DRIFT_PPM`]; readings are exact.
+    /// the width; 100 ppm; readings are exact.
     fn default() -> Self {
         Self {
             patience: 20,
             target: Picos::ZERO,
             widest: Picos::MAX,
             most: 1_000,
-            drift_ppm: MOST_DRIFT_PPM,
+            drift_ppm: 100,
             resolution: Picos::ZERO,
         }
     }

@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::exchange::{Pinger, Series, SeriesError, SeriesOptions, measure_offset};
 use super::parent::ParentClock;
-use super::{ClockModel, DriftError, DriftEstimator, MOST_DRIFT_PPM, Offset, OffsetOptions};
+use super::{ClockModel, DriftError, DriftEstimator, Offset, OffsetOptions};
 use crate::units::{Picos, SignedPicos};
 
 /// What has to hold of the clocks for an error to be a bound.
@@ -20,11 +20,11 @@ pub struct Assumptions {
 }
 
 impl Default for Assumptions {
-    /// [`MOST_DRIFT_PPM`] between two clocks, of which each may be off by half
-    /// of it, and 400 ppb: each crystal of -0.034 ppm/K² changes by half of that
-    /// in 10 K around 28 °C.
+    /// 100 ppm, as [`OffsetOptions`](super::OffsetOptions) has it, and
+    /// 200 ppb: a crystal of -0.034 ppm/K² changes by that in 10 K around
+    /// 28 °C.
     fn default() -> Self {
-        Self { drift_ppm: MOST_DRIFT_PPM, wander_ppb: 400 }
+        Self { drift_ppm: 100, wander_ppb: 200 }
     }
 }
 
@@ -227,6 +227,29 @@ impl RankClock {
         Ok((series, agreement.map_err(SyncError::Drift)?))
     }
 
+    /// Several series with `parent`, for a slope: the way of an edge alone.
+    /// All edges of a tree together are faster by passes.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError`].
+    pub fn follow<P: Pinger>(
+        &mut self,
+        parent: &ParentClock,
+        pinger: &mut P,
+        options: &SyncOptions,
+        base: Base,
+    ) -> Result<ClockModel, SyncError<P::Error>> {
+        for offset in 0..base.offsets {
+            let begin = pinger.now();
+            self.synchronise(parent, pinger, options, &mut [])?;
+            if offset + 1 < base.offsets {
+                pinger.wait_until(Picos(begin.0.saturating_add(base.pause.0)));
+            }
+        }
+        self.model(&options.assumptions).map_err(SyncError::Drift)
+    }
+
     /// Takes over the model of `parent`, which is said to share this clock,
     /// after a short series that has to allow an offset of zero; what it
     /// leaves open adds to the error, unless domains are
@@ -259,6 +282,23 @@ impl RankClock {
     }
 }
 
+/// Over how long a slope is observed on one edge.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Base {
+    /// Series of pings.
+    pub offsets: u32,
+    /// From the begin of one to that of the next.
+    pub pause: Picos,
+}
+
+impl Default for Base {
+    /// Five offsets over one second.
+    fn default() -> Self {
+        Self { offsets: 5, pause: Picos(super::SECOND / 4) }
+    }
+}
+
 /// How a rank is synchronised.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -268,7 +308,7 @@ pub struct SyncOptions {
     /// Within a domain.
     pub check: SeriesOptions,
     /// What has to hold. `drift_ppm` is that of both series, too, as
-    /// [`SyncOptions::assume_drift`] has it.
+    /// [`SyncOptions::expecting`] has it.
     pub assumptions: Assumptions,
     /// Whether ranks of a domain read one clock for certain, as those of one
     /// kernel do: then a check that allows an offset of zero adds nothing to
@@ -288,19 +328,12 @@ impl SyncOptions {
         assumptions: Assumptions,
     ) -> Self {
         let mut options = Self { assumptions, ..Self::default() };
+        let drift_ppm = assumptions.drift_ppm;
         let expecting = |round_trip| OffsetOptions::expecting(round_trip, resolution);
-        options.series.offset = expecting(between);
+        options.series.offset = OffsetOptions { drift_ppm, ..expecting(between) };
         let patience = options.check.offset.patience;
-        options.check.offset = OffsetOptions { patience, ..expecting(within) };
-        options.assume_drift(assumptions.drift_ppm);
+        options.check.offset = OffsetOptions { drift_ppm, patience, ..expecting(within) };
         options
-    }
-
-    /// Assumes that no two clocks move apart by more than this, in millionths.
-    pub fn assume_drift(&mut self, ppm: u32) {
-        self.assumptions.drift_ppm = ppm;
-        self.series.offset.drift_ppm = ppm;
-        self.check.offset.drift_ppm = ppm;
     }
 }
 

@@ -67,8 +67,7 @@ impl Scenario {
         const MILLISECOND: u64 = 1_000 * MICROSECOND;
         let quiet = Self::default();
         let clocks = quiet.clocks;
-        // Two of them are apart by almost as much as hosts assume.
-        let drift = ClockTruth { drift_ppm: 95.0, ..clocks };
+        let drift = ClockTruth { drift_ppm: 100.0, ..clocks };
         let wander = ClockTruth { wander_ppb: 20.0, widest_wander_ppb: 100.0, ..clocks };
         let jitter = ClockTruth { jitter: Picos(50_000), granularity: Picos(100_000), ..clocks };
         let noisy = Path { jitter: Picos(2 * MICROSECOND), ..quiet.network };
@@ -90,12 +89,21 @@ impl Scenario {
         ]
     }
 
-    /// What a host that knows these clocks' resolution and quickest round trips
-    /// would use, with the assumptions that it makes of any clocks.
+    /// Options that go with the clocks and paths of this scenario, and its
+    /// drifts and wander as assumptions.
     #[must_use]
     pub fn options(&self) -> SyncOptions {
+        let relative = |one: f64| libm::ceil(2.0 * one).clamp(1.0, 1e6);
+        let ppm = relative(self.clocks.drift_ppm + self.clocks.widest_wander_ppb / 1_000.0);
+        // Its range is twice the widest of each clock.
+        let ppb = relative(2.0 * self.clocks.widest_wander_ppb);
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped just before"
+        )]
+        let assumptions = Assumptions { drift_ppm: ppm as u32, wander_ppb: ppb as u32 };
         let (between, within) = (self.network.round_trip(), self.within.round_trip());
-        let assumptions = Assumptions::default();
         SyncOptions::expecting(between, within, self.clocks.resolution(), assumptions)
     }
 }
@@ -203,7 +211,7 @@ pub struct TrialReport {
 /// the truth.
 ///
 /// Errors hold as long as the [`Assumptions`] in `options` and the resolution
-/// of the clocks do, whatever the network does.
+/// of the clocks do, whatever the network does: see [`Scenario::options`].
 ///
 /// # Errors
 ///
