@@ -63,10 +63,11 @@ pub struct Measured {
 }
 
 /// A batch that all ranks have carried out.
-#[derive(Debug)]
-pub(super) struct Done<'a> {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carried {
     pub(super) batch: Batch,
-    /// The common start of the first repetition.
+    /// The common start of the first repetition; where there is none, when the
+    /// batch was announced.
     pub(super) start: Picos,
     /// Number of the first repetition.
     pub(super) first: u64,
@@ -74,10 +75,42 @@ pub(super) struct Done<'a> {
     pub(super) until: Picos,
     /// Time of the series that had passed before it.
     pub(super) elapsed: Picos,
-    /// Of all ranks, rank by rank.
-    pub(super) records: &'a [Record],
-    /// Records of a rank.
+}
+
+impl Carried {
+    /// When it was announced.
+    fn announced(&self) -> Picos {
+        let lead =
+            if let Start::Clock { lead, .. } = self.batch.start { lead } else { Picos::ZERO };
+        Picos(self.start.0.saturating_sub(lead.0))
+    }
+
+    /// The common start of repetition `index`, where there is one.
+    fn begin(&self, index: usize) -> Option<Picos> {
+        let Start::Clock { .. } = self.batch.start else { return None };
+        Some(self.batch.start.of(index as u64, self.start))
+    }
+}
+
+/// What all ranks timed in a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Records<'a> {
+    /// Rank by rank.
+    pub(super) all: &'a [Record],
+    /// Of one rank.
     pub(super) each: usize,
+}
+
+impl Records<'_> {
+    /// Record `index` of all ranks.
+    fn of(&self, index: usize) -> Vec<Record> {
+        self.all.chunks(self.each.max(1)).filter_map(|own| own.get(index).copied()).collect()
+    }
+
+    /// When the last rank was ready for the first repetition.
+    fn ready(&self) -> Option<Picos> {
+        self.of(0).iter().map(|record| record.ready).max()
+    }
 }
 
 /// A series that goes on.
@@ -136,63 +169,67 @@ impl<'a> Course<'a> {
         Batch { count: batch.count.min(u32::try_from(fitting).unwrap_or(u32::MAX)), ..batch }
     }
 
-    pub(super) fn handle(&mut self, done: &Done<'_>) {
-        let announced = done.announced();
+    pub(super) fn handle(&mut self, carried: &Carried, records: Records<'_>) {
         let repetitions: Vec<Repetition> =
-            (0..done.each).map(|index| self.judge(done, index)).collect();
-        let took = done.until.since(announced.0);
-        let announced = announced.1;
-        self.scheme.handle(&Outcome { announced, took, repetitions: &repetitions });
+            (0..records.each).map(|index| self.judge(carried, &records.of(index), index)).collect();
+        let announced = carried.announced();
+        let ready = records.ready().unwrap_or(announced);
+        self.scheme.handle(&Outcome {
+            announced: ready.since(announced),
+            took: carried.until.since(announced),
+            repetitions: &repetitions,
+        });
         self.batches += 1;
-        let early = done.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
+        let early = carried.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
         if self.batches == 1 || early && self.batches <= Self::WARM_UP {
             return;
         }
         for (index, repetition) in repetitions.iter().enumerate() {
-            self.keep(done, index, repetition);
+            self.keep((carried, index), &records.of(index), repetition);
         }
     }
 
-    fn judge(&self, done: &Done<'_>, index: usize) -> Repetition {
-        let records = done.of(index);
-        match done.batch.start {
-            Start::Clock { window, .. } => {
-                let begin =
-                    |index: u64| done.start.0.saturating_add(window.0.saturating_mul(index));
-                let end = (done.batch.count > 1).then(|| Picos(begin(index as u64 + 1)));
-                let start = Picos(begin(index as u64));
-                let planned = Planned { start, delays: &self.plan.delays, end };
-                judge::judge(&records, &planned, self.plan.tolerance)
+    fn judge(&self, carried: &Carried, records: &[Record], index: usize) -> Repetition {
+        let Batch { start, count } = carried.batch;
+        match start {
+            Start::Clock { .. } => {
+                let begin = |index: usize| start.of(index as u64, carried.start);
+                let end = (count > 1).then(|| begin(index + 1));
+                let planned = Planned { start: begin(index), delays: &self.plan.delays, end };
+                judge::judge(records, &planned, self.plan.tolerance)
             }
-            Start::Barrier | Start::Announced => judge::merge(&records),
+            Start::Barrier | Start::Announced => judge::merge(records),
             Start::BackToBack { .. } => {
                 // The root's own time, as those who use it do.
                 let root = usize::try_from(self.plan.root).unwrap_or(0);
                 let own = records.get(root).copied().unwrap_or_default();
                 let whole = own.ended.since(own.started);
-                let time = Picos(whole.0 / u64::from(done.batch.count.max(1)));
-                Repetition { time, ..judge::merge(&records) }
+                let time = Picos(whole.0 / u64::from(count.max(1)));
+                Repetition { time, ..judge::merge(records) }
             }
         }
     }
 
-    fn keep(&mut self, done: &Done<'_>, index: usize, repetition: &Repetition) {
+    fn keep(
+        &mut self,
+        (carried, index): (&Carried, usize),
+        records: &[Record],
+        repetition: &Repetition,
+    ) {
         let valid = repetition.verdict == Verdict::Valid;
         self.series.push(valid.then_some(repetition.time));
         self.error = self.error.max(repetition.error);
-        let records = done.of(index);
-        let begin = Self::begin(done, index);
+        let begin = carried.begin(index);
         match repetition.verdict {
             Verdict::Valid => {
                 self.skews.push(repetition.skew);
                 self.computed.extend(records.iter().map(|record| record.computed).max());
-                for (sum, record) in self.sums.iter_mut().zip(&records) {
+                let share = match carried.batch.start {
+                    Start::BackToBack { .. } => u64::from(carried.batch.count.max(1)),
+                    Start::Clock { .. } | Start::Barrier | Start::Announced => 1,
+                };
+                for (sum, record) in self.sums.iter_mut().zip(records) {
                     let from = begin.unwrap_or(record.started);
-                    let share = if let Start::BackToBack { .. } = done.batch.start {
-                        u64::from(done.batch.count.max(1))
-                    } else {
-                        1
-                    };
                     *sum += u128::from(record.ended.since(from).0 / share);
                 }
             }
@@ -203,18 +240,12 @@ impl<'a> Course<'a> {
             let first = records.iter().map(|record| record.started).min().unwrap_or_default();
             let begin = begin.unwrap_or(first);
             self.samples.push(Sample {
-                repetition: done.first + index as u64,
+                repetition: carried.first + index as u64,
                 valid,
                 starts: records.iter().map(|record| record.started.since(begin)).collect(),
                 exits: records.iter().map(|record| record.ended.since(begin)).collect(),
             });
         }
-    }
-
-    /// The common start, where there is one.
-    fn begin(done: &Done<'_>, index: usize) -> Option<Picos> {
-        let Start::Clock { window, .. } = done.batch.start else { return None };
-        Some(Picos(done.start.0.saturating_add(window.0.saturating_mul(index as u64))))
     }
 
     pub(super) fn finish(mut self, stopped: Stopped) -> Measured {
@@ -250,23 +281,6 @@ impl<'a> Course<'a> {
         }
         let why = self.scheme.diagnosis();
         format!("{late} of {total} repetitions started late, {too_long} were too long: {why}")
-    }
-}
-
-impl Done<'_> {
-    /// Record `index` of all ranks.
-    fn of(&self, index: usize) -> Vec<Record> {
-        self.records.chunks(self.each.max(1)).filter_map(|own| own.get(index).copied()).collect()
-    }
-
-    /// When the batch was announced, and how long after that all ranks were
-    /// ready.
-    fn announced(&self) -> (Picos, Picos) {
-        let lead =
-            if let Start::Clock { lead, .. } = self.batch.start { lead } else { Picos::ZERO };
-        let at = Picos(self.start.0.saturating_sub(lead.0));
-        let ready = self.of(0).iter().map(|record| record.ready).max().unwrap_or(at);
-        (at, ready.since(at))
     }
 }
 
@@ -337,15 +351,9 @@ mod tests {
                 }
             }
             now = records.iter().map(|record| record.ended.0).max().unwrap() + 5 * US;
-            course.handle(&Done {
-                batch,
-                start: Picos(start),
-                first,
-                until: Picos(now),
-                elapsed: Picos(now),
-                records: &records,
-                each: records.len() / 2,
-            });
+            let (until, elapsed) = (Picos(now), Picos(now));
+            let carried = Carried { batch, start: Picos(start), first, until, elapsed };
+            course.handle(&carried, Records { all: &records, each: records.len() / 2 });
             first += u64::from(each);
         }
     }

@@ -4,27 +4,8 @@
 use loggap_core::sync::{ClockModel, RankClock};
 use loggap_core::units::Picos;
 
-use super::course::{Course, Done};
+use super::course::{Carried, Course, Records};
 use super::judge::Record;
-use super::scheme::Batch;
-
-/// A batch without what the ranks timed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
-    pub(super) batch: Batch,
-    pub(super) start: Picos,
-    pub(super) first: u64,
-    pub(super) until: Picos,
-    pub(super) elapsed: Picos,
-}
-
-impl Carried {
-    /// With what the ranks timed, rank by rank, `each` a rank.
-    pub(super) const fn done(self, records: &[Record], each: usize) -> Done<'_> {
-        let Self { batch, start, first, until, elapsed } = self;
-        Done { batch, start, first, until, elapsed, records, each }
-    }
-}
 
 /// What one rank keeps from one synchronisation to the next.
 #[derive(Debug)]
@@ -66,7 +47,7 @@ impl Segment {
             };
             let all = gather(&own);
             if let (Some(course), Some(carried)) = (course.as_deref_mut(), carried.next()) {
-                course.handle(&carried.done(&all, own.len()));
+                course.handle(carried, Records { all: &all, each: own.len() });
             }
         }
     }
