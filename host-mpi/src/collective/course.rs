@@ -2,7 +2,7 @@
 //! what came of them, and keeps what counts. Knows nothing of MPI.
 
 use loggap_core::stats::Sorted;
-use loggap_core::units::Picos;
+use loggap_core::units::{Picos, SignedPicos};
 
 use super::judge::{self, Planned, Record, Repetition, Verdict};
 use super::run::Plan;
@@ -16,9 +16,9 @@ pub struct Sample {
     pub repetition: u64,
     /// Whether it counts.
     pub valid: bool,
-    /// When each rank started.
-    pub starts: Vec<Picos>,
-    /// When each rank was done.
+    /// When each rank started; negative where clocks say that it was before.
+    pub starts: Vec<SignedPicos>,
+    /// When each rank was done; zero where clocks say that it was before.
     pub exits: Vec<Picos>,
 }
 
@@ -48,6 +48,10 @@ pub struct Measured {
     pub late: u64,
     /// Ended after their window.
     pub too_long: u64,
+    /// Timed while a rank's clock was not on the common axis.
+    pub no_clock: u64,
+    /// Stretches between two synchronisations with such repetitions.
+    pub lost_segments: u64,
     /// Median and greatest skew of starts.
     pub skew: Option<(Picos, Picos)>,
     /// Median of the longest computation of a rank in between.
@@ -124,6 +128,8 @@ pub(super) struct Course<'a> {
     batches: u32,
     late: u64,
     too_long: u64,
+    no_clock: u64,
+    lost_segments: u64,
     skews: Vec<Picos>,
     computed: Vec<Picos>,
     error: Picos,
@@ -148,6 +154,8 @@ impl<'a> Course<'a> {
             batches: 0,
             late: 0,
             too_long: 0,
+            no_clock: 0,
+            lost_segments: 0,
             skews: Vec::new(),
             computed: Vec::new(),
             error: Picos::ZERO,
@@ -218,10 +226,10 @@ impl<'a> Course<'a> {
     ) {
         let valid = repetition.verdict == Verdict::Valid;
         self.series.push(valid.then_some(repetition.time));
-        self.error = self.error.max(repetition.error);
         let begin = carried.begin(index);
         match repetition.verdict {
             Verdict::Valid => {
+                self.error = self.error.max(repetition.error);
                 self.skews.push(repetition.skew);
                 self.computed.extend(records.iter().map(|record| record.computed).max());
                 let share = match carried.batch.start {
@@ -235,6 +243,7 @@ impl<'a> Course<'a> {
             }
             Verdict::Late => self.late += 1,
             Verdict::TooLong => self.too_long += 1,
+            Verdict::NoClock => self.no_clock += 1,
         }
         if self.plan.keeps_samples {
             let first = records.iter().map(|record| record.started).min().unwrap_or_default();
@@ -242,16 +251,22 @@ impl<'a> Course<'a> {
             self.samples.push(Sample {
                 repetition: carried.first + index as u64,
                 valid,
-                starts: records.iter().map(|record| record.started.since(begin)).collect(),
+                starts: records.iter().map(|record| record.deviation(begin)).collect(),
                 exits: records.iter().map(|record| record.ended.since(begin)).collect(),
             });
         }
     }
 
+    /// Notes a stretch between two synchronisations in which a rank's clock was
+    /// not on the common axis.
+    pub(super) const fn lose_segment(&mut self) {
+        self.lost_segments += 1;
+    }
+
     pub(super) fn finish(mut self, stopped: Stopped) -> Measured {
         let valid = self.series.times().len() as u64;
         let interval = self.series.interval();
-        let most = self.late.saturating_add(self.too_long) > valid;
+        let most = self.discarded() > valid;
         let diagnosis = (most || valid == 0).then(|| self.diagnosis(valid));
         let skew = Sorted::new(&mut self.skews);
         let skew = skew.median().zip(skew.quantile(1, 1));
@@ -262,6 +277,8 @@ impl<'a> Course<'a> {
             valid,
             late: self.late,
             too_long: self.too_long,
+            no_clock: self.no_clock,
+            lost_segments: self.lost_segments,
             skew,
             computed: Sorted::new(&mut self.computed).median(),
             clock_error: self.error,
@@ -271,16 +288,27 @@ impl<'a> Course<'a> {
         }
     }
 
+    const fn discarded(&self) -> u64 {
+        self.late.saturating_add(self.too_long).saturating_add(self.no_clock)
+    }
+
     fn diagnosis(&self, valid: u64) -> String {
-        let Self { late, too_long, .. } = self;
-        let total = valid + late + too_long;
+        let Self { late, too_long, no_clock, .. } = self;
+        let total = valid + self.discarded();
         if total == 0 {
             return "the time was spent before the first repetition counted: give more with \
                     --max-time"
                 .to_owned();
         }
         let why = self.scheme.diagnosis();
-        format!("{late} of {total} repetitions started late, {too_long} were too long: {why}")
+        let no_clock = if *no_clock > 0 {
+            format!(", {no_clock} were timed by a clock that was lost")
+        } else {
+            String::new()
+        };
+        format!(
+            "{late} of {total} repetitions started late, {too_long} were too long{no_clock}: {why}"
+        )
     }
 }
 
@@ -296,7 +324,7 @@ fn means(sums: &[u128], valid: u64) -> Option<RankMeans> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::judge::Tolerance;
     use super::super::scheme::SchemeName;
     use super::*;
@@ -304,11 +332,11 @@ mod tests {
 
     const US: u64 = 1_000_000;
 
-    fn plan(scheme: SchemeName) -> Plan {
+    pub(in super::super) fn plan(scheme: SchemeName, ranks: usize) -> Plan {
         Plan {
             scheme,
             root: 0,
-            delays: vec![Picos(0); 2],
+            delays: vec![Picos(0); ranks],
             tolerance: Tolerance { share_ppm: 20_000 },
             rule: StopRule { max_time: Picos(1_000_000 * US), rel_err_ppm: 1, least: 50, most: 60 },
             keeps_samples: true,
@@ -339,13 +367,15 @@ mod tests {
                 let mut free = 0;
                 for index in 0..u64::from(each) {
                     let planned = start + index * window;
-                    let started = planned.max(free) + late(first + index);
+                    let missed = planned.max(free) - planned + late(first + index);
+                    let started = planned + missed;
                     let ended = started + 5 * US * rank * operations;
                     free = ended + US;
                     records.push(Record {
                         ready: Picos(if index == 0 { now + 3 * US } else { free }),
                         started: Picos(started),
                         ended: Picos(ended),
+                        missed: Picos(missed),
                         ..Record::default()
                     });
                 }
@@ -361,7 +391,7 @@ mod tests {
     #[test]
     fn the_time_to_the_last_exit_is_found() {
         for scheme in [SchemeName::Roundtime, SchemeName::Barrier, SchemeName::Window] {
-            let found = simulate(&plan(scheme), |_| 0);
+            let found = simulate(&plan(scheme, 2), |_| 0);
             assert_eq!(found.median, Some(Picos(10 * US)), "{scheme:?}");
             let ranks = found.ranks.unwrap();
             assert_eq!((ranks.least, ranks.most), (Picos(5 * US), Picos(10 * US)));
@@ -372,13 +402,13 @@ mod tests {
 
     #[test]
     fn a_loop_gives_what_the_root_sees() {
-        let found = simulate(&plan(SchemeName::Loop), |_| 0);
+        let found = simulate(&plan(SchemeName::Loop, 2), |_| 0);
         assert_eq!(found.median, Some(Picos(5 * US)));
     }
 
     #[test]
     fn late_starts_are_counted_and_do_not_count() {
-        let found = simulate(&plan(SchemeName::Roundtime), |n| if n % 4 == 0 { US } else { 0 });
+        let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n % 4 == 0 { US } else { 0 });
         assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 50));
         assert!(found.late > 10 && found.diagnosis.is_none());
         assert_eq!(found.samples.iter().filter(|sample| !sample.valid).count() as u64, found.late);
@@ -386,7 +416,7 @@ mod tests {
 
     #[test]
     fn nothing_that_counts_is_no_number_and_a_diagnosis() {
-        let found = simulate(&plan(SchemeName::Roundtime), |_| US);
+        let found = simulate(&plan(SchemeName::Roundtime, 2), |_| US);
         assert_eq!((found.median, found.interval, found.ranks), (None, None, None));
         assert!(found.skew.is_none() && found.valid == 0);
         assert!(found.diagnosis.unwrap().contains("started late"));
@@ -394,7 +424,7 @@ mod tests {
 
     #[test]
     fn windows_become_long_enough() {
-        let found = simulate(&plan(SchemeName::Window), |_| 0);
+        let found = simulate(&plan(SchemeName::Window, 2), |_| 0);
         assert_eq!(found.stopped, Stopped::Precision);
         assert!(found.too_long + found.late < found.valid, "{found:?}");
     }

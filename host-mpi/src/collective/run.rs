@@ -277,7 +277,7 @@ impl<'a> Bench<'a> {
             return segment;
         }
         let next = self.begin_segment();
-        // Where a clock was set, provisional times are all there is.
+        // None where this clock was set meanwhile.
         let model = self.clock.since(&segment.before).ok();
         let gather = |own: &[Record]| {
             if self.leads() {

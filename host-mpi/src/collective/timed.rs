@@ -45,14 +45,19 @@ impl Bench<'_> {
                 Body::Piece(_) | Body::Local => None,
                 Body::Alone | Body::With(_) => verify::first_wrong(buffers, round),
             };
-            let wrong = wrong.map_or(0, |at| at as u64 + 1);
+            let missed = match start {
+                Start::Clock { .. } => self.clock.between(at, started),
+                Start::Barrier | Start::Announced | Start::BackToBack { .. } => Picos::ZERO,
+            };
             records.push(Record {
                 ready,
                 started: self.clock.global(started),
                 ended: self.clock.global(ended),
+                missed,
                 computed,
-                wrong,
+                wrong: wrong.map_or(0, |at| at as u64 + 1),
                 error: self.clock.error(),
+                reading: self.clock.read_cost(),
             });
         }
     }
