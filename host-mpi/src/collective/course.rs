@@ -40,6 +40,8 @@ pub struct Measured {
     pub median: Option<Picos>,
     /// Its interval, where there are enough repetitions for one.
     pub interval: Option<(Picos, Picos)>,
+    /// Independent repetitions that those which counted are worth.
+    pub effective: u64,
     /// Of the ranks' own times.
     pub ranks: Option<RankMeans>,
     /// Repetitions that counted.
@@ -272,7 +274,8 @@ impl<'a> Course<'a> {
         let skew = skew.median().zip(skew.quantile(1, 1));
         Measured {
             median: interval.map(|interval| interval.median),
-            interval: interval.filter(|found| found.reached).map(|found| (found.low, found.high)),
+            interval: interval.and_then(|interval| interval.ends),
+            effective: interval.map_or(0, |interval| interval.effective),
             ranks: means(&self.sums, valid),
             valid,
             late: self.late,
@@ -409,7 +412,7 @@ pub(super) mod tests {
     #[test]
     fn late_starts_are_counted_and_do_not_count() {
         let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n % 4 == 0 { US } else { 0 });
-        assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 50));
+        assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 60));
         assert!(found.late > 10 && found.diagnosis.is_none());
         assert_eq!(found.samples.iter().filter(|sample| !sample.valid).count() as u64, found.late);
     }

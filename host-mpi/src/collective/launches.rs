@@ -11,12 +11,17 @@ use super::report::{Document, ResultRecord};
 #[must_use]
 pub fn merge(launches: &[Document]) -> Option<Document> {
     let (first, last) = (launches.first()?, launches.last()?);
-    let results = first.results.iter().map(|result| {
-        let same = launches.iter().filter_map(|launch| {
-            let mut all = launch.results.iter();
-            all.find(|other| (&other.op, other.size_bytes) == (&result.op, result.size_bytes))
-        });
-        merge_one(result, &same.collect::<Vec<_>>())
+    // One that failed has not all of them.
+    let most = launches.iter().max_by_key(|launch| launch.results.len())?;
+    let is_same = |one: &ResultRecord, other: &ResultRecord| {
+        (&one.op, one.size_bytes) == (&other.op, other.size_bytes)
+    };
+    let results = most.results.iter().map(|result| {
+        let same = |launch: &'_ Document| {
+            launch.results.iter().find(|other| is_same(other, result)).cloned()
+        };
+        let same: Vec<ResultRecord> = launches.iter().filter_map(same).collect();
+        merge_one(result, &same.iter().collect::<Vec<_>>())
     });
     let mut warnings: Vec<String> = Vec::new();
     for warning in launches.iter().flat_map(|launch| &launch.warnings) {
@@ -62,9 +67,12 @@ fn merge_one(result: &ResultRecord, launches: &[&ResultRecord]) -> ResultRecord 
         min_s: median(|launch| launch.min_s),
         max_s: median(|launch| launch.max_s),
         reps: sum(|launch| launch.reps),
+        reps_effective: sum(|launch| launch.reps_effective),
         discarded: sum(|launch| launch.discarded),
         discarded_late: sum(|launch| launch.discarded_late),
         discarded_too_long: sum(|launch| launch.discarded_too_long),
+        discarded_no_clock: sum(|launch| launch.discarded_no_clock),
+        lost_segments: sum(|launch| launch.lost_segments),
         skew_s: median(|launch| launch.skew_s),
         skew_max_s: most(|launch| launch.skew_max_s),
         clock_error_s: most(|launch| launch.clock_error_s),

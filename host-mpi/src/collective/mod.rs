@@ -17,6 +17,7 @@ pub mod arrival;
 mod buffers;
 mod calls;
 pub mod course;
+pub mod interval;
 pub mod judge;
 pub mod launches;
 pub mod operation;

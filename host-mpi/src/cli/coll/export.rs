@@ -67,6 +67,13 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
         if let Some(diagnosis) = &result.diagnosis {
             warnings.push(format!("{} of {} bytes: {diagnosis}", result.op, result.size_bytes));
         }
+        if result.lost_segments > 0 {
+            warnings.push(format!(
+                "{} of {} bytes: {} repetitions between {} pairs of synchronisations were \
+                 discarded, as a rank's clock was set or lost there",
+                result.op, result.size_bytes, result.discarded_no_clock, result.lost_segments
+            ));
+        }
         let of_clocks = result.median_s.zip(result.clock_error_s);
         if result.flaw.is_none() && of_clocks.is_some_and(|(median, error)| error > median / 2.0) {
             warnings.push(format!(

@@ -259,7 +259,7 @@ fn check(args: &Args, ranks: u32) -> Result<Vec<Operation>, CliError> {
 
 fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
     /// Repetitions below which an interval may be narrow by chance.
-    const LEAST: usize = 30;
+    const LEAST: usize = 32;
     const MOST: usize = 200_000;
     /// Rank times that samples may hold.
     const MOST_SAMPLES: usize = 10_000_000;
