@@ -2,16 +2,21 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use loggap::cli::parse::{self, NumberError};
 use loggap_core::units::Picos;
 
-/// A pattern of arrival.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub enum Arrival {
+/// A pattern of arrival, and the text that it was read from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Arrival {
+    text: String,
+    pattern: Pattern,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Pattern {
     /// All at the common start.
-    #[default]
     Balanced,
     /// Rank 0 at the start, the last one so much later, the others evenly in
     /// between.
@@ -62,6 +67,19 @@ pub enum ArrivalError {
         /// Ranks of the job.
         ranks: u32,
     },
+    /// A rank would arrive when the time is over.
+    #[error(
+        "rank {rank} is to arrive {delay} after the start, and --max-time is {most}: give more, or \
+         let it come earlier"
+    )]
+    TooLate {
+        /// The rank.
+        rank: usize,
+        /// Of it.
+        delay: Picos,
+        /// What there is.
+        most: Picos,
+    },
 }
 
 /// Reads `balanced`, `sorted[:TIME]`, `one-late:TIME[@RANK]` or a path.
@@ -70,17 +88,21 @@ pub enum ArrivalError {
 ///
 /// [`ArrivalError`].
 pub fn arrival(text: &str) -> Result<Arrival, ArrivalError> {
+    Ok(Arrival { text: text.to_owned(), pattern: pattern(text)? })
+}
+
+fn pattern(text: &str) -> Result<Pattern, ArrivalError> {
     const SORTED: Duration = Duration::from_micros(100);
     match text.split_once(':') {
-        None if text == "balanced" => Ok(Arrival::Balanced),
-        None if text == "sorted" => Ok(Arrival::Sorted(SORTED)),
-        Some(("sorted", time)) => Ok(Arrival::Sorted(duration(time)?)),
+        None if text == "balanced" => Ok(Pattern::Balanced),
+        None if text == "sorted" => Ok(Pattern::Sorted(SORTED)),
+        Some(("sorted", time)) => Ok(Pattern::Sorted(duration(time)?)),
         Some(("one-late", late)) => {
             let (time, rank) = late.split_once('@').map_or((late, None), |(t, r)| (t, Some(r)));
             let number = |rank: &str| rank.parse().map_err(|_| ArrivalError::Rank(rank.to_owned()));
-            Ok(Arrival::OneLate(duration(time)?, rank.map(number).transpose()?))
+            Ok(Pattern::OneLate(duration(time)?, rank.map(number).transpose()?))
         }
-        _ => Ok(Arrival::File(text.into())),
+        _ => Ok(Pattern::File(text.into())),
     }
 }
 
@@ -95,13 +117,46 @@ fn picos(time: Duration) -> Picos {
     u64::try_from(time.as_nanos()).ok().and_then(Picos::from_nanos).unwrap_or(Picos::MAX)
 }
 
+impl fmt::Display for Arrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
 impl Arrival {
-    /// How long after the start each rank arrives.
+    /// Whether all come at the common start.
+    #[must_use]
+    pub fn is_balanced(&self) -> bool {
+        self.pattern == Pattern::Balanced
+    }
+
+    /// The latest arrival that there may be, where none is later than `most`.
+    #[must_use]
+    pub fn longest(&self, most: Duration) -> Duration {
+        match self.pattern {
+            Pattern::Balanced => Duration::ZERO,
+            Pattern::Sorted(time) | Pattern::OneLate(time, _) => time.min(most),
+            Pattern::File(_) => most,
+        }
+    }
+
+    /// How long after the start each rank arrives, none by more than `most`.
     ///
     /// # Errors
     ///
     /// [`ArrivalError`].
-    pub fn delays(&self, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
+    pub fn delays(&self, ranks: u32, most: Picos) -> Result<Vec<Picos>, ArrivalError> {
+        let delays = self.pattern.delays(ranks)?;
+        let late = delays.iter().enumerate().find(|(_, delay)| **delay > most);
+        match late {
+            Some((rank, &delay)) => Err(ArrivalError::TooLate { rank, delay, most }),
+            None => Ok(delays),
+        }
+    }
+}
+
+impl Pattern {
+    fn delays(&self, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
         match self {
             Self::Balanced => Ok((0..ranks).map(|_| Picos::ZERO).collect()),
             Self::Sorted(spread) => {
@@ -140,10 +195,11 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000_000;
+    const SECOND: Picos = Picos(1_000 * MS);
 
     #[test]
     fn patterns_are_read() {
-        let read = |text| arrival(text).unwrap().delays(3).unwrap();
+        let read = |text| arrival(text).unwrap().delays(3, SECOND).unwrap();
         assert_eq!(read("balanced"), [Picos(0); 3]);
         assert_eq!(read("sorted:4ms"), [Picos(0), Picos(2 * MS), Picos(4 * MS)]);
         assert_eq!(read("one-late:5ms"), [Picos(0), Picos(0), Picos(5 * MS)]);
@@ -151,14 +207,30 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_called_what_it_was_called() {
+        for text in ["sorted:0.1ms", "one-late:5ms@0", "./late ones.txt"] {
+            assert_eq!(arrival(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_latest_arrival_is_known_before_there_are_ranks() {
+        let longest = |text| arrival(text).unwrap().longest(Duration::from_secs(9));
+        assert_eq!(longest("balanced"), Duration::ZERO);
+        assert_eq!(longest("one-late:5s@0"), Duration::from_secs(5));
+        assert_eq!(longest("some/file"), Duration::from_secs(9));
+    }
+
+    #[test]
     fn what_is_no_pattern_is_refused() {
         let refused = |text| match arrival(text) {
-            Ok(pattern) => pattern.delays(3).unwrap_err().to_string(),
+            Ok(pattern) => pattern.delays(3, SECOND).unwrap_err().to_string(),
             Err(error) => error.to_string(),
         };
         assert!(refused("one-late:5ms@3").contains("no rank 3 among 3"));
         assert!(refused("one-late:5ms@x").contains("'x' is no rank"));
         assert!(refused("one-late:soon").contains("'soon'"));
+        assert!(refused("one-late:1001ms@1").contains("rank 1 is to arrive 1.001"));
         assert!(refused("/no/such/file").contains("cannot read arrivals"));
     }
 
@@ -167,8 +239,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("loggap-arrival-{}", std::process::id()));
         fs::write(&path, "# measured\n0\n20us\n\n1ms\n").unwrap();
         let pattern = arrival(path.to_str().unwrap()).unwrap();
-        assert_eq!(pattern.delays(3).unwrap(), [Picos(0), Picos(20_000_000), Picos(MS)]);
-        assert!(pattern.delays(2).unwrap_err().to_string().contains("3 times for 2 ranks"));
+        assert_eq!(pattern.delays(3, SECOND).unwrap(), [Picos(0), Picos(20_000_000), Picos(MS)]);
+        assert!(pattern.delays(2, SECOND).unwrap_err().to_string().contains("3 times for 2 ranks"));
         fs::remove_file(path).unwrap();
     }
 }

@@ -26,7 +26,7 @@ pub struct SeriesInterval {
 }
 
 /// Batches of a series.
-const BATCHES: usize = 16;
+const BATCHES: u16 = 16;
 
 /// The level, in percent. A series is looked at again and again, each time it
 /// is half as long again, until the interval is narrow enough. That at none of
@@ -50,7 +50,7 @@ pub(super) fn of(times: &[Picos], sorted: &mut Vec<Picos>) -> Option<SeriesInter
     let median = sorted.median()?;
     let level = Confidence::from_percent(LEVEL).unwrap_or_default();
     let worth = dependence(times, median);
-    let factor = worth.map_or_else(|| level.normal(), |_| level.student(BATCHES as u32 - 1));
+    let factor = worth.map_or_else(|| level.normal(), |_| level.student(u32::from(BATCHES) - 1));
     let dependence = worth.unwrap_or(1.0);
     #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     let count = times.len() as f64;
@@ -71,12 +71,13 @@ pub(super) fn of(times: &[Picos], sorted: &mut Vec<Picos>) -> Option<SeriesInter
 /// How many values that depend on each other tell as much as one that does
 /// not; 1 at least. `None` where there are too few to say.
 fn dependence(times: &[Picos], median: Picos) -> Option<f64> {
-    let size = times.len() / BATCHES;
+    let batches = usize::from(BATCHES);
+    let size = times.len() / batches;
     if size < 2 {
         return None;
     }
     // The remainder at the begin is left out.
-    let used = times.get(times.len() - size * BATCHES..)?;
+    let used = times.get(times.len() - size * batches..)?;
     let side = |time: &Picos| match time.cmp(&median) {
         std::cmp::Ordering::Less => -1_i32,
         std::cmp::Ordering::Equal => 0,
@@ -90,9 +91,9 @@ fn dependence(times: &[Picos], median: Picos) -> Option<f64> {
     if off_median == 0.0 {
         return Some(1.0);
     }
-    let average = means.iter().sum::<f64>() / BATCHES as f64;
+    let average = means.iter().sum::<f64>() / f64::from(BATCHES);
     let variance =
-        means.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / (BATCHES as f64 - 1.0);
+        means.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / (f64::from(BATCHES) - 1.0);
     Some((size_f * variance / off_median).max(1.0))
 }
 
@@ -100,6 +101,7 @@ fn dependence(times: &[Picos], median: Picos) -> Option<f64> {
 mod tests {
     use super::*;
     use loggap_core::random::Random;
+    use loggap_core::units::SignedPicos;
 
     /// A series in which each value keeps `memory` of the one before it, around
     /// a median of 1,000.
@@ -108,7 +110,7 @@ mod tests {
         let mut value = random.normal();
         let mut next = || {
             value = memory * value + (1.0 - memory * memory).sqrt() * random.normal();
-            Picos((1_000.0 + 100.0 * value).max(0.0) as u64)
+            SignedPicos::from_f64(1_000.0 + 100.0 * value).picos().unwrap_or_default()
         };
         (0..count).map(|_| next()).collect()
     }

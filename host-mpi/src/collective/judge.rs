@@ -30,7 +30,8 @@ pub struct Record {
     /// What times on the global axis may be off by, readings included;
     /// [`Picos::MAX`] where the clock is not on it.
     pub error: Picos,
-    /// What a reading of its clock takes: no start is nearer to its plan.
+    /// Between two readings of its clock while it waits for a start: none is
+    /// nearer to its plan than that.
     pub reading: Picos,
 }
 
@@ -128,7 +129,8 @@ impl Tolerance {
     /// its plan in a repetition of `time`.
     fn is_off(self, record: &Record, planned: Picos, time: Picos) -> bool {
         let seen = Picos(record.deviation(planned).0.unsigned_abs());
-        record.missed > self.of(time, record.reading) || seen > self.of(time, record.error)
+        let unknown = Picos(record.error.0.saturating_add(record.reading.0));
+        record.missed > self.of(time, record.reading) || seen > self.of(time, unknown)
     }
 }
 
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_starts_nearer_to_the_plan_than_a_reading_takes() {
+    fn nobody_starts_nearer_to_the_plan_than_from_reading_to_reading() {
         let missed = |missed| Record { missed: Picos(missed), ..record(1_000, 1_001) };
         assert_eq!(verdict(&[missed(US / 4)]), Verdict::Valid);
         assert_eq!(verdict(&[missed(US / 4 + 1)]), Verdict::Late);

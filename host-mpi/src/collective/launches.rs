@@ -126,6 +126,15 @@ mod tests {
     }
 
     #[test]
+    fn what_only_a_later_launch_finished_is_there() {
+        let mut late = launch(Some(2e-6), 5);
+        late.results.push(ResultRecord { op: "reduce".into(), ..late.results[0].clone() });
+        let merged = merge(&[launch(Some(1e-6), 5), late]).unwrap();
+        assert_eq!(merged.results.len(), 2);
+        assert_eq!(merged.results[1].launch_medians_s, [2e-6]);
+    }
+
+    #[test]
     fn launches_without_a_number_are_left_out_and_not_counted_as_nothing() {
         let merged = merge(&[launch(None, 0), launch(Some(2e-6), 5)]).unwrap();
         assert_eq!(merged.results[0].launch_medians_s, [2e-6]);

@@ -16,6 +16,10 @@ use super::run::{Bench, Body};
 use super::scheme::{Batch, Start};
 use super::verify::{self, Round};
 
+/// A turn of the loop that waits for a start, against a reading of the clock:
+/// there is a pause between two.
+const TURN: u64 = 2;
+
 impl Bench<'_> {
     /// Carries a batch out and notes what this rank timed, one record for
     /// each start.
@@ -57,7 +61,7 @@ impl Bench<'_> {
                 computed,
                 wrong: wrong.map_or(0, |at| at as u64 + 1),
                 error: self.clock.error(),
-                reading: self.clock.read_cost(),
+                reading: Picos(self.clock.read_cost().0.saturating_mul(TURN)),
             });
         }
     }
@@ -82,15 +86,17 @@ impl Bench<'_> {
         let root = RootOf::new(data, fixed);
         let mut spent = 0;
         let own = SimpleCommunicator::self_comm();
-        self.waiting.watch().during(|| {
-            let started = match turn.start {
-                Start::Clock { .. } => self.wait_until(turn.at),
-                Start::Announced => self.clock.read(),
-                Start::Barrier | Start::BackToBack { .. } => {
-                    data.barrier();
-                    self.clock.read()
-                }
-            };
+        let watch = self.waiting.watch();
+        let started = match turn.start {
+            // Planned, and no wait for another rank.
+            Start::Clock { .. } => self.wait_until(turn.at),
+            Start::Announced => self.clock.read(),
+            Start::Barrier | Start::BackToBack { .. } => {
+                watch.during(|| data.barrier());
+                self.clock.read()
+            }
+        };
+        watch.during(|| {
             match (turn.start, body) {
                 (Start::BackToBack { rotate: true }, Body::Alone) => {
                     let mut at = fixed;
