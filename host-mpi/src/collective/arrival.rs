@@ -1,6 +1,7 @@
 //! When ranks arrive at an operation, relative to the common start.
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, fs, io};
 
@@ -38,6 +39,25 @@ pub enum ArrivalError {
         /// What is wrong with it.
         reason: NumberError,
     },
+    /// No pattern is called so.
+    #[error(
+        "'{0}' is no pattern of arrival; there are balanced, sorted[:TIME], one-late:TIME[@RANK], \
+         and files (./{0} where it is one)"
+    )]
+    Unknown(String),
+    /// A line of the file is no time.
+    #[error("'{path}' line {line}: '{text}' is no time with a unit, such as 0, 20us or 1.5ms")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// From 1 on.
+        line: usize,
+        /// What stands there, or its begin.
+        text: String,
+    },
+    /// The file is longer than any list of ranks.
+    #[error("'{0}' is longer than 1 MiB; write one time a line, such as 0 or 20us")]
+    TooLong(PathBuf),
     /// What stands behind the at sign.
     #[error("'{0}' is no rank; expected one-late:TIME@RANK, such as one-late:5ms@0")]
     Rank(String),
@@ -102,6 +122,8 @@ fn pattern(text: &str) -> Result<Pattern, ArrivalError> {
             let number = |rank: &str| rank.parse().map_err(|_| ArrivalError::Rank(rank.to_owned()));
             Ok(Pattern::OneLate(duration(time)?, rank.map(number).transpose()?))
         }
+        // A path with a colon has a folder, too.
+        Some(_) if !text.contains('/') => Err(ArrivalError::Unknown(text.to_owned())),
         _ => Ok(Pattern::File(text.into())),
     }
 }
@@ -173,21 +195,37 @@ impl Pattern {
                 let time = picos(*time);
                 Ok((0..ranks).map(|rank| if rank == late { time } else { Picos::ZERO }).collect())
             }
-            Self::File(path) => {
-                let text = fs::read_to_string(path)
-                    .map_err(|source| ArrivalError::File { path: path.clone(), source })?;
-                let lines = text.lines().map(str::trim);
-                let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-                let delays =
-                    lines.map(|line| duration(line).map(picos)).collect::<Result<Vec<_>, _>>()?;
-                if u32::try_from(delays.len()) != Ok(ranks) {
-                    let times = delays.len();
-                    return Err(ArrivalError::Count { path: path.clone(), times, ranks });
-                }
-                Ok(delays)
-            }
+            Self::File(path) => of_file(path, ranks),
         }
     }
+}
+
+/// The times in `path`, one for each rank.
+fn of_file(path: &Path, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
+    const MOST: u64 = 1 << 20;
+    const QUOTED: usize = 40;
+    let failed = |source| ArrivalError::File { path: path.to_owned(), source };
+    let mut text = String::new();
+    let mut file = fs::File::open(path).map_err(failed)?.take(MOST + 1);
+    let length = file.read_to_string(&mut text).map_err(failed)?;
+    if length as u64 > MOST {
+        return Err(ArrivalError::TooLong(path.to_owned()));
+    }
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let time = |(line, text): (usize, &str)| {
+        let has_unit = text == "0" || text.ends_with('s');
+        duration(text).ok().filter(|_| has_unit).map(picos).ok_or_else(|| ArrivalError::Line {
+            path: path.to_owned(),
+            line,
+            text: text.chars().take(QUOTED).collect(),
+        })
+    };
+    let delays = lines.map(time).collect::<Result<Vec<_>, _>>()?;
+    if u32::try_from(delays.len()) != Ok(ranks) {
+        return Err(ArrivalError::Count { path: path.to_owned(), times: delays.len(), ranks });
+    }
+    Ok(delays)
 }
 
 #[cfg(test)]
@@ -230,6 +268,7 @@ mod tests {
         assert!(refused("one-late:5ms@3").contains("no rank 3 among 3"));
         assert!(refused("one-late:5ms@x").contains("'x' is no rank"));
         assert!(refused("one-late:soon").contains("'soon'"));
+        assert!(refused("sortde:100us").contains("there are balanced, sorted"));
         assert!(refused("one-late:1001ms@1").contains("rank 1 is to arrive 1.001"));
         assert!(refused("/no/such/file").contains("cannot read arrivals"));
     }
@@ -240,7 +279,15 @@ mod tests {
         fs::write(&path, "# measured\n0\n20us\n\n1ms\n").unwrap();
         let pattern = arrival(path.to_str().unwrap()).unwrap();
         assert_eq!(pattern.delays(3, SECOND).unwrap(), [Picos(0), Picos(20_000_000), Picos(MS)]);
-        assert!(pattern.delays(2, SECOND).unwrap_err().to_string().contains("3 times for 2 ranks"));
+        let refused = || pattern.delays(2, SECOND).unwrap_err().to_string();
+        assert!(refused().contains("3 times for 2 ranks"));
+        // A bare number would be seconds.
+        fs::write(&path, "# measured\n0\n10\n").unwrap();
+        assert!(refused().contains("line 3: '10' is no time with a unit"), "{}", refused());
+        fs::write(&path, "x".repeat(1 << 19)).unwrap();
+        assert!(refused().len() < 300, "{}", refused().len());
+        fs::write(&path, "0\n".repeat(1 << 20)).unwrap();
+        assert!(refused().contains("longer than 1 MiB"), "{}", refused());
         fs::remove_file(path).unwrap();
     }
 }

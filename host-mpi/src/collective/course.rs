@@ -60,6 +60,8 @@ pub struct Measured {
     pub computed: Option<Picos>,
     /// What the clocks may be off by.
     pub clock_error: Picos,
+    /// How often clocks were synchronised, at its begin included.
+    pub synchronisations: u32,
     /// What ended it.
     pub stopped: Stopped,
     /// Why most did not count.
@@ -128,6 +130,7 @@ pub(super) struct Course<'a> {
     max_time: Picos,
     /// Batches so far.
     batches: u32,
+    usual: Usual,
     late: u64,
     too_long: u64,
     no_clock: u64,
@@ -135,6 +138,7 @@ pub(super) struct Course<'a> {
     skews: Vec<Picos>,
     computed: Vec<Picos>,
     error: Picos,
+    synchronisations: u32,
     /// Of each rank, over repetitions that count.
     sums: Vec<u128>,
     samples: Vec<Sample>,
@@ -154,6 +158,7 @@ impl<'a> Course<'a> {
             series: Series::new(rule),
             max_time: rule.max_time,
             batches: 0,
+            usual: Usual::default(),
             late: 0,
             too_long: 0,
             no_clock: 0,
@@ -161,6 +166,7 @@ impl<'a> Course<'a> {
             skews: Vec::new(),
             computed: Vec::new(),
             error: Picos::ZERO,
+            synchronisations: 1,
             sums: vec![0; plan.delays.len()],
             samples: Vec::new(),
         }
@@ -189,6 +195,8 @@ impl<'a> Course<'a> {
             took: carried.until.since(announced),
             repetitions: &repetitions,
         });
+        let delay = self.plan.delays.iter().copied().max().unwrap_or_default();
+        repetitions.iter().for_each(|repetition| self.usual.keep(repetition.time.since(delay)));
         self.batches += 1;
         let early = carried.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
         if self.batches == 1 || early && self.batches <= Self::WARM_UP {
@@ -205,7 +213,8 @@ impl<'a> Course<'a> {
             Start::Clock { .. } => {
                 let begin = |index: usize| start.of(index as u64, carried.start);
                 let end = (count > 1).then(|| begin(index + 1));
-                let planned = Planned { start: begin(index), delays: &self.plan.delays, end };
+                let (delays, usual) = (&self.plan.delays[..], self.usual.time());
+                let planned = Planned { start: begin(index), delays, end, usual };
                 judge::judge(records, &planned, self.plan.tolerance)
             }
             Start::Barrier | Start::Announced => judge::merge(records),
@@ -259,6 +268,11 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// Notes that clocks were synchronised once more.
+    pub(super) const fn synchronised(&mut self) {
+        self.synchronisations += 1;
+    }
+
     /// Notes a stretch between two synchronisations in which a rank's clock was
     /// not on the common axis.
     pub(super) const fn lose_segment(&mut self) {
@@ -285,6 +299,7 @@ impl<'a> Course<'a> {
             skew,
             computed: Sorted::new(&mut self.computed).median(),
             clock_error: self.error,
+            synchronisations: self.synchronisations,
             stopped,
             diagnosis,
             samples: self.samples,
@@ -312,6 +327,33 @@ impl<'a> Course<'a> {
         format!(
             "{late} of {total} repetitions started late, {too_long} were too long{no_clock}: {why}"
         )
+    }
+}
+
+/// What the operation takes, of the last repetitions, whether they count or
+/// not.
+#[derive(Debug, Default)]
+struct Usual {
+    times: Vec<Picos>,
+    /// Where the next one is kept.
+    place: usize,
+    median: Option<Picos>,
+}
+
+impl Usual {
+    const KEPT: usize = 64;
+
+    fn keep(&mut self, time: Picos) {
+        match self.times.get_mut(self.place) {
+            Some(place) => *place = time,
+            None => self.times.push(time),
+        }
+        self.place = (self.place + 1) % Self::KEPT;
+        self.median = Sorted::new(&mut self.times.clone()).median();
+    }
+
+    fn time(&self) -> Picos {
+        self.median.unwrap_or(Picos::MAX)
     }
 }
 
@@ -407,6 +449,18 @@ pub(super) mod tests {
     fn a_loop_gives_what_the_root_sees() {
         let found = simulate(&plan(SchemeName::Loop, 2), |_| 0);
         assert_eq!(found.median, Some(Picos(5 * US)));
+    }
+
+    #[test]
+    fn the_first_repetitions_warm_up_and_do_not_count() {
+        // The first five are late, and are not even counted as such.
+        let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n < 5 { US } else { 0 });
+        assert_eq!((found.late, found.valid), (0, 60));
+        assert_eq!(found.samples[0].repetition, 5);
+        // Without much time, the first one only.
+        let hasty = plan(SchemeName::Roundtime, 2);
+        let hasty = Plan { rule: StopRule { max_time: Picos(60 * US), ..hasty.rule }, ..hasty };
+        assert_eq!(simulate(&hasty, |_| 0).samples[0].repetition, 1);
     }
 
     #[test]

@@ -143,6 +143,10 @@ pub struct Planned<'a> {
     pub delays: &'a [Picos],
     /// When it had to be over; `None` where nothing follows by the clock.
     pub end: Option<Picos>,
+    /// What the operation usually takes; [`Picos::MAX`] where that is not known
+    /// yet. One that took longer than usual, perhaps because a rank lost its
+    /// processor, does not excuse that rank.
+    pub usual: Picos,
 }
 
 /// Judges a repetition that started by the clock.
@@ -158,7 +162,7 @@ pub fn judge(records: &[Record], planned: &Planned<'_>, tolerance: Tolerance) ->
     let error = worst_error(records);
     // The delays are part of the time, but not of the operation.
     let delay = planned.delays.iter().copied().max().unwrap_or(Picos::ZERO);
-    let operation = time.since(delay);
+    let operation = time.since(delay).min(planned.usual);
     let verdict = if error == Picos::MAX {
         Verdict::NoClock
     } else if ranks().any(|(record, start)| tolerance.is_off(record, start, operation)) {
@@ -210,7 +214,7 @@ mod tests {
     }
 
     fn planned(delays: &[Picos]) -> Planned<'_> {
-        Planned { start: Picos(1_000 * US), delays, end: None }
+        Planned { start: Picos(1_000 * US), delays, end: None, usual: Picos::MAX }
     }
 
     #[test]
@@ -275,6 +279,15 @@ mod tests {
         assert_eq!(verdict(&[record(1_000, 1_030), late]), Verdict::Late);
         let in_time = Record { missed: Picos(0), ..late };
         assert_eq!(verdict(&[record(1_000, 1_030), in_time]), Verdict::Valid);
+    }
+
+    #[test]
+    fn a_pause_does_not_excuse_the_rank_that_made_it() {
+        let records = [record(1_000, 501_000), record(1_000 + 5_000, 501_000)];
+        let delays = [Picos(0); 2];
+        let of = |usual| judge(&records, &Planned { usual, ..planned(&delays) }, TOLERANCE).verdict;
+        assert_eq!(of(Picos::MAX), Verdict::Valid);
+        assert_eq!(of(Picos(3 * US)), Verdict::Late);
     }
 
     #[test]

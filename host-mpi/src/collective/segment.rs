@@ -52,8 +52,11 @@ impl Segment {
                 course.handle(carried, Records { all: &all, each: own.len() });
             }
         }
-        if let Some(course) = course.filter(|_| is_lost) {
-            course.lose_segment();
+        if let Some(course) = course {
+            course.synchronised();
+            if is_lost {
+                course.lose_segment();
+            }
         }
     }
 }

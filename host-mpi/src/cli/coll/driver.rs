@@ -23,6 +23,8 @@ use super::{Args, in_order};
 use crate::collective::launches::merge;
 use crate::collective::report::Document;
 
+/// Exit code of wrong usage.
+const REFUSED: i32 = 2;
 const FORM: &str = "loggap-mpi coll --launches 10 --op bcast -s 8,64K -- mpirun -n 4";
 
 pub(super) fn run(
@@ -106,6 +108,10 @@ fn one(
         heard.take(&line, number, out.0, out.1);
         Ok(())
     });
+    // It has said why itself.
+    if status.as_ref().is_ok_and(|status| status.code() == Some(REFUSED)) {
+        return (None, Some(CliError::usage(format_args!("launch {number} was refused"))));
+    }
     let ended = match status {
         Ok(status) => format!("launch {number} ended with {status}"),
         Err(error) => format!("launch {number}: {error}"),

@@ -25,7 +25,7 @@ impl Files {
         let create = |path: &Option<_>| path.as_ref().map(PendingFile::create).transpose();
         let opened = create(&args.samples)
             .and_then(|samples| Ok(Self { samples, plot: create(&args.plot)? }));
-        opened.map_err(|error: FileError| CliError::failed(error))
+        opened.map_err(|error: FileError| CliError::usage(error))
     }
 }
 
@@ -46,6 +46,8 @@ pub(super) fn skeleton(args: &Args) -> Document {
 
 /// What deserves attention in `document`.
 pub(super) fn warnings(document: &Document) -> Vec<String> {
+    /// Of which even the whole range is no interval.
+    const FEW: u64 = 6;
     let mut warnings = Vec::new();
     if document.oversubscribed {
         warnings.push(
@@ -63,6 +65,13 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
                 "{} of {} bytes: {} repetitions between {} pairs of synchronisations were \
                  discarded, as a rank's clock was set or lost there",
                 result.op, result.size_bytes, result.discarded_no_clock, result.lost_segments
+            ));
+        }
+        if (1..FEW).contains(&result.reps) {
+            warnings.push(format!(
+                "{} of {} bytes: {} repetitions counted, which is too few for any interval; give \
+                 more with --max-time",
+                result.op, result.size_bytes, result.reps
             ));
         }
         let of_clocks = result.median_s.zip(result.clock_error_s);

@@ -56,14 +56,15 @@ pub(super) struct Args {
           value_parser = operation::operations)]
     op: Operations,
     /// Bytes per rank, such as 8,64K or 1:1M.
-    #[arg(short, long, value_name = "SIZES", default_value = "8,1K,64K",
+    #[arg(short, long, visible_alias = "size", value_name = "SIZES", default_value = "8,1K,64K",
           value_parser = parse::message_sizes)]
     sizes: Sizes,
     /// The root of operations that have one.
     #[arg(long, value_name = "RANK", default_value = "0")]
     root: u32,
-    /// How repetitions start: roundtime or window by the clock; barrier, loop
-    /// or rotate as in the literature, announced without a lead, each with what is wrong with it.
+    /// How repetitions start: roundtime or window by the clock; to be compared
+    /// with, each with what is wrong with it: barrier, announced (as soon as a
+    /// rank hears of it), loop, rotate.
     #[arg(long, value_enum, default_value = "roundtime", hide_possible_values = true)]
     scheme: SchemeName,
     /// When ranks arrive: balanced, sorted[:TIME], one-late:TIME[@RANK], or a

@@ -78,7 +78,7 @@ impl Lines {
             Some(path) => {
                 let path = path.clone();
                 let file = File::create(&path).map_err(|error| {
-                    CliError::failed(format_args!("cannot write '{}': {error}", path.display()))
+                    CliError::usage(format_args!("cannot write '{}': {error}", path.display()))
                 })?;
                 Sink::File { file, path }
             }

@@ -71,6 +71,9 @@ pub struct ResultRecord {
     pub skew_max_s: Option<f64>,
     /// What times may be off by because clocks are.
     pub clock_error_s: Option<f64>,
+    /// How often clocks were synchronised.
+    #[serde(default)]
+    pub synchronisations: u64,
     /// What ended the series.
     pub stopped: String,
     /// Why most repetitions did not count.
@@ -117,6 +120,7 @@ impl ResultRecord {
             skew_s: seconds(measured.skew.map(|(median, _)| median)),
             skew_max_s: seconds(measured.skew.map(|(_, most)| most)),
             clock_error_s: seconds(Some(measured.clock_error).filter(|e| *e < Picos::MAX)),
+            synchronisations: measured.synchronisations.into(),
             stopped: measured.stopped.name().to_owned(),
             diagnosis: measured.diagnosis.clone(),
             ..Self::default()

@@ -62,7 +62,7 @@ fn columns(out: &mut dyn Write, document: &Document, first: &ResultRecord) -> io
         )?,
     }
     if document.launches > 1 {
-        writeln!(out, "# lo, hi: 95% interval of the median over launches")?;
+        writeln!(out, "# lo, hi: 95% interval of the median over launches, from 6 of them on")?;
     } else {
         writeln!(
             out,
@@ -100,6 +100,10 @@ fn row(out: &mut dyn Write, document: &Document, result: &ResultRecord) -> io::R
         write!(out, " {:>LONG$}", micros(time))?;
     }
     write!(out, " {:>8} {:>9}  {}", r.reps, r.discarded, r.stopped)?;
+    // A mean of a few pauses says nothing of the operation.
+    if r.avg_s.zip(r.median_s).is_some_and(|(mean, median)| mean > 2.0 * median) {
+        write!(out, ", means are of pauses")?;
+    }
     if document.launches > 1 {
         let spread = r.spread.map_or_else(|| "-".to_owned(), |s| format!("{:.1}%", s * 100.0));
         write!(out, "  {spread}")?;
@@ -114,16 +118,24 @@ fn micros(seconds: Option<f64>) -> String {
 
 fn overlapped(out: &mut dyn Write, result: &ResultRecord, overlap: &Overlap) -> io::Result<()> {
     let Overlap { blocking_s, injectable_s, injectable_tests, share, points } = overlap;
-    writeln!(
-        out,
-        "\n# {} of {} bytes hides {} us of computation ({:.0}% of its {} us) with {} tests",
-        result.op,
-        result.size_bytes,
-        micros(Some(*injectable_s)),
-        share * 100.0,
-        micros(Some(*blocking_s)),
-        injectable_tests
-    )?;
+    let ResultRecord { op, size_bytes, .. } = result;
+    match injectable_s.zip(*share) {
+        Some((most, share)) => writeln!(
+            out,
+            "\n# {op} of {size_bytes} bytes hides {} us of computation ({:.0}% of its {} us) with \
+             {injectable_tests} tests",
+            micros(Some(most)),
+            share * 100.0,
+            micros(Some(*blocking_s)),
+        )?,
+        None => writeln!(
+            out,
+            "\n# {op} of {size_bytes} bytes: what it hides is not known, as {} of {} points have a \
+             time; give more with --max-time",
+            points.iter().filter(|point| point.time_s.is_some()).count(),
+            points.len()
+        )?,
+    }
     writeln!(
         out,
         "{:>13} {:>6} {:>TIME$} {:>13} {:>8}",
