@@ -16,6 +16,7 @@
 pub mod arrival;
 mod buffers;
 mod calls;
+mod carried;
 pub mod course;
 pub mod interval;
 pub mod judge;

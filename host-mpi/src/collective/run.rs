@@ -11,7 +11,8 @@ use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
 
 use super::buffers::{Buffers, Standing};
 use super::calls::Computing;
-use super::course::{Carried, Course, Measured, Records};
+use super::carried::{Carried, Records};
+use super::course::{Course, Measured};
 use super::judge::{FIELDS, Record, Tolerance};
 use super::operation::{Cell, Operation};
 use super::order::{self, Order};

@@ -4,7 +4,8 @@
 use loggap_core::sync::{ClockModel, RankClock};
 use loggap_core::units::Picos;
 
-use super::course::{Carried, Course, Records};
+use super::carried::{Carried, Records};
+use super::course::Course;
 use super::judge::Record;
 
 /// What one rank keeps from one synchronisation to the next.
@@ -78,7 +79,6 @@ fn corrected(record: &Record, (provisional, model): (&ClockModel, &ClockModel)) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::course::Carried;
     use super::super::course::tests::plan;
     use super::super::scheme::{Batch, SchemeName, Start};
     use super::super::stop::Stopped;
