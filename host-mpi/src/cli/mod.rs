@@ -114,7 +114,11 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
         return if is_first() { selftest::run(args, console) } else { Ok(Exit::Done) };
     }
     let job = Job::begin().ok_or_else(|| CliError::failed("MPI cannot be initialised twice"))?;
-    let watch = Watch::start(job.rank(), cli.give_up)
+    let planned = match &cli.command {
+        Command::Coll(args) => coll::planned_wait(args),
+        _ => Duration::ZERO,
+    };
+    let watch = Watch::start(job.rank(), cli.give_up.saturating_add(planned))
         .map_err(|error| CliError::failed(format_args!("no thread can be started: {error}")))?;
     let session = Session { job: &job, watch: &watch, interrupt: &interrupt };
     let outcome = match &cli.command {

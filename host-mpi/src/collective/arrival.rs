@@ -1,17 +1,23 @@
 //! When ranks arrive at an operation, relative to the common start.
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use loggap::cli::parse::{self, NumberError};
 use loggap_core::units::Picos;
 
-/// A pattern of arrival.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub enum Arrival {
+/// A pattern of arrival, and the text that it was read from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Arrival {
+    text: String,
+    pattern: Pattern,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Pattern {
     /// All at the common start.
-    #[default]
     Balanced,
     /// Rank 0 at the start, the last one so much later, the others evenly in
     /// between.
@@ -33,6 +39,25 @@ pub enum ArrivalError {
         /// What is wrong with it.
         reason: NumberError,
     },
+    /// No pattern is called so.
+    #[error(
+        "'{0}' is no pattern of arrival; there are balanced, sorted[:TIME], one-late:TIME[@RANK], \
+         and files (./{0} where it is one)"
+    )]
+    Unknown(String),
+    /// A line of the file is no time.
+    #[error("'{path}' line {line}: '{text}' is no time with a unit, such as 0, 20us or 1.5ms")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// From 1 on.
+        line: usize,
+        /// What stands there, or its begin.
+        text: String,
+    },
+    /// The file is longer than any list of ranks.
+    #[error("'{0}' is longer than 1 MiB; write one time a line, such as 0 or 20us")]
+    TooLong(PathBuf),
     /// What stands behind the at sign.
     #[error("'{0}' is no rank; expected one-late:TIME@RANK, such as one-late:5ms@0")]
     Rank(String),
@@ -62,6 +87,19 @@ pub enum ArrivalError {
         /// Ranks of the job.
         ranks: u32,
     },
+    /// A rank would arrive when the time is over.
+    #[error(
+        "rank {rank} is to arrive {delay} after the start, and --max-time is {most}: give more, or \
+         let it come earlier"
+    )]
+    TooLate {
+        /// The rank.
+        rank: usize,
+        /// Of it.
+        delay: Picos,
+        /// What there is.
+        most: Picos,
+    },
 }
 
 /// Reads `balanced`, `sorted[:TIME]`, `one-late:TIME[@RANK]` or a path.
@@ -70,17 +108,23 @@ pub enum ArrivalError {
 ///
 /// [`ArrivalError`].
 pub fn arrival(text: &str) -> Result<Arrival, ArrivalError> {
+    Ok(Arrival { text: text.to_owned(), pattern: pattern(text)? })
+}
+
+fn pattern(text: &str) -> Result<Pattern, ArrivalError> {
     const SORTED: Duration = Duration::from_micros(100);
     match text.split_once(':') {
-        None if text == "balanced" => Ok(Arrival::Balanced),
-        None if text == "sorted" => Ok(Arrival::Sorted(SORTED)),
-        Some(("sorted", time)) => Ok(Arrival::Sorted(duration(time)?)),
+        None if text == "balanced" => Ok(Pattern::Balanced),
+        None if text == "sorted" => Ok(Pattern::Sorted(SORTED)),
+        Some(("sorted", time)) => Ok(Pattern::Sorted(duration(time)?)),
         Some(("one-late", late)) => {
             let (time, rank) = late.split_once('@').map_or((late, None), |(t, r)| (t, Some(r)));
             let number = |rank: &str| rank.parse().map_err(|_| ArrivalError::Rank(rank.to_owned()));
-            Ok(Arrival::OneLate(duration(time)?, rank.map(number).transpose()?))
+            Ok(Pattern::OneLate(duration(time)?, rank.map(number).transpose()?))
         }
-        _ => Ok(Arrival::File(text.into())),
+        // A path with a colon has a folder, too.
+        Some(_) if !text.contains('/') => Err(ArrivalError::Unknown(text.to_owned())),
+        _ => Ok(Pattern::File(text.into())),
     }
 }
 
@@ -95,13 +139,46 @@ fn picos(time: Duration) -> Picos {
     u64::try_from(time.as_nanos()).ok().and_then(Picos::from_nanos).unwrap_or(Picos::MAX)
 }
 
+impl fmt::Display for Arrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
 impl Arrival {
-    /// How long after the start each rank arrives.
+    /// Whether all come at the common start.
+    #[must_use]
+    pub fn is_balanced(&self) -> bool {
+        self.pattern == Pattern::Balanced
+    }
+
+    /// The latest arrival that there may be, where none is later than `most`.
+    #[must_use]
+    pub fn longest(&self, most: Duration) -> Duration {
+        match self.pattern {
+            Pattern::Balanced => Duration::ZERO,
+            Pattern::Sorted(time) | Pattern::OneLate(time, _) => time.min(most),
+            Pattern::File(_) => most,
+        }
+    }
+
+    /// How long after the start each rank arrives, none by more than `most`.
     ///
     /// # Errors
     ///
     /// [`ArrivalError`].
-    pub fn delays(&self, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
+    pub fn delays(&self, ranks: u32, most: Picos) -> Result<Vec<Picos>, ArrivalError> {
+        let delays = self.pattern.delays(ranks)?;
+        let late = delays.iter().enumerate().find(|(_, delay)| **delay > most);
+        match late {
+            Some((rank, &delay)) => Err(ArrivalError::TooLate { rank, delay, most }),
+            None => Ok(delays),
+        }
+    }
+}
+
+impl Pattern {
+    fn delays(&self, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
         match self {
             Self::Balanced => Ok((0..ranks).map(|_| Picos::ZERO).collect()),
             Self::Sorted(spread) => {
@@ -118,21 +195,37 @@ impl Arrival {
                 let time = picos(*time);
                 Ok((0..ranks).map(|rank| if rank == late { time } else { Picos::ZERO }).collect())
             }
-            Self::File(path) => {
-                let text = fs::read_to_string(path)
-                    .map_err(|source| ArrivalError::File { path: path.clone(), source })?;
-                let lines = text.lines().map(str::trim);
-                let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-                let delays =
-                    lines.map(|line| duration(line).map(picos)).collect::<Result<Vec<_>, _>>()?;
-                if u32::try_from(delays.len()) != Ok(ranks) {
-                    let times = delays.len();
-                    return Err(ArrivalError::Count { path: path.clone(), times, ranks });
-                }
-                Ok(delays)
-            }
+            Self::File(path) => of_file(path, ranks),
         }
     }
+}
+
+/// The times in `path`, one for each rank.
+fn of_file(path: &Path, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
+    const MOST: u64 = 1 << 20;
+    const QUOTED: usize = 40;
+    let failed = |source| ArrivalError::File { path: path.to_owned(), source };
+    let mut text = String::new();
+    let mut file = fs::File::open(path).map_err(failed)?.take(MOST + 1);
+    let length = file.read_to_string(&mut text).map_err(failed)?;
+    if length as u64 > MOST {
+        return Err(ArrivalError::TooLong(path.to_owned()));
+    }
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let time = |(line, text): (usize, &str)| {
+        let has_unit = text == "0" || text.ends_with('s');
+        duration(text).ok().filter(|_| has_unit).map(picos).ok_or_else(|| ArrivalError::Line {
+            path: path.to_owned(),
+            line,
+            text: text.chars().take(QUOTED).collect(),
+        })
+    };
+    let delays = lines.map(time).collect::<Result<Vec<_>, _>>()?;
+    if u32::try_from(delays.len()) != Ok(ranks) {
+        return Err(ArrivalError::Count { path: path.to_owned(), times: delays.len(), ranks });
+    }
+    Ok(delays)
 }
 
 #[cfg(test)]
@@ -140,10 +233,11 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000_000;
+    const SECOND: Picos = Picos(1_000 * MS);
 
     #[test]
     fn patterns_are_read() {
-        let read = |text| arrival(text).unwrap().delays(3).unwrap();
+        let read = |text| arrival(text).unwrap().delays(3, SECOND).unwrap();
         assert_eq!(read("balanced"), [Picos(0); 3]);
         assert_eq!(read("sorted:4ms"), [Picos(0), Picos(2 * MS), Picos(4 * MS)]);
         assert_eq!(read("one-late:5ms"), [Picos(0), Picos(0), Picos(5 * MS)]);
@@ -151,14 +245,31 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_called_what_it_was_called() {
+        for text in ["sorted:0.1ms", "one-late:5ms@0", "./late ones.txt"] {
+            assert_eq!(arrival(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_latest_arrival_is_known_before_there_are_ranks() {
+        let longest = |text| arrival(text).unwrap().longest(Duration::from_secs(9));
+        assert_eq!(longest("balanced"), Duration::ZERO);
+        assert_eq!(longest("one-late:5s@0"), Duration::from_secs(5));
+        assert_eq!(longest("some/file"), Duration::from_secs(9));
+    }
+
+    #[test]
     fn what_is_no_pattern_is_refused() {
         let refused = |text| match arrival(text) {
-            Ok(pattern) => pattern.delays(3).unwrap_err().to_string(),
+            Ok(pattern) => pattern.delays(3, SECOND).unwrap_err().to_string(),
             Err(error) => error.to_string(),
         };
         assert!(refused("one-late:5ms@3").contains("no rank 3 among 3"));
         assert!(refused("one-late:5ms@x").contains("'x' is no rank"));
         assert!(refused("one-late:soon").contains("'soon'"));
+        assert!(refused("sortde:100us").contains("there are balanced, sorted"));
+        assert!(refused("one-late:1001ms@1").contains("rank 1 is to arrive 1.001"));
         assert!(refused("/no/such/file").contains("cannot read arrivals"));
     }
 
@@ -167,8 +278,16 @@ mod tests {
         let path = std::env::temp_dir().join(format!("loggap-arrival-{}", std::process::id()));
         fs::write(&path, "# measured\n0\n20us\n\n1ms\n").unwrap();
         let pattern = arrival(path.to_str().unwrap()).unwrap();
-        assert_eq!(pattern.delays(3).unwrap(), [Picos(0), Picos(20_000_000), Picos(MS)]);
-        assert!(pattern.delays(2).unwrap_err().to_string().contains("3 times for 2 ranks"));
+        assert_eq!(pattern.delays(3, SECOND).unwrap(), [Picos(0), Picos(20_000_000), Picos(MS)]);
+        let refused = || pattern.delays(2, SECOND).unwrap_err().to_string();
+        assert!(refused().contains("3 times for 2 ranks"));
+        // A bare number would be seconds.
+        fs::write(&path, "# measured\n0\n10\n").unwrap();
+        assert!(refused().contains("line 3: '10' is no time with a unit"), "{}", refused());
+        fs::write(&path, "x".repeat(1 << 19)).unwrap();
+        assert!(refused().len() < 300, "{}", refused().len());
+        fs::write(&path, "0\n".repeat(1 << 20)).unwrap();
+        assert!(refused().contains("longer than 1 MiB"), "{}", refused());
         fs::remove_file(path).unwrap();
     }
 }

@@ -221,8 +221,16 @@ impl Call<'_> {
             (Self::Alltoallv(give, get), _) => {
                 then.complete(ranks.immediate_all_to_all_varcount_into(s, give, get));
             }
-            // All others are calls of `immediate` itself.
-            _ => {}
+            (
+                Self::Barrier
+                | Self::Bcast(_)
+                | Self::Reduce(..)
+                | Self::Allreduce(..)
+                | Self::Scan(..)
+                | Self::Exscan(..)
+                | Self::ReduceScatterBlock(..),
+                _,
+            ) => debug_assert!(false, "a call of `immediate` itself"),
         }
     }
 }

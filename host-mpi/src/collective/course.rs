@@ -2,8 +2,9 @@
 //! what came of them, and keeps what counts. Knows nothing of MPI.
 
 use loggap_core::stats::Sorted;
-use loggap_core::units::Picos;
+use loggap_core::units::{Picos, SignedPicos};
 
+use super::carried::{Carried, Records};
 use super::judge::{self, Planned, Record, Repetition, Verdict};
 use super::run::Plan;
 use super::scheme::{Batch, Outcome, Scheme, Start};
@@ -16,9 +17,9 @@ pub struct Sample {
     pub repetition: u64,
     /// Whether it counts.
     pub valid: bool,
-    /// When each rank started.
-    pub starts: Vec<Picos>,
-    /// When each rank was done.
+    /// When each rank started; negative where clocks say that it was before.
+    pub starts: Vec<SignedPicos>,
+    /// When each rank was done; zero where clocks say that it was before.
     pub exits: Vec<Picos>,
 }
 
@@ -40,6 +41,8 @@ pub struct Measured {
     pub median: Option<Picos>,
     /// Its interval, where there are enough repetitions for one.
     pub interval: Option<(Picos, Picos)>,
+    /// Independent repetitions that those which counted are worth.
+    pub effective: u64,
     /// Of the ranks' own times.
     pub ranks: Option<RankMeans>,
     /// Repetitions that counted.
@@ -48,36 +51,24 @@ pub struct Measured {
     pub late: u64,
     /// Ended after their window.
     pub too_long: u64,
+    /// Timed while a rank's clock was not on the common axis.
+    pub no_clock: u64,
+    /// Stretches between two synchronisations with such repetitions.
+    pub lost_segments: u64,
     /// Median and greatest skew of starts.
     pub skew: Option<(Picos, Picos)>,
     /// Median of the longest computation of a rank in between.
     pub computed: Option<Picos>,
     /// What the clocks may be off by.
     pub clock_error: Picos,
+    /// How often clocks were synchronised, at its begin included.
+    pub synchronisations: u32,
     /// What ended it.
     pub stopped: Stopped,
     /// Why most did not count.
     pub diagnosis: Option<String>,
     /// What each rank timed.
     pub samples: Vec<Sample>,
-}
-
-/// A batch that all ranks have carried out.
-#[derive(Debug)]
-pub(super) struct Done<'a> {
-    pub(super) batch: Batch,
-    /// The common start of the first repetition.
-    pub(super) start: Picos,
-    /// Number of the first repetition.
-    pub(super) first: u64,
-    /// When the leader had heard of all ranks.
-    pub(super) until: Picos,
-    /// Time of the series that had passed before it.
-    pub(super) elapsed: Picos,
-    /// Of all ranks, rank by rank.
-    pub(super) records: &'a [Record],
-    /// Records of a rank.
-    pub(super) each: usize,
 }
 
 /// A series that goes on.
@@ -89,11 +80,15 @@ pub(super) struct Course<'a> {
     max_time: Picos,
     /// Batches so far.
     batches: u32,
+    usual: Usual,
     late: u64,
     too_long: u64,
+    no_clock: u64,
+    lost_segments: u64,
     skews: Vec<Picos>,
     computed: Vec<Picos>,
     error: Picos,
+    synchronisations: u32,
     /// Of each rank, over repetitions that count.
     sums: Vec<u128>,
     samples: Vec<Sample>,
@@ -113,11 +108,15 @@ impl<'a> Course<'a> {
             series: Series::new(rule),
             max_time: rule.max_time,
             batches: 0,
+            usual: Usual::default(),
             late: 0,
             too_long: 0,
+            no_clock: 0,
+            lost_segments: 0,
             skews: Vec::new(),
             computed: Vec::new(),
             error: Picos::ZERO,
+            synchronisations: 1,
             sums: vec![0; plan.delays.len()],
             samples: Vec::new(),
         }
@@ -136,137 +135,175 @@ impl<'a> Course<'a> {
         Batch { count: batch.count.min(u32::try_from(fitting).unwrap_or(u32::MAX)), ..batch }
     }
 
-    pub(super) fn handle(&mut self, done: &Done<'_>) {
-        let announced = done.announced();
+    pub(super) fn handle(&mut self, carried: &Carried, records: Records<'_>) {
         let repetitions: Vec<Repetition> =
-            (0..done.each).map(|index| self.judge(done, index)).collect();
-        let took = done.until.since(announced.0);
-        let announced = announced.1;
-        self.scheme.handle(&Outcome { announced, took, repetitions: &repetitions });
+            (0..records.each).map(|index| self.judge(carried, &records.of(index), index)).collect();
+        let announced = carried.announced();
+        let ready = records.ready().unwrap_or(announced);
+        self.scheme.handle(&Outcome {
+            announced: ready.since(announced),
+            took: carried.until.since(announced),
+            repetitions: &repetitions,
+        });
+        let delay = self.plan.delays.iter().copied().max().unwrap_or_default();
+        repetitions.iter().for_each(|repetition| self.usual.keep(repetition.time.since(delay)));
         self.batches += 1;
-        let early = done.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
+        let early = carried.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
         if self.batches == 1 || early && self.batches <= Self::WARM_UP {
             return;
         }
         for (index, repetition) in repetitions.iter().enumerate() {
-            self.keep(done, index, repetition);
+            self.keep((carried, index), &records.of(index), repetition);
         }
     }
 
-    fn judge(&self, done: &Done<'_>, index: usize) -> Repetition {
-        let records = done.of(index);
-        match done.batch.start {
-            Start::Clock { window, .. } => {
-                let begin =
-                    |index: u64| done.start.0.saturating_add(window.0.saturating_mul(index));
-                let end = (done.batch.count > 1).then(|| Picos(begin(index as u64 + 1)));
-                let start = Picos(begin(index as u64));
-                let planned = Planned { start, delays: &self.plan.delays, end };
-                judge::judge(&records, &planned, self.plan.tolerance)
+    fn judge(&self, carried: &Carried, records: &[Record], index: usize) -> Repetition {
+        let Batch { start, count } = carried.batch;
+        match start {
+            Start::Clock { .. } => {
+                let begin = |index: usize| start.of(index as u64, carried.start);
+                let end = (count > 1).then(|| begin(index + 1));
+                let (delays, usual) = (&self.plan.delays[..], self.usual.time());
+                let planned = Planned { start: begin(index), delays, end, usual };
+                judge::judge(records, &planned, self.plan.tolerance)
             }
-            Start::Barrier | Start::Announced => judge::merge(&records),
+            Start::Barrier | Start::Announced => judge::merge(records),
             Start::BackToBack { .. } => {
                 // The root's own time, as those who use it do.
                 let root = usize::try_from(self.plan.root).unwrap_or(0);
                 let own = records.get(root).copied().unwrap_or_default();
                 let whole = own.ended.since(own.started);
-                let time = Picos(whole.0 / u64::from(done.batch.count.max(1)));
-                Repetition { time, ..judge::merge(&records) }
+                let time = Picos(whole.0 / u64::from(count.max(1)));
+                Repetition { time, ..judge::merge(records) }
             }
         }
     }
 
-    fn keep(&mut self, done: &Done<'_>, index: usize, repetition: &Repetition) {
+    fn keep(
+        &mut self,
+        (carried, index): (&Carried, usize),
+        records: &[Record],
+        repetition: &Repetition,
+    ) {
         let valid = repetition.verdict == Verdict::Valid;
         self.series.push(valid.then_some(repetition.time));
-        self.error = self.error.max(repetition.error);
-        let records = done.of(index);
-        let begin = Self::begin(done, index);
+        let begin = carried.begin(index);
         match repetition.verdict {
             Verdict::Valid => {
+                self.error = self.error.max(repetition.error);
                 self.skews.push(repetition.skew);
                 self.computed.extend(records.iter().map(|record| record.computed).max());
-                for (sum, record) in self.sums.iter_mut().zip(&records) {
+                let share = match carried.batch.start {
+                    Start::BackToBack { .. } => u64::from(carried.batch.count.max(1)),
+                    Start::Clock { .. } | Start::Barrier | Start::Announced => 1,
+                };
+                for (sum, record) in self.sums.iter_mut().zip(records) {
                     let from = begin.unwrap_or(record.started);
-                    let share = if let Start::BackToBack { .. } = done.batch.start {
-                        u64::from(done.batch.count.max(1))
-                    } else {
-                        1
-                    };
                     *sum += u128::from(record.ended.since(from).0 / share);
                 }
             }
             Verdict::Late => self.late += 1,
             Verdict::TooLong => self.too_long += 1,
+            Verdict::NoClock => self.no_clock += 1,
         }
         if self.plan.keeps_samples {
             let first = records.iter().map(|record| record.started).min().unwrap_or_default();
             let begin = begin.unwrap_or(first);
             self.samples.push(Sample {
-                repetition: done.first + index as u64,
+                repetition: carried.first + index as u64,
                 valid,
-                starts: records.iter().map(|record| record.started.since(begin)).collect(),
+                starts: records.iter().map(|record| record.deviation(begin)).collect(),
                 exits: records.iter().map(|record| record.ended.since(begin)).collect(),
             });
         }
     }
 
-    /// The common start, where there is one.
-    fn begin(done: &Done<'_>, index: usize) -> Option<Picos> {
-        let Start::Clock { window, .. } = done.batch.start else { return None };
-        Some(Picos(done.start.0.saturating_add(window.0.saturating_mul(index as u64))))
+    /// Notes that clocks were synchronised once more.
+    pub(super) const fn synchronised(&mut self) {
+        self.synchronisations += 1;
+    }
+
+    /// Notes a stretch between two synchronisations in which a rank's clock was
+    /// not on the common axis.
+    pub(super) const fn lose_segment(&mut self) {
+        self.lost_segments += 1;
     }
 
     pub(super) fn finish(mut self, stopped: Stopped) -> Measured {
         let valid = self.series.times().len() as u64;
         let interval = self.series.interval();
-        let most = self.late.saturating_add(self.too_long) > valid;
+        let most = self.discarded() > valid;
         let diagnosis = (most || valid == 0).then(|| self.diagnosis(valid));
         let skew = Sorted::new(&mut self.skews);
         let skew = skew.median().zip(skew.quantile(1, 1));
         Measured {
             median: interval.map(|interval| interval.median),
-            interval: interval.filter(|found| found.reached).map(|found| (found.low, found.high)),
+            interval: interval.and_then(|interval| interval.ends),
+            effective: interval.map_or(0, |interval| interval.effective),
             ranks: means(&self.sums, valid),
             valid,
             late: self.late,
             too_long: self.too_long,
+            no_clock: self.no_clock,
+            lost_segments: self.lost_segments,
             skew,
             computed: Sorted::new(&mut self.computed).median(),
             clock_error: self.error,
+            synchronisations: self.synchronisations,
             stopped,
             diagnosis,
             samples: self.samples,
         }
     }
 
+    const fn discarded(&self) -> u64 {
+        self.late.saturating_add(self.too_long).saturating_add(self.no_clock)
+    }
+
     fn diagnosis(&self, valid: u64) -> String {
-        let Self { late, too_long, .. } = self;
-        let total = valid + late + too_long;
+        let Self { late, too_long, no_clock, .. } = self;
+        let total = valid + self.discarded();
         if total == 0 {
             return "the time was spent before the first repetition counted: give more with \
                     --max-time"
                 .to_owned();
         }
         let why = self.scheme.diagnosis();
-        format!("{late} of {total} repetitions started late, {too_long} were too long: {why}")
+        let no_clock = if *no_clock > 0 {
+            format!(", {no_clock} were timed by a clock that was lost")
+        } else {
+            String::new()
+        };
+        format!(
+            "{late} of {total} repetitions started late, {too_long} were too long{no_clock}: {why}"
+        )
     }
 }
 
-impl Done<'_> {
-    /// Record `index` of all ranks.
-    fn of(&self, index: usize) -> Vec<Record> {
-        self.records.chunks(self.each.max(1)).filter_map(|own| own.get(index).copied()).collect()
+/// What the operation takes, of the last repetitions, whether they count or
+/// not.
+#[derive(Debug, Default)]
+struct Usual {
+    times: Vec<Picos>,
+    /// Where the next one is kept.
+    place: usize,
+    median: Option<Picos>,
+}
+
+impl Usual {
+    const KEPT: usize = 64;
+
+    fn keep(&mut self, time: Picos) {
+        match self.times.get_mut(self.place) {
+            Some(place) => *place = time,
+            None => self.times.push(time),
+        }
+        self.place = (self.place + 1) % Self::KEPT;
+        self.median = Sorted::new(&mut self.times.clone()).median();
     }
 
-    /// When the batch was announced, and how long after that all ranks were
-    /// ready.
-    fn announced(&self) -> (Picos, Picos) {
-        let lead =
-            if let Start::Clock { lead, .. } = self.batch.start { lead } else { Picos::ZERO };
-        let at = Picos(self.start.0.saturating_sub(lead.0));
-        let ready = self.of(0).iter().map(|record| record.ready).max().unwrap_or(at);
-        (at, ready.since(at))
+    fn time(&self) -> Picos {
+        self.median.unwrap_or(Picos::MAX)
     }
 }
 
@@ -282,7 +319,7 @@ fn means(sums: &[u128], valid: u64) -> Option<RankMeans> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::judge::Tolerance;
     use super::super::scheme::SchemeName;
     use super::*;
@@ -290,11 +327,11 @@ mod tests {
 
     const US: u64 = 1_000_000;
 
-    fn plan(scheme: SchemeName) -> Plan {
+    pub(in super::super) fn plan(scheme: SchemeName, ranks: usize) -> Plan {
         Plan {
             scheme,
             root: 0,
-            delays: vec![Picos(0); 2],
+            delays: vec![Picos(0); ranks],
             tolerance: Tolerance { share_ppm: 20_000 },
             rule: StopRule { max_time: Picos(1_000_000 * US), rel_err_ppm: 1, least: 50, most: 60 },
             keeps_samples: true,
@@ -325,27 +362,23 @@ mod tests {
                 let mut free = 0;
                 for index in 0..u64::from(each) {
                     let planned = start + index * window;
-                    let started = planned.max(free) + late(first + index);
+                    let missed = planned.max(free) - planned + late(first + index);
+                    let started = planned + missed;
                     let ended = started + 5 * US * rank * operations;
                     free = ended + US;
                     records.push(Record {
                         ready: Picos(if index == 0 { now + 3 * US } else { free }),
                         started: Picos(started),
                         ended: Picos(ended),
+                        missed: Picos(missed),
                         ..Record::default()
                     });
                 }
             }
             now = records.iter().map(|record| record.ended.0).max().unwrap() + 5 * US;
-            course.handle(&Done {
-                batch,
-                start: Picos(start),
-                first,
-                until: Picos(now),
-                elapsed: Picos(now),
-                records: &records,
-                each: records.len() / 2,
-            });
+            let (until, elapsed) = (Picos(now), Picos(now));
+            let carried = Carried { batch, start: Picos(start), first, until, elapsed };
+            course.handle(&carried, Records { all: &records, each: records.len() / 2 });
             first += u64::from(each);
         }
     }
@@ -353,7 +386,7 @@ mod tests {
     #[test]
     fn the_time_to_the_last_exit_is_found() {
         for scheme in [SchemeName::Roundtime, SchemeName::Barrier, SchemeName::Window] {
-            let found = simulate(&plan(scheme), |_| 0);
+            let found = simulate(&plan(scheme, 2), |_| 0);
             assert_eq!(found.median, Some(Picos(10 * US)), "{scheme:?}");
             let ranks = found.ranks.unwrap();
             assert_eq!((ranks.least, ranks.most), (Picos(5 * US), Picos(10 * US)));
@@ -364,21 +397,33 @@ mod tests {
 
     #[test]
     fn a_loop_gives_what_the_root_sees() {
-        let found = simulate(&plan(SchemeName::Loop), |_| 0);
+        let found = simulate(&plan(SchemeName::Loop, 2), |_| 0);
         assert_eq!(found.median, Some(Picos(5 * US)));
     }
 
     #[test]
+    fn the_first_repetitions_warm_up_and_do_not_count() {
+        // The first five are late, and are not even counted as such.
+        let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n < 5 { US } else { 0 });
+        assert_eq!((found.late, found.valid), (0, 60));
+        assert_eq!(found.samples[0].repetition, 5);
+        // Without much time, the first one only.
+        let hasty = plan(SchemeName::Roundtime, 2);
+        let hasty = Plan { rule: StopRule { max_time: Picos(60 * US), ..hasty.rule }, ..hasty };
+        assert_eq!(simulate(&hasty, |_| 0).samples[0].repetition, 1);
+    }
+
+    #[test]
     fn late_starts_are_counted_and_do_not_count() {
-        let found = simulate(&plan(SchemeName::Roundtime), |n| if n % 4 == 0 { US } else { 0 });
-        assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 50));
+        let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n % 4 == 0 { US } else { 0 });
+        assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 60));
         assert!(found.late > 10 && found.diagnosis.is_none());
         assert_eq!(found.samples.iter().filter(|sample| !sample.valid).count() as u64, found.late);
     }
 
     #[test]
     fn nothing_that_counts_is_no_number_and_a_diagnosis() {
-        let found = simulate(&plan(SchemeName::Roundtime), |_| US);
+        let found = simulate(&plan(SchemeName::Roundtime, 2), |_| US);
         assert_eq!((found.median, found.interval, found.ranks), (None, None, None));
         assert!(found.skew.is_none() && found.valid == 0);
         assert!(found.diagnosis.unwrap().contains("started late"));
@@ -386,7 +431,7 @@ mod tests {
 
     #[test]
     fn windows_become_long_enough() {
-        let found = simulate(&plan(SchemeName::Window), |_| 0);
+        let found = simulate(&plan(SchemeName::Window, 2), |_| 0);
         assert_eq!(found.stopped, Stopped::Precision);
         assert!(found.too_long + found.late < found.valid, "{found:?}");
     }

@@ -11,17 +11,31 @@ use super::report::{Document, ResultRecord};
 #[must_use]
 pub fn merge(launches: &[Document]) -> Option<Document> {
     let (first, last) = (launches.first()?, launches.last()?);
-    let results = first.results.iter().map(|result| {
-        let same = launches.iter().filter_map(|launch| {
-            let mut all = launch.results.iter();
-            all.find(|other| (&other.op, other.size_bytes) == (&result.op, result.size_bytes))
-        });
-        merge_one(result, &same.collect::<Vec<_>>())
+    if let [only] = launches {
+        return Some(only.clone());
+    }
+    // One that failed has not all of them.
+    let most = launches.iter().max_by_key(|launch| launch.results.len())?;
+    let is_same = |one: &ResultRecord, other: &ResultRecord| {
+        (&one.op, one.size_bytes) == (&other.op, other.size_bytes)
+    };
+    let results = most.results.iter().map(|result| {
+        let same = |launch: &'_ Document| {
+            launch.results.iter().find(|other| is_same(other, result)).cloned()
+        };
+        let same: Vec<ResultRecord> = launches.iter().filter_map(same).collect();
+        merge_one(result, &same.iter().collect::<Vec<_>>())
     });
     let mut warnings: Vec<String> = Vec::new();
-    for warning in launches.iter().flat_map(|launch| &launch.warnings) {
-        if !warnings.contains(warning) {
-            warnings.push(warning.clone());
+    for (number, launch) in (1..).zip(launches) {
+        for warning in &launch.warnings {
+            // What is so in all of them is said once.
+            let is_of_all = launches.iter().all(|launch| launch.warnings.contains(warning));
+            let said = format!("launch {number}: {warning}");
+            let said = if is_of_all { warning.clone() } else { said };
+            if !warnings.contains(&said) {
+                warnings.push(said);
+            }
         }
     }
     Some(Document {
@@ -62,9 +76,13 @@ fn merge_one(result: &ResultRecord, launches: &[&ResultRecord]) -> ResultRecord 
         min_s: median(|launch| launch.min_s),
         max_s: median(|launch| launch.max_s),
         reps: sum(|launch| launch.reps),
+        reps_effective: sum(|launch| launch.reps_effective),
         discarded: sum(|launch| launch.discarded),
         discarded_late: sum(|launch| launch.discarded_late),
         discarded_too_long: sum(|launch| launch.discarded_too_long),
+        discarded_no_clock: sum(|launch| launch.discarded_no_clock),
+        lost_segments: sum(|launch| launch.lost_segments),
+        synchronisations: sum(|launch| launch.synchronisations),
         skew_s: median(|launch| launch.skew_s),
         skew_max_s: most(|launch| launch.skew_max_s),
         clock_error_s: most(|launch| launch.clock_error_s),
@@ -118,10 +136,26 @@ mod tests {
     }
 
     #[test]
+    fn one_launch_stays_what_it_is() {
+        let mut one = launch(Some(2e-6), 5);
+        (one.results[0].median_s_lo, one.results[0].median_s_hi) = (Some(1e-6), Some(3e-6));
+        assert_eq!(merge(std::slice::from_ref(&one)), Some(one));
+    }
+
+    #[test]
+    fn what_only_a_later_launch_finished_is_there() {
+        let mut late = launch(Some(2e-6), 5);
+        late.results.push(ResultRecord { op: "reduce".into(), ..late.results[0].clone() });
+        let merged = merge(&[launch(Some(1e-6), 5), late]).unwrap();
+        assert_eq!(merged.results.len(), 2);
+        assert_eq!(merged.results[1].launch_medians_s, [2e-6]);
+    }
+
+    #[test]
     fn launches_without_a_number_are_left_out_and_not_counted_as_nothing() {
         let merged = merge(&[launch(None, 0), launch(Some(2e-6), 5)]).unwrap();
         assert_eq!(merged.results[0].launch_medians_s, [2e-6]);
-        let merged = merge(&[launch(None, 0)]).unwrap();
+        let merged = merge(&[launch(None, 0), launch(None, 0)]).unwrap();
         assert_eq!((merged.results[0].median_s, merged.results[0].spread), (None, None));
         assert!(merge(&[]).is_none());
     }

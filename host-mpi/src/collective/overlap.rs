@@ -43,13 +43,13 @@ pub struct Point {
 pub struct Overlap {
     /// `t_b`: start and wait without anything in between.
     pub blocking_s: f64,
-    /// The most computation that does not make it longer; 0 where the least
-    /// one does.
-    pub injectable_s: f64,
+    /// The most computation that does not make it longer, nor does any less of
+    /// it; 0 where the least one does, `None` where that is not known.
+    pub injectable_s: Option<f64>,
     /// With so many calls of `MPI_Test`.
     pub injectable_tests: u32,
     /// `injectable_s` over `blocking_s`.
-    pub share: f64,
+    pub share: Option<f64>,
     /// The overhead over computation and tests.
     pub points: Vec<Point>,
 }
@@ -62,13 +62,23 @@ const LONGER: f64 = 1.05;
 #[must_use]
 pub fn evaluate(blocking_s: f64, blocking_hi_s: Option<f64>, points: Vec<Point>) -> Overlap {
     let limit = blocking_hi_s.unwrap_or(blocking_s).max(blocking_s) * LONGER;
-    let hidden = points.iter().filter(|point| point.time_s.is_some_and(|time| time <= limit));
-    let best = hidden.max_by(|one, other| {
+    let mut best: Option<(f64, u32)> = None;
+    for tests in TESTS {
+        let of_tests = || points.iter().filter(|point| point.tests == tests);
+        // Nothing counted at the least computation: nothing is known.
+        if of_tests().next().is_none_or(|least| least.time_s.is_none()) {
+            continue;
+        }
+        let is_hidden = |point: &&Point| point.time_s.is_some_and(|time| time <= limit);
+        let most = of_tests().take_while(is_hidden).last().map_or(0.0, |point| point.compute_s);
         // Of equal ones that with fewer tests.
-        one.compute_s.total_cmp(&other.compute_s).then(other.tests.cmp(&one.tests))
-    });
-    let (injectable_s, injectable_tests) = best.map_or((0.0, 0), |p| (p.compute_s, p.tests));
-    let share = if blocking_s > 0.0 { injectable_s / blocking_s } else { 0.0 };
+        if best.is_none_or(|(so_far, _)| most > so_far) {
+            best = Some((most, tests));
+        }
+    }
+    let injectable_s = best.map(|(most, _)| most);
+    let share = injectable_s.map(|most| if blocking_s > 0.0 { most / blocking_s } else { 0.0 });
+    let injectable_tests = best.map_or(0, |(_, tests)| tests);
     Overlap { blocking_s, injectable_s, injectable_tests, share, points }
 }
 
@@ -104,7 +114,8 @@ impl Pace {
 }
 
 /// Sweeps computation and tests over `cell`, of which the leader knows
-/// `alone`. `Some` at the leader where it has a time to compare with.
+/// `alone`. `Some` at the leader where it has a time with an interval to
+/// compare with.
 ///
 /// # Errors
 ///
@@ -114,7 +125,9 @@ pub fn sweep(
     cell: Cell,
     alone: Option<&Measured>,
 ) -> Result<Option<Overlap>, CollectiveError> {
-    let known = alone.and_then(|alone| alone.median).map_or(0, |median| median.0);
+    // Nothing can be compared with a time that nothing is known of.
+    let known = alone.filter(|alone| alone.interval.is_some());
+    let known = known.and_then(|alone| alone.median).map_or(0, |median| median.0);
     let blocking = bench.share(known);
     if blocking == 0 {
         return Ok(None);
@@ -159,17 +172,25 @@ mod tests {
             point(0.5, 4, Some(1.01)),
             point(0.75, 0, Some(1.3)),
             point(0.75, 4, Some(1.04)),
+            // By luck, as less of it is not hidden.
+            point(1.0, 0, Some(1.0)),
             point(1.0, 4, None),
-            point(4.0, 4, Some(4.1)),
+            point(4.0, 4, Some(1.0)),
         ];
         let found = evaluate(1.0, None, points);
-        assert_eq!((found.injectable_s, found.injectable_tests), (0.75, 4));
-        assert!((found.share - 0.75).abs() < 1e-12);
+        assert_eq!((found.injectable_s, found.injectable_tests), (Some(0.75), 4));
+        assert!((found.share.unwrap() - 0.75).abs() < 1e-12);
     }
 
     #[test]
     fn a_library_that_hides_nothing_has_nothing_to_inject() {
         let found = evaluate(1.0, Some(1.1), vec![point(0.25, 0, Some(1.25))]);
-        assert_eq!((found.injectable_s, found.share), (0.0, 0.0));
+        assert_eq!((found.injectable_s, found.share), (Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn where_nothing_counted_nothing_is_known() {
+        let found = evaluate(1.0, Some(1.1), vec![point(0.25, 0, None), point(0.25, 4, None)]);
+        assert_eq!((found.injectable_s, found.share), (None, None));
     }
 }

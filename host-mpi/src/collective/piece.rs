@@ -41,7 +41,9 @@ impl Bench<'_> {
         // What a rank gives and more than it gets; of the other, two vectors.
         let collective = match piece {
             Piece::Combine => Collective::Allreduce,
-            _ => Collective::Allgather,
+            Piece::Nothing | Piece::Message(_) | Piece::Back(_) | Piece::Exchange(_) => {
+                Collective::Allgather
+            }
         };
         let operation = Operation { collective, immediate: false };
         let cell = Cell { operation, elements: operation.elements(bytes) };
@@ -75,15 +77,18 @@ pub(super) fn carry_out(piece: Piece, call: &mut Call<'_>, ranks: &SimpleCommuni
             one_way((0, peer), (give, get), ranks)
         }
         (Piece::Back(peer), Call::Allgather(give, get)) => one_way((peer, 0), (give, get), ranks),
-        (Piece::Exchange(peer), Call::Allgather(give, get)) if rank == 0 || rank == peer => {
-            let get = get.get_mut(..give.len()).unwrap_or_default();
-            let other = ranks.process_at_rank(if rank == 0 { peer } else { 0 });
-            point_to_point::send_receive_into(*give, &other, get, &other);
+        (Piece::Exchange(peer), Call::Allgather(give, get)) => {
+            if rank == 0 || rank == peer {
+                let get = get.get_mut(..give.len()).unwrap_or_default();
+                let other = ranks.process_at_rank(if rank == 0 { peer } else { 0 });
+                point_to_point::send_receive_into(*give, &other, get, &other);
+            }
         }
         (Piece::Combine, Call::Allreduce(give, get)) => {
             mpi::collective::reduce_local_into(*give, *get, SystemOperation::sum());
         }
-        _ => {}
+        (Piece::Nothing, _) => {}
+        (piece, _) => debug_assert!(false, "{piece:?} on buffers of another operation"),
     }
 }
 

@@ -1,28 +1,25 @@
 //! Carries series of repetitions out, on all ranks together.
 //!
 //! Rank 0 leads: before each batch it tells all ranks how it starts, and
-//! afterwards it gathers what each has timed. Between the readings of a timed
-//! part nothing is allocated, locked or asked of the system, but for what MPI
-//! does itself.
+//! afterwards it gathers what each has timed.
 
 use std::fmt;
-use std::thread;
 
 use loggap::cli::Interrupt;
 use loggap_core::units::Picos;
 use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
-use mpi::topology::SimpleCommunicator;
 
 use super::buffers::{Buffers, Standing};
-use super::calls::{AtOnce, Busy, Call, Computing, RootOf};
+use super::calls::Computing;
+use super::carried::{Carried, Records};
 use super::course::{Course, Measured};
 use super::judge::{FIELDS, Record, Tolerance};
 use super::operation::{Cell, Operation};
-use super::piece::{self, Piece};
+use super::order::{self, Order};
+use super::piece::Piece;
 use super::scheme::{Batch, SchemeName, Start};
-use super::segment::{Carried, Segment};
+use super::segment::Segment;
 use super::stop::{StopRule, Stopped};
-use super::verify::{self, Round};
 use crate::clocks::{Domains, GlobalClock};
 use crate::job::Job;
 use crate::waiting::Waiting;
@@ -100,13 +97,13 @@ pub(super) enum Body {
 
 /// A rank of a run.
 pub struct Bench<'a> {
-    job: &'a Job,
-    waiting: Waiting<'a>,
+    pub(super) job: &'a Job,
+    pub(super) waiting: Waiting<'a>,
     interrupt: &'a Interrupt,
     pub(super) plan: &'a Plan,
-    clock: GlobalClock,
+    pub(super) clock: GlobalClock,
     /// Number of the next repetition; all ranks count the same.
-    repetition: u64,
+    pub(super) repetition: u64,
     halted: bool,
 }
 
@@ -116,24 +113,8 @@ impl fmt::Debug for Bench<'_> {
     }
 }
 
-/// Commands of the leader.
-const END: u64 = 0;
-const GIVE_UP: u64 = 1;
-const CLOCK: u64 = 2;
-const BARRIER: u64 = 3;
-const ANNOUNCED: u64 = 4;
-const LOOP: u64 = 5;
-const ROTATE: u64 = 6;
-/// The series ends, and the run.
-const HALT: u64 = 7;
-/// Clocks are synchronised once more.
-const SYNCHRONISE: u64 = 8;
-
 /// A segment of a series lasts at most so long, where there are several clocks.
 const SEGMENT: Picos = Picos(100_000_000_000);
-
-/// A command, the start, the window, and how many repetitions.
-type Order = [u64; 4];
 
 impl<'a> Bench<'a> {
     /// This rank, with a clock that is not synchronised yet.
@@ -210,14 +191,21 @@ impl<'a> Bench<'a> {
         }
         let mut records = Vec::new();
         let mut segment = self.begin_segment();
-        while let Some(order) = self.hear()? {
-            if let [SYNCHRONISE, ..] = order {
-                segment = self.next_segment(segment, None);
-                continue;
+        loop {
+            match self.hear() {
+                Order::End => break,
+                Order::Halt => {
+                    self.halted = true;
+                    break;
+                }
+                Order::GiveUp => return Err(CollectiveError::Ended),
+                Order::Synchronise => segment = self.next_segment(segment, None),
+                Order::Batch { batch, at } => {
+                    self.carry_out((batch, at), (&mut buffers, body), &mut records);
+                    self.report(&records);
+                    self.note(&mut segment, &records, None);
+                }
             }
-            self.carry_out(order, (&mut buffers, body), &mut records);
-            self.report(&records);
-            self.note(&mut segment, &records, None);
         }
         let _ended = self.next_segment(segment, None);
         Ok(None)
@@ -242,26 +230,26 @@ impl<'a> Bench<'a> {
             let elapsed = self.clock.between(begin, self.clock.read());
             if let Some(stopped) = self.verdict(&course, elapsed) {
                 self.halted = stopped == Stopped::Interrupted;
-                self.tell([if self.halted { HALT } else { END }, 0, 0, 0]);
+                self.tell(if self.halted { Order::Halt } else { Order::End });
                 let _ended = self.next_segment(segment, corrected.as_mut());
                 return Ok(corrected.unwrap_or(course).finish(stopped));
             }
             if corrected.is_some() && self.clock.age() > SEGMENT {
-                self.tell([SYNCHRONISE, 0, 0, 0]);
+                self.tell(Order::Synchronise);
                 segment = self.next_segment(segment, corrected.as_mut());
             }
             let batch = course.next(rule.max_time.since(elapsed));
             let first = self.repetition;
-            let order = self.announce(batch);
-            self.carry_out(order, (buffers, body), &mut records);
+            let start = self.announce(batch);
+            self.carry_out((batch, start), (buffers, body), &mut records);
             let all = self.gather(&records);
             let until = self.clock.now();
             if let Some(error) = wrong(cell, first, &all, records.len()) {
-                self.tell([GIVE_UP, 0, 0, 0]);
+                self.tell(Order::GiveUp);
                 return Err(error);
             }
-            let carried = Carried { batch, start: Picos(order[1]), first, until, elapsed };
-            course.handle(&carried.done(&all, records.len()));
+            let carried = Carried { batch, start, first, until, elapsed };
+            course.handle(&carried, Records { all: &all, each: records.len() });
             self.note(&mut segment, &records, Some(carried));
         }
     }
@@ -290,7 +278,7 @@ impl<'a> Bench<'a> {
             return segment;
         }
         let next = self.begin_segment();
-        // Where a clock was set, provisional times are all there is.
+        // None where this clock was set meanwhile.
         let model = self.clock.since(&segment.before).ok();
         let gather = |own: &[Record]| {
             if self.leads() {
@@ -321,150 +309,37 @@ impl<'a> Bench<'a> {
         buffers.filter(|_| all == 1).ok_or(refused)
     }
 
-    fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> Standing {
         let whole = |number| u32::try_from(number).unwrap_or(0);
         Standing { rank: whole(self.job.rank()), ranks: whole(self.job.size()) }
     }
 
-    /// Says how the next batch starts.
-    fn announce(&self, batch: Batch) -> Order {
+    /// Says how the next batch starts, and returns when.
+    fn announce(&self, batch: Batch) -> Picos {
         self.meet();
         let now = self.clock.now();
-        let (command, start, window) = match batch.start {
-            Start::Clock { lead, window } => (CLOCK, now.0.saturating_add(lead.0), window.0),
-            Start::Barrier => (BARRIER, now.0, 0),
-            Start::Announced => (ANNOUNCED, now.0, 0),
-            Start::BackToBack { rotate: false } => (LOOP, now.0, 0),
-            Start::BackToBack { rotate: true } => (ROTATE, now.0, 0),
-        };
-        self.send([command, start, window, batch.count.into()])
+        let lead = if let Start::Clock { lead, .. } = batch.start { lead } else { Picos::ZERO };
+        let at = Picos(now.0.saturating_add(lead.0));
+        self.send(Order::Batch { batch, at });
+        at
     }
 
     fn tell(&self, order: Order) {
-        self.waiting.meet(self.job.control());
+        self.meet();
         self.send(order);
     }
 
-    fn send(&self, mut order: Order) -> Order {
-        self.waiting.share(self.job.control(), LEADER, &mut order);
-        order
+    fn send(&self, order: Order) {
+        self.waiting.share(self.job.control(), LEADER, &mut order.to_words());
     }
 
-    /// The leader's next order; `None` where the series is over.
-    fn hear(&mut self) -> Result<Option<Order>, CollectiveError> {
-        self.waiting.meet(self.job.control());
-        let order = self.send([END; 4]);
-        match order {
-            [END, ..] => Ok(None),
-            [HALT, ..] => {
-                self.halted = true;
-                Ok(None)
-            }
-            [GIVE_UP, ..] => Err(CollectiveError::Ended),
-            _ => Ok(Some(order)),
-        }
-    }
-
-    /// Carries a batch out and notes what this rank timed, one record for
-    /// each start.
-    fn carry_out(
-        &mut self,
-        [command, start, window, count]: Order,
-        (buffers, body): (&mut Buffers, Body),
-        records: &mut Vec<Record>,
-    ) {
-        let delay = usize::try_from(self.job.rank()).ok();
-        let delay = delay.and_then(|rank| self.plan.delays.get(rank)).map_or(0, |delay| delay.0);
-        let (starts, operations) = if command >= LOOP { (1, count) } else { (count, 1) };
-        records.clear();
-        for index in 0..starts {
-            let start = index.saturating_mul(window).saturating_add(start).saturating_add(delay);
-            let start = self.clock.reading_at(Picos(start));
-            let immediate = buffers.cell.operation.immediate;
-            let turn = Turn { command, start, operations, immediate };
-            let round = self.round(&turn);
-            self.repetition += 1;
-            verify::fill(buffers, round);
-            let ready = self.clock.now();
-            let Timing { started, ended, computed } = self.timed(&turn, &mut buffers.call(), body);
-            let wrong = match body {
-                // No operation, or of one rank: nothing that others can see.
-                Body::Piece(_) | Body::Local => None,
-                Body::Alone | Body::With(_) => verify::first_wrong(buffers, round),
-            };
-            let wrong = wrong.map_or(0, |at| at as u64 + 1);
-            records.push(Record {
-                ready,
-                started: self.clock.global(started),
-                ended: self.clock.global(ended),
-                computed,
-                wrong,
-                error: self.clock.error(),
-            });
-        }
-    }
-
-    fn round(&self, turn: &Turn) -> Round {
-        let first_root = self.plan.root;
-        let ranks = u64::from(self.standing().ranks.max(1));
-        let moved = if turn.command == ROTATE { turn.operations.saturating_sub(1) } else { 0 };
-        let last_root = u32::try_from((u64::from(first_root) + moved) % ranks).unwrap_or(0);
-        Round { repetition: self.repetition, first_root, last_root }
-    }
-
-    /// Waits for the start, carries the operations out, and returns the
-    /// readings before and after them, and for how long it computed in between.
-    fn timed(&self, turn: &Turn, call: &mut Call<'_>, body: Body) -> Timing {
-        let data = self.job.data();
-        let fixed = i32::try_from(self.plan.root).unwrap_or(0);
-        let root = RootOf::new(data, fixed);
-        let mut spent = 0;
-        let own = SimpleCommunicator::self_comm();
-        self.waiting.watch().during(|| {
-            let started = match turn.command {
-                CLOCK => self.wait_until(turn.start),
-                ANNOUNCED => self.clock.read(),
-                _ => {
-                    data.barrier();
-                    self.clock.read()
-                }
-            };
-            match (turn.command, body) {
-                (ROTATE, _) => {
-                    let mut at = fixed;
-                    for _ in 0..turn.operations {
-                        once(call, turn, (data, &RootOf::new(data, at)));
-                        at = if at + 1 < self.job.size() { at + 1 } else { 0 };
-                    }
-                }
-                (_, Body::With(plan)) => {
-                    let mut busy = Busy { plan, clock: &self.clock, spent: 0 };
-                    call.immediate(data, &root, &mut busy);
-                    spent = busy.spent;
-                }
-                (_, Body::Piece(part)) => piece::carry_out(part, call, data),
-                (_, Body::Local) => piece::alone(call, &own),
-                _ => (0..turn.operations).for_each(|_| once(call, turn, (data, &root))),
-            }
-            let ended = self.clock.read();
-            Timing { started, ended, computed: self.clock.between(0, spent) }
-        })
-    }
-
-    /// The first reading at or after `start`, or now where that has passed.
-    #[inline]
-    fn wait_until(&self, start: u64) -> u64 {
-        loop {
-            let now = self.clock.read();
-            if now >= start {
-                return now;
-            }
-            if self.waiting.yields() {
-                thread::yield_now();
-            } else {
-                std::hint::spin_loop();
-            }
-        }
+    /// The leader's next order.
+    fn hear(&self) -> Order {
+        self.meet();
+        let mut words = [0; order::WORDS];
+        self.waiting.share(self.job.control(), LEADER, &mut words);
+        // All ranks run one program: anything else cannot be gone on with.
+        Order::from_words(words).unwrap_or(Order::GiveUp)
     }
 
     /// Hands what this rank timed to the leader.
@@ -481,31 +356,6 @@ impl<'a> Bench<'a> {
         self.waiting.collect((self.job.control(), LEADER), &own, Some(&mut all));
         let record = |numbers: &[u64]| numbers.first_chunk().copied().map(Record::from_numbers);
         all.chunks(FIELDS).filter_map(record).collect()
-    }
-}
-
-/// What a rank reads.
-struct Timing {
-    started: u64,
-    ended: u64,
-    computed: Picos,
-}
-
-/// A start, as one rank sees it.
-struct Turn {
-    command: u64,
-    /// Reading to wait for.
-    start: u64,
-    operations: u64,
-    immediate: bool,
-}
-
-#[inline]
-fn once(call: &mut Call<'_>, turn: &Turn, (ranks, root): (&SimpleCommunicator, &RootOf<'_>)) {
-    if turn.immediate {
-        call.immediate(ranks, root, &mut AtOnce)
-    } else {
-        call.blocking(ranks, root)
     }
 }
 

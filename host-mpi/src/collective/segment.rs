@@ -4,27 +4,9 @@
 use loggap_core::sync::{ClockModel, RankClock};
 use loggap_core::units::Picos;
 
-use super::course::{Course, Done};
+use super::carried::{Carried, Records};
+use super::course::Course;
 use super::judge::Record;
-use super::scheme::Batch;
-
-/// A batch without what the ranks timed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
-    pub(super) batch: Batch,
-    pub(super) start: Picos,
-    pub(super) first: u64,
-    pub(super) until: Picos,
-    pub(super) elapsed: Picos,
-}
-
-impl Carried {
-    /// With what the ranks timed, rank by rank, `each` a rank.
-    pub(super) const fn done(self, records: &[Record], each: usize) -> Done<'_> {
-        let Self { batch, start, first, until, elapsed } = self;
-        Done { batch, start, first, until, elapsed, records, each }
-    }
-}
 
 /// What one rank keeps from one synchronisation to the next.
 #[derive(Debug)]
@@ -50,23 +32,31 @@ impl Segment {
 
     /// Every batch as it looks by `model`: hands the rank's records to `gather`,
     /// which gives those of all ranks at the leader, and those to `course`.
+    /// Where there is no model, provisional times are not believed: they do not
+    /// count.
     pub(super) fn correct(
         self,
         model: Option<&ClockModel>,
         mut gather: impl FnMut(&[Record]) -> Vec<Record>,
         mut course: Option<&mut Course<'_>>,
     ) {
-        let mut carried = self.carried.iter();
+        let (mut carried, mut is_lost) = (self.carried.iter(), false);
         for batch in &self.batches {
-            let own: Vec<Record> = match model {
-                Some(model) => {
-                    batch.iter().map(|one| corrected(one, (&self.provisional, model))).collect()
-                }
-                None => batch.clone(),
+            let right = |record: &Record| match model {
+                Some(model) => corrected(record, (&self.provisional, model)),
+                None => Record { error: Picos::MAX, ..*record },
             };
+            let own: Vec<Record> = batch.iter().map(right).collect();
             let all = gather(&own);
+            is_lost |= all.iter().any(|record| record.error == Picos::MAX);
             if let (Some(course), Some(carried)) = (course.as_deref_mut(), carried.next()) {
-                course.handle(&carried.done(&all, own.len()));
+                course.handle(carried, Records { all: &all, each: own.len() });
+            }
+        }
+        if let Some(course) = course {
+            course.synchronised();
+            if is_lost {
+                course.lose_segment();
             }
         }
     }
@@ -89,6 +79,9 @@ fn corrected(record: &Record, (provisional, model): (&ClockModel, &ClockModel)) 
 
 #[cfg(test)]
 mod tests {
+    use super::super::course::tests::plan;
+    use super::super::scheme::{Batch, SchemeName, Start};
+    use super::super::stop::Stopped;
     use super::*;
     use loggap_core::units::SignedPicos;
 
@@ -112,5 +105,35 @@ mod tests {
             assert!(found.0.abs_diff(truth.0) <= 2, "{found} {truth}");
         }
         assert!(found.error < Picos(100), "{found:?}");
+    }
+
+    /// Corrects a segment of a few repetitions of 10 us on one rank.
+    fn count(model: Option<&ClockModel>) -> super::super::course::Measured {
+        let plan = plan(SchemeName::Roundtime, 1);
+        let mut course = Course::new(&plan, plan.rule);
+        let mut segment = Segment::new(RankClock::root(), ClockModel::reference());
+        for first in 0..8 {
+            let start = Picos(first * 100 * US);
+            let (started, ended) = (start, Picos(start.0 + 10 * US));
+            let record = Record { ready: start, started, ended, ..Record::default() };
+            let start_by = Start::Clock { lead: Picos(0), window: Picos(0) };
+            let batch = Batch { start: start_by, count: 1 };
+            let carried =
+                Carried { batch, start, first, until: ended, elapsed: plan.rule.max_time };
+            segment.push(&[record], Some(carried));
+        }
+        segment.correct(model, |own| own.to_vec(), Some(&mut course));
+        course.finish(Stopped::Time)
+    }
+
+    #[test]
+    fn provisional_times_never_count() {
+        let found = count(Some(&ClockModel::reference()));
+        assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 7));
+        assert_eq!((found.no_clock, found.lost_segments), (0, 0));
+        let found = count(None);
+        assert_eq!((found.median, found.valid), (None, 0));
+        assert_eq!((found.no_clock, found.lost_segments), (7, 1));
+        assert!(found.diagnosis.unwrap().contains("7 were timed by a clock that was lost"));
     }
 }

@@ -1,8 +1,9 @@
 //! When an operation and size has been repeated often enough.
 
-use loggap_core::stats::{Confidence, MedianInterval, Sorted};
 use loggap_core::units::Picos;
 use serde::{Deserialize, Serialize};
+
+use super::interval::{self, SeriesInterval};
 
 /// What ended a series.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -50,6 +51,13 @@ pub struct StopRule {
 impl StopRule {
     /// Discarded repetitions after which there is no hope if none counted.
     const HOPELESS: u64 = 1_000;
+    /// Part of the time below which no interval is narrow enough either: what
+    /// disturbs a machine lasts, and a short while may lie between two such.
+    const LEAST_PART: u64 = 8;
+
+    const fn least_time(self) -> Picos {
+        Picos(self.max_time.0 / Self::LEAST_PART)
+    }
 }
 
 /// Repetitions that counted, and the rule applied to them.
@@ -81,21 +89,21 @@ impl Series {
         };
         self.times.push(time);
         if self.times.len() >= self.next_look {
-            self.next_look = self.times.len() + self.times.len().div_ceil(4);
+            self.next_look = interval::next_look(self.times.len());
             self.narrow = self.interval().is_some_and(|interval| self.is_narrow(&interval));
         }
     }
 
-    fn is_narrow(&self, interval: &MedianInterval<Picos>) -> bool {
-        let half = interval.high.since(interval.low).0 / 2;
+    fn is_narrow(&self, interval: &SeriesInterval) -> bool {
         let allowed = u128::from(interval.median.0) * u128::from(self.rule.rel_err_ppm) / 1_000_000;
-        interval.reached && u128::from(half) <= allowed
+        let half = interval.ends.map(|(low, high)| high.since(low).0 / 2);
+        half.is_some_and(|half| u128::from(half) <= allowed)
     }
 
     /// Whether to stop after `elapsed`, and why.
     #[must_use]
     pub fn verdict(&self, elapsed: Picos) -> Option<Stopped> {
-        if self.narrow {
+        if self.narrow && elapsed >= self.rule.least_time() {
             Some(Stopped::Precision)
         } else if elapsed >= self.rule.max_time {
             Some(Stopped::Time)
@@ -109,9 +117,8 @@ impl Series {
     }
 
     /// The median with its interval; `None` where nothing counted.
-    pub fn interval(&mut self) -> Option<MedianInterval<Picos>> {
-        self.sorted.clone_from(&self.times);
-        Sorted::new(&mut self.sorted).median_interval(Confidence::P95)
+    pub fn interval(&mut self) -> Option<SeriesInterval> {
+        interval::of(&self.times, &mut self.sorted)
     }
 
     /// Repetitions that counted.
@@ -132,16 +139,37 @@ mod tests {
     use super::*;
 
     const RULE: StopRule =
-        StopRule { max_time: Picos(1_000), rel_err_ppm: 50_000, least: 10, most: 200 };
+        StopRule { max_time: Picos(1_000), rel_err_ppm: 50_000, least: 16, most: 200 };
+    const ENOUGH: Picos = RULE.least_time();
 
     #[test]
     fn a_narrow_interval_ends_a_series() {
         let mut series = Series::new(RULE);
-        for n in 0..10 {
-            assert_eq!(series.verdict(Picos(0)), None, "{n}");
+        for n in 0..RULE.least as u64 {
+            assert_eq!(series.verdict(ENOUGH), None, "{n}");
             series.push(Some(Picos(1_000 + n)));
         }
-        assert_eq!(series.verdict(Picos(0)), Some(Stopped::Precision));
+        assert_eq!(series.verdict(ENOUGH), Some(Stopped::Precision));
+    }
+
+    #[test]
+    fn not_before_some_time_has_passed() {
+        let mut series = Series::new(RULE);
+        (0..RULE.least).for_each(|_| series.push(Some(Picos(1_000))));
+        assert_eq!(series.verdict(Picos(ENOUGH.0 - 1)), None);
+    }
+
+    #[test]
+    fn an_interval_that_a_drift_only_made_look_narrow_ends_nothing() {
+        let rule = StopRule { least: 64, rel_err_ppm: 40_000, ..RULE };
+        let push = |value: fn(u64) -> u64| {
+            let mut series = Series::new(rule);
+            (0..64).for_each(|n| series.push(Some(Picos(value(n)))));
+            series.verdict(ENOUGH)
+        };
+        // The same values: as they come and go, and some of them before the others.
+        assert_eq!(push(|n| if n * 7 % 64 < 12 { 900 } else { 1_000 }), Some(Stopped::Precision));
+        assert_eq!(push(|n| if n < 12 { 900 } else { 1_000 }), None);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Starts the job once a launch and merges what the launches say.
 //!
 //! Each launch is a process of its own: what stands behind `--`, then this
-//! program with the same options and `-J`. Its standard output is a document,
-//! its standard error this one's.
+//! program with the words of the user and `--launch N`. What it finds it tells
+//! line by line, so that a launch that dies leaves what it had finished.
 
-use std::io::Read as _;
-use std::process::{Child, Command, Stdio};
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,10 +18,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::export::{self, Files};
-use super::{Args, Sizes};
+use super::told::{Lines, Told};
+use super::{Args, in_order};
 use crate::collective::launches::merge;
 use crate::collective::report::Document;
 
+/// Exit code of wrong usage.
+const REFUSED: i32 = 2;
 const FORM: &str = "loggap-mpi coll --launches 10 --op bcast -s 8,64K -- mpirun -n 4";
 
 pub(super) fn run(
@@ -32,15 +37,8 @@ pub(super) fn run(
             "--launches starts the job itself, and a rank cannot: without mpirun before it, {FORM}"
         )));
     }
-    if args.mpirun.is_empty() {
-        return Err(CliError::usage(format_args!(
-            "--launches needs what starts the job behind --: {FORM}"
-        )));
-    }
-    if args.samples.is_some() {
-        return Err(CliError::usage("--samples is for one launch: use it under mpirun"));
-    }
-    let files = Files::open(args)?;
+    check(args)?;
+    let (files, mut lines) = (Files::open(args)?, Lines::open(args)?);
     let clock = HostClock::monotonic_raw();
     let begin = clock.now();
     interrupt.listen();
@@ -50,21 +48,16 @@ pub(super) fn run(
         if console.is_watched() {
             console.note(format_args!("launch {} of {}", launch + 1, args.launches));
         }
-        match one(args, launch, interrupt) {
-            Ok(document) => documents.push(document),
-            // What was not complete then is left out.
-            Err(_) if interrupt.is_requested() => break,
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
-        }
-        if interrupt.is_requested() {
+        let (found, failed) = one((args, launch), interrupt, (&mut lines, console));
+        documents.extend(found);
+        // Asked to end, it may have had nothing yet.
+        failure = failed.filter(|_| !interrupt.is_requested());
+        if failure.is_some() || interrupt.is_requested() {
             break;
         }
     }
     let Some(merged) = merge(&documents) else {
-        let text = "interrupted before the first launch was complete".to_owned();
+        let text = "interrupted before anything was complete".to_owned();
         let interrupted = CliError::Message { exit: Exit::Interrupted, text };
         return Err(failure.unwrap_or(interrupted));
     };
@@ -76,60 +69,152 @@ pub(super) fn run(
         seed: skeleton.seed,
         wall_s: clock.duration(clock.now().saturating_sub(begin)).seconds(),
         incomplete: told.or(asked).or(merged.incomplete),
+        results: in_order(&args.op.list, merged.results),
         ..merged
     };
     export::export(args, &document, (files, &[]), console)?;
+    lines.close()?;
     failure.map_or_else(|| export::exit(args, &document), Err)
 }
 
-/// Carries one launch out.
-fn one(args: &Args, launch: u32, interrupt: &Interrupt) -> Result<Document, CliError> {
+fn check(args: &Args) -> Result<(), CliError> {
+    if args.mpirun.is_empty() {
+        return Err(CliError::usage(format_args!(
+            "--launches needs what starts the job behind --: {FORM}"
+        )));
+    }
+    if args.samples.is_some() {
+        return Err(CliError::usage("--samples is for one launch: use it under mpirun"));
+    }
+    Ok(())
+}
+
+/// Carries one launch out: what it found, and why that is not everything.
+fn one(
+    (args, launch): (&Args, u32),
+    interrupt: &Interrupt,
+    out: (&mut Lines, &mut Console),
+) -> (Option<Document>, Option<CliError>) {
+    let number = launch + 1;
+    let mut child = match start(args, launch) {
+        Ok(child) => child,
+        Err(error) => return (None, Some(error)),
+    };
+    let told = child.stdout.take().map(listen);
+    let mut heard = Heard::default();
+    let status = attend(&mut child, interrupt, |wait| {
+        let Some(told) = &told else { return Err(RecvTimeoutError::Disconnected) };
+        let line = told.recv_timeout(wait)?;
+        heard.take(&line, number, out.0, out.1);
+        Ok(())
+    });
+    // It has said why itself.
+    if status.as_ref().is_ok_and(|status| status.code() == Some(REFUSED)) {
+        return (None, Some(CliError::usage(format_args!("launch {number} was refused"))));
+    }
+    let ended = match status {
+        Ok(status) => format!("launch {number} ended with {status}"),
+        Err(error) => format!("launch {number}: {error}"),
+    };
+    let starter = args.mpirun.join(" ");
+    match heard {
+        Heard { document: Some(document), is_complete: true } => {
+            match document.incomplete.clone() {
+                // Exit codes are judged over all launches.
+                None => (Some(document), None),
+                Some(why) => (Some(document), Some(failed(format_args!("launch {number}: {why}")))),
+            }
+        }
+        Heard { document: Some(document), .. } if !document.results.is_empty() => {
+            (Some(document), Some(failed(format_args!("{ended} before it was complete"))))
+        }
+        Heard { .. } => {
+            let why = failed(format_args!(
+                "{ended} and without results; does '{starter}' start a job of this program's MPI?"
+            ));
+            (None, Some(why))
+        }
+    }
+}
+
+fn failed(text: std::fmt::Arguments<'_>) -> CliError {
+    CliError::failed(text)
+}
+
+fn start(args: &Args, launch: u32) -> Result<Child, CliError> {
     let own = std::env::current_exe()
-        .map_err(|error| CliError::failed(format_args!("cannot find this program: {error}")))?;
+        .map_err(|error| failed(format_args!("cannot find this program: {error}")))?;
     let Some((program, first)) = args.mpirun.split_first() else {
         return Err(CliError::usage(FORM));
     };
     let mut command = Command::new(program);
-    command.args(first).arg(own).args(inner(args, launch));
+    command.args(first).arg(own).args(words(std::env::args_os(), launch));
     command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| {
+    command.spawn().map_err(|error| {
         CliError::usage(format_args!(
             "cannot start '{program}': {error}; what stands behind -- has to start the job"
         ))
-    })?;
-    let output = child.stdout.take();
-    // Read while it runs: a pipe holds little.
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        let read = output.map(|mut output| output.read_to_string(&mut text));
-        read.transpose().map(|_| text)
+    })
+}
+
+/// The words of a launch: those of the user, `line` without the name of the
+/// program, and which launch it is.
+fn words(line: impl Iterator<Item = OsString>, launch: u32) -> impl Iterator<Item = OsString> {
+    let own = line.skip(1).take_while(|word| word != "--");
+    own.chain(["--launch".into(), launch.to_string().into()])
+}
+
+/// Reads while the launch runs: a pipe holds little.
+fn listen(output: ChildStdout) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let lines = BufReader::new(output).split(b'\n');
+        lines.map_while(Result::ok).try_for_each(|line| sender.send(line))
     });
-    let status = wait(&mut child, interrupt);
-    let text = reader.join().ok().and_then(Result::ok).unwrap_or_default();
-    let number = launch + 1;
-    let status =
-        status.map_err(|error| CliError::failed(format_args!("launch {number}: {error}")))?;
-    match serde_json::from_str::<Document>(&text) {
-        // Exit codes are judged over all launches.
-        Ok(document) if document.incomplete.is_none() || interrupt.is_requested() => Ok(document),
-        Ok(document) => {
-            let why = document.incomplete.unwrap_or_default();
-            Err(CliError::failed(format_args!("launch {number}: {why}")))
+    receiver
+}
+
+/// What a launch has told so far.
+#[derive(Debug, Default)]
+struct Heard {
+    document: Option<Document>,
+    is_complete: bool,
+}
+
+impl Heard {
+    fn take(&mut self, line: &[u8], launch: u32, lines: &mut Lines, console: &mut Console) {
+        match serde_json::from_slice(line) {
+            Ok(Told::Begins(document)) => self.document = Some(*document),
+            Ok(Told::Finished(result)) => {
+                if let Some(document) = &mut self.document {
+                    lines.finished((document, Some(launch)), &result, console);
+                    document.results.push(*result);
+                }
+            }
+            Ok(Told::Ends(document)) => {
+                (self.document, self.is_complete) = (Some(*document), true);
+            }
+            // What starts the job speaks there too, of ranks that died.
+            Err(_) => console.note(String::from_utf8_lossy(line)),
         }
-        Err(_) => Err(CliError::failed(format_args!(
-            "launch {number} ended with {status} and without results; does '{}' start a job of \
-             this program's MPI?",
-            args.mpirun.join(" ")
-        ))),
     }
 }
 
-/// Waits for the job; asks it to end where somebody asks this command to.
-fn wait(child: &mut Child, interrupt: &Interrupt) -> std::io::Result<std::process::ExitStatus> {
+/// Hears what the job tells until it has ended; asks it to end where somebody
+/// asks this command to.
+fn attend(
+    child: &mut Child,
+    interrupt: &Interrupt,
+    mut hear: impl FnMut(Duration) -> Result<(), RecvTimeoutError>,
+) -> std::io::Result<ExitStatus> {
     const PAUSE: Duration = Duration::from_millis(20);
+    /// For what is still on its way when the job has ended, and no longer: what
+    /// it left behind may keep the pipe open.
+    const REST: Duration = Duration::from_millis(500);
     let mut asked = false;
     loop {
         if let Some(status) = child.try_wait()? {
+            while hear(REST).is_ok() {}
             return Ok(status);
         }
         if interrupt.is_requested() && !asked {
@@ -138,64 +223,56 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> std::io::Result<std::proces
             // It may have ended by itself meanwhile.
             let _ended = process.map(|process| kill(process, Signal::SIGTERM));
         }
-        thread::sleep(PAUSE);
+        if hear(PAUSE) == Err(RecvTimeoutError::Disconnected) {
+            thread::sleep(PAUSE);
+        }
     }
-}
-
-/// The command line of a launch: the same, one launch, JSON, and an order of
-/// its own.
-fn inner(args: &Args, launch: u32) -> Vec<String> {
-    let operations: Vec<String> = args.op.list.iter().map(ToString::to_string).collect();
-    let operations = if args.op.all { "all".to_owned() } else { operations.join(",") };
-    let sizes: Vec<String> = match &args.sizes {
-        Sizes::Span { first, last } => vec![format!("{first}:{last}")],
-        Sizes::Listed(list) => vec![list.iter().map(u64::to_string).collect::<Vec<_>>().join(",")],
-    };
-    let percent = |ppm: u32| format!("{}%", f64::from(ppm) / 1e4);
-    let mut line = vec!["coll".to_owned(), "-J".to_owned()];
-    let mut add = |name: &str, value: String| line.extend([format!("--{name}"), value]);
-    add("op", operations);
-    add("sizes", sizes.concat());
-    add("root", args.root.to_string());
-    add("scheme", args.scheme.name().to_owned());
-    add("arrival", export::arrival_name(&args.arrival));
-    add("max-time", format!("{}ns", args.max_time.as_nanos()));
-    add("rel-err", percent(args.rel_err));
-    add("max-skew", percent(args.max_skew));
-    add("seed", args.seed.wrapping_add(launch.into()).to_string());
-    if args.overlap {
-        line.push("--overlap".to_owned());
-    }
-    line
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::{Cli, Command as Verb};
     use super::*;
-    use clap::Parser;
+    use crate::clocks::Domains;
+    use clap::Parser as _;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    fn parsed(line: &[String]) -> Args {
-        Line::try_parse_from(line).map_err(|error| error.to_string()).unwrap().args
+    fn parsed(line: impl Iterator<Item = OsString>) -> (Duration, Box<Args>) {
+        let cli = Cli::try_parse_from(line).map_err(|error| error.to_string()).unwrap();
+        let Verb::Coll(args) = cli.command else { panic!("another verb") };
+        (cli.give_up, args)
     }
 
     #[test]
-    fn a_launch_measures_what_was_asked_for() {
-        let asked = "coll --launches 3 --op ibcast,reduce -s 8,64K --root 1 --scheme window \
-                     --arrival one-late:1.5ms@1 --max-time 250ms --rel-err 0.5% --overlap --seed 7 \
-                     -- mpirun -n 2";
-        let asked = parsed(&asked.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    fn a_launch_is_what_the_user_said_and_its_number() {
+        let line = "loggap-mpi --give-up 7s coll --launches 3 --op ibcast,reduce -s 8,64K --root 1 \
+                    --scheme window --arrival one-late:1.5ms@1 --max-time 250ms --rel-err 0.5% \
+                    --domains rank --strict --csv --overlap --seed 7 -- mpirun -n 2";
+        let line = || line.split_whitespace().map(OsString::from);
+        let (_, asked) = parsed(line());
         assert_eq!(asked.mpirun, ["mpirun", "-n", "2"]);
-        let launch = parsed(&inner(&asked, 2));
-        assert!(launch.json && launch.overlap);
-        assert_eq!((launch.launches, launch.seed, launch.root), (1, 9, 1));
-        assert_eq!((&launch.op, &launch.sizes), (&asked.op, &asked.sizes));
-        assert_eq!((launch.scheme, &launch.arrival), (asked.scheme, &asked.arrival));
-        assert_eq!((launch.max_time, launch.rel_err), (asked.max_time, asked.rel_err));
+        let own = ["loggap-mpi".into()].into_iter();
+        let (give_up, launch) = parsed(own.chain(words(line(), 2)));
+        assert_eq!((give_up, launch.domains), (Duration::from_secs(7), Domains::Rank));
+        assert_eq!((launch.launch, launch.seed()), (Some(2), 9));
+        assert!(super::super::is_driver(&asked) && !super::super::is_driver(&launch));
+        let same = Args { launch: None, mpirun: asked.mpirun.clone(), ..*launch };
+        assert_eq!(format!("{same:?}"), format!("{asked:?}"));
+    }
+
+    #[test]
+    fn what_a_dying_launch_has_told_is_kept() {
+        let mut heard = Heard::default();
+        let mut console = Console::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
+        let (_, args) = parsed(["loggap-mpi", "coll"].map(OsString::from).into_iter());
+        let mut lines = Lines::open(&args).unwrap();
+        let mut take = |line: &[u8]| heard.take(line, 1, &mut lines, &mut console);
+        take(br#"{"begins":{"schema_version":1"#);
+        let say = |told: Told| serde_json::to_vec(&told).unwrap();
+        take(&say(Told::Begins(Box::default())));
+        take(&say(Told::Finished(Box::default())));
+        take(b"a rank died \xff");
+        take(&say(Told::Finished(Box::default())));
+        assert_eq!(heard.document.map(|document| document.results.len()), Some(2));
+        assert!(!heard.is_complete);
     }
 }

@@ -4,7 +4,7 @@ use loggap::cli::{CliError, Console, Exit};
 use loggap::output::{FileError, PendingFile};
 
 use super::Args;
-use crate::collective::arrival::Arrival;
+use super::told::Told;
 use crate::collective::course::Sample;
 use crate::collective::operation::Cell;
 use crate::collective::report::{self, Document};
@@ -17,44 +17,37 @@ pub(super) struct Files {
 }
 
 impl Files {
+    /// Those of a launch are its driver's.
     pub(super) fn open(args: &Args) -> Result<Self, CliError> {
+        if args.launch.is_some() {
+            return Ok(Self { samples: None, plot: None });
+        }
         let create = |path: &Option<_>| path.as_ref().map(PendingFile::create).transpose();
         let opened = create(&args.samples)
             .and_then(|samples| Ok(Self { samples, plot: create(&args.plot)? }));
-        opened.map_err(|error: FileError| CliError::failed(error))
+        opened.map_err(|error: FileError| CliError::usage(error))
     }
 }
 
 /// The document as far as the command line tells.
 pub(super) fn skeleton(args: &Args) -> Document {
+    // Paths need not be text.
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     Document {
         schema_version: report::SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
-        seed: args.seed,
+        command: command.collect::<Vec<_>>().join(" "),
+        seed: args.seed(),
         root: args.root,
         size_meaning: report::SIZE_MEANING.to_owned(),
         ..Document::default()
     }
 }
 
-/// As it is written on the command line.
-pub(super) fn arrival_name(arrival: &Arrival) -> String {
-    match arrival {
-        Arrival::Balanced => "balanced".to_owned(),
-        Arrival::Sorted(time) => format!("sorted:{}us", micros(*time)),
-        Arrival::OneLate(time, None) => format!("one-late:{}us", micros(*time)),
-        Arrival::OneLate(time, Some(rank)) => format!("one-late:{}us@{rank}", micros(*time)),
-        Arrival::File(path) => path.display().to_string(),
-    }
-}
-
-fn micros(time: std::time::Duration) -> f64 {
-    time.as_secs_f64() * 1e6
-}
-
 /// What deserves attention in `document`.
 pub(super) fn warnings(document: &Document) -> Vec<String> {
+    /// Of which even the whole range is no interval.
+    const FEW: u64 = 6;
     let mut warnings = Vec::new();
     if document.oversubscribed {
         warnings.push(
@@ -66,6 +59,20 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
     for result in &document.results {
         if let Some(diagnosis) = &result.diagnosis {
             warnings.push(format!("{} of {} bytes: {diagnosis}", result.op, result.size_bytes));
+        }
+        if result.lost_segments > 0 {
+            warnings.push(format!(
+                "{} of {} bytes: {} repetitions between {} pairs of synchronisations were \
+                 discarded, as a rank's clock was set or lost there",
+                result.op, result.size_bytes, result.discarded_no_clock, result.lost_segments
+            ));
+        }
+        if (1..FEW).contains(&result.reps) {
+            warnings.push(format!(
+                "{} of {} bytes: {} repetitions counted, which is too few for any interval; give \
+                 more with --max-time",
+                result.op, result.size_bytes, result.reps
+            ));
         }
         let of_clocks = result.median_s.zip(result.clock_error_s);
         if result.flaw.is_none() && of_clocks.is_some_and(|(median, error)| error > median / 2.0) {
@@ -88,6 +95,9 @@ pub(super) fn export(
     (files, samples): (Files, &[(Cell, Vec<Sample>)]),
     console: &mut Console,
 ) -> Result<(), CliError> {
+    if args.launch.is_some() {
+        return Told::Ends(Box::new(document.clone())).say(console);
+    }
     let failed = |error: FileError| CliError::failed(error);
     document.warnings.iter().for_each(|warning| console.warn(warning));
     if let Some(file) = files.samples {
@@ -104,6 +114,8 @@ pub(super) fn export(
         file.commit(|out| chart.write(report::LINES_OF_ONE, out)).map_err(failed)?;
     }
     match (args.json, args.csv) {
+        // Every line stands there already.
+        _ if args.prints_lines() => {}
         (true, _) => console.json(document)?,
         (_, true) => report::csv(console.data(), document)?,
         _ => report::table(console.data(), document)?,
@@ -115,6 +127,10 @@ pub(super) fn export(
 pub(super) fn exit(args: &Args, document: &Document) -> Result<Exit, CliError> {
     if document.incomplete.is_some() {
         return Ok(Exit::Interrupted);
+    }
+    // Those of a launch are judged together with the others.
+    if args.launch.is_some() {
+        return Ok(Exit::Done);
     }
     if !document.has_numbers() {
         return Err(CliError::failed(

@@ -2,6 +2,7 @@
 
 mod driver;
 mod export;
+mod told;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;
 
 use self::export::Files;
+use self::told::{Lines, Told};
 use super::Session;
 use crate::clocks::Domains;
 use crate::collective::arrival::{self, Arrival};
@@ -54,14 +56,15 @@ pub(super) struct Args {
           value_parser = operation::operations)]
     op: Operations,
     /// Bytes per rank, such as 8,64K or 1:1M.
-    #[arg(short, long, value_name = "SIZES", default_value = "8,1K,64K",
+    #[arg(short, long, visible_alias = "size", value_name = "SIZES", default_value = "8,1K,64K",
           value_parser = parse::message_sizes)]
     sizes: Sizes,
     /// The root of operations that have one.
     #[arg(long, value_name = "RANK", default_value = "0")]
     root: u32,
-    /// How repetitions start: roundtime or window by the clock; barrier, loop
-    /// or rotate as in the literature, announced without a lead, each with what is wrong with it.
+    /// How repetitions start: roundtime or window by the clock; to be compared
+    /// with, each with what is wrong with it: barrier, announced (as soon as a
+    /// rank hears of it), loop, rotate.
     #[arg(long, value_enum, default_value = "roundtime", hide_possible_values = true)]
     scheme: SchemeName,
     /// When ranks arrive: balanced, sorted[:TIME], one-late:TIME[@RANK], or a
@@ -103,20 +106,52 @@ pub(super) struct Args {
     /// Print comma-separated values.
     #[arg(long)]
     csv: bool,
+    /// Write each operation and size as a line of JSON as soon as it is
+    /// finished, so that a job that dies loses only the one in work; - is
+    /// standard output, instead of the table.
+    #[arg(long, value_name = "FILE")]
+    json_lines: Option<PathBuf>,
     /// Write what each rank timed in each repetition, as comma-separated values.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
     /// Draw medians and their intervals over size.
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
+    /// Which launch this is, from 0 on: said by the command with --launches to
+    /// those that it starts. Tells on standard output what it finds, and leaves
+    /// files and exit codes to that one.
+    #[arg(long, value_name = "N", hide = true)]
+    launch: Option<u32>,
     /// What starts the job, such as mpirun -n 4.
     #[arg(last = true, value_name = "MPIRUN")]
     mpirun: Vec<String>,
 }
 
+impl Args {
+    /// Decides the order, of each launch another one.
+    fn seed(&self) -> u64 {
+        self.seed.wrapping_add(self.launch.unwrap_or(0).into())
+    }
+
+    /// Whether lines of JSON go where tables do.
+    fn prints_lines(&self) -> bool {
+        self.json_lines.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    fn max_time(&self) -> Picos {
+        let nanos = u64::try_from(self.max_time.as_nanos()).ok();
+        nanos.and_then(Picos::from_nanos).unwrap_or(Picos::MAX)
+    }
+}
+
 /// Whether this process starts the job, and is no rank of it.
 pub(super) fn is_driver(args: &Args) -> bool {
-    args.launches > 1 || !args.mpirun.is_empty()
+    args.launch.is_none() && (args.launches > 1 || !args.mpirun.is_empty())
+}
+
+/// How long ranks wait for each other because one is to arrive late.
+pub(super) fn planned_wait(args: &Args) -> Duration {
+    args.arrival.longest(args.max_time)
 }
 
 /// Starts the job once a launch.
@@ -149,22 +184,23 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     let list = check(args, ranks)?;
     let mut cells =
         operation::cells(&list, &args.sizes.list(), ranks.into()).map_err(CliError::usage)?;
-    Random::new(args.seed).shuffle(&mut cells);
+    Random::new(args.seed()).shuffle(&mut cells);
     let (hosts, oversubscribed) = report::hosts(session.job.places());
     // Only rank 0 need see the files.
     let prepared = leads.then(|| prepare(args, ranks)).transpose();
     let delays = agree(session, ranks, &prepared)?;
-    let files = prepared?.map(|(_, files)| files);
+    let prepared = prepared?;
     let plan = Plan { yields: oversubscribed, ..plan(args, delays) };
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
     let begin = bench.clock().read();
     session.interrupt.listen();
-    let mut taken = Taken::default();
-    let failure = take(args, &mut bench, &cells, (&mut taken, console)).err();
-    let Some(files) = files else {
-        return failure.map_or(Ok(Exit::Done), |error| Err(CliError::failed(error)));
+    let Some(Prepared { files, lines, .. }) = prepared else {
+        return match take((args, &cells), &mut bench, |_, _| ()) {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => Err(CliError::failed(error)),
+        };
     };
-    let mut document = Document {
+    let document = Document {
         ranks: session.job.places().len(),
         hosts,
         oversubscribed,
@@ -172,42 +208,54 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
         clock: bench.clock().source().to_owned(),
         clock_read_s: bench.clock().read_cost().seconds(),
         launches: 1,
-        wall_s: bench
-            .clock()
-            .local(bench.clock().read())
-            .since(bench.clock().local(begin))
-            .seconds(),
-        results: in_order(&list, taken.results),
         ..export::skeleton(args)
     };
+    let mut taken = Taken { document, lines, samples: Vec::new() };
+    if args.launch.is_some() {
+        Told::Begins(Box::new(taken.document.clone())).say(console)?;
+    }
+    let of = cells.len();
+    let failure =
+        take((args, &cells), &mut bench, |cell, step| taken.handle((cell, of), step, console));
+    let failure = failure.err();
+    let Taken { mut document, lines, samples } = taken;
+    let clock = bench.clock();
+    document.wall_s = clock.local(clock.read()).since(clock.local(begin)).seconds();
+    document.results = in_order(&list, document.results);
     document.warnings = export::warnings(&document);
     document.incomplete = match &failure {
         Some(error) => Some(error.to_string()),
         None if session.interrupt.is_requested() => Some("interrupted".to_owned()),
         None => None,
     };
-    export::export(args, &document, (files, &taken.samples), console)?;
+    export::export(args, &document, (files, &samples), console)?;
+    lines.close()?;
     failure.map_or_else(|| export::exit(args, &document), |error| Err(CliError::failed(error)))
 }
 
-/// Arrivals of ranks, and files: what only rank 0 can find to be wrong.
-fn prepare(args: &Args, ranks: u32) -> Result<(Vec<Picos>, Files), CliError> {
-    let delays = args.arrival.delays(ranks).map_err(CliError::usage)?;
-    Ok((delays, Files::open(args)?))
+/// Arrivals of ranks, and files.
+struct Prepared {
+    delays: Vec<Picos>,
+    files: Files,
+    lines: Lines,
 }
 
-type Prepared = Option<(Vec<Picos>, Files)>;
+/// What only rank 0 can find to be wrong.
+fn prepare(args: &Args, ranks: u32) -> Result<Prepared, CliError> {
+    let delays = args.arrival.delays(ranks, args.max_time()).map_err(CliError::usage)?;
+    Ok(Prepared { delays, files: Files::open(args)?, lines: Lines::open(args)? })
+}
 
 /// What rank 0 has prepared, on all ranks. Where rank 0 has failed, it goes on
 /// to say so, and the others end.
 fn agree(
     session: &Session<'_>,
     ranks: u32,
-    prepared: &Result<Prepared, CliError>,
+    prepared: &Result<Option<Prepared>, CliError>,
 ) -> Result<Vec<Picos>, CliError> {
     const READY: u64 = 1;
     let mut numbers = vec![0; usize::try_from(ranks).unwrap_or(0) + 1];
-    if let Ok(Some((delays, _))) = prepared {
+    if let Ok(Some(Prepared { delays, .. })) = prepared {
         let all = [READY].into_iter().chain(delays.iter().map(|delay| delay.0));
         numbers.iter_mut().zip(all).for_each(|(place, number)| *place = number);
     }
@@ -231,12 +279,17 @@ fn check(args: &Args, ranks: u32) -> Result<Vec<Operation>, CliError> {
         let root = args.root;
         return Err(CliError::usage(format_args!("--root {root}: there are {ranks} ranks")));
     }
-    if args.arrival != Arrival::Balanced && !args.scheme.is_synchronised() {
+    if !args.arrival.is_balanced() && !args.scheme.is_synchronised() {
         return Err(CliError::usage(format_args!(
             "--arrival needs a start by the clock, which --scheme {} has not; use roundtime or \
              window",
             args.scheme.name()
         )));
+    }
+    if args.prints_lines() && (args.json || args.csv) {
+        return Err(CliError::usage(
+            "--json-lines - writes to standard output, and so do --json and --csv: one of them",
+        ));
     }
     let Operations { list, all } = &args.op;
     let fits = |operation: &Operation| {
@@ -259,15 +312,14 @@ fn check(args: &Args, ranks: u32) -> Result<Vec<Operation>, CliError> {
 
 fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
     /// Repetitions below which an interval may be narrow by chance.
-    const LEAST: usize = 30;
+    const LEAST: usize = 32;
     const MOST: usize = 200_000;
     /// Rank times that samples may hold.
     const MOST_SAMPLES: usize = 10_000_000;
     let keeps_samples = args.samples.is_some();
     let most = if keeps_samples { MOST_SAMPLES / delays.len().max(1) } else { MOST };
-    let nanos = u64::try_from(args.max_time.as_nanos()).ok();
     let rule = StopRule {
-        max_time: nanos.and_then(Picos::from_nanos).unwrap_or(Picos::MAX),
+        max_time: args.max_time(),
         rel_err_ppm: args.rel_err,
         least: LEAST,
         most: most.clamp(LEAST, MOST),
@@ -285,35 +337,57 @@ fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
 }
 
 /// What rank 0 has of the cells so far.
-#[derive(Default)]
 struct Taken {
-    results: Vec<ResultRecord>,
+    document: Document,
+    lines: Lines,
     samples: Vec<(Cell, Vec<Sample>)>,
 }
 
-/// Measures all cells, or up to an interruption.
-fn take(
-    args: &Args,
-    bench: &mut Bench<'_>,
-    cells: &[Cell],
-    (taken, console): (&mut Taken, &mut Console),
-) -> Result<(), CollectiveError> {
-    let arrival = export::arrival_name(&args.arrival);
-    for (index, cell) in cells.iter().enumerate() {
-        if bench.leads() && console.is_watched() {
-            let (number, of) = (index + 1, cells.len());
-            let Cell { operation, .. } = cell;
-            console.note(format_args!("{number} of {of}: {operation}, {} bytes", cell.bytes()));
+/// What there is to say of a cell.
+enum Step {
+    /// It begins, the first one with number 0.
+    Begins(usize),
+    /// It is finished; its samples.
+    Finished(Box<ResultRecord>, Vec<Sample>),
+}
+
+impl Taken {
+    fn handle(&mut self, (cell, of): (Cell, usize), step: Step, console: &mut Console) {
+        match step {
+            Step::Begins(index) => {
+                if console.is_watched() {
+                    let (number, Cell { operation, .. }) = (index + 1, cell);
+                    let bytes = cell.bytes();
+                    console.note(format_args!("{number} of {of}: {operation}, {bytes} bytes"));
+                }
+            }
+            Step::Finished(result, samples) => {
+                self.lines.finished((&self.document, None), &result, console);
+                self.document.results.push(*result);
+                self.samples.push((cell, samples));
+            }
         }
-        let measured = bench.measure(*cell)?;
+    }
+}
+
+/// Measures all cells, or up to an interruption. Rank 0 hears of each.
+fn take(
+    (args, cells): (&Args, &[Cell]),
+    bench: &mut Bench<'_>,
+    mut hear: impl FnMut(Cell, Step),
+) -> Result<(), CollectiveError> {
+    let arrival = args.arrival.to_string();
+    for (index, &cell) in cells.iter().enumerate() {
+        hear(cell, Step::Begins(index));
+        let measured = bench.measure(cell)?;
         let overlap =
-            if args.overlap { overlap::sweep(bench, *cell, measured.as_ref())? } else { None };
+            if args.overlap { overlap::sweep(bench, cell, measured.as_ref())? } else { None };
         // What had hardly begun is no result.
         let measured = measured.filter(|found| !bench.is_halted() || found.median.is_some());
         if let Some(mut measured) = measured {
-            taken.samples.push((*cell, std::mem::take(&mut measured.samples)));
-            let record = ResultRecord::new(*cell, (args.scheme, &arrival), &measured);
-            taken.results.push(ResultRecord { overlap, ..record });
+            let samples = std::mem::take(&mut measured.samples);
+            let record = ResultRecord::new(cell, (args.scheme, &arrival), &measured);
+            hear(cell, Step::Finished(Box::new(ResultRecord { overlap, ..record }), samples));
         }
         if bench.is_halted() {
             break;

@@ -91,6 +91,16 @@ pub enum Start {
     },
 }
 
+impl Start {
+    /// The common start of repetition `index` of a batch that begins at
+    /// `first`.
+    #[must_use]
+    pub const fn of(self, index: u64, first: Picos) -> Picos {
+        let Self::Clock { window, .. } = self else { return first };
+        Picos(first.0.saturating_add(window.0.saturating_mul(index)))
+    }
+}
+
 /// What is done next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Batch {

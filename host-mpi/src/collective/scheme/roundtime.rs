@@ -1,8 +1,8 @@
 //! Round time (Hunold and Carpen-Amarie): each repetition has a start of its
 //! own, a lead after it was announced. Here the lead follows what announcing
 //! takes: its 99th percentile, or a lower one where ranks lose their processors
-//! now and then and a lead for these cases would cost more than it saves; more where ranks are not ready in time, less
-//! where they are.
+//! now and then and a lead for these cases would cost more than it saves; more
+//! where ranks are not ready in time, less where they are.
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
@@ -50,14 +50,14 @@ pub(super) struct Lead {
     percent: u64,
     cap: Picos,
     group: Group,
-    valid_in_a_row: u32,
+    ready_in_a_row: u32,
 }
 
-/// Repetitions of which too many may be late.
+/// Repetitions for too many of which a rank may not have been ready.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     count: u32,
-    late: u32,
+    unready: u32,
 }
 
 impl Lead {
@@ -72,10 +72,10 @@ impl Lead {
     /// The percentile is doubled at first: nothing is to be under way any more.
     const FIRST_PERCENT: u64 = 200;
     const LEAST_PERCENT: u64 = 100;
-    /// More late than the percentile says by 5%, of so many: longer.
+    /// More not ready than the percentile says by 5%, of so many: longer.
     const GROUP: u32 = 20;
     const TOLERATED: u32 = 5;
-    /// So many valid in a row: shorter.
+    /// So many ready in a row: shorter.
     const ROW: u32 = 50;
     /// A series has room for so many leads.
     const LEADS: u64 = 100;
@@ -87,8 +87,8 @@ impl Lead {
             chosen: None,
             percent: Self::FIRST_PERCENT,
             cap: Picos(max_time.0 / Self::LEADS),
-            group: Group { count: 0, late: 0 },
-            valid_in_a_row: 0,
+            group: Group { count: 0, unready: 0 },
+            ready_in_a_row: 0,
         }
     }
 
@@ -106,10 +106,10 @@ impl Lead {
         let in_time = ready == Ready::Yes;
         self.keep(announced);
         self.group.count += 1;
-        self.group.late += u32::from(!in_time);
-        self.valid_in_a_row = if in_time { self.valid_in_a_row + 1 } else { 0 };
+        self.group.unready += u32::from(!in_time);
+        self.ready_in_a_row = if in_time { self.ready_in_a_row + 1 } else { 0 };
         let expected = 100 - self.chosen.map_or(99, |chosen| chosen.percentile);
-        if self.group.late * 100 > Self::GROUP * (expected + Self::TOLERATED) {
+        if self.group.unready * 100 > Self::GROUP * (expected + Self::TOLERATED) {
             if self.wanted() < self.cap {
                 self.percent = self.percent.saturating_mul(3) / 2;
             }
@@ -117,9 +117,9 @@ impl Lead {
         } else if self.group.count >= Self::GROUP {
             self.group = Group::default();
         }
-        if self.valid_in_a_row >= Self::ROW {
+        if self.ready_in_a_row >= Self::ROW {
             self.percent = (self.percent * 9 / 10).max(Self::LEAST_PERCENT);
-            self.valid_in_a_row = 0;
+            self.ready_in_a_row = 0;
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_half_when_more_than_5_percent_are_late() {
+    fn it_grows_by_half_when_more_than_5_percent_are_not_ready() {
         assert_eq!(after(20, |n| n != 3).next(), Picos(40 * US));
         assert_eq!(after(20, |n| n != 3 && n != 9).next(), Picos(60 * US));
     }

@@ -1,9 +1,9 @@
 //! Windows (SKaMPI; Hoefler, Schneider, Lumsdaine 2008): a batch of
 //! repetitions starts by the clock, one a window, whose length is found by
-//! trying: longer where repetitions do not fit, shorter where ranks mostly wait. One that
-//! is too long delays those that follow, and so does a pause of a rank: long
-//! rows of late ones make the batch shorter, and only in the shortest batch the
-//! window longer.
+//! trying: longer where repetitions do not fit, shorter where ranks mostly
+//! wait. One that is too long delays those that follow, and so does a pause of
+//! a rank: long rows for which a rank was not ready make the batch shorter, and
+//! only in the shortest batch the window longer.
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
@@ -37,7 +37,7 @@ impl Window {
     pub(super) fn handle(&mut self, outcome: &Outcome<'_>) {
         // A rank that was ready in time and started late has lost its
         // processor: no length of windows helps.
-        let late = || outcome.repetitions.iter().map(|repetition| repetition.unready);
+        let unready = outcome.repetitions.iter().map(|repetition| repetition.unready);
         let too_long = |r: &&Repetition| r.verdict == Verdict::TooLong || r.unready;
         let flawed = outcome.repetitions.iter().filter(too_long).count();
         let total = outcome.repetitions.len();
@@ -46,7 +46,7 @@ impl Window {
             self.shorten(outcome);
             return;
         }
-        if longest_row(late()) * 2 > total && self.count > Self::LEAST {
+        if longest_row(unready) * 2 > total && self.count > Self::LEAST {
             // Perhaps one pause that delayed all behind it.
             self.count = (self.count / 2).max(Self::LEAST);
             return;
@@ -79,9 +79,9 @@ impl Window {
     }
 }
 
-fn longest_row(late: impl Iterator<Item = bool>) -> usize {
-    let rows = late.scan(0, |row, late| {
-        *row = if late { *row + 1 } else { 0 };
+fn longest_row(unready: impl Iterator<Item = bool>) -> usize {
+    let rows = unready.scan(0, |row, unready| {
+        *row = if unready { *row + 1 } else { 0 };
         Some(*row)
     });
     rows.max().unwrap_or(0)
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_row_of_late_ones_makes_the_batch_shorter() {
+    fn a_long_row_without_a_ready_rank_makes_the_batch_shorter() {
         let mut window = Window::new();
         batch(&mut window, &[Verdict::Valid; 4], 1);
         batch(&mut window, &[Verdict::Valid; 8], 1);

@@ -1,0 +1,135 @@
+//! What is said of each operation and size as soon as it is finished, a line
+//! each: it outlives a job that dies.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use loggap::cli::{CliError, Console};
+use serde::{Deserialize, Serialize};
+
+use super::Args;
+use crate::collective::report::{Document, ResultRecord};
+
+/// What a launch tells the command that started it.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Told {
+    /// What its results depend on; there are none yet.
+    Begins(Box<Document>),
+    /// One of them.
+    Finished(Box<ResultRecord>),
+    /// All of them.
+    Ends(Box<Document>),
+}
+
+impl Told {
+    /// Says so on standard output at once. Where nobody listens any more, the
+    /// command that started this has ended.
+    pub(super) fn say(&self, console: &mut Console) -> Result<(), CliError> {
+        let line = serde_json::to_string(self).map_err(CliError::failed)?;
+        Ok(console.announce(line)?)
+    }
+}
+
+/// A line of `--json-lines`: complete by itself.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    schema_version: u32,
+    loggap_version: &'a str,
+    library: &'a str,
+    ranks: usize,
+    seed: u64,
+    /// From 1 on, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launch: Option<u32>,
+    #[serde(flatten)]
+    result: &'a ResultRecord,
+}
+
+/// Where lines go.
+#[derive(Debug)]
+enum Sink {
+    Nowhere,
+    File {
+        file: File,
+        path: PathBuf,
+    },
+    StandardOutput,
+    /// To the command that started this launch.
+    Driver,
+}
+
+/// The lines of a run.
+#[derive(Debug)]
+pub(super) struct Lines {
+    sink: Sink,
+    /// The first of what went wrong, said at the end: all ranks go on.
+    failure: Option<CliError>,
+}
+
+impl Lines {
+    /// As `args` ask for. A file is there from now on, and empty.
+    pub(super) fn open(args: &Args) -> Result<Self, CliError> {
+        let sink = match &args.json_lines {
+            _ if args.launch.is_some() => Sink::Driver,
+            None => Sink::Nowhere,
+            Some(path) if path.as_os_str() == "-" => Sink::StandardOutput,
+            Some(path) => {
+                let path = path.clone();
+                let file = File::create(&path).map_err(|error| {
+                    CliError::usage(format_args!("cannot write '{}': {error}", path.display()))
+                })?;
+                Sink::File { file, path }
+            }
+        };
+        Ok(Self { sink, failure: None })
+    }
+
+    /// Hands `result` on, found by what `document` says.
+    pub(super) fn finished(
+        &mut self,
+        (document, launch): (&Document, Option<u32>),
+        result: &ResultRecord,
+        console: &mut Console,
+    ) {
+        let said = self.say((document, launch), result, console);
+        self.failure = self.failure.take().or(said.err());
+    }
+
+    fn say(
+        &mut self,
+        (document, launch): (&Document, Option<u32>),
+        result: &ResultRecord,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let line = Line {
+            schema_version: document.schema_version,
+            loggap_version: &document.loggap_version,
+            library: &document.library,
+            ranks: document.ranks,
+            seed: document.seed,
+            launch,
+            result,
+        };
+        let text = serde_json::to_string(&line).map_err(CliError::failed)?;
+        match &mut self.sink {
+            Sink::Nowhere => Ok(()),
+            // In one piece, unbuffered: nothing is lost with the process.
+            Sink::File { file, path } => {
+                file.write_all(format!("{text}\n").as_bytes()).map_err(|error| {
+                    CliError::failed(format_args!("cannot write '{}': {error}", path.display()))
+                })
+            }
+            Sink::StandardOutput => Ok(console.announce(text)?),
+            Sink::Driver => Told::Finished(Box::new(result.clone())).say(console),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// The first of what went wrong.
+    pub(super) fn close(self) -> Result<(), CliError> {
+        self.failure.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,89 @@
+//! Comma-separated values.
+
+use std::io::{self, Write};
+
+use super::super::course::Sample;
+use super::super::operation::Cell;
+use super::super::scheme::SchemeName;
+use super::Document;
+
+/// Writes results as comma-separated values; what is not known is empty.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    writeln!(
+        out,
+        "op,size_bytes,scheme,arrival,median_s,median_s_lo,median_s_hi,avg_s,min_s,max_s,reps,\
+         reps_effective,discarded,discarded_no_clock,skew_s,skew_max_s,clock_error_s,stopped,spread"
+    )?;
+    let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
+    for r in &document.results {
+        // Only a path of arrivals can hold what has to be quoted.
+        let arrival = if r.arrival.contains([',', '"', '\n']) {
+            format!("\"{}\"", r.arrival.replace('"', "\"\""))
+        } else {
+            r.arrival.clone()
+        };
+        let times = [r.median_s, r.median_s_lo, r.median_s_hi, r.avg_s, r.min_s, r.max_s].map(text);
+        let rest = [r.skew_s, r.skew_max_s, r.clock_error_s].map(text).join(",");
+        writeln!(
+            out,
+            "{},{},{},{arrival},{},{},{},{},{},{rest},{},{}",
+            r.op,
+            r.size_bytes,
+            r.scheme,
+            times.join(","),
+            r.reps,
+            r.reps_effective,
+            r.discarded,
+            r.discarded_no_clock,
+            r.stopped,
+            text(r.spread)
+        )?;
+    }
+    Ok(())
+}
+
+/// The head of a file of samples.
+pub const SAMPLES_HEAD: &str = "op,size_bytes,scheme,repetition,valid,rank,start_s,exit_s";
+
+/// Writes what each rank timed in a cell, relative to the common start.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn samples(
+    out: &mut dyn Write,
+    cell: Cell,
+    (scheme, samples): (SchemeName, &[Sample]),
+) -> io::Result<()> {
+    let (operation, bytes, scheme) = (cell.operation, cell.bytes(), scheme.name());
+    for Sample { repetition, valid, starts, exits } in samples {
+        for (rank, (start, exit)) in starts.iter().zip(exits).enumerate() {
+            let (start, exit) = (start.seconds(), exit.seconds());
+            writeln!(
+                out,
+                "{operation},{bytes},{scheme},{repetition},{},{rank},{start:.12},{exit:.12}",
+                u8::from(*valid)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{document, text};
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_empty() {
+        let document = document();
+        let csv = text(|out| csv(out, &document));
+        assert!(csv.lines().nth(2).unwrap().starts_with("bcast,128,roundtime,balanced,,,,"));
+        let fields = |line: &str| line.split(',').count();
+        assert!(csv.lines().all(|line| fields(line) == 19), "{csv}");
+    }
+}
