@@ -300,6 +300,7 @@ mod tests {
             keeps_samples: true,
             yields: false,
             domains: Domains::Machine,
+            assumptions: loggap_core::sync::Assumptions::default(),
         }
     }
 

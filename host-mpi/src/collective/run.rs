@@ -9,6 +9,7 @@ use std::fmt;
 use std::thread;
 
 use loggap::cli::Interrupt;
+use loggap_core::sync::Assumptions;
 use loggap_core::units::Picos;
 use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
 use mpi::topology::SimpleCommunicator;
@@ -83,6 +84,8 @@ pub struct Plan {
     pub yields: bool,
     /// What is taken for one clock.
     pub domains: Domains,
+    /// What has to hold of the clocks.
+    pub assumptions: Assumptions,
 }
 
 /// What is timed.
@@ -149,7 +152,7 @@ impl<'a> Bench<'a> {
             waiting,
             interrupt,
             plan,
-            clock: GlobalClock::new(job, plan.domains),
+            clock: GlobalClock::new(job, plan.domains, plan.assumptions),
             repetition: 0,
             halted: false,
         }

@@ -23,7 +23,6 @@ use self::cause::{Evidence, System};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Taken};
 use super::Session;
-use super::pairs::crowded;
 use crate::algorithm::{self, End, InForce, MessageCost, Program, makespan, protocols};
 use crate::clocks::Domains;
 use crate::collective::judge::Tolerance;
@@ -187,7 +186,7 @@ fn compare(
         Subject { cell, algorithm }
     };
     let subjects: Vec<Subject> = cells.into_iter().map(subject).collect();
-    let (_, is_shared) = hosts(session.job.places());
+    let is_shared = session.job.sharing().is_shared();
     let pairs = taking::pairs(session);
     let sizes = profiled(&subjects, ranks);
     // Before the operations and after them, so that a machine that changes
@@ -298,6 +297,7 @@ fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
         keeps_samples: true,
         yields: false,
         domains: Domains::Machine,
+        assumptions: loggap_core::sync::Assumptions::default(),
     }
 }
 
@@ -397,7 +397,7 @@ fn document(
     (results, system): (Vec<ResultRecord>, System),
     levels: Vec<LevelRecord>,
 ) -> Document {
-    let mut warnings = crowded(session);
+    let mut warnings = session.job.sharing().warnings();
     if levels.len() > 1 {
         warnings.push(
             "ranks are at two levels of nearness, and the simulation takes one profile: that of \
