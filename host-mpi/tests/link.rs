@@ -155,6 +155,9 @@ fn one_rank_is_no_link_and_wrong_options_are_named_once() {
     let output = run(ranks(2).args(["measure", "--send", "pigeon"]));
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(talk(&output).matches("invalid value 'pigeon'").count(), 1, "{}", talk(&output));
+    let output = run(ranks(2).args(["measure", "--times", "5"]));
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(talk(&output).matches("--times is about many pairs").count(), 1);
     let output = run(ranks(3).args(["measure", "--pairs", "0-to-1"]));
     assert!(talk(&output).contains("random:3"), "{}", talk(&output));
 }

@@ -84,6 +84,14 @@ pub(super) fn run(
     if args.pairs.are_many(job.size()) {
         return pairs::run((&args.pairs, &args.measure), args.calls(), session, console);
     }
+    if let Some(option) = args.pairs.useless_for_one() {
+        if job.rank() != CONTROLLER {
+            return Ok(Exit::Done);
+        }
+        return Err(CliError::usage(format_args!(
+            "{option} is about many pairs: give --pairs, or more ranks"
+        )));
+    }
     match job.rank() {
         CONTROLLER => {
             let ends = |_| Ok(MpiEnds { session, calls: args.calls(), peer: RESPONDER });

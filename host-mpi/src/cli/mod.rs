@@ -99,7 +99,10 @@ where
             // `mpirun` ends the job when a rank fails: after the first one has
             // spoken. It has not where its arguments are others, and right.
             thread::sleep(FIRST_SPEAKS);
-            cli::explain(&error)
+            // MPICH lets the others go on when the first one has failed: each
+            // would repeat it.
+            let is_alone = std::env::var_os("OMPI_COMM_WORLD_RANK").is_some();
+            if is_alone { cli::explain(&error) } else { Exit::Usage.into() }
         }
     }
 }

@@ -28,9 +28,10 @@ pub(super) struct PairsArgs {
     /// more than two ranks; random:8 with more than 32.
     #[arg(long, value_name = "WHICH")]
     pairs: Option<Pairs>,
-    /// Sessions of each pair, in rounds of random order; medians count.
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    times: u32,
+    /// Sessions of each pair, in rounds of random order; medians count. 3 unless
+    /// given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    times: Option<u32>,
     /// Probability to call a machine, rank or pair slow where none stands out.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = loggap::cli::parse::percent)]
     error: u32,
@@ -45,6 +46,15 @@ impl PairsArgs {
         ranks > 2 || self.pairs.is_some()
     }
 
+    /// An option that one pair has no use for.
+    pub(super) const fn useless_for_one(&self) -> Option<&'static str> {
+        match (&self.heat_map, self.times) {
+            (Some(_), _) => Some("--heat-map"),
+            (_, Some(_)) => Some("--times"),
+            _ => None,
+        }
+    }
+
     fn pairs(&self, ranks: i32) -> Pairs {
         let usual = if ranks <= 32 { Pairs::All } else { Pairs::Random(8) };
         self.pairs.unwrap_or(usual)
@@ -54,6 +64,8 @@ impl PairsArgs {
 /// What an initiator reports to the controller: values, or why there are none.
 type Report = Result<SessionValues, String>;
 
+/// Sessions of each pair, unless told otherwise.
+const TIMES: u32 = 3;
 /// Says to all that a round begins.
 const ROUND: &[u8] = b"round";
 
@@ -65,7 +77,8 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     let (asked, measure) = args;
     let job = session.job;
-    let rounds = asked.pairs(job.size()).rounds(job.size(), asked.times, measure.seed());
+    let rounds =
+        asked.pairs(job.size()).rounds(job.size(), asked.times.unwrap_or(TIMES), measure.seed());
     let rounds = pairs::within_processors(rounds, job.places());
     let leads = job.rank() == CONTROLLER;
     let files = leads.then(|| Files::open(asked, measure, session)).transpose();
