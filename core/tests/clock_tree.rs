@@ -6,9 +6,9 @@ mod clock_tree {
     use loggap_core::random::Random;
     use loggap_core::sync::simulated::{ClockTruth, Contention, Path, VirtualClock, VirtualPinger};
     use loggap_core::sync::{
-        Residual, ResidualSummary, Residuals, Scenario, SyncOptions, Tree, TreeEntry, TreeError,
-        TreeMemory, TrialError, TrialMemory, TrialRank, TrialReport, Triangle, measure_offset,
-        trial,
+        Assumptions, Residual, ResidualSummary, Residuals, Scenario, SyncOptions, Tree, TreeEntry,
+        TreeError, TreeMemory, TrialError, TrialMemory, TrialRank, TrialReport, Triangle,
+        measure_offset, trial,
     };
     use loggap_core::units::{Picos, SignedPicos};
     use quickcheck::quickcheck;
@@ -29,7 +29,17 @@ mod clock_tree {
     }
 
     fn run(domains: &[u32], scenario: &Scenario) -> TrialReport {
-        run_with(domains, scenario, &scenario.options())
+        run_with(domains, scenario, &options_of(scenario))
+    }
+
+    /// Options for who assumes just what is true of the clocks of `scenario`.
+    fn options_of(scenario: &Scenario) -> SyncOptions {
+        let ClockTruth { drift_ppm, widest_wander_ppb, .. } = scenario.clocks;
+        let relative = |one: f64| format!("{:.0}", (2.0 * one).ceil().max(1.0)).parse().unwrap();
+        let drift_ppm = relative(drift_ppm + widest_wander_ppb / 1_000.0);
+        // Its range is twice the widest of each clock.
+        let wander_ppb = relative(2.0 * widest_wander_ppb);
+        scenario.options(Assumptions { drift_ppm, wander_ppb })
     }
 
     /// `ranks` with `per_domain` of each domain next to each other.
@@ -48,7 +58,10 @@ mod clock_tree {
         for (name, scenario) in Scenario::all() {
             for domains in [blocks(300, 1), blocks(1_000, 24)] {
                 for seed in 1..=3 {
-                    let report = run(&domains, &Scenario { seed, ..scenario });
+                    // What `loggap-mpi` assumes, whatever the clocks are.
+                    let scenario = Scenario { seed, ..scenario };
+                    let options = scenario.options(Assumptions::default());
+                    let report = run_with(&domains, &scenario, &options);
                     assert_covered(name, &report);
                     for summary in [report.synchronised, report.extrapolated, report.interpolated] {
                         assert_eq!(summary.count as usize, domains.len() - 1);
@@ -107,7 +120,7 @@ mod clock_tree {
         // Many a series begins where its rank does not run.
         preempted.network.contention.probability = 0.05;
         preempted.network.contention.phase = Picos(200 * MILLISECOND);
-        let mut options = preempted.options();
+        let mut options = options_of(&preempted);
         options.series.longest = Picos(10_000 * MILLISECOND);
         let careful = run_with(&blocks(200, 1), &preempted, &options);
         options.series.offset.widest = Picos::MAX;
@@ -123,7 +136,7 @@ mod clock_tree {
     #[test]
     fn domains_that_are_trusted_add_nothing_to_the_error() {
         let scenario = Scenario::default();
-        let checked = scenario.options();
+        let checked = options_of(&scenario);
         let trusted = SyncOptions { trusts_domains: true, ..checked };
         let domains = blocks(64, 64);
         let checked = run_with(&domains, &scenario, &checked).synchronised;
@@ -161,7 +174,7 @@ mod clock_tree {
         let domains = blocks(100, 1);
         let clocks = ClockTruth { drift_ppm: 80.0, ..ClockTruth::default() };
         let scenario = Scenario { clocks, ..Scenario::default() };
-        let mut options = scenario.options();
+        let mut options = options_of(&scenario);
         options.assumptions.drift_ppm = 10;
         options.series.offset.drift_ppm = 10;
         let report = run_with(&domains, &scenario, &options);
@@ -174,7 +187,7 @@ mod clock_tree {
         };
         let hold = Picos(60_000 * MILLISECOND);
         let scenario = Scenario { clocks, hold, ..Scenario::default() };
-        let mut options = scenario.options();
+        let mut options = options_of(&scenario);
         options.assumptions.wander_ppb = 1;
         let report = run_with(&domains, &scenario, &options);
         assert!(report.contradicted > 10, "{report:#?}");
@@ -234,7 +247,7 @@ mod clock_tree {
                 order: &mut vec![0; ranks],
                 entries: &mut vec![TreeEntry::default(); ranks],
             };
-            let options = scenario.options();
+            let options = options_of(&scenario);
             let report = trial(domains, &scenario, &options, memory).unwrap();
             let now = states.iter().map(TrialRank::free).max().unwrap();
             (Self { clocks, ranks: states, options, scenario, now }, report)
@@ -332,7 +345,7 @@ mod clock_tree {
             entries: &mut [TreeEntry::default(); 2],
         };
         let scenario = Scenario::default();
-        let result = trial(&[1, 2], &scenario, &scenario.options(), memory);
+        let result = trial(&[1, 2], &scenario, &options_of(&scenario), memory);
         assert_eq!(result, Err(TrialError::Tree(TreeError::Memory(2))));
     }
 

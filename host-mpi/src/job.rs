@@ -1,51 +1,22 @@
-//! The ranks of this job, where they run, and how they are led.
+//! The ranks of this job, what all of them run, and how they are led.
 
-use std::fmt;
-use std::thread;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
+use std::{fmt, io, thread};
 
-use loggap::machine::placement::{self, Cpu};
 use mpi::collective::CommunicatorCollectives as _;
 use mpi::environment::Universe;
 use mpi::point_to_point::{Destination, Source};
 use mpi::topology::{Communicator, Process, SimpleCommunicator};
-use nix::sys::utsname::uname;
-use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
-/// A rank's place, as all ranks know it.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Place {
-    /// Name of its machine.
-    pub host: String,
-    /// Its process there.
-    pub process: u32,
-    /// The processor it is bound to, where that is one only.
-    pub cpu: Option<Cpu>,
-    /// Processors of its machine.
-    pub cpus: usize,
-    /// How many of them it may use.
-    #[serde(default)]
-    pub processors: usize,
-}
+use crate::library;
+pub use crate::place::{MachineUse, Place, Sharing};
+use crate::watch::Watch;
 
-impl Place {
-    /// Of this process.
-    #[must_use]
-    pub fn here() -> Self {
-        let host = uname().map(|name| name.nodename().to_string_lossy().into_owned());
-        let cpus = placement::allowed();
-        let cpu = if let [only] = cpus[..] { Some(only) } else { None };
-        let online = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
-        Self {
-            host: host.unwrap_or_default(),
-            process: std::process::id(),
-            cpu,
-            cpus: online.and_then(|count| usize::try_from(count).ok()).unwrap_or(1),
-            processors: cpus.len(),
-        }
-    }
-}
+/// The rank that decides what all do, talks, and whose clock is the global one.
+pub const CONTROLLER: i32 = 0;
 
 /// A job of MPI, as one of its ranks sees it.
 ///
@@ -55,6 +26,7 @@ pub struct Job {
     data: SimpleCommunicator,
     control: SimpleCommunicator,
     places: Vec<Place>,
+    watch: Watch,
     // Finalizes MPI when dropped: after the communicators.
     _universe: Universe,
 }
@@ -65,19 +37,90 @@ impl fmt::Debug for Job {
     }
 }
 
-/// Bytes of a place on its way to all ranks.
-const PLACE: usize = 512;
+/// Why there is no job.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// MPI has been initialised before.
+    #[error("MPI cannot be initialised twice")]
+    Twice,
+    /// The thread that ends waits in vain cannot be started.
+    #[error("no thread can be started: {0}")]
+    Thread(#[from] io::Error),
+    /// `mpirun` has started several ranks, and MPI knows of one only.
+    #[error(
+        "{ranks} ranks were started, and {library} knows of one: use the mpirun of this library"
+    )]
+    OtherLauncher {
+        /// How many.
+        ranks: u32,
+        /// What this program was built with.
+        library: String,
+    },
+    /// Ranks run different programs, or with different arguments: all ranks
+    /// find the same.
+    #[error("{0}; start the same program with the same arguments at every rank")]
+    Differ(String),
+}
+
+/// What a rank says of itself when the job begins.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Introduction {
+    version: String,
+    /// The begin of the arguments, to name them.
+    arguments: String,
+    /// Of all arguments.
+    hash: u64,
+    place: Place,
+}
+
+impl Introduction {
+    fn of(arguments: &[String], place: Place) -> Self {
+        /// Characters of the arguments that are shown.
+        const SHOWN: usize = 100;
+        let mut hasher = DefaultHasher::new();
+        arguments.hash(&mut hasher);
+        let shown = arguments.join(" ").chars().take(SHOWN).collect();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { version, arguments: shown, hash: hasher.finish(), place }
+    }
+
+    fn runs_the_same(&self, other: &Self) -> bool {
+        self.version == other.version && self.hash == other.hash
+    }
+}
 
 impl Job {
-    /// Initialises MPI; `None` where that has been done already. All ranks
-    /// call this together.
-    #[must_use]
-    pub fn begin() -> Option<Self> {
-        let universe = mpi::initialize()?;
+    /// Initialises MPI; a wait for another rank of more than `give_up` ends the
+    /// job from then on. All ranks call this together.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError`].
+    pub fn begin(give_up: Duration) -> Result<Self, JobError> {
+        let universe = mpi::initialize().ok_or(JobError::Twice)?;
         let world = universe.world();
-        let (data, control) = (world.duplicate(), world.duplicate());
-        let places = gather_places(&control);
-        Some(Self { data, control, places, _universe: universe })
+        if world.size() == 1
+            && let Some(ranks) = launched().filter(|ranks| *ranks > 1)
+        {
+            return Err(JobError::OtherLauncher { ranks, library: library::version() });
+        }
+        let watch = Watch::start(world.rank(), give_up)?;
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let own = Introduction::of(&arguments, Place::here());
+        let begun = watch.during(|| {
+            let (data, control) = (world.duplicate(), world.duplicate());
+            compared(&gathered(&control, &own)).map(|places| (data, control, places))
+        });
+        match begun {
+            Ok((data, control, places)) => {
+                Ok(Self { data, control, places, watch, _universe: universe })
+            }
+            Err(error) => {
+                watch.during(|| drop(universe));
+                Err(error)
+            }
+        }
     }
 
     /// Number of this rank.
@@ -111,16 +154,10 @@ impl Job {
         host(one).is_some() && host(one) == host(other)
     }
 
-    /// Machines with more ranks than processors, where ranks wait for each
-    /// other's processor.
+    /// How ranks share processors.
     #[must_use]
-    pub fn crowded_hosts(&self) -> Vec<&str> {
-        let mut hosts: Vec<&Place> = self.places.iter().collect();
-        hosts.sort_by_key(|place| &place.host);
-        let of_host = hosts.chunk_by(|one, next| one.host == next.host);
-        let crowded =
-            of_host.filter(|ranks| ranks.first().is_some_and(|one| ranks.len() > one.cpus));
-        crowded.filter_map(|ranks| Some(ranks.first()?.host.as_str())).collect()
+    pub fn sharing(&self) -> Sharing<'_> {
+        Sharing::of(&self.places)
     }
 
     /// Another rank, to exchange data with.
@@ -141,36 +178,121 @@ impl Job {
         &self.control
     }
 
+    /// What ends the job where a rank waits for too long.
+    #[must_use]
+    pub const fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
     /// Sends `message` to `rank` as a command or report.
     pub fn tell(&self, rank: i32, message: &[u8]) {
-        self.control.process_at_rank(rank).send(message);
+        self.watch.during(|| self.control.process_at_rank(rank).send(message));
     }
 
     /// Waits for a command or report of `rank`, mostly asleep, so that the
     /// processor is free for ranks that measure.
     #[must_use]
     pub fn hear(&self, rank: i32) -> Vec<u8> {
+        self.hear_after(Duration::ZERO, rank)
+    }
+
+    /// The same of a rank that may first do other `work` of so long.
+    #[must_use]
+    pub fn hear_after(&self, work: Duration, rank: i32) -> Vec<u8> {
         const PAUSE: Duration = Duration::from_micros(200);
         let peer = self.control.process_at_rank(rank);
-        loop {
-            if let Some((message, status)) = peer.immediate_matched_probe() {
-                let length =
-                    status.count(<u8 as mpi::datatype::Equivalence>::equivalent_datatype());
-                let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
-                message.matched_receive_into(&mut bytes[..]);
-                return bytes;
+        self.watch.during_work(work, || {
+            loop {
+                if let Some((message, status)) = peer.immediate_matched_probe() {
+                    let length =
+                        status.count(<u8 as mpi::datatype::Equivalence>::equivalent_datatype());
+                    let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+                    message.matched_receive_into(&mut bytes[..]);
+                    return bytes;
+                }
+                thread::sleep(PAUSE);
             }
-            thread::sleep(PAUSE);
-        }
+        })
     }
 }
 
-/// The places of all ranks, at every rank.
-fn gather_places(ranks: &SimpleCommunicator) -> Vec<Place> {
-    let mut own = serde_json::to_vec(&Place::here()).unwrap_or_default();
-    own.resize(PLACE, b' ');
-    let count = usize::try_from(ranks.size()).unwrap_or(0);
-    let mut all = vec![0; PLACE * count];
+/// How many ranks `mpirun` says that it has started.
+fn launched() -> Option<u32> {
+    const VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+    VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// What all ranks say of themselves, in order; `None` of a rank that cannot be
+/// understood.
+fn gathered(ranks: &SimpleCommunicator, own: &Introduction) -> Vec<Option<Introduction>> {
+    let mut own = serde_json::to_vec(own).unwrap_or_default();
+    let mut longest = 0_u64;
+    let length = own.len() as u64;
+    ranks.all_reduce_into(&length, &mut longest, mpi::collective::SystemOperation::max());
+    let longest = usize::try_from(longest).unwrap_or(0).max(1);
+    own.resize(longest, b' ');
+    let mut all = vec![0; longest * usize::try_from(ranks.size()).unwrap_or(0)];
     ranks.all_gather_into(&own[..], &mut all[..]);
-    all.chunks(PLACE).map(|one| serde_json::from_slice(one).unwrap_or_default()).collect()
+    all.chunks(longest).map(|one| serde_json::from_slice(one).ok()).collect()
+}
+
+/// The places of ranks that all run the same.
+fn compared(ranks: &[Option<Introduction>]) -> Result<Vec<Place>, JobError> {
+    let Some(Some(first)) = ranks.first() else {
+        return Err(JobError::Differ("rank 0 says of itself what rank 0 cannot read".to_owned()));
+    };
+    let same = |one: &&Introduction| one.runs_the_same(first);
+    let is_other = |one: &Option<Introduction>| one.as_ref().filter(same).is_none();
+    let others: Vec<usize> =
+        (0..ranks.len()).filter(|rank| ranks.get(*rank).is_some_and(is_other)).collect();
+    let Some(other) = others.first().and_then(|rank| ranks.get(*rank)) else {
+        return Ok(ranks.iter().flatten().map(|rank| rank.place.clone()).collect());
+    };
+    let name = |one: &Introduction| format!("loggap-mpi {} '{}'", one.version, one.arguments);
+    let other = other.as_ref().map_or_else(|| "another program".to_owned(), name);
+    Err(JobError::Differ(format!("rank 0 runs {}, {} {other}", name(first), listed(&others))))
+}
+
+/// Ranks as the subject of a sentence.
+fn listed(ranks: &[usize]) -> String {
+    const SHOWN: usize = 8;
+    let names: Vec<String> = ranks.iter().take(SHOWN).map(ToString::to_string).collect();
+    match ranks {
+        [one] => format!("rank {one} runs"),
+        _ if ranks.len() > SHOWN => {
+            format!("ranks {} and {} others run", names.join(", "), ranks.len() - SHOWN)
+        }
+        _ => format!("ranks {} run", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn introduction(arguments: &str) -> Introduction {
+        let arguments: Vec<String> = arguments.split(' ').map(str::to_owned).collect();
+        Introduction::of(&arguments, Place { host: "a".repeat(600), ..Place::default() })
+    }
+
+    #[test]
+    fn ranks_that_run_something_else_are_named() {
+        let same = introduction("measure -s 1");
+        let places = compared(&vec![Some(same.clone()); 3]).unwrap();
+        assert_eq!((places.len(), places[2].host.len()), (3, 600));
+        let sync = introduction("sync");
+        let all = [Some(same.clone()), Some(sync.clone()), Some(same.clone()), Some(sync)];
+        let told = compared(&all).unwrap_err().to_string();
+        assert!(told.starts_with("rank 0 runs loggap-mpi "), "{told}");
+        assert!(told.contains("'measure -s 1', ranks 1, 3 run loggap-mpi "), "{told}");
+        assert!(told.contains("'sync'; start the same"), "{told}");
+        let newer = Introduction { version: "99.0".to_owned(), ..same.clone() };
+        let told = compared(&[Some(same.clone()), Some(newer)]).unwrap_err().to_string();
+        assert!(told.contains("rank 1 runs loggap-mpi 99.0 'measure -s 1'"), "{told}");
+        let told = compared(&[Some(same.clone()), None]).unwrap_err().to_string();
+        assert!(told.contains("rank 1 runs another program"), "{told}");
+        let many = [vec![Some(same)], vec![None; 12]].concat();
+        let told = compared(&many).unwrap_err().to_string();
+        assert!(told.contains("ranks 1, 2, 3, 4, 5, 6, 7, 8 and 4 others run"), "{told}");
+    }
 }

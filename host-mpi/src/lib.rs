@@ -4,7 +4,8 @@
 //! # Tour, from the outside in
 //!
 //! - [`cli`]: the command line of `loggap-mpi`, which every rank runs.
-//! - [`job`]: the ranks of this job, where they run, and how they are led.
+//! - [`job`]: the ranks of this job, what all of them run, and how they are led.
+//! - [`place`]: where ranks run, and which of them share processors.
 //! - [`link`]: two ranks as a [`loggap_core::measure::Link`].
 //! - [`matrix`]: parameters of many pairs, and who is slow.
 //! - [`pairs`]: which ranks measure with which at the same time.
@@ -27,6 +28,7 @@ pub mod library;
 pub mod link;
 pub mod matrix;
 pub mod pairs;
+pub mod place;
 mod sys;
 pub mod waiting;
 pub mod watch;

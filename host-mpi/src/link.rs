@@ -78,6 +78,8 @@ pub struct MpiLink<'a> {
     peer: Process<'a>,
     calls: Calls,
     watch: &'a Watch,
+    /// Whether the watch knows that a message is waited for.
+    is_waiting: bool,
     open: OpenSends,
 }
 
@@ -94,7 +96,38 @@ impl<'a> MpiLink<'a> {
     /// A link to `peer`, with no message under way.
     #[must_use]
     pub fn new(peer: Process<'a>, calls: Calls, watch: &'a Watch) -> Self {
-        Self { peer, calls, watch, open: OpenSends::default() }
+        Self { peer, calls, watch, is_waiting: false, open: OpenSends::default() }
+    }
+
+    /// This rank polls for a message in vain: a wait begins with the first such
+    /// poll, and goes on until something else happens.
+    #[inline]
+    fn polled_in_vain(&mut self) {
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.watch.begin_wait();
+        }
+    }
+
+    /// Something else happens.
+    #[inline]
+    fn end_wait(&mut self) {
+        if self.is_waiting {
+            self.is_waiting = false;
+            self.watch.end_wait();
+        }
+    }
+
+    /// A receive ended with a message, or without.
+    #[inline]
+    fn note_receive(&mut self, length: Option<usize>) {
+        if length.is_some() { self.end_wait() } else { self.polled_in_vain() }
+    }
+}
+
+impl Drop for MpiLink<'_> {
+    fn drop(&mut self) {
+        self.end_wait();
     }
 }
 
@@ -108,6 +141,7 @@ impl Link for MpiLink<'_> {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        self.end_wait();
         // A send may wait as well: for room, or for the receiver.
         match self.calls.send {
             SendCall::Send => self.watch.during(|| self.peer.send(message)),
@@ -127,24 +161,39 @@ impl Link for MpiLink<'_> {
 
     #[inline]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        let Some((message, _)) = self.peer.immediate_matched_probe() else { return Ok(None) };
+        let Some((message, _)) = self.peer.immediate_matched_probe() else {
+            self.polled_in_vain();
+            return Ok(None);
+        };
+        self.end_wait();
         Ok(length(&message.matched_receive_into(buffer)))
     }
 
     #[inline]
     fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        Ok(match self.calls.receive {
-            ReceiveCall::Recv => length(&self.watch.during(|| self.peer.receive_into(buffer))),
-            ReceiveCall::Irecv => receive::around(&self.peer, buffer, || Ok(()))?.1,
-        })
+        match self.calls.receive {
+            ReceiveCall::Recv => {
+                self.end_wait();
+                Ok(length(&self.watch.during(|| self.peer.receive_into(buffer))))
+            }
+            ReceiveCall::Irecv => {
+                let arrived = receive::around(&self.peer, buffer, || Ok(()))?.1;
+                self.note_receive(arrived);
+                Ok(arrived)
+            }
+        }
     }
 
     fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
         if self.calls.send != SendCall::Isend {
             return body(self);
         }
+        self.end_wait();
         let open = self.open.clone();
-        open.while_open(message, self.watch, || body(self))
+        let outcome = open.while_open(message, self.watch, || body(self));
+        // The sends were completed, which was a wait of its own.
+        self.end_wait();
+        outcome
     }
 
     #[inline]
@@ -160,7 +209,9 @@ impl Link for MpiLink<'_> {
             }
             ReceiveCall::Irecv => {
                 let peer = self.peer;
-                receive::around(&peer, buffer, || before(self))
+                let received = receive::around(&peer, buffer, || before(self))?;
+                self.note_receive(received.1);
+                Ok(received)
             }
         }
     }

@@ -6,7 +6,9 @@ use loggap::machine::environment::MpiLibrary;
 use loggap::output::number;
 use loggap::output::plot::heat::HeatMap;
 use loggap::profile::ProfileDocument;
-use loggap_core::stats::{PairValue, SlowerOptions, slowest_end, slowest_pair};
+use loggap_core::stats::{
+    EndEffect, LEAST_ENDS, PairValue, Slower, SlowerOptions, slowest_end, slowest_pair,
+};
 use serde::Serialize;
 
 use crate::job::Place;
@@ -64,11 +66,35 @@ impl Quantity {
     }
 }
 
+/// What can be slow.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SlowKind {
+    /// All ranks of a machine.
+    Machine,
+    /// One rank.
+    Rank,
+    /// What two ranks exchange.
+    Pair,
+}
+
+impl SlowKind {
+    /// As in tables and documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Rank => "rank",
+            Self::Pair => "pair",
+        }
+    }
+}
+
 /// Somebody who is slower than the rest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowRecord {
-    /// `node`, `rank` or `pair`.
-    pub kind: &'static str,
+    /// What it is.
+    pub kind: SlowKind,
     /// Its name: a machine, or ranks.
     pub name: String,
     /// In what: `half_rtt` or `gap`.
@@ -110,6 +136,9 @@ pub struct MatrixDocument {
     pub slow: Vec<SlowRecord>,
     /// Seconds that all took.
     pub wall_s: f64,
+    /// Why pairs or sessions are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
     /// What is to be said about it.
     pub warnings: Vec<String>,
 }
@@ -119,8 +148,14 @@ pub struct MatrixDocument {
 pub struct SessionValues {
     /// Sizes of the smallest and the largest message.
     pub sizes: [u64; 2],
-    /// In the order of [`PairRecord`], in seconds.
-    pub values: [Option<f64>; 4],
+    /// Half the round trip of the smallest message, in seconds.
+    pub half_rtt_s: Option<f64>,
+    /// Time per message of the largest size.
+    pub gap_s: Option<f64>,
+    /// Send overhead of the smallest message.
+    pub send_overhead_s: Option<f64>,
+    /// Receive overhead of the smallest message.
+    pub recv_overhead_s: Option<f64>,
 }
 
 impl SessionValues {
@@ -131,32 +166,33 @@ impl SessionValues {
         let (Some(first), Some(last)) = (rows().next(), rows().next_back()) else {
             return Self::default();
         };
-        let curves = [first.half_rtt, last.gap, first.send_overhead, first.recv_overhead];
         let seconds = |picos: i64| Some(picos as f64 * 1e-12).filter(|seconds| *seconds > 0.0);
-        let values = curves.map(|curve| seconds(curve?.value.0));
-        Self { sizes: [first.size.0, last.size.0], values }
+        Self {
+            sizes: [first.size.0, last.size.0],
+            half_rtt_s: first.half_rtt.and_then(|value| seconds(value.value.0)),
+            gap_s: last.gap.and_then(|value| seconds(value.value.0)),
+            send_overhead_s: first.send_overhead.and_then(|value| seconds(value.value.0)),
+            recv_overhead_s: first.recv_overhead.and_then(|value| seconds(value.value.0)),
+        }
     }
 }
 
 /// The records of all pairs that were measured, from what each session gave.
 #[must_use]
 pub fn records(sessions: &[(Pair, SessionValues)]) -> Vec<PairRecord> {
-    let mut pairs: BTreeMap<(i32, i32), Vec<[Option<f64>; 4]>> = BTreeMap::new();
+    let mut pairs: BTreeMap<(i32, i32), Vec<SessionValues>> = BTreeMap::new();
     for (Pair { initiator, responder }, session) in sessions {
         let key = (*initiator.min(responder), *initiator.max(responder));
-        pairs.entry(key).or_default().push(session.values);
+        pairs.entry(key).or_default().push(*session);
     }
-    let record = |((low_rank, high_rank), values): ((i32, i32), Vec<[Option<f64>; 4]>)| {
-        let of = |index: usize| values.iter().filter_map(move |one| one.get(index).copied()?);
-        PairRecord {
-            low_rank,
-            high_rank,
-            sessions: of(0).count(),
-            half_rtt_s: median(of(0)),
-            gap_s: median(of(1)),
-            send_overhead_s: median(of(2)),
-            recv_overhead_s: median(of(3)),
-        }
+    let record = |((low_rank, high_rank), values): ((i32, i32), Vec<SessionValues>)| PairRecord {
+        low_rank,
+        high_rank,
+        sessions: values.iter().filter(|session| session.half_rtt_s.is_some()).count(),
+        half_rtt_s: median(values.iter().filter_map(|session| session.half_rtt_s)),
+        gap_s: median(values.iter().filter_map(|session| session.gap_s)),
+        send_overhead_s: median(values.iter().filter_map(|session| session.send_overhead_s)),
+        recv_overhead_s: median(values.iter().filter_map(|session| session.recv_overhead_s)),
     };
     pairs.into_iter().map(record).collect()
 }
@@ -175,6 +211,9 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// Who is slow: first machines, then ranks, then pairs; who belongs to
 /// somebody that was named is not named again.
+///
+/// Machines with one rank each are machines and no ranks. The probability to
+/// name anybody is shared by what is tried, in both quantities.
 #[must_use]
 pub fn slow(records: &[PairRecord], places: &[Place], error: f64) -> Vec<SlowRecord> {
     let mut hosts: Vec<&str> = places.iter().map(|place| place.host.as_str()).collect();
@@ -184,12 +223,16 @@ pub fn slow(records: &[PairRecord], places: &[Place], error: f64) -> Vec<SlowRec
         let place = usize::try_from(rank).ok().and_then(|rank| places.get(rank));
         place.and_then(|place| hosts.binary_search(&place.host.as_str()).ok()).unwrap_or(0)
     };
-    // Machines, ranks and pairs, each in both quantities.
-    let options = SlowerOptions { error: error / 6.0, ..SlowerOptions::default() };
+    let has_machines = hosts.len() >= LEAST_ENDS;
+    let has_ranks = hosts.len() < places.len() || !has_machines;
+    let kinds = 1 + u32::from(has_machines) + u32::from(has_ranks);
+    let tried = Quantity::ALL.len() as f64 * f64::from(kinds);
+    let options = SlowerOptions { error: error / tried, ..SlowerOptions::default() };
+    let mut effects = vec![EndEffect::default(); places.len()];
     let mut found = Vec::new();
     for quantity in Quantity::ALL {
         let mut values = values(records, quantity, host_of);
-        let mut note = |kind, name: String, slower: loggap_core::stats::Slower| {
+        let mut note = |kind, name: String, slower: Slower| {
             let (factor, factor_lo) = (slower.factor, slower.factor_low);
             found.push(SlowRecord { kind, name, quantity: quantity.name(), factor, factor_lo });
         };
@@ -199,7 +242,10 @@ pub fn slow(records: &[PairRecord], places: &[Place], error: f64) -> Vec<SlowRec
             // Within a machine, both ends are the same.
             value.named |= value.ends.first() == value.ends.last();
         }
-        while let Some(slower) = slowest_end(&mut of_hosts, hosts.len(), &options) {
+        let mut of_machines = vec![EndEffect::default(); hosts.len()];
+        while has_machines
+            && let Some(slower) = slowest_end(&mut of_hosts, &mut of_machines, &options)
+        {
             let name = hosts.get(slower.which).copied().unwrap_or("?");
             for value in values.iter_mut().zip(records).filter_map(|(value, record)| {
                 [record.low_rank, record.high_rank]
@@ -209,14 +255,15 @@ pub fn slow(records: &[PairRecord], places: &[Place], error: f64) -> Vec<SlowRec
             }) {
                 value.named = true;
             }
-            note("node", name.to_owned(), slower);
+            note(SlowKind::Machine, name.to_owned(), slower);
         }
-        while let Some(slower) = slowest_end(&mut values, places.len(), &options) {
-            note("rank", slower.which.to_string(), slower);
+        while has_ranks && let Some(slower) = slowest_end(&mut values, &mut effects, &options) {
+            note(SlowKind::Rank, slower.which.to_string(), slower);
         }
-        while let Some(slower) = slowest_pair(&mut values, &options) {
+        while let Some(slower) = slowest_pair(&mut values, &mut effects, &options) {
             let Some(record) = records.get(slower.which) else { break };
-            note("pair", format!("{} and {}", record.low_rank, record.high_rank), slower);
+            let name = format!("{} and {}", record.low_rank, record.high_rank);
+            note(SlowKind::Pair, name, slower);
         }
     }
     found
@@ -301,8 +348,14 @@ mod tests {
                 let base = if near { 1e-6 } else { 5e-6 };
                 let mut noisy = |base: f64| Some(base * (0.05 * random.normal()).exp());
                 let factor = factor(pair);
-                let values = [noisy(base * factor), noisy(base), noisy(1e-7), noisy(1e-7)];
-                (pair, SessionValues { sizes: [1, 65_536], values })
+                let values = SessionValues {
+                    sizes: [1, 65_536],
+                    half_rtt_s: noisy(base * factor),
+                    gap_s: noisy(base),
+                    send_overhead_s: noisy(1e-7),
+                    recv_overhead_s: noisy(1e-7),
+                };
+                (pair, values)
             })
             .collect()
     }
@@ -319,7 +372,7 @@ mod tests {
             assert_eq!(records.len(), 45);
             let found = slow(&records, &places, 0.02);
             assert_eq!(found.len(), 1, "{seed}: {found:?}");
-            assert_eq!((found[0].kind, found[0].name.as_str()), ("node", "node3"));
+            assert_eq!((found[0].kind, found[0].name.as_str()), (SlowKind::Machine, "node3"));
             assert!((found[0].factor - 1.5).abs() < 0.15 && found[0].quantity == "half_rtt");
         }
     }
@@ -332,7 +385,7 @@ mod tests {
                 |pair: Pair| if pair.initiator == 4 || pair.responder == 4 { 1.6 } else { 1.0 };
             let found = slow(&records(&sessions(&places, seed, factor)), &places, 0.02);
             assert_eq!(found.len(), 1, "{seed}: {found:?}");
-            assert_eq!((found[0].kind, found[0].name.as_str()), ("rank", "4"));
+            assert_eq!((found[0].kind, found[0].name.as_str()), (SlowKind::Rank, "4"));
         }
     }
 
@@ -366,6 +419,7 @@ mod tests {
             error: 0.02,
             slow: Vec::new(),
             wall_s: 1.0,
+            incomplete: None,
             warnings: Vec::new(),
         };
         let map = document.heat_map();

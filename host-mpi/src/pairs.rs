@@ -6,14 +6,15 @@ use std::str::FromStr;
 
 use loggap_core::random::Random;
 
-use crate::job::Place;
+use crate::job::{Place, Sharing};
 
 /// A choice of pairs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pairs {
     /// Every rank with every other.
     All,
-    /// So many random partners for every rank.
+    /// So many random partners for every rank, drawn once; one less for ranks
+    /// that rest in a round where their number is odd.
     Random(u32),
     /// Every rank with the next one, the last with the first.
     Ring,
@@ -82,28 +83,34 @@ impl Pairs {
     #[must_use]
     pub fn rounds(self, ranks: i32, times: u32, seed: u64) -> Vec<Round> {
         let mut random = Random::new(seed);
+        let pairs = self.drawn(ranks, &mut random);
         let mut rounds = Vec::new();
         for _ in 0..times {
-            let mut some = match self {
-                Self::All => tournament(&shuffled(ranks, &mut random)),
-                Self::Random(count) => {
-                    (0..count).map(|_| matching(&shuffled(ranks, &mut random))).collect()
-                }
-                Self::Ring => ring(ranks),
-                Self::ToOne(count) => {
-                    others(count, ranks).map(|rank| vec![pair(rank, 0)]).collect()
-                }
-                Self::FromOne(count) => {
-                    others(count, ranks).map(|rank| vec![pair(0, rank)]).collect()
-                }
-            };
-            random.shuffle(&mut some);
+            let mut turn = pairs.clone();
+            random.shuffle(&mut turn);
             if self.is_undirected() {
-                some.iter_mut().flatten().for_each(|pair| pair.turn(&mut random));
+                turn.iter_mut().flatten().for_each(|pair| pair.turn(&mut random));
             }
-            rounds.append(&mut some);
+            rounds.append(&mut turn);
         }
         rounds
+    }
+
+    /// All pairs that are measured, each once.
+    fn drawn(self, ranks: i32, random: &mut Random) -> Vec<Round> {
+        match self {
+            Self::All => tournament(&shuffled(ranks, random)),
+            Self::Random(count) => {
+                // Of rounds in which all would meet, some: no pair is in two.
+                let mut some = tournament(&shuffled(ranks, random));
+                random.shuffle(&mut some);
+                some.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+                some
+            }
+            Self::Ring => ring(ranks),
+            Self::ToOne(count) => others(count, ranks).map(|rank| vec![pair(rank, 0)]).collect(),
+            Self::FromOne(count) => others(count, ranks).map(|rank| vec![pair(0, rank)]).collect(),
+        }
     }
 
     /// Whether either rank of a pair may measure.
@@ -136,35 +143,46 @@ fn shuffled(ranks: i32, random: &mut Random) -> Vec<i32> {
     order
 }
 
-/// Neighbours in `order`; of an odd number, the last one rests.
-fn matching(order: &[i32]) -> Round {
-    order.chunks_exact(2).filter_map(|two| Some(pair(*two.first()?, *two.get(1)?))).collect()
-}
-
 /// The same pairs in as many rounds as it takes so that no machine has more
-/// busy ranks than processors, but for one pair, which every machine takes.
+/// busy ranks than processors, and no processor ranks of two pairs. Only the
+/// ranks of one pair may share a processor: it has to be measured all the same.
 #[must_use]
 pub fn within_processors(rounds: Vec<Round>, places: &[Place]) -> Vec<Round> {
-    rounds.into_iter().flat_map(|round| split(round, places)).collect()
+    let sharing = Sharing::of(places);
+    let processors: HashMap<&str, usize> =
+        sharing.machines().iter().map(|machine| (machine.host, machine.processors)).collect();
+    rounds.into_iter().flat_map(|round| split(round, places, &processors)).collect()
 }
 
-fn split(round: Round, places: &[Place]) -> Vec<Round> {
+/// Ranks that are busy at the same time.
+#[derive(Default)]
+struct Busy<'p>(Vec<&'p Place>);
+
+impl<'p> Busy<'p> {
+    fn has_room(&self, ends: &[&Place], processors: &HashMap<&str, usize>) -> bool {
+        let all = || self.0.iter().chain(ends);
+        ends.iter().all(|end| {
+            let there = || all().filter(|place| place.host == end.host);
+            let on_its_processor = there().filter(|place| place.cpu == end.cpu).count();
+            let fits =
+                processors.get(end.host.as_str()).is_some_and(|most| there().count() <= *most);
+            fits && (end.cpu.is_none() || on_its_processor == 1)
+        })
+    }
+}
+
+fn split<'p>(round: Round, places: &'p [Place], processors: &HashMap<&str, usize>) -> Vec<Round> {
     let place = |rank: i32| usize::try_from(rank).ok().and_then(|rank| places.get(rank));
-    let mut rounds: Vec<(Round, HashMap<&str, usize>)> = Vec::new();
+    let mut rounds: Vec<(Round, Busy<'p>)> = Vec::new();
     for pair in round {
-        let ends = [pair.initiator, pair.responder].map(place);
-        let fits = |busy: &HashMap<&str, usize>| {
-            let mut both = busy.clone();
-            ends.iter().flatten().for_each(|end| *both.entry(&end.host).or_default() += 1);
-            ends.iter().flatten().all(|end| both.get(end.host.as_str()) <= Some(&end.cpus))
-        };
-        let place = rounds.iter().position(|(_, busy)| fits(busy)).unwrap_or_else(|| {
-            rounds.push(Default::default());
-            rounds.len() - 1
-        });
-        if let Some((round, busy)) = rounds.get_mut(place) {
-            ends.iter().flatten().for_each(|end| *busy.entry(&end.host).or_default() += 1);
+        let ends: Vec<&Place> =
+            [pair.initiator, pair.responder].into_iter().filter_map(place).collect();
+        let room = rounds.iter_mut().find(|(_, busy)| busy.has_room(&ends, processors));
+        if let Some((round, busy)) = room {
             round.push(pair);
+            busy.0.extend(ends);
+        } else {
+            rounds.push((vec![pair], Busy(ends)));
         }
     }
     rounds.into_iter().map(|(round, _)| round).collect()
@@ -251,12 +269,25 @@ mod tests {
     }
 
     #[test]
-    fn random_partners_are_new_in_each_round_and_the_same_for_a_seed() {
-        let rounds = Pairs::Random(4).rounds(9, 1, 3);
-        assert_eq!(rounds.iter().map(Vec::len).collect::<Vec<_>>(), [4; 4]);
-        counts(&rounds, 9);
-        assert_eq!(rounds, Pairs::Random(4).rounds(9, 1, 3));
-        assert_ne!(rounds, Pairs::Random(4).rounds(9, 1, 4));
+    fn random_partners_are_drawn_once_and_the_same_for_a_seed() {
+        let rounds = Pairs::Random(4).rounds(9, 3, 3);
+        assert_eq!(rounds.iter().map(Vec::len).collect::<Vec<_>>(), [4; 12]);
+        let all = counts(&rounds, 9);
+        assert!(all.len() == 16 && all.values().all(|count| *count == 3), "{all:?}");
+        for turn in rounds.chunks(4) {
+            let once = counts(turn, 9);
+            assert!(once.len() == 16 && once.values().all(|count| *count == 1), "{once:?}");
+        }
+        assert_eq!(rounds, Pairs::Random(4).rounds(9, 3, 3));
+        assert_ne!(rounds, Pairs::Random(4).rounds(9, 3, 4));
+        // No more partners than there are others.
+        let most = counts(&Pairs::Random(8).rounds(4, 2, 1), 4);
+        assert!(most.len() == 6 && most.values().all(|count| *count == 2), "{most:?}");
+        for rank in 0..10 {
+            let has = |pair: &&(i32, i32)| pair.0 == rank || pair.1 == rank;
+            let even = counts(&Pairs::Random(3).rounds(10, 1, 7), 10);
+            assert_eq!(even.keys().filter(has).count(), 3, "{rank}");
+        }
     }
 
     #[test]
@@ -281,7 +312,7 @@ mod tests {
     fn no_machine_has_more_busy_ranks_than_processors() {
         let place = |rank: usize| Place {
             host: if rank < 6 { "small" } else { "large" }.to_owned(),
-            cpus: if rank < 6 { 2 } else { 8 },
+            processors: if rank < 6 { 2 } else { 8 },
             ..Place::default()
         };
         let places: Vec<Place> = (0..12).map(place).collect();
@@ -294,8 +325,21 @@ mod tests {
                 "{round:?}"
             );
         }
-        let one = Place { cpus: 1, ..Place::default() };
+        let one = Place { processors: 1, ..Place::default() };
         let alone = within_processors(Pairs::All.rounds(4, 1, 1), &vec![one; 4]);
         assert!(alone.len() == 6 && alone.iter().all(|round| round.len() == 1));
+        // Two ranks each are bound to one of four processors.
+        let bound = |rank: usize| Place { processors: 1, cpu: Some(rank / 2), ..Place::default() };
+        let places: Vec<Place> = (0..8).map(bound).collect();
+        let rounds = within_processors(Pairs::All.rounds(8, 1, 1), &places);
+        assert_eq!(counts(&rounds, 8).len(), 28);
+        for round in &rounds {
+            let ranks = round.iter().flat_map(|pair| [pair.initiator, pair.responder]);
+            let mut cpus: Vec<i32> = ranks.map(|rank| rank / 2).collect();
+            cpus.sort_unstable();
+            cpus.dedup();
+            let sharing = round.iter().filter(|pair| pair.initiator / 2 == pair.responder / 2);
+            assert_eq!(cpus.len(), 2 * round.len() - sharing.count(), "{round:?}");
+        }
     }
 }

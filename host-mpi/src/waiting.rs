@@ -1,9 +1,10 @@
 //! How a rank waits for messages about measuring.
 
 use std::thread;
+use std::time::Duration;
 
 use mpi::collective::{CommunicatorCollectives as _, Root as _};
-use mpi::point_to_point::Source as _;
+use mpi::point_to_point::{Destination as _, Source as _};
 use mpi::request::{self, Request, Scope};
 use mpi::topology::{Communicator as _, Process, SimpleCommunicator};
 
@@ -53,8 +54,27 @@ impl<'a> Waiting<'a> {
 
     /// Hands `numbers` of `root` to all ranks.
     pub fn share(self, ranks: &SimpleCommunicator, root: i32, numbers: &mut [u64]) {
+        self.share_after(Duration::ZERO, (ranks, root), numbers);
+    }
+
+    /// The same where ranks may come later by so much.
+    pub fn share_after(
+        self,
+        later: Duration,
+        (ranks, root): (&SimpleCommunicator, i32),
+        numbers: &mut [u64],
+    ) {
         let root = ranks.process_at_rank(root);
-        request::scope(|scope| self.end(root.immediate_broadcast_into(scope, numbers)));
+        request::scope(|scope| {
+            self.end_after(later, root.immediate_broadcast_into(scope, numbers));
+        });
+    }
+
+    /// Hands the `numbers` of each rank to all: `all` in order of ranks.
+    pub fn exchange(self, ranks: &SimpleCommunicator, numbers: &[u64], all: &mut [u64]) {
+        request::scope(|scope| {
+            self.end(ranks.immediate_all_gather_into(scope, numbers, all));
+        });
     }
 
     /// Hands `numbers` of all ranks to `root`: there, `all` is what they give,
@@ -72,6 +92,11 @@ impl<'a> Waiting<'a> {
         });
     }
 
+    /// Sends `numbers` to `peer`, which may wait for room.
+    pub fn send(self, peer: &Process<'_>, numbers: &[u64]) {
+        self.watch.during(|| peer.send(numbers));
+    }
+
     /// A number from `peer`.
     #[must_use]
     pub fn number_from(self, peer: &Process<'_>) -> u64 {
@@ -87,7 +112,11 @@ impl<'a> Waiting<'a> {
     }
 
     fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
-        self.watch.during(|| {
+        self.end_after(Duration::ZERO, request);
+    }
+
+    fn end_after<'s, D: ?Sized, S: Scope<'s>>(self, later: Duration, request: Request<'s, D, S>) {
+        self.watch.during_work(later, || {
             let (mut pending, mut tests) = (request, 0);
             while let Err(unfinished) = pending.test() {
                 pending = unfinished;

@@ -16,9 +16,14 @@ const LOOKS: Duration = Duration::from_millis(500);
 /// Looks from a thread of its own whether one and the same wait goes on for
 /// too long. Costs the one who waits two stores.
 #[derive(Clone)]
-pub struct Watch {
+pub struct Watch(Arc<State>);
+
+#[derive(Default)]
+struct State {
     /// Odd while a wait goes on; another number for each wait.
-    turns: Arc<AtomicU64>,
+    turns: AtomicU64,
+    /// What the wait that goes on may take beyond the limit, in milliseconds.
+    longer: AtomicU64,
 }
 
 impl fmt::Debug for Watch {
@@ -35,49 +40,73 @@ impl Watch {
     ///
     /// No thread can be started.
     pub fn start(rank: i32, limit: Duration) -> io::Result<Self> {
-        let turns = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&turns);
-        let looks = limit.as_millis().div_ceil(LOOKS.as_millis()).max(1);
+        let state = Arc::new(State::default());
+        let seen = Arc::clone(&state);
         let watch = move || {
-            if waits_too_long(&seen, looks) {
-                end(rank, limit);
+            if let Some(waited) = waits_too_long(&seen, limit) {
+                end(rank, waited);
             }
         };
         thread::Builder::new().name("watch".into()).spawn(watch)?;
-        Ok(Self { turns })
+        Ok(Self(state))
     }
 
     /// Does `work`, which waits for another rank.
     #[inline]
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        // Only the own thread writes: no read-modify-write is needed.
-        let turn = self.turns.load(Ordering::Relaxed);
-        self.turns.store(turn.wrapping_add(1), Ordering::Relaxed);
+        self.begin_wait();
         let outcome = work();
-        self.turns.store(turn.wrapping_add(2), Ordering::Relaxed);
+        self.end_wait();
         outcome
+    }
+
+    /// The same where the other rank may first do something that takes so long.
+    pub fn during_work<T>(&self, longer: Duration, work: impl FnOnce() -> T) -> T {
+        let millis = u64::try_from(longer.as_millis()).unwrap_or(u64::MAX);
+        self.0.longer.store(millis, Ordering::Relaxed);
+        let outcome = self.during(work);
+        self.0.longer.store(0, Ordering::Relaxed);
+        outcome
+    }
+
+    /// A wait begins, for who cannot have all of it in one function.
+    #[inline]
+    pub(crate) fn begin_wait(&self) {
+        // Only the own thread writes: no read-modify-write is needed.
+        let turn = self.0.turns.load(Ordering::Relaxed);
+        self.0.turns.store(turn.wrapping_add(1 + turn % 2), Ordering::Relaxed);
+    }
+
+    /// No wait goes on any more.
+    #[inline]
+    pub(crate) fn end_wait(&self) {
+        let turn = self.0.turns.load(Ordering::Relaxed);
+        self.0.turns.store(turn.wrapping_add(2 - turn % 2), Ordering::Relaxed);
     }
 }
 
-/// Returns once a wait was seen in so many looks one after the other, or
-/// nobody can wait any more: false then.
-fn waits_too_long(turns: &Arc<AtomicU64>, looks: u128) -> bool {
+/// Returns once one and the same wait was seen for `limit` and what it may take
+/// beyond that, with both together; `None` when nobody can wait any more.
+fn waits_too_long(state: &Arc<State>, limit: Duration) -> Option<Duration> {
     let (mut last, mut count) = (0, 0);
-    while Arc::strong_count(turns) > 1 {
+    while Arc::strong_count(state) > 1 {
         thread::sleep(LOOKS);
-        let turn = turns.load(Ordering::Relaxed);
+        let turn = state.turns.load(Ordering::Relaxed);
         count = if turn == last && turn % 2 == 1 { count + 1 } else { 0 };
         last = turn;
+        let longer = Duration::from_millis(state.longer.load(Ordering::Relaxed));
+        let allowed = limit.saturating_add(longer);
+        let looks = allowed.as_millis().div_ceil(LOOKS.as_millis()).max(1);
         if count >= looks {
-            return true;
+            return Some(allowed);
         }
     }
-    false
+    None
 }
 
 #[allow(clippy::exit, reason = "the main thread is inside of a call that does not return")]
-fn end(rank: i32, limit: Duration) -> ! {
-    let seconds = limit.as_secs_f64();
+fn end(rank: i32, waited: Duration) -> ! {
+    let seconds = waited.as_secs_f64();
     let _nowhere_left_to_say_so = writeln!(
         io::stderr(),
         "error: rank {rank} waited {seconds} s for another rank; is one stopped, or not part of \
@@ -90,22 +119,38 @@ fn end(rank: i32, limit: Duration) -> ! {
 mod tests {
     use super::*;
 
+    /// A thread that watches `watch`, and what it says in the end.
+    fn watching(watch: &Watch, limit: Duration) -> thread::JoinHandle<Option<Duration>> {
+        let seen = Arc::clone(&watch.0);
+        thread::spawn(move || waits_too_long(&seen, limit))
+    }
+
     #[test]
     fn one_long_wait_is_noticed_and_many_short_ones_are_not() {
-        let watch = Watch { turns: Arc::default() };
-        let (seen, short) = (Arc::clone(&watch.turns), watch.clone());
-        let worker = thread::spawn(move || {
-            for _ in 0..3_000 {
-                short.during(|| thread::sleep(Duration::from_micros(500)));
-            }
-        });
-        let watching = thread::spawn(move || waits_too_long(&seen, 3));
-        worker.join().unwrap();
+        let watch = Watch(Arc::default());
+        let looks = watching(&watch, Duration::from_millis(1_500));
+        for _ in 0..3_000 {
+            watch.during(|| thread::sleep(Duration::from_micros(500)));
+        }
         drop(watch);
-        assert!(!watching.join().unwrap());
-        let watch = Watch { turns: Arc::default() };
-        let seen = Arc::clone(&watch.turns);
-        let watching = thread::spawn(move || waits_too_long(&seen, 2));
-        watch.during(|| assert!(watching.join().unwrap()));
+        assert_eq!(looks.join().unwrap(), None);
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "times a wait of seconds")]
+    fn a_wait_ends_at_its_limit_and_what_the_other_rank_has_to_do_is_added() {
+        let limit = Duration::from_secs(1);
+        for work in [Duration::ZERO, Duration::from_secs(1)] {
+            let watch = Watch(Arc::default());
+            let looks = watching(&watch, limit);
+            let began = std::time::Instant::now();
+            let waited = watch.during_work(work, || looks.join().unwrap());
+            assert_eq!(waited, Some(limit + work));
+            let took = began.elapsed();
+            assert!(
+                took >= limit + work && took < limit + work + Duration::from_secs(3),
+                "{took:?}"
+            );
+        }
     }
 }

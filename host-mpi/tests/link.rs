@@ -10,15 +10,7 @@
 
 mod common;
 
-use std::thread;
-use std::time::Duration;
-
-use common::{
-    binary, document, has_ended, is_open_mpi, processes_below, ranks, run, talk, with_options,
-};
-use loggap_tests::command::{finish, machine};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use common::{binary, document, is_open_mpi, ranks, run, talk, with_options};
 use serde_json::Value;
 
 /// A change of protocol, with its place and the setting that is named.
@@ -112,6 +104,12 @@ fn the_change_of_protocol_is_where_the_setting_puts_it() {
         let mut command = with_options(2, &options);
         command.envs(variables).args(["measure", "-s", "1:128K", "--max-time", "3", "-J"]);
         let changes = changes(&document(&mut command));
+        // Nothing far from the limit is blamed on it.
+        for (low, high, setting) in &changes {
+            let is_named = setting.contains(&format!("{name} = {size} B"));
+            let is_near = *low <= size + 1 && size - HEADER <= *high;
+            assert!(is_near || !is_named, "{changes:?}");
+        }
         let near =
             |low: u64, high: u64| low <= size + 1 && size - HEADER <= high && high - low <= 64;
         let right = |change: &&(u64, u64, String)| near(change.0, change.1);
@@ -128,6 +126,28 @@ fn the_change_of_protocol_is_where_the_setting_puts_it() {
 }
 
 #[test]
+fn over_tcp_the_limit_of_tcp_is_named() {
+    if !is_open_mpi() {
+        loggap_tests::command::skipped("the limit of TCP", "MPICH's UCX takes shared memory");
+        return;
+    }
+    let options = ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_eager_limit", "8192"];
+    let measured = || {
+        let mut command = with_options(2, &options);
+        changes(&document(command.args(["measure", "-s", "1:128K", "--max-time", "3", "-J"])))
+    };
+    let is_found = |changes: &[(u64, u64, String)]| {
+        changes.iter().any(|(low, high, setting)| {
+            let is_near = *low <= 8_193 && *high >= 8_192 - 64;
+            is_near && setting.contains("btl_tcp_eager_limit = 8192 B")
+        })
+    };
+    // A machine that somebody else uses meanwhile gets a second chance.
+    let first = measured();
+    assert!(is_found(&first) || is_found(&measured()), "{first:?}");
+}
+
+#[test]
 fn one_rank_is_no_link_and_wrong_options_are_named_once() {
     let output = run(ranks(1).arg("measure"));
     assert_eq!(output.status.code(), Some(2));
@@ -135,43 +155,11 @@ fn one_rank_is_no_link_and_wrong_options_are_named_once() {
     let output = run(ranks(2).args(["measure", "--send", "pigeon"]));
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(talk(&output).matches("invalid value 'pigeon'").count(), 1, "{}", talk(&output));
+    let output = run(ranks(2).args(["measure", "--times", "5"]));
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(talk(&output).matches("--times is about many pairs").count(), 1);
     let output = run(ranks(3).args(["measure", "--pairs", "0-to-1"]));
     assert!(talk(&output).contains("random:3"), "{}", talk(&output));
-}
-
-#[test]
-fn a_rank_that_is_killed_ends_the_job_and_leaves_no_process() {
-    let _machine = machine();
-    let mut command = ranks(2);
-    command.args(["measure", "--max-time", "40", "--rel-err", "0.0001%"]);
-    let job = command.spawn().unwrap();
-    let processes = processes_below(&job, 2);
-    thread::sleep(Duration::from_millis(1_500));
-    kill(Pid::from_raw(processes[1]), Signal::SIGKILL).unwrap();
-    let output = finish(job);
-    assert!(!output.status.success());
-    for process in processes {
-        assert!(has_ended(process), "{process} goes on");
-    }
-}
-
-#[test]
-fn a_rank_that_stands_still_is_given_up() {
-    let _machine = machine();
-    let mut command = ranks(2);
-    command.args(["--give-up", "2s", "measure", "--max-time", "40", "--rel-err", "0.0001%"]);
-    let job = command.spawn().unwrap();
-    let processes = processes_below(&job, 2);
-    thread::sleep(Duration::from_millis(1_500));
-    kill(Pid::from_raw(processes[1]), Signal::SIGSTOP).unwrap();
-    let ender = processes.clone();
-    let output = finish(job);
-    // mpirun itself may leave a stopped process to us.
-    for process in ender {
-        let _ended_already = kill(Pid::from_raw(process), Signal::SIGKILL);
-    }
-    assert!(!output.status.success());
-    assert!(talk(&output).contains("for another rank"), "{}", talk(&output));
 }
 
 #[test]
@@ -198,20 +186,35 @@ fn pairs_make_a_matrix_and_a_picture() {
         assert!(pair["half_rtt_s"].as_f64() > Some(0.0) && pair["gap_s"].is_number(), "{pair}");
     }
     assert!(std::fs::read_to_string(picture).unwrap().contains("2 - 3: "));
-    let ring = self::document(ranks(3).args([
-        "measure",
-        "--pairs",
-        "2-to-1",
-        "-s",
-        "1",
-        "--times",
-        "1",
-        "--max-time",
-        "0.2",
-        "-J",
-    ]));
-    assert_eq!(ring["pairs_asked"], "2-to-1");
-    assert_eq!(ring["pairs"].as_array().unwrap().len(), 2, "{ring}");
+}
+
+/// The pairs of a choice of `times` sessions each, and how many each had.
+fn sessions(count: u32, which: &str, times: &str) -> Vec<(i64, i64, u64)> {
+    let arguments = ["-s", "1", "--times", times, "--max-time", "0.1", "-J"];
+    let mut command = ranks(count);
+    let document = document(command.args(["measure", "--pairs", which]).args(arguments));
+    assert_eq!(document["pairs_asked"], which);
+    let pairs = document["pairs"].as_array().unwrap().iter();
+    let rank = |pair: &Value, key: &str| pair[key].as_i64().unwrap();
+    pairs
+        .map(|pair| {
+            let sessions = pair["sessions"].as_u64().unwrap();
+            (rank(pair, "low_rank"), rank(pair, "high_rank"), sessions)
+        })
+        .collect()
+}
+
+#[test]
+fn each_pair_of_a_choice_is_measured_as_often_as_asked() {
+    assert_eq!(sessions(4, "ring", "2"), [(0, 1, 2), (0, 3, 2), (1, 2, 2), (2, 3, 2)]);
+    assert_eq!(sessions(4, "1-to-2", "2"), [(0, 1, 2), (0, 2, 2)]);
+    assert_eq!(sessions(3, "2-to-1", "2"), [(0, 1, 2), (0, 2, 2)]);
+    let random = sessions(4, "random:2", "3");
+    assert!(random.len() == 4 && random.iter().all(|pair| pair.2 == 3), "{random:?}");
+    for rank in 0..4 {
+        let partners = random.iter().filter(|pair| pair.0 == rank || pair.1 == rank);
+        assert_eq!(partners.count(), 2, "{rank}: {random:?}");
+    }
 }
 
 /// One rank asks before it sends, which takes another round trip.
@@ -229,5 +232,8 @@ fn a_slowed_rank_is_named_and_nobody_else() {
         slow.iter().any(|one| is(&one) && one["factor"].as_f64() > Some(1.3))
     };
     assert!(named("5", "half_rtt"), "{document}");
-    assert!(slow.iter().all(|one| one["kind"] == "pair" || one["name"] == "5"), "{slow:?}");
+    // A machine that somebody else uses may disturb one pair.
+    let others: Vec<&Value> = slow.iter().filter(|one| one["name"] != "5").collect();
+    assert!(others.iter().all(|one| one["kind"] == "pair"), "{others:?}");
+    assert!(others.len() <= 1, "{others:?}");
 }

@@ -18,7 +18,7 @@ use loggap_tests::command::skipped;
 use nix::unistd::geteuid;
 
 /// `loggap-mpi` with a rank on each of two nodes; `None` where that cannot be.
-fn two_nodes() -> Option<Command> {
+fn two_nodes(what: &str) -> Option<Command> {
     let why = if !geteuid().is_root() {
         "needs root for network namespaces"
     } else if !is_open_mpi() {
@@ -30,13 +30,13 @@ fn two_nodes() -> Option<Command> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         return Some(command);
     };
-    skipped("two nodes", why);
+    skipped(what, why);
     None
 }
 
 #[test]
 fn a_link_between_two_nodes_is_tcp_and_says_where_its_ends_are() {
-    let Some(mut command) = two_nodes() else { return };
+    let Some(mut command) = two_nodes("a link between two nodes") else { return };
     let document = document(command.args(["measure", "-s", "1,64,1K", "--max-time", "2", "-J"]));
     let link = &document["host"]["link"];
     assert_eq!(
@@ -52,7 +52,7 @@ fn a_link_between_two_nodes_is_tcp_and_says_where_its_ends_are() {
 
 #[test]
 fn clocks_of_nodes_are_synchronised_over_the_cable() {
-    let Some(mut command) = two_nodes() else { return };
+    let Some(mut command) = two_nodes("clocks of two nodes") else { return };
     let arguments = ["sync", "--domains", "rank", "--check", "500ms", "-J"];
     let document = document(command.args(arguments));
     assert_eq!(document["ranks"][1]["host"], "nodeb");
@@ -62,7 +62,7 @@ fn clocks_of_nodes_are_synchronised_over_the_cable() {
 
 #[test]
 fn collectives_between_nodes_are_measured_and_predicted() {
-    let Some(mut command) = two_nodes() else { return };
+    let Some(mut command) = two_nodes("collectives between two nodes") else { return };
     let arguments = ["check", "--op", "bcast,barrier", "-s", "8", "--max-time", "1s", "-J"];
     let document = document(command.args(arguments));
     let results = document["results"].as_array().unwrap();

@@ -23,5 +23,7 @@ mod sorted;
 
 pub use confidence::Confidence;
 pub use moments::Moments;
-pub use slower::{PairValue, Slower, SlowerOptions, slowest_end, slowest_pair};
+pub use slower::{
+    EndEffect, LEAST_ENDS, PairValue, Slower, SlowerOptions, slowest_end, slowest_pair,
+};
 pub use sorted::{Measure, MedianInterval, Sorted};

@@ -1,14 +1,28 @@
 //! Which ends of a network, and which of its pairs, are slower than the rest.
 //!
-//! Every pair of ends has one value, the logarithm of a time: a slow end adds
-//! to the values of all its pairs, a slow pair to its own. Whoever is to be
-//! named is compared with all pairs that it has no part in: by Student's t of
-//! two means with the variance of the others, so that one slow end hides
-//! neither itself nor makes others look slow. The slowest pair of an end does
-//! not count for the end, so that one slow pair does not make its ends look
-//! slow. The probability to name anybody
-//! where nobody is slow is at most `error`, as it is shared by all that are
-//! tried (Bonferroni); who is named is left out, and the rest tried again.
+//! Every pair of ends has one value, the logarithm of a time:
+//! `y(i, j) = a(i) + a(j) + e(i, j)`. Ends differ a little anyway, which adds
+//! `a` to all their pairs, and so do pairs, by `e`. An end is slow if its effect
+//! `a` stands out of those of the other ends; a pair, if its `e` stands out of
+//! those of the other pairs.
+//!
+//! Effects are estimated by least squares. The effects of `n` ends vary by what
+//! ends differ and by what the noise of pairs leaves, and both are in their
+//! spread: an end is compared with the mean of the others by Student's t with
+//! `n - 2` degrees of freedom and the variance of the others, so that one slow
+//! end hides neither itself nor makes others look slow. Where every end was
+//! measured with every other this test is exact for normal effects and noise
+//! (effects are equally correlated then). The slowest pair of an end does not
+//! count for the end, so that one slow pair does not make its ends look slow,
+//! and where an end has fewer pairs than others the noise of pairs is added.
+//!
+//! A pair is compared with what its ends give, by the variance that the other
+//! pairs leave: with `p` pairs and `n` ends `p - n - 1` degrees of freedom. An
+//! end with a single pair has no effect of its own: it is that pair.
+//!
+//! The probability to name anybody where nobody stands out is at most `error`,
+//! as it is shared by all that are tried (Bonferroni); who is named is left out,
+//! and the rest tried again.
 
 use super::Moments;
 use super::distribution::student_upper;
@@ -57,150 +71,320 @@ impl Default for SlowerOptions {
     }
 }
 
-/// Fewest other pairs that tell how values vary.
-const LEAST_OTHERS: u64 = 3;
+/// What is known of an end: memory that is lent to [`slowest_end`] and
+/// [`slowest_pair`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct EndEffect {
+    /// Its pairs that count.
+    pairs: u32,
+    /// What it adds to the values of its pairs, less half of the mean of all.
+    effect: f64,
+    /// Of what its pairs leave for it.
+    sum: f64,
+    /// The largest of that.
+    largest: f64,
+}
 
-/// The slowest of `ends` ends that is slower than what has no part in it, and
-/// marks its pairs; `None` when there is none.
+/// Fewest ends of which one can be told to be slow: with two others there is
+/// one degree of freedom.
+pub const LEAST_ENDS: usize = 4;
+/// Fewest pairs of an end that has an effect of its own.
+const LEAST_PAIRS: u32 = 2;
+
+/// The slowest end that stands out of the others, and marks its pairs; `None`
+/// when there is none. `effects` has an element for every end.
 #[must_use]
 pub fn slowest_end(
     pairs: &mut [PairValue],
-    ends: usize,
+    effects: &mut [EndEffect],
     options: &SlowerOptions,
 ) -> Option<Slower> {
-    let slowest =
-        slowest(0..ends, ends, options, |end| split(pairs, |pair| pair.ends.contains(&end)))?;
+    let fit = Fit::of(pairs, effects);
+    let counts = |end: &&EndEffect| end.pairs >= LEAST_PAIRS;
+    let tried = effects.iter().filter(counts).count();
+    if tried < LEAST_ENDS {
+        return None;
+    }
+    let degrees = u32::try_from(tried - 2).unwrap_or(u32::MAX);
+    let quantile = student_upper(options.error / tried as f64, degrees);
+    let mut slowest = None;
+    for (which, own) in effects.iter().enumerate().filter(|(_, end)| counts(end)) {
+        let (mut others, mut inverse) = (Moments::default(), Moments::default());
+        for (_, end) in effects.iter().enumerate().filter(|(at, end)| *at != which && counts(end)) {
+            others.add(end.effect);
+            inverse.add(1.0 / f64::from(end.pairs));
+        }
+        let least_variance = options.least_deviation * options.least_deviation;
+        let (Some(mean), Some(variance), Some(inverse)) =
+            (others.mean(), others.variance(), inverse.mean())
+        else {
+            continue;
+        };
+        let own_pairs = f64::from(own.pairs);
+        // Its own effect but for the slowest pair.
+        let effect = (own.sum - own.largest) / (own_pairs - 1.0);
+        let noise = (1.0 / own_pairs - inverse).max(0.0) * fit.variance.unwrap_or(0.0);
+        let variance = variance.max(least_variance / own_pairs) + noise;
+        let error = libm::sqrt(variance * (1.0 + 1.0 / others.count() as f64));
+        keep(&mut slowest, which, (effect - mean, effect - mean - quantile * error), options);
+    }
+    let slowest = slowest?;
     for pair in pairs.iter_mut().filter(|pair| pair.ends.contains(&slowest.which)) {
         pair.named = true;
     }
     Some(slowest)
 }
 
-/// The slowest pair that is slower than all others, and marks it; `None` when
-/// there is none. To be called when no end is slow any more.
+/// The slowest pair that stands out of what its ends give, and marks it; `None`
+/// when there is none. To be called when no end is slow any more. `effects` has
+/// an element for every end.
 #[must_use]
-pub fn slowest_pair(pairs: &mut [PairValue], options: &SlowerOptions) -> Option<Slower> {
-    let tried = pairs.iter().filter(|pair| !pair.named).count();
-    let slowest = slowest(0..pairs.len(), tried, options, |index| {
-        let own = pairs.get(index).filter(|pair| !pair.named)?.value;
-        let mut others = Moments::default();
-        let rest = pairs.iter().enumerate().filter(|(at, pair)| *at != index && !pair.named);
-        rest.for_each(|(_, pair)| _ = others.add(pair.value));
-        let mut alone = Moments::default();
-        alone.add(own).then_some((alone, others))
-    })?;
+pub fn slowest_pair(
+    pairs: &mut [PairValue],
+    effects: &mut [EndEffect],
+    options: &SlowerOptions,
+) -> Option<Slower> {
+    let fit = Fit::of(pairs, effects);
+    let degrees = u32::try_from(fit.degrees.checked_sub(1)?).unwrap_or(u32::MAX);
+    let quantile = student_upper(options.error / fit.pairs.max(1) as f64, degrees);
+    // What the effects take of a pair's own deviation, on average.
+    let left = fit.degrees as f64 / fit.pairs.max(1) as f64;
+    let mut slowest = None;
+    for (which, pair) in counting(pairs, effects.len()) {
+        let residual = fit.residual(pair, effects);
+        let others = (fit.squares - residual * residual / left) / f64::from(degrees.max(1));
+        let least_variance = options.least_deviation * options.least_deviation;
+        let error = libm::sqrt(others.max(least_variance) / left);
+        let more = residual / left;
+        keep(&mut slowest, which, (more, more - quantile * error), options);
+    }
+    let slowest = slowest?;
     if let Some(pair) = pairs.get_mut(slowest.which) {
         pair.named = true;
     }
     Some(slowest)
 }
 
-/// The values of pairs that are `own`, but the largest, and of those that are
-/// not; `None` for less than two own pairs.
-fn split(pairs: &[PairValue], own: impl Fn(&PairValue) -> bool) -> Option<(Moments, Moments)> {
-    let (mut mine, mut others) = (Moments::default(), Moments::default());
-    let mut largest: Option<f64> = None;
-    for pair in pairs.iter().filter(|pair| !pair.named) {
-        // What is not finite does not count.
-        if !own(pair) {
-            others.add(pair.value);
-        } else if let Some(known) = largest {
-            mine.add(known.min(pair.value));
-            largest = Some(known.max(pair.value));
-        } else {
-            largest = Some(pair.value);
-        }
+/// Keeps the candidate with the largest least factor of those that are slow.
+fn keep(
+    slowest: &mut Option<Slower>,
+    which: usize,
+    (more, least): (f64, f64),
+    options: &SlowerOptions,
+) {
+    let (factor, factor_low) = (libm::exp(more), libm::exp(least));
+    let is_slow = least > 0.0 && factor >= options.least_factor;
+    if is_slow && slowest.is_none_or(|known| factor_low > known.factor_low) {
+        *slowest = Some(Slower { which, factor, factor_low });
     }
-    (mine.count() > 0).then_some((mine, others))
 }
 
-/// The one of `candidates` with the largest least factor that is slow.
-fn slowest(
-    candidates: core::ops::Range<usize>,
-    tried: usize,
-    options: &SlowerOptions,
-    values: impl Fn(usize) -> Option<(Moments, Moments)>,
-) -> Option<Slower> {
-    let tail = options.error / tried.max(1) as f64;
-    let mut slowest: Option<Slower> = None;
-    for which in candidates {
-        let compared =
-            values(which).and_then(|(own, others)| compare(&own, &others, tail, options));
-        let Some((factor, factor_low)) = compared else { continue };
-        if slowest.is_none_or(|known| factor_low > known.factor_low) {
-            slowest = Some(Slower { which, factor, factor_low });
-        }
-    }
-    slowest
+/// The pairs that count, with their indices: what is not finite does not.
+fn counting(pairs: &[PairValue], ends: usize) -> impl Iterator<Item = (usize, &PairValue)> {
+    pairs.iter().enumerate().filter(move |(_, pair)| {
+        !pair.named && pair.value.is_finite() && pair.ends.iter().all(|end| *end < ends)
+    })
 }
 
-/// How much slower `own` is than `others`, and at least, when that is certain
-/// but for a probability of `tail`, and enough.
-fn compare(
-    own: &Moments,
-    others: &Moments,
-    tail: f64,
-    options: &SlowerOptions,
-) -> Option<(f64, f64)> {
-    if others.count() < LEAST_OTHERS {
-        return None;
+/// Effects of all ends by least squares, and what they leave.
+struct Fit {
+    /// Of all values.
+    mean: f64,
+    /// Pairs that count.
+    pairs: usize,
+    /// Pairs less ends with an effect.
+    degrees: usize,
+    /// Of what the effects leave.
+    squares: f64,
+    /// Of one pair's noise; `None` without degrees of freedom.
+    variance: Option<f64>,
+}
+
+impl Fit {
+    fn of(pairs: &[PairValue], effects: &mut [EndEffect]) -> Self {
+        /// Each brings what is left by all ends but the own one half nearer.
+        /// What pairs hardly tell, as the alternating part of a ring, stays
+        /// near zero.
+        const SWEEPS: u32 = 16;
+        effects.fill(EndEffect::default());
+        let count = effects.len();
+        let mut values = Moments::default();
+        for (_, pair) in counting(pairs, count) {
+            values.add(pair.value);
+            ends_of(pair, effects, |end, _| end.pairs += 1);
+        }
+        let mut fit = Self {
+            mean: values.mean().unwrap_or(0.0),
+            pairs: usize::try_from(values.count()).unwrap_or(usize::MAX),
+            degrees: 0,
+            squares: 0.0,
+            variance: None,
+        };
+        for _ in 0..SWEEPS {
+            fit.sum_up(pairs, effects);
+            for end in effects.iter_mut().filter(|end| end.pairs >= LEAST_PAIRS) {
+                end.effect = 0.5 * (end.effect + end.sum / f64::from(end.pairs));
+            }
+        }
+        fit.sum_up(pairs, effects);
+        for (_, pair) in counting(pairs, count) {
+            let residual = fit.residual(pair, effects);
+            fit.squares += residual * residual;
+        }
+        let with_effect = effects.iter().filter(|end| end.pairs >= LEAST_PAIRS).count();
+        fit.degrees = fit.pairs.saturating_sub(with_effect);
+        fit.variance = (fit.degrees > 0).then(|| fit.squares / fit.degrees as f64);
+        fit
     }
-    let more = own.mean()? - others.mean()?;
-    let variance = others.variance()?.max(options.least_deviation * options.least_deviation);
-    let error = libm::sqrt(variance * (1.0 / own.count() as f64 + 1.0 / others.count() as f64));
-    let degrees = u32::try_from(others.count() - 1).unwrap_or(u32::MAX);
-    let least = more - student_upper(tail, degrees) * error;
-    let factor = libm::exp(more);
-    (least > 0.0 && factor >= options.least_factor).then(|| (factor, libm::exp(least)))
+
+    /// Sums up for each end what its pairs leave for it.
+    fn sum_up(&self, pairs: &[PairValue], effects: &mut [EndEffect]) {
+        for end in effects.iter_mut() {
+            (end.sum, end.largest) = (0.0, f64::NEG_INFINITY);
+        }
+        for (_, pair) in counting(pairs, effects.len()) {
+            let more = pair.value - self.mean;
+            ends_of(pair, effects, |end, other| {
+                let left = more - other;
+                end.sum += left;
+                end.largest = end.largest.max(left);
+            });
+        }
+    }
+
+    fn residual(&self, pair: &PairValue, effects: &[EndEffect]) -> f64 {
+        let effects = pair.ends.iter().filter_map(|end| effects.get(*end));
+        pair.value - self.mean - effects.map(|end| end.effect).sum::<f64>()
+    }
+}
+
+/// Does `work` with each end of `pair` and the effect of its other end.
+fn ends_of(pair: &PairValue, effects: &mut [EndEffect], work: impl Fn(&mut EndEffect, f64)) {
+    let [one, other] = pair.ends;
+    for (own, other) in [(one, other), (other, one)] {
+        let other = effects.get(other).map_or(0.0, |end| end.effect);
+        if let Some(own) = effects.get_mut(own) {
+            work(own, other);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::Random;
+    use std::vec;
     use std::vec::Vec;
 
-    /// All pairs of `ends` ends at 10 us with a noise of so much.
-    fn pairs(ends: usize, noise: f64, random: &mut Random) -> Vec<PairValue> {
+    /// All pairs of `ends` ends at 10 us, whose ends and pairs vary by so much.
+    fn pairs(ends: usize, (of_ends, noise): (f64, f64), random: &mut Random) -> Vec<PairValue> {
+        let effects: Vec<f64> = (0..ends).map(|_| of_ends * random.normal()).collect();
         let all = (0..ends).flat_map(|one| (one + 1..ends).map(move |other| [one, other]));
-        let value = |random: &mut Random| libm::log(1e-5) + noise * random.normal();
-        all.map(|ends| PairValue { ends, value: value(random), named: false }).collect()
+        let value = |ends: [usize; 2], random: &mut Random| {
+            let both: f64 = ends.iter().map(|end| effects[*end]).sum();
+            libm::log(1e-5) + both + noise * random.normal()
+        };
+        all.map(|ends| PairValue { ends, value: value(ends, random), named: false }).collect()
+    }
+
+    fn slow_end(pairs: &mut [PairValue], ends: usize, options: &SlowerOptions) -> Option<Slower> {
+        slowest_end(pairs, &mut vec![EndEffect::default(); ends], options)
+    }
+
+    fn slow_pair(pairs: &mut [PairValue], ends: usize, options: &SlowerOptions) -> Option<Slower> {
+        slowest_pair(pairs, &mut vec![EndEffect::default(); ends], options)
+    }
+
+    /// In how many of 1,000 an end, and a pair, is named.
+    fn named(
+        options: &SlowerOptions,
+        seed: u64,
+        mut matrix: impl FnMut(&mut Random) -> (usize, Vec<PairValue>),
+    ) -> [usize; 2] {
+        let mut random = Random::new(seed);
+        let mut named = [0; 2];
+        for _ in 0..1_000 {
+            let (ends, mut pairs) = matrix(&mut random);
+            named[0] += usize::from(slow_end(&mut pairs, ends, options).is_some());
+            named[1] += usize::from(slow_pair(&mut pairs, ends, options).is_some());
+        }
+        named
+    }
+
+    /// Both errors are 1%, so that at most 20 of 1,000 are wrong; only the
+    /// error decides.
+    #[test]
+    fn nobody_is_named_where_nobody_stands_out_in_98_of_100() {
+        let options = SlowerOptions { least_factor: 1.0, ..SlowerOptions::default() };
+        for ends in [4, 5, 6, 8, 16, 32] {
+            for of_ends in [0.0, 0.02, 0.05] {
+                let [end, pair] =
+                    named(&options, 7, |random| (ends, pairs(ends, (of_ends, 0.05), random)));
+                std::println!("{ends} ends, {of_ends}: {end} ends and {pair} pairs of 1000");
+                assert!(end + pair <= 20, "{end} and {pair} with {ends} ends, {of_ends}");
+            }
+        }
+    }
+
+    /// Every end with the four nearest on both sides, and a ring.
+    #[test]
+    fn nobody_is_named_where_only_some_pairs_were_measured() {
+        let options = SlowerOptions { least_factor: 1.0, ..SlowerOptions::default() };
+        for (ends, nearest) in [(9, 1), (16, 1), (16, 4), (33, 4)] {
+            for of_ends in [0.0, 0.05] {
+                let [end, pair] = named(&options, 3, |random| {
+                    let mut some = pairs(ends, (of_ends, 0.05), random);
+                    some.retain(|pair| {
+                        let apart = pair.ends[1] - pair.ends[0];
+                        apart.min(ends - apart) <= nearest
+                    });
+                    (ends, some)
+                });
+                std::println!("{ends} ends, {nearest} nearest, {of_ends}: {end} and {pair}");
+                assert!(end + pair <= 20, "{end} and {pair} with {ends} ends, {of_ends}");
+            }
+        }
     }
 
     #[test]
-    fn nobody_is_named_where_nobody_is_slow_in_98_of_100() {
-        let options = SlowerOptions { least_factor: 1.0, ..SlowerOptions::default() };
-        for ends in [4, 8] {
-            let mut random = Random::new(7);
-            let named = (0..500).filter(|_| {
-                let mut pairs = pairs(ends, 0.05, &mut random);
-                slowest_end(&mut pairs, ends, &options).is_some()
-                    | slowest_pair(&mut pairs, &options).is_some()
-            });
-            let named = named.count();
-            assert!(
-                named <= 30,
-                "{named} of 1000 with {ends} ends: at most 1% for ends, 1% for pairs"
-            );
+    fn one_end_slowed_by_half_is_found_in_98_of_100() {
+        // What `matrix` shares 2% by: two quantities, ranks and pairs.
+        let options = SlowerOptions { error: 0.005, ..SlowerOptions::default() };
+        for ends in [6, 8, 16, 32] {
+            let mut random = Random::new(11);
+            let mut found = 0;
+            for run in 0..1_000 {
+                let mut pairs = pairs(ends, (0.0, 0.05), &mut random);
+                let slow = run % ends;
+                for pair in pairs.iter_mut().filter(|pair| pair.ends.contains(&slow)) {
+                    pair.value += libm::log(1.5);
+                }
+                let end = slow_end(&mut pairs, ends, &options);
+                found += usize::from(end.is_some_and(|end| end.which == slow));
+            }
+            std::println!("{ends} ends: {found} of 1000");
+            assert!(found >= 980, "{found} of 1000 with {ends} ends");
         }
     }
 
     #[test]
     fn a_slow_end_is_found_and_nobody_else() {
         let options = SlowerOptions::default();
-        for (ends, factor) in [(4, 3.0), (8, 1.3), (16, 1.2)] {
+        for (ends, factor) in [(4, 4.0), (8, 1.3), (16, 1.2)] {
             for seed in 0..20 {
                 let mut random = Random::new(seed);
-                let mut pairs = pairs(ends, 0.03, &mut random);
+                let mut pairs = pairs(ends, (0.0, 0.03), &mut random);
                 let slow = usize::try_from(seed).unwrap() % ends;
                 for pair in pairs.iter_mut().filter(|pair| pair.ends.contains(&slow)) {
                     pair.value += libm::log(factor);
                 }
-                let found = slowest_end(&mut pairs, ends, &options).unwrap();
+                let found = slow_end(&mut pairs, ends, &options).unwrap();
                 assert_eq!(found.which, slow, "{ends} {seed}");
                 assert!((found.factor / factor - 1.0).abs() < 0.1 && found.factor_low > 1.0);
-                assert_eq!(slowest_end(&mut pairs, ends, &options), None, "{ends} {seed}");
-                assert!(slowest_pair(&mut pairs, &options).is_none_or(|pair| pair.factor < 1.3));
+                assert_eq!(slow_end(&mut pairs, ends, &options), None, "{ends} {seed}");
+                let pair = slow_pair(&mut pairs, ends, &options);
+                assert!(pair.is_none_or(|pair| pair.factor < 1.3), "{pair:?}");
             }
         }
     }
@@ -210,12 +394,25 @@ mod tests {
         let options = SlowerOptions::default();
         for seed in 0..50 {
             let mut random = Random::new(seed);
-            let mut pairs = pairs(8, 0.03, &mut random);
+            let mut pairs = pairs(8, (0.02, 0.03), &mut random);
             pairs[11].value += libm::log(2.0);
-            assert_eq!(slowest_end(&mut pairs, 8, &options), None, "{seed}");
-            let found = slowest_pair(&mut pairs, &options).unwrap();
-            assert_eq!(found.which, 11, "{seed}");
+            assert_eq!(slow_end(&mut pairs, 8, &options), None, "{seed}");
+            let found = slow_pair(&mut pairs, 8, &options).unwrap();
+            assert!(found.which == 11 && (found.factor / 2.0 - 1.0).abs() < 0.2, "{found:?}");
             assert!(pairs[11].named);
+        }
+    }
+
+    #[test]
+    fn of_one_end_with_many_others_a_slow_pair_is_named() {
+        let options = SlowerOptions::default();
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let mut star = pairs(9, (0.02, 0.03), &mut random);
+            star.retain(|pair| pair.ends[0] == 0);
+            star[3].value += libm::log(2.0);
+            assert_eq!(slow_end(&mut star, 9, &options), None, "{seed}");
+            assert_eq!(slow_pair(&mut star, 9, &options).unwrap().which, 3, "{seed}");
         }
     }
 
@@ -225,8 +422,9 @@ mod tests {
         let ends = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
         let pair = |(ends, value): ([usize; 2], f64)| PairValue { ends, value, named: false };
         let mut pairs: Vec<_> = ends.into_iter().zip(values).map(pair).collect();
-        assert_eq!(slowest_end(&mut pairs, 4, &SlowerOptions::default()), None);
-        assert_eq!(slowest_pair(&mut pairs, &SlowerOptions::default()), None);
-        assert_eq!(slowest_end(&mut [], 0, &SlowerOptions::default()), None);
+        assert_eq!(slow_end(&mut pairs, 4, &SlowerOptions::default()), None);
+        assert_eq!(slow_pair(&mut pairs, 4, &SlowerOptions::default()), None);
+        assert_eq!(slow_end(&mut [], 0, &SlowerOptions::default()), None);
+        assert_eq!(slow_pair(&mut [], 0, &SlowerOptions::default()), None);
     }
 }

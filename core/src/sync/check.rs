@@ -34,7 +34,8 @@ impl Residual {
         let there = Picos(raw.at.0.saturating_sub_signed(raw.value.0));
         let (own, peer) = (first.offset_at(raw.at).0, second.offset_at(there).0);
         let claimed = first.error_at(raw.at).0.saturating_add(second.error_at(there).0);
-        // The second's reading is known to the half width; rounded twice.
+        // `there` is off by as much as the offset, by which the second's model
+        // moves at its drift; both models round by 1 ps.
         let moved = scaled(raw.half_width.0, second.drift.unsigned_abs(), SECOND);
         let drift_error = first.drift_error.saturating_add(first.wander);
         let drift_error = drift_error.saturating_add(second.drift_error);

@@ -13,8 +13,9 @@ use crate::units::{Picos, SignedPicos};
 /// for seconds, it is what the error of a clock consists of.
 pub const LEAST_SPAN: Picos = Picos(500_000_000_000);
 
-/// Faster than this, in millionths, no two crystals move apart.
-pub const MOST_DRIFT_PPM: u32 = 200;
+/// Faster than this, in millionths, no two clocks move apart: one was set. More
+/// than crystals have, so that [`Assumptions::drift_ppm`] may be raised up to it.
+pub const MOST_DRIFT_PPM: u32 = 500;
 
 /// A slope that would appear by chance, between clocks that do not drift, more
 /// often than in this many percent of all cases is taken as none. Of three
@@ -69,7 +70,8 @@ impl core::error::Error for DriftError {}
 pub struct DriftEstimator {
     first: Option<Offset>,
     last: Option<Offset>,
-    /// Bytes stand for picoseconds since the first offset here, one more.
+    /// A line of gaps over bytes, whose first byte costs nothing: the size is
+    /// the time since the first offset in picoseconds, plus 1.
     line: GrowingLine,
 }
 
@@ -164,8 +166,13 @@ impl DriftEstimator {
         if last.at.since(first.at) < LEAST_SPAN {
             return Ok(steady);
         }
-        let fitted = self.model()?.drift;
         let between = ClockModel::between(&first, &last)?.wandering(assumptions);
+        let fitted = match self.model() {
+            Ok(model) => model.drift,
+            // Offsets that scatter more than clocks drift: their bounds decide.
+            Err(DriftError::Implausible(_)) => between.drift,
+            Err(error) => return Err(error),
+        };
         let (low, high) = (
             between.drift.saturating_sub_unsigned(between.drift_error),
             between.drift.saturating_add_unsigned(between.drift_error),

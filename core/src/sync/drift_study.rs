@@ -148,7 +148,8 @@ impl Fit {
     fn of(samples: &[TimedOffset]) -> Option<Self> {
         let first = samples.first()?;
         let place = |sample: &TimedOffset| {
-            // As bytes, of which the first does not count.
+            // The line is one of gaps over bytes, whose first byte costs nothing:
+            // size 1 stands for no time passed.
             let passed = sample.at.since(first.at).0.saturating_add(1);
             let moved = sample.offset.0.saturating_sub(first.offset.0);
             Point::new(passed, moved as f64, 0.0).ok()

@@ -1,5 +1,5 @@
-//! A series of pings over one edge: who reads the clocks is the host, when to
-//! stop and what follows is decided here.
+//! A series of pings over one edge. A host exchanges them and reads the clocks
+//! ([`Pinger`]); here is decided when to stop and what follows.
 
 use core::fmt;
 
@@ -38,18 +38,12 @@ pub struct SeriesOptions {
     pub offset: OffsetOptions,
     /// No ping begins later than this after the first one.
     pub longest: Picos,
-    /// Of the interval of the median.
-    pub confidence: Confidence,
 }
 
 impl Default for SeriesOptions {
-    /// [`OffsetOptions::default`], one second, 95 percent.
+    /// [`OffsetOptions::default`], one second.
     fn default() -> Self {
-        Self {
-            offset: OffsetOptions::default(),
-            longest: Picos(super::SECOND),
-            confidence: Confidence::P95,
-        }
+        Self { offset: OffsetOptions::default(), longest: Picos(super::SECOND) }
     }
 }
 
@@ -80,7 +74,8 @@ pub enum SeriesEnd {
 pub struct Series {
     /// Own minus peer's clock.
     pub offset: Offset,
-    /// Median of the middles of single pings, where memory was lent.
+    /// Median of the middles of single pings, with its 95% interval, where
+    /// memory was lent.
     pub median: Option<MedianInterval<SignedPicos>>,
     /// The median lies outside of the bounds, which hold: most pings were
     /// slower one way than the other.
@@ -138,7 +133,7 @@ pub fn measure_offset<P: Pinger>(
         took = ping.received.since(began);
     }
     let offset = estimator.offset().ok_or(SeriesError::NoPing)?;
-    let median = estimator.median(options.confidence);
+    let median = estimator.median(Confidence::P95);
     let median_outside = median.is_some_and(|median| {
         // The middles are as old as the series.
         let moved = scaled(took.0, options.offset.drift_ppm.into(), 1_000_000);

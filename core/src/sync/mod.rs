@@ -21,8 +21,8 @@
 //! with readings of its own clock until the child is done. As a child it
 //! implements [`Pinger`] and calls [`RankClock::share`] within a clock domain,
 //! and [`RankClock::synchronise`] between domains or where `share` says no.
-//! One such pass gives offsets; five over half a second or more, slopes; one
-//! more after what was measured, interpolation ([`RankClock::since`]).
+//! One such pass gives offsets; five over half a second or more, slopes that are
+//! worth it; one more after what was measured, interpolation ([`RankClock::since`]).
 //! [`Residual`], [`Triangle`] and [`Residuals`] check the result with fresh
 //! pings.
 //!
@@ -113,10 +113,10 @@ pub use exchange::{Pinger, Series, SeriesEnd, SeriesError, SeriesOptions, measur
 pub use model::ClockModel;
 pub use offset::{Offset, OffsetEstimator, OffsetOptions, Ping, PingError};
 pub use parent::ParentClock;
-pub use patience::{Delays, PATIENCES, PatienceRow, study_patience};
+pub use patience::{PATIENCES, PatienceRow, study_patience};
 pub use published::{MergeStep, MinRoundTrip, Scheme, stop_after};
 pub use published_trial::{SchemeMemory, SchemeReport, scheme_trial};
-pub use rank::{Agreement, Assumptions, Base, RankClock, SyncError, SyncOptions};
+pub use rank::{Agreement, Assumptions, RankClock, SyncError, SyncOptions};
 pub use tree::{Edge, Role, Step, Tree, TreeEntry, TreeError, TreeMemory};
 pub use trial::{Scenario, TrialError, TrialMemory, TrialRank, TrialReport, trial};
 

@@ -67,8 +67,10 @@ impl ClockModel {
         let rate = |picos: u64| scaled(picos, SECOND, span.0);
         let magnitude = rate(u64::try_from(gained.unsigned_abs()).unwrap_or(u64::MAX));
         let drift = like(if gained < 0 { -1 } else { 1 }, magnitude);
-        plausible(drift)?;
         let widths = first.half_width.0.saturating_add(second.half_width.0);
+        // A rank that lost its processor knows little, which is no clock that was set.
+        let least = like(drift, magnitude.saturating_sub(rate(widths)));
+        plausible(least).map_err(|_| DriftError::Implausible(drift))?;
         Ok(Self {
             at: first.at,
             offset: first.value,

@@ -70,14 +70,14 @@ pub struct OffsetOptions {
 
 impl Default for OffsetOptions {
     /// 20 pings that narrow nothing, at most 1,000; no target, no limit of
-    /// the width; 100 ppm; readings are exact.
+    /// the width; 200 ppm; readings are exact.
     fn default() -> Self {
         Self {
             patience: 20,
             target: Picos::ZERO,
             widest: Picos::MAX,
             most: 1_000,
-            drift_ppm: 100,
+            drift_ppm: 200,
             resolution: Picos::ZERO,
         }
     }
@@ -144,7 +144,8 @@ impl Offset {
     pub fn against(&self, peer: &ClockModel) -> Self {
         let reading = Picos(self.at.0.saturating_sub_signed(self.value.0));
         let value = self.value.0.saturating_add(peer.offset_at(reading).0);
-        // The peer's reading is known to the half width; rounded twice.
+        // `reading` is off by as much as the offset, by which the peer's model
+        // moves at its slope; `reference_at` and the slope round by 1 ps each.
         let slope = peer.drift.unsigned_abs().saturating_add(peer.drift_error);
         let moved = scaled(self.half_width.0, slope, SECOND).saturating_add(2);
         let half_width = self.half_width.0.saturating_add(peer.error_at(reading).0);

@@ -2,10 +2,8 @@
 //! slides choose by simulation (Hoefler, Schneider, Lumsdaine, 2008), as
 //! "modeling is not easily possible".
 
-use super::Ping;
-use super::published::MinRoundTrip;
+use super::published::stop_after;
 use super::simulated::{Path, VirtualClock, VirtualPinger};
-use super::{Offset, Pinger};
 use crate::random::Random;
 use crate::stats::Sorted;
 use crate::units::Picos;
@@ -15,17 +13,6 @@ pub const PATIENCES: [u32; 8] = [1, 2, 5, 10, 20, 50, 100, 1_000];
 
 /// Pings after which a series is over in any case.
 const MOST_PINGS: u32 = 1_000_000;
-
-/// From what the ways of a ping are drawn.
-#[derive(Clone, Copy, Debug)]
-pub enum Delays<'a> {
-    /// Measured round trips. Each way takes half of one of them, there and
-    /// back independently of each other: a constant asymmetry, which no N
-    /// removes, cannot be told from round trips.
-    Measured(&'a [Picos]),
-    /// A path with parameters.
-    Path(Path),
-}
 
 /// What an N costs and gives.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -55,10 +42,10 @@ impl PatienceRow {
 }
 
 /// Simulates as many series for each N of [`PATIENCES`] as `errors` has
-/// elements, between two clocks that agree. `None` where there is nothing to
-/// draw from or to write to.
+/// elements, over `path` between two clocks that agree. `None` where there is
+/// nothing to write to.
 pub fn study_patience(
-    delays: Delays<'_>,
+    path: Path,
     seed: u64,
     errors: &mut [Picos],
 ) -> Option<[PatienceRow; PATIENCES.len()]> {
@@ -68,10 +55,9 @@ pub fn study_patience(
         let mut sum = 0_u64;
         for (error, stream) in errors.iter_mut().zip(0..) {
             let random = Random::stream(seed ^ u64::from(patience) << 32, stream);
-            let offset = match delays {
-                Delays::Measured(round_trips) => of_sample(round_trips, patience, random)?,
-                Delays::Path(path) => of_path(path, patience, random)?,
-            };
+            let mut clocks = [VirtualClock::exact(); 2];
+            let mut pinger = VirtualPinger::new(&mut clocks, (0, 1), path, Picos::ZERO, random);
+            let offset = stop_after(&mut pinger, patience, MOST_PINGS).ok()?;
             *error = Picos(offset.value.0.unsigned_abs());
             sum = sum.saturating_add(error.0);
             row.pings = row.pings.saturating_add(offset.pings.into());
@@ -82,28 +68,4 @@ pub fn study_patience(
         (row.p99, row.max) = (sorted.quantile(99, 100)?, sorted.quantile(1, 1)?);
     }
     Some(rows)
-}
-
-fn of_sample(round_trips: &[Picos], patience: u32, mut random: Random) -> Option<Offset> {
-    let mut smallest = MinRoundTrip::new(patience, MOST_PINGS);
-    let mut way = || {
-        let drawn = random.below(u64::try_from(round_trips.len()).ok()?);
-        Some(round_trips.get(usize::try_from(drawn).ok()?)?.0 / 2)
-    };
-    while !smallest.is_done() {
-        let stamped = Picos(way()?);
-        let received = Picos(stamped.0.saturating_add(way()?));
-        smallest.handle(&Ping { sent: Picos::ZERO, stamped, received }).ok()?;
-    }
-    smallest.offset()
-}
-
-fn of_path(path: Path, patience: u32, random: Random) -> Option<Offset> {
-    let mut clocks = [VirtualClock::exact(); 2];
-    let mut pinger = VirtualPinger::new(&mut clocks, (0, 1), path, Picos::ZERO, random);
-    let mut smallest = MinRoundTrip::new(patience, MOST_PINGS);
-    while !smallest.is_done() {
-        smallest.handle(&pinger.ping().ok()?).ok()?;
-    }
-    smallest.offset()
 }

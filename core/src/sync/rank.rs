@@ -20,11 +20,12 @@ pub struct Assumptions {
 }
 
 impl Default for Assumptions {
-    /// 100 ppm, as [`OffsetOptions`](super::OffsetOptions) has it, and
-    /// 200 ppb: a crystal of -0.034 ppm/K² changes by that in 10 K around
-    /// 28 °C.
+    /// 200 ppm, as two crystals of 100 ppm each may differ, and as
+    /// [`OffsetOptions`](super::OffsetOptions) has it: a raw clock is not
+    /// disciplined. 400 ppb: each of two crystals of -0.034 ppm/K² changes by
+    /// half of that in 10 K around 28 °C.
     fn default() -> Self {
-        Self { drift_ppm: 100, wander_ppb: 200 }
+        Self { drift_ppm: 200, wander_ppb: 400 }
     }
 }
 
@@ -82,9 +83,10 @@ enum Source {
 ///
 /// In every pass over the tree the child calls [`RankClock::synchronise`] or,
 /// within a clock domain, [`RankClock::share`] with what its parent
-/// [announces](RankClock::announce) when the step begins. Three passes over
-/// [`LEAST_SPAN`](super::LEAST_SPAN) give a slope; a pass after what was
-/// measured gives [`RankClock::since`].
+/// [announces](RankClock::announce) when the step begins. Five passes over
+/// [`LEAST_SPAN`](super::LEAST_SPAN) give a slope that is worth it (three are
+/// the least that give any); a pass after what was measured gives
+/// [`RankClock::since`].
 #[derive(Clone, Copy, Debug)]
 pub struct RankClock {
     source: Source,
@@ -227,29 +229,6 @@ impl RankClock {
         Ok((series, agreement.map_err(SyncError::Drift)?))
     }
 
-    /// Several series with `parent`, for a slope: the way of an edge alone.
-    /// All edges of a tree together are faster by passes.
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError`].
-    pub fn follow<P: Pinger>(
-        &mut self,
-        parent: &ParentClock,
-        pinger: &mut P,
-        options: &SyncOptions,
-        base: Base,
-    ) -> Result<ClockModel, SyncError<P::Error>> {
-        for offset in 0..base.offsets {
-            let begin = pinger.now();
-            self.synchronise(parent, pinger, options, &mut [])?;
-            if offset + 1 < base.offsets {
-                pinger.wait_until(Picos(begin.0.saturating_add(base.pause.0)));
-            }
-        }
-        self.model(&options.assumptions).map_err(SyncError::Drift)
-    }
-
     /// Takes over the model of `parent`, which is said to share this clock,
     /// after a short series that has to allow an offset of zero; what it
     /// leaves open adds to the error, unless domains are
@@ -279,23 +258,6 @@ impl RankClock {
         self.source = Source::Shared(parent.within(Picos(open)));
         self.contradictions = parent.contradictions;
         Ok(true)
-    }
-}
-
-/// Over how long a slope is observed on one edge.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Base {
-    /// Series of pings.
-    pub offsets: u32,
-    /// From the begin of one to that of the next.
-    pub pause: Picos,
-}
-
-impl Default for Base {
-    /// Five offsets over one second.
-    fn default() -> Self {
-        Self { offsets: 5, pause: Picos(super::SECOND / 4) }
     }
 }
 

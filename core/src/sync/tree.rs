@@ -205,14 +205,6 @@ impl<'m> Tree<'m> {
         self.member(&entry, 0)
     }
 
-    /// Edges on the way from the root to `rank`.
-    #[must_use]
-    pub fn depth(&self, rank: u32) -> u32 {
-        // Each edge of a binomial tree clears a bit of a leader's index or of
-        // a member's place.
-        self.entry(rank).map_or(0, |entry| entry.index.count_ones() + entry.place.count_ones())
-    }
-
     /// Whether an edge of the tree connects both ranks: pings between ranks
     /// that did not meet check the tree independently.
     #[must_use]
@@ -403,8 +395,6 @@ mod tests {
             with_tree(&own, |tree| {
                 is_sound(&tree, &own);
                 assert_eq!(tree.rounds(), log_ceiling(ranks as usize), "{ranks}");
-                let deepest = (0..ranks).map(|rank| tree.depth(rank)).max().unwrap();
-                assert!(deepest <= tree.rounds());
             });
             let one = vec![77; ranks as usize];
             with_tree(&one, |tree| {

@@ -89,20 +89,10 @@ impl Scenario {
         ]
     }
 
-    /// Options that go with the clocks and paths of this scenario, and its
-    /// drifts and wander as assumptions.
+    /// Options that go with the paths and readings of this scenario, for who
+    /// assumes so much of its clocks.
     #[must_use]
-    pub fn options(&self) -> SyncOptions {
-        let relative = |one: f64| libm::ceil(2.0 * one).clamp(1.0, 1e6);
-        let ppm = relative(self.clocks.drift_ppm + self.clocks.widest_wander_ppb / 1_000.0);
-        // Its range is twice the widest of each clock.
-        let ppb = relative(2.0 * self.clocks.widest_wander_ppb);
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "clamped just before"
-        )]
-        let assumptions = Assumptions { drift_ppm: ppm as u32, wander_ppb: ppb as u32 };
+    pub fn options(&self, assumptions: Assumptions) -> SyncOptions {
         let (between, within) = (self.network.round_trip(), self.within.round_trip());
         SyncOptions::expecting(between, within, self.clocks.resolution(), assumptions)
     }

@@ -160,6 +160,12 @@ impl MeasureArgs {
         }
     }
 
+    /// Time to measure one of many links.
+    #[must_use]
+    pub fn time_of_one_of_many(&self) -> Duration {
+        Duration::from_nanos(self.max_time.unwrap_or(ONE_OF_MANY).0 / 1_000)
+    }
+
     /// Where the result is to be written, besides standard output.
     #[must_use]
     pub fn output(&self) -> Option<&Path> {

@@ -15,6 +15,7 @@ use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::Session;
 use super::pairs::{self, PairsArgs};
+use crate::job::CONTROLLER;
 use crate::library::{self, Limit};
 use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};
 
@@ -66,8 +67,7 @@ impl Args {
     }
 }
 
-/// The rank that measures and the one that answers.
-const INITIATOR: i32 = 0;
+/// The rank that answers, of two: the controller measures.
 const RESPONDER: i32 = 1;
 
 pub(super) fn run(
@@ -79,17 +79,27 @@ pub(super) fn run(
     if job.size() < 2 {
         return Err(CliError::usage("a link has two ends: mpirun -n 2 loggap-mpi measure"));
     }
+    // Rank 0 says when it is over; the others go on until then.
+    session.interrupt.listen();
     if args.pairs.are_many(job.size()) {
         return pairs::run((&args.pairs, &args.measure), args.calls(), session, console);
     }
+    if let Some(option) = args.pairs.useless_for_one() {
+        if job.rank() != CONTROLLER {
+            return Ok(Exit::Done);
+        }
+        return Err(CliError::usage(format_args!(
+            "{option} is about many pairs: give --pairs, or more ranks"
+        )));
+    }
     match job.rank() {
-        INITIATOR => {
+        CONTROLLER => {
             let ends = |_| Ok(MpiEnds { session, calls: args.calls(), peer: RESPONDER });
             let outcome = measuring::run(&args.measure, ends, session.interrupt, console);
             job.tell(RESPONDER, DONE);
             outcome
         }
-        _ => respond(args.calls(), session, INITIATOR),
+        _ => respond(args.calls(), session, CONTROLLER),
     }
 }
 
@@ -204,5 +214,26 @@ fn limit(limit: &Limit) -> ProtocolLimit {
             if limit.is_default { " (default)" } else { "" }
         ),
         first_bytes: limit.bytes.saturating_sub(HEADERS)..=limit.bytes + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_explains_changes_up_to_its_headers_below_it() {
+        let bytes = 8_192;
+        let eager =
+            Limit { name: "btl_tcp_eager_limit", bytes, about: "eager limit", is_default: false };
+        let explained = limit(&eager);
+        assert_eq!(explained.setting, "eager limit: btl_tcp_eager_limit = 8192 B");
+        for (at, is_explained) in
+            [(bytes - 257, false), (bytes - 256, true), (bytes + 1, true), (bytes + 2, false)]
+        {
+            assert_eq!(explained.first_bytes.contains(&at), is_explained, "{at}");
+        }
+        let default = limit(&Limit { is_default: true, ..eager });
+        assert!(default.setting.ends_with("= 8192 B (default)"), "{}", default.setting);
     }
 }

@@ -10,13 +10,17 @@ mod sync;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use loggap::cli::{self, CliError, Console, EXIT_CODES, Exit, Interrupt};
+use loggap_core::sync::{Assumptions, MOST_DRIFT_PPM};
+use mpi::collective::Root as _;
+use mpi::topology::Communicator as _;
 use nix::unistd::getppid;
 
-use crate::job::Job;
+use crate::job::{CONTROLLER, Job, JobError};
 use crate::watch::Watch;
 
 /// Measure MPI: its links, its clocks and its collective operations.
@@ -41,11 +45,41 @@ enum Command {
     Selftest(selftest::Args),
 }
 
+/// What is assumed of clocks.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct DriftArgs {
+    /// Fastest, in millionths, that two clocks drift apart: errors are bounds as
+    /// long as that holds. Two crystals of 100 ppm each may differ by 200.
+    #[arg(long, value_name = "PPM", default_value = "200",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DRIFT_PPM)))]
+    max_drift: u32,
+}
+
+impl DriftArgs {
+    fn assumptions(self) -> Assumptions {
+        Assumptions { drift_ppm: self.max_drift, ..Assumptions::default() }
+    }
+}
+
 /// What every command needs.
 struct Session<'a> {
     job: &'a Job,
     watch: &'a Watch,
     interrupt: &'a Interrupt,
+}
+
+/// What rank 0 has prepared; where that failed, the others end, too, without a
+/// word. All ranks call this together.
+fn agreed<T, E>(prepared: Result<T, E>, session: &Session<'_>) -> Result<T, CliError>
+where
+    CliError: From<E>,
+{
+    let mut fails = [u64::from(prepared.is_err())];
+    let root = session.job.control().process_at_rank(CONTROLLER);
+    session.watch.during(|| root.broadcast_into(&mut fails[..]));
+    let prepared = prepared?;
+    // `mpirun` would end the job if another rank failed before rank 0 has spoken.
+    if fails == [0] { Ok(prepared) } else { Err(CliError::ReaderGone) }
 }
 
 /// Runs the command line `arguments`, the first of which is the program's
@@ -60,10 +94,22 @@ where
         Ok(cli) => cli::carry_out(console(), |console| run(&cli, console)),
         // All ranks find the same: one says it.
         Err(error) if is_first() => cli::explain(&error),
-        // `mpirun` ends the job when a rank fails, perhaps before that one has.
-        Err(_) => Exit::Done.into(),
+        Err(error) if !error.use_stderr() => Exit::Done.into(),
+        Err(error) => {
+            // `mpirun` ends the job when a rank fails: after the first one has
+            // spoken. It has not where its arguments are others, and right.
+            thread::sleep(FIRST_SPEAKS);
+            // MPICH lets the others go on when the first one has failed: each
+            // would repeat it.
+            let is_alone = std::env::var_os("OMPI_COMM_WORLD_RANK").is_some();
+            if is_alone { cli::explain(&error) } else { Exit::Usage.into() }
+        }
     }
 }
+
+/// Time for the first rank to say what is wrong, and for `mpirun` to end the
+/// others.
+const FIRST_SPEAKS: Duration = Duration::from_secs(3);
 
 /// The streams of this process. Open MPI gives rank 0 a terminal of its own for
 /// standard output, whatever `mpirun` writes to: then it counts what that is.
@@ -113,13 +159,23 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     if let Command::Selftest(args) = &cli.command {
         return if is_first() { selftest::run(args, console) } else { Ok(Exit::Done) };
     }
-    let job = Job::begin().ok_or_else(|| CliError::failed("MPI cannot be initialised twice"))?;
     let planned = match &cli.command {
         Command::Coll(args) => coll::planned_wait(args),
         _ => Duration::ZERO,
     };
-    let watch = Watch::start(job.rank(), cli.give_up.saturating_add(planned))
-        .map_err(|error| CliError::failed(format_args!("no thread can be started: {error}")))?;
+    let job = match Job::begin(cli.give_up.saturating_add(planned)) {
+        Ok(job) => job,
+        // All ranks find the same, and one says it; `mpirun` would end the job
+        // before that if another rank failed first.
+        Err(JobError::Differ(_) | JobError::OtherLauncher { .. }) if !is_first() => {
+            return Ok(Exit::Done);
+        }
+        Err(error @ (JobError::Differ(_) | JobError::OtherLauncher { .. })) => {
+            return Err(CliError::usage(error));
+        }
+        Err(error) => return Err(CliError::failed(error)),
+    };
+    let watch = job.watch().clone();
     let session = Session { job: &job, watch: &watch, interrupt: &interrupt };
     let outcome = match &cli.command {
         Command::Measure(args) => measure::run(args, &session, console),

@@ -1,6 +1,7 @@
 //! `loggap-mpi measure --pairs`: a matrix of parameters in one job.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use loggap::cli::measuring::{self, MeasureArgs};
 use loggap::cli::{CliError, Console, Exit};
@@ -8,10 +9,11 @@ use loggap::machine::clock::HostClock;
 use loggap::output::{PendingFile, number};
 use loggap::profile::SCHEMA_VERSION;
 use loggap_core::measure::Clock;
-use serde::{Deserialize, Serialize};
+use loggap_core::stats::LEAST_ENDS;
 
-use super::Session;
 use super::measure::{DONE, MpiEnds, respond};
+use super::{Session, agreed};
+use crate::job::{CONTROLLER, Sharing};
 use crate::library;
 use crate::link::Calls;
 use crate::matrix::{self, MatrixDocument, PairRecord, Quantity, SessionValues};
@@ -26,10 +28,11 @@ pub(super) struct PairsArgs {
     /// more than two ranks; random:8 with more than 32.
     #[arg(long, value_name = "WHICH")]
     pairs: Option<Pairs>,
-    /// Sessions of each pair, in rounds of random order; medians count.
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    times: u32,
-    /// Probability to call a node, rank or pair slow where none is.
+    /// Sessions of each pair, in rounds of random order; medians count. 3 unless
+    /// given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    times: Option<u32>,
+    /// Probability to call a machine, rank or pair slow where none stands out.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = loggap::cli::parse::percent)]
     error: u32,
     /// Draw the half round trips of all pairs as a heat map, as SVG.
@@ -43,21 +46,26 @@ impl PairsArgs {
         ranks > 2 || self.pairs.is_some()
     }
 
+    /// An option that one pair has no use for.
+    pub(super) const fn useless_for_one(&self) -> Option<&'static str> {
+        match (&self.heat_map, self.times) {
+            (Some(_), _) => Some("--heat-map"),
+            (_, Some(_)) => Some("--times"),
+            _ => None,
+        }
+    }
+
     fn pairs(&self, ranks: i32) -> Pairs {
         let usual = if ranks <= 32 { Pairs::All } else { Pairs::Random(8) };
         self.pairs.unwrap_or(usual)
     }
 }
 
-/// What an initiator reports to rank 0.
-#[derive(Debug, Deserialize, Serialize)]
-struct Report {
-    values: SessionValues,
-    error: Option<String>,
-}
+/// What an initiator reports to the controller: values, or why there are none.
+type Report = Result<SessionValues, String>;
 
-/// The rank that leads.
-const LEADER: i32 = 0;
+/// Sessions of each pair, unless told otherwise.
+const TIMES: u32 = 3;
 /// Says to all that a round begins.
 const ROUND: &[u8] = b"round";
 
@@ -69,91 +77,103 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     let (asked, measure) = args;
     let job = session.job;
-    let rounds = asked.pairs(job.size()).rounds(job.size(), asked.times, measure.seed());
+    let rounds =
+        asked.pairs(job.size()).rounds(job.size(), asked.times.unwrap_or(TIMES), measure.seed());
     let rounds = pairs::within_processors(rounds, job.places());
-    if job.rank() != LEADER {
+    let leads = job.rank() == CONTROLLER;
+    let files = leads.then(|| Files::open(asked, measure, session)).transpose();
+    let Some(files) = agreed(files, session)? else {
         return follow(&rounds, (measure, calls), session, console);
-    }
-    let files = Files::open(asked, measure)?;
+    };
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let mut sessions = Vec::new();
-    let mut warnings = crowded(session);
+    let mut warnings = job.sharing().warnings();
+    let mut incomplete = None;
     for (number, round) in rounds.iter().enumerate() {
-        if session.interrupt.is_requested() {
-            warnings.push("interrupted: some pairs are missing".to_owned());
-            break;
-        }
         if console.is_watched() {
             let (count, all) = (round.len(), rounds.len());
             console.note(format_args!("round {} of {all}: {count} pairs", number + 1));
         }
         others(session).for_each(|rank| job.tell(rank, ROUND));
         let own = take_part(round, (measure, calls), session, console)?;
-        for pair in round {
-            let report = if pair.initiator == LEADER {
-                own.as_ref().map(copied)
-            } else {
-                heard(session, pair.initiator)
-            };
+        let reports = round.iter().map(|pair| match &own {
+            Some(own) if pair.initiator == CONTROLLER => (*pair, own.clone()),
+            _ => (*pair, heard(session, measure, pair.initiator)),
+        });
+        let reports: Vec<(Pair, Report)> = reports.collect();
+        let is_interrupted = session.interrupt.is_requested();
+        for (pair, report) in reports {
             match report {
-                Some(Report { values, error: None }) => sessions.push((*pair, values)),
-                Some(Report { error: Some(error), .. }) => {
+                Ok(values) => sessions.push((pair, values)),
+                // What broke the session off is said once.
+                Err(_) if is_interrupted => {}
+                Err(error) => {
                     let Pair { initiator, responder } = pair;
                     warnings.push(format!("ranks {initiator} and {responder}: {error}"));
                 }
-                None => warnings.push(format!("rank {} sent no report", pair.initiator)),
             }
+        }
+        if is_interrupted {
+            let all = rounds.len();
+            incomplete = Some(format!("interrupted in round {} of {all}", number + 1));
+            break;
         }
     }
     others(session).for_each(|rank| job.tell(rank, DONE));
     let wall_s = clock.duration(clock.now().saturating_sub(started)).seconds();
-    let document = document(asked, measure, (calls, session), (sessions, warnings, wall_s));
-    files.write(&document)?;
+    let outcome = Outcome { sessions, warnings, incomplete, wall_s };
+    let document = document(asked, measure, (calls, session), outcome);
     print(&document, measure, console)?;
-    Ok(if session.interrupt.is_requested() { Exit::Interrupted } else { Exit::Done })
+    files.write(&document)?;
+    Ok(if document.incomplete.is_some() { Exit::Interrupted } else { Exit::Done })
 }
 
-/// A warning where ranks share processors.
-pub(super) fn crowded(session: &Session<'_>) -> Vec<String> {
-    let warn = |host: &str| {
-        format!(
-            "{host} has more ranks than processors: idle ranks still take time; use fewer ranks"
-        )
-    };
-    session.job.crowded_hosts().into_iter().map(warn).collect()
+/// What came of all rounds.
+struct Outcome {
+    sessions: Vec<(Pair, SessionValues)>,
+    warnings: Vec<String>,
+    incomplete: Option<String>,
+    wall_s: f64,
 }
 
-fn copied(report: &Report) -> Report {
-    Report { values: report.values, error: report.error.clone() }
-}
-
-/// All ranks but the leader.
+/// All ranks but the controller.
 fn others(session: &Session<'_>) -> impl Iterator<Item = i32> {
-    (0..session.job.size()).filter(|rank| *rank != LEADER)
+    (0..session.job.size()).filter(|rank| *rank != CONTROLLER)
 }
 
-fn heard(session: &Session<'_>, rank: i32) -> Option<Report> {
-    serde_json::from_slice(&session.job.hear(rank)).ok()
+/// What a round takes at most, beyond waits for other ranks: twice the time to
+/// measure, and what a session needs before and after that.
+fn longest_round(measure: &MeasureArgs) -> Duration {
+    const AROUND: Duration = Duration::from_secs(1);
+    2 * measure.time_of_one_of_many() + AROUND
 }
 
-/// Takes part in each round that the leader begins.
+fn heard(session: &Session<'_>, measure: &MeasureArgs, rank: i32) -> Report {
+    let message = session.job.hear_after(longest_round(measure), rank);
+    serde_json::from_slice(&message)
+        .unwrap_or_else(|error| Err(format!("rank {rank} sent no report: {error}")))
+}
+
+/// Takes part in each round that the controller begins.
 fn follow(
     rounds: &[Vec<Pair>],
     how: (&MeasureArgs, Calls),
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
+    let (measure, _) = how;
+    let next = || session.job.hear_after(longest_round(measure), CONTROLLER);
     for round in rounds {
-        if session.job.hear(LEADER) != ROUND {
+        if next() != ROUND {
             return Ok(Exit::Done);
         }
         if let Some(report) = take_part(round, how, session, console)? {
             let report = serde_json::to_vec(&report).unwrap_or_default();
-            session.job.tell(LEADER, &report);
+            session.job.tell(CONTROLLER, &report);
         }
     }
-    let _done = session.job.hear(LEADER);
+    let _done = next();
     Ok(Exit::Done)
 }
 
@@ -175,10 +195,8 @@ fn take_part(
     let ends = |_| Ok(MpiEnds { session, calls, peer: pair.responder });
     let profile = measuring::profile(measure, ends, session.interrupt, console);
     session.job.tell(pair.responder, DONE);
-    Ok(Some(match profile {
-        Ok(profile) => Report { values: SessionValues::of(&profile), error: None },
-        Err(error) => Report { values: SessionValues::default(), error: Some(error.to_string()) },
-    }))
+    let report = profile.map(|profile| SessionValues::of(&profile));
+    Ok(Some(report.map_err(|error| error.to_string())))
 }
 
 /// What was asked for besides standard output.
@@ -188,11 +206,19 @@ struct Files {
 }
 
 impl Files {
-    fn open(pairs: &PairsArgs, measure: &MeasureArgs) -> Result<Self, CliError> {
-        Ok(Self {
+    fn open(
+        pairs: &PairsArgs,
+        measure: &MeasureArgs,
+        session: &Session<'_>,
+    ) -> Result<Self, CliError> {
+        let files = Self {
             document: measure.output().map(PendingFile::create).transpose()?,
             heat_map: pairs.heat_map.as_ref().map(PendingFile::create).transpose()?,
-        })
+        };
+        let both = files.document.iter().chain(&files.heat_map);
+        let temporary = both.filter_map(PendingFile::temporary).map(Path::to_owned);
+        session.interrupt.remove_at_end(temporary.collect::<Vec<_>>());
+        Ok(files)
     }
 
     fn write(self, document: &MatrixDocument) -> Result<(), CliError> {
@@ -214,8 +240,9 @@ fn document(
     pairs: &PairsArgs,
     measure: &MeasureArgs,
     (calls, session): (Calls, &Session<'_>),
-    (sessions, warnings, wall_s): (Vec<(Pair, SessionValues)>, Vec<String>, f64),
+    outcome: Outcome,
 ) -> MatrixDocument {
+    let Outcome { sessions, warnings, incomplete, wall_s } = outcome;
     let job = session.job;
     let error = f64::from(pairs.error) / 1e6;
     let records = matrix::records(&sessions);
@@ -236,6 +263,7 @@ fn document(
         pairs: records,
         error,
         wall_s,
+        incomplete,
         warnings,
     }
 }
@@ -258,6 +286,9 @@ fn print(
         number::size(document.smallest_bytes),
         number::size(document.largest_bytes),
     );
+    if let Some(why) = &document.incomplete {
+        text += &format!("# INCOMPLETE: {why}\n");
+    }
     text += "#low_rank high_rank sessions RTT/2[us] o_s[us] o_r[us] g[us] hosts\n";
     for record in &document.pairs {
         text += &row(record, document);
@@ -298,7 +329,7 @@ fn summary(document: &MatrixDocument) -> String {
     for slow in &document.slow {
         text += &format!(
             "# slow: {} {}, {} times as long ({}), at least {} times\n",
-            slow.kind,
+            slow.kind.name(),
             slow.name,
             number::significant(slow.factor),
             slow.quantity,
@@ -306,8 +337,19 @@ fn summary(document: &MatrixDocument) -> String {
         );
     }
     if document.slow.is_empty() {
-        let percent = document.error * 100.0;
-        text += &format!("# nobody is slow (wrong in {percent}% where somebody would be named)\n");
+        text += &format!("# {}\n", nobody(document));
     }
     text
+}
+
+/// What it means that nobody is named.
+fn nobody(document: &MatrixDocument) -> String {
+    let percent = document.error * 100.0;
+    if document.ranks.len() < LEAST_ENDS {
+        format!("who is slow cannot be told of fewer than {LEAST_ENDS} ranks")
+    } else if Sharing::of(&document.ranks).is_shared() {
+        "nobody stands out, which says little: ranks share processors".to_owned()
+    } else {
+        format!("no machine, rank or pair stands out by 10% or more (false alarms: {percent}%)")
+    }
 }

@@ -7,12 +7,14 @@ use loggap::profile::SCHEMA_VERSION;
 use loggap_core::random::Random;
 use loggap_core::sync::simulated::{ClockTruth, Path, VirtualClock, VirtualPinger};
 use loggap_core::sync::{
-    Delays, DriftStudy, PatienceRow, ResidualSummary, Scenario, Scheme, SchemeMemory, TimedOffset,
+    DriftStudy, PatienceRow, ResidualSummary, Scenario, Scheme, SchemeMemory, TimedOffset,
     TreeEntry, TrialMemory, TrialRank, TrialReport, record_drift, scheme_trial, study_drift,
     study_patience, trial,
 };
 use loggap_core::units::{Picos, SignedPicos};
 use serde::Serialize;
+
+use super::DriftArgs;
 
 /// Synchronise virtual clocks whose truth is known, and say whether the claimed
 /// bounds hold. Needs no mpirun.
@@ -25,6 +27,7 @@ use serde::Serialize;
 Examples:
   loggap-mpi selftest                      16384 ranks, each with a clock of its own
   loggap-mpi selftest --ranks 4096 --per-machine 64
+  loggap-mpi selftest --max-drift 10       assumptions that do not hold: exit code 3
   loggap-mpi selftest --study patience     how many pings without a quicker one are enough
   loggap-mpi selftest --study drift        is the drift of clocks a line, over 14 hours
   loggap-mpi selftest --study schemes      linear and binomial, as published, over ranks")]
@@ -40,6 +43,8 @@ pub(super) struct Args {
     /// Another study instead: patience, drift or schemes.
     #[arg(long, value_enum, value_name = "WHICH", hide_possible_values = true)]
     study: Option<Study>,
+    #[command(flatten)]
+    drift: DriftArgs,
     /// Decides all that is random.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
@@ -119,6 +124,8 @@ struct TrialRow {
     per_machine: u32,
     pass_s: f64,
     pings: u64,
+    /// Ranks whose offsets contradict each other.
+    contradicted: u32,
     synchronised: Summary,
     extrapolated: Summary,
     interpolated: Summary,
@@ -139,7 +146,7 @@ fn trials(args: &Args) -> Result<Report<Vec<TrialRow>>, CliError> {
          #scenario when p50[us] p99[us] max[us] bound[us] covered[%]\n",
         args.ranks, args.per_machine
     );
-    let (mut rows, mut exit) = (Vec::new(), Exit::Done);
+    let (mut rows, mut exit, mut warnings) = (Vec::new(), Exit::Done, String::new());
     for (name, scenario) in Scenario::all() {
         let scenario = Scenario { seed: args.seed, ..scenario };
         let memory = TrialMemory {
@@ -150,8 +157,16 @@ fn trials(args: &Args) -> Result<Report<Vec<TrialRow>>, CliError> {
             entries: &mut entries,
         };
         let report =
-            trial(&domains, &scenario, &scenario.options(), memory).map_err(CliError::failed)?;
-        let TrialReport { synchronised, extrapolated, interpolated, .. } = report;
+            trial(&domains, &scenario, &scenario.options(args.drift.assumptions()), memory)
+                .map_err(CliError::failed)?;
+        let TrialReport { synchronised, extrapolated, interpolated, contradicted, .. } = report;
+        if contradicted > 0 {
+            warnings += &format!(
+                "# {name}: offsets of {contradicted} ranks contradict each other: clocks drift \
+                 apart faster than --max-drift {}, or were set\n",
+                args.drift.max_drift
+            );
+        }
         for (when, summary) in
             [("at-once", synchronised), ("after-10s", extrapolated), ("interpolated", interpolated)]
         {
@@ -166,11 +181,13 @@ fn trials(args: &Args) -> Result<Report<Vec<TrialRow>>, CliError> {
             per_machine: args.per_machine,
             pass_s: report.pass.seconds(),
             pings: report.pings,
+            contradicted,
             synchronised: synchronised.into(),
             extrapolated: extrapolated.into(),
             interpolated: interpolated.into(),
         });
     }
+    text += &warnings;
     let verdict = if exit == Exit::Done { "the bounds hold" } else { "the bounds do not hold" };
     text += &format!("# {verdict} in 95%\n");
     Ok(Report { text, document: rows, exit })
@@ -204,7 +221,7 @@ fn patience(seed: u64) -> Result<Report<Vec<PatienceRecord>>, CliError> {
     let one_way = Picos(1_000_000);
     let path = Path { jitter: one_way, ..Path::of(one_way) };
     let mut errors = vec![Picos::ZERO; SERIES];
-    let rows = study_patience(Delays::Path(path), seed, &mut errors)
+    let rows = study_patience(path, seed, &mut errors)
         .ok_or_else(|| CliError::failed("nothing to draw from"))?;
     let mut text = "# the published scheme: a series ends after N pings without a smaller round \
                     trip; 1 us one way, exponential jitter of 1 us\n\

@@ -1,20 +1,24 @@
 //! `loggap-mpi sync`: clocks that agree.
 
+mod report;
+
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
 use loggap::cli::{CliError, Console, Exit, parse};
-use loggap::output::number;
+use loggap::output::PendingFile;
 use loggap::profile::SCHEMA_VERSION;
 use loggap_core::sync::{Offset, ResidualSummary, Scheme};
 use loggap_core::units::Picos;
-use serde::Serialize;
 
-use super::Session;
-use super::pairs::crowded;
+use report::{CheckRecord, Document, RankRecord, text};
+
+use super::{DriftArgs, Session, agreed};
 use crate::clocks::check::{self, Found, Sample};
-use crate::clocks::{Domains, GlobalClock, Pass, REFERENCE, published};
+use crate::clocks::{Domains, GlobalClock, Pass, published};
+use crate::job::CONTROLLER;
 use crate::library;
 use crate::waiting::Waiting;
 
@@ -23,7 +27,7 @@ use crate::waiting::Waiting;
 ///
 /// Ranks of one machine share its clock; machines are synchronised over a tree
 /// from rank 0. Bounds hold as long as no two clocks drift apart by more than
-/// 100 ppm.
+/// --max-drift.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,6 +60,12 @@ pub(super) struct Args {
     /// has its own, to try out what synchronising achieves).
     #[arg(long, value_enum, default_value = "machine", hide_possible_values = true)]
     domains: Domains,
+    /// Take each rank's clock for so much ahead of that of the rank before, with
+    /// --domains rank: what synchronising has to find then.
+    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    shift: Option<Duration>,
+    #[command(flatten)]
+    drift: DriftArgs,
     /// Most ranks that are compared with rank 0.
     #[arg(long, value_name = "N", default_value = "64",
           value_parser = RangedU64ValueParser::<u32>::new().range(2..=1_000_000))]
@@ -63,6 +73,9 @@ pub(super) struct Args {
     /// Decides which ranks are compared.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
+    /// Write the result, as JSON.
+    #[arg(short, long, value_name = "FILE.json")]
+    output: Option<PathBuf>,
     /// Print one JSON document.
     #[arg(short = 'J', long)]
     json: bool,
@@ -94,91 +107,72 @@ impl SchemeName {
     }
 }
 
-/// The clock of one rank.
-#[derive(Clone, Debug, Serialize)]
-struct RankRecord {
-    rank: usize,
-    host: String,
-    domain: u32,
-    parent: Option<i32>,
-    /// Whether it takes its parent's clock for its own.
-    shares_clock: bool,
-    offset_s: f64,
-    drift_ppm: f64,
-    /// None by a published scheme.
-    bound_s: Option<f64>,
-    pings: u32,
-    median_offset_s: Option<f64>,
-    median_outside: bool,
-}
-
-/// One check.
-#[derive(Clone, Debug, Serialize)]
-struct CheckRecord {
-    after_s: f64,
-    residuals: u32,
-    residual_p50_s: f64,
-    residual_p99_s: f64,
-    residual_max_s: f64,
-    bound_s: Option<f64>,
-    covered_share: Option<f64>,
-    triangles: usize,
-    triangles_closed: usize,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Document {
-    schema_version: u32,
-    loggap_version: &'static str,
-    library: String,
-    clock: &'static str,
-    scheme: &'static str,
-    /// What the last pass, or the published scheme, took.
-    pass_s: f64,
-    ranks: Vec<RankRecord>,
-    checks: Vec<CheckRecord>,
-    /// Of the last check.
-    residual_p99_s: Option<f64>,
-    residual_max_s: Option<f64>,
-    /// The largest of all ranks.
-    bound_s: Option<f64>,
-    covered_share: Option<f64>,
-    warnings: Vec<String>,
-}
-
 pub(super) fn run(
     args: &Args,
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
     let job = session.job;
-    let crowd = !job.crowded_hosts().is_empty();
+    // Rank 0 says whether to go on; the others go on until then.
+    session.interrupt.listen();
+    let file = args.output.as_ref().filter(|_| job.rank() == CONTROLLER);
+    let file = agreed(file.map(PendingFile::create).transpose(), session)?;
+    let temporary = file.iter().filter_map(|file| Some(file.temporary()?.to_owned()));
+    session.interrupt.remove_at_end(temporary.collect::<Vec<_>>());
+    let is_shared = job.sharing().is_shared();
     let waiting =
-        if crowd { Waiting::yielding(session.watch) } else { Waiting::polling(session.watch) };
-    let (clock, pass) = synchronised(args, session, waiting);
-    let bounded = args.scheme.published().is_none();
-    let mut ranks = records(&clock, &pass, session, waiting);
+        if is_shared { Waiting::yielding(session.watch) } else { Waiting::polling(session.watch) };
+    let (clock, pass, mut goes_on) = synchronised(args, session, waiting);
+    let ranks = records(&clock, &pass, session, waiting);
     let mut checks = Vec::new();
-    if let Some(after) = args.check {
+    if let Some(after) = args.check.filter(|_| goes_on) {
         let sample = Sample::of(&clock, args.sample as usize, args.seed);
         #[allow(clippy::disallowed_methods, reason = "a pause for people, not a measurement")]
         let started = Instant::now();
         for wait in [Duration::ZERO, after] {
-            thread::sleep(wait.saturating_sub(started.elapsed()));
-            waiting.meet(job.control());
+            goes_on = goes_on_after(wait.saturating_sub(started.elapsed()), session, waiting);
+            if !goes_on {
+                break;
+            }
             let passed = started.elapsed();
             checks.push(record(passed, &check::check(&clock, job, &sample, waiting)));
         }
     }
-    if job.rank() != REFERENCE {
+    if job.rank() != CONTROLLER {
         return Ok(Exit::Done);
     }
-    if !bounded {
-        ranks.iter_mut().for_each(|rank| rank.bound_s = None);
-        checks.iter_mut().for_each(|check| (check.bound_s, check.covered_share) = (None, None));
+    let mut document = document(args, (&clock, &pass), (ranks, checks), session);
+    document.incomplete = (!goes_on).then_some("interrupted");
+    document.warnings.iter().for_each(|warning| console.warn(warning));
+    if let Some(file) = file {
+        file.commit(|out| {
+            serde_json::to_writer_pretty(&mut *out, &document)?;
+            out.write_all(b"\n")
+        })?;
     }
+    if args.json {
+        console.json(&document)?;
+    } else {
+        console.data().write_all(text(&document).as_bytes())?;
+    }
+    Ok(if goes_on { Exit::Done } else { Exit::Interrupted })
+}
+
+fn document(
+    args: &Args,
+    (clock, pass): (&GlobalClock, &Pass),
+    (mut ranks, mut checks): (Vec<RankRecord>, Vec<CheckRecord>),
+    session: &Session<'_>,
+) -> Document {
+    if args.scheme.published().is_some() {
+        ranks.iter_mut().for_each(|rank| rank.bound_s = None);
+        for check in &mut checks {
+            (check.bound_s, check.covered_share, check.consistent_share) = (None, None, None);
+        }
+    }
+    let bounds = ranks.iter().map(|rank| rank.bound_s);
     let last = checks.last();
-    let document = Document {
+    Document {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         library: library::version(),
@@ -186,43 +180,79 @@ pub(super) fn run(
         pass_s: pass.took.seconds(),
         residual_p99_s: last.map(|check| check.residual_p99_s),
         residual_max_s: last.map(|check| check.residual_max_s),
+        truth: last.and_then(|check| check.truth),
         covered_share: last.and_then(|check| check.covered_share),
-        bound_s: ranks.iter().filter_map(|rank| rank.bound_s).reduce(f64::max),
+        consistent_share: last.and_then(|check| check.consistent_share),
+        bound_s: bounds.reduce(|one, other| Some(one?.max(other?))).flatten(),
         scheme: args.scheme.name(),
+        incomplete: None,
+        warnings: warnings(args, &ranks, session),
         ranks,
         checks,
-        warnings: crowded(session),
-    };
-    document.warnings.iter().for_each(|warning| console.warn(warning));
-    if args.json {
-        console.json(&document)?;
-    } else {
-        console.data().write_all(text(&document).as_bytes())?;
     }
-    Ok(Exit::Done)
 }
 
-/// This rank's clock as the arguments want it, and the last pass.
-fn synchronised(args: &Args, session: &Session<'_>, waiting: Waiting<'_>) -> (GlobalClock, Pass) {
+fn warnings(args: &Args, ranks: &[RankRecord], session: &Session<'_>) -> Vec<String> {
+    let mut warnings = session.job.sharing().warnings();
+    let contradicted = ranks.iter().filter(|rank| rank.contradictions > 0);
+    warnings.extend(contradicted.map(|rank| {
+        format!(
+            "rank {}: offsets contradict each other: its clock and rank 0's drift apart faster \
+             than --max-drift {}, or one was set",
+            rank.rank, args.drift.max_drift
+        )
+    }));
+    let is_unknown =
+        |rank: &&RankRecord| args.scheme.published().is_none() && rank.bound_s.is_none();
+    warnings.extend(ranks.iter().filter(is_unknown).map(|rank| {
+        format!("rank {} could not be synchronised: nothing is known of its clock", rank.rank)
+    }));
+    warnings
+}
+
+/// Sleeps for so long, and says whether to go on: rank 0 decides, which has
+/// heard of Ctrl-C or not. All ranks call this together.
+fn goes_on_after(pause: Duration, session: &Session<'_>, waiting: Waiting<'_>) -> bool {
+    const LOOKS: Duration = Duration::from_millis(20);
+    #[allow(clippy::disallowed_methods, reason = "a pause, not a measurement")]
+    let started = Instant::now();
+    let left = || pause.saturating_sub(started.elapsed());
+    while !session.interrupt.is_requested() && left() > Duration::ZERO {
+        thread::sleep(left().min(LOOKS));
+    }
+    let mut goes_on = [u64::from(!session.interrupt.is_requested())];
+    waiting.share_after(pause, (session.job.control(), CONTROLLER), &mut goes_on);
+    goes_on == [1]
+}
+
+/// This rank's clock as the arguments want it, the last pass, and whether all
+/// passes were made: one is in any case.
+fn synchronised(
+    args: &Args,
+    session: &Session<'_>,
+    waiting: Waiting<'_>,
+) -> (GlobalClock, Pass, bool) {
     let job = session.job;
     let domains = if args.scheme == SchemeName::Tree { args.domains } else { Domains::Rank };
-    let mut clock = GlobalClock::new(job, domains);
+    let shift = args.shift.and_then(|shift| u64::try_from(shift.as_nanos()).ok());
+    let shift = shift.and_then(Picos::from_nanos).unwrap_or(Picos::ZERO);
+    let mut clock = GlobalClock::shifted(job, domains, args.drift.assumptions(), shift);
     let mut pass = Pass::default();
     if let Some(scheme) = args.scheme.published() {
         let began = clock.read();
         let model = published::synchronise(&clock, job, (scheme, args.patience), waiting);
         clock.follow(model);
         pass.took = clock.between(began, clock.read());
-        return (clock, pass);
+        return (clock, pass, true);
     }
     let pause = args.base / args.passes.saturating_sub(1).max(1);
     for number in 0..args.passes {
-        if number > 0 {
-            thread::sleep(pause);
+        if number > 0 && !goes_on_after(pause, session, waiting) {
+            return (clock, pass, false);
         }
         pass = clock.synchronise(job, waiting);
     }
-    (clock, pass)
+    (clock, pass, true)
 }
 
 /// What every rank knows of its clock, at the root.
@@ -232,7 +262,7 @@ fn records(
     session: &Session<'_>,
     waiting: Waiting<'_>,
 ) -> Vec<RankRecord> {
-    const FIELDS: usize = 9;
+    const FIELDS: usize = 11;
     let job = session.job;
     let edge = pass.edge.as_ref();
     let offset: Option<Offset> = edge.and_then(|edge| edge.offset);
@@ -247,16 +277,16 @@ fn records(
         median.is_some().into(),
         median.map_or(0, |median| median.0.cast_unsigned()),
         edge.is_some_and(|edge| edge.median_outside).into(),
+        offset.map_or(0, |offset| offset.round_trip.0),
+        edge.map_or(0, |edge| edge.contradictions.into()),
     ];
-    let is_root = job.rank() == REFERENCE;
+    let is_root = job.rank() == CONTROLLER;
     let mut all = vec![0; if is_root { FIELDS * job.places().len() } else { 0 }];
-    waiting.collect((job.control(), REFERENCE), &own, is_root.then_some(&mut all[..]));
+    waiting.collect((job.control(), CONTROLLER), &own, is_root.then_some(&mut all[..]));
     let seconds = |picos: u64| picos.cast_signed() as f64 * 1e-12;
     let record = |(rank, fields): (usize, &[u64])| {
-        let &[parent, shared, offset, drift, bound, pings, has_median, median, outside] = fields
-        else {
-            return None;
-        };
+        let (&[parent, shared, offset, drift, bound, pings], rest) = fields.split_first_chunk()?;
+        let &[has_median, median, outside, round_trip, contradictions] = rest else { return None };
         Some(RankRecord {
             rank,
             host: job.places().get(rank)?.host.clone(),
@@ -265,8 +295,11 @@ fn records(
             shares_clock: shared == 1,
             offset_s: seconds(offset),
             drift_ppm: drift.cast_signed() as f64 * 1e-6,
-            bound_s: Some(Picos(bound).seconds()),
+            // A clock that is not synchronised claims nothing.
+            bound_s: (bound != u64::MAX).then(|| Picos(bound).seconds()),
             pings: u32::try_from(pings).unwrap_or(u32::MAX),
+            round_trip_s: (round_trip > 0).then(|| Picos(round_trip).seconds()),
+            contradictions: u32::try_from(contradictions).unwrap_or(u32::MAX),
             median_offset_s: (has_median == 1).then(|| seconds(median)),
             median_outside: outside == 1,
         })
@@ -283,56 +316,10 @@ fn record(after: Duration, found: &Found) -> CheckRecord {
         residual_p99_s: summary.p99.seconds(),
         residual_max_s: summary.max.seconds(),
         bound_s: Some(summary.largest_claim.seconds()),
-        covered_share: Some(summary.covered_share()),
+        truth: found.is_truth.then_some("zero"),
+        covered_share: found.is_truth.then(|| summary.covered_share()),
+        consistent_share: (!found.is_truth).then(|| summary.covered_share()),
         triangles: found.triangles.len(),
         triangles_closed: found.triangles.iter().filter(|(one, _)| one.is_closed()).count(),
     }
-}
-
-/// The document as columns, with a line for each check.
-fn text(document: &Document) -> String {
-    let time = |seconds: f64| number::in_units(seconds, number::TIME);
-    let mut text = format!(
-        "# {}, {} ranks, {}, {}; a pass takes {}\n",
-        document.library,
-        document.ranks.len(),
-        document.clock,
-        document.scheme,
-        time(document.pass_s)
-    );
-    text += "#rank parent offset[us] drift[ppm] bound[us] pings host\n";
-    for rank in &document.ranks {
-        let parent = rank.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
-        let how = if rank.shares_clock { ", shares its parent's clock" } else { "" };
-        text += &format!(
-            "{:>5} {parent:>6} {:>10.3} {:>10.3} {:>9} {:>5} {}{how}\n",
-            rank.rank,
-            rank.offset_s * 1e6,
-            rank.drift_ppm,
-            rank.bound_s.map_or_else(|| "-".to_owned(), |bound| format!("{:.3}", bound * 1e6)),
-            rank.pings,
-            rank.host,
-        );
-        if rank.median_outside {
-            text += "# the median of single pings lies outside of the bounds: the ways differ\n";
-        }
-    }
-    for check in &document.checks {
-        let claims = check.bound_s.zip(check.covered_share).map(|(bound, covered)| {
-            format!(", bound {}, covered {:.1}%", time(bound), covered * 100.0)
-        });
-        let claims = claims.unwrap_or_default();
-        text += &format!(
-            "# after {}: {} residuals, p50 {}, p99 {}, max {}{}; {} of {} triangles closed\n",
-            time(check.after_s.max(1e-9)),
-            check.residuals,
-            time(check.residual_p50_s),
-            time(check.residual_p99_s),
-            time(check.residual_max_s),
-            claims,
-            check.triangles_closed,
-            check.triangles,
-        );
-    }
-    text
 }

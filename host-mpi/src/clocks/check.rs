@@ -1,4 +1,5 @@
-//! Whether clocks agree: fresh pings between ranks, with corrected clocks.
+//! Whether clocks agree: corrected clocks against the truth, where all ranks
+//! read one clock, otherwise by fresh pings between ranks.
 
 use loggap_core::random::Random;
 use loggap_core::sync::{
@@ -6,12 +7,11 @@ use loggap_core::sync::{
     measure_offset,
 };
 use loggap_core::units::{Picos, SignedPicos};
-use mpi::point_to_point::Destination as _;
 use mpi::topology::Communicator as _;
 
+use super::GlobalClock;
 use super::pass::Ends;
-use super::{GlobalClock, REFERENCE};
-use crate::job::Job;
+use crate::job::{CONTROLLER, Job};
 use crate::waiting::Waiting;
 
 /// Which ranks are compared.
@@ -54,15 +54,19 @@ impl Sample {
 pub struct Found {
     /// Rank and residual, each with the root.
     pub with_root: Vec<(u32, Residual)>,
+    /// Whether `with_root` are against the truth.
+    pub is_truth: bool,
     /// Between ranks that did not meet.
     pub triangles: Vec<(Triangle, [Residual; 3])>,
 }
 
 impl Found {
-    /// The distribution of all residuals.
+    /// The distribution of all residuals; of those against the truth alone,
+    /// where there are some.
     #[must_use]
     pub fn summary(&self) -> ResidualSummary {
-        let sides = self.triangles.iter().flat_map(|(_, sides)| sides.iter().copied());
+        let triangles = if self.is_truth { &[] } else { &self.triangles[..] };
+        let sides = triangles.iter().flat_map(|(_, sides)| sides.iter().copied());
         let all: Vec<Residual> = self.with_root.iter().map(|(_, one)| *one).chain(sides).collect();
         let mut memory = vec![Picos::ZERO; all.len()];
         let mut residuals = Residuals::new(&mut memory);
@@ -78,9 +82,15 @@ impl Found {
 #[must_use]
 pub fn check(clock: &GlobalClock, job: &Job, sample: &Sample, waiting: Waiting<'_>) -> Found {
     let mut found = Found::default();
-    for &rank in &sample.with_root {
-        let residual = between(clock, job, [rank, 0], waiting);
-        found.with_root.extend(residual.map(|residual| (rank, residual)));
+    if let Some(residuals) = against_truth(clock, job, waiting) {
+        found.is_truth = true;
+        let of = |&rank: &u32| Some((rank, *residuals.get(usize::try_from(rank).ok()?)?));
+        found.with_root = sample.with_root.iter().filter_map(of).collect();
+    } else {
+        for &rank in &sample.with_root {
+            let residual = between(clock, job, [rank, 0], waiting);
+            found.with_root.extend(residual.map(|residual| (rank, residual)));
+        }
     }
     for &[a, b, c] in &sample.triangles {
         let sides = [[a, b], [b, c], [c, a]].map(|pair| between(clock, job, pair, waiting));
@@ -92,6 +102,20 @@ pub fn check(clock: &GlobalClock, job: &Job, sample: &Sample, waiting: Waiting<'
     found
 }
 
+/// The residuals of all ranks at the root, and none elsewhere, where all read
+/// one clock; `None` where they do not.
+fn against_truth(clock: &GlobalClock, job: &Job, waiting: Waiting<'_>) -> Option<Vec<Residual>> {
+    let reading = clock.read();
+    let truth = clock.truth(reading)?;
+    let own = Residual::of_truth(clock.model(), clock.local(reading), truth);
+    let is_root = job.rank() == CONTROLLER;
+    let mut all = vec![0; if is_root { WORDS * job.places().len() } else { 0 }];
+    let place = is_root.then_some(&mut all[..]);
+    waiting.collect((job.control(), CONTROLLER), &words(Some(&own)), place);
+    let residual = |rank: &[u64]| from_words(rank.try_into().ok()?);
+    Some(all.chunks(WORDS).filter_map(residual).collect())
+}
+
 /// The residual of two ranks, at the root.
 fn between(
     clock: &GlobalClock,
@@ -99,19 +123,20 @@ fn between(
     pair: [u32; 2],
     waiting: Waiting<'_>,
 ) -> Option<Residual> {
-    let [first, second] = pair.map(|rank| i32::try_from(rank).unwrap_or(REFERENCE));
+    let [first, second] = pair.map(|rank| i32::try_from(rank).unwrap_or(CONTROLLER));
     let own = job.rank();
     if own == second {
         let peer = job.control().process_at_rank(first);
         let model = ParentClock { model: *clock.model(), ..ParentClock::root() };
-        peer.send(&model.to_words()[..]);
+        waiting.send(&peer, &model.to_words());
         Ends { clock, peer, waiting }.answer();
     }
     let residual = (own == first).then(|| measured(clock, (job, second), waiting)).flatten();
-    if own == first && own != REFERENCE {
-        job.control().process_at_rank(REFERENCE).send(&words(residual.as_ref())[..]);
+    if own == first && own != CONTROLLER {
+        let root = job.control().process_at_rank(CONTROLLER);
+        waiting.send(&root, &words(residual.as_ref()));
     }
-    if own == REFERENCE && first != REFERENCE {
+    if own == CONTROLLER && first != CONTROLLER {
         let mut words = [0_u64; WORDS];
         let peer = job.control().process_at_rank(first);
         waiting.numbers_from(&peer, &mut words);

@@ -26,24 +26,30 @@ pub(super) struct Begin {
     pub(super) reading: u64,
 }
 
-/// Of all ranks, where this one's clock reads `reading` now. All ranks call
-/// this together.
-pub(super) fn begins(job: &Job, domains: Domains, reading: u64) -> Vec<Begin> {
+/// Of all ranks, where this one's clock reads `reading` now, and whether one
+/// kernel runs them all, so that they read one clock. All ranks call this
+/// together.
+pub(super) fn begins(job: &Job, domains: Domains, reading: u64) -> (Vec<Begin>, bool) {
     /// A boot's two halves, and a reading.
     const NUMBERS: usize = 3;
-    let boot = match domains {
-        Domains::Machine => boot().unwrap_or_else(|| own(job)),
-        Domains::Rank => own(job),
-    };
+    let boot = boot().unwrap_or_else(|| own(job.rank().unsigned_abs()));
     #[allow(clippy::cast_possible_truncation, reason = "the two halves")]
     let mine = [(boot >> 64) as u64, boot as u64, reading];
     let count = usize::try_from(job.size()).unwrap_or(0);
     let mut all = vec![0_u64; NUMBERS * count];
-    job.control().all_gather_into(&mine[..], &mut all[..]);
-    numbered(all.chunks(NUMBERS).map(|rank| match *rank {
-        [high, low, reading] => (u128::from(high) << 64 | u128::from(low), reading),
-        _ => (0, 0),
-    }))
+    job.watch().during(|| job.control().all_gather_into(&mine[..], &mut all[..]));
+    let boots = || {
+        all.chunks(NUMBERS).map(|rank| match *rank {
+            [high, low, reading] => (u128::from(high) << 64 | u128::from(low), reading),
+            _ => (0, 0),
+        })
+    };
+    let is_one_kernel = boots().all(|(other, _)| other == boot);
+    let begins = match domains {
+        Domains::Machine => numbered(boots()),
+        Domains::Rank => numbered((0..).map(own).zip(boots().map(|(_, reading)| reading))),
+    };
+    (begins, is_one_kernel)
 }
 
 /// Numbers the boots, and gives all of a domain its least reading.
@@ -75,9 +81,9 @@ fn boot() -> Option<u128> {
     u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()
 }
 
-/// A number that no other rank has.
-fn own(job: &Job) -> u128 {
-    u128::from(job.rank().unsigned_abs()) + 1
+/// A number that no other rank has, and no boot.
+fn own(rank: u32) -> u128 {
+    u128::from(rank) + 1
 }
 
 #[cfg(test)]

@@ -20,14 +20,11 @@ use loggap_core::units::Picos;
 pub use domain::Domains;
 pub use pass::{Edge, Pass};
 
-use crate::job::Job;
+use crate::job::{CONTROLLER, Job};
 use crate::waiting::Waiting;
 
-/// The rank whose clock is the global one.
-pub const REFERENCE: i32 = 0;
-
 /// The clock of this rank and its relation to the global axis, which begins
-/// when the reference's machine had its first rank.
+/// when the controller's machine had its first rank.
 #[derive(Debug)]
 pub struct GlobalClock {
     clock: HostClock,
@@ -35,6 +32,9 @@ pub struct GlobalClock {
     base: u64,
     /// The domain of each rank.
     domains: Vec<u32>,
+    /// The reading that the controller counts from, where all ranks read one
+    /// clock: then the true global time is known.
+    true_base: Option<u64>,
     assumptions: Assumptions,
     rank: RankClock,
     model: ClockModel,
@@ -47,20 +47,35 @@ pub struct GlobalClock {
 impl GlobalClock {
     /// This rank's clock, not synchronised yet. All ranks call this together.
     #[must_use]
-    pub fn new(job: &Job, domains: Domains) -> Self {
+    pub fn new(job: &Job, domains: Domains, assumptions: Assumptions) -> Self {
+        Self::shifted(job, domains, assumptions, Picos::ZERO)
+    }
+
+    /// The same with every clock of its own ahead of that of the rank before by
+    /// `shift`, to see whether that is found. All ranks call this together.
+    #[must_use]
+    pub fn shifted(job: &Job, domains: Domains, assumptions: Assumptions, shift: Picos) -> Self {
         let clock = HostClock::monotonic_raw();
-        let begins = domain::begins(job, domains, clock.now());
-        let own = usize::try_from(job.rank()).unwrap_or(0);
-        let base = begins.get(own).map_or(0, |begin| begin.reading);
-        let is_root = job.rank() == REFERENCE;
-        let rank = if is_root { RankClock::root() } else { RankClock::default() };
-        let model = ClockModel::reference();
+        let ahead = shift.0.saturating_mul(job.rank().unsigned_abs().into());
+        let begin = clock.now().saturating_sub(clock.ticks(Picos(ahead)));
+        let (begins, is_one_kernel) = domain::begins(job, domains, begin);
+        let base_of = |rank: i32| {
+            let begin = usize::try_from(rank).ok().and_then(|rank| begins.get(rank));
+            begin.map_or(0, |begin| begin.reading)
+        };
+        let base = base_of(job.rank());
+        let is_root = job.rank() == CONTROLLER;
+        let (rank, model) = if is_root {
+            (RankClock::root(), ClockModel::reference())
+        } else {
+            (RankClock::default(), unknown())
+        };
         let domains = begins.iter().map(|begin| begin.domain).collect();
-        let assumptions = Assumptions::default();
         Self {
             clock,
             base,
             domains,
+            true_base: is_one_kernel.then(|| base_of(CONTROLLER)),
             assumptions,
             rank,
             model,
@@ -132,6 +147,13 @@ impl GlobalClock {
         &self.rank
     }
 
+    /// The true global time of a reading; `None` where ranks read more than one
+    /// clock.
+    #[must_use]
+    pub fn truth(&self, reading: u64) -> Option<Picos> {
+        Some(self.clock.duration(reading.saturating_sub(self.true_base?)))
+    }
+
     /// What a reading costs.
     #[must_use]
     pub fn read_cost(&self) -> Picos {
@@ -154,9 +176,7 @@ impl GlobalClock {
     /// from which on this clock is global. All ranks call this together.
     pub fn synchronise(&mut self, job: &Job, waiting: Waiting<'_>) -> Pass {
         let pass = pass::over_the_tree(self, job, waiting);
-        // Before the first offset nothing is known.
-        let unknown = ClockModel { error: Picos::MAX, ..ClockModel::reference() };
-        self.model = self.rank.model(&self.assumptions).unwrap_or(unknown);
+        self.model = self.rank.model(&self.assumptions).unwrap_or_else(|_| unknown());
         self.synchronised = self.read();
         pass
     }
@@ -183,4 +203,9 @@ impl GlobalClock {
         let memory = TreeMemory { order: &mut order, entries: &mut entries };
         Tree::new(&self.domains, memory).ok().map(|tree| work(&tree))
     }
+}
+
+/// The model of a clock of which nothing is known, as before the first pass.
+fn unknown() -> ClockModel {
+    ClockModel { error: Picos::MAX, ..ClockModel::reference() }
 }

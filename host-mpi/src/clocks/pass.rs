@@ -8,7 +8,6 @@ use loggap_core::sync::{
     measure_offset,
 };
 use loggap_core::units::{Picos, SignedPicos};
-use mpi::point_to_point::Destination as _;
 use mpi::topology::{Communicator as _, Process};
 
 use super::GlobalClock;
@@ -42,6 +41,9 @@ pub struct Edge {
     pub median: Option<SignedPicos>,
     /// The median lies outside of the bounds: the ways differ.
     pub median_outside: bool,
+    /// Times that an offset contradicted those before, since the begin: the
+    /// clocks drift apart faster than assumed, or one was set.
+    pub contradictions: u32,
 }
 
 /// The own end of an edge.
@@ -60,7 +62,7 @@ impl Pinger for Ends<'_> {
 
     fn ping(&mut self) -> Result<Ping, Infallible> {
         let sent = self.clock.read();
-        self.peer.send(&PING);
+        self.waiting.send(&self.peer, &[PING]);
         let stamped = self.waiting.number_from(&self.peer);
         let received = self.clock.read();
         let [sent, received] = [sent, received].map(|reading| self.clock.local(reading));
@@ -72,13 +74,13 @@ impl Ends<'_> {
     /// Answers pings with the own time until there are no more.
     pub(crate) fn answer(&self) {
         while self.waiting.number_from(&self.peer) == PING {
-            self.peer.send(&self.clock.local(self.clock.read()).0);
+            self.waiting.send(&self.peer, &[self.clock.local(self.clock.read()).0]);
         }
     }
 
     /// Says that there are no more pings.
     pub(crate) fn end(&self) {
-        self.peer.send(&DONE);
+        self.waiting.send(&self.peer, &[DONE]);
     }
 }
 
@@ -93,10 +95,11 @@ pub(super) fn over_the_tree(clock: &mut GlobalClock, job: &Job, waiting: Waiting
             Role::Child => edge = Some(follow(clock, (job, peer), step.edge, waiting)),
             Role::Parent => {
                 let announced = clock.rank.announce(&clock.assumptions);
-                // A parent that knows nothing has children that know nothing.
+                // Words that are no clock tell the child that its parent is not
+                // synchronised: it is not either then.
                 let words = announced.map_or([u64::MAX; WORDS], |announced| announced.to_words());
                 let peer = job.control().process_at_rank(peer);
-                peer.send(&words[..]);
+                waiting.send(&peer, &words);
                 Ends { clock, peer, waiting }.answer();
             }
         }
@@ -124,8 +127,15 @@ fn follow(
     let mut words = [0_u64; WORDS];
     waiting.numbers_from(&peer, &mut words);
     let Some(announced) = ParentClock::from_words(&words) else {
-        peer.send(&DONE);
-        return Edge { parent, shared: false, offset: None, median: None, median_outside: false };
+        waiting.send(&peer, &[DONE]);
+        return Edge {
+            parent,
+            shared: false,
+            offset: None,
+            median: None,
+            median_outside: false,
+            contradictions: clock.rank.contradictions(),
+        };
     };
     let quickest = quickest(clock, (parent, peer), waiting);
     let resolution = Picos(2 * clock.read_cost().0.max(1_000));
@@ -148,7 +158,14 @@ fn follow(
     let series = series.map(|(series, _)| series);
     let median = series.and_then(|series| Some(series.median?.median));
     let median_outside = series.is_some_and(|series| series.median_outside);
-    Edge { parent, shared, offset: series.map(|series| series.offset), median, median_outside }
+    Edge {
+        parent,
+        shared,
+        offset: series.map(|series| series.offset),
+        median,
+        median_outside,
+        contradictions: rank.contradictions(),
+    }
 }
 
 /// The quickest round trip with `parent`, by which it is seen whether a series
@@ -163,7 +180,8 @@ fn quickest(
         return *known;
     }
     let mut ends = Ends { clock, peer, waiting };
-    let options = SeriesOptions { longest: LONGEST, ..SeriesOptions::default() };
+    let mut options = SeriesOptions { longest: LONGEST, ..SeriesOptions::default() };
+    options.offset.drift_ppm = clock.assumptions.drift_ppm;
     let series = measure_offset(&mut ends, &options, &mut []);
     let round_trip = series.map_or(Picos(1_000_000), |series| series.offset.round_trip);
     clock.quickest.push((parent, round_trip));

@@ -3,12 +3,11 @@
 
 use loggap_core::sync::{ClockModel, MergeStep, Offset, Scheme, stop_after};
 use loggap_core::units::SignedPicos;
-use mpi::point_to_point::Destination as _;
 use mpi::topology::Communicator as _;
 
 use super::pass::Ends;
-use super::{GlobalClock, REFERENCE};
-use crate::job::Job;
+use super::{GlobalClock, unknown};
+use crate::job::{CONTROLLER, Job};
 use crate::waiting::Waiting;
 
 /// Pings of a series at most.
@@ -38,9 +37,10 @@ pub fn synchronise(
         side.hand_on(step);
     }
     let own = usize::try_from(job.rank()).unwrap_or(0);
-    // What is to be added to the own clock.
+    // What is to be added to the own clock; nothing is said about its error.
     let value = side.offsets.get(own).map_or(0, |offset| offset.0.saturating_neg());
-    ClockModel { offset: SignedPicos(value), ..ClockModel::reference() }
+    let model = if job.rank() == CONTROLLER { ClockModel::reference() } else { unknown() };
+    ClockModel { offset: SignedPicos(value), ..model }
 }
 
 /// One rank of such a scheme.
@@ -66,7 +66,7 @@ impl Side<'_> {
             Ends { clock: self.clock, peer, waiting: self.waiting }.answer();
             let known = self.offsets.iter().skip(begin).take(merged);
             let known: Vec<u64> = known.map(|offset| offset.0.cast_unsigned()).collect();
-            peer.send(&known[..]);
+            self.waiting.send(&peer, &known);
         }
         if own == step.client {
             let peer = self.job.control().process_at_rank(server);
@@ -91,7 +91,7 @@ impl Side<'_> {
     fn spread(&mut self) {
         let mut all: Vec<u64> =
             self.offsets.iter().map(|offset| offset.0.cast_unsigned()).collect();
-        self.waiting.share(self.job.control(), REFERENCE, &mut all);
+        self.waiting.share(self.job.control(), CONTROLLER, &mut all);
         for (offset, known) in self.offsets.iter_mut().zip(all) {
             offset.0 = known.cast_signed();
         }
@@ -104,7 +104,7 @@ impl Side<'_> {
         let Some(offset) = self.offsets.get_mut(server) else { return };
         let peer = |rank| self.job.control().process_at_rank(i32::try_from(rank).unwrap_or(0));
         if own == step.client {
-            peer(step.server).send(&offset.0.cast_unsigned());
+            self.waiting.send(&peer(step.server), &[offset.0.cast_unsigned()]);
         }
         if own == step.server {
             offset.0 = self.waiting.number_from(&peer(step.client)).cast_signed();

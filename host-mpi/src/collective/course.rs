@@ -337,6 +337,7 @@ pub(super) mod tests {
             keeps_samples: true,
             yields: false,
             domains: Domains::Machine,
+            assumptions: loggap_core::sync::Assumptions::default(),
         }
     }
 

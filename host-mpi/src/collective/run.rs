@@ -6,6 +6,7 @@
 use std::fmt;
 
 use loggap::cli::Interrupt;
+use loggap_core::sync::Assumptions;
 use loggap_core::units::Picos;
 use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
 
@@ -80,6 +81,8 @@ pub struct Plan {
     pub yields: bool,
     /// What is taken for one clock.
     pub domains: Domains,
+    /// What has to hold of the clocks.
+    pub assumptions: Assumptions,
 }
 
 /// What is timed.
@@ -130,7 +133,7 @@ impl<'a> Bench<'a> {
             waiting,
             interrupt,
             plan,
-            clock: GlobalClock::new(job, plan.domains),
+            clock: GlobalClock::new(job, plan.domains, plan.assumptions),
             repetition: 0,
             halted: false,
         }

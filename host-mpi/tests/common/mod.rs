@@ -39,14 +39,24 @@ pub(crate) fn ranks(ranks: u32) -> Command {
 
 /// The same with `options` of `mpirun`.
 pub(crate) fn with_options(ranks: u32, options: &[&str]) -> Command {
+    program(ranks, options, binary())
+}
+
+/// The same of another program.
+pub(crate) fn program(ranks: u32, options: &[&str], program: &str) -> Command {
     let mut command = Command::new(mpirun());
     if is_open_mpi() {
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.arg("--oversubscribe");
     }
-    command.args(options).args(["-n", &ranks.to_string()]).arg(binary());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(options).args(["-n", &ranks.to_string()]).arg(program);
+    piped(&mut command);
     command
+}
+
+/// What the command prints is kept.
+pub(crate) fn piped(command: &mut Command) {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
 /// Path of the program under test.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::report::SCHEMA_VERSION;
 use super::taking::{estimate, exits_of};
-use super::{Args, Bench, CliError, Console, Exit, LEADER, Plan, Session, hosts, plan};
+use super::{Args, Bench, CliError, Console, Exit, LEADER, Plan, Session, plan};
 use crate::collective::course::Measured;
 use crate::collective::operation::{Cell, Collective, Operation};
 use crate::collective::piece::Piece;
@@ -55,7 +55,7 @@ impl Laboratory<'_> {
     /// `Some` at the leader, where anything counted.
     fn series(&self, scheme: SchemeName, cell: Cell) -> Result<Option<Found>, CollectiveError> {
         let ranks = u32::try_from(self.session.job.size()).unwrap_or(0);
-        let (_, is_shared) = hosts(self.session.job.places());
+        let is_shared = self.session.job.sharing().is_shared();
         let plan = Plan { yields: is_shared, ..plan(self.args, ranks, scheme) };
         let session = self.session;
         let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
@@ -86,7 +86,7 @@ pub(super) fn run(
             "a series has no repetition that counts; give more with --max-time",
         ));
     };
-    let (_, oversubscribed) = hosts(session.job.places());
+    let oversubscribed = session.job.sharing().is_shared();
     let document = Document {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),

@@ -27,7 +27,6 @@ use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Taken};
 use self::verdict::Asserted;
 use super::Session;
-use super::pairs::crowded;
 use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
 use crate::collective::judge::Tolerance;
@@ -206,7 +205,7 @@ fn compare(
         Subject { cell, algorithm }
     };
     let subjects: Vec<Subject> = cells.into_iter().map(subject).collect();
-    let (_, is_shared) = hosts(session.job.places());
+    let is_shared = session.job.sharing().is_shared();
     let pairs = taking::pairs(session);
     let sizes = profiled(&subjects, ranks);
     let noise = args.noise.map(|time| noise::take(time, session)).transpose();
@@ -327,6 +326,7 @@ fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
         keeps_samples: true,
         yields: false,
         domains: Domains::Machine,
+        assumptions: loggap_core::sync::Assumptions::default(),
     }
 }
 
@@ -398,7 +398,7 @@ fn document(
     (results, system): (Vec<ResultRecord>, System),
     levels: Vec<LevelRecord>,
 ) -> Document {
-    let mut warnings = crowded(session);
+    let mut warnings = session.job.sharing().warnings();
     if levels.len() > 1 {
         warnings.push(
             "ranks are at two levels of nearness, and the simulation takes one profile: that of \

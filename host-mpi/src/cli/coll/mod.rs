@@ -17,7 +17,7 @@ use mpi::topology::Communicator as _;
 
 use self::export::Files;
 use self::told::{Lines, Told};
-use super::Session;
+use super::{DriftArgs, Session};
 use crate::clocks::Domains;
 use crate::collective::arrival::{self, Arrival};
 use crate::collective::course::Sample;
@@ -94,6 +94,8 @@ pub(super) struct Args {
     /// has its own, to try out what synchronising achieves).
     #[arg(long, value_enum, default_value = "machine", hide_possible_values = true)]
     domains: Domains,
+    #[command(flatten)]
+    drift: DriftArgs,
     /// Decides the order of operations and sizes.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
@@ -333,6 +335,7 @@ fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
         keeps_samples,
         yields: false,
         domains: args.domains,
+        assumptions: args.drift.assumptions(),
     }
 }
 

@@ -1,10 +1,8 @@
 //! Where ranks ran.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use crate::job::Place;
+use crate::job::{MachineUse, Place, Sharing};
 
 /// A machine and its ranks.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -23,33 +21,14 @@ pub struct Host {
 /// processors on one of them.
 #[must_use]
 pub fn hosts(places: &[Place]) -> (Vec<Host>, bool) {
-    let mut by_name: BTreeMap<&str, Vec<&Place>> = BTreeMap::new();
-    for place in places {
-        by_name.entry(&place.host).or_default().push(place);
-    }
-    let shares = |ranks: &Vec<&Place>| {
-        let mut cpus: Vec<_> = ranks.iter().filter_map(|place| place.cpu).collect();
-        cpus.sort_unstable();
-        let twice = cpus.iter().zip(cpus.iter().skip(1)).any(|(one, next)| one == next);
-        twice || ranks.len() > processors(ranks)
+    let sharing = Sharing::of(places);
+    let host = |machine: &MachineUse<'_>| Host {
+        host: machine.host.to_owned(),
+        ranks: machine.ranks,
+        processors: machine.processors,
+        bound: machine.bound,
     };
-    let shared = by_name.values().any(shares);
-    let host = |(name, ranks): (&&str, &Vec<&Place>)| Host {
-        host: (*name).to_owned(),
-        ranks: ranks.len(),
-        processors: processors(ranks),
-        bound: ranks.iter().filter(|place| place.cpu.is_some()).count(),
-    };
-    (by_name.iter().map(host).collect(), shared)
-}
-
-/// Processors that `ranks` of one machine may use together.
-fn processors(ranks: &[&Place]) -> usize {
-    let widest = ranks.iter().map(|place| place.processors).max().unwrap_or(0);
-    let mut bound: Vec<_> = ranks.iter().filter_map(|place| place.cpu).collect();
-    bound.sort_unstable();
-    bound.dedup();
-    widest.max(bound.len())
+    (sharing.machines().iter().map(host).collect(), sharing.is_shared())
 }
 
 #[cfg(test)]
