@@ -144,6 +144,27 @@ mod assessment {
     }
 
     #[test]
+    fn what_a_bounded_slope_may_be_is_in_the_unit_of_the_times() {
+        // Falls by less than its noise; everything eight times as slow is so by the byte.
+        let high = |times: u64| {
+            let gap = |size: u32| 9 * MICRO - u64::from(size);
+            let mut samples = rounds(&SIZES, |size| Times { gap: gap(size), ..plain(size) });
+            for (index, sample) in samples.iter_mut().enumerate() {
+                sample.elapsed.0 += 6_400 * (index as u64 * 7 % 5);
+                sample.elapsed.0 *= times;
+                sample.delay.0 *= times;
+                sample.experiment.delay.0 *= times;
+            }
+            let assessment = assess(&samples);
+            let slope = assessment.profile.ranges[0].gap.per_byte;
+            assert_eq!(slope.value.0, 0, "{slope:?}");
+            slope.high.0 as f64
+        };
+        let ratio = high(8) / high(1);
+        assert!((ratio - 8.0).abs() < 0.1, "{ratio}: {} {}", high(1), high(8));
+    }
+
+    #[test]
     fn points_far_beside_their_line_are_named_and_those_near_it_are_not() {
         let one_range = AssessOptions { max_changes: 0, ..AssessOptions::default() };
         let warnings = |percent: u64| {

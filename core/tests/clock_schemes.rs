@@ -256,6 +256,26 @@ mod clock_schemes {
     }
 
     #[test]
+    fn between_two_checks_a_shared_clock_claims_the_wider_of_both() {
+        let options = SyncOptions::default();
+        let mut clocks = [VirtualClock::exact(); 2];
+        let mut rank = RankClock::default();
+        let mut share = |rank: &mut RankClock, one_way| {
+            let path = Path::of(Picos(one_way));
+            let mut pinger =
+                VirtualPinger::new(&mut clocks, (0, 1), path, Picos(SECOND), Random::new(1));
+            assert!(rank.share(&ParentClock::root(), &mut pinger, &options).unwrap());
+            rank.model(&options.assumptions).unwrap().error
+        };
+        let wide = share(&mut rank, 400_000);
+        let before = rank;
+        let narrow = share(&mut rank, 100_000);
+        assert!(wide.0 > 2 * narrow.0 && narrow > Picos::ZERO, "{wide} {narrow}");
+        assert_eq!(rank.since(&before, &options.assumptions).unwrap().error, wide);
+        assert_eq!(before.since(&rank, &options.assumptions).unwrap().error, wide);
+    }
+
+    #[test]
     fn a_domain_that_shares_the_roots_clock_is_told_when_it_does_not_any_more() {
         let options = SyncOptions::default();
         let mut clocks = [VirtualClock::exact(); 2];

@@ -44,7 +44,7 @@ pub enum Shape {
     /// Up a binomial tree, blocks of whole subtrees. Ranks that may have some
     /// below them first put their own block into the message (Open MPI).
     GatherEvenCopy,
-    /// The same, but below [`SMALL_BLOCK`] every rank puts its block into a
+    /// The same, but below 1 KiB every rank puts its block into a
     /// message first, and from there on the library packs it as it sends (MPICH).
     GatherSmallCopy,
     /// Down a binomial tree, blocks of whole subtrees, the nearest rank first;
