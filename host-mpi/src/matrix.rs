@@ -311,6 +311,7 @@ impl MatrixDocument {
         HeatMap {
             title: format!("half round trip between {count} ranks, {}", self.mpi.version),
             caption: format!("half round trip of {}", number::size(self.smallest_bytes)),
+            axis: "rank".into(),
             names: (0..count).map(|rank| rank.to_string()).collect(),
             values,
             units: number::TIME,

@@ -15,6 +15,8 @@ pub struct HeatMap {
     pub caption: String,
     /// Names of the rows, which are those of the columns.
     pub names: Vec<String>,
+    /// What rows and columns are.
+    pub axis: String,
     /// Row by row; `None` is left empty.
     pub values: Vec<Option<f64>>,
     /// The unit of the values.
@@ -23,6 +25,8 @@ pub struct HeatMap {
 
 /// Pixels of the longer side of the matrix.
 const SIDE: i32 = 720;
+/// Pixels of a character of the title.
+const TITLE_CHARACTER: i32 = 10;
 /// From the fastest to the slowest: blue, pale, red; also apart for eyes that
 /// do not tell red from green.
 const SCALE: [RGBColor; 3] = [RGBColor(5, 113, 176), RGBColor(247, 247, 247), RGBColor(202, 0, 32)];
@@ -42,15 +46,24 @@ impl HeatMap {
         let cell = (SIDE / count.max(1)).clamp(1, 60);
         let (left, top) = (90, 70);
         let side = cell.saturating_mul(count);
-        let size = (left + side.max(420) + 20, top + side + 70);
-        let sheet = Sheet { size, units: 1, bleed: 0, margins: (left, 20, top, 70) };
+        let title = i32::try_from(self.title.chars().count()).map_err(|_| PlotError::Backend)?;
+        let width = side.max(420).max(title.saturating_mul(TITLE_CHARACTER));
+        let size = (left + width + 20, top + side + 90);
+        let sheet = Sheet { size, units: 1, bleed: 0, margins: (left, 20, top, 90) };
         sheet.draw(|canvas| {
             canvas.text(&self.title, (left, 24), (TITLE, BLACK), Align::Left)?;
+            canvas.text(&self.axis, (left - 6, top - 12), (12, GREY), Align::Right)?;
             for (row, name) in (0..count).zip(&self.names) {
                 // Names stand where there is room for them.
                 if cell >= 12 || row % (12 / cell + 1) == 0 {
                     let middle = top + row * cell + cell / 2;
                     canvas.text(name, (left - 6, middle), (12, GREY), Align::Right)?;
+                    // Below the matrix, as many as there is width for.
+                    let across = 9 * i32::try_from(name.chars().count()).unwrap_or(1);
+                    if row % (across / cell + 1) == 0 {
+                        let place = (left + row * cell + cell / 2, top + side + 6);
+                        canvas.text(name, place, (12, GREY), Align::Below)?;
+                    }
                 }
                 for column in 0..count {
                     let corner = (left + column * cell, top + row * cell);
@@ -65,7 +78,7 @@ impl HeatMap {
             }
             let [low, high] = [low, high].map(|value| number::in_units(value, self.units));
             let caption = format!("{}: {low} (blue) to {high} (red)", self.caption);
-            canvas.text(&caption, (left, top + side + 36), (15, BLACK), Align::Left)
+            canvas.text(&caption, (left, top + side + 54), (15, BLACK), Align::Left)
         })
     }
 
@@ -114,6 +127,7 @@ mod tests {
             title: "half round trip".into(),
             caption: "at 1 B".into(),
             names,
+            axis: "rank".into(),
             values,
             units: number::TIME,
         };
