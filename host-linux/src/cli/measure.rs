@@ -23,10 +23,11 @@ Examples:
   loggap measure node7 -o node7.json         to node7, where `loggap serve` runs
   loggap measure --transport shm --plot shm.svg --samples shm.csv
   loggap measure --transport eth --interface eth1
+  loggap measure node7 --transport verbs --op write -d mlx5_0
   loggap measure -s 1:1M --max-time 20 --rel-err 2%
   loggap measure -o link.json && loggap simulate FILE.goal --profile link.json")]
 pub(super) struct Args {
-    /// Where `loggap serve` runs: host with or without port for tcp and udp,
+    /// Where `loggap serve` runs: host with or without port for tcp, udp and verbs,
     /// path of its socket for unix and shm, interface with or without /ADDRESS
     /// for eth.
     #[arg(value_name = "HOST[:PORT]")]

@@ -57,6 +57,7 @@ mod report;
 mod serve;
 mod simulate;
 mod study;
+mod verbs;
 
 pub use console::Console;
 pub use exit::{CliError, EXIT_CODES, Exit};

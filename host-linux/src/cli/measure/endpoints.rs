@@ -20,7 +20,7 @@ use crate::serve::near::near_interface;
 #[derive(Debug)]
 pub(super) struct Endpoints<'a> {
     args: &'a Args,
-    /// Of a responder that this command starts.
+    /// Of a responder that this command starts, and of RDMA verbs.
     longest_message: u32,
     /// Where the responder is; `None` where this command starts one.
     remote: Option<Endpoint>,
@@ -39,6 +39,7 @@ pub(super) struct Endpoints<'a> {
 
 impl<'a> Endpoints<'a> {
     pub(super) fn new(args: &'a Args, longest_message: u32) -> Result<Self, CliError> {
+        args.link.verbs.check(args.link.transport)?;
         let allowed = placement::allowed();
         let remote = remote(args)?;
         Ok(Self {
@@ -78,7 +79,7 @@ impl<'a> Endpoints<'a> {
         };
         self.placement = self.asked.or_else(good);
         let start = Responder {
-            settings: self.args.link.settings(),
+            settings: self.args.link.settings(self.longest_message),
             cpu: self.placement.map(|both| both.responder),
             longest_message: self.longest_message,
             ..Responder::new(self.args.link.transport)?
@@ -160,7 +161,7 @@ impl Ends for Endpoints<'_> {
         let link = match self.remote.clone() {
             None => self.open_local(clock)?,
             Some(endpoint) => {
-                let settings = self.args.link.settings();
+                let settings = self.args.link.settings(self.longest_message);
                 let link = link::connect(self.args.link.transport, &endpoint, settings)?;
                 if self.opened == 0 {
                     self.place_this_end(&link, clock)?;
@@ -201,7 +202,7 @@ impl Ends for Endpoints<'_> {
     }
 
     fn waiting(&self) -> Waiting {
-        self.args.link.settings().waiting
+        self.args.link.settings(self.longest_message).waiting
     }
 
     fn take_warnings(&mut self) -> Vec<Warning> {
