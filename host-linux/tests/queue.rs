@@ -15,7 +15,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use loggap::link::{AnyLink, Endpoint, LinkError, LinkSettings, Transport, VerbsSettings, Waiting, connect};
+use loggap::link::{
+    AnyLink, Endpoint, LinkError, LinkSettings, Transport, VerbsSettings, Waiting, connect,
+};
 use loggap::serve::listener::{AllowedAddresses, ListenError, Listener};
 use loggap::serve::queue::{ClientQueue, Event};
 use loggap_core::measure::Link;

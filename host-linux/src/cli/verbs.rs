@@ -85,6 +85,11 @@ impl VerbsArgs {
         self.events
     }
 
+    /// How messages travel, if that was said.
+    pub(super) const fn operation(&self) -> Option<Operation> {
+        self.op
+    }
+
     pub(super) const fn settings(&self, longest_message: u32) -> VerbsSettings {
         VerbsSettings {
             device: self.device,

@@ -105,6 +105,7 @@ impl AllowedAddresses {
 
 /// Who has come.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, once a connection")]
 pub enum Arrival {
     /// A client to be served.
     Client(AnyLink),

@@ -212,7 +212,9 @@ fn endpoint_pair(
     settings: LinkSettings,
 ) -> Result<(OwnedFd, OwnedFd), LinkError> {
     match transport {
-        Transport::Tcp | Transport::Verbs => on_loopback(|loopback| tcp_pair(loopback, settings)).map(descriptors),
+        Transport::Tcp | Transport::Verbs => {
+            on_loopback(|loopback| tcp_pair(loopback, settings)).map(descriptors)
+        }
         Transport::Udp => on_loopback(udp_pair).map(descriptors),
         Transport::Unix | Transport::Shm => UnixStream::pair().map(descriptors),
         Transport::Eth => Err(not_within_one_machine()),

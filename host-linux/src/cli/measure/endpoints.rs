@@ -1,6 +1,6 @@
 //! Both ends of the link: where they run and how they meet, for each launch.
 
-use super::Args;
+use super::EndArgs;
 use loggap_core::measure::SessionError;
 
 use crate::cli::CliError;
@@ -18,8 +18,8 @@ use crate::serve::near::near_interface;
 /// Opens the links of a run, and its other ends where this command starts
 /// them.
 #[derive(Debug)]
-pub(super) struct Endpoints<'a> {
-    args: &'a Args,
+pub(in crate::cli) struct Endpoints<'a> {
+    args: &'a EndArgs,
     /// Of a responder that this command starts, and of RDMA verbs.
     longest_message: u32,
     /// Where the responder is; `None` where this command starts one.
@@ -38,7 +38,7 @@ pub(super) struct Endpoints<'a> {
 }
 
 impl<'a> Endpoints<'a> {
-    pub(super) fn new(args: &'a Args, longest_message: u32) -> Result<Self, CliError> {
+    pub(in crate::cli) fn new(args: &'a EndArgs, longest_message: u32) -> Result<Self, CliError> {
         args.link.verbs.check(args.link.transport)?;
         let allowed = placement::allowed();
         let remote = remote(args)?;
@@ -123,7 +123,7 @@ fn asked(text: &str, remote: Option<&Endpoint>) -> Result<Placement, CliError> {
 }
 
 /// The responder's place, `None` where this command starts one.
-fn remote(args: &Args) -> Result<Option<Endpoint>, CliError> {
+fn remote(args: &EndArgs) -> Result<Option<Endpoint>, CliError> {
     let mut endpoint = match &args.host {
         None if args.link.is_local() => return Ok(None),
         host => args.link.endpoint(host.as_deref(), args.port)?,

@@ -129,7 +129,9 @@ pub enum VerbsError {
         peer: String,
     },
     /// The other end serves one operation only.
-    #[error("this responder was started with --op {served}, and --op {asked} was asked for; use the same on both ends, or leave it out there")]
+    #[error(
+        "this responder was started with --op {served}, and --op {asked} was asked for; use the same on both ends, or leave it out there"
+    )]
     Operation {
         /// What it serves.
         served: Operation,
@@ -137,7 +139,9 @@ pub enum VerbsError {
         asked: Operation,
     },
     /// Messages are longer than the other end takes.
-    #[error("messages of up to {asked} bytes were asked for, and this responder takes {allowed}; use smaller sizes, or `loggap serve --max-message {asked}`")]
+    #[error(
+        "messages of up to {asked} bytes were asked for, and this responder takes {allowed}; use smaller sizes, or `loggap serve --max-message {asked}`"
+    )]
     Longest {
         /// What was asked for, in bytes.
         asked: u32,
@@ -145,7 +149,9 @@ pub enum VerbsError {
         allowed: u32,
     },
     /// There is nothing to sleep for.
-    #[error("--op {operation} is seen by polling memory, so that there is no event to sleep for; leave --events and --block out, or use --op write-imm")]
+    #[error(
+        "--op {operation} is seen by polling memory, so that there is no event to sleep for; leave --events and --block out, or use --op write-imm"
+    )]
     Events {
         /// The operation.
         operation: Operation,
@@ -246,10 +252,10 @@ const fn status_name(status: u32) -> &'static str {
 
 const fn status_hint(status: u32) -> &'static str {
     match status {
-        1 => {
-            "a message was longer than the place posted for it; use the same version on both ends"
+        1 => "a message was longer than the place posted for it; use the same version on both ends",
+        5 => {
+            "the QP is in the error state, because an earlier request failed; see what the other end printed"
         }
-        5 => "the QP is in the error state, because an earlier request failed; see what the other end printed",
         9 => {
             "the other end does not take this request: its receive was too small, or the operation is not enabled there; use the same version on both ends"
         }

@@ -509,12 +509,7 @@ impl VerbsLink {
 
     #[cold]
     fn ended(&self, action: &'static str, (status, vendor): (u32, u32)) -> LinkError {
-        LinkError::Verbs(VerbsError::Completion {
-            peer: self.peer.clone(),
-            action,
-            status,
-            vendor,
-        })
+        LinkError::Verbs(VerbsError::Completion { peer: self.peer.clone(), action, status, vendor })
     }
 }
 

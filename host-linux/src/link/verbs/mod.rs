@@ -35,7 +35,7 @@ pub use error::VerbsError;
 pub use record::{VerbsPort, VerbsRecord};
 pub use settings::{DeviceName, Operation, VerbsSettings};
 
-#[cfg(feature = "verbs")]
-pub(crate) use open::OFFER;
 #[cfg(not(feature = "verbs"))]
 pub(crate) use absent::OFFER;
+#[cfg(feature = "verbs")]
+pub(crate) use open::OFFER;

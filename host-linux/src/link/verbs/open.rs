@@ -173,6 +173,8 @@ fn mtu(verbs: &VerbsSettings, station: &Station) -> Result<u16, VerbsError> {
 
 /// Control frames are messages, too.
 const fn at_least_a_frame(longest: u32) -> u32 {
+    /// A few dozen bytes.
+    #[allow(clippy::cast_possible_truncation, reason = "a few dozen bytes")]
     const FRAME: u32 = FRAME_LEN as u32;
     if longest < FRAME { FRAME } else { longest }
 }

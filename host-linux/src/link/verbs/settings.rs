@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+#[cfg(feature = "verbs")]
+use crate::sys::verbs::PageSize;
+
 /// How a message travels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Operation {
@@ -138,6 +141,12 @@ impl VerbsSettings {
         huge_pages: false,
         longest_message: 64 << 10,
     };
+
+    /// The pages to register.
+    #[cfg(feature = "verbs")]
+    pub(super) const fn pages(&self) -> PageSize {
+        if self.huge_pages { PageSize::Huge } else { PageSize::Usual }
+    }
 
     /// What a responder that this process starts has to know, as a word of a
     /// command line: device, port and index of the address.

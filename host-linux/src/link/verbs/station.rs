@@ -12,8 +12,8 @@ use super::record::VerbsPort;
 use super::settings::{Operation, VerbsSettings};
 use crate::machine::environment::read_setting;
 use crate::sys::verbs::{
-    Context, Domain, Gid, GidKind, LinkLayer, Path, Port, Queue, QueueKind, QueueOptions, QueuePeer,
-    Region,
+    Context, Domain, Gid, GidKind, LinkLayer, Path, Port, Queue, QueueKind, QueueOptions,
+    QueuePeer, Region,
 };
 
 /// Bytes before the places for messages: what the peer has consumed, and this
@@ -68,16 +68,23 @@ impl Layout {
         HEAD + 2 * self.slots * self.slot
     }
 
+    /// Which of the places a message takes.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "only the low bits count")]
+    const fn place(&self, index: u64) -> usize {
+        index as usize & (self.slots - 1)
+    }
+
     /// The place that a message is sent from.
     #[inline]
     pub(super) const fn outgoing(&self, index: u64) -> usize {
-        HEAD + (index as usize & (self.slots - 1)) * self.slot
+        HEAD + self.place(index) * self.slot
     }
 
     /// The place that a message arrives at.
     #[inline]
     pub(super) const fn incoming(&self, index: u64) -> usize {
-        HEAD + (self.slots + (index as usize & (self.slots - 1))) * self.slot
+        HEAD + (self.slots + self.place(index)) * self.slot
     }
 
     /// Bytes that may arrive at a place.
@@ -128,23 +135,7 @@ impl Station {
             move |source| VerbsError::Device { device, action, source, hint }
         };
         let gid = address(settings, &name, &context, &port)?;
-        let record = VerbsPort {
-            device: name.clone(),
-            port: settings.port,
-            firmware: context.firmware().to_owned(),
-            link_layer: match port.link_layer {
-                LinkLayer::InfiniBand => "InfiniBand",
-                LinkLayer::Ethernet => "Ethernet",
-                LinkLayer::Unknown => "unknown",
-            }
-            .to_owned(),
-            rate_bits_per_s: port.rate,
-            mtu_bytes: port.mtu,
-            numa_node: read_setting(format!("/sys/class/infiniband/{name}/device/numa_node"))
-                .and_then(|node| node.parse().ok()),
-            interface: interface(&name, settings.port, gid.as_ref()),
-            gid_index: gid.map(|gid| gid.index),
-        };
+        let record = describe(&name, settings.port, (&context, &port), gid.as_ref());
         let reads = context.most_reads().clamp(1, 16);
         let longest_queue = context.longest_queue();
         let domain = Domain::new(context)
@@ -152,29 +143,10 @@ impl Station {
         let domain = Arc::new(domain);
         let layout = purpose.layout;
         let bytes = layout.bytes();
-        let memory = Region::register(&domain, bytes, settings.huge_pages)
+        let memory = Region::register(&domain, bytes, settings.pages())
             .map_err(|source| VerbsError::Register { bytes, limit: memory_limit(), source })?;
         let memory = Arc::new(memory);
-        let entries = |wanted: usize| u32::try_from(wanted).unwrap_or(u32::MAX).min(longest_queue);
-        let mut options = QueueOptions {
-            kind: match purpose.operation {
-                Operation::Datagram => QueueKind::Datagram,
-                _ => QueueKind::Connected,
-            },
-            sends: entries(layout.sends()),
-            receives: entries(layout.slots),
-            inline: 0,
-            events: purpose.events,
-        };
-        let asked = purpose.inline.map_or(INLINE.to_vec(), |bytes| vec![bytes]);
-        let mut made = Err(io::ErrorKind::InvalidInput.into());
-        for inline in asked {
-            options.inline = inline;
-            made = Queue::create(Arc::clone(&memory), Arc::clone(&domain), options);
-            if made.is_ok() {
-                break;
-            }
-        }
+        let made = create(&domain, &memory, purpose, longest_queue);
         let mut queue = made.map_err(refused(
             "creating a queue pair",
             "a smaller --depth or --inline may be granted; `ibv_devinfo -v` shows the limits",
@@ -254,6 +226,61 @@ impl Station {
             source,
             hint: "the peer's address is not reached from this one; name the same kind of address on both ends with --gid-index, and try `ping` between the interfaces",
         })
+    }
+}
+
+/// A queue pair for `purpose`, with as much inline data as is granted.
+fn create(
+    domain: &Arc<Domain>,
+    memory: &Arc<Region>,
+    purpose: Purpose,
+    longest_queue: u32,
+) -> io::Result<Queue> {
+    let entries = |wanted: usize| u32::try_from(wanted).unwrap_or(u32::MAX).min(longest_queue);
+    let mut options = QueueOptions {
+        kind: match purpose.operation {
+            Operation::Datagram => QueueKind::Datagram,
+            _ => QueueKind::Connected,
+        },
+        sends: entries(purpose.layout.sends()),
+        receives: entries(purpose.layout.slots),
+        inline: 0,
+        events: purpose.events,
+    };
+    let mut made = Err(io::ErrorKind::InvalidInput.into());
+    for inline in purpose.inline.map_or(INLINE.to_vec(), |bytes| vec![bytes]) {
+        options.inline = inline;
+        made = Queue::create(Arc::clone(memory), Arc::clone(domain), options);
+        if made.is_ok() {
+            break;
+        }
+    }
+    made
+}
+
+/// What a profile says of a device.
+fn describe(
+    name: &str,
+    number: u8,
+    (context, port): (&Context, &Port),
+    gid: Option<&Gid>,
+) -> VerbsPort {
+    let node = read_setting(format!("/sys/class/infiniband/{name}/device/numa_node"));
+    let link_layer = match port.link_layer {
+        LinkLayer::InfiniBand => "InfiniBand",
+        LinkLayer::Ethernet => "Ethernet",
+        LinkLayer::Unknown => "unknown",
+    };
+    VerbsPort {
+        device: name.to_owned(),
+        port: number,
+        firmware: context.firmware().to_owned(),
+        link_layer: link_layer.to_owned(),
+        rate_bits_per_s: port.rate,
+        mtu_bytes: port.mtu,
+        numa_node: node.and_then(|node| node.parse().ok()),
+        interface: interface(name, number, gid),
+        gid_index: gid.map(|gid| gid.index),
     }
 }
 

@@ -88,7 +88,9 @@ impl Context {
         let mut opened = Err(io::ErrorKind::NotFound.into());
         for index in 0..count {
             // SAFETY: the list has `count` entries until it is freed below.
-            let device = unsafe { *list.as_ptr().add(index) };
+            let entry = unsafe { list.as_ptr().add(index) };
+            // SAFETY: as above.
+            let device = unsafe { *entry };
             // SAFETY: an entry of the list is a device.
             let found = unsafe { ffi::ibv_get_device_name(device) };
             // SAFETY: a device's name is a C string that lives as long as the device.
@@ -102,8 +104,13 @@ impl Context {
         }
         // SAFETY: it came from `ibv_get_device_list` and is not used again.
         unsafe { ffi::ibv_free_device_list(list.as_ptr()) };
-        let mut context =
-            Self { raw: opened?, firmware: String::new(), longest_queue: 0, most_reads: 0, ports: 0 };
+        let mut context = Self {
+            raw: opened?,
+            firmware: String::new(),
+            longest_queue: 0,
+            most_reads: 0,
+            ports: 0,
+        };
         context.query()?;
         Ok(context)
     }

@@ -10,6 +10,15 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use super::device::{Domain, not_null};
 
+/// The pages that memory is made of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PageSize {
+    /// Those of every process.
+    Usual,
+    /// Huge ones, of those that the system has reserved.
+    Huge,
+}
+
 /// Memory registered for local and remote access, with every page present;
 /// given back when dropped.
 ///
@@ -30,11 +39,15 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// So many zeroed bytes; in huge pages where that is asked for.
-    pub(crate) fn register(domain: &Arc<Domain>, length: usize, huge: bool) -> io::Result<Self> {
+    /// So many zeroed bytes; of such pages.
+    pub(crate) fn register(
+        domain: &Arc<Domain>,
+        length: usize,
+        pages: PageSize,
+    ) -> io::Result<Self> {
         let mut options = MmapOptions::new();
         options.len(length).populate();
-        if huge {
+        if pages == PageSize::Huge {
             options.huge(None);
         }
         let map = MmapRaw::from(options.map_anon()?);

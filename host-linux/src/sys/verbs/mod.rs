@@ -10,7 +10,7 @@ mod memory;
 mod queue;
 
 pub(crate) use device::{Context, Domain, Gid, GidKind, LinkLayer, Port};
-pub(crate) use memory::Region;
+pub(crate) use memory::{PageSize, Region};
 pub(crate) use queue::{
     Completion, Path, Queue, QueueKind, QueueOptions, QueuePeer, Source, Verb, Work,
 };

@@ -75,10 +75,7 @@ pub(crate) enum Source<'a> {
     /// Copied into the work request: a message, and what follows it.
     Inline(&'a [u8], &'a [u8]),
     /// In registered memory, from an offset on.
-    Memory {
-        offset: usize,
-        length: usize,
-    },
+    Memory { offset: usize, length: usize },
 }
 
 /// A work request.
@@ -152,10 +149,16 @@ impl Drop for Handle {
     }
 }
 
-type PostSend =
-    unsafe extern "C" fn(*mut ffi::ibv_qp, *mut ffi::ibv_send_wr, *mut *mut ffi::ibv_send_wr) -> i32;
-type PostReceive =
-    unsafe extern "C" fn(*mut ffi::ibv_qp, *mut ffi::ibv_recv_wr, *mut *mut ffi::ibv_recv_wr) -> i32;
+type PostSend = unsafe extern "C" fn(
+    *mut ffi::ibv_qp,
+    *mut ffi::ibv_send_wr,
+    *mut *mut ffi::ibv_send_wr,
+) -> i32;
+type PostReceive = unsafe extern "C" fn(
+    *mut ffi::ibv_qp,
+    *mut ffi::ibv_recv_wr,
+    *mut *mut ffi::ibv_recv_wr,
+) -> i32;
 type Poll = unsafe extern "C" fn(*mut ffi::ibv_cq, i32, *mut ffi::ibv_wc) -> i32;
 type Notify = unsafe extern "C" fn(*mut ffi::ibv_cq, i32) -> i32;
 
@@ -197,7 +200,11 @@ const RECEIVER_TIMER: u8 = 12;
 
 impl Queue {
     /// A queue pair over `memory`, with as much inline data as was asked for.
-    pub(crate) fn create(memory: Arc<Region>, domain: Arc<Domain>, options: QueueOptions) -> io::Result<Self> {
+    pub(crate) fn create(
+        memory: Arc<Region>,
+        domain: Arc<Domain>,
+        options: QueueOptions,
+    ) -> io::Result<Self> {
         let context = domain.context().raw();
         let channel = if options.events {
             // SAFETY: the context is open.
