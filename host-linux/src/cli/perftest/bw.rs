@@ -34,6 +34,31 @@ pub(in crate::cli) struct Args {
     report_gbits: bool,
 }
 
+/// What bandwidth is printed in.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// 2²⁰ bytes a second, which perftest calls MB.
+    Mebibytes,
+    /// 10⁹ bits a second.
+    Gigabits,
+}
+
+impl Unit {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Mebibytes => "MB/sec",
+            Self::Gigabits => "Gb/sec",
+        }
+    }
+
+    const fn bytes_per_second(self) -> f64 {
+        match self {
+            Self::Mebibytes => 1_048_576.0,
+            Self::Gigabits => 1e9 / 8.0,
+        }
+    }
+}
+
 /// Messages of one size.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Rate {
@@ -61,6 +86,7 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
     let bursts = args.iters.div_ceil(burst).max(BURSTS);
     let mut results = Vec::new();
     let json = test.json;
+    let unit = if args.report_gbits { Unit::Gigabits } else { Unit::Mebibytes };
     let (exit, link) = run_test(
         test,
         &test.sizes(64 << 10),
@@ -80,13 +106,13 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
             }
             if let Some(link) = first {
                 remarks(console, link)?;
-                let unit = if args.report_gbits { "Gb/sec" } else { "MB/sec" };
+                let name = unit.name();
                 writeln!(
                     console.data(),
-                    "#bytes   #iterations  BW peak[{unit}]  BW average[{unit}]  MsgRate[Mpps]"
+                    "#bytes   #iterations  BW peak[{name}]  BW average[{name}]  MsgRate[Mpps]"
                 )?;
             }
-            rate.row(console, args.report_gbits)
+            rate.row(console, unit)
         },
     )?;
     if json {
@@ -126,10 +152,10 @@ impl Rate {
         }
     }
 
-    fn row(&self, console: &mut Console, gigabits: bool) -> Result<(), CliError> {
+    fn row(&self, console: &mut Console, unit: Unit) -> Result<(), CliError> {
         let shown = |bytes: Option<f64>| {
-            let divisor = if gigabits { 1e9 / 8.0 } else { f64::from(1 << 20) };
-            bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{:.3}", bytes / divisor))
+            let in_unit = bytes.map(|bytes| bytes / unit.bytes_per_second());
+            in_unit.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
         };
         let rate =
             self.messages_per_s.map_or_else(|| "-".to_owned(), |rate| format!("{:.6}", rate / 1e6));

@@ -127,10 +127,10 @@ fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
     if events && matches!(operation, Operation::Write | Operation::Read) {
         return Err(VerbsError::Events { operation });
     }
-    let most = match operation {
-        Operation::Datagram => LARGEST_PACKET,
-        _ => at_least_a_frame(verbs.longest_message),
-    };
+    let mut most = at_least_a_frame(verbs.longest_message);
+    if operation == Operation::Datagram {
+        most = most.min(LARGEST_PACKET);
+    }
     let layout = Layout::new(verbs.depth, most);
     let purpose = Purpose { operation, layout, inline: verbs.inline, events };
     let station = Station::open(verbs, purpose)?;
@@ -182,7 +182,7 @@ const fn at_least_a_frame(longest: u32) -> u32 {
 /// A datagram is one packet.
 fn longest(operation: Operation, asked: u32, mtu: u16) -> u32 {
     match operation {
-        Operation::Datagram => u32::from(mtu),
+        Operation::Datagram => asked.min(mtu.into()),
         _ => asked,
     }
 }
