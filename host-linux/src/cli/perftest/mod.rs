@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use loggap_core::measure::{
-    Buffers, Experiment, Initiator, Outcome, Quantity, SessionError, SessionOptions,
+    Buffers, Experiment, Initiator, Link, Outcome, Quantity, SessionError, SessionOptions,
 };
 use loggap_core::units::Picos;
 use serde::Serialize;
@@ -100,14 +100,27 @@ struct Values {
     lost: u64,
 }
 
-/// An open session and what stands around it.
-struct Test<'b> {
-    session: Initiator<'b, HostClock, AnyLink>,
+/// Rounds over an open session.
+trait Rounds {
+    /// Repeats a round so many times, or until the time is over.
+    fn repeat(
+        &mut self,
+        experiment: Experiment,
+        repetitions: (u32, Option<Duration>),
+    ) -> Result<Values, SessionError<LinkError>>;
+
+    /// Says goodbye and closes the link.
+    fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>>;
+}
+
+/// An open session over the link's own type, so that its own code is timed,
+/// and what stands around it.
+struct Test<'b, L> {
+    session: Initiator<'b, HostClock, L>,
     interrupt: &'b Interrupt,
 }
 
-impl Test<'_> {
-    /// Repeats a round so many times, or until the time is over.
+impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
     fn repeat(
         &mut self,
         experiment: Experiment,
@@ -134,6 +147,43 @@ impl Test<'_> {
         }
         Ok(values)
     }
+
+    fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>> {
+        self.session.close().map(drop)
+    }
+}
+
+/// A session over `link`, once it is this client's turn.
+fn open<'b>(
+    clock: HostClock,
+    link: AnyLink,
+    buffers: Buffers<'b>,
+    interrupt: &'b Interrupt,
+    console: &mut Console,
+) -> Result<Box<dyn Rounds + 'b>, CliError> {
+    match link {
+        AnyLink::Tcp(link) => open_on(clock, link, buffers, interrupt, console),
+        AnyLink::Udp(link) => open_on(clock, link, buffers, interrupt, console),
+        AnyLink::Unix(link) => open_on(clock, link, buffers, interrupt, console),
+        AnyLink::Shm(link) => open_on(clock, link, buffers, interrupt, console),
+        AnyLink::Eth(link) => open_on(clock, link, buffers, interrupt, console),
+        AnyLink::Verbs(link) => open_on(clock, *link, buffers, interrupt, console),
+    }
+}
+
+fn open_on<'b, L: Link<Error = LinkError> + 'b>(
+    clock: HostClock,
+    link: L,
+    buffers: Buffers<'b>,
+    interrupt: &'b Interrupt,
+    console: &mut Console,
+) -> Result<Box<dyn Rounds + 'b>, CliError> {
+    let on_queue = |position| {
+        console.note(format_args!("waiting for {position} other clients"));
+        if interrupt.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let session = Initiator::connect(clock, link, buffers, SessionOptions::default(), on_queue);
+    Ok(Box::new(Test { session: session.map_err(failed)?, interrupt }))
 }
 
 /// A message there and one back.
@@ -147,7 +197,7 @@ fn run_test<R>(
     args: &TestArgs,
     sizes: &[u32],
     console: &mut Console,
-    mut work: impl FnMut(&mut Test<'_>, u32) -> Result<R, SessionError<LinkError>>,
+    mut work: impl FnMut(&mut dyn Rounds, u32) -> Result<R, SessionError<LinkError>>,
     mut show: impl FnMut(&mut Console, Option<&LinkFingerprint>, R) -> Result<(), CliError>,
 ) -> Result<(Exit, LinkFingerprint), CliError> {
     let interrupt = Interrupt::catch()
@@ -164,22 +214,16 @@ fn run_test<R>(
     let length = usize::try_from(largest).unwrap_or(0).max(loggap_core::wire::FRAME_LEN);
     let (mut outgoing, mut incoming) = (present_bytes(length), present_bytes(length));
     let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-    let on_queue = |position| {
-        console.note(format_args!("waiting for {position} other clients"));
-        if interrupt.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let session = Initiator::connect(clock, link, buffers, SessionOptions::default(), on_queue)
-        .map_err(failed)?;
-    let mut test = Test { session, interrupt: &interrupt };
+    let mut test = open(clock, link, buffers, &interrupt, console)?;
     let mut first = Some(&fingerprint);
     for size in sizes {
         if interrupt.is_requested() {
             break;
         }
-        let result = work(&mut test, *size).map_err(failed)?;
+        let result = work(&mut *test, *size).map_err(failed)?;
         show(console, first.take(), result)?;
     }
-    drop(test.session.close().map_err(failed)?);
+    test.close().map_err(failed)?;
     if let Some(error) = ends.close() {
         return Err(error);
     }

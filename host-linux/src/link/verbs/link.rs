@@ -365,6 +365,8 @@ impl VerbsLink {
             Err(source) => return Err(self.failed("polling for messages", source)),
         };
         if let Some(error) = arrived.error {
+            // Receives are flushed after something else has failed.
+            self.reap()?;
             return Err(self.ended("a receive", error));
         }
         let datagram = self.operation == Operation::Datagram;

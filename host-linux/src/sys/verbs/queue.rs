@@ -191,8 +191,9 @@ unsafe impl Send for Queue {}
 const DATAGRAM_KEY: u32 = 0x1111_1111;
 /// 4.096 us * 2^14 = 67 ms until a packet is sent again, as in perftest.
 const RETRANSMISSION: u8 = 14;
-/// Retransmissions before the connection is given up.
-const RETRIES: u8 = 7;
+/// Retransmissions before the connection is given up; 7, the most that there
+/// can be, are without end on soft-RoCE.
+const RETRIES: u8 = 6;
 /// Retries where the peer had no receive posted; 7 would be without end.
 const RECEIVER_RETRIES: u8 = 6;
 /// 0.64 ms until such a retry.
