@@ -195,8 +195,9 @@ fn no_device(asked: Option<&str>, present: &[String], source: Option<&io::Error>
 
 fn not_opened(device: &str, source: &io::Error) -> String {
     let hint = match source.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "this user may not open /dev/infiniband/uverbs*: join its group (often `rdma`), or, in a container, pass the devices in"
+        // The library says that there is none where it may not open one.
+        io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => {
+            "this user may not open /dev/infiniband/uverbs*: join its group (often `rdma`), or, in a container, pass the devices in; without those files, load the module ib_uverbs"
         }
         _ => "load the module ib_uverbs, and look at the kernel's log",
     };

@@ -22,7 +22,9 @@ use super::error::VerbsError;
 use super::one_sided::OneSided;
 use super::record::VerbsRecord;
 use super::settings::Operation;
-use super::station::{CONSUMED_BY_PEER, CONSUMED_HERE, DATAGRAM_HEAD, Layout};
+use super::station::{
+    CONSUMED_BY_PEER, CONSUMED_HERE, DATAGRAM_HEAD, EMPTY, ESCAPED_BY_PEER, ESCAPED_HERE, Layout,
+};
 use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, LinkSettings, Queued, Waiting};
 use crate::machine::clock::Deadline;
@@ -49,7 +51,7 @@ pub struct VerbsLink {
     longest: usize,
     /// The peer's memory, and its key.
     pub(super) remote: (u64, u32),
-    /// Longest message, with what follows it, that travels within its request.
+    /// Longest message that travels within its request.
     inline: usize,
     /// A completion for each so many sends, and sends until the next.
     signal: (u32, u32),
@@ -94,7 +96,7 @@ impl VerbsLink {
         let mut record = parts.record;
         // No more than was asked for, whatever the device grants.
         let granted = record.inline_bytes.min(queue.inline());
-        record.inline_bytes = granted.saturating_sub(u32::from(operation == Operation::Write));
+        record.inline_bytes = granted;
         record.registered_bytes = layout.bytes() as u64;
         Self {
             queue,
@@ -233,26 +235,24 @@ impl VerbsLink {
     fn send_now(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let index = self.sent;
         let place = self.layout.incoming(index);
-        // Of a write, the byte that the peer polls: the last of its place.
-        let mark = [self.mark(index)];
-        let (verb, offset, mark) = match self.operation {
-            Operation::Write => {
-                (Verb::Write, place + self.layout.slot - 1 - message.len(), mark.as_slice())
+        let length = message.len();
+        let (verb, offset) = match self.operation {
+            // The last byte is the last of its place, which the peer polls.
+            Operation::Write if message.last() == Some(&EMPTY) => {
+                return self.send_escaped(message);
             }
+            Operation::Write => (Verb::Write, place + self.layout.slot - length),
             Operation::WriteImmediate => {
-                let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
-                (Verb::WriteImmediate(length), place, [].as_slice())
+                (Verb::WriteImmediate(u32::try_from(length).unwrap_or(u32::MAX)), place)
             }
-            _ => (Verb::Send, place, [].as_slice()),
+            _ => (Verb::Send, place),
         };
-        let length = message.len() + mark.len();
         let source = if length <= self.inline {
-            Source::Inline(message, mark)
+            Source::Inline(message, &[])
         } else {
             let offset = self.layout.outgoing(index);
-            let memory = self.queue.memory();
-            if !memory.write(offset, message) || !memory.write(offset + message.len(), mark) {
-                return Err(self.too_long(message.len()));
+            if !self.queue.memory().write(offset, message) {
+                return Err(self.too_long(length));
             }
             Source::Memory { offset, length }
         };
@@ -261,14 +261,40 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Differs from what lay in the same place before, and is never 0.
-    #[inline]
-    fn mark(&self, index: u64) -> u8 {
-        let turn = index >> self.layout.slots.trailing_zeros();
-        // At most 255.
-        #[allow(clippy::cast_possible_truncation, reason = "at most 255")]
-        let mark = (turn % 255) as u8 + 1;
-        mark
+    /// Writes a message whose last byte is what an empty place ends with: with
+    /// another one, and with a word about that before it, which arrives first.
+    #[cold]
+    fn send_escaped(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        let number = Self::escape(self.sent);
+        let (from, length) = (ESCAPED_HERE, number.len());
+        self.queue.memory().write(from, &number);
+        self.signal_next();
+        let word = Source::Memory { offset: from, length };
+        self.post("send", Verb::Write, ESCAPED_BY_PEER, word)?;
+        let offset = self.layout.outgoing(self.sent);
+        let place = self.layout.incoming(self.sent) + self.layout.slot - message.len();
+        let memory = self.queue.memory();
+        if !memory.write(offset, message) {
+            return Err(self.too_long(message.len()));
+        }
+        memory.set_byte(offset + message.len() - 1, !EMPTY);
+        self.signal_next();
+        let source = Source::Memory { offset, length: message.len() };
+        self.post("send", Verb::Write, place, source)?;
+        self.sent += 1;
+        // The word's place is free for the next one then.
+        let deadline = Deadline::after(self.settings.limit);
+        while self.completed < self.posted && !deadline.expired() {
+            self.reap()?;
+        }
+        Ok(())
+    }
+
+    /// The word about message `index`; 0 is about none.
+    const fn escape(index: u64) -> [u8; 4] {
+        #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
+        let number = (index as u32).wrapping_add(1);
+        number.to_le_bytes()
     }
 
     /// Posts a work request that acts on the peer's memory at `offset`.
@@ -344,14 +370,22 @@ impl VerbsLink {
     /// A message is there when the last byte of its place is.
     #[inline]
     fn look_at_memory(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        let end = self.layout.incoming(self.consumed) + self.layout.slot - 1;
-        if self.queue.memory().byte(end) != self.mark(self.consumed) {
+        let end = self.layout.incoming(self.consumed) + self.layout.slot;
+        let memory = self.queue.memory();
+        let last = memory.byte(end - 1);
+        if last == EMPTY {
             return Ok(None);
         }
         let length = buffer.len();
-        let begin = end.saturating_sub(length);
-        if length > self.longest || !self.queue.memory().read(begin, buffer) {
+        if length > self.longest || !memory.read(end - length, buffer) {
             return Err(self.too_long(length));
+        }
+        memory.set_byte(end - 1, EMPTY);
+        if last == !EMPTY
+            && memory.number(ESCAPED_BY_PEER).to_le_bytes() == Self::escape(self.consumed)
+            && let Some(changed) = buffer.last_mut()
+        {
+            *changed = EMPTY;
         }
         self.consume()?;
         Ok(Some(length))
@@ -530,6 +564,8 @@ impl Link for VerbsLink {
         if message.len() > self.longest {
             return Err(self.too_long(message.len()));
         }
+        // Nobody could see it arrive.
+        debug_assert!(!message.is_empty());
         if !self.has_room() {
             self.wait_for_room()?;
         }

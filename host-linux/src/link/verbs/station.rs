@@ -23,6 +23,12 @@ const HEAD: usize = 4_096;
 pub(super) const CONSUMED_BY_PEER: usize = 0;
 /// Where this end keeps how many it has, for the device to fetch.
 pub(super) const CONSUMED_HERE: usize = 64;
+/// Where the peer writes the number of a message whose last byte it changed.
+pub(super) const ESCAPED_BY_PEER: usize = 128;
+/// Where this end keeps such a number, for the device to fetch.
+pub(super) const ESCAPED_HERE: usize = 192;
+/// Last byte of a place to which nothing was written.
+pub(super) const EMPTY: u8 = u8::MAX;
 /// Bytes that the device puts before a datagram.
 pub(super) const DATAGRAM_HEAD: usize = 40;
 /// Most memory of an end, as long as that holds [`FEWEST_SLOTS`] messages: what
@@ -59,9 +65,9 @@ impl Layout {
         Self { slots: usize::from(slots), slot: Self::slot_of(longest) }
     }
 
-    /// A message, what comes before or after it, and up to the next cache line.
+    /// A message, what comes before it, and up to the next cache line.
     const fn slot_of(longest: u32) -> usize {
-        (longest as usize + DATAGRAM_HEAD + 1).next_multiple_of(64)
+        (longest as usize + DATAGRAM_HEAD).next_multiple_of(64)
     }
 
     pub(super) const fn bytes(&self) -> usize {
@@ -91,14 +97,14 @@ impl Layout {
     pub(super) const fn receive_bytes(&self, operation: Operation) -> usize {
         match operation {
             Operation::WriteImmediate => 0,
-            _ => self.slot - 1,
+            _ => self.slot,
         }
     }
 
-    /// Entries of the send queue: every message, and a word of consumption for
-    /// each.
+    /// Entries of the send queue: every message, a word of consumption and one
+    /// about its last byte for each.
     pub(super) const fn sends(&self) -> usize {
-        2 * self.slots + 16
+        3 * self.slots + 16
     }
 }
 
@@ -172,8 +178,16 @@ impl Station {
 
     /// A peer may send as soon as it is connected.
     fn with_receives(mut self, operation: Operation) -> io::Result<Self> {
-        if matches!(operation, Operation::Write | Operation::Read) {
-            return Ok(self);
+        match operation {
+            Operation::Read => return Ok(self),
+            Operation::Write => {
+                for index in 0..self.layout.slots as u64 {
+                    let last = self.layout.incoming(index) + self.layout.slot - 1;
+                    self.queue.memory().set_byte(last, EMPTY);
+                }
+                return Ok(self);
+            }
+            _ => {}
         }
         let length = self.layout.receive_bytes(operation);
         for index in 0..self.layout.slots as u64 {
@@ -384,11 +398,11 @@ mod tests {
             let layout = Layout::new(depth, longest);
             assert!(layout.slots.is_power_of_two() && layout.slots >= 2, "{layout:?}");
             let last = layout.slots as u64 - 1;
-            assert!(layout.slot > longest as usize + DATAGRAM_HEAD, "{layout:?}");
+            assert!(layout.slot >= longest as usize + DATAGRAM_HEAD, "{layout:?}");
             assert_eq!(layout.incoming(last) + layout.slot, layout.bytes());
             assert_eq!(layout.outgoing(last) + layout.slot, layout.incoming(0));
             assert_eq!(layout.incoming(last + 1), layout.incoming(0));
-            assert!(layout.outgoing(0) > CONSUMED_HERE + 4);
+            assert!(layout.outgoing(0) > ESCAPED_HERE + 4);
         }
     }
 

@@ -126,6 +126,19 @@ impl Region {
         unsafe { AtomicU8::from_ptr(byte) }.load(Ordering::Acquire)
     }
 
+    /// Sets the byte at `offset`; what a peer is told afterwards finds it so.
+    #[inline]
+    pub(crate) fn set_byte(&self, offset: usize, value: u8) {
+        if !self.holds(offset, 1) {
+            return;
+        }
+        // SAFETY: it lies within the mapping, as was just checked.
+        let byte = unsafe { self.map.as_mut_ptr().add(offset) };
+        // SAFETY: valid for as long as the mapping, and only reached by atomics and
+        // the device.
+        unsafe { AtomicU8::from_ptr(byte) }.store(value, Ordering::Release);
+    }
+
     /// The number at `offset`, in the order of bytes of a peer that writes
     /// least significant bytes first; 0 where there is none.
     #[inline]
