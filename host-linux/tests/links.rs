@@ -31,7 +31,7 @@ fn pattern(size: usize, seed: usize) -> Vec<u8> {
 }
 
 fn settings(waiting: Waiting) -> LinkSettings {
-    LinkSettings { waiting, limit: Duration::from_secs(10) }
+    LinkSettings { waiting, limit: Duration::from_secs(10), ..LinkSettings::default() }
 }
 
 fn receive<L: Link>(link: &mut L, buffer: &mut [u8]) -> Result<usize, L::Error> {

@@ -15,15 +15,20 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use loggap::link::{AnyLink, Endpoint, LinkError, LinkSettings, Transport, Waiting, connect};
+use loggap::link::{
+    AnyLink, Endpoint, LinkError, LinkSettings, Transport, VerbsSettings, Waiting, connect,
+};
 use loggap::serve::listener::{AllowedAddresses, ListenError, Listener};
 use loggap::serve::queue::{ClientQueue, Event};
 use loggap_core::measure::Link;
 use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Refusal, Versions};
 use tempfile::TempDir;
 
-const SETTINGS: LinkSettings =
-    LinkSettings { waiting: Waiting::Block, limit: Duration::from_secs(5) };
+const SETTINGS: LinkSettings = LinkSettings {
+    waiting: Waiting::Block,
+    limit: Duration::from_secs(5),
+    verbs: VerbsSettings::DEFAULT,
+};
 const LONG: Duration = Duration::from_secs(5);
 
 fn listener(transport: Transport, folder: &TempDir) -> Listener {

@@ -177,7 +177,7 @@ impl Link for MpiLink<'_> {
                 Ok(length(&self.watch.during(|| self.peer.receive_into(buffer))))
             }
             ReceiveCall::Irecv => {
-                let arrived = receive::around(&self.peer, buffer, || Ok(()))?.1;
+                let arrived = receive::around(&self.peer, buffer, || Ok::<(), LinkError>(()))?.1;
                 self.note_receive(arrived);
                 Ok(arrived)
             }

@@ -242,6 +242,7 @@ impl<'l> Bench<'l> {
             AnyLink::Unix(link) => self.compare_on(link, seed, profile),
             AnyLink::Shm(link) => self.compare_on(link, seed, profile),
             AnyLink::Eth(link) => self.compare_on(link, seed, profile),
+            AnyLink::Verbs(link) => self.compare_on(*link, seed, profile),
         }
     }
 

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::CliError;
+use super::verbs::VerbsArgs;
 use crate::link::{DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Transport, Waiting};
 use crate::serve::listener::ListenError;
 
@@ -12,8 +13,9 @@ use crate::serve::listener::ListenError;
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct LinkArgs {
     /// What carries the messages: tcp, udp, unix (a Unix socket), shm
-    /// (memory shared by two processes of one machine) or eth (raw Ethernet
-    /// frames without IP, on the interface that --interface names).
+    /// (memory shared by two processes of one machine), eth (raw Ethernet
+    /// frames without IP, on the interface that --interface names) or verbs
+    /// (RDMA: InfiniBand and RoCE).
     #[arg(long, value_name = "T", default_value = "tcp", value_parser = transport_parser())]
     pub(super) transport: Transport,
     /// Sleep while nothing has arrived instead of polling. For machines where
@@ -23,6 +25,8 @@ pub(super) struct LinkArgs {
     /// Network interface of this machine, for eth.
     #[arg(long, value_name = "IF")]
     interface: Option<String>,
+    #[command(flatten)]
+    pub(super) verbs: VerbsArgs,
 }
 
 fn transport_parser() -> impl TypedValueParser<Value = Transport> {
@@ -33,14 +37,18 @@ fn transport_parser() -> impl TypedValueParser<Value = Transport> {
 }
 
 impl LinkArgs {
-    pub(super) fn settings(&self) -> LinkSettings {
-        let waiting = if self.block { Waiting::Block } else { Waiting::Poll };
-        LinkSettings { waiting, ..LinkSettings::default() }
+    /// For messages of up to so many bytes.
+    pub(super) fn settings(&self, longest_message: u32) -> LinkSettings {
+        let block = self.block || self.verbs.events();
+        let waiting = if block { Waiting::Block } else { Waiting::Poll };
+        let verbs = self.verbs.settings(longest_message);
+        LinkSettings { waiting, verbs, ..LinkSettings::default() }
     }
 
     /// Whether the peer can be a second process of this machine.
     pub(super) fn is_local(&self) -> bool {
-        self.interface.is_none() && Transport::LOCAL.contains(&self.transport)
+        let local = Transport::LOCAL.contains(&self.transport);
+        self.interface.is_none() && (local || self.transport == Transport::Verbs)
     }
 
     /// The endpoint that `text` names, or the default one; `port` goes before
@@ -101,6 +109,8 @@ impl From<LinkError> for CliError {
             }
             LinkError::Interface { .. } => Self::refused(error),
             LinkError::TooLong { .. } => Self::usage(error),
+            LinkError::Verbs(verbs) if verbs.is_usage() => Self::usage(error),
+            LinkError::Verbs(verbs) if verbs.is_environment() => Self::refused(error),
             _ => Self::failed(error),
         }
     }
@@ -110,6 +120,10 @@ impl From<ListenError> for CliError {
     fn from(error: ListenError) -> Self {
         match &error {
             ListenError::Endpoint(LinkError::Interface { .. }) => Self::refused(error),
+            ListenError::Endpoint(LinkError::Verbs(verbs)) if verbs.is_usage() => {
+                Self::usage(error)
+            }
+            ListenError::Endpoint(LinkError::Verbs(_)) => Self::refused(error),
             ListenError::Bind { source, .. } => match source.kind() {
                 ErrorKind::PermissionDenied => Self::refused(error),
                 ErrorKind::AddrNotAvailable | ErrorKind::NotFound | ErrorKind::AlreadyExists => {

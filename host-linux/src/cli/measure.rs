@@ -1,6 +1,6 @@
 //! `loggap measure`: the parameters of a link.
 
-mod endpoints;
+pub(super) mod endpoints;
 
 use loggap_core::wire::ethernet::Address;
 
@@ -23,10 +23,20 @@ Examples:
   loggap measure node7 -o node7.json         to node7, where `loggap serve` runs
   loggap measure --transport shm --plot shm.svg --samples shm.csv
   loggap measure --transport eth --interface eth1
+  loggap measure node7 --transport verbs --op write -d mlx5_0
   loggap measure -s 1:1M --max-time 20 --rel-err 2%
   loggap measure -o link.json && loggap simulate FILE.goal --profile link.json")]
 pub(super) struct Args {
-    /// Where `loggap serve` runs: host with or without port for tcp and udp,
+    #[command(flatten)]
+    ends: EndArgs,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// Where both ends are, shared by the verbs that open a link.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct EndArgs {
+    /// Where `loggap serve` runs: host with or without port for tcp, udp and verbs,
     /// path of its socket for unix and shm, interface with or without /ADDRESS
     /// for eth.
     #[arg(value_name = "HOST[:PORT]")]
@@ -35,7 +45,7 @@ pub(super) struct Args {
     #[arg(short, long, requires = "host")]
     port: Option<u16>,
     #[command(flatten)]
-    link: LinkArgs,
+    pub(super) link: LinkArgs,
     /// Ethernet address of the responder, for eth; whichever answers first
     /// unless given.
     #[arg(long, value_name = "aa:bb:cc:dd:ee:ff", requires = "interface", value_parser = station)]
@@ -44,8 +54,6 @@ pub(super) struct Args {
     /// is the other end. The best ones unless given.
     #[arg(long, value_name = "A,B")]
     cpu: Option<String>,
-    #[command(flatten)]
-    measure: MeasureArgs,
 }
 
 fn station(text: &str) -> Result<Address, String> {
@@ -56,6 +64,6 @@ fn station(text: &str) -> Result<Address, String> {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
-    let ends = |largest| Endpoints::new(args, largest);
+    let ends = |largest| Endpoints::new(&args.ends, largest);
     measuring::run(&args.measure, ends, &interrupt, console)
 }

@@ -52,12 +52,14 @@ mod noise;
 mod parameter_args;
 pub mod parse;
 mod pattern_args;
+mod perftest;
 mod predict;
 mod progress;
 mod report;
 mod serve;
 mod simulate;
 mod study;
+mod verbs;
 
 pub use console::Console;
 pub use exit::{CliError, EXIT_CODES, Exit};
@@ -82,6 +84,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Measure(measure::Args),
+    Lat(perftest::lat::Args),
+    Bw(perftest::bw::Args),
     Serve(serve::Args),
     Fit(fit::Args),
     Goal(goal::Args),
@@ -133,6 +137,8 @@ pub fn explain(error: &clap::Error) -> ExitCode {
 fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> {
     match command {
         Command::Measure(args) => measure::run(args, console),
+        Command::Lat(args) => perftest::lat::run(args, console),
+        Command::Bw(args) => perftest::bw::run(args, console),
         Command::Serve(args) => serve::run(args, console),
         Command::Fit(args) => fit::run(args, console),
         Command::Goal(args) => goal::run(args, console),

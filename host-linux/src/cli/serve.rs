@@ -37,6 +37,7 @@ Examples:
   loggap serve -p 0 --once           a free port, one connection: measure with --launches 1
   loggap serve --allow 10.0.0.0/8 --allow fd00::/8   no clients from elsewhere
   loggap serve --transport eth --interface eth1   raw Ethernet frames
+  loggap serve --transport verbs -d mlx5_0   RDMA, on that device
   loggap serve --transport shm       shared memory, for other processes of this machine")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -45,7 +46,7 @@ pub(super) struct Args {
     /// every address unless given.
     #[arg(long, value_name = "ADDR")]
     bind: Option<String>,
-    /// Port for tcp and udp; 0 lets the system choose one. 5647 unless given.
+    /// Port for tcp, udp and verbs; 0 lets the system choose one. 5647 unless given.
     #[arg(short, long)]
     port: Option<u16>,
     /// Serve one connection and exit, with 1 when its session failed; measure
@@ -53,7 +54,7 @@ pub(super) struct Args {
     #[arg(long)]
     once: bool,
     /// Serve clients of this network, such as 10.0.0.0/8, or at this address
-    /// only, for tcp and udp; can be repeated.
+    /// only, for tcp, udp and verbs; can be repeated.
     #[arg(long, value_name = "CIDR", value_parser = network)]
     allow: Vec<IpNet>,
     /// Processor to serve on; unless given the best one, near the network
@@ -83,15 +84,17 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if !args.allow.is_empty() && !args.link.transport.is_internet() {
         let transport = args.link.transport;
         return Err(CliError::usage(format_args!(
-            "--allow is for tcp and udp; {transport} has no IP addresses"
+            "--allow is for tcp, udp and verbs; {transport} has no IP addresses"
         )));
     }
     let endpoint = args.link.endpoint(args.bind.as_deref(), args.port)?;
+    args.link.verbs.check(args.link.transport)?;
     let bounds = bounds(args.max_message)?;
+    let settings = args.link.settings(bounds.message);
     let mut processor = Processor::choose(args.cpu)?;
     let system = |error: io::Error| CliError::failed(format_args!("cannot start: {error}"));
     let interrupt = Interrupt::catch().map_err(system)?;
-    let listener = Listener::bind(args.link.transport, &endpoint, args.link.settings())?;
+    let listener = Listener::bind(args.link.transport, &endpoint, settings)?;
     let listener = listener.allowing(AllowedAddresses::new(args.allow.clone()));
     console.announce(format_args!("listening {} {}", listener.transport(), listener.endpoint()))?;
     // The queue's thread is to run anywhere, so it starts before the pinning.

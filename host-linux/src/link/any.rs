@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use loggap_core::measure::{Link, LinkProperties};
 
-use super::{EthLink, LinkError, Queued, ShmLink, TcpLink, Transport, UdpLink, UnixLink};
+use super::{
+    EthLink, LinkError, Queued, ShmLink, TcpLink, Transport, UdpLink, UnixLink, VerbsLink,
+};
 
 /// One of the links. As a [`Link`] itself it costs one predictable branch a
 /// call; match on it to time the transport's own code.
@@ -20,6 +22,8 @@ pub enum AnyLink {
     Shm(ShmLink),
     /// Raw Ethernet.
     Eth(EthLink),
+    /// RDMA verbs.
+    Verbs(Box<VerbsLink>),
 }
 
 macro_rules! each {
@@ -30,6 +34,7 @@ macro_rules! each {
             AnyLink::Unix($link) => $call,
             AnyLink::Shm($link) => $call,
             AnyLink::Eth($link) => $call,
+            AnyLink::Verbs($link) => $call,
         }
     };
 }
@@ -44,6 +49,7 @@ impl AnyLink {
             Self::Unix(_) => Transport::Unix,
             Self::Shm(_) => Transport::Shm,
             Self::Eth(_) => Transport::Eth,
+            Self::Verbs(_) => Transport::Verbs,
         }
     }
 
@@ -66,6 +72,7 @@ impl AnyLink {
             Self::Unix(link) => link.look_while_queued(),
             Self::Udp(link) => link.look_while_queued(),
             Self::Eth(link) => link.look_while_queued(),
+            Self::Verbs(link) => link.look_while_queued(),
             // Its ring is full when it floods: nothing more is taken.
             Self::Shm(_) => Queued::Ready,
         }
@@ -73,7 +80,7 @@ impl AnyLink {
 }
 
 impl AsFd for AnyLink {
-    /// The socket; of shared memory the control socket.
+    /// The socket; of shared memory and RDMA verbs the control socket.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(link) => link.stream().as_fd(),
@@ -81,6 +88,7 @@ impl AsFd for AnyLink {
             Self::Unix(link) => link.stream().as_fd(),
             Self::Shm(link) => link.control().as_fd(),
             Self::Eth(link) => link.socket().as_fd(),
+            Self::Verbs(link) => link.as_fd(),
         }
     }
 }

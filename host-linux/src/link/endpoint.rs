@@ -11,7 +11,7 @@ use nix::unistd::Uid;
 use loggap_core::wire::ethernet::Address;
 
 use super::{
-    AnyLink, EthLink, LinkError, LinkSettings, ShmLink, TcpLink, UdpLink, UnixLink,
+    AnyLink, EthLink, LinkError, LinkSettings, ShmLink, TcpLink, UdpLink, UnixLink, VerbsLink,
     eth::{Shown, parse_address},
 };
 
@@ -31,11 +31,14 @@ pub enum Transport {
     Shm,
     /// Raw Ethernet frames, without IP.
     Eth,
+    /// RDMA verbs, over InfiniBand or RoCE; found by host and port.
+    Verbs,
 }
 
 impl Transport {
     /// Every transport.
-    pub const ALL: [Self; 5] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm, Self::Eth];
+    pub const ALL: [Self; 6] =
+        [Self::Tcp, Self::Udp, Self::Unix, Self::Shm, Self::Eth, Self::Verbs];
 
     /// Those that connect two processes of one machine, without privileges.
     pub const LOCAL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm];
@@ -49,6 +52,7 @@ impl Transport {
             Self::Unix => "unix",
             Self::Shm => "shm",
             Self::Eth => "eth",
+            Self::Verbs => "verbs",
         }
     }
 
@@ -61,7 +65,7 @@ impl Transport {
     /// Whether peers are found by host and port rather than by a path.
     #[must_use]
     pub const fn is_internet(self) -> bool {
-        matches!(self, Self::Tcp | Self::Udp)
+        matches!(self, Self::Tcp | Self::Udp | Self::Verbs)
     }
 }
 
@@ -264,6 +268,9 @@ pub fn connect(
         }),
         (Transport::Udp, _) => first_that_connects(endpoint, settings, |address| {
             UdpLink::connect(address, settings).map(AnyLink::Udp)
+        }),
+        (Transport::Verbs, _) => first_that_connects(endpoint, settings, |address| {
+            VerbsLink::connect(address, settings).map(Box::new).map(AnyLink::Verbs)
         }),
         (Transport::Eth, Endpoint::Station { interface, peer }) => {
             EthLink::open(interface, *peer, settings).map(AnyLink::Eth)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::{DEFAULT_PORT, Endpoint, Transport};
+use super::{DEFAULT_PORT, Endpoint, Transport, VerbsError};
 
 /// Why a link could not be made or has failed. Only after
 /// [`TooLong`](Self::TooLong) is the link still usable.
@@ -96,6 +96,9 @@ pub enum LinkError {
         /// What it did.
         what: &'static str,
     },
+    /// Something of RDMA verbs.
+    #[error(transparent)]
+    Verbs(#[from] VerbsError),
     /// The system refused a call.
     #[error("{peer}: {action} failed: {source}")]
     System {
@@ -139,7 +142,7 @@ fn serve_command(transport: Transport, peer: &str) -> String {
         command += &format!(" --transport {transport}");
     }
     match transport {
-        Transport::Tcp | Transport::Udp => {
+        Transport::Tcp | Transport::Udp | Transport::Verbs => {
             let port = peer.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
             if let Some(port) = port.filter(|port: &u16| *port != DEFAULT_PORT) {
                 command += &format!(" -p {port}");

@@ -14,6 +14,7 @@ mod stream;
 mod tcp;
 mod udp;
 mod unix;
+mod verbs;
 
 pub use any::AnyLink;
 pub use datagram::{DatagramLink, DatagramSocket, Received};
@@ -27,6 +28,10 @@ pub use stream::StreamLink;
 pub use tcp::TcpLink;
 pub use udp::{LONGEST_DATAGRAM, UdpLink, WANTED_RECEIVE_BUFFER, receive_buffer};
 pub use unix::UnixLink;
+pub(crate) use verbs::OFFER;
+pub use verbs::{
+    DeviceName, Operation, VerbsError, VerbsLink, VerbsPort, VerbsRecord, VerbsSettings,
+};
 
 use std::time::Duration;
 
@@ -84,11 +89,17 @@ pub struct LinkSettings {
     /// How long a peer may take no byte before a send gives up, and how long
     /// connecting may take.
     pub limit: Duration,
+    /// How RDMA verbs are used.
+    pub verbs: VerbsSettings,
 }
 
 impl Default for LinkSettings {
     /// Polling, 10 s.
     fn default() -> Self {
-        Self { waiting: Waiting::Poll, limit: Duration::from_secs(10) }
+        Self {
+            waiting: Waiting::Poll,
+            limit: Duration::from_secs(10),
+            verbs: VerbsSettings::default(),
+        }
     }
 }

@@ -45,6 +45,12 @@ impl<S: AsFd> StreamLink<S> {
         Self { peer, ..self }
     }
 
+    /// The socket alone.
+    #[cfg(feature = "verbs")]
+    pub(super) fn into_stream(self) -> S {
+        self.stream
+    }
+
     /// The socket.
     pub fn stream(&self) -> &S {
         &self.stream

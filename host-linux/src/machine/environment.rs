@@ -11,7 +11,7 @@ use nix::sys::socket::{SockaddrStorage, getsockopt, sockopt};
 use nix::sys::utsname::uname;
 use serde::{Deserialize, Serialize};
 
-use crate::link::{AnyLink, receive_buffer};
+use crate::link::{AnyLink, VerbsRecord, receive_buffer};
 use crate::machine::clock::HostClock;
 use crate::machine::placement::Cpu;
 
@@ -50,7 +50,7 @@ pub struct Fingerprint {
 /// What numbers of a link depend on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LinkFingerprint {
-    /// `tcp`, `udp`, `unix`, `shm` or `eth`.
+    /// `tcp`, `udp`, `unix`, `shm`, `eth` or `verbs`.
     pub transport: String,
     /// The other end.
     pub peer: String,
@@ -75,6 +75,9 @@ pub struct LinkFingerprint {
     /// The MPI library that carries the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpi: Option<MpiLibrary>,
+    /// How RDMA verbs are used, and the devices of both ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<VerbsRecord>,
 }
 
 /// What numbers of a link over MPI depend on.
@@ -147,7 +150,21 @@ impl LinkFingerprint {
                 }
             }
             AnyLink::Eth(link) => basic.on_interface(link.interface().to_owned()),
+            AnyLink::Verbs(link) => basic.with_verbs(link.record()),
             AnyLink::Unix(_) | AnyLink::Shm(_) => basic,
+        }
+    }
+
+    fn with_verbs(self, record: &VerbsRecord) -> Self {
+        let on_interface = match record.here.interface.clone() {
+            Some(name) => self.on_interface(name),
+            None => self,
+        };
+        Self {
+            mtu_bytes: Some(record.mtu_bytes.into()),
+            speed_bits_per_s: record.here.rate_bits_per_s,
+            verbs: Some(record.clone()),
+            ..on_interface
         }
     }
 

@@ -173,6 +173,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
             AnyLink::Unix(link) => self.launch(link, observer),
             AnyLink::Shm(link) => self.launch(link, observer),
             AnyLink::Eth(link) => self.launch(link, observer),
+            AnyLink::Verbs(link) => self.launch(*link, observer),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod eth;
 mod udp;
+mod verbs;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -19,8 +20,10 @@ use thiserror::Error;
 
 use self::eth::EthListener;
 use self::udp::UdpListener;
+use self::verbs::VerbsListener;
 use crate::link::{
-    AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UnixLink, wrong_kind,
+    AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UnixLink, VerbsLink,
+    wrong_kind,
 };
 
 /// Datagrams that one call reads at most.
@@ -102,6 +105,7 @@ impl AllowedAddresses {
 
 /// Who has come.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, once a connection")]
 pub enum Arrival {
     /// A client to be served.
     Client(AnyLink),
@@ -146,6 +150,7 @@ enum ListeningSocket {
     Shm(SocketFile),
     Udp(UdpListener),
     Eth(EthListener),
+    Verbs(VerbsListener),
 }
 
 impl ListeningSocket {
@@ -158,6 +163,10 @@ impl ListeningSocket {
 
     fn open_udp(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
         UdpListener::open(address).map(|(listener, bound)| (Self::Udp(listener), bound))
+    }
+
+    fn open_verbs(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+        VerbsListener::open(address).map(|(listener, bound)| (Self::Verbs(listener), bound))
     }
 }
 
@@ -180,11 +189,14 @@ impl Listener {
                 ListeningSocket::Unix(SocketFile::open(path)?)
             }
             (Transport::Shm, Endpoint::Path(path)) => ListeningSocket::Shm(SocketFile::open(path)?),
-            (Transport::Tcp | Transport::Udp, _) => {
-                let open = if transport == Transport::Tcp {
-                    ListeningSocket::open_tcp
-                } else {
-                    ListeningSocket::open_udp
+            (Transport::Tcp | Transport::Udp | Transport::Verbs, _) => {
+                let open = match transport {
+                    Transport::Tcp => ListeningSocket::open_tcp,
+                    Transport::Udp => ListeningSocket::open_udp,
+                    _ => {
+                        VerbsLink::try_device(settings).map_err(ListenError::Endpoint)?;
+                        ListeningSocket::open_verbs
+                    }
                 };
                 let (socket, bound) = first_that_binds(&endpoint, settings.limit, open)?;
                 endpoint = endpoint_of(bound);
@@ -246,6 +258,7 @@ impl Listener {
             }),
             ListeningSocket::Udp(listener) => listener.accept(&self.allowed, settings),
             ListeningSocket::Eth(listener) => listener.accept(settings),
+            ListeningSocket::Verbs(listener) => listener.accept(&self.allowed, settings),
         };
         taken.map_err(|source| ListenError::Accept { endpoint: self.endpoint.to_string(), source })
     }
@@ -259,6 +272,7 @@ impl AsFd for Listener {
             ListeningSocket::Unix(file) | ListeningSocket::Shm(file) => file.listener.as_fd(),
             ListeningSocket::Udp(listener) => listener.as_fd(),
             ListeningSocket::Eth(listener) => listener.as_fd(),
+            ListeningSocket::Verbs(listener) => listener.as_fd(),
         }
     }
 }

@@ -26,7 +26,8 @@ use nix::unistd::{Pid, getppid};
 use thiserror::Error;
 
 use crate::link::{
-    AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink, Waiting,
+    AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink, VerbsLink,
+    VerbsSettings, Waiting,
 };
 use crate::machine::clock::{Deadline, HostClock};
 use crate::machine::environment::LinkFingerprint;
@@ -121,7 +122,8 @@ impl Responder {
             process.pinned = placement::pin_process(process.id(), cpu);
         }
         let name = format!("{OWN_RESPONDER} (process {})", process.id());
-        let link = link_of(self.transport, ours, name, self.settings, ShmLink::create)?;
+        let joins = Joins { shm: ShmLink::create, verbs: VerbsLink::connect_over };
+        let link = link_of(self.transport, ours, name, self.settings, joins)?;
         Ok((link, process))
     }
 
@@ -135,6 +137,7 @@ impl Responder {
             .arg(self.settings.waiting.name())
             .arg(self.longest_message.to_string())
             .arg(Pid::this().to_string())
+            .arg(self.settings.verbs.place())
             .stdin(Stdio::from(link))
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());
@@ -209,7 +212,9 @@ fn endpoint_pair(
     settings: LinkSettings,
 ) -> Result<(OwnedFd, OwnedFd), LinkError> {
     match transport {
-        Transport::Tcp => on_loopback(|loopback| tcp_pair(loopback, settings)).map(descriptors),
+        Transport::Tcp | Transport::Verbs => {
+            on_loopback(|loopback| tcp_pair(loopback, settings)).map(descriptors)
+        }
         Transport::Udp => on_loopback(udp_pair).map(descriptors),
         Transport::Unix | Transport::Shm => UnixStream::pair().map(descriptors),
         Transport::Eth => Err(not_within_one_machine()),
@@ -225,14 +230,21 @@ fn descriptors<S: Into<OwnedFd>>((ours, theirs): (S, S)) -> (OwnedFd, OwnedFd) {
     (ours.into(), theirs.into())
 }
 
+/// How an end comes to a link that its socket only prepares: shared memory is
+/// created at our end and joined at the child's, a queue pair offered and
+/// answered.
+struct Joins {
+    shm: fn(UnixStream, String, LinkSettings) -> Result<ShmLink, LinkError>,
+    verbs: fn(TcpStream, String, LinkSettings) -> Result<VerbsLink, LinkError>,
+}
+
 /// The link over one end of such a pair, whose peer errors call `name`.
-/// `share` creates shared memory at our end and joins it at the child's.
 fn link_of(
     transport: Transport,
     end: OwnedFd,
     name: String,
     settings: LinkSettings,
-    share: impl Fn(UnixStream, String, LinkSettings) -> Result<ShmLink, LinkError>,
+    joins: Joins,
 ) -> Result<AnyLink, LinkError> {
     Ok(match transport {
         Transport::Tcp => AnyLink::Tcp(TcpLink::from_stream(end.into(), settings)?.named(name)),
@@ -240,7 +252,11 @@ fn link_of(
             AnyLink::Udp(UdpLink::from_socket(end.into(), None, settings)?.named(name))
         }
         Transport::Unix => AnyLink::Unix(UnixLink::from_stream(end.into(), name, settings)?),
-        Transport::Shm => AnyLink::Shm(share(end.into(), name, settings)?),
+        Transport::Shm => AnyLink::Shm((joins.shm)(end.into(), name, settings)?),
+        Transport::Verbs => {
+            let control = TcpStream::from(end);
+            AnyLink::Verbs(Box::new((joins.verbs)(control, name, settings)?))
+        }
         Transport::Eth => {
             let source = not_within_one_machine();
             return Err(LinkError::Connect { transport, peer: name, source });
@@ -316,6 +332,8 @@ struct ChildArguments {
     waiting: Waiting,
     longest_message: u32,
     parent: i32,
+    /// Where this end's device is.
+    verbs: VerbsSettings,
 }
 
 /// Why the child did not serve its parent to the end.
@@ -338,7 +356,7 @@ enum ChildError {
 impl ChildArguments {
     fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let words: Option<Vec<String>> = arguments.map(|word| word.into_string().ok()).collect();
-        let [transport, waiting, longest_message, parent] = words?.try_into().ok()?;
+        let [transport, waiting, longest_message, parent, verbs] = words?.try_into().ok()?;
         Some(Self {
             transport: Transport::from_name(&transport)?,
             waiting: [Waiting::Poll, Waiting::Block]
@@ -346,6 +364,7 @@ impl ChildArguments {
                 .find(|known| known.name() == waiting)?,
             longest_message: longest_message.parse().ok()?,
             parent: parent.parse().ok()?,
+            verbs: VerbsSettings::at(&verbs)?,
         })
     }
 
@@ -371,10 +390,12 @@ impl ChildArguments {
 
     /// The link that is this process's standard input.
     fn link(self) -> Result<AnyLink, ChildError> {
-        let settings = LinkSettings { waiting: self.waiting, ..LinkSettings::default() };
+        let verbs = VerbsSettings { longest_message: self.longest_message, ..self.verbs };
+        let settings = LinkSettings { waiting: self.waiting, verbs, ..LinkSettings::default() };
         let input = io::stdin().as_fd().try_clone_to_owned().map_err(ChildError::Setup)?;
         let name = format!("process {}", self.parent);
-        link_of(self.transport, input, name, settings, ShmLink::join).map_err(ChildError::Link)
+        let joins = Joins { shm: ShmLink::join, verbs: VerbsLink::answer_over };
+        link_of(self.transport, input, name, settings, joins).map_err(ChildError::Link)
     }
 }
 

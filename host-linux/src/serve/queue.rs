@@ -38,6 +38,7 @@ const HUNG_UP: PollFlags = PollFlags::from_bits_retain(POLLRDHUP);
 
 /// What happens at the listener.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, once a connection")]
 pub enum Event {
     /// The next client.
     Client(AnyLink),

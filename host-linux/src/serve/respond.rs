@@ -1,9 +1,11 @@
 //! The responding end of a link.
 
+use std::time::Duration;
+
 use loggap_core::measure::{Ending, Link, ServeError, ServeOptions, Served, serve_with};
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
-use crate::link::{AnyLink, LinkError};
+use crate::link::{AnyLink, LinkError, VerbsLink};
 use crate::machine::clock::HostClock;
 
 /// What came of one session: its counts and how it ended, or why it failed.
@@ -31,7 +33,16 @@ pub fn respond(
         AnyLink::Unix(link) => respond_on(clock, link, options),
         AnyLink::Shm(link) => respond_on(clock, link, options),
         AnyLink::Eth(link) => respond_on(clock, link, options),
+        AnyLink::Verbs(link) if link.is_read_from() => stay(link, bounds),
+        AnyLink::Verbs(link) => respond_on(clock, &mut **link, options),
     }
+}
+
+/// An initiator that reads this end's memory needs nobody here.
+fn stay(link: &mut VerbsLink, bounds: Bounds) -> Session {
+    let limit = Duration::from_nanos(bounds.session.0 / 1_000);
+    link.wait_until_closed(limit).map_err(ServeError::Link)?;
+    Ok((Served::default(), Ending::Goodbye))
 }
 
 fn respond_on<L: Link<Error = LinkError>>(

@@ -1,5 +1,5 @@
 //! All unsafe code of this crate: processor counters, shared and own memory, mapped
-//! files and raw Ethernet sockets.
+//! files, raw Ethernet sockets and RDMA verbs.
 //!
 //! Everything exported from here is safe to call; each unsafe block says why.
 
@@ -12,3 +12,5 @@ pub(crate) mod packet;
 pub(crate) mod pages;
 pub(crate) mod pass;
 pub(crate) mod ring;
+#[cfg(feature = "verbs")]
+pub(crate) mod verbs;

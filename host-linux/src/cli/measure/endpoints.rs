@@ -1,6 +1,6 @@
 //! Both ends of the link: where they run and how they meet, for each launch.
 
-use super::Args;
+use super::EndArgs;
 use loggap_core::measure::SessionError;
 
 use crate::cli::CliError;
@@ -18,9 +18,9 @@ use crate::serve::near::near_interface;
 /// Opens the links of a run, and its other ends where this command starts
 /// them.
 #[derive(Debug)]
-pub(super) struct Endpoints<'a> {
-    args: &'a Args,
-    /// Of a responder that this command starts.
+pub(in crate::cli) struct Endpoints<'a> {
+    args: &'a EndArgs,
+    /// Of a responder that this command starts, and of RDMA verbs.
     longest_message: u32,
     /// Where the responder is; `None` where this command starts one.
     remote: Option<Endpoint>,
@@ -38,7 +38,8 @@ pub(super) struct Endpoints<'a> {
 }
 
 impl<'a> Endpoints<'a> {
-    pub(super) fn new(args: &'a Args, longest_message: u32) -> Result<Self, CliError> {
+    pub(in crate::cli) fn new(args: &'a EndArgs, longest_message: u32) -> Result<Self, CliError> {
+        args.link.verbs.check(args.link.transport)?;
         let allowed = placement::allowed();
         let remote = remote(args)?;
         Ok(Self {
@@ -78,7 +79,7 @@ impl<'a> Endpoints<'a> {
         };
         self.placement = self.asked.or_else(good);
         let start = Responder {
-            settings: self.args.link.settings(),
+            settings: self.args.link.settings(self.longest_message),
             cpu: self.placement.map(|both| both.responder),
             longest_message: self.longest_message,
             ..Responder::new(self.args.link.transport)?
@@ -122,7 +123,7 @@ fn asked(text: &str, remote: Option<&Endpoint>) -> Result<Placement, CliError> {
 }
 
 /// The responder's place, `None` where this command starts one.
-fn remote(args: &Args) -> Result<Option<Endpoint>, CliError> {
+fn remote(args: &EndArgs) -> Result<Option<Endpoint>, CliError> {
     let mut endpoint = match &args.host {
         None if args.link.is_local() => return Ok(None),
         host => args.link.endpoint(host.as_deref(), args.port)?,
@@ -160,7 +161,7 @@ impl Ends for Endpoints<'_> {
         let link = match self.remote.clone() {
             None => self.open_local(clock)?,
             Some(endpoint) => {
-                let settings = self.args.link.settings();
+                let settings = self.args.link.settings(self.longest_message);
                 let link = link::connect(self.args.link.transport, &endpoint, settings)?;
                 if self.opened == 0 {
                     self.place_this_end(&link, clock)?;
@@ -201,7 +202,7 @@ impl Ends for Endpoints<'_> {
     }
 
     fn waiting(&self) -> Waiting {
-        self.args.link.settings().waiting
+        self.args.link.settings(self.longest_message).waiting
     }
 
     fn take_warnings(&mut self) -> Vec<Warning> {

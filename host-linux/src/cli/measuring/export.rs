@@ -193,7 +193,22 @@ pub(super) fn document(
         ..ProfileDocument::default()
     };
     add_ranges(&mut document, taken);
+    if document.host.link.verbs.as_ref().is_some_and(|verbs| verbs.operation == "read") {
+        leave_out_one_way_times(&mut document);
+    }
     document
+}
+
+/// A read has no message back whose half would be a one-way time, and nobody
+/// receives (`docs/verbs.md`): only what posting, reaping and passing take.
+fn leave_out_one_way_times(document: &mut ProfileDocument) {
+    for record in &mut document.ranges {
+        (record.range.half_rtt, record.range.latency) = (None, None);
+        record.next.retain(|key, _| !key.starts_with("half_rtt") && *key != "latency_s");
+    }
+    for record in &mut document.sizes {
+        (record.row.half_rtt, record.rounds) = (None, None);
+    }
 }
 
 /// A change, with the setting that moves it.

@@ -1,0 +1,163 @@
+//! `loggap lat`: latency of messages, as ib_send_lat, ib_write_lat and
+//! ib_read_lat print it.
+
+use std::time::Duration;
+
+use loggap_core::stats::{Moments, Sorted};
+use loggap_core::units::Picos;
+use serde::Serialize;
+
+use super::{Document, TestArgs, Values, micros, remarks, round_trip, run_test};
+use crate::cli::{CliError, Console, Exit, parse};
+
+/// Latency of messages of given sizes, with the columns of perftest.
+///
+/// Round trips follow one another without a pause. Half of each is a value,
+/// as in ib_send_lat and ib_write_lat; of reads, which have no reply, the
+/// whole, as in ib_read_lat. All columns are of all values. For parameters of
+/// the link with their intervals: `loggap measure`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loggap lat                                    TCP on this machine, 2 B
+  loggap lat node7 --transport verbs            as ib_send_lat
+  loggap lat node7 --transport verbs --op write -s 1:64K
+  loggap lat node7 --transport verbs --op read -D 10")]
+pub(in crate::cli) struct Args {
+    #[command(flatten)]
+    test: TestArgs,
+    /// Values of each size.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    iters: u32,
+    /// Measure each size for so long instead: seconds, or with a unit. All
+    /// columns are printed, of which perftest then has only the average.
+    #[arg(short = 'D', long, value_name = "TIME", conflicts_with = "iters", value_parser = parse::duration)]
+    duration: Option<Duration>,
+    /// Print round trips instead of halves.
+    #[arg(long)]
+    rtt: bool,
+}
+
+/// Messages of one size.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Latency {
+    size_bytes: u32,
+    iterations: u64,
+    lost: u64,
+    min_s: f64,
+    max_s: f64,
+    median_s: f64,
+    mean_s: f64,
+    stdev_s: f64,
+    p99_s: f64,
+    p999_s: f64,
+}
+
+pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let test = &args.test;
+    let whole = args.rtt || test.is_read();
+    let quantity = match (test.is_read(), args.rtt) {
+        (true, _) => "from the post of a read to its completion",
+        (false, true) => "round trip",
+        (false, false) => "half of a round trip",
+    };
+    let mut results = Vec::new();
+    let json = test.json;
+    let (exit, link) = run_test(
+        test,
+        &test.sizes(2),
+        console,
+        |session, size| {
+            session.repeat(round_trip(size), (test.warmup, None))?;
+            let values = session.repeat(round_trip(size), (args.iters, args.duration))?;
+            Ok(Latency::of(size, values, if whole { 1.0 } else { 0.5 }))
+        },
+        |console, first, latency| {
+            results.push(latency);
+            if json {
+                return Ok(());
+            }
+            if let Some(link) = first {
+                remarks(console, link)?;
+                writeln!(console.data(), "# values: {quantity}")?;
+                writeln!(console.data(), "{HEAD}")?;
+            }
+            latency.row(console)
+        },
+    )?;
+    if json {
+        let document = Document {
+            schema_version: 1,
+            loggap_version: env!("CARGO_PKG_VERSION"),
+            command: "lat",
+            quantity,
+            link,
+            results,
+        };
+        console.json(&document)?;
+    }
+    Ok(exit)
+}
+
+const HEAD: &str = "#bytes   #iterations  t_min[usec]  t_max[usec]  t_typical[usec]  t_avg[usec]  t_stdev[usec]  99%[usec]  99.9%[usec]";
+
+impl Latency {
+    /// `share` of each round is a value.
+    fn of(size_bytes: u32, mut values: Values, share: f64) -> Self {
+        let mut moments = Moments::default();
+        for value in &values.elapsed {
+            moments.add(value.seconds() * share);
+        }
+        let sorted = Sorted::new(&mut values.elapsed);
+        let seconds = |value: Option<Picos>| value.map_or(0.0, |value| value.seconds() * share);
+        Self {
+            size_bytes,
+            iterations: moments.count(),
+            lost: values.lost,
+            min_s: seconds(sorted.quantile(0, 1)),
+            max_s: seconds(sorted.quantile(1, 1)),
+            median_s: seconds(sorted.median()),
+            mean_s: moments.mean().unwrap_or_default(),
+            stdev_s: moments.variance().unwrap_or_default().sqrt(),
+            p99_s: seconds(sorted.quantile(99, 100)),
+            p999_s: seconds(sorted.quantile(999, 1_000)),
+        }
+    }
+
+    fn row(&self, console: &mut Console) -> Result<(), CliError> {
+        writeln!(
+            console.data(),
+            "{:<8} {:>11} {:>12.3} {:>12.3} {:>16.3} {:>12.3} {:>14.3} {:>10.3} {:>12.3}",
+            self.size_bytes,
+            self.iterations,
+            micros(self.min_s),
+            micros(self.max_s),
+            micros(self.median_s),
+            micros(self.mean_s),
+            micros(self.stdev_s),
+            micros(self.p99_s),
+            micros(self.p999_s)
+        )?;
+        if self.lost > 0 {
+            writeln!(console.data(), "# {} rounds of {} B were lost", self.lost, self.size_bytes)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_of_all_values() {
+        let elapsed = (1..=1_000).map(|us| Picos(us * 2_000_000)).collect();
+        let latency = Latency::of(2, Values { elapsed, lost: 0 }, 0.5);
+        let micros = |seconds: f64| (seconds * 1e9).round() / 1e3;
+        assert_eq!((latency.iterations, micros(latency.min_s)), (1_000, 1.0));
+        assert_eq!((micros(latency.max_s), micros(latency.median_s)), (1_000.0, 500.5));
+        assert_eq!((micros(latency.p99_s), micros(latency.p999_s)), (990.0, 999.0));
+        assert!((latency.mean_s - 500.5e-6).abs() < 1e-9, "{latency:?}");
+        assert!((latency.stdev_s - 288.82e-6).abs() < 1e-8, "{latency:?}");
+    }
+}

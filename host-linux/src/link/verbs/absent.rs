@@ -1,0 +1,132 @@
+//! What stands for the link in a build without the feature `verbs`.
+
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use loggap_core::measure::{Link, LinkProperties};
+
+use super::error::VerbsError;
+use super::record::VerbsRecord;
+use crate::link::{LinkError, LinkSettings, Queued};
+
+/// Bytes of an offer; nobody reads any.
+pub(crate) const OFFER: usize = 1;
+
+/// Messages over RDMA verbs, of which this build has none.
+#[derive(Debug)]
+pub enum VerbsLink {}
+
+impl VerbsLink {
+    /// Says what to build.
+    ///
+    /// # Errors
+    ///
+    /// Always [`VerbsError::NotBuilt`].
+    pub fn connect(_: SocketAddr, _: LinkSettings) -> Result<Self, LinkError> {
+        Err(VerbsError::NotBuilt.into())
+    }
+
+    /// As [`VerbsLink::connect`].
+    ///
+    /// # Errors
+    ///
+    /// Always [`VerbsError::NotBuilt`].
+    pub fn connect_over(_: TcpStream, _: String, _: LinkSettings) -> Result<Self, LinkError> {
+        Err(VerbsError::NotBuilt.into())
+    }
+
+    /// As [`VerbsLink::connect`].
+    ///
+    /// # Errors
+    ///
+    /// Always [`VerbsError::NotBuilt`].
+    pub fn answer_over(_: TcpStream, _: String, _: LinkSettings) -> Result<Self, LinkError> {
+        Err(VerbsError::NotBuilt.into())
+    }
+
+    /// As [`VerbsLink::connect`].
+    ///
+    /// # Errors
+    ///
+    /// Always [`VerbsError::NotBuilt`].
+    pub fn try_device(_: LinkSettings) -> Result<(), LinkError> {
+        Err(VerbsError::NotBuilt.into())
+    }
+
+    pub(crate) fn answer(
+        _: TcpStream,
+        _: &[u8; OFFER],
+        _: String,
+        _: LinkSettings,
+    ) -> Result<Self, LinkError> {
+        Err(VerbsError::NotBuilt.into())
+    }
+
+    /// The peer's address or process.
+    #[must_use]
+    pub const fn peer(&self) -> &str {
+        match *self {}
+    }
+
+    /// The same link with another name for its peer in errors.
+    #[must_use]
+    pub fn named(self, _: String) -> Self {
+        match self {}
+    }
+
+    /// For the profile.
+    #[must_use]
+    pub const fn record(&self) -> &VerbsRecord {
+        match *self {}
+    }
+
+    /// Whether this end has nothing to do but stay.
+    #[must_use]
+    pub const fn is_read_from(&self) -> bool {
+        match *self {}
+    }
+
+    /// Waits until the peer has left.
+    ///
+    /// # Errors
+    ///
+    /// None.
+    pub fn wait_until_closed(&mut self, _: Duration) -> Result<(), LinkError> {
+        match *self {}
+    }
+
+    pub(crate) fn send_at_once(&mut self, _: &[u8]) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn look_while_queued(&self) -> Queued {
+        match *self {}
+    }
+}
+
+impl AsFd for VerbsLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match *self {}
+    }
+}
+
+impl Link for VerbsLink {
+    type Error = LinkError;
+
+    fn properties(&self) -> LinkProperties {
+        match *self {}
+    }
+
+    fn send(&mut self, _: &[u8]) -> Result<(), LinkError> {
+        match *self {}
+    }
+
+    fn poll_receive(&mut self, _: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        match *self {}
+    }
+
+    fn discard(&mut self) -> Result<(), LinkError> {
+        match *self {}
+    }
+}

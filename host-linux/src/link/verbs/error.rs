@@ -1,0 +1,303 @@
+//! What goes wrong with RDMA, and what to try.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::settings::Operation;
+
+/// Why a link over RDMA verbs could not be made or has failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum VerbsError {
+    /// This program was built without them.
+    #[error(
+        "this program was built without RDMA verbs; build it with `cargo build --release -p loggap --features verbs`, which needs cmake, clang, libclang-dev, libibverbs-dev, libnl-3-dev and libnl-route-3-dev"
+    )]
+    NotBuilt,
+    /// There is no such device.
+    #[error("{}", no_device(asked.as_deref(), present, source.as_ref()))]
+    NoDevice {
+        /// What was asked for.
+        asked: Option<String>,
+        /// What there is.
+        present: Vec<String>,
+        /// What the system said, if it could not even list them.
+        source: Option<io::Error>,
+    },
+    /// The device cannot be opened.
+    #[error("{}", not_opened(device, source))]
+    Open {
+        /// Its name.
+        device: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A port that the device does not have.
+    #[error("{device} has no port {port}, but {ports}; choose one with --ib-port")]
+    NoPort {
+        /// Its name.
+        device: String,
+        /// What was asked for.
+        port: u8,
+        /// How many it has.
+        ports: u8,
+    },
+    /// The port does not carry messages.
+    #[error(
+        "port {port} of {device} is {state}, not ACTIVE; set its interface up (`rdma link` names it, `ip link set NAME up`), look at the cable, or, on InfiniBand, at the subnet manager"
+    )]
+    PortDown {
+        /// The device.
+        device: String,
+        /// The port.
+        port: u8,
+        /// Its state.
+        state: &'static str,
+    },
+    /// This end has no address to use.
+    #[error("{}", no_address(device, *port, *index))]
+    NoAddress {
+        /// The device.
+        device: String,
+        /// The port.
+        port: u8,
+        /// What was asked for; `None` where no address was found.
+        index: Option<u8>,
+    },
+    /// The packet payload asked for is larger than a port takes.
+    #[error(
+        "--mtu {asked} is over the {active} bytes of {whose}; leave --mtu out, or raise the MTU of the interface (RoCE needs 4200 for 4096) on both ends and the switches between"
+    )]
+    Mtu {
+        /// What was asked for, in bytes.
+        asked: u16,
+        /// What the port has, in bytes.
+        active: u16,
+        /// Device and end.
+        whose: String,
+    },
+    /// Memory cannot be registered.
+    #[error("{}", not_registered(*bytes, *limit, source))]
+    Register {
+        /// How much, in bytes.
+        bytes: usize,
+        /// What this process may lock, in bytes; `None` where there is no limit.
+        limit: Option<u64>,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The device refused to make or use something.
+    #[error("{device}: {action} failed ({source}); {hint}")]
+    Device {
+        /// Its name.
+        device: String,
+        /// What was attempted.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+        /// What to try.
+        hint: &'static str,
+    },
+    /// A work request ended with an error.
+    #[error(
+        "{peer}: {action} ended with '{}' (status {status}, vendor code {vendor:#x}): {}",
+        status_name(*status), status_hint(*status)
+    )]
+    Completion {
+        /// The peer.
+        peer: String,
+        /// What was under way.
+        action: &'static str,
+        /// The status, as the interface counts.
+        status: u32,
+        /// What the vendor adds.
+        vendor: u32,
+    },
+    /// The other end refused the connection.
+    #[error("{peer} refuses: {reason}")]
+    Refused {
+        /// The peer.
+        peer: String,
+        /// Its words.
+        reason: String,
+    },
+    /// What answers does not speak of queue pairs.
+    #[error("{peer} serves something else; start `loggap serve --transport verbs` there")]
+    Foreign {
+        /// The peer.
+        peer: String,
+    },
+    /// The other end serves one operation only.
+    #[error(
+        "this responder was started with --op {served}, and --op {asked} was asked for; use the same on both ends, or leave it out there"
+    )]
+    Operation {
+        /// What it serves.
+        served: Operation,
+        /// What was asked for.
+        asked: Operation,
+    },
+    /// Messages are longer than the other end takes.
+    #[error(
+        "messages of up to {asked} bytes were asked for, and this responder takes {allowed}; use smaller sizes, or `loggap serve --max-message {asked}`"
+    )]
+    Longest {
+        /// What was asked for, in bytes.
+        asked: u32,
+        /// What it takes, in bytes.
+        allowed: u32,
+    },
+    /// There is nothing to sleep for.
+    #[error(
+        "--op {operation} is seen by polling memory, so that there is no event to sleep for; leave --events and --block out, or use --op write-imm"
+    )]
+    Events {
+        /// The operation.
+        operation: Operation,
+    },
+}
+
+impl VerbsError {
+    /// Whether it is this machine that refuses, rather than the peer or the
+    /// network.
+    #[must_use]
+    pub const fn is_environment(&self) -> bool {
+        matches!(
+            self,
+            Self::NotBuilt
+                | Self::NoDevice { .. }
+                | Self::Open { .. }
+                | Self::PortDown { .. }
+                | Self::NoAddress { .. }
+                | Self::Register { .. }
+        )
+    }
+
+    /// Whether the command line asks for what cannot be.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::NoPort { .. } | Self::Mtu { .. } | Self::Events { .. })
+    }
+}
+
+fn no_device(asked: Option<&str>, present: &[String], source: Option<&io::Error>) -> String {
+    let reason = source.map(|source| format!(" ({source})")).unwrap_or_default();
+    match asked {
+        Some(asked) if !present.is_empty() => {
+            format!("no RDMA device '{asked}'; there are: {}", present.join(", "))
+        }
+        _ => format!(
+            "no RDMA device on this machine{reason}: load its driver (`rdma link` lists devices), or make one of a network interface: `modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0`"
+        ),
+    }
+}
+
+fn not_opened(device: &str, source: &io::Error) -> String {
+    let hint = match source.kind() {
+        // The library says that there is none where it may not open one.
+        io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => {
+            "this user may not open /dev/infiniband/uverbs*: join its group (often `rdma`), or, in a container, pass the devices in; without those files, load the module ib_uverbs"
+        }
+        _ => "load the module ib_uverbs, and look at the kernel's log",
+    };
+    format!("cannot open {device} ({source}); {hint}")
+}
+
+fn no_address(device: &str, port: u8, index: Option<u8>) -> String {
+    let entries = format!("/sys/class/infiniband/{device}/ports/{port}/gids");
+    match index {
+        Some(index) => format!(
+            "--gid-index {index} is no address of port {port} of {device}; {entries} lists them, or leave --gid-index out"
+        ),
+        None => format!(
+            "port {port} of {device} has no RoCE v2 address for IPv4; give its interface an IPv4 address, or choose another with --gid-index ({entries} lists them)"
+        ),
+    }
+}
+
+fn not_registered(bytes: usize, limit: Option<u64>, source: &io::Error) -> String {
+    let megabytes = bytes.div_ceil(1 << 20);
+    match limit {
+        Some(limit) if limit < bytes as u64 => format!(
+            "cannot register {megabytes} MiB of memory ({source}): this process may lock {} KiB (`ulimit -l`); raise it (memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service), or use smaller sizes or a smaller --depth",
+            limit >> 10
+        ),
+        _ => format!(
+            "cannot register {megabytes} MiB of memory ({source}); use smaller sizes, a smaller --depth, or leave --huge-pages out"
+        ),
+    }
+}
+
+/// A status in the words of the interface's documents.
+const fn status_name(status: u32) -> &'static str {
+    match status {
+        1 => "local length error",
+        2 => "local QP operation error",
+        4 => "local protection error",
+        5 => "work request flushed",
+        7 => "bad response",
+        8 => "local access error",
+        9 => "remote invalid request",
+        10 => "remote access error",
+        11 => "remote operation error",
+        12 => "transport retry counter exceeded",
+        13 => "RNR retry counter exceeded",
+        16 => "remote aborted",
+        19 => "fatal error",
+        20 => "response timeout",
+        21 => "general error",
+        _ => "unknown error",
+    }
+}
+
+const fn status_hint(status: u32) -> &'static str {
+    match status {
+        1 => "a message was longer than the place posted for it; use the same version on both ends",
+        5 => {
+            "the QP is in the error state, because an earlier request failed; see what the other end printed"
+        }
+        9 => {
+            "the other end does not take this request: its receive was too small, or the operation is not enabled there; use the same version on both ends"
+        }
+        10 => {
+            "the other end does not allow access to that memory: a wrong key or address; use the same version on both ends"
+        }
+        11 => "the other end could not complete it; see what it printed",
+        12 => {
+            "no acknowledgement came: the peer is gone, or packets do not reach it; look at --gid-index, at the MTU of all interfaces and switches, and, on RoCE, at lost packets (PFC, ECN)"
+        }
+        13 => "the other end posts no receives: it is stopped or overloaded",
+        _ => "see the kernel's log and the device's counters (`rdma statistic`)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_request_is_named_with_status_vendor_code_and_remedy() {
+        let failed = |status| {
+            VerbsError::Completion { peer: "node7".into(), action: "send", status, vendor: 0x81 }
+                .to_string()
+        };
+        let text = failed(12);
+        assert!(text.starts_with("node7: send ended with 'transport retry counter"), "{text}");
+        assert!(text.contains("vendor code 0x81") && text.contains("--gid-index"), "{text}");
+        assert!(failed(10).contains("wrong key"));
+        assert!(failed(99).contains("unknown error"));
+    }
+
+    #[test]
+    fn memory_that_may_not_be_locked_comes_with_the_limit() {
+        let error = |limit| VerbsError::Register {
+            bytes: 32 << 20,
+            limit,
+            source: io::Error::from_raw_os_error(12),
+        };
+        let text = error(Some(8 << 20)).to_string();
+        assert!(text.contains("32 MiB") && text.contains("8192 KiB"), "{text}");
+        assert!(!error(None).to_string().contains("ulimit"));
+    }
+}

@@ -1,0 +1,41 @@
+//! RDMA verbs: InfiniBand and RoCE, without the kernel between the two ends
+//! while messages travel.
+//!
+//! The initiator sends what it has and wants over a TCP connection to the
+//! responder's port and gets the other end's data back; that connection then
+//! says whether the peer lives and nothing else. How messages travel is an
+//! [`Operation`]; how the memory of both ends is laid out, `station`.
+//!
+//! Without the feature `verbs` there is the same [`VerbsLink`], which nobody can
+//! make: everything else of this crate is the same in both builds.
+
+mod error;
+mod record;
+mod settings;
+
+#[cfg(feature = "verbs")]
+mod link;
+#[cfg(feature = "verbs")]
+mod offer;
+#[cfg(feature = "verbs")]
+mod one_sided;
+#[cfg(feature = "verbs")]
+mod open;
+#[cfg(feature = "verbs")]
+mod station;
+#[cfg(feature = "verbs")]
+pub use link::VerbsLink;
+
+#[cfg(not(feature = "verbs"))]
+mod absent;
+#[cfg(not(feature = "verbs"))]
+pub use absent::VerbsLink;
+
+pub use error::VerbsError;
+pub use record::{VerbsPort, VerbsRecord};
+pub use settings::{DeviceName, Operation, VerbsSettings};
+
+#[cfg(not(feature = "verbs"))]
+pub(crate) use absent::OFFER;
+#[cfg(feature = "verbs")]
+pub(crate) use open::OFFER;

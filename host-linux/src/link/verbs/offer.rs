@@ -1,0 +1,271 @@
+//! Connection data, as they go over the control connection.
+//!
+//! The initiator sends an offer, the responder an answer, each [`LENGTH`]
+//! bytes long, least significant bytes first. Nothing follows: what comes later
+//! is that the connection closes.
+
+use super::settings::Operation;
+
+/// Bytes of an offer and of an answer.
+pub(super) const LENGTH: usize = 1_024;
+/// The name and the version of the layout.
+const MAGIC: [u8; 8] = *b"lgverb\0\x01";
+
+/// Where an end is, and its memory.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct StationData {
+    /// Number of its queue pair.
+    pub(super) queue: u32,
+    /// Its first packet number.
+    pub(super) packet_number: u32,
+    /// Its address in an InfiniBand subnet.
+    pub(super) lid: u16,
+    /// Its address, zero where there is none.
+    pub(super) gid: [u8; 16],
+    /// Its registered memory.
+    pub(super) address: u64,
+    /// The key of that memory.
+    pub(super) key: u32,
+}
+
+/// What the initiator asks for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Offer {
+    pub(super) operation: Operation,
+    /// Packet payload in bytes, the most that it takes.
+    pub(super) mtu: u16,
+    /// Whether no other payload will do.
+    pub(super) mtu_asked: bool,
+    pub(super) service_level: u8,
+    pub(super) traffic_class: u8,
+    /// Messages under way at a time, a power of two.
+    pub(super) slots: u16,
+    /// Longest message in bytes.
+    pub(super) longest: u32,
+    /// Most bytes within a work request; `u32::MAX` for as many as are usual.
+    pub(super) inline: u32,
+    pub(super) signal_every: u16,
+    pub(super) station: StationData,
+    /// The device, as JSON.
+    pub(super) port: String,
+}
+
+/// What the responder says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Answer {
+    /// It is connected.
+    Connected {
+        /// Packet payload in bytes.
+        mtu: u16,
+        station: StationData,
+        /// The device, as JSON.
+        port: String,
+    },
+    /// It does not connect, for this reason.
+    Refused(String),
+}
+
+impl Offer {
+    pub(super) fn to_bytes(&self) -> [u8; LENGTH] {
+        let mut bytes = Bytes::new();
+        let operation = Operation::ALL.iter().position(|known| *known == self.operation);
+        bytes.put(&[u8::try_from(operation.unwrap_or(0)).unwrap_or(0)]);
+        bytes.put(&[u8::from(self.mtu_asked), self.service_level, self.traffic_class]);
+        bytes.put(&self.mtu.to_le_bytes());
+        bytes.put(&self.slots.to_le_bytes());
+        bytes.put(&self.longest.to_le_bytes());
+        bytes.put(&self.inline.to_le_bytes());
+        bytes.put(&self.signal_every.to_le_bytes());
+        bytes.station(&self.station);
+        bytes.text(&self.port)
+    }
+
+    /// `None` for what is no offer, or asks for what nobody can serve.
+    pub(super) fn from_bytes(bytes: &[u8; LENGTH]) -> Option<Self> {
+        let mut fields = Fields::of(bytes)?;
+        let [operation, mtu_asked, service_level, traffic_class] = fields.take()?;
+        let offer = Self {
+            operation: *Operation::ALL.get(usize::from(operation))?,
+            mtu_asked: mtu_asked != 0,
+            service_level,
+            traffic_class,
+            mtu: u16::from_le_bytes(fields.take()?),
+            slots: u16::from_le_bytes(fields.take()?),
+            longest: u32::from_le_bytes(fields.take()?),
+            inline: u32::from_le_bytes(fields.take()?),
+            signal_every: u16::from_le_bytes(fields.take()?),
+            station: fields.station()?,
+            port: fields.text()?,
+        };
+        let whole = offer.slots.is_power_of_two() && offer.slots >= 2 && offer.signal_every > 0;
+        (whole && u64::from(offer.longest) <= crate::link::LONGEST_MESSAGE.0).then_some(offer)
+    }
+}
+
+impl Answer {
+    pub(super) fn to_bytes(&self) -> [u8; LENGTH] {
+        let mut bytes = Bytes::new();
+        match self {
+            Self::Connected { mtu, station, port } => {
+                bytes.put(&[1]);
+                bytes.put(&mtu.to_le_bytes());
+                bytes.station(station);
+                bytes.text(port)
+            }
+            Self::Refused(reason) => {
+                bytes.put(&[0]);
+                bytes.text(reason)
+            }
+        }
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8; LENGTH]) -> Option<Self> {
+        let mut fields = Fields::of(bytes)?;
+        match fields.take()? {
+            [0] => Some(Self::Refused(fields.text()?)),
+            [1] => Some(Self::Connected {
+                mtu: u16::from_le_bytes(fields.take()?),
+                station: fields.station()?,
+                port: fields.text()?,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Fields as they are written.
+struct Bytes {
+    bytes: [u8; LENGTH],
+    length: usize,
+}
+
+impl Bytes {
+    fn new() -> Self {
+        let mut empty = Self { bytes: [0; LENGTH], length: 0 };
+        empty.put(&MAGIC);
+        empty
+    }
+
+    /// All fields together are shorter than [`LENGTH`], but for the text.
+    fn put(&mut self, field: &[u8]) {
+        let end = self.length + field.len();
+        if let Some(place) = self.bytes.get_mut(self.length..end) {
+            place.copy_from_slice(field);
+            self.length = end;
+        }
+    }
+
+    fn station(&mut self, station: &StationData) {
+        self.put(&station.queue.to_le_bytes());
+        self.put(&station.packet_number.to_le_bytes());
+        self.put(&station.lid.to_le_bytes());
+        self.put(&station.gid);
+        self.put(&station.address.to_le_bytes());
+        self.put(&station.key.to_le_bytes());
+    }
+
+    /// The last field, cut off where it is too long.
+    fn text(mut self, text: &str) -> [u8; LENGTH] {
+        let mut room = (LENGTH - self.length - 2).min(text.len());
+        while !text.is_char_boundary(room) {
+            room -= 1;
+        }
+        let length = u16::try_from(room).unwrap_or(0);
+        self.put(&length.to_le_bytes());
+        self.put(text.get(..room).unwrap_or_default().as_bytes());
+        self.bytes
+    }
+}
+
+/// Fields as they are read.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn of(bytes: &'a [u8; LENGTH]) -> Option<Self> {
+        let mut fields = Self(bytes);
+        (fields.take()? == MAGIC).then_some(fields)
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (field, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*field)
+    }
+
+    fn station(&mut self) -> Option<StationData> {
+        Some(StationData {
+            queue: u32::from_le_bytes(self.take()?),
+            packet_number: u32::from_le_bytes(self.take()?),
+            lid: u16::from_le_bytes(self.take()?),
+            gid: self.take()?,
+            address: u64::from_le_bytes(self.take()?),
+            key: u32::from_le_bytes(self.take()?),
+        })
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = u16::from_le_bytes(self.take()?);
+        let text = self.0.get(..usize::from(length))?;
+        String::from_utf8(text.to_vec()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer() -> Offer {
+        let station = StationData {
+            queue: 17,
+            packet_number: 0xab_cdef,
+            lid: 3,
+            gid: [7; 16],
+            address: 1 << 40,
+            key: 99,
+        };
+        Offer {
+            operation: Operation::Write,
+            mtu: 1024,
+            mtu_asked: true,
+            service_level: 1,
+            traffic_class: 104,
+            slots: 32,
+            longest: 1 << 20,
+            inline: u32::MAX,
+            signal_every: 8,
+            station,
+            port: "{\"device\":\"rxe0\"}".into(),
+        }
+    }
+
+    #[test]
+    fn connection_data_survive_the_wire() {
+        let offer = offer();
+        assert_eq!(Offer::from_bytes(&offer.to_bytes()), Some(offer.clone()));
+        let answers = [
+            Answer::Connected { mtu: 4096, station: offer.station, port: offer.port },
+            Answer::Refused("no ä".into()),
+        ];
+        for answer in answers {
+            assert_eq!(Answer::from_bytes(&answer.to_bytes()), Some(answer));
+        }
+    }
+
+    #[test]
+    fn what_is_no_connection_data_is_rejected() {
+        let mut bytes = offer().to_bytes();
+        bytes[7] += 1;
+        assert_eq!(Offer::from_bytes(&bytes), None);
+        for wrong in [
+            Offer { slots: 3, ..offer() },
+            Offer { slots: 1, ..offer() },
+            Offer { longest: u32::MAX, ..offer() },
+            Offer { signal_every: 0, ..offer() },
+        ] {
+            assert_eq!(Offer::from_bytes(&wrong.to_bytes()), None, "{wrong:?}");
+        }
+        let long = Answer::Refused("ä".repeat(LENGTH));
+        assert!(matches!(Answer::from_bytes(&long.to_bytes()), Some(Answer::Refused(cut))
+            if cut.len() < LENGTH && cut.len() > LENGTH - 20));
+    }
+}

@@ -1,0 +1,309 @@
+//! Connecting two ends over a control connection.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use loggap_core::wire::FRAME_LEN;
+
+use super::error::VerbsError;
+use super::link::{Parts, VerbsLink};
+use super::offer::{Answer, LENGTH, Offer, StationData};
+use super::one_sided::OneSided;
+use super::record::{VerbsPort, VerbsRecord};
+use super::settings::{Operation, VerbsSettings};
+use super::station::{Layout, Purpose, Station};
+use crate::link::{LinkError, LinkSettings, TcpLink, Transport, Waiting};
+
+/// The largest payload of a packet, of every kind of port.
+const LARGEST_PACKET: u32 = 4_096;
+
+/// Bytes of an offer.
+pub(crate) const OFFER: usize = LENGTH;
+
+impl VerbsLink {
+    /// Connects to the responder at `address`.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Connect`] when nobody answers within the limit of
+    /// `settings`, [`LinkError::Verbs`] for everything about RDMA.
+    pub fn connect(address: SocketAddr, settings: LinkSettings) -> Result<Self, LinkError> {
+        // What is wrong here is said before anybody there is asked.
+        let (station, offer) = prepare(&settings)?;
+        let peer = address.to_string();
+        let control = TcpStream::connect_timeout(&address, settings.limit).map_err(|source| {
+            LinkError::Connect { transport: Transport::Verbs, peer: peer.clone(), source }
+        })?;
+        connect_over(control, peer, (station, offer), settings)
+    }
+
+    /// Connects to the responder at the other end of `control`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`VerbsLink::connect`].
+    pub fn connect_over(
+        control: TcpStream,
+        peer: String,
+        settings: LinkSettings,
+    ) -> Result<Self, LinkError> {
+        let prepared = prepare(&settings)?;
+        connect_over(control, peer, prepared, settings)
+    }
+
+    /// Opens the device that `settings` name and closes it again: whether a
+    /// responder could serve.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Verbs`] for what is wrong with device, port or address.
+    pub fn try_device(settings: LinkSettings) -> Result<(), LinkError> {
+        let (operation, layout) = (Operation::Send, Layout::new(2, 64));
+        let purpose = Purpose { operation, layout, inline: Some(0), events: false };
+        Ok(Station::open(&settings.verbs, purpose).map(drop)?)
+    }
+
+    /// Waits for the offer of the initiator at the other end of `control` and
+    /// answers it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`VerbsLink::connect`].
+    pub fn answer_over(
+        mut control: TcpStream,
+        peer: String,
+        settings: LinkSettings,
+    ) -> Result<Self, LinkError> {
+        let mut offer = [0; LENGTH];
+        let read = control
+            .set_nonblocking(false)
+            .and_then(|()| control.set_read_timeout(Some(settings.limit)))
+            .and_then(|()| control.read_exact(&mut offer));
+        read.map_err(|error| LinkError::from_io(&peer, "receiving connection data", error))?;
+        Self::answer(control, &offer, peer, settings)
+    }
+
+    /// Answers an offer that has come over `control`. A refusal is told to the
+    /// peer and returned.
+    pub(crate) fn answer(
+        control: TcpStream,
+        offer: &[u8; LENGTH],
+        peer: String,
+        settings: LinkSettings,
+    ) -> Result<Self, LinkError> {
+        let tell = |answer: &Answer| {
+            // Its socket has taken nothing yet: there is room for this.
+            (&control).write_all(&answer.to_bytes())
+        };
+        let Some(mut offer) = Offer::from_bytes(offer) else {
+            let _told_less_well = tell(&Answer::Refused("that is no offer of this version".into()));
+            return Err(LinkError::Broken { peer, what: "sent no offer of this version" });
+        };
+        let opened = settle(&offer, &settings);
+        let (station, mtu) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let _told_less_well = tell(&Answer::Refused(error.to_string()));
+                return Err(error.into());
+            }
+        };
+        offer.longest = longest(offer.operation, offer.longest, mtu);
+        let answer = Answer::Connected { mtu, station: station.data(), port: station.described() };
+        tell(&answer)
+            .map_err(|error| LinkError::from_io(&peer, "sending connection data", error))?;
+        let control = quiet(control, &peer)?;
+        let record = record(&offer, mtu, &offer.port, &settings);
+        let join = Join { control, peer, settings, offer: &offer, one_sided: None };
+        Ok(join.link(station, offer.station, record))
+    }
+}
+
+/// What this end has, and what it asks of the other.
+fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
+    let verbs = &settings.verbs;
+    let operation = verbs.operation.unwrap_or(Operation::Send);
+    let events = settings.waiting == Waiting::Block;
+    if events && matches!(operation, Operation::Write | Operation::Read) {
+        return Err(VerbsError::Events { operation });
+    }
+    let mut most = at_least_a_frame(verbs.longest_message);
+    if operation == Operation::Datagram {
+        most = most.min(LARGEST_PACKET);
+    }
+    let layout = Layout::new(verbs.depth, most);
+    let purpose = Purpose { operation, layout, inline: verbs.inline, events };
+    let station = Station::open(verbs, purpose)?;
+    let mtu = mtu(verbs, &station)?;
+    let slots = u16::try_from(layout.slots).unwrap_or(u16::MAX);
+    let every = match operation {
+        // The place of a datagram is free when it has been sent.
+        Operation::Datagram => 1,
+        _ => verbs.signal_every.unwrap_or(slots / 4).clamp(1, slots),
+    };
+    let offer = Offer {
+        operation,
+        mtu,
+        mtu_asked: verbs.mtu.is_some(),
+        service_level: verbs.service_level,
+        traffic_class: verbs.traffic_class,
+        slots,
+        longest: longest(operation, most, mtu),
+        inline: verbs.inline.unwrap_or(u32::MAX),
+        signal_every: every,
+        station: station.data(),
+        port: station.described(),
+    };
+    Ok((station, offer))
+}
+
+/// Packet payload that was asked for, or that of the port.
+fn mtu(verbs: &VerbsSettings, station: &Station) -> Result<u16, VerbsError> {
+    let active = station.port.mtu;
+    match verbs.mtu {
+        None => Ok(active),
+        Some(asked) if asked <= active => Ok(asked),
+        Some(asked) => Err(VerbsError::Mtu {
+            asked,
+            active,
+            whose: format!("{} at this end", station.record.device),
+        }),
+    }
+}
+
+/// Control frames are messages, too.
+const fn at_least_a_frame(longest: u32) -> u32 {
+    /// A few dozen bytes.
+    #[allow(clippy::cast_possible_truncation, reason = "a few dozen bytes")]
+    const FRAME: u32 = FRAME_LEN as u32;
+    if longest < FRAME { FRAME } else { longest }
+}
+
+/// A datagram is one packet.
+fn longest(operation: Operation, asked: u32, mtu: u16) -> u32 {
+    match operation {
+        Operation::Datagram => asked.min(mtu.into()),
+        _ => asked,
+    }
+}
+
+fn connect_over(
+    mut control: TcpStream,
+    peer: String,
+    (mut station, mut offer): (Station, Offer),
+    settings: LinkSettings,
+) -> Result<VerbsLink, LinkError> {
+    let mut bytes = [0; LENGTH];
+    let exchanged = control
+        .set_nonblocking(false)
+        .and_then(|()| control.set_read_timeout(Some(settings.limit)))
+        .and_then(|()| control.write_all(&offer.to_bytes()))
+        .and_then(|()| control.read_exact(&mut bytes));
+    exchanged.map_err(|source| match source.kind() {
+        // A responder of another transport takes the offer for nonsense.
+        io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::WouldBlock
+        | io::ErrorKind::TimedOut => VerbsError::Foreign { peer: peer.clone() }.into(),
+        _ => LinkError::from_io(&peer, "exchanging connection data", source),
+    })?;
+    let answer = Answer::from_bytes(&bytes)
+        .ok_or_else(|| LinkError::from(VerbsError::Foreign { peer: peer.clone() }))?;
+    let (mtu, theirs, port) = match answer {
+        Answer::Connected { mtu, station, port } => (mtu, station, port),
+        Answer::Refused(reason) => return Err(VerbsError::Refused { peer, reason }.into()),
+    };
+    let path = (mtu, offer.service_level, offer.traffic_class);
+    station.connect(&theirs, path)?;
+    offer.longest = longest(offer.operation, offer.longest, mtu);
+    let control = quiet(control, &peer)?;
+    let one_sided =
+        (offer.operation == Operation::Read).then(|| Box::new(OneSided::new(offer.longest)));
+    let record = record(&offer, mtu, &port, &settings);
+    let join = Join { control, peer, settings, offer: &offer, one_sided };
+    Ok(join.link(station, theirs, record))
+}
+
+/// The responder's end, connected to whoever made the offer, and the packet
+/// payload of both.
+fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), VerbsError> {
+    let verbs = &settings.verbs;
+    if let Some(served) = verbs.operation.filter(|served| *served != offer.operation) {
+        return Err(VerbsError::Operation { served, asked: offer.operation });
+    }
+    let (asked, allowed) = (offer.longest, at_least_a_frame(verbs.longest_message));
+    if asked > allowed {
+        return Err(VerbsError::Longest { asked, allowed });
+    }
+    let one_sided = matches!(offer.operation, Operation::Write | Operation::Read);
+    let purpose = Purpose {
+        operation: offer.operation,
+        layout: Layout::offered(offer.slots, offer.longest),
+        inline: (offer.inline != u32::MAX).then_some(offer.inline),
+        events: settings.waiting == Waiting::Block && !one_sided,
+    };
+    let mut station = Station::open(verbs, purpose)?;
+    let active = station.port.mtu;
+    if offer.mtu_asked && offer.mtu > active {
+        let whose = format!("{} at the responder", station.record.device);
+        return Err(VerbsError::Mtu { asked: offer.mtu, active, whose });
+    }
+    let mtu = offer.mtu.min(active);
+    station.connect(&offer.station, (mtu, offer.service_level, offer.traffic_class))?;
+    Ok((station, mtu))
+}
+
+/// The control connection says nothing from now on.
+fn quiet(control: TcpStream, peer: &str) -> Result<TcpStream, LinkError> {
+    // As for every TCP connection of this program, and non-blocking.
+    let settings = LinkSettings { limit: Duration::from_secs(1), ..LinkSettings::default() };
+    let link = TcpLink::from_stream(control, settings)?.named(peer.to_owned());
+    Ok(link.into_stream())
+}
+
+/// What both ends make a link of, beside their stations.
+struct Join<'a> {
+    control: TcpStream,
+    peer: String,
+    settings: LinkSettings,
+    offer: &'a Offer,
+    one_sided: Option<Box<OneSided>>,
+}
+
+impl Join<'_> {
+    fn link(self, station: Station, theirs: StationData, record: VerbsRecord) -> VerbsLink {
+        let Station { queue, layout, record: here, .. } = station;
+        let operation = self.offer.operation;
+        VerbsLink::of(Parts {
+            queue,
+            control: self.control,
+            peer: self.peer,
+            settings: self.settings,
+            operation,
+            layout,
+            longest: self.offer.longest,
+            remote: (theirs.address, theirs.key),
+            signal_every: self.offer.signal_every,
+            one_sided: self.one_sided,
+            record: VerbsRecord { here, ..record },
+        })
+    }
+}
+
+fn record(offer: &Offer, mtu: u16, peer: &str, settings: &LinkSettings) -> VerbsRecord {
+    VerbsRecord {
+        operation: offer.operation.name().to_owned(),
+        mtu_bytes: mtu,
+        // The link says what it has of that.
+        inline_bytes: offer.inline,
+        depth: offer.slots,
+        signal_every: offer.signal_every,
+        service_level: offer.service_level,
+        traffic_class: offer.traffic_class,
+        events: settings.waiting == Waiting::Block,
+        registered_bytes: 0,
+        here: VerbsPort::default(),
+        // A device of another version says less or more; what is not understood is left out.
+        there: serde_json::from_str(peer).unwrap_or_default(),
+    }
+}

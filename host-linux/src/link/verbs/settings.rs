@@ -1,0 +1,204 @@
+//! What can be chosen of a link over RDMA verbs.
+
+use std::fmt;
+
+#[cfg(feature = "verbs")]
+use crate::sys::verbs::PageSize;
+
+/// How a message travels.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Operation {
+    /// RC send, into a receive that the peer has posted.
+    Send,
+    /// RC write; the peer polls the last byte.
+    Write,
+    /// RC write with an immediate number, of which the peer gets a completion.
+    WriteImmediate,
+    /// RC read: this end fetches from the peer, which does nothing.
+    Read,
+    /// Datagrams: UD send.
+    Datagram,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Send, Self::Write, Self::WriteImmediate, Self::Read, Self::Datagram];
+
+    /// The name on the command line and in profiles.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Write => "write",
+            Self::WriteImmediate => "write-imm",
+            Self::Read => "read",
+            Self::Datagram => "ud",
+        }
+    }
+
+    /// The operation of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Name of a device. At most 63 bytes, as the kernel has it.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub struct DeviceName {
+    bytes: [u8; Self::LONGEST],
+    length: usize,
+}
+
+impl DeviceName {
+    /// Bytes of the longest name.
+    pub const LONGEST: usize = 63;
+
+    /// A name; `None` where it is empty or no device can have it.
+    #[must_use]
+    pub fn new(name: &str) -> Option<Self> {
+        let mut bytes = [0; Self::LONGEST];
+        let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'/' && byte != b':';
+        if name.is_empty() || !name.bytes().all(plain) {
+            return None;
+        }
+        bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+        Some(Self { bytes, length: name.len() })
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        let bytes = self.bytes.get(..self.length).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// What can be chosen. Of the responder only device, port, address and longest
+/// message count; an operation, if it names one, is the only one it serves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct VerbsSettings {
+    /// The device; the first that has an active port unless given.
+    pub device: Option<DeviceName>,
+    /// Its port, from 1 on.
+    pub port: u8,
+    /// Index of this end's address; found unless given.
+    pub gid_index: Option<u8>,
+    /// How messages travel; [`Operation::Send`] unless given.
+    pub operation: Option<Operation>,
+    /// Most bytes that travel within the work request; what the device grants
+    /// up to 220, as perftest asks for, unless given.
+    pub inline: Option<u32>,
+    /// Packet payload in bytes; that of the ports unless given.
+    pub mtu: Option<u16>,
+    /// Service level.
+    pub service_level: u8,
+    /// Traffic class of RoCE, of which the upper six bits are the DSCP.
+    pub traffic_class: u8,
+    /// Messages under way at a time; fewer where they are long.
+    pub depth: u16,
+    /// A completion for each so many sends; a quarter of `depth` unless given.
+    pub signal_every: Option<u16>,
+    /// Registers huge pages.
+    pub huge_pages: bool,
+    /// Longest message in bytes.
+    pub longest_message: u32,
+}
+
+impl Default for VerbsSettings {
+    /// [`VerbsSettings::DEFAULT`].
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl VerbsSettings {
+    /// Sends over the first active port, 128 at a time, up to 64 KiB.
+    pub const DEFAULT: Self = Self {
+        device: None,
+        port: 1,
+        gid_index: None,
+        operation: None,
+        inline: None,
+        mtu: None,
+        service_level: 0,
+        traffic_class: 0,
+        depth: 128,
+        signal_every: None,
+        huge_pages: false,
+        longest_message: 64 << 10,
+    };
+
+    /// The pages to register.
+    #[cfg(feature = "verbs")]
+    pub(super) const fn pages(&self) -> PageSize {
+        if self.huge_pages { PageSize::Huge } else { PageSize::Usual }
+    }
+
+    /// What a responder that this process starts has to know, as a word of a
+    /// command line: device, port and index of the address.
+    pub(crate) fn place(&self) -> String {
+        let device = self.device.as_ref().map_or("-", DeviceName::as_str);
+        let gid = self.gid_index.map_or_else(|| "-".to_owned(), |index| index.to_string());
+        format!("{device}:{}:{gid}", self.port)
+    }
+
+    /// The settings of a responder whose place is `word`.
+    pub(crate) fn at(word: &str) -> Option<Self> {
+        let mut words = word.split(':');
+        let (device, port, gid) = (words.next()?, words.next()?, words.next()?);
+        let device = match device {
+            "-" => None,
+            name => Some(DeviceName::new(name)?),
+        };
+        let gid_index = match gid {
+            "-" => None,
+            index => Some(index.parse().ok()?),
+        };
+        let port = port.parse().ok()?;
+        words.next().is_none().then_some(Self { device, port, gid_index, ..Self::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_survives_the_command_line() {
+        let named = VerbsSettings {
+            device: DeviceName::new("mlx5_0"),
+            port: 2,
+            gid_index: Some(3),
+            ..VerbsSettings::default()
+        };
+        for settings in [VerbsSettings::default(), named] {
+            assert_eq!(VerbsSettings::at(&settings.place()), Some(settings));
+        }
+        for word in ["", "-:1", "-:1:-:2", "-:256:-", "a/b:1:-"] {
+            assert_eq!(VerbsSettings::at(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn names_of_devices_are_bounded() {
+        assert_eq!(DeviceName::new("rxe0").unwrap().as_str(), "rxe0");
+        assert!(DeviceName::new(&"x".repeat(63)).is_some());
+        for name in ["", "a b", "a/b", "a:b", &"x".repeat(64)] {
+            assert!(DeviceName::new(name).is_none(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! One end before it is connected: device, address, memory, queue pair.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::{fs, io};
+
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+
+use super::error::VerbsError;
+use super::offer::StationData;
+use super::record::VerbsPort;
+use super::settings::{Operation, VerbsSettings};
+use crate::machine::environment::read_setting;
+use crate::sys::verbs::{
+    Context, Domain, Gid, GidKind, LinkLayer, Path, Port, Queue, QueueKind, QueueOptions,
+    QueuePeer, Region,
+};
+
+/// Bytes before the places for messages: what the peer has consumed, and this
+/// end's word for that.
+const HEAD: usize = 4_096;
+/// Where the peer writes how many messages it has consumed.
+pub(super) const CONSUMED_BY_PEER: usize = 0;
+/// Where this end keeps how many it has, for the device to fetch.
+pub(super) const CONSUMED_HERE: usize = 64;
+/// Where the peer writes the number of a message whose last byte it changed.
+pub(super) const ESCAPED_BY_PEER: usize = 128;
+/// Where this end keeps such a number, for the device to fetch.
+pub(super) const ESCAPED_HERE: usize = 192;
+/// Last byte of a place to which nothing was written.
+pub(super) const EMPTY: u8 = u8::MAX;
+/// Bytes that the device puts before a datagram.
+pub(super) const DATAGRAM_HEAD: usize = 40;
+/// Most memory of an end, as long as that holds [`FEWEST_SLOTS`] messages: what
+/// systems let every user lock, 8 MiB, with room for the rest.
+const MOST_MEMORY: usize = 7 << 20;
+/// Fewest messages under way at a time.
+const FEWEST_SLOTS: usize = 4;
+/// What `--inline auto` asks for, as perftest does, and less where a device
+/// grants less.
+const INLINE: [u32; 4] = [220, 128, 64, 0];
+
+/// Where messages lie in the registered memory of an end, the same at both.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Layout {
+    /// Places for messages of each direction, a power of two.
+    pub(super) slots: usize,
+    /// Bytes of a place.
+    pub(super) slot: usize,
+}
+
+impl Layout {
+    /// For `depth` messages of up to `longest` bytes, or as many as the memory
+    /// allows.
+    pub(super) fn new(depth: u16, longest: u32) -> Self {
+        let slot = Self::slot_of(longest);
+        let fit = (MOST_MEMORY / (2 * slot)).max(FEWEST_SLOTS);
+        let slots = usize::from(depth).clamp(2, fit);
+        // The power of two below.
+        Self { slots: 1 << slots.ilog2(), slot }
+    }
+
+    /// That of a peer's offer.
+    pub(super) fn offered(slots: u16, longest: u32) -> Self {
+        Self { slots: usize::from(slots), slot: Self::slot_of(longest) }
+    }
+
+    /// A message, what comes before it, and up to the next cache line.
+    const fn slot_of(longest: u32) -> usize {
+        (longest as usize + DATAGRAM_HEAD).next_multiple_of(64)
+    }
+
+    pub(super) const fn bytes(&self) -> usize {
+        HEAD + 2 * self.slots * self.slot
+    }
+
+    /// Which of the places a message takes.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "only the low bits count")]
+    const fn place(&self, index: u64) -> usize {
+        index as usize & (self.slots - 1)
+    }
+
+    /// The place that a message is sent from.
+    #[inline]
+    pub(super) const fn outgoing(&self, index: u64) -> usize {
+        HEAD + self.place(index) * self.slot
+    }
+
+    /// The place that a message arrives at.
+    #[inline]
+    pub(super) const fn incoming(&self, index: u64) -> usize {
+        HEAD + (self.slots + self.place(index)) * self.slot
+    }
+
+    /// Bytes that may arrive at a place.
+    pub(super) const fn receive_bytes(&self, operation: Operation) -> usize {
+        match operation {
+            Operation::WriteImmediate => 0,
+            _ => self.slot,
+        }
+    }
+
+    /// Entries of the send queue: every message, a word of consumption and one
+    /// about its last byte for each.
+    pub(super) const fn sends(&self) -> usize {
+        3 * self.slots + 16
+    }
+}
+
+/// An end that is ready to be connected.
+#[derive(Debug)]
+pub(super) struct Station {
+    pub(super) queue: Queue,
+    pub(super) layout: Layout,
+    pub(super) port: Port,
+    gid: Option<Gid>,
+    packet_number: u32,
+    settings: VerbsSettings,
+    reads: u8,
+    /// For the profile.
+    pub(super) record: VerbsPort,
+}
+
+/// What the queue pair is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Purpose {
+    pub(super) operation: Operation,
+    pub(super) layout: Layout,
+    /// `None` for as much as is usual.
+    pub(super) inline: Option<u32>,
+    pub(super) events: bool,
+}
+
+impl Station {
+    /// Opens the device that `settings` name, or the first that will do.
+    pub(super) fn open(settings: &VerbsSettings, purpose: Purpose) -> Result<Self, VerbsError> {
+        let (name, context, port) = choose(settings)?;
+        let refused = |action, hint| {
+            let device = name.clone();
+            move |source| VerbsError::Device { device, action, source, hint }
+        };
+        let gid = address(settings, &name, &context, &port)?;
+        let record = describe(&name, settings.port, (&context, &port), gid.as_ref());
+        let reads = context.most_reads().clamp(1, 16);
+        let longest_queue = context.longest_queue();
+        let domain = Domain::new(context)
+            .map_err(refused("allocating a protection domain", "see the kernel's log"))?;
+        let domain = Arc::new(domain);
+        let layout = purpose.layout;
+        let bytes = layout.bytes();
+        let memory = Region::register(&domain, bytes, settings.pages())
+            .map_err(|source| VerbsError::Register { bytes, limit: memory_limit(), source })?;
+        let memory = Arc::new(memory);
+        let made = create(&domain, &memory, purpose, longest_queue);
+        let mut queue = made.map_err(refused(
+            "creating a queue pair",
+            "a smaller --depth or --inline may be granted; `ibv_devinfo -v` shows the limits",
+        ))?;
+        queue
+            .initialise(settings.port)
+            .map_err(refused("initialising the queue pair", "see the kernel's log"))?;
+        let station = Self {
+            queue,
+            layout,
+            port,
+            gid,
+            packet_number: packet_number(),
+            settings: *settings,
+            reads,
+            record,
+        };
+        station.with_receives(purpose.operation).map_err(refused(
+            "posting receives",
+            "a smaller --depth may be granted; `ibv_devinfo -v` shows the limits",
+        ))
+    }
+
+    /// A peer may send as soon as it is connected.
+    fn with_receives(mut self, operation: Operation) -> io::Result<Self> {
+        match operation {
+            Operation::Read => return Ok(self),
+            Operation::Write => {
+                for index in 0..self.layout.slots as u64 {
+                    let last = self.layout.incoming(index) + self.layout.slot - 1;
+                    self.queue.memory().set_byte(last, EMPTY);
+                }
+                return Ok(self);
+            }
+            _ => {}
+        }
+        let length = self.layout.receive_bytes(operation);
+        for index in 0..self.layout.slots as u64 {
+            self.queue.post_receive(index, self.layout.incoming(index), length)?;
+        }
+        Ok(self)
+    }
+
+    /// What the peer has to know.
+    pub(super) fn data(&self) -> StationData {
+        StationData {
+            queue: self.queue.number(),
+            packet_number: self.packet_number,
+            lid: self.port.lid,
+            gid: self.gid.map_or([0; 16], |gid| gid.bytes),
+            address: self.queue.memory().address(),
+            key: self.queue.memory().remote_key(),
+        }
+    }
+
+    /// The device as the peer gets to know it.
+    pub(super) fn described(&self) -> String {
+        serde_json::to_string(&self.record).unwrap_or_default()
+    }
+
+    /// Connects the queue pair to `peer`.
+    pub(super) fn connect(
+        &mut self,
+        peer: &StationData,
+        (mtu, service_level, traffic_class): (u16, u8, u8),
+    ) -> Result<(), VerbsError> {
+        let path = Path {
+            port: self.settings.port,
+            gid_index: self.gid.map(|gid| gid.index),
+            mtu,
+            service_level,
+            traffic_class,
+            reads: self.reads,
+            packet_number: self.packet_number,
+        };
+        let peer = QueuePeer {
+            number: peer.queue,
+            packet_number: peer.packet_number,
+            lid: peer.lid,
+            gid: peer.gid,
+        };
+        self.queue.connect(&peer, &path).map_err(|source| VerbsError::Device {
+            device: self.record.device.clone(),
+            action: "connecting the queue pair",
+            source,
+            hint: "the peer's address is not reached from this one; name the same kind of address on both ends with --gid-index, and try `ping` between the interfaces",
+        })
+    }
+}
+
+/// A queue pair for `purpose`, with as much inline data as is granted.
+fn create(
+    domain: &Arc<Domain>,
+    memory: &Arc<Region>,
+    purpose: Purpose,
+    longest_queue: u32,
+) -> io::Result<Queue> {
+    let entries = |wanted: usize| u32::try_from(wanted).unwrap_or(u32::MAX).min(longest_queue);
+    let mut options = QueueOptions {
+        kind: match purpose.operation {
+            Operation::Datagram => QueueKind::Datagram,
+            _ => QueueKind::Connected,
+        },
+        sends: entries(purpose.layout.sends()),
+        receives: entries(purpose.layout.slots),
+        inline: 0,
+        events: purpose.events,
+    };
+    let mut made = Err(io::ErrorKind::InvalidInput.into());
+    for inline in purpose.inline.map_or(INLINE.to_vec(), |bytes| vec![bytes]) {
+        options.inline = inline;
+        made = Queue::create(Arc::clone(memory), Arc::clone(domain), options);
+        if made.is_ok() {
+            break;
+        }
+    }
+    made
+}
+
+/// What a profile says of a device.
+fn describe(
+    name: &str,
+    number: u8,
+    (context, port): (&Context, &Port),
+    gid: Option<&Gid>,
+) -> VerbsPort {
+    let node = read_setting(format!("/sys/class/infiniband/{name}/device/numa_node"));
+    let link_layer = match port.link_layer {
+        LinkLayer::InfiniBand => "InfiniBand",
+        LinkLayer::Ethernet => "Ethernet",
+        LinkLayer::Unknown => "unknown",
+    };
+    VerbsPort {
+        device: name.to_owned(),
+        port: number,
+        firmware: context.firmware().to_owned(),
+        link_layer: link_layer.to_owned(),
+        rate_bits_per_s: port.rate,
+        mtu_bytes: port.mtu,
+        numa_node: node.and_then(|node| node.parse().ok()),
+        interface: interface(name, number, gid),
+        gid_index: gid.map(|gid| gid.index),
+    }
+}
+
+/// The device to use, open, and its port.
+fn choose(settings: &VerbsSettings) -> Result<(String, Context, Port), VerbsError> {
+    let asked = settings.device.as_ref().map(|name| name.as_str().to_owned());
+    let none = |present, source| VerbsError::NoDevice { asked: asked.clone(), present, source };
+    let present = Context::names().map_err(|source| none(Vec::new(), Some(source)))?;
+    let wanted = |name: &&String| asked.as_ref().is_none_or(|asked| asked == *name);
+    let mut first = None;
+    for name in present.iter().filter(wanted) {
+        match open(name, settings.port) {
+            Ok((context, port)) => return Ok((name.clone(), context, port)),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| none(present, None)))
+}
+
+fn open(name: &str, number: u8) -> Result<(Context, Port), VerbsError> {
+    let device = || name.to_owned();
+    let context =
+        Context::open(name).map_err(|source| VerbsError::Open { device: device(), source })?;
+    let ports = context.ports();
+    if number == 0 || number > ports {
+        return Err(VerbsError::NoPort { device: device(), port: number, ports });
+    }
+    let port = context.port(number).map_err(|source| VerbsError::Device {
+        device: device(),
+        action: "looking at the port",
+        source,
+        hint: "see the kernel's log",
+    })?;
+    if !port.active {
+        return Err(VerbsError::PortDown { device: device(), port: number, state: port.state });
+    }
+    Ok((context, port))
+}
+
+/// This end's address: the one asked for, or the first of RoCE v2 over IPv4;
+/// none on InfiniBand, where the LID is enough.
+fn address(
+    settings: &VerbsSettings,
+    device: &str,
+    context: &Context,
+    port: &Port,
+) -> Result<Option<Gid>, VerbsError> {
+    let number = settings.port;
+    let no_address =
+        |index| VerbsError::NoAddress { device: device.to_owned(), port: number, index };
+    if settings.gid_index.is_none() && port.link_layer == LinkLayer::InfiniBand {
+        return Ok(None);
+    }
+    let gids = context.gids().map_err(|source| VerbsError::Device {
+        device: device.to_owned(),
+        action: "reading the table of addresses",
+        source,
+        hint: "use a newer libibverbs",
+    })?;
+    let mut of_port = gids.into_iter().filter(|gid| gid.port == number);
+    let found = match settings.gid_index {
+        Some(index) => of_port.find(|gid| gid.index == index),
+        None => of_port.find(|gid| gid.kind == GidKind::RoceV2 && is_ipv4(gid.bytes)),
+    };
+    found.map(Some).ok_or_else(|| no_address(settings.gid_index))
+}
+
+/// Whether it is an IPv4 address in the form of an IPv6 address.
+fn is_ipv4(gid: [u8; 16]) -> bool {
+    gid.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff])
+}
+
+fn interface(device: &str, port: u8, gid: Option<&Gid>) -> Option<String> {
+    let folder = format!("/sys/class/infiniband/{device}");
+    let index = gid.map_or(0, |gid| gid.index);
+    read_setting(format!("{folder}/ports/{port}/gid_attrs/ndevs/{index}")).or_else(|| {
+        let mut interfaces = fs::read_dir(FilePath::new(&folder).join("device/net")).ok()?;
+        interfaces.next()?.ok()?.file_name().into_string().ok()
+    })
+}
+
+/// Bytes that this process may lock; `None` where there is no limit.
+fn memory_limit() -> Option<u64> {
+    let (soft, _hard) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
+    (soft != RLIM_INFINITY).then_some(soft)
+}
+
+/// Of 24 bits, so that packets of an earlier connection are not taken for this
+/// one's.
+fn packet_number() -> u32 {
+    getrandom::u32().unwrap_or(1) & 0x00ff_ffff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_messages_are_apart_and_within_the_memory() {
+        for (depth, longest) in [(128, 1), (128, 64 << 10), (1, 100), (4_096, 1 << 20)] {
+            let layout = Layout::new(depth, longest);
+            assert!(layout.slots.is_power_of_two() && layout.slots >= 2, "{layout:?}");
+            let last = layout.slots as u64 - 1;
+            assert!(layout.slot >= longest as usize + DATAGRAM_HEAD, "{layout:?}");
+            assert_eq!(layout.incoming(last) + layout.slot, layout.bytes());
+            assert_eq!(layout.outgoing(last) + layout.slot, layout.incoming(0));
+            assert_eq!(layout.incoming(last + 1), layout.incoming(0));
+            assert!(layout.outgoing(0) > ESCAPED_HERE + 4);
+        }
+    }
+
+    #[test]
+    fn long_messages_are_fewer_at_a_time() {
+        assert_eq!(Layout::new(128, 1 << 10).slots, 128);
+        assert_eq!(Layout::new(100, 1 << 10).slots, 64);
+        assert_eq!(Layout::new(128, 1 << 20).slots, 4);
+    }
+}

@@ -1,0 +1,299 @@
+//! Devices, their ports and protection domains.
+
+use std::ffi::CStr;
+use std::io;
+use std::ptr::{self, NonNull};
+
+use ibverbs_sys as ffi;
+
+/// An open device; closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Context {
+    raw: NonNull<ffi::ibv_context>,
+    firmware: String,
+    /// Most entries of one work queue.
+    longest_queue: u32,
+    /// Most reads that one queue pair has under way, as either end.
+    most_reads: u8,
+    ports: u8,
+}
+
+// SAFETY: libibverbs may be called from any thread.
+unsafe impl Send for Context {}
+// SAFETY: as above; a context is not changed after it was opened.
+unsafe impl Sync for Context {}
+
+/// What carries the frames of a port.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LinkLayer {
+    /// InfiniBand: peers are found by LID.
+    InfiniBand,
+    /// Ethernet, which is RoCE: peers are found by GID.
+    Ethernet,
+    /// The driver does not say.
+    Unknown,
+}
+
+/// State of a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Port {
+    /// Whether it carries messages, and the name of its state.
+    pub(crate) active: bool,
+    /// In the words of `ibv_devinfo`.
+    pub(crate) state: &'static str,
+    pub(crate) link_layer: LinkLayer,
+    /// Address in its InfiniBand subnet.
+    pub(crate) lid: u16,
+    /// Largest packet payload in bytes.
+    pub(crate) mtu: u16,
+    /// Bits per second, of all lanes.
+    pub(crate) rate: Option<u64>,
+}
+
+/// How packets to a GID are built.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum GidKind {
+    InfiniBand,
+    RoceV1,
+    RoceV2,
+}
+
+/// An entry of a port's table of addresses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gid {
+    pub(crate) port: u8,
+    pub(crate) index: u8,
+    pub(crate) kind: GidKind,
+    pub(crate) bytes: [u8; 16],
+}
+
+/// Most entries of a table of addresses that are looked at.
+const MOST_GIDS: usize = 1_024;
+
+impl Context {
+    /// Names of the devices of this machine.
+    pub(crate) fn names() -> io::Result<Vec<String>> {
+        let devices = ibverbs::devices()?;
+        let name = |device: ibverbs::Device<'_>| Some(device.name()?.to_str().ok()?.to_owned());
+        Ok(devices.iter().filter_map(name).collect())
+    }
+
+    /// Opens a device by its name; `NotFound` where there is none.
+    pub(crate) fn open(name: &str) -> io::Result<Self> {
+        let mut count = 0;
+        // SAFETY: the count is written to a variable of this function.
+        let list = unsafe { ffi::ibv_get_device_list(&raw mut count) };
+        let list = NonNull::new(list).ok_or_else(io::Error::last_os_error)?;
+        let count = usize::try_from(count).unwrap_or(0);
+        let mut opened = Err(io::ErrorKind::NotFound.into());
+        for index in 0..count {
+            // SAFETY: the list has `count` entries until it is freed below.
+            let entry = unsafe { list.as_ptr().add(index) };
+            // SAFETY: as above.
+            let device = unsafe { *entry };
+            // SAFETY: an entry of the list is a device.
+            let found = unsafe { ffi::ibv_get_device_name(device) };
+            // SAFETY: a device's name is a C string that lives as long as the device.
+            let found = unsafe { CStr::from_ptr(found) };
+            if found.to_bytes() == name.as_bytes() {
+                // SAFETY: as above; opened devices outlive the list.
+                let raw = unsafe { ffi::ibv_open_device(device) };
+                opened = NonNull::new(raw).ok_or_else(io::Error::last_os_error);
+                break;
+            }
+        }
+        // SAFETY: it came from `ibv_get_device_list` and is not used again.
+        unsafe { ffi::ibv_free_device_list(list.as_ptr()) };
+        let mut context = Self {
+            raw: opened?,
+            firmware: String::new(),
+            longest_queue: 0,
+            most_reads: 0,
+            ports: 0,
+        };
+        context.query()?;
+        Ok(context)
+    }
+
+    fn query(&mut self) -> io::Result<()> {
+        let mut attributes = ffi::ibv_device_attr::default();
+        // SAFETY: the context is open, and the structure is this function's.
+        let code = unsafe { ffi::ibv_query_device(self.raw(), &raw mut attributes) };
+        succeeded(code)?;
+        let firmware = attributes.fw_ver.iter().map(|byte| byte.cast_unsigned());
+        let firmware: Vec<u8> = firmware.take_while(|byte| *byte != 0).collect();
+        self.firmware = String::from_utf8_lossy(&firmware).into_owned();
+        self.longest_queue = u32::try_from(attributes.max_qp_wr).unwrap_or(0);
+        let reads = attributes.max_qp_rd_atom.min(attributes.max_qp_init_rd_atom);
+        self.most_reads = u8::try_from(reads.clamp(0, 255)).unwrap_or(1);
+        self.ports = attributes.phys_port_cnt;
+        Ok(())
+    }
+
+    pub(crate) fn firmware(&self) -> &str {
+        &self.firmware
+    }
+
+    pub(crate) const fn longest_queue(&self) -> u32 {
+        self.longest_queue
+    }
+
+    pub(crate) const fn most_reads(&self) -> u8 {
+        self.most_reads
+    }
+
+    /// How many ports it has; they count from 1.
+    pub(crate) const fn ports(&self) -> u8 {
+        self.ports
+    }
+
+    /// Looks at a port.
+    pub(crate) fn port(&self, number: u8) -> io::Result<Port> {
+        let mut attributes = ffi::ibv_port_attr::default();
+        let filled = (&raw mut attributes).cast::<ffi::_compat_ibv_port_attr>();
+        // SAFETY: the context is open; the call fills the begin of the structure,
+        // which has the older layout.
+        let code = unsafe { ffi::ibv_query_port(self.raw(), number, filled) };
+        succeeded(code)?;
+        let lanes = match attributes.active_width {
+            1 => Some(1),
+            2 => Some(4),
+            4 => Some(8),
+            8 => Some(12),
+            16 => Some(2),
+            _ => None,
+        };
+        Ok(Port {
+            active: attributes.state == ffi::ibv_port_state::IBV_PORT_ACTIVE,
+            state: state_name(attributes.state),
+            link_layer: match u32::from(attributes.link_layer) {
+                ffi::IBV_LINK_LAYER_INFINIBAND => LinkLayer::InfiniBand,
+                ffi::IBV_LINK_LAYER_ETHERNET => LinkLayer::Ethernet,
+                _ => LinkLayer::Unknown,
+            },
+            lid: attributes.lid,
+            mtu: 128_u16.checked_shl(attributes.active_mtu).unwrap_or(0),
+            rate: lanes.zip(lane_rate(attributes.active_speed)).map(|(lanes, rate)| lanes * rate),
+        })
+    }
+
+    /// The addresses of all ports.
+    pub(crate) fn gids(&self) -> io::Result<Vec<Gid>> {
+        let mut entries = vec![ffi::ibv_gid_entry::default(); MOST_GIDS];
+        let size = size_of::<ffi::ibv_gid_entry>();
+        // SAFETY: there is room for as many entries of that size as are said.
+        let count = unsafe {
+            ffi::_ibv_query_gid_table(self.raw(), entries.as_mut_ptr(), MOST_GIDS, 0, size)
+        };
+        let count = usize::try_from(count).map_err(|_| {
+            io::Error::from_raw_os_error(i32::try_from(count.unsigned_abs()).unwrap_or(0))
+        })?;
+        let gid = |entry: &ffi::ibv_gid_entry| {
+            Some(Gid {
+                port: u8::try_from(entry.port_num).ok()?,
+                index: u8::try_from(entry.gid_index).ok()?,
+                kind: match entry.gid_type {
+                    ffi::IBV_GID_TYPE_IB => GidKind::InfiniBand,
+                    ffi::IBV_GID_TYPE_ROCE_V1 => GidKind::RoceV1,
+                    ffi::IBV_GID_TYPE_ROCE_V2 => GidKind::RoceV2,
+                    _ => return None,
+                },
+                // SAFETY: every bit pattern is a value of these bytes.
+                bytes: unsafe { entry.gid.raw },
+            })
+        };
+        Ok(entries.iter().take(count).filter_map(gid).collect())
+    }
+
+    pub(super) const fn raw(&self) -> *mut ffi::ibv_context {
+        self.raw.as_ptr()
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: it is open, and all that belongs to it has been destroyed: it
+        // holds its context by a `Domain`.
+        let _no_one_to_tell = unsafe { ffi::ibv_close_device(self.raw()) };
+    }
+}
+
+/// Queues and memory that may be used together.
+#[derive(Debug)]
+pub(crate) struct Domain {
+    raw: NonNull<ffi::ibv_pd>,
+    context: Context,
+}
+
+// SAFETY: libibverbs may be called from any thread.
+unsafe impl Send for Domain {}
+// SAFETY: as above; it is not changed after it was made.
+unsafe impl Sync for Domain {}
+
+impl Domain {
+    pub(crate) fn new(context: Context) -> io::Result<Self> {
+        // SAFETY: the context is open.
+        let raw = unsafe { ffi::ibv_alloc_pd(context.raw()) };
+        Ok(Self { raw: NonNull::new(raw).ok_or_else(io::Error::last_os_error)?, context })
+    }
+
+    pub(crate) const fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(super) const fn raw(&self) -> *mut ffi::ibv_pd {
+        self.raw.as_ptr()
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        // SAFETY: queues and memory hold it by reference count, so none is left.
+        let _no_one_to_tell = unsafe { ffi::ibv_dealloc_pd(self.raw()) };
+    }
+}
+
+/// A call that returns 0 or an error number.
+pub(super) fn succeeded(code: i32) -> io::Result<()> {
+    match code {
+        0 => Ok(()),
+        -1 => Err(io::Error::last_os_error()),
+        number => Err(io::Error::from_raw_os_error(number.abs())),
+    }
+}
+
+/// A pointer of a call that sets `errno` when it returns none.
+pub(super) fn not_null<T>(pointer: *mut T) -> io::Result<NonNull<T>> {
+    NonNull::new(pointer).ok_or_else(io::Error::last_os_error)
+}
+
+const fn state_name(state: ffi::ibv_port_state::Type) -> &'static str {
+    match state {
+        ffi::ibv_port_state::IBV_PORT_DOWN => "DOWN",
+        ffi::ibv_port_state::IBV_PORT_INIT => "INIT",
+        ffi::ibv_port_state::IBV_PORT_ARMED => "ARMED",
+        ffi::ibv_port_state::IBV_PORT_ACTIVE => "ACTIVE",
+        ffi::ibv_port_state::IBV_PORT_ACTIVE_DEFER => "ACTIVE_DEFER",
+        _ => "unknown",
+    }
+}
+
+/// Bits per second of one lane (InfiniBand specification, PortInfo; the
+/// numbers that `ibstat` shows).
+const fn lane_rate(speed: u8) -> Option<u64> {
+    Some(match speed {
+        1 => 2_500_000_000,
+        2 => 5_000_000_000,
+        4 | 8 => 10_000_000_000,
+        16 => 14_000_000_000,
+        32 => 25_000_000_000,
+        64 => 50_000_000_000,
+        128 => 100_000_000_000,
+        _ => return None,
+    })
+}
+
+/// A pointer to nothing, where a call takes an optional structure.
+pub(super) const fn none<T>() -> *mut T {
+    ptr::null_mut()
+}
