@@ -97,14 +97,15 @@ impl Job {
     ///
     /// [`JobError`].
     pub fn begin(give_up: Duration) -> Result<Self, JobError> {
-        let universe = mpi::initialize().ok_or(JobError::Twice)?;
+        // MPI waits for all ranks to begin, and one may have ended before.
+        let watch = Watch::start(launched_as().unwrap_or(0), give_up)?;
+        let universe = watch.during(mpi::initialize).ok_or(JobError::Twice)?;
         let world = universe.world();
         if world.size() == 1
             && let Some(ranks) = launched().filter(|ranks| *ranks > 1)
         {
             return Err(JobError::OtherLauncher { ranks, library: library::version() });
         }
-        let watch = Watch::start(world.rank(), give_up)?;
         let arguments: Vec<String> =
             std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let own = Introduction::of(&arguments, Place::here());
@@ -220,6 +221,15 @@ impl Job {
 fn launched() -> Option<u32> {
     const VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
     VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// Variables that start-up programs of MPI set to the number of a rank.
+const RANK_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+
+/// The rank of this process, before MPI is there to ask; `None` where it was
+/// started without `mpirun`.
+pub(crate) fn launched_as() -> Option<i32> {
+    RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
 /// What all ranks say of themselves, in order; `None` of a rank that cannot be

@@ -20,7 +20,7 @@ use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;
 use nix::unistd::getppid;
 
-use crate::job::{CONTROLLER, Job, JobError};
+use crate::job::{CONTROLLER, Job, JobError, launched_as};
 use crate::watch::Watch;
 
 /// Measure MPI: its links, its clocks and its collective operations.
@@ -125,19 +125,10 @@ fn console() -> Console {
     }
 }
 
-/// Variables that start-up programs of MPI set to the number of a rank.
-const RANK_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-
-/// The rank of this process, before MPI is there to ask; `None` where it was
-/// started without `mpirun`.
-fn rank() -> Option<String> {
-    RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok())
-}
-
 /// Whether this is rank 0, or was started without `mpirun`, before MPI is
 /// there to ask.
 fn is_first() -> bool {
-    rank().is_none_or(|rank| rank == "0")
+    launched_as().is_none_or(|rank| rank == 0)
 }
 
 fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
@@ -151,7 +142,7 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     if let Command::Coll(args) = &cli.command
         && coll::is_driver(args)
     {
-        return match coll::drive(args, (rank().is_some(), &interrupt), console) {
+        return match coll::drive(args, (launched_as().is_some(), &interrupt), console) {
             Err(CliError::Message { .. }) if !is_first() => Ok(Exit::Done),
             outcome => outcome,
         };
