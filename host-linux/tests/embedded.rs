@@ -127,7 +127,7 @@ fn a_responder_without_its_initiator_ends() {
 fn a_responder_dies_with_its_parent() {
     // `sh` starts the responder in the background, with itself as parent,
     // says its number and is killed.
-    let script = format!("'{PROGRAM}' {COMMAND} udp block 65536 $$ <&3 & echo $!; wait");
+    let script = format!("'{PROGRAM}' {COMMAND} udp block 65536 $$ -:1:- <&3 & echo $!; wait");
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(socket.local_addr().unwrap()).unwrap();
     let mut shell = Command::new("sh")
