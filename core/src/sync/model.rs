@@ -71,13 +71,21 @@ impl ClockModel {
         // A rank that lost its processor knows little, which is no clock that was set.
         let least = like(drift, magnitude.saturating_sub(rate(widths)));
         plausible(least).map_err(|_| DriftError::Implausible(drift))?;
+        // No clock is as fast as the middles of wide bounds may be apart: what
+        // the slope is less than theirs adds to both errors.
+        let slope = drift.clamp(-MOST_DRIFT, MOST_DRIFT);
+        let less = drift.abs_diff(slope);
+        let error = first.half_width.max(second.half_width).0;
+        let followed = scaled(span.0, slope.unsigned_abs(), SECOND);
+        let missed = u64::try_from(gained.unsigned_abs()).unwrap_or(u64::MAX);
+        let missed = if less == 0 { 0 } else { missed.saturating_sub(followed).saturating_add(1) };
         Ok(Self {
             at: first.at,
             offset: first.value,
-            drift,
-            error: first.half_width.max(second.half_width),
+            drift: slope,
+            error: Picos(error.saturating_add(missed)),
             until: second.at,
-            drift_error: rate(widths).saturating_add(1),
+            drift_error: rate(widths).saturating_add(1).saturating_add(less),
             wander: 0,
         })
     }
@@ -173,10 +181,16 @@ impl ClockModel {
 /// A millionth as a drift, in ps per second.
 pub(super) const PER_MILLION: u64 = SECOND / 1_000_000;
 
+/// [`MOST_DRIFT_PPM`], in ps per second.
+const MOST_DRIFT: i64 = MOST_DRIFT_PPM as i64 * PER_MILLION as i64;
+
 /// A drift that quartz crystals have.
 pub(super) fn plausible(drift: i64) -> Result<(), DriftError> {
-    let most = u64::from(MOST_DRIFT_PPM) * PER_MILLION;
-    if drift.unsigned_abs() > most { Err(DriftError::Implausible(drift)) } else { Ok(()) }
+    if drift.abs_diff(0) > MOST_DRIFT.unsigned_abs() {
+        Err(DriftError::Implausible(drift))
+    } else {
+        Ok(())
+    }
 }
 
 /// `magnitude` with the sign of `sign`, saturating.

@@ -272,6 +272,30 @@ fn wide_offsets_that_lie_far_apart_are_no_clock_that_was_set() {
 }
 
 #[test]
+fn wide_offsets_close_to_each_other_give_no_slope_that_no_clock_has() {
+    let offset = |at, value| Offset {
+        at: Picos(at),
+        value: SignedPicos(value),
+        half_width: Picos(4_000 * MICROSECOND),
+        round_trip: Picos(8_000 * MICROSECOND),
+        pings: 20,
+        contradictions: 0,
+    };
+    let (begin, end) = (SECOND, SECOND + 2_000 * MICROSECOND);
+    // Half the width each to either side of a truth of 0: three times as fast
+    // as time, if the middles were true.
+    let value = 3_000 * MICROSECOND as i64;
+    let model = ClockModel::between(&offset(begin, value), &offset(end, -value)).unwrap();
+    let most = u64::from(MOST_DRIFT_PPM) * SECOND / 1_000_000;
+    assert_eq!(model.drift.unsigned_abs(), most, "{model:?}");
+    for local in [begin, begin + 1_000 * MICROSECOND, end, end + 5_000 * MICROSECOND] {
+        let off = model.offset_at(Picos(local)).0.unsigned_abs();
+        assert!(off <= model.error_at(Picos(local)).0, "{off} at {local}: {model:?}");
+        assert!(model.local_at(model.reference_at(Picos(local))).0.abs_diff(local) <= 3);
+    }
+}
+
+#[test]
 fn errors_add_along_a_tree() {
     let offset = |value, half_width| Offset {
         at: Picos(1 << 43),
