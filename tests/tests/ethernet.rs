@@ -78,9 +78,12 @@ fn two_stations_measure_up_to_the_longest_frame() {
         assert_eq!(document["host"]["link"]["mtu_bytes"], mtu);
         let range = document["ranges"].as_array().unwrap().last().unwrap();
         assert_eq!(range["last_bytes"], longest);
-        // Where both ends sleep between frames the line may fit best without a gap at 1 B.
+        // Where both ends sleep between frames, waking up for the first one may
+        // take longer than all others: then the gap is 0 as far as can be told.
         let largest = document["sizes"].as_array().unwrap().last().unwrap();
-        assert!(largest["gap_s"].as_f64().unwrap() > 0.0, "{largest}");
+        for key in ["half_rtt_s_lo", "gap_s_hi", "send_overhead_s"] {
+            assert!(largest[key].as_f64().unwrap() > 0.0, "{key}: {largest}");
+        }
         let output = server.finish();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
