@@ -6,6 +6,7 @@
 //! the only conversions between these types stand in this file.
 
 use core::fmt;
+use core::time::Duration;
 
 use crate::number::nearest;
 
@@ -40,6 +41,13 @@ impl Picos {
             Some(picos) => Some(Self(picos)),
             None => None,
         }
+    }
+
+    /// `duration`, [`Picos::MAX`] where it is longer.
+    #[must_use]
+    pub fn from_duration(duration: Duration) -> Self {
+        let nanos = u64::try_from(duration.as_nanos()).ok();
+        nanos.and_then(Self::from_nanos).unwrap_or(Self::MAX)
     }
 
     /// `micros` microseconds, `None` past [`Picos::MAX`].
@@ -265,6 +273,14 @@ impl fmt::Display for Bytes {
 mod tests {
     use super::*;
     use std::string::ToString;
+
+    #[test]
+    fn a_duration_is_as_long_in_picoseconds_or_the_longest_time() {
+        assert_eq!(Picos::from_duration(Duration::new(3, 5)), Picos(3_000_000_005_000));
+        assert_eq!(Picos::from_duration(Duration::ZERO), Picos::ZERO);
+        assert_eq!(Picos::from_duration(Duration::from_secs(18_446_745)), Picos::MAX);
+        assert_eq!(Picos::from_duration(Duration::MAX), Picos::MAX);
+    }
 
     #[test]
     fn sums_and_products_past_the_end_are_overflow() {

@@ -5,8 +5,7 @@ use std::fmt;
 use loggap::link::LinkError;
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
-use mpi::datatype::Equivalence;
-use mpi::point_to_point::{Destination, Source, Status};
+use mpi::point_to_point::{Destination, Source};
 use mpi::request;
 use mpi::topology::Process;
 
@@ -166,7 +165,7 @@ impl Link for MpiLink<'_> {
             return Ok(None);
         };
         self.end_wait();
-        Ok(length(&message.matched_receive_into(buffer)))
+        Ok(receive::length(&message.matched_receive_into(buffer)))
     }
 
     #[inline]
@@ -174,7 +173,7 @@ impl Link for MpiLink<'_> {
         match self.calls.receive {
             ReceiveCall::Recv => {
                 self.end_wait();
-                Ok(length(&self.watch.during(|| self.peer.receive_into(buffer))))
+                Ok(receive::length(&self.watch.during(|| self.peer.receive_into(buffer))))
             }
             ReceiveCall::Irecv => {
                 let arrived = receive::around(&self.peer, buffer, || Ok::<(), LinkError>(()))?.1;
@@ -219,9 +218,4 @@ impl Link for MpiLink<'_> {
     fn discard(&mut self) -> Result<(), LinkError> {
         Ok(())
     }
-}
-
-/// Bytes of what was received.
-fn length(status: &Status) -> Option<usize> {
-    usize::try_from(status.count(u8::equivalent_datatype())).ok()
 }

@@ -186,11 +186,8 @@ const MOST_DRIFT: i64 = MOST_DRIFT_PPM as i64 * PER_MILLION as i64;
 
 /// A drift that quartz crystals have.
 pub(super) fn plausible(drift: i64) -> Result<(), DriftError> {
-    if drift.abs_diff(0) > MOST_DRIFT.unsigned_abs() {
-        Err(DriftError::Implausible(drift))
-    } else {
-        Ok(())
-    }
+    let is_plausible = (-MOST_DRIFT..=MOST_DRIFT).contains(&drift);
+    if is_plausible { Ok(()) } else { Err(DriftError::Implausible(drift)) }
 }
 
 /// `magnitude` with the sign of `sign`, saturating.

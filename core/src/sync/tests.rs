@@ -250,21 +250,25 @@ fn between_two_offsets_is_better_than_beyond() {
     assert!(matches!(ClockModel::between(&first, &set), Err(DriftError::Implausible(_))));
 }
 
-#[test]
-fn wide_offsets_that_lie_far_apart_are_no_clock_that_was_set() {
-    let offset = |at, value| Offset {
+/// As of a rank that has lost its processor: 4 ms to either side.
+fn wide_offset(at: u64, value: i64) -> Offset {
+    Offset {
         at: Picos(at),
         value: SignedPicos(value),
         half_width: Picos(4_000 * MICROSECOND),
         round_trip: Picos(8_000 * MICROSECOND),
         pings: 20,
         contradictions: 0,
-    };
+    }
+}
+
+#[test]
+fn wide_offsets_that_lie_far_apart_are_no_clock_that_was_set() {
     let mut estimator = DriftEstimator::default();
     // The true offset is 0, within each one's bounds: 3 ms, three times.
     for (step, value) in [3, -1, -3].into_iter().enumerate() {
         let at = SECOND * (1 + step as u64);
-        estimator.push(&offset(at, value * 1_000 * MICROSECOND as i64)).unwrap();
+        estimator.push(&wide_offset(at, value * 1_000 * MICROSECOND as i64)).unwrap();
     }
     let model = estimator.bounded(&Assumptions::default()).unwrap();
     let error = model.offset_at(Picos(4 * SECOND)).0.unsigned_abs();
@@ -273,19 +277,11 @@ fn wide_offsets_that_lie_far_apart_are_no_clock_that_was_set() {
 
 #[test]
 fn wide_offsets_close_to_each_other_give_no_slope_that_no_clock_has() {
-    let offset = |at, value| Offset {
-        at: Picos(at),
-        value: SignedPicos(value),
-        half_width: Picos(4_000 * MICROSECOND),
-        round_trip: Picos(8_000 * MICROSECOND),
-        pings: 20,
-        contradictions: 0,
-    };
     let (begin, end) = (SECOND, SECOND + 2_000 * MICROSECOND);
     // Half the width each to either side of a truth of 0: three times as fast
     // as time, if the middles were true.
     let value = 3_000 * MICROSECOND as i64;
-    let model = ClockModel::between(&offset(begin, value), &offset(end, -value)).unwrap();
+    let model = ClockModel::between(&wide_offset(begin, value), &wide_offset(end, -value)).unwrap();
     let most = u64::from(MOST_DRIFT_PPM) * SECOND / 1_000_000;
     assert_eq!(model.drift.unsigned_abs(), most, "{model:?}");
     for local in [begin, begin + 1_000 * MICROSECOND, end, end + 5_000 * MICROSECOND] {

@@ -126,12 +126,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 
 impl Args {
     fn options(&self) -> Result<NoiseOptions, CliError> {
-        let picos = |time: Duration| {
-            let nanos = u64::try_from(time.as_nanos()).ok();
-            nanos.and_then(Picos::from_nanos).unwrap_or(Picos::MAX)
-        };
-        let duration = picos(self.duration);
-        let threshold = self.threshold.map_or(THRESHOLD, picos);
+        let duration = Picos::from_duration(self.duration);
+        let threshold = self.threshold.map_or(THRESHOLD, Picos::from_duration);
         if threshold >= duration {
             return Err(CliError::usage(format_args!(
                 "a --threshold of {} is not below the --duration of {}",

@@ -135,10 +135,6 @@ fn duration(text: &str) -> Result<Duration, ArrivalError> {
     parse::duration(text).map_err(|reason| ArrivalError::Time { text: text.to_owned(), reason })
 }
 
-fn picos(time: Duration) -> Picos {
-    u64::try_from(time.as_nanos()).ok().and_then(Picos::from_nanos).unwrap_or(Picos::MAX)
-}
-
 impl fmt::Display for Arrival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
@@ -182,7 +178,7 @@ impl Pattern {
         match self {
             Self::Balanced => Ok((0..ranks).map(|_| Picos::ZERO).collect()),
             Self::Sorted(spread) => {
-                let (spread, last) = (picos(*spread).0, u64::from(ranks.max(2) - 1));
+                let (spread, last) = (Picos::from_duration(*spread).0, u64::from(ranks.max(2) - 1));
                 let share = |rank: u32| u128::from(spread) * u128::from(rank) / u128::from(last);
                 let delay = |rank| Picos(u64::try_from(share(rank)).unwrap_or(u64::MAX));
                 Ok((0..ranks).map(delay).collect())
@@ -192,7 +188,7 @@ impl Pattern {
                 if late >= ranks {
                     return Err(ArrivalError::NoSuchRank { rank: late, ranks });
                 }
-                let time = picos(*time);
+                let time = Picos::from_duration(*time);
                 Ok((0..ranks).map(|rank| if rank == late { time } else { Picos::ZERO }).collect())
             }
             Self::File(path) => of_file(path, ranks),
@@ -215,10 +211,12 @@ fn of_file(path: &Path, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let time = |(line, text): (usize, &str)| {
         let has_unit = text == "0" || text.ends_with('s');
-        duration(text).ok().filter(|_| has_unit).map(picos).ok_or_else(|| ArrivalError::Line {
-            path: path.to_owned(),
-            line,
-            text: text.chars().take(QUOTED).collect(),
+        duration(text).ok().filter(|_| has_unit).map(Picos::from_duration).ok_or_else(|| {
+            ArrivalError::Line {
+                path: path.to_owned(),
+                line,
+                text: text.chars().take(QUOTED).collect(),
+            }
         })
     };
     let delays = lines.map(time).collect::<Result<Vec<_>, _>>()?;

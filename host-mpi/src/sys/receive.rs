@@ -84,7 +84,7 @@ impl<'b> Posted<'b> {
         }
         self.is_open = false;
         // SAFETY: MPI_Test writes the status of a request that is done.
-        received(unsafe { status.assume_init() })
+        length(&Status::from_raw(unsafe { status.assume_init() }))
     }
 
     /// Cancels the receive. The length of the message where one came before that.
@@ -100,7 +100,7 @@ impl<'b> Posted<'b> {
         let status = unsafe { status.assume_init() };
         // SAFETY: both point to local variables.
         unsafe { ffi::MPI_Test_cancelled(&raw const status, &raw mut cancelled) };
-        if cancelled == 0 { received(status) } else { None }
+        if cancelled == 0 { length(&Status::from_raw(status)) } else { None }
     }
 }
 
@@ -113,6 +113,6 @@ impl Drop for Posted<'_> {
 }
 
 /// Bytes of what was received.
-fn received(status: ffi::MPI_Status) -> Option<usize> {
-    usize::try_from(Status::from_raw(status).count(u8::equivalent_datatype())).ok()
+pub(crate) fn length(status: &Status) -> Option<usize> {
+    usize::try_from(status.count(u8::equivalent_datatype())).ok()
 }

@@ -116,15 +116,7 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
         },
     )?;
     if json {
-        let document = Document {
-            schema_version: 1,
-            loggap_version: env!("CARGO_PKG_VERSION"),
-            command: "bw",
-            quantity: "gap between messages of a burst",
-            link,
-            results,
-        };
-        console.json(&document)?;
+        console.json(&Document::of(("bw", "gap between messages of a burst"), link, results))?;
     }
     Ok(exit)
 }

@@ -86,15 +86,7 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
         },
     )?;
     if json {
-        let document = Document {
-            schema_version: 1,
-            loggap_version: env!("CARGO_PKG_VERSION"),
-            command: "lat",
-            quantity,
-            link,
-            results,
-        };
-        console.json(&document)?;
+        console.json(&Document::of(("lat", quantity), link, results))?;
     }
     Ok(exit)
 }

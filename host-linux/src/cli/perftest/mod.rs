@@ -247,6 +247,17 @@ struct Document<R> {
     results: Vec<R>,
 }
 
+impl<R> Document<R> {
+    fn of(
+        (command, quantity): (&'static str, &'static str),
+        link: LinkFingerprint,
+        results: Vec<R>,
+    ) -> Self {
+        let loggap_version = env!("CARGO_PKG_VERSION");
+        Self { schema_version: 1, loggap_version, command, quantity, link, results }
+    }
+}
+
 /// What the link is, as remarks before the columns.
 fn remarks(console: &mut Console, link: &LinkFingerprint) -> Result<(), CliError> {
     let data = console.data();

@@ -311,14 +311,13 @@ fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
     /// As `coll` tolerates unless told otherwise.
     const LATE_PPM: u32 = 20_000;
     let count = usize::try_from(ranks).unwrap_or(1).max(1);
-    let nanos = u64::try_from(args.max_time.as_nanos()).ok();
     Plan {
         scheme,
         root: 0,
         delays: vec![Picos::ZERO; count],
         tolerance: Tolerance { share_ppm: LATE_PPM },
         rule: StopRule {
-            max_time: nanos.and_then(Picos::from_nanos).unwrap_or(Picos::MAX),
+            max_time: Picos::from_duration(args.max_time),
             rel_err_ppm: args.rel_err,
             least: LEAST,
             most: (MOST_SAMPLES / count).max(LEAST),

@@ -30,9 +30,8 @@ const ROOM: usize = 1 << 16;
 /// that of all of them at the leader, none elsewhere.
 pub(super) fn take(duration: Duration, session: &Session<'_>) -> Result<Vec<RankNoise>, CliError> {
     let Session { job, watch, .. } = session;
-    let nanos = u64::try_from(duration.as_nanos()).ok().and_then(Picos::from_nanos);
-    let options =
-        NoiseOptions { duration: nanos.unwrap_or(Picos::MAX), threshold: THRESHOLD, room: ROOM };
+    let duration = Picos::from_duration(duration);
+    let options = NoiseOptions { duration, threshold: THRESHOLD, room: ROOM };
     let clock = HostClock::calibrated();
     watch.during(|| job.control().barrier());
     let own = observe(&clock, &options, |_| Next::Observe);
@@ -41,7 +40,7 @@ pub(super) fn take(duration: Duration, session: &Session<'_>) -> Result<Vec<Rank
         return Ok(Vec::new());
     }
     // All are heard before anything is read: ranks that nobody hears would wait.
-    let others = (1..job.size()).map(|rank| watch.during(|| job.hear(rank)));
+    let others = (1..job.size()).map(|rank| job.hear(rank));
     let reports: Vec<Vec<u8>> = [encode(&own)?].into_iter().chain(others).collect();
     let read = |(rank, report): (usize, &Vec<u8>)| {
         decode(report).map_err(|error| {

@@ -23,8 +23,6 @@ use super::{Args, in_order};
 use crate::collective::launches::merge;
 use crate::collective::report::Document;
 
-/// Exit code of wrong usage.
-const REFUSED: i32 = 2;
 const FORM: &str = "loggap-mpi coll --launches 10 --op bcast -s 8,64K -- mpirun -n 4";
 
 pub(super) fn run(
@@ -109,7 +107,7 @@ fn one(
         Ok(())
     });
     // It has said why itself.
-    if status.as_ref().is_ok_and(|status| status.code() == Some(REFUSED)) {
+    if status.as_ref().is_ok_and(|status| status.code() == Some(Exit::Usage.code().into())) {
         return (None, Some(CliError::usage(format_args!("launch {number} was refused"))));
     }
     let ended = match status {

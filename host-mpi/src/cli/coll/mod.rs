@@ -141,8 +141,7 @@ impl Args {
     }
 
     fn max_time(&self) -> Picos {
-        let nanos = u64::try_from(self.max_time.as_nanos()).ok();
-        nanos.and_then(Picos::from_nanos).unwrap_or(Picos::MAX)
+        Picos::from_duration(self.max_time)
     }
 }
 
