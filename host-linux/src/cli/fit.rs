@@ -138,7 +138,10 @@ fn document(args: &Args, analysis: &Analysis) -> FitDocument {
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
         sizes: analysis.rows.iter().copied().map(SizeRecord::from).collect(),
         converged: report::is_converged(profile),
-        warnings: warnings::ranked(&[], &assessment.warnings).iter().map(warnings::text).collect(),
+        warnings: warnings::ranked(&[], &assessment.warnings, warnings::BY_OPTIONS)
+            .iter()
+            .map(warnings::text)
+            .collect(),
     }
 }
 
@@ -155,7 +158,7 @@ fn as_profile(samples: &Path, document: &FitDocument, analysis: &Analysis) -> Pr
         sizes: document.sizes.clone(),
         converged: document.converged,
         warnings: document.warnings.clone(),
-        warning_details: warnings::ranked(&[], &analysis.assessment.warnings),
+        warning_details: warnings::ranked(&[], &analysis.assessment.warnings, warnings::BY_OPTIONS),
         ..ProfileDocument::default()
     }
 }

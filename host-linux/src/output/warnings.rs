@@ -8,16 +8,24 @@ use super::tail::Tail;
 use crate::machine::warning::Warning as MachineWarning;
 use crate::profile::{ProfileDocument, Severity, WarningRecord};
 
-/// What the machine and the samples say against the numbers, the worst first.
+/// Options of `loggap` that choose processors.
+pub const BY_OPTIONS: &str = "--cpu A,B";
+
+/// What the machine and the samples say against the numbers, the worst first;
+/// processors are chosen with `choice`.
 #[must_use]
-pub fn ranked(about_machine: &[MachineWarning], about_link: &[LinkWarning]) -> Vec<WarningRecord> {
-    let machine = about_machine.iter().map(of_machine);
+pub fn ranked(
+    about_machine: &[MachineWarning],
+    about_link: &[LinkWarning],
+    choice: &str,
+) -> Vec<WarningRecord> {
+    let machine = about_machine.iter().map(|warning| of_machine(warning, choice));
     let mut records: Vec<_> = machine.chain(about_link.iter().map(of_link)).collect();
     records.sort_by_key(|record| record.severity);
     records
 }
 
-fn of_machine(warning: &MachineWarning) -> WarningRecord {
+fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
     let cpu = |number: &_| format!("processor {number}");
     match warning {
         MachineWarning::Governor { cpu: number, governor } => {
@@ -33,7 +41,7 @@ fn of_machine(warning: &MachineWarning) -> WarningRecord {
                 .by(share)
         }
         MachineWarning::Preempted { end, times, .. } => {
-            let remedy = "stop them, or choose other processors with --cpu A,B";
+            let remedy = format!("stop them, or choose other processors with {choice}");
             WarningRecord::new(Severity::Spoils, "other processes took the processor", remedy)
                 .with_subject(format_args!("{end} ({times} times)"))
         }
@@ -63,7 +71,7 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
         )
         .in_range_from(size.0),
         LinkWarning::Bound(parameter, first) => {
-            let remedy = "loggap measure --max-time, or a quieter machine";
+            let remedy = "--max-time, or a quieter machine";
             notes("0 fits best, as no parameter is negative", remedy)
                 .with_subject(symbol(parameter))
                 .in_range_from(first.0)
@@ -78,7 +86,7 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
         .in_range_from(size.0),
         LinkWarning::SizesLeftOut(size, count) => weakens(
             format!("{count} sizes were not measured for want of time or messages"),
-            "loggap measure --max-time, --max-messages",
+            "--max-time, --max-messages",
         )
         .in_range_from(size.0),
         LinkWarning::Overlap(first) => notes(
@@ -105,13 +113,13 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
                 number::size(low.0),
                 number::size(high.0)
             ),
-            "loggap measure --max-time narrows it",
+            "--max-time narrows it",
         ),
     }
 }
 
 // These go to readers of `loggap fit`, too, which takes none of the options.
-const MORE_SIZES: &str = "more sizes with loggap measure -s";
+const MORE_SIZES: &str = "more sizes with -s";
 
 fn weakens(problem: impl Into<String>, remedy: &str) -> WarningRecord {
     WarningRecord::new(Severity::Weakens, problem, remedy)
@@ -255,7 +263,7 @@ mod tests {
             misfit(Parameter::SendOverhead, 1, 60_000),
         ];
         assert_eq!(
-            sentences(&of(ranked(&machine, &link)), Notes::Hidden),
+            sentences(&of(ranked(&machine, &link, BY_OPTIONS)), Notes::Hidden),
             [
                 "initiator (95 times): other processes took the processor; stop them, or choose \
                  other processors with --cpu A,B",
@@ -269,7 +277,7 @@ mod tests {
 
     #[test]
     fn notes_are_told_on_request() {
-        let records = ranked(&[], &[LinkWarning::Overlap(Bytes(1))]);
+        let records = ranked(&[], &[LinkWarning::Overlap(Bytes(1))], BY_OPTIONS);
         assert!(sentences(&of(records.clone()), Notes::Hidden).is_empty());
         let told = "L is hidden: sending and receiving overlap the transfer, from 1 B; use half \
                     the round trip";

@@ -163,7 +163,8 @@ pub(super) fn document(
     let Taken { measured, host, warnings, canaries, wall, options, .. } = taken;
     let assessment = measured.assessment.as_ref().ok();
     let about_link = assessment.map_or(&[][..], |found| &found.warnings);
-    let warning_details = warnings::ranked(warnings, about_link);
+    let choice = if host.link.mpi.is_some() { "mpirun's options" } else { warnings::BY_OPTIONS };
+    let warning_details = warnings::ranked(warnings, about_link, choice);
     let changes = assessment.map_or(&[][..], |found| &found.profile.changes);
     let wall_s = wall.seconds();
     let mut document = ProfileDocument {

@@ -158,7 +158,7 @@ fn longer_run(document: &ProfileDocument) -> Option<String> {
         return None;
     }
     if document.is_fit() {
-        let run = "measure again with more time (loggap measure --max-time TIME)";
+        let run = "measure again with more time (--max-time TIME)";
         return Some(format!("{run} for the values marked ?"));
     }
     let is_possible = |times: &f64| document.wall_s * times <= LONGEST_S;
@@ -323,8 +323,7 @@ mod tests {
         let gap = &mut fit.ranges[0].range.gap.at_one;
         (gap.mark, gap.high.0) = (Mark::BudgetSpent, gap.value.0 * 2);
         let text = screen(&fit, USUAL);
-        let advice =
-            "\nnext: measure again with more time (loggap measure --max-time TIME) for the";
+        let advice = "\nnext: measure again with more time (--max-time TIME) for the";
         assert!(text.contains(advice), "{text}");
         assert!(text.contains("\n? not within 5% yet: needs more time\n"), "{text}");
     }
