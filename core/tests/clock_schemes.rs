@@ -432,6 +432,16 @@ mod clock_schemes {
     }
 
     #[test]
+    fn the_error_of_a_drift_is_that_of_a_slope() {
+        let (samples, _) = recorded(ClockTruth::default(), 100);
+        let study = study_drift(&samples).unwrap();
+        // Of n values one a second: the standard deviation over √(n³/12).
+        let expected = study.residual_rms.0 as f64 / (100_f64.powi(3) / 12.0).sqrt();
+        assert!(expected > 40.0, "{study:?}");
+        assert!((study.drift_error as f64 / expected - 1.0).abs() < 0.05, "{expected} {study:?}");
+    }
+
+    #[test]
     fn a_wandering_drift_is_a_line_for_a_while_only() {
         let truth =
             ClockTruth { wander_ppb: 1.0, widest_wander_ppb: 50.0, ..ClockTruth::default() };

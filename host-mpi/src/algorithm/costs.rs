@@ -84,6 +84,26 @@ impl MessageCost {
         }
     }
 
+    /// As it is in one direction, which takes `share` of the mean of both: lower
+    /// end, value and upper end.
+    #[must_use]
+    pub fn of_one_way(&self, [low, value, high]: [f64; 3]) -> Self {
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "to a picosecond in 2^52 of them; shares are not negative"
+        )]
+        let times = |time: Picos, share: f64| Picos((time.0 as f64 * share).round() as u64);
+        let one_way = Estimate {
+            low: times(self.one_way.low, low),
+            value: times(self.one_way.value, value),
+            high: times(self.one_way.high, high),
+            mark: self.one_way.mark,
+        };
+        Self { one_way, ..*self }
+    }
+
     /// By how much overheads are longer than the message under way.
     #[must_use]
     pub const fn hidden(&self) -> Picos {
@@ -151,6 +171,7 @@ mod tests {
             size: 8,
             local: Picos::ZERO,
             combine: Picos::ZERO,
+            post: Picos::ZERO,
         };
         for overheads in [100, 400, 900] {
             for (end, time) in [(End::Low, 390), (End::Value, 400), (End::High, 410)] {
@@ -165,5 +186,33 @@ mod tests {
         let of = |estimate: Estimate<Picos>| (estimate.low.0, estimate.value.0, estimate.high.0);
         assert_eq!((of(both.one_way), of(both.gap)), ((390, 450, 510), (90, 100, 110)));
         assert_eq!(cost(8, 400, 100).hidden(), Picos::ZERO);
+    }
+
+    #[test]
+    fn one_of_two_ways_takes_its_share() {
+        let away = cost(8, 400, 900).of_one_way([1.0, 1.25, 1.5]);
+        let Estimate { low, value, high, .. } = away.one_way;
+        assert_eq!((low, value, high), (Picos(390), Picos(500), Picos(615)));
+        assert_eq!(away.overheads, cost(8, 400, 900).overheads);
+    }
+
+    #[test]
+    fn who_exchanges_posts_a_receive_before_it_sends() {
+        let program = |shape| Program {
+            shape,
+            ranks: 4,
+            size: 8,
+            local: Picos::ZERO,
+            combine: Picos::ZERO,
+            post: Picos(50),
+        };
+        let sets = protocols(&[cost(8, 400, 100)], End::Value);
+        let parameters = Parameters::per_protocol(&sets).unwrap();
+        let time = |shape| makespan(&program(shape), parameters).unwrap();
+        // Two rounds of exchanges; in a tree receives are posted meanwhile.
+        assert_eq!(time(Shape::Doubling), Picos(2 * (50 + 400)));
+        let tree = program(Shape::BroadcastFarFirst);
+        let free = Program { post: Picos::ZERO, ..tree };
+        assert_eq!(makespan(&tree, parameters).unwrap(), makespan(&free, parameters).unwrap());
     }
 }

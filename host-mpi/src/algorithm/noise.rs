@@ -146,6 +146,7 @@ mod tests {
         size: 8,
         local: Picos::ZERO,
         combine: Picos::ZERO,
+        post: Picos::ZERO,
     };
 
     fn found(traces: &[Option<Trace<'_>>]) -> Option<Repeated> {

@@ -27,6 +27,12 @@ pub struct Round {
     pub receives: Vec<Message>,
 }
 
+impl Round {
+    const fn exchanges(&self) -> bool {
+        !self.sends.is_empty() && !self.receives.is_empty()
+    }
+}
+
 /// What messages an algorithm sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shape {
@@ -60,6 +66,17 @@ pub enum Shape {
     Pairwise,
 }
 
+/// Which way messages between two ranks go.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Way {
+    /// From rank 0.
+    Away,
+    /// To rank 0.
+    Back,
+    /// Both at once.
+    Both,
+}
+
 /// An algorithm on so many ranks, with rank 0 at the root.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Program {
@@ -74,6 +91,9 @@ pub struct Program {
     pub local: Picos,
     /// What combining two vectors takes.
     pub combine: Picos,
+    /// What posting a receive takes. A rank that only receives has done so
+    /// before the message comes; who exchanges posts, and then sends.
+    pub post: Picos,
 }
 
 impl Program {
@@ -103,6 +123,9 @@ impl Program {
             Shape::AllgatherRing => self.ring(rank),
             Shape::Pairwise => self.pairwise(rank),
         };
+        for round in rounds.iter_mut().filter(|round| round.exchanges()) {
+            round.calc = self.post;
+        }
         if let Some(place) = self.place_of_local(rank, rounds.len()) {
             rounds.insert(place, Round { calc: self.local, ..Round::default() });
         }
@@ -122,6 +145,26 @@ impl Program {
             _ => (true, 0),
         };
         (copies && self.local > Picos::ZERO).then_some(place)
+    }
+
+    /// Which way its messages go, where there are two ranks.
+    #[must_use]
+    pub const fn way(&self) -> Option<Way> {
+        if self.ranks != 2 {
+            return None;
+        }
+        Some(match self.shape {
+            Shape::BroadcastNearFirst
+            | Shape::BroadcastFarFirst
+            | Shape::ScatterNearFirst
+            | Shape::ScatterFarFirst => Way::Away,
+            Shape::Reduce | Shape::GatherEvenCopy | Shape::GatherSmallCopy => Way::Back,
+            Shape::Doubling
+            | Shape::Dissemination
+            | Shape::AllgatherDoubling
+            | Shape::AllgatherRing
+            | Shape::Pairwise => Way::Both,
+        })
     }
 
     /// Lengths of its messages, ascending, each once.
@@ -144,7 +187,7 @@ impl Program {
     pub fn exchanges(&self) -> usize {
         let exchanges = |rank| {
             let rounds = self.rounds(rank);
-            rounds.iter().filter(|r| !r.sends.is_empty() && !r.receives.is_empty()).count()
+            rounds.iter().filter(|round| round.exchanges()).count()
         };
         (0..self.ranks.min(MOST_LOOKED_AT)).map(exchanges).max().unwrap_or(0)
     }

@@ -7,13 +7,15 @@
 use loggap_core::units::Picos;
 use mpi::collective::SystemOperation;
 use mpi::point_to_point::{self, Destination as _, Source as _};
-use mpi::topology::{Communicator as _, SimpleCommunicator};
+use mpi::request;
+use mpi::topology::{Communicator as _, Process, SimpleCommunicator};
 
 use super::calls::{Call, RootOf};
 use super::course::Measured;
 use super::operation::{Cell, Collective, Operation};
 use super::run::{Bench, Body, CollectiveError};
 use super::stop::StopRule;
+use crate::clocks::GlobalClock;
 
 /// A part of an algorithm.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,6 +28,9 @@ pub enum Piece {
     Back(i32),
     /// Rank 0 and this rank send to each other and receive (`MPI_Sendrecv`).
     Exchange(i32),
+    /// Rank 0 and this rank post a receive (`MPI_Irecv`); what it waits for comes
+    /// later, and is not timed.
+    Post(i32),
     /// Each rank combines two vectors of its own (`MPI_Reduce_local`).
     Combine,
 }
@@ -41,9 +46,11 @@ impl Bench<'_> {
         // What a rank gives and more than it gets; of the other, two vectors.
         let collective = match piece {
             Piece::Combine => Collective::Allreduce,
-            Piece::Nothing | Piece::Message(_) | Piece::Back(_) | Piece::Exchange(_) => {
-                Collective::Allgather
-            }
+            Piece::Nothing
+            | Piece::Message(_)
+            | Piece::Back(_)
+            | Piece::Exchange(_)
+            | Piece::Post(_) => Collective::Allgather,
         };
         let operation = Operation { collective, immediate: false };
         let cell = Cell { operation, elements: operation.elements(bytes) };
@@ -68,9 +75,14 @@ impl Bench<'_> {
     }
 }
 
-/// Carries `piece` out as this rank; ranks without a part in it do nothing.
+/// Carries `piece` out as this rank, and reads the clock at its end; ranks
+/// without a part in it do nothing.
 #[inline]
-pub(super) fn carry_out(piece: Piece, call: &mut Call<'_>, ranks: &SimpleCommunicator) {
+pub(super) fn carry_out(
+    piece: Piece,
+    call: &mut Call<'_>,
+    (ranks, clock): (&SimpleCommunicator, &GlobalClock),
+) -> u64 {
     let rank = ranks.rank();
     match (piece, call) {
         (Piece::Message(peer), Call::Allgather(give, get)) => {
@@ -84,12 +96,32 @@ pub(super) fn carry_out(piece: Piece, call: &mut Call<'_>, ranks: &SimpleCommuni
                 point_to_point::send_receive_into(*give, &other, get, &other);
             }
         }
+        (Piece::Post(peer), Call::Allgather(give, get)) => {
+            if rank == 0 || rank == peer {
+                let get = get.get_mut(..give.len()).unwrap_or_default();
+                let other = ranks.process_at_rank(if rank == 0 { peer } else { 0 });
+                return posted((give, get), &other, clock);
+            }
+        }
         (Piece::Combine, Call::Allreduce(give, get)) => {
             mpi::collective::reduce_local_into(*give, *get, SystemOperation::sum());
         }
         (Piece::Nothing, _) => {}
         (piece, _) => debug_assert!(false, "{piece:?} on buffers of another operation"),
     }
+    clock.read()
+}
+
+/// Posts a receive, reads the clock, and lets the message come.
+#[inline]
+fn posted((give, get): (&[u8], &mut [u8]), other: &Process<'_>, clock: &GlobalClock) -> u64 {
+    request::scope(|scope| {
+        let receive = other.immediate_receive_into(scope, get);
+        let ended = clock.read();
+        other.send(give);
+        receive.wait_without_status();
+        ended
+    })
 }
 
 #[inline]

@@ -97,26 +97,31 @@ impl Bench<'_> {
             }
         };
         watch.during(|| {
-            match (turn.start, body) {
+            let ended = match (turn.start, body) {
                 (Start::BackToBack { rotate: true }, Body::Alone) => {
                     let mut at = fixed;
                     for _ in 0..turn.operations {
                         once(call, turn, (data, &RootOf::new(data, at)));
                         at = if at + 1 < self.job.size() { at + 1 } else { 0 };
                     }
+                    self.clock.read()
                 }
                 (_, Body::With(plan)) => {
                     let mut busy = Busy { plan, clock: &self.clock, spent: 0 };
                     call.immediate(data, &root, &mut busy);
                     spent = busy.spent;
+                    self.clock.read()
                 }
-                (_, Body::Piece(part)) => piece::carry_out(part, call, data),
-                (_, Body::Local) => piece::alone(call, &own),
+                (_, Body::Piece(part)) => piece::carry_out(part, call, (data, &self.clock)),
+                (_, Body::Local) => {
+                    piece::alone(call, &own);
+                    self.clock.read()
+                }
                 (_, Body::Alone) => {
                     (0..turn.operations).for_each(|_| once(call, turn, (data, &root)));
+                    self.clock.read()
                 }
-            }
-            let ended = self.clock.read();
+            };
             Timing { started, ended, computed: self.clock.between(0, spent) }
         })
     }

@@ -24,7 +24,14 @@ const SET: LogGops = LogGops {
 };
 
 fn program(shape: Shape, ranks: u32) -> Program {
-    Program { shape, ranks, size: SIZE, local: Picos::ZERO, combine: Picos::ZERO }
+    Program {
+        shape,
+        ranks,
+        size: SIZE,
+        local: Picos::ZERO,
+        combine: Picos::ZERO,
+        post: Picos::ZERO,
+    }
 }
 
 fn time(program: &Program) -> u64 {

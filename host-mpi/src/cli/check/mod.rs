@@ -188,7 +188,7 @@ impl Subject {
     fn program(&self, ranks: u32) -> Option<Program> {
         let InForce::Known(known) = &self.algorithm else { return None };
         let (size, zero) = (self.cell.bytes(), Picos::ZERO);
-        Some(Program { shape: known.shape, ranks, size, local: zero, combine: zero })
+        Some(Program { shape: known.shape, ranks, size, local: zero, combine: zero, post: zero })
     }
 }
 
@@ -367,6 +367,7 @@ fn predicted(
         message: taken.message.value,
         back: taken.back.value,
         exchange: taken.exchange.value,
+        post: taken.post.value,
         skew: taken.skew,
         spread: taken.spread,
         system,

@@ -9,7 +9,7 @@ use loggap_core::units::Picos;
 
 use super::noise::RankNoise;
 use super::taking::Taken;
-use crate::algorithm::{End, MessageCost, Program, Repeated, makespan, protocols, repeated};
+use crate::algorithm::{End, MessageCost, Program, Repeated, Way, makespan, protocols, repeated};
 
 /// What predictions are made with.
 pub(super) struct Basis<'a> {
@@ -51,7 +51,9 @@ impl Basis<'_> {
             };
             self.profiles.iter().filter_map(row).reduce(|one, other| one.with(&other))
         };
-        program.message_sizes().into_iter().map(cost).collect()
+        let way = program.way().map(|way| share(way, taken));
+        let directed = |cost: MessageCost| way.map_or(cost, |share| cost.of_one_way(share));
+        program.message_sizes().into_iter().map(|size| cost(size).map(directed)).collect()
     }
 
     /// The simulation at the best values, and at both ends of all intervals.
@@ -64,6 +66,7 @@ impl Basis<'_> {
         let program = |end: End| Program {
             local: end.of(&taken.local),
             combine: end.of(&taken.combine),
+            post: end.of(&taken.post),
             ..*program
         };
         let sets = |end: End| protocols(costs, end);
@@ -86,6 +89,25 @@ impl Basis<'_> {
         let under_noise = UnderNoise { quiet: quiet(End::Value)?, repeated: best };
         Some(Prediction { estimate, under_noise: Some(under_noise) })
     }
+}
+
+/// How long a message takes the `way` that it goes, as a share of the mean of
+/// both ways, which is what half a round trip tells: lower end, value and upper
+/// end, by messages on the global clock.
+fn share(way: Way, taken: &Taken) -> [f64; 3] {
+    let is_slower_back = taken.back.value > taken.message.value;
+    let (this, other) = match way {
+        Way::Away => (&taken.message, &taken.back),
+        Way::Back => (&taken.back, &taken.message),
+        // Who exchanges waits for the slower one.
+        Way::Both if is_slower_back => (&taken.back, &taken.message),
+        Way::Both => (&taken.message, &taken.back),
+    };
+    let share = |this: Picos, other: Picos| {
+        let (this, other) = (this.seconds(), other.seconds());
+        if this > 0.0 { 2.0 * this / (this + other) } else { 1.0 }
+    };
+    [share(this.low, other.high), share(this.value, other.value), share(this.high, other.low)]
 }
 
 fn estimate(at: impl Fn(End) -> Option<Picos>) -> Option<Estimate<Picos>> {

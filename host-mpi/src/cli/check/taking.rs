@@ -101,6 +101,8 @@ pub(super) struct Taken {
     pub(super) sender: Picos,
     /// An exchange of messages of this size.
     pub(super) exchange: Estimate<Picos>,
+    /// Posting a receive.
+    pub(super) post: Estimate<Picos>,
     /// The operation of one rank alone.
     pub(super) local: Estimate<Picos>,
     /// Combining two vectors, where the operation does.
@@ -146,6 +148,7 @@ impl Taken {
             back: estimates(|taken| taken.back),
             sender: times(|taken| taken.sender),
             exchange: estimates(|taken| taken.exchange),
+            post: estimates(|taken| taken.post),
             local: estimates(|taken| taken.local),
             combine: estimates(|taken| taken.combine),
             skew: times(|taken| taken.skew),
@@ -181,15 +184,17 @@ pub(super) fn take(
     let message = bench.piece(Piece::Message(peer), bytes)?;
     let back = bench.piece(Piece::Back(peer), bytes)?;
     let exchange = bench.piece(Piece::Exchange(peer), bytes)?;
+    let post = bench.piece(Piece::Post(peer), bytes)?;
     let local = bench.local_part(cell)?;
     let reduces = cell.operation.reduces();
     let combine = if reduces { bench.piece(Piece::Combine, bytes)? } else { None };
     let operation = bench.measure(cell)?;
-    let parts = (start, message, exchange);
-    let (Some(start), Some(message), Some(exchange)) = parts else { return Ok(None) };
-    let parts = (back, local, operation);
-    let (Some(back), Some(local), Some(operation)) = parts else { return Ok(None) };
-    let all = [&operation, &start, &message, &back, &exchange, &local];
+    let parts = (start, message, back);
+    let (Some(start), Some(message), Some(back)) = parts else { return Ok(None) };
+    let parts = (exchange, post);
+    let (Some(exchange), Some(post)) = parts else { return Ok(None) };
+    let (Some(local), Some(operation)) = (local, operation) else { return Ok(None) };
+    let all = [&operation, &start, &message, &back, &exchange, &post, &local];
     let diagnosis = all.iter().find_map(|measured| measured.diagnosis.clone());
     let taken = start.median.and_then(|offset| {
         let without = |measured: &Measured| estimate(measured, offset);
@@ -202,6 +207,7 @@ pub(super) fn take(
             back: without(&back)?,
             sender: sender?.since(own?),
             exchange: without(&exchange)?,
+            post: without(&post)?,
             local: without(&local)?,
             combine: combine.as_ref().and_then(without).unwrap_or_default(),
             skew: operation.skew.map_or(Picos::ZERO, |(median, _)| median),
@@ -287,6 +293,7 @@ mod tests {
                 back: estimate,
                 sender: picos,
                 exchange: estimate,
+                post: estimate,
                 local: estimate,
                 combine: estimate,
                 skew: picos,
