@@ -329,3 +329,19 @@ fn the_ends_of_the_range_saturate() {
     // Bounds that say nothing contradict nothing.
     assert_eq!(between(Picos::MAX).unwrap().error, Picos::MAX);
 }
+
+#[test]
+fn the_assumed_drift_is_that_of_both_series() {
+    let assumptions = Assumptions { drift_ppm: 321, ..Assumptions::default() };
+    let (between, within, resolution) = (Picos(50_000_000), Picos(2_000_000), Picos(1_000));
+    let options = SyncOptions::expecting(between, within, resolution, assumptions);
+    let usual = SyncOptions::default();
+    assert_eq!(options.assumptions, assumptions);
+    for (series, round_trip, patience) in [
+        (options.series, between, OffsetOptions::expecting(between, resolution).patience),
+        (options.check, within, usual.check.offset.patience),
+    ] {
+        let expected = OffsetOptions::expecting(round_trip, resolution);
+        assert_eq!(series.offset, OffsetOptions { drift_ppm: 321, patience, ..expected });
+    }
+}
