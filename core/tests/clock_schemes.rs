@@ -401,6 +401,29 @@ mod clock_schemes {
         assert_eq!(study_patience(path, 5, &mut errors), Some(rows));
     }
 
+    #[test]
+    fn readings_scatter_by_the_jitter_and_are_rounded_down() {
+        for (jitter, low, high) in [(0, -100, 0), (5_000, -5_100, 5_000)] {
+            let truth = ClockTruth {
+                jitter: Picos(jitter),
+                granularity: Picos(100),
+                ..ClockTruth::default()
+            };
+            let clock = &mut pair(truth, 10)[1];
+            let off: Vec<i64> = (0..1_000)
+                .map(|n| {
+                    let now = Picos(SECOND + n * MICROSECOND);
+                    let exact = clock.exact_at(now).0.cast_signed();
+                    clock.read(now).0.cast_signed() - exact
+                })
+                .collect();
+            let (least, most) = (*off.iter().min().unwrap(), *off.iter().max().unwrap());
+            assert!(low < least && most <= high, "{jitter}: {least} {most}");
+            // And take all of the room.
+            assert!(least < low + 200 && most > high - 200, "{jitter}: {least} {most}");
+        }
+    }
+
     /// Offsets of two clocks, one a second.
     fn recorded(truth: ClockTruth, count: usize) -> (Vec<TimedOffset>, f64) {
         let mut clocks = pair(truth, 10);
