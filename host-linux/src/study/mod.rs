@@ -4,4 +4,4 @@ pub mod in_order;
 pub mod pipelining;
 mod plot;
 
-pub use plot::{Chart, Series};
+pub use plot::{Chart, Interval, Series};

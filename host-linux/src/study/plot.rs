@@ -18,13 +18,32 @@ pub struct Series {
     /// Its points; those without a positive ordinate have no place on the
     /// chart and are left out.
     pub points: Vec<(f64, f64)>,
+    /// Intervals of its points, drawn as whiskers.
+    pub intervals: Vec<Interval>,
+}
+
+/// Between which ordinates a point may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Abscissa of the point.
+    pub x: f64,
+    /// Its least ordinate.
+    pub low: f64,
+    /// Its largest ordinate.
+    pub high: f64,
 }
 
 impl Series {
     /// A named line.
     #[must_use]
     pub const fn new(label: String, points: Vec<(f64, f64)>) -> Self {
-        Self { label, points }
+        Self { label, points, intervals: Vec::new() }
+    }
+
+    /// With intervals of its points.
+    #[must_use]
+    pub fn with_intervals(self, intervals: Vec<Interval>) -> Self {
+        Self { intervals, ..self }
     }
 }
 
@@ -46,6 +65,8 @@ const COLOURS: [RGBColor; 7] = [BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLA
 /// Lengths of dash and gap, which tell lines of one colour apart; the first
 /// line of a colour has none.
 const DASHES: [Option<(i32, i32)>; 3] = [None, Some((7, 4)), Some((2, 3))];
+/// Half the width of an interval's ends.
+const CAP: i32 = 4;
 /// Height of a line of the legend.
 const LINE: i32 = 19;
 
@@ -81,6 +102,13 @@ impl Chart {
             for point in points {
                 canvas.dot(point, *colour)?;
             }
+            for Interval { x, low, high } in drawn_intervals(series) {
+                let (x, low, high) = (across.place(x), up.place(low), up.place(high));
+                canvas.line(vec![(x, low), (x, high)], *colour, 1)?;
+                for end in [low, high] {
+                    canvas.line(vec![(x - CAP, end), (x + CAP, end)], *colour, 1)?;
+                }
+            }
             let x = plot.across.1 + 16;
             line(vec![(x, y), (x + 34, y)])?;
             canvas.text(&series.label, (x + 40, y), (15, BLACK), Align::Left)?;
@@ -92,7 +120,12 @@ impl Chart {
     /// Ends of the axes: whole powers of two for the abscissa, whole decades
     /// for the ordinate.
     fn bounds(&self) -> ((f64, f64), (f64, f64)) {
-        let points = || self.series.iter().flat_map(drawn);
+        let ends = |series| {
+            let both = |of: Interval| [(of.x, of.low), (of.x, of.high)];
+            drawn_intervals(series).flat_map(both)
+        };
+        let points =
+            || self.series.iter().flat_map(move |series| drawn(series).chain(ends(series)));
         let low =
             |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(f64::INFINITY, f64::min);
         let high = |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(0.0, f64::max);
@@ -113,6 +146,10 @@ fn drawn(series: &Series) -> impl Iterator<Item = (f64, f64)> {
     series.points.iter().copied().filter(|(x, y)| *x > 0.0 && *y > 0.0)
 }
 
+fn drawn_intervals(series: &Series) -> impl Iterator<Item = Interval> {
+    series.intervals.iter().copied().filter(|of| of.x > 0.0 && of.low > 0.0 && of.high > 0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +163,27 @@ mod tests {
         let mut out = Vec::new();
         chart.write(1, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().matches("<circle").count(), 2);
+    }
+
+    #[test]
+    fn intervals_are_drawn_and_have_room() {
+        let point = vec![(4.0, 5.0)];
+        let draw = |series: Series| {
+            let labels = ("t".into(), "x".into(), "y".into());
+            let series = vec![series];
+            let chart = Chart { title: labels.0, x_label: labels.1, y_label: labels.2, series };
+            let mut out = Vec::new();
+            chart.write(1, &mut out).unwrap();
+            (chart.bounds().1, String::from_utf8(out).unwrap().matches("<polyline").count())
+        };
+        let with = |low, high| {
+            let interval = Interval { x: 4.0, low, high };
+            draw(Series::new("a".into(), point.clone()).with_intervals(vec![interval]))
+        };
+        let (bounds, lines) = draw(Series::new("a".into(), point.clone()));
+        assert_eq!(bounds, (1.0, 10.0));
+        // A stem and two ends.
+        assert_eq!(with(2.0, 8.0), (bounds, lines + 3));
+        assert_eq!(with(0.5, 50.0).0, (0.1, 100.0));
     }
 }

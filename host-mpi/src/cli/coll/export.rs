@@ -111,7 +111,7 @@ pub(super) fn export(
     }
     if let Some(file) = files.plot {
         let chart = report::chart(document);
-        file.commit(|out| chart.write(report::LINES_OF_ONE, out)).map_err(failed)?;
+        file.commit(|out| chart.write(1, out)).map_err(failed)?;
     }
     match (args.json, args.csv) {
         // Every line stands there already.

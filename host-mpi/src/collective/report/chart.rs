@@ -1,10 +1,10 @@
 //! A picture.
 
-use loggap::study::{Chart, Series};
+use loggap::study::{Chart, Interval, Series};
 
 use super::{Document, ResultRecord};
 
-/// Medians over size with the ends of their intervals.
+/// Medians over size with their intervals.
 #[must_use]
 pub fn chart(document: &Document) -> Chart {
     let mut operations: Vec<&str> = Vec::new();
@@ -13,30 +13,26 @@ pub fn chart(document: &Document) -> Chart {
             operations.push(&result.op);
         }
     }
-    let line = |op: &str, of: fn(&ResultRecord) -> Option<f64>| {
-        let results = document.results.iter().filter(|result| result.op == op);
-        #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-        let points = results.filter_map(|r| Some((r.size_bytes.max(1) as f64, of(r)? * 1e6)));
-        points.collect::<Vec<_>>()
-    };
-    let series = operations.iter().flat_map(|op| {
-        [
-            Series::new((*op).to_owned(), line(op, |r| r.median_s)),
-            Series::new(format!("{op}: low end, 95%"), line(op, |r| r.median_s_lo)),
-            Series::new(format!("{op}: high end, 95%"), line(op, |r| r.median_s_hi)),
-        ]
+    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
+    let place = |result: &ResultRecord| result.size_bytes.max(1) as f64;
+    let micros = |seconds: f64| seconds * 1e6;
+    let series = operations.iter().map(|op| {
+        let results = || document.results.iter().filter(|result| result.op == *op);
+        let points = results().filter_map(|r| Some((place(r), micros(r.median_s?))));
+        let intervals = results().filter_map(|r| {
+            let (low, high) = (micros(r.median_s_lo?), micros(r.median_s_hi?));
+            Some(Interval { x: place(r), low, high })
+        });
+        Series::new((*op).to_owned(), points.collect()).with_intervals(intervals.collect())
     });
     let scheme = document.results.first().map_or("", |result| &result.scheme);
     Chart {
         title: format!("Collectives, {} ranks, {}, {scheme}", document.ranks, document.library),
         x_label: "size [bytes]".to_owned(),
-        y_label: "median of the last exit [us]".to_owned(),
+        y_label: "median of the last exit, 95% interval [us]".to_owned(),
         series: series.collect(),
     }
 }
-
-/// Lines of a chart that share a colour.
-pub const LINES_OF_ONE: usize = 3;
 
 #[cfg(test)]
 mod tests {
@@ -45,6 +41,12 @@ mod tests {
 
     #[test]
     fn the_picture_has_medians_and_ends() {
-        assert_eq!(chart(&document()).series.len(), LINES_OF_ONE);
+        let document = document();
+        let [series] = &chart(&document).series[..] else { panic!() };
+        let result = &document.results[0];
+        assert_eq!(series.label, result.op);
+        assert_eq!(series.points[0].1, result.median_s.unwrap() * 1e6);
+        let Interval { low, high, .. } = series.intervals[0];
+        assert!(low <= series.points[0].1 && series.points[0].1 <= high && low < high);
     }
 }

@@ -13,7 +13,7 @@ use super::operation::Cell;
 use super::overlap::Overlap;
 use super::scheme::SchemeName;
 
-pub use chart::{LINES_OF_ONE, chart};
+pub use chart::chart;
 pub use hosts::{Host, hosts};
 pub use table::table;
 pub use values::{SAMPLES_HEAD, csv, samples};
