@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::event::Candidate;
+use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::list::Records;
 use super::matching::Waiting;
@@ -111,8 +112,10 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
     queue: Queue<'m>,
     cpus: usize,
     nics: usize,
-    /// Whether the members of a list all have the same time.
+    /// Whether all that waits in a class has the same time, so that lists do;
+    /// everything else waits in heaps.
     pub(super) single: bool,
+    pub(super) heaps: Heaps<&'m mut [u64]>,
     pub(super) parameters: Parameters<'p>,
     pub(super) settings: Settings,
     pub(super) noise: N,
@@ -147,7 +150,8 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         observer: O,
     ) -> Self {
         let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
-        let Schedule { clocks, times, tries, done, queue, places, cpus, nics, .. } = schedule;
+        let Schedule { clocks, times, tries, links, done, queue, places, cpus, nics, .. } =
+            schedule;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
             flight.1 = delay;
@@ -166,6 +170,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             cpus,
             nics,
             single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
+            heaps: Heaps::new(links),
             parameters,
             settings,
             noise,
@@ -242,7 +247,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             (None, None) => return Ok(false),
             (Some(entry), flight) if flight.is_none_or(|(_, first)| entry.before(&first)) => {
                 self.advance(entry.time);
-                match self.candidate(entry.rank, self.now) {
+                match self.candidate(entry.rank) {
                     Some(next) => {
                         self.execute(entry.rank, next).map_err(|error| error.on(entry.rank))?;
                     }
@@ -337,7 +342,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     /// Sees to it that the queue knows a rank's next event.
     #[inline]
     fn refresh(&mut self, rank: u32) {
-        match self.candidate(rank, self.now) {
+        match self.candidate(rank) {
             Some(Candidate { time, stamp: (created, seq), .. }) => {
                 self.queue.set(Entry { time, created, seq, rank });
             }

@@ -31,8 +31,12 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         if let Some(next) = self.tries.get_mut(op as usize) {
             *next = time;
         }
-        let state = self.ranks.at_mut(rank);
-        self.records.insert(state.list_mut(class), op);
+        if self.single {
+            let state = self.ranks.at_mut(rank);
+            self.records.insert(state.list_mut(class), op);
+        } else {
+            self.await_turn(rank, class, op);
+        }
     }
 
     /// Whether the record of a message on its way keeps its sender.
@@ -207,8 +211,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         record.set_phase(phase);
         record.created = now;
         record.seq = seq;
-        let state = self.ranks.at_mut(rank);
-        self.records.push(state.list_mut(Class::Sends), op);
+        self.enlist(rank, Class::Sends, op);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Operations: calculations, sends, receives.
 
 use super::engine::{Engine, SimError};
-use super::event::Candidate;
+use super::event::{Candidate, From};
 use super::hooks::{Calculated, Matched, Noise, Observer, Part, Sent};
 use super::parameters::{Costs, Rendezvous};
 use super::rank::Class;
@@ -30,8 +30,13 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     /// Executes the next event of `rank`, whose time has come.
     #[inline]
     pub(super) fn execute(&mut self, rank: u32, next: Candidate) -> Result<(), SimError> {
-        let state = self.ranks.at_mut(rank);
-        self.records.remove(state.list_mut(next.class), next.before, next.at);
+        match next.from {
+            From::List { before } => {
+                let state = self.ranks.at_mut(rank);
+                self.records.remove(state.list_mut(next.class), before, next.at);
+            }
+            _ => self.leave(rank, &next),
+        }
         match next.class {
             Class::Calcs => self.calculate(rank, next.at)?,
             Class::Sends => self.send(rank, next.at)?,

@@ -1,5 +1,6 @@
 //! One operation, and the message that it becomes, in 40 bytes.
 
+use super::rank::Class;
 use crate::goal::{Op, OpKind};
 use crate::units::Picos;
 
@@ -65,7 +66,8 @@ pub struct Record {
     pub(super) link: u32,
     /// The second part of its stamp.
     pub(super) seq: u32,
-    /// Kind, successors, phase, processor and interface.
+    /// Kind, successors, phase, processor and interface, and of what waits in
+    /// a heap its class.
     pub(super) meta: u32,
 }
 
@@ -88,6 +90,7 @@ impl Default for Slot {
 
 const STARTED: u32 = 1 << 6;
 const MET: u32 = 1 << 7;
+const CLASS_SHIFT: u32 = 24;
 
 impl Record {
     pub(super) const fn new(op: Op) -> Self {
@@ -151,6 +154,21 @@ impl Record {
 
     pub(super) const fn set_met(&mut self) {
         self.meta |= MET;
+    }
+
+    /// As what it waits, where that is kept in heaps.
+    pub(super) const fn class(&self) -> Class {
+        match self.meta >> CLASS_SHIFT & 7 {
+            0 => Class::Sends,
+            1 => Class::Receives,
+            2 => Class::Calcs,
+            3 => Class::Arrived,
+            _ => Class::Taken,
+        }
+    }
+
+    pub(super) const fn set_class(&mut self, class: Class) {
+        self.meta = self.meta & !(7 << CLASS_SHIFT) | (class as u32) << CLASS_SHIFT;
     }
 
     pub(super) const fn cpu(&self) -> usize {

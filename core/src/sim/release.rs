@@ -140,8 +140,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         if let Some(time) = posting {
             record.amount = time;
         }
-        let state = self.ranks.at_mut(rank);
-        self.records.push(state.list_mut(class), op);
+        self.enlist(rank, class, op);
         Ok(())
     }
 }

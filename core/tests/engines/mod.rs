@@ -70,6 +70,7 @@ pub fn run<O: Observer>(
         clocks: &mut vec![0; needs.clocks],
         times: &mut vec![0; needs.times],
         tries: &mut vec![0; needs.tries],
+        links: &mut vec![0; needs.links],
         done: &mut vec![0; needs.done],
         queue: &mut vec![Entry::default(); needs.queue],
         places: &mut vec![0; needs.places],
