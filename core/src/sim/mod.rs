@@ -48,8 +48,11 @@ mod schedule;
 mod survey;
 mod unfinished;
 mod unsuitable;
+#[cfg(test)]
+mod waiting_tests;
 #[cfg_attr(not(target_has_atomic = "64"), allow(dead_code, reason = "only windows need all of it"))]
 mod wheel;
+mod wildcards;
 // Partitions share 64-bit times, which not every firmware's processor can.
 #[cfg(target_has_atomic = "64")]
 pub mod windows;

@@ -156,6 +156,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         while root != NONE && self.need(rank, root) != Some(need) {
             before = root;
             root = self.records.at(root).link;
+            self.heaps.look();
         }
         let after = if root == NONE { NONE } else { self.records.at(root).link };
         self.heaps.push_by_stamp(&self.records, &mut root, at);
@@ -227,6 +228,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             }
             before = root;
             root = self.records.at(root).link;
+            self.heaps.look();
         }
         best
     }

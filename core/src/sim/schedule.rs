@@ -8,7 +8,7 @@ use super::memory::{Memory, Requirements};
 use super::queue::Entry;
 use super::rank::Rank;
 use super::record::{NONE, Record, Slot, Successors};
-use crate::goal::{Op, OpKind, Sink};
+use crate::goal::{ANY, Op, OpKind, Sink};
 
 /// A schedule in lent memory, ready to run once.
 #[derive(Debug)]
@@ -61,6 +61,8 @@ pub struct Builder<'m> {
     draft: Draft,
     /// Receives before the open rank.
     receives_before: u32,
+    /// Whether one of the open rank has a wildcard.
+    wild: bool,
     crowds: u32,
     /// Words of the index that crowds have.
     index: u32,
@@ -115,6 +117,7 @@ impl<'m> Builder<'m> {
             requirements,
             draft: Draft::default(),
             receives_before: 0,
+            wild: false,
             crowds: 0,
             index: 0,
         })
@@ -175,7 +178,7 @@ impl<'m> Builder<'m> {
 
     /// Gives the open rank, which has so many receives, a [`Crowd`].
     fn crowd(&mut self, receives: u32) -> Result<(), BuildError> {
-        let crowd = Crowd::new(self.index, receives).ok_or(BuildError::TooManyOps)?;
+        let crowd = Crowd::new(self.index, receives, self.wild).ok_or(BuildError::TooManyOps)?;
         let place = self.memory.crowds.get_mut(self.crowds as usize).ok_or(BuildError::Full)?;
         let rank = self.memory.ranks.get_mut(self.draft.rank() as usize);
         rank.ok_or(BuildError::Full)?.crowd = self.crowds;
@@ -204,6 +207,7 @@ impl Sink for Builder<'_> {
     fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
         self.draft.begin(rank, self.memory.firsts)?;
         self.receives_before = self.draft.receives;
+        self.wild = false;
         let state = self.memory.ranks.get_mut(rank as usize).ok_or(BuildError::Full)?;
         // Sends to it may have been seen.
         let lists = if self.requirements.several() { state.lists } else { [NONE; 5] };
@@ -220,6 +224,9 @@ impl Sink for Builder<'_> {
         self.draft.count(op.kind, self.memory.slots)?;
         if self.requirements.several() {
             self.note_unit(&op);
+        }
+        if let OpKind::Receive { peer, tag, .. } = op.kind {
+            self.wild |= peer == ANY || tag == ANY;
         }
         let ops = &mut self.draft.ops;
         let record = self.memory.records.get_mut(*ops as usize).ok_or(BuildError::Full)?;

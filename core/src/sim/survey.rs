@@ -4,7 +4,7 @@ use super::build_error::BuildError;
 use super::crowd::{self, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
-use crate::goal::{Op, OpKind, Sink};
+use crate::goal::{ANY, Op, OpKind, Sink};
 
 /// A sink that only counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Survey {
     pub(super) ops_most: u32,
     ops_here: u32,
     receives_here: u64,
+    /// Whether one of them has a wildcard.
+    wild_here: bool,
     /// Ranks that may have more than a few messages waiting, and words of
     /// their indices.
     crowds: u64,
@@ -55,6 +57,7 @@ impl Survey {
             ops_most: 0,
             ops_here: 0,
             receives_here: 0,
+            wild_here: false,
             crowds: if crowded { ops / SHORT as u64 } else { 0 },
             index: if crowded { crowd::index_words_most(ops) } else { 0 },
             cpu: 0,
@@ -129,6 +132,7 @@ impl Sink for Survey {
         self.edges_here = 0;
         self.ops_here = 0;
         self.receives_here = 0;
+        self.wild_here = false;
         Ok(())
     }
 
@@ -137,8 +141,11 @@ impl Sink for Survey {
         self.ops_here = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
         self.ops_most = self.ops_most.max(self.ops_here);
         self.ops += 1;
-        self.sure_receives += u64::from(matches!(op.kind, OpKind::Receive { .. }));
-        self.receives_here += u64::from(matches!(op.kind, OpKind::Receive { .. }));
+        if let OpKind::Receive { peer, tag, .. } = op.kind {
+            self.sure_receives += 1;
+            self.receives_here += 1;
+            self.wild_here |= peer == ANY || tag == ANY;
+        }
         self.cpu = self.cpu.max(op.cpu);
         self.nic = self.nic.max(op.nic);
         Ok(index)
@@ -160,7 +167,7 @@ impl Sink for Survey {
         self.receives += receives;
         if receives > u64::from(SHORT) {
             self.crowds += 1;
-            self.index += crowd::index_words(receives);
+            self.index += crowd::index_words(receives, self.wild_here);
         }
         Ok(())
     }

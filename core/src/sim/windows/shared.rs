@@ -5,7 +5,11 @@ use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::record::{BY_ARRIVAL, BY_MATCH, NONE, WindowRecord};
+use crate::sim::heap::Heaps;
 use crate::sim::parameters::Parameters;
+
+/// The heaps of what waits, where messages are received with overlap.
+pub(super) type HeapLinks<'s> = Heaps<&'s [AtomicU64]>;
 
 /// Something that was created: an operation released, or a message sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -54,9 +54,13 @@ impl Next {
 impl<N: Noise> Partition<'_, N> {
     /// The next event of a rank.
     #[inline]
-    pub(super) fn next_of(&mut self, state: &WindowRank, inbox: &Mail<'_>) -> Option<Next> {
+    pub(super) fn next_of(
+        &mut self,
+        (rank, state): (u32, &mut WindowRank),
+        inbox: &Mail<'_>,
+    ) -> Option<Next> {
         if self.overlap {
-            return self.next_overlapping(state);
+            return self.next_overlapping((rank, state));
         }
         let mut best = None;
         if state.waiting != NONE {
@@ -136,24 +140,20 @@ impl<N: Noise> Partition<'_, N> {
         next: &Next,
         (inbox, outbox): (&Mail<'_>, &mut Outbox<'_>),
     ) -> Result<(), Overflow> {
-        let place = (next.before, next.op);
+        if self.overlap {
+            self.leave_heap((rank, state), next);
+        } else {
+            self.leave_list(state, next);
+        }
         match next.class {
-            Class::Sends => {
-                self.shared.remove(&mut state.sends, place);
-                self.send((rank, state), (next.op, next.time), outbox)
-            }
+            Class::Sends => self.send((rank, state), (next.op, next.time), outbox),
             Class::Receives => {
-                self.shared.remove(&mut state.receives, place);
                 self.receive((rank, state), next.op);
                 Ok(())
             }
-            Class::Calcs => {
-                self.shared.remove(&mut state.calcs, place);
-                self.calculate((rank, state), (next.op, next.time))
-            }
-            Class::Waiting if self.overlap => self.take(state, next),
+            Class::Calcs => self.calculate((rank, state), (next.op, next.time)),
+            Class::Waiting if self.overlap => self.take((rank, state), next),
             Class::Waiting | Class::Taken => {
-                self.shared.remove(&mut state.waiting, place);
                 let record = self.shared.at(next.op);
                 let letter = Letter {
                     created: 0,
@@ -171,6 +171,19 @@ impl<N: Noise> Partition<'_, N> {
                 self.handle((rank, state), &message.read(), next)
             }
         }
+    }
+
+    /// Takes what an event is about out of its list.
+    #[inline]
+    fn leave_list(&self, state: &mut WindowRank, next: &Next) {
+        let last = match next.class {
+            Class::Sends => &mut state.sends,
+            Class::Receives => &mut state.receives,
+            Class::Calcs => &mut state.calcs,
+            Class::Waiting | Class::Taken => &mut state.waiting,
+            Class::Incoming => return,
+        };
+        self.shared.remove(last, (next.before, next.op));
     }
 
     fn calculate(
@@ -306,20 +319,31 @@ impl<N: Noise> Partition<'_, N> {
     /// Notes that a message for a receive of `rank` was all there at `time`.
     #[inline]
     fn note_done(&mut self, rank: u32, time: u64) {
-        if let Some(done) = self.done.get_mut(rank.wrapping_sub(self.first) as usize) {
-            *done = time.max(*done);
+        if let Some(receiving) = self.receiving.get_mut(rank.wrapping_sub(self.first) as usize) {
+            receiving.done = receiving.done.max(time);
         }
     }
 
     /// Keeps what has not been handled of the mail beyond the window.
-    pub(super) fn keep(&self, state: &mut WindowRank, inbox: &Mail<'_>) {
+    pub(super) fn keep(&mut self, state: &mut WindowRank, inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(state.incoming) {
             let letter = message.read();
             state.incoming = message.link();
             self.shared.at(letter.send).keep(letter.source, letter.size);
-            self.shared.push(&mut state.waiting, letter.send);
+            self.await_handling(state, letter.send);
         }
         state.incoming = END;
+    }
+
+    /// Takes a message among those that wait; they come in the order of their
+    /// stamps.
+    #[inline]
+    fn await_handling(&mut self, state: &mut WindowRank, send: u32) {
+        if self.overlap {
+            self.await_interface(state, send);
+        } else {
+            self.shared.push(&mut state.waiting, send);
+        }
     }
 
     /// Takes the messages that found no room in the mail among those that
@@ -339,7 +363,7 @@ impl<N: Noise> Partition<'_, N> {
         while next != END {
             let send = next;
             next = self.shared.at(send).link();
-            self.shared.push(&mut state.waiting, send);
+            self.await_handling(state, send);
         }
     }
 }
