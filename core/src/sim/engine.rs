@@ -79,11 +79,13 @@ pub(super) struct Ranks<'m> {
 impl Ranks<'_> {
     #[inline]
     pub(super) fn at(&self, rank: u32) -> &Rank {
+        debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
         self.all.get(rank as usize).unwrap_or(&self.hole)
     }
 
     #[inline]
     pub(super) fn at_mut(&mut self, rank: u32) -> &mut Rank {
+        debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
         match self.all.get_mut(rank as usize) {
             Some(state) => state,
             None => &mut self.hole,
@@ -267,6 +269,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     }
 
     fn advance(&mut self, time: u64) {
+        debug_assert!(time >= self.now, "time goes on");
         if time > self.now {
             self.now = time;
             self.seq = 0;
@@ -326,6 +329,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         if *own == NONE || *own == rank {
             *own = rank;
         } else {
+            debug_assert!(*other == NONE || *other == rank, "an event touches two ranks");
             *other = rank;
         }
     }
@@ -409,6 +413,7 @@ impl<N, O> Engine<'_, '_, N, O> {
     }
 
     fn clock(&self, place: usize) -> u64 {
+        debug_assert!(place < self.clocks.len(), "no clock {place}");
         self.clocks.get(place).copied().unwrap_or_default()
     }
 
@@ -434,6 +439,7 @@ impl<N, O> Engine<'_, '_, N, O> {
     }
 
     fn clock_mut(&mut self, place: usize) -> &mut u64 {
+        debug_assert!(place < self.clocks.len(), "no clock {place}");
         match self.clocks.get_mut(place) {
             Some(clock) => clock,
             None => &mut self.ranks.hole.cpu,

@@ -180,6 +180,7 @@ impl Waiting<'_> {
         let receive = records.at(op);
         let [_, end] = &mut rank.posted;
         let newest = *end;
+        debug_assert!((newest as usize) < self.slots.len(), "every receive has a slot");
         let Some(slot) = self.slots.get_mut(newest as usize) else { return };
         *slot = Slot { key: key(receive.peer, receive.tag), op };
         *end += 1;
@@ -220,12 +221,14 @@ impl Waiting<'_> {
     /// Takes a matched receive out.
     #[inline]
     pub(super) fn take(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
+        debug_assert!(self.slots.get(found.slot as usize).is_some_and(|slot| slot.op == found.op));
         if let Some(slot) = self.slots.get_mut(found.slot as usize) {
             *slot = Slot { key: 1, op: NONE };
         }
         if self.indexed(rank).is_some() {
             self.take_indexed(records, rank.crowd, found.op);
         }
+        debug_assert!(rank.unmatched > 0, "what is matched was posted");
         rank.unmatched = rank.unmatched.saturating_sub(1);
         let [first, end] = &mut rank.posted;
         while *first < *end && self.slots.get(*first as usize).is_none_or(|slot| slot.op == NONE) {
@@ -288,6 +291,7 @@ impl Waiting<'_> {
     /// Appends a message to the log of `crowd`, which has room.
     fn log(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
         let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
+        debug_assert!(crowd.has_room(), "it was asked before");
         let [_, end] = &mut crowd.log;
         if let Some(word) = self.index.get_mut(*end as usize) {
             *word = op;

@@ -62,6 +62,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         };
         let free = self.free_to_receive(rank, next.class, self.records.at(place));
         if free > self.now {
+            debug_assert!(!self.single, "its turn had come");
             self.wait(rank, next.class, (op, free));
             return Ok(());
         }

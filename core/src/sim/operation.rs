@@ -174,5 +174,6 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
 /// An index of a processor or interface, which is a byte in the schedule.
 #[allow(clippy::cast_possible_truncation, reason = "a record keeps it in one byte")]
 pub(super) const fn cpu_index(index: usize) -> u8 {
+    debug_assert!(index <= u8::MAX as usize, "a record keeps it in one byte");
     index as u8
 }

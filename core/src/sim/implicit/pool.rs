@@ -58,11 +58,13 @@ impl<'m> Pool<'m> {
 
     #[inline]
     fn raw(&self, node: u32) -> Node {
+        debug_assert!(node != NONE && (node as usize) < self.nodes.len(), "no node {node}");
         self.nodes.get(node as usize).copied().unwrap_or_default()
     }
 
     #[inline]
     fn set(&mut self, node: u32, raw: Node) {
+        debug_assert!(node != NONE && (node as usize) < self.nodes.len(), "no node {node}");
         if let Some(place) = self.nodes.get_mut(node as usize) {
             *place = raw;
         }

@@ -104,6 +104,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         next: &Next,
     ) -> Result<(), Stop> {
         let (now, send) = (next.time, next.item.first);
+        debug_assert!(now >= state.cpu && now >= state.out, "its turn had come");
         self.started(state, next);
         let transfer = self.program.transfer(rank, send);
         let price = self.price(transfer.size)?;

@@ -162,6 +162,7 @@ impl<'s, N: Noise> Partition<'s, N> {
     /// [`Partition::next`] named, and the very next if there is mail. Reads
     /// what other partitions sent from `inbox`, sends with `outbox`.
     pub fn run(&mut self, window: u64, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
+        debug_assert!(window >= self.wheel.now, "windows ascend");
         self.wheel.now = window;
         let width = self.width.get();
         self.last = window.saturating_mul(width).saturating_add(width - 1);
@@ -189,6 +190,7 @@ impl<'s, N: Noise> Partition<'s, N> {
         let Self { shared, ranks, wheel, first, .. } = self;
         inbox.collect(self.index, |at, message| {
             let local = message.target().wrapping_sub(*first);
+            debug_assert!((local as usize) < ranks.len(), "it came to the wrong partition");
             if let Some(state) = ranks.get_mut(local as usize) {
                 message.set_link(core::mem::replace(&mut state.incoming, at));
                 wheel.add(local, window);
@@ -294,6 +296,7 @@ impl<'s, N: Noise> Partition<'s, N> {
     pub(super) fn arrival(&self, time: u64, size: u64) -> u64 {
         let price = Price::of(&self.shared.parameters, size);
         let arrival: Sum = price.and_then(|price| sum(time, price.delay?));
+        debug_assert!(arrival.is_ok(), "it was checked when the message left");
         arrival.unwrap_or(u64::MAX)
     }
 

@@ -201,6 +201,7 @@ impl WindowRecord {
     /// One operation fewer to wait for; whether that was the last.
     #[inline]
     pub(super) fn count_down(&self) -> bool {
+        debug_assert!(self.link.load(Relaxed) > 0 && !self.released(), "it waits for one more");
         let left = self.link.load(Relaxed).wrapping_sub(1);
         self.link.store(left, Relaxed);
         left == 0

@@ -51,6 +51,7 @@ impl<N: Noise> Partition<'_, N> {
             return;
         };
         let (ends, starts) = (ends as usize, starts as usize);
+        debug_assert!(ends + starts <= all.len(), "a list ends where it says");
         let ends_list = all.get(..ends).unwrap_or_default();
         let starts_list = all.get(ends..ends.saturating_add(starts)).unwrap_or_default();
         // Sends, receives, calculations, each in the order of becoming ready.

@@ -166,7 +166,10 @@ impl<N: Noise> Partition<'_, N> {
                 self.handle((rank, state), &letter, next)
             }
             Class::Incoming => {
-                let Some(message) = inbox.message(next.before) else { return Ok(()) };
+                let Some(message) = inbox.message(next.before) else {
+                    debug_assert!(false, "it was in the mail just now");
+                    return Ok(());
+                };
                 state.incoming = message.link();
                 self.handle((rank, state), &message.read(), next)
             }
