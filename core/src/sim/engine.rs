@@ -8,6 +8,7 @@ use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::list::Records;
 use super::matching::Waiting;
 use super::parameters::{Parameters, Receive, Settings};
+use super::price::Prices;
 use super::queue::{Entry, Queue};
 use super::rank::Rank;
 use super::record::NONE;
@@ -118,7 +119,7 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
     /// everything else waits in heaps.
     pub(super) single: bool,
     pub(super) heaps: Heaps<&'m mut [u64]>,
-    pub(super) parameters: Parameters<'p>,
+    pub(super) prices: Prices<'p>,
     pub(super) settings: Settings,
     pub(super) noise: N,
     pub(super) observer: O,
@@ -173,7 +174,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             nics,
             single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
             heaps: Heaps::new(links),
-            parameters,
+            prices: Prices::new(parameters),
             settings,
             noise,
             observer,

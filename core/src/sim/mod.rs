@@ -40,6 +40,7 @@ mod message;
 mod operation;
 mod parameters;
 mod pending;
+mod price;
 mod queue;
 mod rank;
 mod record;

@@ -3,17 +3,12 @@
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, From};
 use super::hooks::{Calculated, Matched, Noise, Observer, Part, Sent};
-use super::parameters::{Costs, Rendezvous};
+use super::parameters::Rendezvous;
+use super::price::{Leaving, Price, sum};
 use super::rank::Class;
 use super::record::{Phase, Successors};
 use super::release::Reached;
-use crate::units::{Overflow, Picos};
-
-/// The sum of times, checked.
-#[inline]
-pub(super) fn sum(times: &[u64]) -> Result<u64, Overflow> {
-    times.iter().try_fold(0u64, |sum, time| sum.checked_add(*time)).ok_or(Overflow)
-}
+use crate::units::Picos;
 
 impl Phase {
     pub(super) const fn part(self) -> Part {
@@ -53,7 +48,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let record = *self.records.at(op);
         let work = record.amount;
         let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
-        let end = sum(&[now, work, noise])?;
+        let end = sum(sum(now, work)?, noise)?;
         *self.cpu_mut(rank, record.cpu()) = end;
         self.observer.calculated(&Calculated {
             rank,
@@ -74,29 +69,29 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let record = *self.records.at(op);
         match record.phase() {
             Phase::Whole | Phase::Request => {
-                let costs = self.parameters.costs(record.amount)?;
-                let handshake =
-                    costs.rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
+                let price = self.prices.of(record.amount)?;
+                let rendezvous = price.costs.rendezvous;
+                let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
                 self.satisfy(rank, op, Reached::Start, now);
                 if handshake {
                     self.records.at_mut(op).set_phase(Phase::Request);
-                    let costs = self.parameters.costs(1)?;
-                    self.transmit(rank, (op, op), &costs)?;
+                    let price = self.prices.of(1)?;
+                    self.transmit(rank, (op, op), &price)?;
                     return Ok(());
                 }
-                let end = self.transmit(rank, (op, op), &costs)?;
-                if !costs.rendezvous {
+                let end = self.transmit(rank, (op, op), &price)?;
+                if !rendezvous {
                     self.satisfy(rank, op, Reached::End, end);
                     self.records.at_mut(op).set_successors(Successors::None, rank);
                 }
             }
             Phase::Ready => {
-                let costs = self.parameters.costs(1)?;
-                self.transmit(rank, (op, record.tag), &costs)?;
+                let price = self.prices.of(1)?;
+                self.transmit(rank, (op, record.tag), &price)?;
             }
             Phase::Data => {
-                let costs = self.parameters.costs(record.amount)?;
-                let end = self.transmit(rank, (op, op), &costs)?;
+                let price = self.prices.of(record.amount)?;
+                let end = self.transmit(rank, (op, op), &price)?;
                 self.satisfy(rank, op, Reached::End, end);
             }
         }
@@ -110,15 +105,14 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         &mut self,
         rank: u32,
         (op, at): (u32, u32),
-        costs: &Costs,
+        price: &Price,
     ) -> Result<u64, SimError> {
-        let now = self.now;
+        let (now, costs) = (self.now, &price.costs);
         let (cpu, nic) = (self.records.at(at).cpu(), self.records.at(at).nic());
         let noise = self.noise.lost(rank, Picos(now), Picos(costs.overhead)).0;
-        let end = sum(&[now, costs.overhead, costs.overhead_bytes, noise])?;
+        let Leaving { cpu: end, out, arrival } = price.leave(now, noise)?;
         *self.cpu_mut(rank, cpu) = end;
-        *self.out_mut(rank, nic) = sum(&[now, costs.gap, costs.gap_bytes])?;
-        let arrival = sum(&[now, costs.overhead, costs.latency])?;
+        *self.out_mut(rank, nic) = out;
         let seq = self.draw()?;
         let record = self.records.at_mut(op);
         record.created = now;

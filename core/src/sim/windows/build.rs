@@ -1,7 +1,6 @@
 //! Puts a schedule into lent memory, ready to be run in windows.
 
 use super::memory::{Memory, Requirements, Unsuitable};
-use super::price::Price;
 use super::rank::WindowRank;
 use super::record::{MOST_OF_RANK, NONE, WindowRecord};
 use super::schedule::Schedule;
@@ -157,7 +156,7 @@ impl<'m> Builder<'m> {
             return Err(BuildError::Unsuitable(Unsuitable::Long { size }));
         }
         // What costs too much is found out by the run.
-        if Price::of(&self.parameters, size).is_ok_and(|price| price.rendezvous) {
+        if self.parameters.costs(size).is_ok_and(|costs| costs.rendezvous) {
             if self.requirements.records > self.requirements.ops {
                 return Ok(true);
             }

@@ -30,7 +30,6 @@ mod matching;
 mod memory;
 mod overlap;
 mod partition;
-mod price;
 mod rank;
 mod record;
 mod release;

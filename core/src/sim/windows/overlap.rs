@@ -9,7 +9,6 @@
 //! else in [`Receiving`], by number.
 
 use super::partition::Partition;
-use super::price::sum;
 use super::rank::WindowRank;
 use super::record::{Kind, NONE};
 use super::shared::{HeapLinks, Shared};
@@ -214,8 +213,8 @@ impl<N: Noise> Partition<'_, N> {
         (rank, state): (u32, &mut WindowRank),
         next: &Next,
     ) -> Result<(), Overflow> {
-        let price = self.price(self.shared.kept_size(next.op))?;
-        state.into = sum(next.time, price.gap?)?;
+        let price = self.prices.of(self.shared.kept_size(next.op))?;
+        state.into = price.take(next.time)?;
         self.shared.set_time_of(next.op, next.time);
         let mut taken = self.receiving(rank).taken;
         self.push_message(&mut taken, next.op);

@@ -8,7 +8,6 @@ use super::incoming::Sorter;
 use super::mail::{END, Mail, Outbox};
 use super::matching::Slots;
 use super::overlap::Receiving;
-use super::price::{Price, Sum, sum};
 use super::rank::WindowRank;
 use super::record::NONE;
 use super::shared::{Element, HeapLinks, Shared};
@@ -16,9 +15,10 @@ use super::step::Next;
 use crate::sim::engine::{Finished, SimError};
 use crate::sim::heap::Heaps;
 use crate::sim::hooks::Noise;
+use crate::sim::price::{Price, Prices, sum};
 use crate::sim::unfinished::Unfinished;
 use crate::sim::wheel::Wheel;
-use crate::units::{Overflow, Picos};
+use crate::units::Picos;
 
 /// What could not happen because its time is past 2⁶⁴ ps.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ pub struct Partition<'s, N> {
     pub(super) came: u32,
     /// Length of a window, which is the least o + L.
     pub(super) width: NonZeroU64,
-    price: Price,
+    pub(super) prices: Prices<'s>,
     /// The last instant of the window.
     last: u64,
     /// Operations released and messages created.
@@ -101,16 +101,7 @@ impl<'s, N: Noise> Partition<'s, N> {
         // The requirements refuse 0.
         let width = NonZeroU64::new(shared.parameters.lookahead().0);
         let several = shared.parameters.delays().count() > 1;
-        let nothing = Price {
-            size: u64::MAX,
-            overhead: 0,
-            send: Ok(0),
-            gap: Ok(0),
-            receive: Ok(0),
-            bytes: Ok(0),
-            delay: Ok(0),
-            rendezvous: false,
-        };
+        let prices = Prices::new(shared.parameters);
         Self {
             shared,
             index,
@@ -127,7 +118,7 @@ impl<'s, N: Noise> Partition<'s, N> {
             heaps: Heaps::new(links),
             came: 0,
             width: width.unwrap_or(NonZeroU64::MIN),
-            price: nothing,
+            prices,
             last: 0,
             events,
             steps: 0,
@@ -282,20 +273,11 @@ impl<'s, N: Noise> Partition<'s, N> {
         time / self.width
     }
 
-    /// What a message of `size` bytes costs.
-    #[inline]
-    pub(super) fn price(&mut self, size: u64) -> Result<Price, Overflow> {
-        if self.price.size != size {
-            self.price = Price::of(&self.shared.parameters, size)?;
-        }
-        Ok(self.price)
-    }
-
     /// When a message of `size` bytes sent at `time` arrives; checked when it
     /// left.
     pub(super) fn arrival(&self, time: u64, size: u64) -> u64 {
         let price = Price::of(&self.shared.parameters, size);
-        let arrival: Sum = price.and_then(|price| sum(time, price.delay?));
+        let arrival = price.and_then(|price| sum(time, price.delay()?));
         debug_assert!(arrival.is_ok(), "it was checked when the message left");
         arrival.unwrap_or(u64::MAX)
     }

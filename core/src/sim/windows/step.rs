@@ -6,12 +6,12 @@ use super::incoming::Sorter;
 use super::mail::{END, Letter, Mail, Outbox};
 use super::matching;
 use super::partition::Partition;
-use super::price::sum;
 use super::rank::WindowRank;
 use super::record::{BY_ARRIVAL, BY_MATCH, NONE};
 use super::release::Reached;
 use super::shared::{Element, Part};
 use crate::sim::hooks::Noise;
+use crate::sim::price::{Leaving, sum};
 use crate::units::{Overflow, Picos};
 
 /// The list that something waits in.
@@ -215,11 +215,10 @@ impl<N: Noise> Partition<'_, N> {
         let record = self.shared.at(op);
         // That of a request says where its other records are.
         let size = record.time();
-        let price = self.price(if part == Part::Request { 1 } else { size })?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
-        state.cpu = sum(sum(now, price.send?)?, noise)?;
-        state.out = sum(now, price.gap?)?;
-        let _arrival = sum(now, price.delay?)?;
+        let price = self.prices.of(if part == Part::Request { 1 } else { size })?;
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
+        let Leaving { cpu, out, .. } = price.leave(now, noise)?;
+        (state.cpu, state.out) = (cpu, out);
         let record = self.shared.at(op);
         record.set_time(now);
         if part == Part::Data {
@@ -277,18 +276,17 @@ impl<N: Noise> Partition<'_, N> {
     ) -> Result<(), Overflow> {
         let now = next.time;
         let part = self.shared.part(letter.send);
-        let price = self.price(if part == Part::Request { 1 } else { letter.size.into() })?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
-        let held = if self.overlap { price.send? } else { price.receive? };
-        state.cpu = sum(sum(now, held)?, noise)?;
-        let mut done = state.cpu;
-        if self.overlap {
-            let taken = self.shared.time_of(letter.send);
-            done = done.max(sum(taken, price.bytes?)?);
-            self.shared.set_time_of(letter.send, done);
+        let price = self.prices.of(if part == Part::Request { 1 } else { letter.size.into() })?;
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
+        let handling = if self.overlap {
+            price.handle_taken(now, self.shared.time_of(letter.send), noise)?
         } else {
-            state.into = sum(now, price.gap?)?;
-        }
+            state.into = price.take(now)?;
+            price.handle(now, noise)?
+        };
+        state.cpu = handling.cpu;
+        let done = handling.done;
+        self.shared.set_time_of(letter.send, done);
         let receive = match part {
             Part::Ready => {
                 self.go_on(state, letter.send, (now, done));
