@@ -96,7 +96,6 @@ impl<L: Links> Heaps<L> {
         }
     }
 
-    /// Makes one heap of two.
     #[inline]
     fn meld(&mut self, a: u32, b: u32, before: &mut impl FnMut(u32, u32) -> bool) -> u32 {
         self.look();
@@ -105,6 +104,14 @@ impl<L: Links> Heaps<L> {
         self.links.set_link(other, link(child(below), child(parent)));
         self.links.set_link(least, link(other, next(parent)));
         least
+    }
+
+    /// Makes one heap of two.
+    pub(super) fn join(&mut self, a: u32, b: u32, mut before: impl FnMut(u32, u32) -> bool) -> u32 {
+        match (a, b) {
+            (NONE, root) | (root, NONE) => root,
+            _ => self.meld(a, b, &mut before),
+        }
     }
 
     /// Puts a record into the heap of `root`.

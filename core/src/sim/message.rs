@@ -23,14 +23,22 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             _ => self.owner(op),
         };
         self.records.at_mut(op).peer = source;
-        self.wait(rank, Class::Arrived, (op, self.now));
+        self.wait(rank, Class::Arrived, (op, self.now), None);
         rank
     }
 
-    /// Puts a message into a list of those that wait, to try again at `time`.
-    fn wait(&mut self, rank: u32, class: Class, (op, time): (u32, u64)) {
+    /// Puts a message among those that wait, to try again at `time`, or when
+    /// what the receive that it claims names is free. An interface that takes
+    /// messages by itself leaves their receives to others: no claim then.
+    fn wait(&mut self, rank: u32, class: Class, (op, time): (u32, u64), receive: Option<u32>) {
         if let Some(next) = self.tries.get_mut(op as usize) {
             *next = time;
+        }
+        let by_interface = class == Class::Arrived && self.settings.receive == Receive::Overlap;
+        if let Some(receive) = receive
+            && !by_interface
+        {
+            self.claim(rank, op, receive);
         }
         if self.single {
             let state = self.ranks.at_mut(rank);
@@ -49,6 +57,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     /// The interface takes a message, or the processor handles it.
     pub(super) fn message(&mut self, rank: u32, next: Candidate) -> Result<(), SimError> {
         let op = next.at;
+        self.disclaim(op);
         let record = *self.records.at(op);
         let partner = match record.phase() {
             Phase::Whole | Phase::Request => {
@@ -62,15 +71,18 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             _ => partner.map_or(op, |found| found.op),
         };
         let free = self.free_to_receive(rank, next.class, self.records.at(place));
+        let receive = partner.map(|found| found.op);
         if free > self.now {
             debug_assert!(!self.single, "its turn had come");
-            self.wait(rank, next.class, (op, free));
+            self.wait(rank, next.class, (op, free), receive);
             return Ok(());
         }
         let control = matches!(record.phase(), Phase::Request | Phase::Ready);
         let price = self.prices.of(if control { 1 } else { record.amount })?;
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
-            return self.take(rank, (op, place), &price);
+            self.take(rank, (op, place), &price)?;
+            self.wait(rank, Class::Taken, (op, self.now), receive);
+            return Ok(());
         }
         let end = self.handle(rank, (op, place), &price)?;
         match (record.phase(), partner) {
@@ -93,7 +105,6 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let nic = self.records.at(place).nic();
         *self.arrivals_mut(rank, nic) = price.take(self.now)?;
         self.set_time(op, self.now);
-        self.wait(rank, Class::Taken, (op, self.now));
         Ok(())
     }
 
@@ -142,6 +153,9 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         (message, end): (u32, u64),
         found: Found,
     ) -> Result<(), SimError> {
+        if self.records.at(found.op).is_claimed() {
+            self.dispossess(rank, found.op);
+        }
         let state = self.ranks.at_mut(rank);
         self.waiting.take(&mut self.records, state, found);
         self.note_match(rank, message, found.op);

@@ -10,8 +10,11 @@
 //! A message needs the processor and the interface of the receive that it will
 //! meet, or of its send where there is none. Where all receives of a rank, and
 //! all sends to it, name the same ones, that is known beforehand. On other
-//! ranks each message tries when what it needed the last time is free, since
-//! its receive may be another one by then.
+//! ranks a message that waits for a processor claims the receive that it finds,
+//! if that names its sender and tag and no other message claims it: nobody
+//! takes it before, as a rule. Any other message tries when what it needed the
+//! last time is free, since its receive may be another one by then; these tries
+//! are linear in their number.
 //!
 //! The roots of the heaps of a rank form a chain through the links of their
 //! records.
@@ -24,6 +27,7 @@ use super::list::Records;
 use super::parameters::Receive;
 use super::rank::{Class, Rank};
 use super::record::{Kind, NONE, Phase, Record};
+use crate::goal::ANY;
 
 /// What a record needs to be free.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -122,6 +126,9 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             Class::Arrived | Class::Taken => match record.phase() {
                 Phase::Data => own(self.records.at(record.tag)),
                 Phase::Ready => own(record),
+                Phase::Whole | Phase::Request if record.is_claimed() => {
+                    own(self.records.at(self.claimed_by(at)))
+                }
                 Phase::Whole | Phase::Request => self.rank(rank).unit()?,
             },
         };
@@ -161,6 +168,87 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let after = if root == NONE { NONE } else { self.records.at(root).link };
         self.heaps.push_by_stamp(&self.records, &mut root, at);
         self.records.at_mut(root).link = after;
+        self.hang(rank, before, root);
+    }
+
+    /// The receive that a message claims.
+    #[allow(clippy::cast_possible_truncation, reason = "a record's index was put there")]
+    fn claimed_by(&self, message: u32) -> u32 {
+        self.tries.get(message as usize).map_or(NONE, |receive| *receive as u32)
+    }
+
+    /// Lets a message claim a posted receive of `rank`, if it can: then what
+    /// it needs is known until it is handled.
+    pub(super) fn claim(&mut self, rank: u32, message: u32, receive: u32) {
+        let wanted = self.records.at(receive);
+        let exact = wanted.peer != ANY && wanted.tag != ANY && self.records.at(message).tag != ANY;
+        if !exact
+            || wanted.is_claimed()
+            || self.tries.is_empty()
+            || self.rank(rank).unit().is_some()
+        {
+            return;
+        }
+        let wanted = self.records.at_mut(receive);
+        wanted.set_claimed(true);
+        wanted.created = u64::from(message);
+        self.records.at_mut(message).set_claimed(true);
+        if let Some(place) = self.tries.get_mut(message as usize) {
+            *place = u64::from(receive);
+        }
+    }
+
+    /// Ends the claim of a message that has its turn.
+    pub(super) fn disclaim(&mut self, message: u32) {
+        if self.records.at(message).is_claimed() {
+            let receive = self.claimed_by(message);
+            self.records.at_mut(receive).set_claimed(false);
+            self.records.at_mut(message).set_claimed(false);
+        }
+    }
+
+    /// Another message takes a claimed receive, an older one of the same
+    /// sender as a rule. What it names was free until then, so the one that
+    /// claims it tries again now.
+    pub(super) fn dispossess(&mut self, rank: u32, receive: u32) {
+        let Ok(message) = u32::try_from(self.records.at(receive).created) else { return };
+        let class = self.records.at(message).class();
+        let Some(need) = self.need(rank, message) else { return };
+        self.leave_group(rank, need, message);
+        self.disclaim(message);
+        if let Some(next) = self.tries.get_mut(message as usize) {
+            *next = self.now;
+        }
+        self.await_turn(rank, class, message);
+    }
+
+    /// Takes a record out of the heap of those that need the same, wherever in
+    /// it that is.
+    fn leave_group(&mut self, rank: u32, need: Need, at: u32) {
+        let mut before = NONE;
+        let mut root = *self.ranks.at_mut(rank).groups();
+        while root != NONE && self.need(rank, root) != Some(need) {
+            before = root;
+            root = self.records.at(root).link;
+        }
+        debug_assert!(root != NONE, "it waits in a heap");
+        let after = if root == NONE { NONE } else { self.records.at(root).link };
+        let Self { records, heaps, .. } = self;
+        let mut others = NONE;
+        while root != NONE {
+            let least = root;
+            heaps.pop_by_stamp(records, &mut root);
+            if least == at {
+                break;
+            }
+            heaps.push_by_stamp(records, &mut others, least);
+        }
+        root = heaps.join(root, others, |a, b| records.at(a).stamp() < records.at(b).stamp());
+        if root == NONE {
+            root = after;
+        } else {
+            self.records.at_mut(root).link = after;
+        }
         self.hang(rank, before, root);
     }
 
@@ -244,6 +332,7 @@ fn due(record: &Record, at: u32, times: &[u64], tries: &[u64]) -> u64 {
     match record.class() {
         Class::Receives => record.amount,
         Class::Sends | Class::Calcs => times.get(at as usize).copied().unwrap_or_default(),
+        Class::Arrived | Class::Taken if record.is_claimed() => 0,
         Class::Arrived | Class::Taken => tries.get(at as usize).copied().unwrap_or_default(),
     }
 }

@@ -51,7 +51,8 @@ pub struct Record {
     /// Send and receive: bytes; calc: picoseconds. A released receive: the
     /// time at which it is posted.
     pub(super) amount: u64,
-    /// When it, or its message, was created: the first part of its stamp.
+    /// When it, or its message, was created: the first part of its stamp. Of a
+    /// claimed receive: the message that claims it.
     pub(super) created: u64,
     /// Send: the receiver, then the sender once the message is there.
     /// Receive: the sender.
@@ -91,6 +92,7 @@ impl Default for Slot {
 const STARTED: u32 = 1 << 6;
 const MET: u32 = 1 << 7;
 const CLASS_SHIFT: u32 = 24;
+const CLAIMED: u32 = 1 << 27;
 
 impl Record {
     pub(super) const fn new(op: Op) -> Self {
@@ -154,6 +156,16 @@ impl Record {
 
     pub(super) const fn set_met(&mut self) {
         self.meta |= MET;
+    }
+
+    /// Whether it is a posted receive that a message claims, or a message that
+    /// claims one; see [`super::pending`].
+    pub(super) const fn is_claimed(&self) -> bool {
+        self.meta & CLAIMED != 0
+    }
+
+    pub(super) const fn set_claimed(&mut self, claimed: bool) {
+        self.meta = self.meta & !CLAIMED | if claimed { CLAIMED } else { 0 };
     }
 
     /// As what it waits, where that is kept in heaps.

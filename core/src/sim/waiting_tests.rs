@@ -260,6 +260,12 @@ fn messages_take_logarithmic_time_where_there_is_a_second_processor() {
 }
 
 #[test]
+fn messages_take_logarithmic_time_where_their_receives_are_on_several_processors() {
+    let [_, each] = gather(MANY / 2, |rank| u8::from(rank % 3 == 0)).looks(Receive::Hold);
+    assert!(each <= LOGARITHMIC, "{each} looks an operation");
+}
+
+#[test]
 fn what_depends_on_messages_takes_logarithmic_time_with_overlap() {
     let mut program = gather(MANY / 3, |_| 0);
     for rank in 0..MANY / 3 - 1 {
