@@ -24,6 +24,7 @@
 //! receives before calculations, each in the order in which it became ready.
 
 mod build_error;
+mod chain;
 mod counters;
 mod crowd;
 mod draft;

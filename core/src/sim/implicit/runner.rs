@@ -8,6 +8,7 @@ use super::memory::{Memory, Needs};
 use super::pool::{Item, NONE, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
+use crate::sim::chain::Chain;
 use crate::sim::hooks::{NoNoise, Noise};
 use crate::sim::parameters::Parameters;
 use crate::sim::price::{Price, Prices};

@@ -6,6 +6,7 @@ use super::pool::{Item, NONE, Pool};
 use super::program::{Program, Release};
 use super::rank::Rank;
 use super::runner::{Next, Simulation, Stop, created, kind};
+use crate::sim::chain::{self, Chain};
 use crate::sim::hooks::Noise;
 use crate::sim::price::{Leaving, sum};
 use crate::units::Picos;
@@ -176,7 +177,10 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
             [first, last]
         } else {
             ties = 0;
-            self.pool.sort(first, |a, b| precedes(a, b, &mut ties))
+            let sorted = chain::sort(&mut self.pool, first, |pool, a, b| {
+                precedes(&pool.item(b), &pool.item(a), &mut ties)
+            });
+            [sorted.first, sorted.last]
         };
         self.pool.splice(&mut state.inbox, ends);
         if ties > 0 && !self.program.interchangeable(rank) {

@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 use core::num::NonZeroU64;
 use core::sync::atomic::AtomicU64;
 
-use super::incoming::Sorter;
+use super::incoming;
 use super::mail::{END, Mail, Outbox};
 use super::matching::Slots;
 use super::overlap::Receiving;
@@ -256,9 +256,9 @@ impl<'s, N: Noise> Partition<'s, N> {
         if let Some(message) = inbox.message(state.incoming)
             && message.link() != END
         {
-            let mut sorter = Sorter { shared: &self.shared, list: inbox, steps: 0 };
-            state.incoming = sorter.sort(state.incoming);
-            self.steps += sorter.steps;
+            let mut messages = *inbox;
+            state.incoming =
+                incoming::sort(&self.shared, &mut messages, state.incoming, &mut self.steps);
         }
         if self.several || self.overlap {
             self.keep(state, inbox);

@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use super::incoming::Sorter;
+use super::incoming;
 use super::mail::{END, Letter, Mail, Outbox};
 use super::matching;
 use super::partition::Partition;
@@ -358,9 +358,8 @@ impl<N: Noise> Partition<'_, N> {
             record.keep(letter.source, letter.size);
             record.set_link(core::mem::replace(&mut state.spilled, letter.send));
         }
-        let mut sorter = Sorter { shared: &self.shared, list: &self.shared, steps: 0 };
-        let mut next = sorter.sort(core::mem::replace(&mut state.spilled, END));
-        self.steps += sorter.steps;
+        let first = core::mem::replace(&mut state.spilled, END);
+        let mut next = incoming::sort(&self.shared, &mut &self.shared, first, &mut self.steps);
         while next != END {
             let send = next;
             next = self.shared.at(send).link();
