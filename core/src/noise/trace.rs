@@ -233,7 +233,7 @@ mod tests {
     use std::vec::Vec;
 
     std::thread_local! {
-        pub(super) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+        pub(super) static LOOKS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
     }
 
     #[test]

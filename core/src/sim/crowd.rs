@@ -8,13 +8,22 @@ use super::wildcards::{self, Wildcards};
 /// indexed.
 pub(super) const SHORT: u32 = 100;
 
+/// The receives of a rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Receives {
+    pub(super) count: u64,
+    /// Whether one of them has a wildcard.
+    pub(super) wild: bool,
+}
+
 /// Words of [`Memory::index`](super::Memory::index) for a rank with that many
 /// receives: buckets, and the log of messages; and if some have a wildcard,
 /// [`Wildcards`].
-pub(super) const fn index_words(receives: u64, wild: bool) -> u64 {
-    let buckets = buckets(receives);
-    let tables = if wild { wildcards::words(receives, buckets) } else { 0 };
-    buckets.saturating_add(receives).saturating_add(tables)
+pub(super) const fn index_words(receives: Receives) -> u64 {
+    let Receives { count, wild } = receives;
+    let buckets = buckets(count);
+    let tables = if wild { wildcards::words(count, buckets) } else { 0 };
+    buckets.saturating_add(count).saturating_add(tables)
 }
 
 /// Not less than [`index_words`] of any ranks with that many receives in all.
@@ -31,7 +40,7 @@ const fn buckets(receives: u64) -> u64 {
 /// The queues of a rank that has more than a hundred receives.
 ///
 /// Content on entry to a simulation does not matter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Crowd {
     /// First word of the buckets, one word past them, one past the log, and one
     /// past all.
@@ -58,30 +67,13 @@ pub struct Crowd {
     pub(super) any_tag: u32,
 }
 
-impl Default for Crowd {
-    fn default() -> Self {
-        Self {
-            words: [0; 4],
-            ready: false,
-            posted: false,
-            logged: false,
-            by_one: false,
-            prepared: false,
-            wild: 0,
-            log: [0; 2],
-            waiting: 0,
-            any_tag: 0,
-        }
-    }
-}
-
 impl Crowd {
-    /// For a rank with that many receives, of which some have wildcards, with
-    /// words from `first` on; `None` where they are not counted in 32 bits.
-    pub(super) fn new(first: u32, receives: u32, wild: bool) -> Option<Self> {
-        let middle = u64::from(first) + buckets(u64::from(receives));
-        let log_end = u32::try_from(middle + u64::from(receives)).ok()?;
-        let end = u64::from(first).checked_add(index_words(u64::from(receives), wild))?;
+    /// For a rank with such receives, with words from `first` on; `None` where
+    /// they are not counted in 32 bits.
+    pub(super) fn new(first: u32, receives: Receives) -> Option<Self> {
+        let middle = u64::from(first) + buckets(receives.count);
+        let log_end = u32::try_from(middle + receives.count).ok()?;
+        let end = u64::from(first).checked_add(index_words(receives))?;
         let (middle, end) = (u32::try_from(middle).ok()?, u32::try_from(end).ok()?);
         Some(Self { words: [first, middle, log_end, end], log: [middle; 2], ..Self::default() })
     }

@@ -25,6 +25,7 @@
 
 mod build_error;
 mod chain;
+mod clocks;
 mod counters;
 mod crowd;
 mod draft;

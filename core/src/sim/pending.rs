@@ -190,9 +190,9 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             return;
         }
         let wanted = self.records.at_mut(receive);
-        wanted.set_claimed(true);
+        wanted.set_claimed();
         wanted.created = u64::from(message);
-        self.records.at_mut(message).set_claimed(true);
+        self.records.at_mut(message).set_claimed();
         if let Some(place) = self.tries.get_mut(message as usize) {
             *place = u64::from(receive);
         }
@@ -202,8 +202,8 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     pub(super) fn disclaim(&mut self, message: u32) {
         if self.records.at(message).is_claimed() {
             let receive = self.claimed_by(message);
-            self.records.at_mut(receive).set_claimed(false);
-            self.records.at_mut(message).set_claimed(false);
+            self.records.at_mut(receive).set_unclaimed();
+            self.records.at_mut(message).set_unclaimed();
         }
     }
 

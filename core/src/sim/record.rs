@@ -164,8 +164,12 @@ impl Record {
         self.meta & CLAIMED != 0
     }
 
-    pub(super) const fn set_claimed(&mut self, claimed: bool) {
-        self.meta = self.meta & !CLAIMED | if claimed { CLAIMED } else { 0 };
+    pub(super) const fn set_claimed(&mut self) {
+        self.meta |= CLAIMED;
+    }
+
+    pub(super) const fn set_unclaimed(&mut self) {
+        self.meta &= !CLAIMED;
     }
 
     /// As what it waits, where that is kept in heaps.

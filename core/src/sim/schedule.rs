@@ -1,7 +1,7 @@
 //! Puts a schedule into lent memory.
 
 use super::build_error::BuildError;
-use super::crowd::{Crowd, SHORT};
+use super::crowd::{Crowd, Receives, SHORT};
 use super::draft::{Dependent, Draft, Until};
 use super::list::Records;
 use super::memory::{Memory, Requirements};
@@ -178,7 +178,8 @@ impl<'m> Builder<'m> {
 
     /// Gives the open rank, which has so many receives, a [`Crowd`].
     fn crowd(&mut self, receives: u32) -> Result<(), BuildError> {
-        let crowd = Crowd::new(self.index, receives, self.wild).ok_or(BuildError::TooManyOps)?;
+        let receives = Receives { count: receives.into(), wild: self.wild };
+        let crowd = Crowd::new(self.index, receives).ok_or(BuildError::TooManyOps)?;
         let place = self.memory.crowds.get_mut(self.crowds as usize).ok_or(BuildError::Full)?;
         let rank = self.memory.ranks.get_mut(self.draft.rank() as usize);
         rank.ok_or(BuildError::Full)?.crowd = self.crowds;

@@ -1,7 +1,7 @@
 //! How large a schedule is, and how much memory a simulation of it needs.
 
 use super::build_error::BuildError;
-use super::crowd::{self, SHORT};
+use super::crowd::{self, Receives, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
 use crate::goal::{ANY, Op, OpKind, Sink};
@@ -167,7 +167,7 @@ impl Sink for Survey {
         self.receives += receives;
         if receives > u64::from(SHORT) {
             self.crowds += 1;
-            self.index += crowd::index_words(receives, self.wild_here);
+            self.index += crowd::index_words(Receives { count: receives, wild: self.wild_here });
         }
         Ok(())
     }
