@@ -28,7 +28,7 @@ fn computed<N: Noise + Copy>(
     })
     .map_err(|error| match error {
         PatternError::Stopped(error) => error,
-        error @ PatternError::Memory { .. } => panic!("{error}"),
+        PatternError::Memory { .. } => ImplicitError::Memory,
     })?;
     Ok((outcome, finish))
 }

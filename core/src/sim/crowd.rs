@@ -26,9 +26,10 @@ pub(super) const fn index_words(receives: Receives) -> u64 {
     buckets.saturating_add(count).saturating_add(tables)
 }
 
-/// Not less than [`index_words`] of any ranks with that many receives in all.
+/// Not less than [`index_words`] of any ranks with that many receives in all,
+/// none of which has a wildcard.
 pub(super) const fn index_words_most(receives: u64) -> u64 {
-    receives.saturating_mul(10)
+    receives.saturating_mul(2)
 }
 
 /// Buckets for a rank with that many receives: a power of two, of about half

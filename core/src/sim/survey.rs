@@ -37,8 +37,9 @@ pub struct Survey {
 impl Survey {
     /// As if counted, for a schedule of which only this is known: its ranks,
     /// and operations and dependencies, of all and of the rank that has most.
-    /// Enough memory if every rank has one processor and one interface, which
-    /// the builder finds out; too much for receives.
+    /// Enough memory if every rank has one processor and one interface, and no
+    /// rank with many receives has wildcards, which the builder finds out; too
+    /// much for receives.
     #[must_use]
     pub const fn bound(
         ranks: u32,
