@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "draws and counts are small")]
 
-use loggap::simulation::run_pattern;
+use loggap::simulation::{PatternError, run_pattern};
 use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
 use loggap_core::model::{LogGops, Protocol};
 use loggap_core::random::Random;
@@ -25,6 +25,10 @@ fn computed<N: Noise + Copy>(
     let mut finish = Vec::new();
     let outcome = run_pattern(program, (Parameters::one(set), noise), u64::MAX, |_, time| {
         finish.push(time.0)
+    })
+    .map_err(|error| match error {
+        PatternError::Stopped(error) => error,
+        PatternError::Memory { .. } => ImplicitError::Memory,
     })?;
     Ok((outcome, finish))
 }
@@ -180,7 +184,8 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
     let protocols = [0, 50].map(|first| Protocol { first: Bytes(first), parameters: set });
     let parameters = Parameters::per_protocol(&protocols).unwrap();
     let run = |program| run_pattern(program, (parameters, NoNoise), u64::MAX, |_, _| ());
-    assert_eq!(run(&ring).unwrap_err(), ImplicitError::Protocols);
+    let error = run(&ring).unwrap_err();
+    assert!(matches!(error, PatternError::Stopped(ImplicitError::Protocols)), "{error}");
     assert!(run(&broadcast).is_ok());
 
     assert!(program(Pattern::ResNet, &Options::new(8, 100)).is_none());

@@ -133,6 +133,31 @@ fn the_engine_equals_the_shadow_on_every_program() {
     }
 }
 
+/// Messages that overtake each other wait for receives on other processors.
+#[test]
+fn the_engine_equals_the_shadow_where_many_messages_wait_for_several_processors() {
+    let busy = Shape {
+        ranks: 4,
+        messages: 60,
+        calcs: 6,
+        wildcards: 4,
+        edges: 2,
+        faults: 1,
+        ..Shape::WILD
+    };
+    for seed in 40_000..46_000 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &busy);
+        let mut settings = settings(&mut random);
+        let (_, far) = settings.parameters[0];
+        let near = LogGops { latency: Picos(far.latency.0 / 8), ..far };
+        settings.parameters = vec![(random.below(8), near), (u64::MAX, far)];
+        let theirs = shadow::run(&program, &settings, None);
+        let ours = engine::run(&program, &settings, None);
+        assert_eq!(ours.common(), theirs.common(), "seed {seed} {settings:?} {program:?}");
+    }
+}
+
 #[test]
 fn the_engine_equals_the_shadow_where_hundreds_of_receives_and_messages_wait() {
     let mut longest = [0; 2];

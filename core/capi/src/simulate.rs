@@ -157,6 +157,7 @@ fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
         .array::<u64>(needs.clocks)
         .array::<u64>(needs.times)
         .array::<u64>(needs.tries)
+        .array::<u64>(needs.links)
         .array::<u64>(needs.done)
         .array::<Entry>(needs.queue)
         .array::<u32>(needs.places)
@@ -175,6 +176,7 @@ fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory
         clocks: arena.array(needs.clocks)?,
         times: arena.array(needs.times)?,
         tries: arena.array(needs.tries)?,
+        links: arena.array(needs.links)?,
         done: arena.array(needs.done)?,
         queue: arena.array(needs.queue)?,
         places: arena.array(needs.places)?,

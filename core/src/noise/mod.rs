@@ -25,4 +25,4 @@ mod trace;
 pub use detect::{Detected, Detector, DetectorMemory, NoiseSummary};
 pub use generate::{exponential, periodic};
 pub use text::{NoiseError, NoiseErrorKind, count, read, write};
-pub use trace::{Detour, InvalidTrace, Phases, Trace};
+pub use trace::{Detour, InvalidTrace, Phases, Trace, sum_up};

@@ -3,10 +3,12 @@
 use core::fmt;
 
 use super::event::Candidate;
+use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::list::Records;
 use super::matching::Waiting;
 use super::parameters::{Parameters, Receive, Settings};
+use super::price::Prices;
 use super::queue::{Entry, Queue};
 use super::rank::Rank;
 use super::record::NONE;
@@ -72,17 +74,19 @@ pub struct Finished {
 #[derive(Debug)]
 pub(super) struct Ranks<'m> {
     all: &'m mut [Rank],
-    hole: Rank,
+    pub(super) hole: Rank,
 }
 
 impl Ranks<'_> {
     #[inline]
     pub(super) fn at(&self, rank: u32) -> &Rank {
+        debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
         self.all.get(rank as usize).unwrap_or(&self.hole)
     }
 
     #[inline]
     pub(super) fn at_mut(&mut self, rank: u32) -> &mut Rank {
+        debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
         match self.all.get_mut(rank as usize) {
             Some(state) => state,
             None => &mut self.hole,
@@ -96,11 +100,11 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
     pub(super) records: Records<'m>,
     pub(super) edges: &'m [u32],
     pub(super) ranks: Ranks<'m>,
-    firsts: &'m [u32],
+    pub(super) firsts: &'m [u32],
     pub(super) waiting: Waiting<'m>,
     /// Of each rank its processors but the first, then the sending and the
     /// receiving sides of its interfaces but the first.
-    clocks: &'m mut [u64],
+    pub(super) clocks: &'m mut [u64],
     /// Of each operation: before its release, the earliest time for it; of a
     /// message, when it was taken, then when it was handled. Empty where the
     /// processor's clock says as much.
@@ -109,11 +113,13 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
     pub(super) tries: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     queue: Queue<'m>,
-    cpus: usize,
-    nics: usize,
-    /// Whether the members of a list all have the same time.
+    pub(super) cpus: usize,
+    pub(super) nics: usize,
+    /// Whether all that waits in a class has the same time, so that lists do;
+    /// everything else waits in heaps.
     pub(super) single: bool,
-    pub(super) parameters: Parameters<'p>,
+    pub(super) heaps: Heaps<&'m mut [u64]>,
+    pub(super) prices: Prices<'p>,
     pub(super) settings: Settings,
     pub(super) noise: N,
     pub(super) observer: O,
@@ -147,7 +153,8 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         observer: O,
     ) -> Self {
         let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
-        let Schedule { clocks, times, tries, done, queue, places, cpus, nics, .. } = schedule;
+        let Schedule { clocks, times, tries, links, done, queue, places, cpus, nics, .. } =
+            schedule;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
             flight.1 = delay;
@@ -166,7 +173,8 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             cpus,
             nics,
             single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
-            parameters,
+            heaps: Heaps::new(links),
+            prices: Prices::new(parameters),
             settings,
             noise,
             observer,
@@ -242,7 +250,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             (None, None) => return Ok(false),
             (Some(entry), flight) if flight.is_none_or(|(_, first)| entry.before(&first)) => {
                 self.advance(entry.time);
-                match self.candidate(entry.rank, self.now) {
+                match self.candidate(entry.rank) {
                     Some(next) => {
                         self.execute(entry.rank, next).map_err(|error| error.on(entry.rank))?;
                     }
@@ -262,6 +270,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     }
 
     fn advance(&mut self, time: u64) {
+        debug_assert!(time >= self.now, "time goes on");
         if time > self.now {
             self.now = time;
             self.seq = 0;
@@ -321,6 +330,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
         if *own == NONE || *own == rank {
             *own = rank;
         } else {
+            debug_assert!(*other == NONE || *other == rank, "an event touches two ranks");
             *other = rank;
         }
     }
@@ -337,7 +347,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     /// Sees to it that the queue knows a rank's next event.
     #[inline]
     fn refresh(&mut self, rank: u32) {
-        match self.candidate(rank, self.now) {
+        match self.candidate(rank) {
             Some(Candidate { time, stamp: (created, seq), .. }) => {
                 self.queue.set(Entry { time, created, seq, rank });
             }
@@ -375,104 +385,6 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     /// The observer, with what it has seen.
     pub fn into_observer(self) -> O {
         self.observer
-    }
-}
-
-/// Accessors of clocks; those beyond a rank's last read as 0.
-impl<N, O> Engine<'_, '_, N, O> {
-    #[inline]
-    pub(super) fn rank(&self, rank: u32) -> &Rank {
-        self.ranks.at(rank)
-    }
-
-    /// The rank that has an operation.
-    #[allow(clippy::cast_possible_truncation, reason = "at most one for each rank")]
-    pub(super) fn owner(&self, op: u32) -> u32 {
-        self.firsts.partition_point(|&first| first <= op).saturating_sub(1) as u32
-    }
-
-    /// First operation of a rank, and the one after its last.
-    pub(super) fn bounds(&self, rank: u32) -> (u32, u32) {
-        let at = |rank: usize| self.firsts.get(rank).copied().unwrap_or_default();
-        (at(rank as usize), at(rank as usize + 1))
-    }
-
-    /// Place of a clock that is not a first one.
-    fn extra(&self, rank: u32, offset: usize) -> usize {
-        let each = (self.cpus - 1) + 2 * (self.nics - 1);
-        rank as usize * each + offset
-    }
-
-    fn clock(&self, place: usize) -> u64 {
-        self.clocks.get(place).copied().unwrap_or_default()
-    }
-
-    #[inline]
-    pub(super) fn cpu(&self, rank: u32, cpu: usize) -> u64 {
-        if cpu == 0 { self.rank(rank).cpu } else { self.clock(self.extra(rank, cpu - 1)) }
-    }
-
-    #[inline]
-    pub(super) fn out(&self, rank: u32, nic: usize) -> u64 {
-        if nic == 0 {
-            return self.rank(rank).out;
-        }
-        self.clock(self.extra(rank, self.cpus - 1 + nic - 1))
-    }
-
-    #[inline]
-    pub(super) fn arrivals(&self, rank: u32, nic: usize) -> u64 {
-        if nic == 0 {
-            return self.rank(rank).into;
-        }
-        self.clock(self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1))
-    }
-
-    fn clock_mut(&mut self, place: usize) -> &mut u64 {
-        match self.clocks.get_mut(place) {
-            Some(clock) => clock,
-            None => &mut self.ranks.hole.cpu,
-        }
-    }
-
-    #[inline]
-    pub(super) fn cpu_mut(&mut self, rank: u32, cpu: usize) -> &mut u64 {
-        if cpu == 0 {
-            return &mut self.ranks.at_mut(rank).cpu;
-        }
-        let place = self.extra(rank, cpu - 1);
-        self.clock_mut(place)
-    }
-
-    #[inline]
-    pub(super) fn out_mut(&mut self, rank: u32, nic: usize) -> &mut u64 {
-        if nic == 0 {
-            return &mut self.ranks.at_mut(rank).out;
-        }
-        let place = self.extra(rank, self.cpus - 1 + nic - 1);
-        self.clock_mut(place)
-    }
-
-    #[inline]
-    pub(super) fn arrivals_mut(&mut self, rank: u32, nic: usize) -> &mut u64 {
-        if nic == 0 {
-            return &mut self.ranks.at_mut(rank).into;
-        }
-        let place = self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1);
-        self.clock_mut(place)
-    }
-
-    /// See [`Engine::times`]; 0 where none are kept.
-    #[inline]
-    pub(super) fn time_of(&self, op: u32) -> u64 {
-        self.times.get(op as usize).copied().unwrap_or_default()
-    }
-
-    #[inline]
-    pub(super) fn set_time(&mut self, op: u32, time: u64) {
-        if let Some(slot) = self.times.get_mut(op as usize) {
-            *slot = time;
-        }
     }
 }
 

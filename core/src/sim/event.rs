@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::parameters::Receive;
 use super::rank::Class;
-use super::record::{Kind, NONE, Phase, Record};
+use super::record::{NONE, Record};
 
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]
@@ -13,14 +13,26 @@ pub(super) struct Candidate {
     /// The stamp of what happens.
     pub(super) stamp: (u64, u32),
     pub(super) class: Class,
-    /// The record before it in its list.
-    pub(super) before: u32,
+    /// Where its record waits.
+    pub(super) from: From,
     /// Its record.
     pub(super) at: u32,
 }
 
+/// Where a record waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum From {
+    /// In the list of its class, after this record.
+    List { before: u32 },
+    /// In the heap of what has to wait for its time.
+    Later,
+    /// In the heap of those that need the same, whose root follows this one
+    /// in the chain of heaps; [`NONE`] for the first.
+    Group { before: u32 },
+}
+
 impl Candidate {
-    const fn comes_before(&self, other: &Self) -> bool {
+    pub(super) const fn comes_before(&self, other: &Self) -> bool {
         if self.time != other.time {
             return self.time < other.time;
         }
@@ -36,55 +48,21 @@ const CLASSES: [Class; 5] =
     [Class::Sends, Class::Receives, Class::Calcs, Class::Arrived, Class::Taken];
 
 impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
-    /// The next event of `rank`, not before `now`.
+    /// The next event of `rank`, not before now.
     #[inline]
-    pub(super) fn candidate(&self, rank: u32, now: u64) -> Option<Candidate> {
+    pub(super) fn candidate(&mut self, rank: u32) -> Option<Candidate> {
+        if self.single { self.first_listed(rank) } else { self.first_pending(rank) }
+    }
+
+    #[inline]
+    fn first_listed(&self, rank: u32) -> Option<Candidate> {
         let mut best: Option<Candidate> = None;
         for class in CLASSES {
             let last = self.rank(rank).list(class);
             if last == NONE {
                 continue;
             }
-            let found = if self.single {
-                self.first_of(rank, class, last)
-            } else {
-                self.least_of(rank, class, (last, now))
-            };
-            if let Some(found) = found
-                && best.is_none_or(|best| found.comes_before(&best))
-            {
-                best = Some(found);
-            }
-        }
-        best
-    }
-
-    /// With one processor and one interface all of a list have the same
-    /// time, so that the first, which is the oldest, comes first.
-    #[inline]
-    fn first_of(&self, rank: u32, class: Class, last: u32) -> Option<Candidate> {
-        let at = self.records.at(last).link;
-        let record = self.records.at(at);
-        let state = self.rank(rank);
-        let time = match class {
-            Class::Sends => state.cpu.max(state.out),
-            Class::Receives => record.amount,
-            Class::Calcs | Class::Taken => state.cpu,
-            Class::Arrived if self.settings.receive == Receive::Overlap => state.into,
-            Class::Arrived => state.cpu.max(state.into),
-        };
-        // A message cannot be handled before it arrives.
-        let time = if matches!(class, Class::Arrived) { time.max(self.now) } else { time };
-        Some(Candidate { time, stamp: record.stamp(), class, before: last, at })
-    }
-
-    /// With several, every member of the list is looked at.
-    fn least_of(&self, rank: u32, class: Class, (last, now): (u32, u64)) -> Option<Candidate> {
-        let mut best: Option<Candidate> = None;
-        for (before, at) in self.records.iter(last) {
-            let record = self.records.at(at);
-            let time = self.free_at(rank, class, at, record).max(now);
-            let found = Candidate { time, stamp: record.stamp(), class, before, at };
+            let found = self.first_of(rank, class, last);
             if best.is_none_or(|best| found.comes_before(&best)) {
                 best = Some(found);
             }
@@ -92,24 +70,21 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         best
     }
 
-    /// When what a record needs is free, on any number of resources.
-    fn free_at(&self, rank: u32, class: Class, at: u32, record: &Record) -> u64 {
-        let own = |record: &Record| (record.cpu(), record.nic());
-        match class {
+    /// All of a list have the same time, so that the first, which is the
+    /// oldest, comes first.
+    #[inline]
+    fn first_of(&self, rank: u32, class: Class, last: u32) -> Candidate {
+        let at = self.records.at(last).link;
+        let record = self.records.at(at);
+        let state = self.rank(rank);
+        let time = match class {
+            Class::Sends => state.cpu.max(state.out),
             Class::Receives => record.amount,
-            Class::Calcs => self.cpu(rank, record.cpu()).max(self.time_of(at)),
-            Class::Sends => {
-                let (cpu, nic) = match (record.kind(), record.phase()) {
-                    (Kind::Send, Phase::Ready) => own(self.records.at(record.tag)),
-                    _ => own(record),
-                };
-                self.cpu(rank, cpu).max(self.out(rank, nic)).max(self.time_of(at))
-            }
-            Class::Arrived | Class::Taken => match self.tries.get(at as usize) {
-                Some(next) => *next,
-                None => self.free_to_receive(rank, class, record),
-            },
-        }
+            Class::Calcs | Class::Taken => state.cpu,
+            // A message cannot be handled before it arrives.
+            Class::Arrived => state.cpu.max(state.into).max(self.now),
+        };
+        Candidate { time, stamp: record.stamp(), class, from: From::List { before: last }, at }
     }
 
     /// When the processor or interface of `place` that a message of `class`

@@ -1,10 +1,10 @@
-//! A hash table of records by sender and tag, for ranks where many receives
-//! or messages wait.
+//! A hash table of what waits by sender and tag, for ranks where many
+//! receives or messages wait.
 //!
-//! The table takes no memory but its buckets: what waits has two words of
-//! its record to spare. Records of one kind, sender and tag form a circular
-//! list through `link`, the oldest first; its last record stands for it and
-//! has in `seq` the list after it in the same bucket.
+//! The table takes no memory but its buckets: what waits has two words to
+//! spare. What has one key forms a circular list through its links, the oldest
+//! first; the last of them stands for the list and says which list comes after
+//! it in the same bucket.
 
 use super::list::Records;
 use super::record::{Kind, NONE};
@@ -25,10 +25,48 @@ impl Key {
         Self { kind: record.kind(), sender: record.peer, tag: record.tag }
     }
 
-    const fn bucket(self, buckets: usize) -> usize {
+    pub(super) const fn bucket(self, buckets: usize) -> usize {
         let both = (self.sender as u64) << 32 | self.tag as u64;
         let mixed = (both ^ both >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (mixed >> 32) as usize & buckets.wrapping_sub(1)
+    }
+}
+
+/// What is in a table.
+pub(super) trait Keyed {
+    fn key(&self, at: u32) -> Key;
+    /// The next one with its key.
+    fn link(&self, at: u32) -> u32;
+    fn set_link(&mut self, at: u32, link: u32);
+    /// Of the last one with its key, that of the list after it.
+    fn after(&self, at: u32) -> u32;
+    fn set_after(&mut self, at: u32, after: u32);
+}
+
+impl Keyed for Records<'_> {
+    #[inline]
+    fn key(&self, at: u32) -> Key {
+        Key::of(self, at)
+    }
+
+    #[inline]
+    fn link(&self, at: u32) -> u32 {
+        self.at(at).link
+    }
+
+    #[inline]
+    fn set_link(&mut self, at: u32, link: u32) {
+        self.at_mut(at).link = link;
+    }
+
+    #[inline]
+    fn after(&self, at: u32) -> u32 {
+        self.at(at).seq
+    }
+
+    #[inline]
+    fn set_after(&mut self, at: u32, after: u32) {
+        self.at_mut(at).seq = after;
     }
 }
 
@@ -37,53 +75,60 @@ impl Key {
 pub(super) struct Place {
     bucket: usize,
     before: u32,
-    /// The last record of the list; [`NONE`] where there is no such list.
+    /// The last of the list; [`NONE`] where there is no such list.
     last: u32,
 }
 
 /// Looks for a list; also says how many lists it looked at. The number of
 /// buckets is a power of two.
-pub(super) fn find(records: &Records<'_>, buckets: &[u32], key: Key) -> (Place, u32) {
+pub(super) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (Place, u32) {
+    debug_assert!(buckets.len().is_power_of_two(), "{} buckets", buckets.len());
     let bucket = key.bucket(buckets.len());
     let mut place =
         Place { bucket, before: NONE, last: buckets.get(bucket).copied().unwrap_or(NONE) };
     let mut looks = 1;
-    while place.last != NONE && Key::of(records, place.last) != key {
+    while place.last != NONE && all.key(place.last) != key {
         place.before = place.last;
-        place.last = records.at(place.last).seq;
+        place.last = all.after(place.last);
         looks += 1;
     }
     (place, looks)
 }
 
 impl Place {
-    /// The oldest record of the list.
-    pub(super) fn first(&self, records: &Records<'_>) -> Option<u32> {
-        (self.last != NONE).then(|| records.at(self.last).link)
+    /// The oldest of the list.
+    pub(super) fn first(&self, all: &impl Keyed) -> Option<u32> {
+        (self.last != NONE).then(|| all.link(self.last))
     }
 
-    /// Appends a record that has the key.
-    pub(super) fn append(mut self, records: &mut Records<'_>, buckets: &mut [u32], op: u32) {
-        let after = if self.last == NONE { NONE } else { records.at(self.last).seq };
-        records.push(&mut self.last, op);
-        records.at_mut(op).seq = after;
-        self.hang(records, buckets, op);
-    }
-
-    /// Takes the oldest record out.
-    pub(super) fn remove_first(mut self, records: &mut Records<'_>, buckets: &mut [u32]) {
-        let Some(first) = self.first(records) else { return };
-        let (last, after) = (self.last, records.at(self.last).seq);
-        records.remove(&mut self.last, last, first);
+    /// Appends one that has the key.
+    pub(super) fn append(self, all: &mut impl Keyed, buckets: &mut [u32], at: u32) {
         if self.last == NONE {
-            self.hang(records, buckets, after);
+            all.set_link(at, at);
+            all.set_after(at, NONE);
+        } else {
+            all.set_link(at, all.link(self.last));
+            all.set_link(self.last, at);
+            all.set_after(at, all.after(self.last));
+        }
+        self.hang(all, buckets, at);
+    }
+
+    /// Takes the oldest out.
+    pub(super) fn remove_first(&mut self, all: &mut impl Keyed, buckets: &mut [u32]) {
+        let Some(first) = self.first(all) else { return };
+        if first == self.last {
+            self.hang(all, buckets, all.after(first));
+            self.last = NONE;
+        } else {
+            all.set_link(self.last, all.link(first));
         }
     }
 
     /// Hangs a list here, in place of what hangs here now.
-    fn hang(&self, records: &mut Records<'_>, buckets: &mut [u32], last: u32) {
+    fn hang(&self, all: &mut impl Keyed, buckets: &mut [u32], last: u32) {
         if self.before != NONE {
-            records.at_mut(self.before).seq = last;
+            all.set_after(self.before, last);
         } else if let Some(bucket) = buckets.get_mut(self.bucket) {
             *bucket = last;
         }

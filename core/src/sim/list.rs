@@ -18,11 +18,13 @@ impl<'m> Records<'m> {
 
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
+        debug_assert!((index as usize) < self.all.len(), "no record {index}");
         self.all.get(index as usize).unwrap_or(&self.hole)
     }
 
     #[inline]
     pub(super) fn at_mut(&mut self, index: u32) -> &mut Record {
+        debug_assert!((index as usize) < self.all.len(), "no record {index}");
         match self.all.get_mut(index as usize) {
             Some(record) => record,
             None => &mut self.hole,

@@ -8,10 +8,12 @@
 //!
 //! Once a search on a rank has looked at more than [`SHORT`] of them, they
 //! are indexed by sender and tag as well ([`super::index`]), until none is
-//! left. Receives with a wildcard then form a list of their own, in which
-//! the slot says whether one was posted before the receive that the index
-//! gives; messages are logged in their order, for receives with a wildcard.
-//! So exact receives and messages meet in constant time however many wait.
+//! left. A receive with a wildcard is indexed as such: for a message there are
+//! four keys to look for, and the slots say which receive was posted first.
+//! Messages are logged in their order, and for receives with one wildcard
+//! indexed by sender and by tag alone ([`super::wildcards`]). So receives and
+//! messages meet in constant time however many wait, but for messages of any
+//! tag, which only LogGOPSim's schedules have: among them one looks.
 
 use super::crowd::{Crowd, SHORT};
 use super::index::{self, Key};
@@ -154,22 +156,22 @@ impl Waiting<'_> {
         crowd: &Crowd,
         (sender, tag): (u32, u32),
     ) -> Option<Found> {
-        let key = Key { kind: Kind::Receive, sender, tag };
-        let (place, looks) = index::find(records, crowd.buckets(self.index), key);
-        self.look(looks);
-        let found = |op| Found { slot: records.at(op).amount as u32, op };
-        let exact = place.first(records).map(found);
-        for (_, op) in records.iter(crowd.wild) {
-            self.look(1);
-            let wild = found(op);
-            if exact.is_some_and(|exact| exact.slot < wild.slot) {
-                break;
-            }
-            if matches(records.at(op), sender, tag) {
-                return Some(wild);
+        let keys = [(sender, tag), (sender, ANY), (ANY, tag), (ANY, ANY)];
+        let of_use = if crowd.wild > 0 { keys.len() } else { 1 };
+        let mut best: Option<Found> = None;
+        for (sender, tag) in keys.into_iter().take(of_use) {
+            let key = Key { kind: Kind::Receive, sender, tag };
+            let (place, looks) = index::find(records, crowd.buckets(self.index), key);
+            self.look(looks);
+            let found =
+                place.first(records).map(|op| Found { slot: records.at(op).amount as u32, op });
+            if let Some(found) = found
+                && best.is_none_or(|best| found.slot < best.slot)
+            {
+                best = Some(found);
             }
         }
-        exact
+        best
     }
 
     /// Posts a receive of `rank`.
@@ -178,6 +180,7 @@ impl Waiting<'_> {
         let receive = records.at(op);
         let [_, end] = &mut rank.posted;
         let newest = *end;
+        debug_assert!((newest as usize) < self.slots.len(), "every receive has a slot");
         let Some(slot) = self.slots.get_mut(newest as usize) else { return };
         *slot = Slot { key: key(receive.peer, receive.tag), op };
         *end += 1;
@@ -209,10 +212,7 @@ impl Waiting<'_> {
         let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
         let receive = records.at_mut(op);
         receive.amount = u64::from(slot);
-        if is_wild(receive) {
-            records.push(&mut crowd.wild, op);
-            return;
-        }
+        crowd.wild += u32::from(is_wild(receive));
         let buckets = crowd.buckets_mut(self.index);
         let (place, _) = index::find(records, buckets, Key::of(records, op));
         place.append(records, buckets, op);
@@ -221,12 +221,14 @@ impl Waiting<'_> {
     /// Takes a matched receive out.
     #[inline]
     pub(super) fn take(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
+        debug_assert!(self.slots.get(found.slot as usize).is_some_and(|slot| slot.op == found.op));
         if let Some(slot) = self.slots.get_mut(found.slot as usize) {
             *slot = Slot { key: 1, op: NONE };
         }
         if self.indexed(rank).is_some() {
             self.take_indexed(records, rank.crowd, found.op);
         }
+        debug_assert!(rank.unmatched > 0, "what is matched was posted");
         rank.unmatched = rank.unmatched.saturating_sub(1);
         let [first, end] = &mut rank.posted;
         while *first < *end && self.slots.get(*first as usize).is_none_or(|slot| slot.op == NONE) {
@@ -242,15 +244,12 @@ impl Waiting<'_> {
 
     fn take_indexed(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
         let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
-        if is_wild(records.at(op)) {
-            let found = records.iter(crowd.wild).find(|&(_, at)| at == op);
-            if let Some((before, op)) = found {
-                records.remove(&mut crowd.wild, before, op);
-            }
-            return;
-        }
+        let wild = u32::from(is_wild(records.at(op)));
+        debug_assert!(crowd.wild >= wild, "what is taken was indexed");
+        crowd.wild = crowd.wild.saturating_sub(wild);
         let buckets = crowd.buckets_mut(self.index);
-        let (place, _) = index::find(records, buckets, Key::of(records, op));
+        let (mut place, _) = index::find(records, buckets, Key::of(records, op));
+        debug_assert_eq!(place.first(records), Some(op), "the oldest with its key is taken");
         place.remove_first(records, buckets);
     }
 }
@@ -292,6 +291,7 @@ impl Waiting<'_> {
     /// Appends a message to the log of `crowd`, which has room.
     fn log(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
         let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
+        debug_assert!(crowd.has_room(), "it was asked before");
         let [_, end] = &mut crowd.log;
         if let Some(word) = self.index.get_mut(*end as usize) {
             *word = op;
@@ -302,6 +302,7 @@ impl Waiting<'_> {
             crowd.any_tag += 1;
             return;
         }
+        crowd.note_logged(self.index, records);
         let buckets = crowd.buckets_mut(self.index);
         let (place, _) = index::find(records, buckets, Key::of(records, op));
         place.append(records, buckets, op);
@@ -330,7 +331,15 @@ impl Waiting<'_> {
         receive: &Record,
     ) -> Option<u32> {
         let crowd = self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.logged)?;
-        let op = if is_wild(receive) || crowd.any_tag > 0 {
+        let wild = is_wild(receive);
+        let one = receive.peer != ANY || receive.tag != ANY;
+        let op = if wild && one && crowd.any_tag == 0 {
+            let crowd = self.crowds.get_mut(rank.crowd as usize)?;
+            let key = (receive.peer, receive.tag);
+            let (found, looks) = crowd.oldest_by_one(self.index, records, key)?;
+            self.look(looks);
+            found?
+        } else if wild || crowd.any_tag > 0 {
             self.oldest_logged(records, rank.crowd, receive)?
         } else {
             let key = Key { kind: Kind::Send, sender: receive.peer, tag: receive.tag };
@@ -397,11 +406,12 @@ impl Waiting<'_> {
             crowd.any_tag -= 1;
         } else {
             let buckets = crowd.buckets_mut(self.index);
-            let (place, _) = index::find(records, buckets, Key::of(records, op));
+            let (mut place, _) = index::find(records, buckets, Key::of(records, op));
+            debug_assert_eq!(place.first(records), Some(op), "the oldest with its key is taken");
             place.remove_first(records, buckets);
         }
         if crowd.waiting == 0 {
-            crowd.clear_log();
+            crowd.clear_log(self.index);
         }
     }
 
@@ -423,112 +433,5 @@ impl Waiting<'_> {
         let [first, end] = rank.posted;
         let slots = self.slots.get(first as usize..end as usize).unwrap_or_default();
         slots.iter().map(|slot| slot.op).filter(|&op| op != NONE)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::goal::ANY;
-    use crate::goal::{Op, OpKind, Sink};
-    use crate::model::Preset;
-    use crate::sim::{
-        BuildError, Builder, Crowd, Engine, Entry, Memory, Parameters, Rank, Record, Settings,
-        Slot, Survey,
-    };
-    use std::vec;
-    use std::vec::Vec;
-
-    const MANY: u32 = 100_000;
-
-    /// When the receives are posted, and of whom.
-    #[derive(Clone, Copy, Debug)]
-    enum Posted {
-        First,
-        AfterTheMessages,
-        /// The newest of any sender, then in the order of the messages.
-        OldestOfAnyone,
-        /// Those with odd tags of any sender, the others then of rank 1.
-        OddOfAnyone,
-    }
-
-    /// Peer and tag of each receive, in order.
-    fn receives(posted: Posted, many: u32) -> Vec<(u32, u32)> {
-        let up = 0..many;
-        match posted {
-            Posted::First | Posted::AfterTheMessages => up.map(|tag| (1, tag)).collect(),
-            Posted::OldestOfAnyone => {
-                [0].into_iter().chain((1..many).rev()).map(|tag| (ANY, tag)).collect()
-            }
-            Posted::OddOfAnyone => {
-                let odd = up.clone().filter(|tag| tag % 2 == 1).map(|tag| (ANY, tag));
-                odd.chain(up.step_by(2).map(|tag| (1, tag))).collect()
-            }
-        }
-    }
-
-    /// Rank 1 sends with tags counting down to rank 0, and at last a message
-    /// for which rank 0 waits with its other receives, unless they are first.
-    fn play(
-        (posted, many): (Posted, u32),
-        sink: &mut impl Sink<Error = BuildError>,
-    ) -> Result<(), BuildError> {
-        let op = |kind| Op { kind, cpu: 0, nic: 0 };
-        sink.ranks(2)?;
-        sink.begin_rank(0)?;
-        let last = sink.op(op(OpKind::Receive { peer: 1, size: 1, tag: many }))?;
-        for (peer, tag) in receives(posted, many) {
-            let receive = sink.op(op(OpKind::Receive { peer, size: 1, tag }))?;
-            if !matches!(posted, Posted::First) {
-                sink.requires(receive, last)?;
-            }
-        }
-        sink.end_rank()?;
-        sink.begin_rank(1)?;
-        for tag in (0..many).rev().chain([many]) {
-            sink.op(op(OpKind::Send { peer: 0, size: 1, tag }))?;
-        }
-        sink.end_rank()
-    }
-
-    /// Looks of a run, in which every message meets a receive.
-    fn looks(program: (Posted, u32)) -> u64 {
-        let mut survey = Survey::default();
-        play(program, &mut survey).unwrap();
-        let needs = survey.requirements(Settings::default()).unwrap();
-        let memory = Memory {
-            records: &mut vec![Record::default(); needs.records],
-            edges: &mut vec![0; needs.edges],
-            ranks: &mut vec![Rank::default(); needs.ranks],
-            firsts: &mut vec![0; needs.firsts],
-            slots: &mut vec![Slot::default(); needs.slots],
-            crowds: &mut vec![Crowd::default(); needs.crowds],
-            index: &mut vec![7; needs.index],
-            queue: &mut vec![Entry::default(); needs.queue],
-            places: &mut vec![0; needs.places],
-            scratch: &mut vec![[0; 2]; needs.scratch],
-            ..Memory::default()
-        };
-        let mut builder = Builder::new(memory, needs).unwrap();
-        play(program, &mut builder).unwrap();
-        let preset: Preset = "loggopsim".parse().unwrap();
-        let parameters = Parameters::per_protocol(preset.protocols).unwrap();
-        let schedule = builder.finish().unwrap();
-        let mut engine = Engine::new(schedule, parameters, Settings::default());
-        assert_eq!(engine.run().unwrap().events, u64::from(3 * (program.1 + 1)));
-        engine.unfinished(|left| panic!("{left}"));
-        engine.waiting.looks.get()
-    }
-
-    #[test]
-    fn exact_receives_and_the_oldest_messages_meet_in_constant_time_however_many_wait() {
-        for posted in [Posted::First, Posted::AfterTheMessages, Posted::OldestOfAnyone] {
-            let each = looks((posted, MANY)) / u64::from(MANY);
-            assert!(each <= 4, "{each} looks a message, receives posted {posted:?}");
-        }
-    }
-
-    #[test]
-    fn a_receive_of_anyone_takes_no_message_with_another_tag_however_many_wait() {
-        assert!(looks((Posted::OddOfAnyone, 4_000)) > 4_000);
     }
 }

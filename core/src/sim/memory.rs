@@ -29,6 +29,8 @@ pub struct Requirements {
     pub times: usize,
     /// [`Memory::tries`].
     pub tries: usize,
+    /// [`Memory::links`].
+    pub links: usize,
     /// [`Memory::done`].
     pub done: usize,
     /// [`Memory::queue`].
@@ -44,6 +46,11 @@ pub struct Requirements {
 }
 
 impl Requirements {
+    /// Whether ranks have several processors or interfaces.
+    pub(super) const fn several(&self) -> bool {
+        self.cpus > 1 || self.nics > 1
+    }
+
     /// Bytes of all parts together; saturating.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
@@ -58,6 +65,7 @@ impl Requirements {
             (self.clocks, size_of::<u64>()),
             (self.times, size_of::<u64>()),
             (self.tries, size_of::<u64>()),
+            (self.links, size_of::<u64>()),
             (self.done, size_of::<u64>()),
             (self.queue, size_of::<Entry>()),
             (self.places, size_of::<u32>()),
@@ -98,6 +106,9 @@ pub struct Memory<'m> {
     /// When each message next tries to be received, where ranks have several
     /// processors or interfaces.
     pub tries: &'m mut [u64],
+    /// The heaps of what waits, where ranks have several processors or
+    /// interfaces, or messages are received with overlap.
+    pub links: &'m mut [u64],
     /// When the last message of each rank was all there, where that can be
     /// later than its processor is free.
     pub done: &'m mut [u64],

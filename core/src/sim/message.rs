@@ -4,8 +4,9 @@ use super::engine::{Engine, SimError};
 use super::event::Candidate;
 use super::hooks::{Handled, Matched, Noise, Observer};
 use super::matching::Found;
-use super::operation::{cpu_index, sum};
-use super::parameters::{Costs, Receive, Rendezvous};
+use super::operation::cpu_index;
+use super::parameters::{Receive, Rendezvous};
+use super::price::{Handling, Price};
 use super::rank::Class;
 use super::record::{Phase, Record, Successors};
 use super::release::Reached;
@@ -22,28 +23,41 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             _ => self.owner(op),
         };
         self.records.at_mut(op).peer = source;
-        self.wait(rank, Class::Arrived, (op, self.now));
+        self.wait(rank, Class::Arrived, (op, self.now), None);
         rank
     }
 
-    /// Puts a message into a list of those that wait, to try again at `time`.
-    fn wait(&mut self, rank: u32, class: Class, (op, time): (u32, u64)) {
+    /// Puts a message among those that wait, to try again at `time`, or when
+    /// what the receive that it claims names is free. An interface that takes
+    /// messages by itself leaves their receives to others: no claim then.
+    fn wait(&mut self, rank: u32, class: Class, (op, time): (u32, u64), receive: Option<u32>) {
         if let Some(next) = self.tries.get_mut(op as usize) {
             *next = time;
         }
-        let state = self.ranks.at_mut(rank);
-        self.records.insert(state.list_mut(class), op);
+        let by_interface = class == Class::Arrived && self.settings.receive == Receive::Overlap;
+        if let Some(receive) = receive
+            && !by_interface
+        {
+            self.claim(rank, op, receive);
+        }
+        if self.single {
+            let state = self.ranks.at_mut(rank);
+            self.records.insert(state.list_mut(class), op);
+        } else {
+            self.await_turn(rank, class, op);
+        }
     }
 
     /// Whether the record of a message on its way keeps its sender.
-    fn is_eager(&self, record: &Record) -> bool {
+    fn is_eager(&mut self, record: &Record) -> bool {
         record.phase() == Phase::Whole
-            && self.parameters.costs(record.amount).is_ok_and(|costs| !costs.rendezvous)
+            && self.prices.of(record.amount).is_ok_and(|price| !price.costs.rendezvous)
     }
 
     /// The interface takes a message, or the processor handles it.
     pub(super) fn message(&mut self, rank: u32, next: Candidate) -> Result<(), SimError> {
         let op = next.at;
+        self.disclaim(op);
         let record = *self.records.at(op);
         let partner = match record.phase() {
             Phase::Whole | Phase::Request => {
@@ -57,16 +71,20 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             _ => partner.map_or(op, |found| found.op),
         };
         let free = self.free_to_receive(rank, next.class, self.records.at(place));
+        let receive = partner.map(|found| found.op);
         if free > self.now {
-            self.wait(rank, next.class, (op, free));
+            debug_assert!(!self.single, "its turn had come");
+            self.wait(rank, next.class, (op, free), receive);
             return Ok(());
         }
         let control = matches!(record.phase(), Phase::Request | Phase::Ready);
-        let costs = self.parameters.costs(if control { 1 } else { record.amount })?;
+        let price = self.prices.of(if control { 1 } else { record.amount })?;
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
-            return self.take(rank, (op, place), &costs);
+            self.take(rank, (op, place), &price)?;
+            self.wait(rank, Class::Taken, (op, self.now), receive);
+            return Ok(());
         }
-        let end = self.handle(rank, (op, place), &costs)?;
+        let end = self.handle(rank, (op, place), &price)?;
         match (record.phase(), partner) {
             (Phase::Ready, _) => self.depart(rank, op, Phase::Data),
             (Phase::Data, _) => {
@@ -83,11 +101,10 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     }
 
     /// Overlap: the interface takes the message; the processor may be busy.
-    fn take(&mut self, rank: u32, (op, place): (u32, u32), costs: &Costs) -> Result<(), SimError> {
+    fn take(&mut self, rank: u32, (op, place): (u32, u32), price: &Price) -> Result<(), SimError> {
         let nic = self.records.at(place).nic();
-        *self.arrivals_mut(rank, nic) = sum(&[self.now, costs.gap, costs.gap_bytes])?;
+        *self.arrivals_mut(rank, nic) = price.take(self.now)?;
         self.set_time(op, self.now);
-        self.wait(rank, Class::Taken, (op, self.now));
         Ok(())
     }
 
@@ -98,24 +115,20 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         &mut self,
         rank: u32,
         (op, place): (u32, u32),
-        costs: &Costs,
+        price: &Price,
     ) -> Result<u64, SimError> {
         let now = self.now;
         let (cpu, nic) = (self.records.at(place).cpu(), self.records.at(place).nic());
-        let noise = self.noise.lost(rank, Picos(now), Picos(costs.overhead)).0;
-        let overlap = self.settings.receive == Receive::Overlap;
-        let bytes =
-            if overlap { costs.overhead_bytes } else { costs.overhead_bytes.max(costs.gap_bytes) };
-        let held = sum(&[costs.overhead, bytes])?;
-        let released = sum(&[now, held, noise])?;
-        *self.cpu_mut(rank, cpu) = released;
-        let (taken, done) = if overlap {
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
+        let (taken, handling) = if self.settings.receive == Receive::Overlap {
             let taken = self.time_of(op);
-            (taken, released.max(sum(&[taken, costs.overhead, costs.gap_bytes])?))
+            (taken, price.handle_taken(now, taken, noise)?)
         } else {
-            *self.arrivals_mut(rank, nic) = sum(&[now, costs.gap, costs.gap_bytes])?;
-            (now, released)
+            *self.arrivals_mut(rank, nic) = price.take(now)?;
+            (now, price.handle(now, noise)?)
         };
+        let Handling { held, cpu: released, done } = handling;
+        *self.cpu_mut(rank, cpu) = released;
         self.set_time(op, done);
         let posted = self.rank(rank).unmatched;
         self.observer.handled(&Handled {
@@ -140,6 +153,9 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         (message, end): (u32, u64),
         found: Found,
     ) -> Result<(), SimError> {
+        if self.records.at(found.op).is_claimed() {
+            self.dispossess(rank, found.op);
+        }
         let state = self.ranks.at_mut(rank);
         self.waiting.take(&mut self.records, state, found);
         self.note_match(rank, message, found.op);
@@ -176,9 +192,8 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         Ok(())
     }
 
-    fn is_rendezvous(&self, record: &Record) -> bool {
-        self.settings.rendezvous == Rendezvous::Instant
-            && self.parameters.costs(record.amount).is_ok_and(|costs| costs.rendezvous)
+    fn is_rendezvous(&mut self, record: &Record) -> bool {
+        self.settings.rendezvous == Rendezvous::Instant && self.prices.is_rendezvous(record.amount)
     }
 
     /// The send of `message` is done at the instant of its match, not before
@@ -186,10 +201,10 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     fn release_sender(&mut self, sender: u32, message: u32) -> Result<(), SimError> {
         let now = self.now;
         let record = *self.records.at(message);
-        let costs = self.parameters.costs(record.amount)?;
-        let (sent, length) = (Picos(record.created), Picos(costs.overhead));
+        let price = self.prices.of(record.amount)?;
+        let (sent, length) = (Picos(record.created), Picos(price.costs.overhead));
         let noise = self.noise.lost(sender, sent, length).0;
-        let end = sum(&[record.created, costs.overhead, costs.overhead_bytes, noise])?;
+        let end = price.sent(record.created, noise)?;
         let cpu = self.cpu_mut(sender, record.cpu());
         *cpu = (*cpu).max(now);
         let out = self.out_mut(sender, record.nic());
@@ -207,8 +222,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         record.set_phase(phase);
         record.created = now;
         record.seq = seq;
-        let state = self.ranks.at_mut(rank);
-        self.records.push(state.list_mut(Class::Sends), op);
+        self.enlist(rank, Class::Sends, op);
         Ok(())
     }
 }

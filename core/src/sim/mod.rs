@@ -24,11 +24,14 @@
 //! receives before calculations, each in the order in which it became ready.
 
 mod build_error;
+mod chain;
+mod clocks;
 mod counters;
 mod crowd;
 mod draft;
 mod engine;
 mod event;
+mod heap;
 mod hooks;
 pub mod implicit;
 mod index;
@@ -38,6 +41,8 @@ mod memory;
 mod message;
 mod operation;
 mod parameters;
+mod pending;
+mod price;
 mod queue;
 mod rank;
 mod record;
@@ -46,8 +51,11 @@ mod schedule;
 mod survey;
 mod unfinished;
 mod unsuitable;
+#[cfg(test)]
+mod waiting_tests;
 #[cfg_attr(not(target_has_atomic = "64"), allow(dead_code, reason = "only windows need all of it"))]
 mod wheel;
+mod wildcards;
 // Partitions share 64-bit times, which not every firmware's processor can.
 #[cfg(target_has_atomic = "64")]
 pub mod windows;

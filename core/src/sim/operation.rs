@@ -1,19 +1,14 @@
 //! Operations: calculations, sends, receives.
 
 use super::engine::{Engine, SimError};
-use super::event::Candidate;
+use super::event::{Candidate, From};
 use super::hooks::{Calculated, Matched, Noise, Observer, Part, Sent};
-use super::parameters::{Costs, Rendezvous};
+use super::parameters::Rendezvous;
+use super::price::{Leaving, Price, sum};
 use super::rank::Class;
 use super::record::{Phase, Successors};
 use super::release::Reached;
-use crate::units::{Overflow, Picos};
-
-/// The sum of times, checked.
-#[inline]
-pub(super) fn sum(times: &[u64]) -> Result<u64, Overflow> {
-    times.iter().try_fold(0u64, |sum, time| sum.checked_add(*time)).ok_or(Overflow)
-}
+use crate::units::Picos;
 
 impl Phase {
     pub(super) const fn part(self) -> Part {
@@ -30,8 +25,13 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     /// Executes the next event of `rank`, whose time has come.
     #[inline]
     pub(super) fn execute(&mut self, rank: u32, next: Candidate) -> Result<(), SimError> {
-        let state = self.ranks.at_mut(rank);
-        self.records.remove(state.list_mut(next.class), next.before, next.at);
+        match next.from {
+            From::List { before } => {
+                let state = self.ranks.at_mut(rank);
+                self.records.remove(state.list_mut(next.class), before, next.at);
+            }
+            _ => self.leave(rank, &next),
+        }
         match next.class {
             Class::Calcs => self.calculate(rank, next.at)?,
             Class::Sends => self.send(rank, next.at)?,
@@ -48,7 +48,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let record = *self.records.at(op);
         let work = record.amount;
         let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
-        let end = sum(&[now, work, noise])?;
+        let end = sum(sum(now, work)?, noise)?;
         *self.cpu_mut(rank, record.cpu()) = end;
         self.observer.calculated(&Calculated {
             rank,
@@ -69,29 +69,29 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let record = *self.records.at(op);
         match record.phase() {
             Phase::Whole | Phase::Request => {
-                let costs = self.parameters.costs(record.amount)?;
-                let handshake =
-                    costs.rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
+                let price = self.prices.of(record.amount)?;
+                let rendezvous = price.costs.rendezvous;
+                let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
                 self.satisfy(rank, op, Reached::Start, now);
                 if handshake {
                     self.records.at_mut(op).set_phase(Phase::Request);
-                    let costs = self.parameters.costs(1)?;
-                    self.transmit(rank, (op, op), &costs)?;
+                    let price = self.prices.of(1)?;
+                    self.transmit(rank, (op, op), &price)?;
                     return Ok(());
                 }
-                let end = self.transmit(rank, (op, op), &costs)?;
-                if !costs.rendezvous {
+                let end = self.transmit(rank, (op, op), &price)?;
+                if !rendezvous {
                     self.satisfy(rank, op, Reached::End, end);
                     self.records.at_mut(op).set_successors(Successors::None, rank);
                 }
             }
             Phase::Ready => {
-                let costs = self.parameters.costs(1)?;
-                self.transmit(rank, (op, record.tag), &costs)?;
+                let price = self.prices.of(1)?;
+                self.transmit(rank, (op, record.tag), &price)?;
             }
             Phase::Data => {
-                let costs = self.parameters.costs(record.amount)?;
-                let end = self.transmit(rank, (op, op), &costs)?;
+                let price = self.prices.of(record.amount)?;
+                let end = self.transmit(rank, (op, op), &price)?;
                 self.satisfy(rank, op, Reached::End, end);
             }
         }
@@ -105,15 +105,14 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         &mut self,
         rank: u32,
         (op, at): (u32, u32),
-        costs: &Costs,
+        price: &Price,
     ) -> Result<u64, SimError> {
-        let now = self.now;
+        let (now, costs) = (self.now, &price.costs);
         let (cpu, nic) = (self.records.at(at).cpu(), self.records.at(at).nic());
         let noise = self.noise.lost(rank, Picos(now), Picos(costs.overhead)).0;
-        let end = sum(&[now, costs.overhead, costs.overhead_bytes, noise])?;
+        let Leaving { cpu: end, out, arrival } = price.leave(now, noise)?;
         *self.cpu_mut(rank, cpu) = end;
-        *self.out_mut(rank, nic) = sum(&[now, costs.gap, costs.gap_bytes])?;
-        let arrival = sum(&[now, costs.overhead, costs.latency])?;
+        *self.out_mut(rank, nic) = out;
         let seq = self.draw()?;
         let record = self.records.at_mut(op);
         record.created = now;
@@ -169,5 +168,6 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
 /// An index of a processor or interface, which is a byte in the schedule.
 #[allow(clippy::cast_possible_truncation, reason = "a record keeps it in one byte")]
 pub(super) const fn cpu_index(index: usize) -> u8 {
+    debug_assert!(index <= u8::MAX as usize, "a record keeps it in one byte");
     index as u8
 }

@@ -76,6 +76,7 @@ impl<'m> Queue<'m> {
         }
         self.len -= 1;
         let Some(&last) = self.entries.get(self.len) else { return };
+        debug_assert!(self.entries.get(place).is_some_and(|entry| entry.rank == rank));
         if last.rank == rank {
             return;
         }
@@ -126,6 +127,7 @@ impl<'m> Queue<'m> {
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "at most one place a rank")]
     fn put(&mut self, at: usize, entry: Entry) {
+        debug_assert!(at < self.len, "every rank has room for one entry");
         if let (Some(slot), Some(place)) =
             (self.entries.get_mut(at), self.places.get_mut(entry.rank as usize))
         {

@@ -2,8 +2,10 @@
 
 use super::record::NONE;
 
-/// Lists of records on a rank. Each is circular, known by its last record,
-/// and in the order of stamps.
+/// As what a record waits on a rank. Where ranks have one processor and one
+/// interface and hold the processor to receive, each class is a list, which is
+/// circular, known by its last record, and in the order of stamps; otherwise
+/// see [`super::pending`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
     /// Released sends, and later messages of handshakes that leave from here.
@@ -28,7 +30,8 @@ pub struct Rank {
     pub(super) out: u64,
     /// When the first interface can receive.
     pub(super) into: u64,
-    /// The last record of each list, by [`Class`].
+    /// The last record of each list, by [`Class`]; or three words of
+    /// [`super::pending`].
     pub(super) lists: [u32; 5],
     /// Handled messages without a receive: the last record of their list.
     pub(super) unexpected: u32,

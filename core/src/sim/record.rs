@@ -1,5 +1,6 @@
 //! One operation, and the message that it becomes, in 40 bytes.
 
+use super::rank::Class;
 use crate::goal::{Op, OpKind};
 use crate::units::Picos;
 
@@ -50,7 +51,8 @@ pub struct Record {
     /// Send and receive: bytes; calc: picoseconds. A released receive: the
     /// time at which it is posted.
     pub(super) amount: u64,
-    /// When it, or its message, was created: the first part of its stamp.
+    /// When it, or its message, was created: the first part of its stamp. Of a
+    /// claimed receive: the message that claims it.
     pub(super) created: u64,
     /// Send: the receiver, then the sender once the message is there.
     /// Receive: the sender.
@@ -65,7 +67,8 @@ pub struct Record {
     pub(super) link: u32,
     /// The second part of its stamp.
     pub(super) seq: u32,
-    /// Kind, successors, phase, processor and interface.
+    /// Kind, successors, phase, processor and interface, and of what waits in
+    /// a heap its class.
     pub(super) meta: u32,
 }
 
@@ -88,6 +91,8 @@ impl Default for Slot {
 
 const STARTED: u32 = 1 << 6;
 const MET: u32 = 1 << 7;
+const CLASS_SHIFT: u32 = 24;
+const CLAIMED: u32 = 1 << 27;
 
 impl Record {
     pub(super) const fn new(op: Op) -> Self {
@@ -151,6 +156,35 @@ impl Record {
 
     pub(super) const fn set_met(&mut self) {
         self.meta |= MET;
+    }
+
+    /// Whether it is a posted receive that a message claims, or a message that
+    /// claims one; see [`super::pending`].
+    pub(super) const fn is_claimed(&self) -> bool {
+        self.meta & CLAIMED != 0
+    }
+
+    pub(super) const fn set_claimed(&mut self) {
+        self.meta |= CLAIMED;
+    }
+
+    pub(super) const fn set_unclaimed(&mut self) {
+        self.meta &= !CLAIMED;
+    }
+
+    /// As what it waits, where that is kept in heaps.
+    pub(super) const fn class(&self) -> Class {
+        match self.meta >> CLASS_SHIFT & 7 {
+            0 => Class::Sends,
+            1 => Class::Receives,
+            2 => Class::Calcs,
+            3 => Class::Arrived,
+            _ => Class::Taken,
+        }
+    }
+
+    pub(super) const fn set_class(&mut self, class: Class) {
+        self.meta = self.meta & !(7 << CLASS_SHIFT) | (class as u32) << CLASS_SHIFT;
     }
 
     pub(super) const fn cpu(&self) -> usize {

@@ -51,6 +51,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             Reached::End => (0, ends),
             Reached::Start => (ends as usize, starts),
         };
+        debug_assert!(first + count as usize <= all.len(), "a list ends where it says");
         let some = all.get(first..first.saturating_add(count as usize)).unwrap_or_default();
         for &op in some {
             self.count_down(rank, op, time);
@@ -63,6 +64,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             *not_before = (*not_before).max(time);
         }
         let record = self.records.at_mut(op);
+        debug_assert!(record.link > 0 && !record.started(), "it waits for one more");
         record.link = record.link.wrapping_sub(1);
         if record.link == 0 {
             self.ready(rank, op);
@@ -80,6 +82,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         // An event touches its own rank, and at most one other as well.
         let [own, other] = &mut self.released;
         let ready = if own.rank == NONE || own.rank == rank { own } else { other };
+        debug_assert!(ready.rank == NONE || ready.rank == rank, "an event touches two ranks");
         ready.rank = rank;
         if let Some(last) = ready.lists.get_mut(class) {
             self.records.push(last, op);
@@ -140,8 +143,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         if let Some(time) = posting {
             record.amount = time;
         }
-        let state = self.ranks.at_mut(rank);
-        self.records.push(state.list_mut(class), op);
+        self.enlist(rank, class, op);
         Ok(())
     }
 }

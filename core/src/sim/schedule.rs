@@ -1,14 +1,14 @@
 //! Puts a schedule into lent memory.
 
 use super::build_error::BuildError;
-use super::crowd::{Crowd, SHORT};
+use super::crowd::{Crowd, Receives, SHORT};
 use super::draft::{Dependent, Draft, Until};
 use super::list::Records;
 use super::memory::{Memory, Requirements};
 use super::queue::Entry;
 use super::rank::Rank;
-use super::record::{Record, Slot, Successors};
-use crate::goal::{Op, Sink};
+use super::record::{NONE, Record, Slot, Successors};
+use crate::goal::{ANY, Op, OpKind, Sink};
 
 /// A schedule in lent memory, ready to run once.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub struct Schedule<'m> {
     pub(super) clocks: &'m mut [u64],
     pub(super) times: &'m mut [u64],
     pub(super) tries: &'m mut [u64],
+    pub(super) links: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     pub(super) queue: &'m mut [Entry],
     pub(super) places: &'m mut [u32],
@@ -60,6 +61,8 @@ pub struct Builder<'m> {
     draft: Draft,
     /// Receives before the open rank.
     receives_before: u32,
+    /// Whether one of the open rank has a wildcard.
+    wild: bool,
     crowds: u32,
     /// Words of the index that crowds have.
     index: u32,
@@ -101,6 +104,7 @@ impl<'m> Builder<'m> {
             && memory.clocks.len() >= requirements.clocks
             && memory.times.len() >= requirements.times
             && memory.tries.len() >= requirements.tries
+            && memory.links.len() >= requirements.links
             && memory.done.len() >= requirements.done
             && memory.queue.len() >= requirements.queue
             && memory.places.len() >= requirements.places
@@ -113,6 +117,7 @@ impl<'m> Builder<'m> {
             requirements,
             draft: Draft::default(),
             receives_before: 0,
+            wild: false,
             crowds: 0,
             index: 0,
         })
@@ -127,13 +132,14 @@ impl<'m> Builder<'m> {
         let Self { memory, requirements, draft, .. } = self;
         let Draft { ranks, ops, receives, sends, .. } = draft;
         let Memory { records, edges, ranks: states, firsts, slots, crowds, index, .. } = memory;
-        let Memory { clocks, times, tries, done, queue, places, .. } = memory;
+        let Memory { clocks, times, tries, links, done, queue, places, .. } = memory;
         let (firsts, edges) = draft.finish(firsts, edges)?;
         let clocks = clocks.get_mut(..requirements.clocks).ok_or(BuildError::Full)?;
         clocks.fill(0);
         let times = times.get_mut(..requirements.times).ok_or(BuildError::Full)?;
         times.fill(0);
         let tries = tries.get_mut(..requirements.tries).ok_or(BuildError::Full)?;
+        let links = links.get_mut(..requirements.links).ok_or(BuildError::Full)?;
         let done = done.get_mut(..requirements.done).ok_or(BuildError::Full)?;
         done.fill(0);
         let places = places.get_mut(..ranks as usize).ok_or(BuildError::Full)?;
@@ -148,6 +154,7 @@ impl<'m> Builder<'m> {
             clocks,
             times,
             tries,
+            links,
             done,
             queue,
             places,
@@ -157,8 +164,21 @@ impl<'m> Builder<'m> {
         })
     }
 
+    /// Notes where messages of an operation may be handled.
+    fn note_unit(&mut self, op: &Op) {
+        let rank = match op.kind {
+            OpKind::Send { peer, .. } => peer,
+            OpKind::Receive { .. } => self.draft.rank(),
+            OpKind::Calc { .. } => return,
+        };
+        if let Some(state) = self.memory.ranks.get_mut(rank as usize) {
+            state.note_unit(op.cpu, op.nic);
+        }
+    }
+
     /// Gives the open rank, which has so many receives, a [`Crowd`].
     fn crowd(&mut self, receives: u32) -> Result<(), BuildError> {
+        let receives = Receives { count: receives.into(), wild: self.wild };
         let crowd = Crowd::new(self.index, receives).ok_or(BuildError::TooManyOps)?;
         let place = self.memory.crowds.get_mut(self.crowds as usize).ok_or(BuildError::Full)?;
         let rank = self.memory.ranks.get_mut(self.draft.rank() as usize);
@@ -177,14 +197,22 @@ impl Sink for Builder<'_> {
     type Error = BuildError;
 
     fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
-        self.draft.announce(ranks, self.requirements.ranks)
+        self.draft.announce(ranks, self.requirements.ranks)?;
+        if self.requirements.several() {
+            let states = self.memory.ranks.get_mut(..ranks as usize).ok_or(BuildError::Full)?;
+            states.fill(Rank::default());
+        }
+        Ok(())
     }
 
     fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
         self.draft.begin(rank, self.memory.firsts)?;
         self.receives_before = self.draft.receives;
+        self.wild = false;
         let state = self.memory.ranks.get_mut(rank as usize).ok_or(BuildError::Full)?;
-        *state = Rank { posted: [self.draft.receives; 2], ..Rank::default() };
+        // Sends to it may have been seen.
+        let lists = if self.requirements.several() { state.lists } else { [NONE; 5] };
+        *state = Rank { posted: [self.draft.receives; 2], lists, ..Rank::default() };
         Ok(())
     }
 
@@ -195,6 +223,12 @@ impl Sink for Builder<'_> {
             return Err(BuildError::Unit { rank, op: index });
         }
         self.draft.count(op.kind, self.memory.slots)?;
+        if self.requirements.several() {
+            self.note_unit(&op);
+        }
+        if let OpKind::Receive { peer, tag, .. } = op.kind {
+            self.wild |= peer == ANY || tag == ANY;
+        }
         let ops = &mut self.draft.ops;
         let record = self.memory.records.get_mut(*ops as usize).ok_or(BuildError::Full)?;
         *record = Record { next: 0, ..Record::new(op) };

@@ -1,10 +1,10 @@
 //! How large a schedule is, and how much memory a simulation of it needs.
 
 use super::build_error::BuildError;
-use super::crowd::{self, SHORT};
+use super::crowd::{self, Receives, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
-use crate::goal::{Op, OpKind, Sink};
+use crate::goal::{ANY, Op, OpKind, Sink};
 
 /// A sink that only counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Survey {
     pub(super) ops_most: u32,
     ops_here: u32,
     receives_here: u64,
+    /// Whether one of them has a wildcard.
+    wild_here: bool,
     /// Ranks that may have more than a few messages waiting, and words of
     /// their indices.
     crowds: u64,
@@ -35,8 +37,9 @@ pub struct Survey {
 impl Survey {
     /// As if counted, for a schedule of which only this is known: its ranks,
     /// and operations and dependencies, of all and of the rank that has most.
-    /// Enough memory if every rank has one processor and one interface, which
-    /// the builder finds out; too much for receives.
+    /// Enough memory if every rank has one processor and one interface, and no
+    /// rank with many receives has wildcards, which the builder finds out; too
+    /// much for receives.
     #[must_use]
     pub const fn bound(
         ranks: u32,
@@ -55,6 +58,7 @@ impl Survey {
             ops_most: 0,
             ops_here: 0,
             receives_here: 0,
+            wild_here: false,
             crowds: if crowded { ops / SHORT as u64 } else { 0 },
             index: if crowded { crowd::index_words_most(ops) } else { 0 },
             cpu: 0,
@@ -106,6 +110,7 @@ impl Survey {
             clocks: size(ranks * extra)?,
             times: if timed { size(self.ops)? } else { 0 },
             tries: if several { size(self.ops)? } else { 0 },
+            links: if timed { size(self.ops)? } else { 0 },
             done: if settings.receive == Receive::Overlap { size(ranks)? } else { 0 },
             queue: size(ranks)?,
             places: size(ranks)?,
@@ -128,6 +133,7 @@ impl Sink for Survey {
         self.edges_here = 0;
         self.ops_here = 0;
         self.receives_here = 0;
+        self.wild_here = false;
         Ok(())
     }
 
@@ -136,8 +142,11 @@ impl Sink for Survey {
         self.ops_here = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
         self.ops_most = self.ops_most.max(self.ops_here);
         self.ops += 1;
-        self.sure_receives += u64::from(matches!(op.kind, OpKind::Receive { .. }));
-        self.receives_here += u64::from(matches!(op.kind, OpKind::Receive { .. }));
+        if let OpKind::Receive { peer, tag, .. } = op.kind {
+            self.sure_receives += 1;
+            self.receives_here += 1;
+            self.wild_here |= peer == ANY || tag == ANY;
+        }
         self.cpu = self.cpu.max(op.cpu);
         self.nic = self.nic.max(op.nic);
         Ok(index)
@@ -159,7 +168,7 @@ impl Sink for Survey {
         self.receives += receives;
         if receives > u64::from(SHORT) {
             self.crowds += 1;
-            self.index += crowd::index_words(receives);
+            self.index += crowd::index_words(Receives { count: receives, wild: self.wild_here });
         }
         Ok(())
     }

@@ -98,6 +98,7 @@ impl<'m> Wheel<'m> {
         let mut base = self.base(slot);
         let mut index = rank as usize;
         for length in self.shape {
+            debug_assert!(base + index / 64 < self.words.len(), "no rank {rank}");
             let Some(word) = self.words.get_mut(base + index / 64) else { return };
             let before = *word;
             *word |= 1 << (index % 64);

@@ -14,7 +14,8 @@ use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::sim::implicit::{self, ImplicitError, PatternProgram, RankState, Simulation};
 use loggap_core::sim::windows::{
-    self, CHUNK, Chain, Mail, Message, Outbox, Partition, Unsuitable, WindowRank, WindowRecord,
+    self, CHUNK, Chain, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank,
+    WindowRecord,
 };
 use loggap_core::sim::{
     BuildError, Builder, Crowd, Engine, Entry, Memory, Noise, Observer, Parameters, Rank, Record,
@@ -70,6 +71,7 @@ pub fn run<O: Observer>(
         clocks: &mut vec![0; needs.clocks],
         times: &mut vec![0; needs.times],
         tries: &mut vec![0; needs.tries],
+        links: &mut vec![0; needs.links],
         done: &mut vec![0; needs.done],
         queue: &mut vec![Entry::default(); needs.queue],
         places: &mut vec![0; needs.places],
@@ -127,7 +129,8 @@ pub fn count_in_windows(
         slots: &mut vec![Slot::default(); needs.slots],
         words: &mut vec![0; needs.words],
         times: &mut zeroed::<AtomicU64>(needs.times),
-        done: &mut vec![0; needs.done],
+        links: &mut zeroed::<AtomicU64>(needs.links),
+        receiving: &mut vec![Receiving::default(); needs.receiving],
         scratch: &mut vec![[0; 2]; needs.scratch],
     };
     let mut builder = windows::Builder::new(memory, needs, parameters).unwrap();

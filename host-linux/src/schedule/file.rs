@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use loggap_core::goal::Sink;
@@ -68,8 +68,24 @@ pub struct ScheduleFile {
 
 #[derive(Debug)]
 enum Contents {
-    Mapped(Mmap),
+    Mapped { map: Mmap, file: File, opened: Version },
     Owned(Vec<u8>),
+}
+
+/// Which content a file has: another one whenever someone has written to it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Version {
+    length: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl Version {
+    fn of(file: &File) -> io::Result<Self> {
+        let about = file.metadata()?;
+        let (seconds, nanoseconds) = (about.mtime(), about.mtime_nsec());
+        Ok(Self { length: about.len(), seconds, nanoseconds })
+    }
 }
 
 /// What opening found out.
@@ -92,7 +108,9 @@ impl Contents {
         }
         match usize::try_from(about.len()) {
             Ok(length) if length > 0 && about.is_file() => {
-                file_map::map(&file, length).map(Self::Mapped)
+                let opened = Version::of(&file)?;
+                let map = file_map::map(&file, length)?;
+                Ok(Self::Mapped { map, file, opened })
             }
             _ => read_to_end(&mut file),
         }
@@ -100,8 +118,18 @@ impl Contents {
 
     fn bytes(&self) -> &[u8] {
         match self {
-            Self::Mapped(map) => map,
+            Self::Mapped { map, .. } => map,
             Self::Owned(bytes) => bytes,
+        }
+    }
+
+    /// Whether they may be others than at the beginning.
+    fn changed(&self) -> bool {
+        match self {
+            Self::Mapped { file, opened, .. } => {
+                Version::of(file).is_ok_and(|version| version != *opened)
+            }
+            Self::Owned(_) => false,
         }
     }
 }
@@ -201,8 +229,18 @@ impl ScheduleFile {
     ///
     /// # Errors
     ///
-    /// The first thing wrong in the file, or what the sink refused.
+    /// The first thing wrong in the file, or what the sink refused; or that
+    /// the file was written to since it was opened.
     pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<(), FeedError<S::Error>> {
+        let fed = self.play(sink);
+        if self.contents.changed() {
+            let message = "another program wrote to the file while it was read; try again";
+            return Err(FeedError::Input(self.refused(message.to_owned())));
+        }
+        fed
+    }
+
+    fn play<S: Sink>(&self, sink: &mut S) -> Result<(), FeedError<S::Error>> {
         let bytes = self.contents.bytes();
         match &self.frame {
             Frame::Text(survey) => {
@@ -387,6 +425,22 @@ mod tests {
         let unused = file.unused_labels(9).unwrap();
         assert_eq!(unused, (vec![place(0, 0, 8, 65, "z"), place(1, 1, 4, 31, "y")], 2));
         assert_eq!(file.unused_labels(1).unwrap().1, 2);
+    }
+
+    #[test]
+    fn a_file_that_is_written_to_while_it_is_read_is_refused() {
+        use std::io::Write;
+
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"num_ranks 1\nrank 0 {\nx: calc 1\n}\n").unwrap();
+        let open = ScheduleFile::open(file.path()).unwrap();
+        open.feed(&mut Counter::new(&mut [])).unwrap();
+        // The clock of files may stand still for some milliseconds.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let again = std::fs::OpenOptions::new().write(true).open(file.path());
+        again.unwrap().write_all(b"num_ranks 1\nrank 0 {\ny: calc 2\n}\n").unwrap();
+        let error = open.feed(&mut Counter::new(&mut [])).unwrap_err().to_string();
+        assert!(error.contains("another program wrote to the file"), "{error}");
     }
 
     #[test]

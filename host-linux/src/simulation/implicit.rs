@@ -1,10 +1,32 @@
 //! Runs of patterns that are computed instead of stored.
 
+use std::io;
+
 use loggap_core::sim::implicit::{
     ImplicitError, Memory, Needs, Node, Outcome, PatternProgram, Program, RankState, Simulation,
 };
 use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
+
+use crate::sys::pages::Pages;
+
+/// Why a pattern was not run, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum PatternError {
+    /// The simulation stopped.
+    #[error(transparent)]
+    Stopped(#[from] ImplicitError),
+    /// The kernel has no memory for so many bytes.
+    #[error(
+        "there is no memory for the {bytes} bytes of the simulation: {error}; take fewer ranks"
+    )]
+    Memory {
+        /// Bytes.
+        bytes: u64,
+        /// The kernel's error.
+        error: io::Error,
+    },
+}
 
 /// Bytes that a run of `program` needs, as far as can be foreseen.
 #[must_use]
@@ -26,13 +48,13 @@ pub fn bytes_needed(program: &PatternProgram) -> u64 {
 ///
 /// # Errors
 ///
-/// [`ImplicitError`].
+/// [`PatternError`].
 pub fn run_pattern<N: Noise + Copy>(
     program: &PatternProgram,
     (parameters, noise): (Parameters<'_>, N),
     most_bytes: u64,
     each: impl FnMut(u32, Picos),
-) -> Result<Outcome, ImplicitError> {
+) -> Result<Outcome, PatternError> {
     match program {
         PatternProgram::Tree(program) => run(program, (parameters, noise), most_bytes, each),
         PatternProgram::Reduction(program) => run(program, (parameters, noise), most_bytes, each),
@@ -48,14 +70,17 @@ fn run<P: Program, N: Noise + Copy>(
     (parameters, noise): (Parameters<'_>, N),
     most_bytes: u64,
     mut each: impl FnMut(u32, Picos),
-) -> Result<Outcome, ImplicitError> {
+) -> Result<Outcome, PatternError> {
     let needs = Needs::of(program);
     let mut lent = needs.nodes;
     loop {
-        let mut ranks = vec![RankState::default(); needs.ranks];
+        let refused = |error| PatternError::Memory { bytes: needs.bytes_with(lent), error };
+        let mut ranks = Vec::new();
+        ranks.try_reserve_exact(needs.ranks).map_err(|error| refused(io::Error::other(error)))?;
+        ranks.resize(needs.ranks, RankState::default());
         // Zeroed memory costs nothing before it is used.
-        let mut words = vec![0; needs.words];
-        let mut nodes: Vec<Node> = vec![[0; 4]; lent];
+        let mut words = Pages::<u64>::zeroed(needs.words).map_err(refused)?;
+        let mut nodes = Pages::<Node>::zeroed(lent).map_err(refused)?;
         let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
         let mut simulation = Simulation::new(program, parameters, noise, memory)?;
         match simulation.run() {

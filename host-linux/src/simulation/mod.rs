@@ -8,7 +8,7 @@ mod run;
 mod source;
 pub mod windows;
 
-pub use implicit::{bytes_needed, run_pattern};
+pub use implicit::{PatternError, bytes_needed, run_pattern};
 pub use memory::OwnedMemory;
 pub use noise::{NoiseError, NoiseSource};
 pub use run::{RunError, makespan};

@@ -16,6 +16,8 @@ const DETOURS: usize = 100_000;
 pub struct NoiseSource {
     detours: Vec<Detour>,
     length: Option<Picos>,
+    /// Of each detour the duration of all up to it.
+    sums: Vec<Picos>,
 }
 
 /// Why noise cannot be used.
@@ -55,9 +57,8 @@ impl NoiseSource {
         let mut detours = vec![Detour::default(); noise::count(&text)];
         let (_, length) = noise::read(&text, &mut detours)
             .map_err(|error| NoiseError::Text(path.to_owned(), error))?;
-        Trace::new(&detours, length)
-            .map_err(|error| NoiseError::InvalidFile(path.to_owned(), error))?;
-        Ok(Self { detours, length })
+        Self::checked(detours, length)
+            .map_err(|error| NoiseError::InvalidFile(path.to_owned(), error))
     }
 
     /// A detour of `duration` once every `period`.
@@ -66,7 +67,8 @@ impl NoiseSource {
     ///
     /// [`NoiseError::Invalid`] when a detour is longer than the period.
     pub fn periodic(period: Picos, duration: Picos) -> Result<Self, NoiseError> {
-        Self { detours: vec![noise::periodic(period, duration)], length: Some(period) }.checked()
+        let detours = vec![noise::periodic(period, duration)];
+        Self::checked(detours, Some(period)).map_err(NoiseError::Invalid)
     }
 
     /// Quiet times and detours of random length with these means.
@@ -77,12 +79,14 @@ impl NoiseSource {
     pub fn exponential(interval: Picos, duration: Picos, seed: u64) -> Result<Self, NoiseError> {
         let mut detours = vec![Detour::default(); DETOURS];
         noise::exponential(&mut detours, interval, duration, seed);
-        Self { detours, length: None }.checked()
+        Self::checked(detours, None).map_err(NoiseError::Invalid)
     }
 
-    fn checked(self) -> Result<Self, NoiseError> {
-        self.trace().map_err(NoiseError::Invalid)?;
-        Ok(self)
+    fn checked(detours: Vec<Detour>, length: Option<Picos>) -> Result<Self, InvalidTrace> {
+        Trace::new(&detours, length)?;
+        let mut sums = vec![Picos::ZERO; detours.len()];
+        noise::sum_up(&detours, &mut sums);
+        Ok(Self { detours, length, sums })
     }
 
     /// The trace.
@@ -91,6 +95,6 @@ impl NoiseSource {
     ///
     /// None for a source that was made without: it was checked.
     pub fn trace(&self) -> Result<Trace<'_>, InvalidTrace> {
-        Trace::new(&self.detours, self.length)
+        Ok(Trace::new(&self.detours, self.length)?.with_sums(&self.sums))
     }
 }

@@ -152,7 +152,7 @@ impl Source {
 
     /// Loads the schedule, lends it to `run` and returns what that returns.
     /// A file is read once if its ranks have one processor and one interface,
-    /// and twice otherwise.
+    /// and no wildcards where they have many receives; and twice otherwise.
     ///
     /// # Errors
     ///
@@ -168,8 +168,10 @@ impl Source {
             let mut memory = OwnedMemory::new(&requirements).map_err(LoadError::Pages)?;
             match self.build(requirements, &mut memory) {
                 Err(
-                    LoadError::Schedule { error: BuildError::Unit { .. }, .. }
-                    | LoadError::Build(BuildError::Unit { .. }),
+                    LoadError::Schedule {
+                        error: BuildError::Unit { .. } | BuildError::Full, ..
+                    }
+                    | LoadError::Build(BuildError::Unit { .. } | BuildError::Full),
                 ) => {}
                 outcome => return outcome.map(|schedule| run(schedule, &needs)),
             }

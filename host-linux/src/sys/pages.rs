@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use loggap_core::sim::windows::{Chain, Message, WindowRank, WindowRecord};
+use loggap_core::sim::windows::{Chain, Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
@@ -27,6 +27,8 @@ unsafe impl Integers for u32 {}
 unsafe impl Integers for u64 {}
 // SAFETY: integers.
 unsafe impl Integers for [u32; 2] {}
+// SAFETY: integers.
+unsafe impl Integers for [u64; 4] {}
 // SAFETY: an integer.
 unsafe impl Integers for AtomicU32 {}
 // SAFETY: an integer.
@@ -43,6 +45,8 @@ unsafe impl Integers for Entry {}
 unsafe impl Integers for Crowd {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for WindowRank {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Receiving {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for WindowRecord {}
 // SAFETY: its fields are atomic integers.

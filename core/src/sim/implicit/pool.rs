@@ -1,5 +1,7 @@
 //! Messages and pending operations, in lists on lent memory.
 
+use crate::sim::chain::Chain;
+
 /// A message, or operations that wait, in 32 bytes of lent memory; what it
 /// holds on entry does not matter.
 pub type Node = [u64; 4];
@@ -46,6 +48,22 @@ const fn pair(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
+impl Chain for Pool<'_> {
+    const END: u32 = NONE;
+
+    #[inline]
+    fn next(&self, node: u32) -> u32 {
+        low(self.raw(node)[0])
+    }
+
+    #[inline]
+    fn set_next(&mut self, node: u32, next: u32) {
+        if let Some([word, ..]) = self.nodes.get_mut(node as usize) {
+            *word = pair(next, high(*word));
+        }
+    }
+}
+
 impl<'m> Pool<'m> {
     pub(super) const fn new(nodes: &'m mut [Node]) -> Self {
         Self { nodes, fresh: 1, free: NONE }
@@ -58,24 +76,15 @@ impl<'m> Pool<'m> {
 
     #[inline]
     fn raw(&self, node: u32) -> Node {
+        debug_assert!(node != NONE && (node as usize) < self.nodes.len(), "no node {node}");
         self.nodes.get(node as usize).copied().unwrap_or_default()
     }
 
     #[inline]
     fn set(&mut self, node: u32, raw: Node) {
+        debug_assert!(node != NONE && (node as usize) < self.nodes.len(), "no node {node}");
         if let Some(place) = self.nodes.get_mut(node as usize) {
             *place = raw;
-        }
-    }
-
-    #[inline]
-    pub(super) fn next(&self, node: u32) -> u32 {
-        low(self.raw(node)[0])
-    }
-
-    fn set_next(&mut self, node: u32, next: u32) {
-        if let Some([word, ..]) = self.nodes.get_mut(node as usize) {
-            *word = pair(next, high(*word));
         }
     }
 
@@ -159,65 +168,6 @@ impl<'m> Pool<'m> {
         first
     }
 
-    /// Sorts a chain; `precedes` tells whether the second belongs before the
-    /// first. What is equal keeps its order. Returns its ends.
-    pub(super) fn sort(
-        &mut self,
-        mut chain: u32,
-        mut precedes: impl FnMut(&Item, &Item) -> bool,
-    ) -> [u32; 2] {
-        // Bin k holds a sorted chain of 2^k nodes, older than those below.
-        let mut bins = [NONE; u32::BITS as usize];
-        while chain != NONE {
-            let mut sorted = chain;
-            chain = self.next(sorted);
-            self.set_next(sorted, NONE);
-            for bin in &mut bins {
-                if *bin == NONE {
-                    *bin = sorted;
-                    break;
-                }
-                sorted = self.merge(core::mem::take(bin), sorted, &mut precedes);
-            }
-        }
-        let mut first = NONE;
-        for bin in bins {
-            first = self.merge(bin, first, &mut precedes);
-        }
-        let mut last = first;
-        while self.next(last) != NONE {
-            last = self.next(last);
-        }
-        [first, last]
-    }
-
-    /// Merges two sorted chains; of equals those of `a` come first.
-    fn merge(
-        &mut self,
-        mut a: u32,
-        mut b: u32,
-        precedes: &mut impl FnMut(&Item, &Item) -> bool,
-    ) -> u32 {
-        let (mut first, mut last) = (NONE, NONE);
-        while a != NONE && b != NONE {
-            let from = if precedes(&self.item(a), &self.item(b)) { &mut b } else { &mut a };
-            let node = *from;
-            *from = self.next(node);
-            if last == NONE {
-                first = node;
-            } else {
-                self.set_next(last, node);
-            }
-            last = node;
-        }
-        let rest = if a == NONE { b } else { a };
-        if last == NONE {
-            return rest;
-        }
-        self.set_next(last, rest);
-        first
-    }
-
     /// Takes the node after `before` out of its list, and frees it.
     #[inline]
     pub(super) fn remove_after(&mut self, last: &mut u32, before: u32) {
@@ -239,7 +189,6 @@ impl<'m> Pool<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
     use std::vec::Vec;
 
     fn message(created: u64) -> Item {
@@ -282,34 +231,5 @@ mod tests {
         let mut other = NONE;
         assert_eq!(pool.push(&mut other, message(3)), Some(()));
         assert_eq!(times(&pool, other), [3]);
-    }
-
-    #[test]
-    fn sorting_is_stable_and_loses_nothing() {
-        let mut random = Random::new(8);
-        for count in 1..130 {
-            let mut memory = std::vec![[0; 4]; 131];
-            let mut pool = Pool::new(&mut memory);
-            let mut list = NONE;
-            let mut expected = Vec::new();
-            for first in 0..count {
-                let created = random.below(20);
-                expected.push((created, first));
-                assert!(pool.push(&mut list, Item { created, first, ..Item::default() }).is_some());
-            }
-            expected.sort_unstable();
-            let chain = pool.open(list);
-            let sorted = pool.sort(chain, |a, b| b.created < a.created);
-            let mut list = NONE;
-            pool.splice(&mut list, sorted);
-            let mut got = Vec::new();
-            while list != NONE {
-                let item = pool.item(pool.next(list));
-                got.push((item.created, item.first));
-                let before = list;
-                pool.remove_after(&mut list, before);
-            }
-            assert_eq!(got, expected);
-        }
     }
 }

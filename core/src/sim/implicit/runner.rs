@@ -8,8 +8,10 @@ use super::memory::{Memory, Needs};
 use super::pool::{Item, NONE, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
+use crate::sim::chain::Chain;
 use crate::sim::hooks::{NoNoise, Noise};
-use crate::sim::parameters::{Costs, Parameters};
+use crate::sim::parameters::Parameters;
+use crate::sim::price::{Price, Prices};
 use crate::sim::wheel::{Due, Wheel};
 use crate::units::{Overflow, Picos};
 
@@ -57,12 +59,6 @@ pub(super) struct Next {
     pub(super) open: bool,
 }
 
-/// The sum of times, checked.
-#[inline]
-pub(super) fn sum(a: u64, b: u64) -> Result<u64, Overflow> {
-    a.checked_add(b).ok_or(Overflow)
-}
-
 /// Why a rank could not go on; the rank is filled in where it is known.
 pub(super) enum Stop {
     Overflow,
@@ -76,35 +72,10 @@ impl From<Overflow> for Stop {
     }
 }
 
-/// What a message of one size costs.
-#[derive(Clone, Copy)]
-pub(super) struct Price {
-    pub(super) size: u64,
-    /// o + (s − 1)·O.
-    pub(super) send: u64,
-    /// g + (s − 1)·G.
-    pub(super) gap: u64,
-    /// o + (s − 1)·max(O, G).
-    pub(super) receive: u64,
-}
-
-impl Price {
-    pub(super) fn of(size: u64, costs: &Costs) -> Result<Self, Overflow> {
-        let bytes = costs.overhead_bytes.max(costs.gap_bytes);
-        Ok(Self {
-            size,
-            send: sum(costs.overhead, costs.overhead_bytes)?,
-            gap: sum(costs.gap, costs.gap_bytes)?,
-            receive: sum(costs.overhead, bytes)?,
-        })
-    }
-}
-
 /// A simulation of one program.
 pub struct Simulation<'m, 'p, P: Program, N = NoNoise> {
     pub(super) program: &'p P,
-    pub(super) parameters: Parameters<'p>,
-    pub(super) price: Price,
+    pub(super) prices: Prices<'p>,
     /// o.
     pub(super) overhead: u64,
     /// o + L: from the start of a send to the arrival of its message.
@@ -155,7 +126,8 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
         let [shortest, longest] = program.sizes();
         let overflow = ImplicitError::Overflow { rank: 0 };
-        let costs = parameters.costs(longest).map_err(|_| overflow)?;
+        let price = Price::of(&parameters, longest).map_err(|_| overflow)?;
+        let costs = price.costs;
         let least = parameters.costs(shortest).map_err(|_| overflow)?;
         if costs.protocol != least.protocol {
             return Err(ImplicitError::Protocols);
@@ -163,12 +135,12 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         if costs.rendezvous {
             return Err(ImplicitError::Rendezvous { size: longest });
         }
-        let delay = sum(costs.overhead, costs.latency).map_err(|_| overflow)?;
+        price.check().map_err(|_| overflow)?;
+        let delay = price.delay().map_err(|_| overflow)?;
         let delay = NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?;
         Ok(Self {
             program,
-            parameters,
-            price: Price::of(longest, &costs).map_err(|_| overflow)?,
+            prices: Prices::new(parameters),
             overhead: costs.overhead,
             delay,
             ranks,

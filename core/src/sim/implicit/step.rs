@@ -5,8 +5,10 @@ use core::cmp::Ordering;
 use super::pool::{Item, NONE, Pool};
 use super::program::{Program, Release};
 use super::rank::Rank;
-use super::runner::{Next, Price, Simulation, Stop, created, kind, sum};
+use super::runner::{Next, Simulation, Stop, created, kind};
+use crate::sim::chain::{self, Chain};
 use crate::sim::hooks::Noise;
+use crate::sim::price::{Leaving, sum};
 use crate::units::Picos;
 
 /// Order of two things created by events of the ranks `a` and `b`, and
@@ -89,14 +91,6 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
     }
 
     #[inline]
-    fn price(&mut self, size: u64) -> Result<Price, Stop> {
-        if self.price.size != size {
-            self.price = Price::of(size, &self.parameters.costs(size)?)?;
-        }
-        Ok(self.price)
-    }
-
-    #[inline]
     pub(super) fn send(
         &mut self,
         rank: u32,
@@ -104,14 +98,14 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         next: &Next,
     ) -> Result<(), Stop> {
         let (now, send) = (next.time, next.item.first);
+        debug_assert!(now >= state.cpu && now >= state.out, "its turn had come");
         self.started(state, next);
         let transfer = self.program.transfer(rank, send);
-        let price = self.price(transfer.size)?;
+        let price = self.prices.of(transfer.size)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
-        state.cpu = sum(sum(now, price.send)?, noise)?;
-        state.out = sum(now, price.gap)?;
+        let Leaving { cpu, out, arrival } = price.leave(now, noise)?;
+        (state.cpu, state.out) = (cpu, out);
         // One picosecond is left for creation times.
-        let arrival = sum(now, self.delay.get())?;
         sum(arrival, 1)?;
         let stamps = (created(now), next.item.created);
         let message = Item {
@@ -183,7 +177,10 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
             [first, last]
         } else {
             ties = 0;
-            self.pool.sort(first, |a, b| precedes(a, b, &mut ties))
+            let sorted = chain::sort(&mut self.pool, first, |pool, a, b| {
+                precedes(&pool.item(b), &pool.item(a), &mut ties)
+            });
+            [sorted.first, sorted.last]
         };
         self.pool.splice(&mut state.inbox, ends);
         if ties > 0 && !self.program.interchangeable(rank) {
@@ -207,10 +204,10 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
     ) -> Result<(), Stop> {
         let now = next.time;
         self.pool.remove_after(&mut state.inbox, next.before);
-        let price = self.price(self.program.expected(rank, next.item.last))?;
+        let price = self.prices.of(self.program.expected(rank, next.item.last))?;
         let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
-        state.cpu = sum(sum(now, price.receive)?, noise)?;
-        state.into = sum(now, price.gap)?;
+        state.cpu = price.handle(now, noise)?.cpu;
+        state.into = price.take(now)?;
         let receive = self.program.met(rank, &mut state.state, next.item.last);
         if receive >= state.posted {
             let message = Item { last: receive, ..next.item };

@@ -1,7 +1,6 @@
 //! Puts a schedule into lent memory, ready to be run in windows.
 
 use super::memory::{Memory, Requirements, Unsuitable};
-use super::price::Price;
 use super::rank::WindowRank;
 use super::record::{MOST_OF_RANK, NONE, WindowRecord};
 use super::schedule::Schedule;
@@ -9,6 +8,7 @@ use super::shared::Shared;
 use crate::goal::{Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::{Dependent, Draft, Until};
+use crate::sim::heap::Heaps;
 use crate::sim::parameters::Parameters;
 use crate::units::Picos;
 
@@ -70,7 +70,8 @@ impl<'m> Builder<'m> {
             slots,
             words: memory.words,
             times: memory.times,
-            done: memory.done,
+            links: memory.links,
+            receiving: memory.receiving,
             parameters: self.parameters,
             shift: requirements.shift,
             sends,
@@ -81,7 +82,7 @@ impl<'m> Builder<'m> {
     /// Releases what waits for nothing on the open rank.
     fn release(&mut self) -> Option<()> {
         let records = &*self.memory.records;
-        let shared = Shared::new((records, &[]), &[], (self.parameters, &[]));
+        let shared = Shared::new((records, &[]), &[], (self.parameters, &*self.memory.times));
         let mut ready = [NONE; 3];
         for op in self.draft.first..self.draft.ops {
             let record = shared.at(op);
@@ -90,9 +91,11 @@ impl<'m> Builder<'m> {
             }
         }
         let state = self.memory.ranks.get_mut(self.draft.rank() as usize)?;
+        let overlap = !self.memory.links.is_empty();
+        let mut heaps = Heaps::new(&*self.memory.links);
         shared.each_ready(ready, |op| {
             shared.at(op).release_root(self.draft.first + state.released, state.released);
-            shared.enlist(state, op);
+            shared.enlist(overlap.then_some(&mut heaps), state, op);
         });
         Some(())
     }
@@ -153,7 +156,7 @@ impl<'m> Builder<'m> {
             return Err(BuildError::Unsuitable(Unsuitable::Long { size }));
         }
         // What costs too much is found out by the run.
-        if Price::of(&self.parameters, size).is_ok_and(|price| price.rendezvous) {
+        if self.parameters.costs(size).is_ok_and(|costs| costs.rendezvous) {
             if self.requirements.records > self.requirements.ops {
                 return Ok(true);
             }

@@ -35,7 +35,9 @@ impl<'m> Slots<'m> {
 
     #[inline]
     fn at(&mut self, slot: u32) -> Option<&mut Slot> {
-        self.all.get_mut(slot.wrapping_sub(self.first) as usize)
+        let place = slot.wrapping_sub(self.first) as usize;
+        debug_assert!(place < self.all.len(), "no slot {slot}");
+        self.all.get_mut(place)
     }
 
     /// The posted receives of a rank, matched ones among them as

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::AtomicU64;
 
+use super::overlap::Receiving;
 use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
 use crate::sim::parameters::{Parameters, Receive, Rendezvous, Settings};
@@ -30,8 +31,10 @@ pub struct Requirements {
     pub words: usize,
     /// [`Memory::times`].
     pub times: usize,
-    /// [`Memory::done`].
-    pub done: usize,
+    /// [`Memory::links`].
+    pub links: usize,
+    /// [`Memory::receiving`].
+    pub receiving: usize,
     /// [`Memory::scratch`].
     pub scratch: usize,
     /// Partitions.
@@ -84,7 +87,8 @@ impl Requirements {
             slots: size(survey.receives)?,
             words: partitions * wheel::words(each.min(ranks)),
             times: if overlap { size(survey.ops + further)? } else { 0 },
-            done: if overlap { ranks } else { 0 },
+            links: if overlap { size(survey.ops + further)? } else { 0 },
+            receiving: if overlap { ranks } else { 0 },
             scratch: size(survey.edges_most)?,
             partitions,
             shift,
@@ -102,7 +106,8 @@ impl Requirements {
             (self.slots, size_of::<Slot>()),
             (self.words, size_of::<u64>()),
             (self.times, size_of::<AtomicU64>()),
-            (self.done, size_of::<u64>()),
+            (self.links, size_of::<AtomicU64>()),
+            (self.receiving, size_of::<Receiving>()),
             (self.scratch, size_of::<[u32; 2]>()),
         ];
         let mut bytes = 0u64;
@@ -133,8 +138,10 @@ pub struct Memory<'m> {
     pub words: &'m mut [u64],
     /// A time of each operation, where messages are received with overlap.
     pub times: &'m mut [AtomicU64],
-    /// Then when the last message of each rank was all there.
-    pub done: &'m mut [u64],
+    /// Then the heaps of what waits.
+    pub links: &'m mut [AtomicU64],
+    /// Then of each rank what it receives.
+    pub receiving: &'m mut [Receiving],
     /// Dependencies of one rank, while the schedule is built.
     pub scratch: &'m mut [[u32; 2]],
 }
@@ -150,7 +157,8 @@ impl<'m> Memory<'m> {
             slots: self.slots.get_mut(..requirements.slots)?,
             words: self.words.get_mut(..requirements.words)?,
             times: self.times.get_mut(..requirements.times)?,
-            done: self.done.get_mut(..requirements.done)?,
+            links: self.links.get_mut(..requirements.links)?,
+            receiving: self.receiving.get_mut(..requirements.receiving)?,
             scratch: self.scratch.get_mut(..requirements.scratch)?,
         })
     }

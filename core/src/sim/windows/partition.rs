@@ -2,20 +2,23 @@
 
 use core::cmp::Ordering;
 use core::num::NonZeroU64;
+use core::sync::atomic::AtomicU64;
 
-use super::incoming::Sorter;
+use super::incoming;
 use super::mail::{END, Mail, Outbox};
 use super::matching::Slots;
-use super::price::{Price, Sum, sum};
+use super::overlap::Receiving;
 use super::rank::WindowRank;
 use super::record::NONE;
-use super::shared::{Element, Shared};
+use super::shared::{Element, HeapLinks, Shared};
 use super::step::Next;
 use crate::sim::engine::{Finished, SimError};
+use crate::sim::heap::Heaps;
 use crate::sim::hooks::Noise;
+use crate::sim::price::{Price, Prices, sum};
 use crate::sim::unfinished::Unfinished;
 use crate::sim::wheel::Wheel;
-use crate::units::{Overflow, Picos};
+use crate::units::Picos;
 
 /// What could not happen because its time is past 2⁶⁴ ps.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +27,10 @@ struct Failure {
     element: Element,
     rank: u32,
 }
+
+/// Steps for each event from which on a run in windows takes longer than one
+/// event by event.
+pub const STEPS: u64 = 16;
 
 /// Some of the ranks of a schedule: a state machine that is told which
 /// window to run, and is given the messages that were sent in the last one.
@@ -44,17 +51,26 @@ pub struct Partition<'s, N> {
     pub(super) several: bool,
     /// Whether messages are received with overlap.
     pub(super) overlap: bool,
-    /// Then of each rank, when the last message was all there.
-    pub(super) done: &'s mut [u64],
+    /// Then of each rank what it receives; in place of one that there is not.
+    pub(super) receiving: &'s mut [Receiving],
+    pub(super) nowhere: Receiving,
+    pub(in crate::sim) heaps: HeapLinks<'s>,
+    /// Then messages that have come, which numbers them.
+    pub(super) came: u32,
     /// Length of a window, which is the least o + L.
     pub(super) width: NonZeroU64,
-    price: Price,
+    pub(super) prices: Prices<'s>,
     /// The last instant of the window.
     last: u64,
     /// Operations released and messages created.
     pub(super) events: u64,
     /// Steps that orders and searches took.
     pub(super) steps: u64,
+    /// How many the next window may take in all, and [`STEPS`] more for each
+    /// event after so many.
+    most_steps: u64,
+    events_before: u64,
+    gave_up: bool,
     failure: Option<Failure>,
 }
 
@@ -65,14 +81,15 @@ pub(super) struct Share<'s> {
     pub(super) ranks: &'s mut [WindowRank],
     pub(super) slots: Slots<'s>,
     pub(super) words: &'s mut [u64],
-    pub(super) done: &'s mut [u64],
+    pub(super) links: &'s [AtomicU64],
+    pub(super) receiving: &'s mut [Receiving],
 }
 
 impl<'s, N: Noise> Partition<'s, N> {
     pub(super) fn new(shared: Shared<'s>, share: Share<'s>, noise: N) -> Self {
-        let Share { index, shift, ranks, slots, words, done } = share;
-        done.fill(0);
-        let overlap = !shared.times.is_empty();
+        let Share { index, shift, ranks, slots, words, links, receiving } = share;
+        receiving.fill(Receiving::default());
+        let overlap = !links.is_empty();
         let mut wheel = Wheel::new(words, ranks.len());
         let mut events = 0;
         for (local, rank) in (0u32..).zip(ranks.iter()) {
@@ -84,16 +101,7 @@ impl<'s, N: Noise> Partition<'s, N> {
         // The requirements refuse 0.
         let width = NonZeroU64::new(shared.parameters.lookahead().0);
         let several = shared.parameters.delays().count() > 1;
-        let nothing = Price {
-            size: u64::MAX,
-            overhead: 0,
-            send: Ok(0),
-            gap: Ok(0),
-            receive: Ok(0),
-            bytes: Ok(0),
-            delay: Ok(0),
-            rendezvous: false,
-        };
+        let prices = Prices::new(shared.parameters);
         Self {
             shared,
             index,
@@ -105,12 +113,18 @@ impl<'s, N: Noise> Partition<'s, N> {
             noise,
             several,
             overlap,
-            done,
+            receiving,
+            nowhere: Receiving::default(),
+            heaps: Heaps::new(links),
+            came: 0,
             width: width.unwrap_or(NonZeroU64::MIN),
-            price: nothing,
+            prices,
             last: 0,
             events,
             steps: 0,
+            most_steps: u64::MAX,
+            events_before: 0,
+            gave_up: false,
             failure: None,
         }
     }
@@ -122,10 +136,24 @@ impl<'s, N: Noise> Partition<'s, N> {
         self.wheel.next()
     }
 
+    /// Has the next window given up after `free` steps, and [`STEPS`] more for
+    /// each event in it.
+    pub const fn allow(&mut self, free: u64) {
+        self.most_steps = self.steps.saturating_add(free);
+        self.events_before = self.events;
+    }
+
+    /// Whether a window was given up; the run is of no use then.
+    #[must_use]
+    pub const fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
     /// Runs a window: later than those before, not after any that
     /// [`Partition::next`] named, and the very next if there is mail. Reads
     /// what other partitions sent from `inbox`, sends with `outbox`.
     pub fn run(&mut self, window: u64, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
+        debug_assert!(window >= self.wheel.now, "windows ascend");
         self.wheel.now = window;
         let width = self.width.get();
         self.last = window.saturating_mul(width).saturating_add(width - 1);
@@ -153,6 +181,7 @@ impl<'s, N: Noise> Partition<'s, N> {
         let Self { shared, ranks, wheel, first, .. } = self;
         inbox.collect(self.index, |at, message| {
             let local = message.target().wrapping_sub(*first);
+            debug_assert!((local as usize) < ranks.len(), "it came to the wrong partition");
             if let Some(state) = ranks.get_mut(local as usize) {
                 message.set_link(core::mem::replace(&mut state.incoming, at));
                 wheel.add(local, window);
@@ -177,9 +206,15 @@ impl<'s, N: Noise> Partition<'s, N> {
 
     /// Sees to it that a rank is run when its next event is due.
     fn look_ahead(&mut self, local: u32, inbox: &Mail<'_>) {
-        let Some(&state) = self.ranks.get(local as usize) else { return };
-        if let Some(next) = self.next_of(&state, inbox) {
+        let Some(&(mut state)) = self.ranks.get(local as usize) else { return };
+        let rank = self.first.wrapping_add(local);
+        if let Some(next) = self.next_of((rank, &mut state), inbox) {
             self.wheel.add(local, next.time / self.width);
+        }
+        if self.overlap
+            && let Some(place) = self.ranks.get_mut(local as usize)
+        {
+            *place = state;
         }
     }
 
@@ -189,7 +224,12 @@ impl<'s, N: Noise> Partition<'s, N> {
         let Some(&(mut state)) = self.ranks.get(local as usize) else { return };
         let rank = self.first.wrapping_add(local);
         self.sort(&mut state, inbox);
-        while let Some(next) = self.next_of(&state, inbox) {
+        while let Some(next) = self.next_of((rank, &mut state), inbox) {
+            let more = STEPS.saturating_mul(self.events - self.events_before);
+            if self.steps > self.most_steps.saturating_add(more) {
+                self.gave_up = true;
+                break;
+            }
             if next.time > self.last {
                 let window = self.window_of(next.time);
                 self.wheel.add(local, window);
@@ -216,9 +256,9 @@ impl<'s, N: Noise> Partition<'s, N> {
         if let Some(message) = inbox.message(state.incoming)
             && message.link() != END
         {
-            let mut sorter = Sorter { shared: &self.shared, list: inbox, steps: 0 };
-            state.incoming = sorter.sort(state.incoming);
-            self.steps += sorter.steps;
+            let mut messages = *inbox;
+            state.incoming =
+                incoming::sort(&self.shared, &mut messages, state.incoming, &mut self.steps);
         }
         if self.several || self.overlap {
             self.keep(state, inbox);
@@ -233,20 +273,12 @@ impl<'s, N: Noise> Partition<'s, N> {
         time / self.width
     }
 
-    /// What a message of `size` bytes costs.
-    #[inline]
-    pub(super) fn price(&mut self, size: u64) -> Result<Price, Overflow> {
-        if self.price.size != size {
-            self.price = Price::of(&self.shared.parameters, size)?;
-        }
-        Ok(self.price)
-    }
-
     /// When a message of `size` bytes sent at `time` arrives; checked when it
     /// left.
     pub(super) fn arrival(&self, time: u64, size: u64) -> u64 {
         let price = Price::of(&self.shared.parameters, size);
-        let arrival: Sum = price.and_then(|price| sum(time, price.delay?));
+        let arrival = price.and_then(|price| sum(time, price.delay()?));
+        debug_assert!(arrival.is_ok(), "it was checked when the message left");
         arrival.unwrap_or(u64::MAX)
     }
 
@@ -304,7 +336,7 @@ impl<'s, N: Noise> Partition<'s, N> {
 
     /// The ranks, and when each was done.
     pub fn finish(&self) -> impl Iterator<Item = (u32, Picos)> {
-        let done = self.done.iter().copied().chain(core::iter::repeat(0));
+        let done = self.receiving.iter().map(|rank| rank.done).chain(core::iter::repeat(0));
         let times = self.ranks.iter().zip(done).map(|(rank, done)| Picos(rank.cpu.max(done)));
         (self.first..).zip(times)
     }

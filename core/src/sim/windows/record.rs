@@ -46,7 +46,7 @@ pub struct WindowRecord {
     /// receive: high half of the time. A waiting message: bytes.
     next: AtomicU32,
     /// Before the release, how many operations it waits for; then the next
-    /// in the list.
+    /// in the list. A message that waits in a heap: its number.
     link: AtomicU32,
 }
 
@@ -64,7 +64,6 @@ pub(super) const MOST: u64 = BY_ARRIVAL as u64 - 1;
 const RELEASED: u32 = 1 << 4;
 const ROOT: u32 = 1 << 5;
 const HANDSHAKE: u32 = 1 << 6;
-const TAKEN: u32 = 1 << 7;
 const NUMBER_SHIFT: u32 = 8;
 
 /// The most operations of one rank: its releases, which with those of
@@ -137,15 +136,6 @@ impl WindowRecord {
         self.meta.load(Relaxed) & HANDSHAKE != 0
     }
 
-    /// The interface of the receiver has taken the message.
-    pub(super) fn set_taken(&self) {
-        self.meta.store(self.meta.load(Relaxed) | TAKEN, Relaxed);
-    }
-
-    pub(super) fn is_taken(&self) -> bool {
-        self.meta.load(Relaxed) & TAKEN != 0
-    }
-
     #[inline]
     pub(super) fn set_tag(&self, tag: u32) {
         self.tag.store(tag, Relaxed);
@@ -211,6 +201,7 @@ impl WindowRecord {
     /// One operation fewer to wait for; whether that was the last.
     #[inline]
     pub(super) fn count_down(&self) -> bool {
+        debug_assert!(self.link.load(Relaxed) > 0 && !self.released(), "it waits for one more");
         let left = self.link.load(Relaxed).wrapping_sub(1);
         self.link.store(left, Relaxed);
         left == 0

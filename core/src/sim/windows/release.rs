@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::partition::Partition;
 use super::rank::WindowRank;
 use super::record::{Kind, NONE, WindowRecord};
+use super::shared::HeapLinks;
 use crate::sim::hooks::Noise;
 use crate::sim::record::Successors;
 
@@ -50,6 +51,7 @@ impl<N: Noise> Partition<'_, N> {
             return;
         };
         let (ends, starts) = (ends as usize, starts as usize);
+        debug_assert!(ends + starts <= all.len(), "a list ends where it says");
         let ends_list = all.get(..ends).unwrap_or_default();
         let starts_list = all.get(ends..ends.saturating_add(starts)).unwrap_or_default();
         // Sends, receives, calculations, each in the order of becoming ready.
@@ -68,11 +70,11 @@ impl<N: Noise> Partition<'_, N> {
     }
 
     fn release_all(&mut self, state: &mut WindowRank, ready: [u32; 3], creator: u32) {
-        let Self { shared, events, .. } = self;
+        let Self { shared, events, heaps, overlap, .. } = self;
         shared.each_ready(ready, |op| {
             shared.at(op).release(creator, state.released);
             *events += 1;
-            shared.enlist(state, op);
+            shared.enlist(overlap.then_some(&mut *heaps), state, op);
         });
     }
 
@@ -81,7 +83,8 @@ impl<N: Noise> Partition<'_, N> {
     pub(super) fn release(&mut self, state: &mut WindowRank, op: u32, creator: u32) {
         self.shared.at(op).release(creator, state.released);
         self.events += 1;
-        self.shared.enlist(state, op);
+        let Self { shared, heaps, overlap, .. } = self;
+        shared.enlist(overlap.then_some(heaps), state, op);
     }
 }
 
@@ -96,9 +99,14 @@ impl super::shared::Shared<'_> {
         self.at(op).count_down()
     }
 
-    /// Puts a released operation into its list.
+    /// Puts a released operation into its list, or its heap.
     #[inline]
-    pub(super) fn enlist(&self, state: &mut WindowRank, op: u32) {
+    pub(super) fn enlist(
+        &self,
+        heaps: Option<&mut HeapLinks<'_>>,
+        state: &mut WindowRank,
+        op: u32,
+    ) {
         let record: &WindowRecord = self.at(op);
         state.released += 1;
         let last = match record.kind() {
@@ -109,6 +117,9 @@ impl super::shared::Shared<'_> {
                 &mut state.receives
             }
         };
-        self.push(last, op);
+        match heaps {
+            None => self.push(last, op),
+            Some(heaps) => self.await_turn(heaps, state, op),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use core::sync::atomic::AtomicU64;
 
 use super::matching::Slots;
+use super::overlap::Receiving;
 use super::partition::{Partition, Share};
 use super::rank::WindowRank;
 use super::record::WindowRecord;
@@ -22,7 +23,8 @@ pub struct Schedule<'m> {
     pub(super) slots: &'m mut [Slot],
     pub(super) words: &'m mut [u64],
     pub(super) times: &'m [AtomicU64],
-    pub(super) done: &'m mut [u64],
+    pub(super) links: &'m [AtomicU64],
+    pub(super) receiving: &'m mut [Receiving],
     pub(super) parameters: Parameters<'m>,
     pub(super) shift: u32,
     pub(super) ops: u32,
@@ -50,7 +52,8 @@ impl<'m> Schedule<'m> {
             + size_of_val(self.firsts)
             + size_of_val(self.words)
             + size_of_val(self.times)
-            + size_of_val(self.done)
+            + size_of_val(self.links)
+            + size_of_val(self.receiving)
             + self.receives as usize * size_of::<Slot>();
         bytes as u64
     }
@@ -65,7 +68,7 @@ impl<'m> Schedule<'m> {
     pub fn partitions<N: Noise + Clone>(self, noise: N) -> impl Iterator<Item = Partition<'m, N>> {
         let each = 1usize.checked_shl(self.shift).unwrap_or(usize::MAX);
         let words = wheel::words(each.min(self.ranks.len())).max(1);
-        let Self { records, edges, firsts, times, parameters, shift, further, .. } = self;
+        let Self { records, edges, firsts, times, links, parameters, shift, further, .. } = self;
         let mut slots = self.slots;
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
@@ -73,7 +76,7 @@ impl<'m> Schedule<'m> {
         };
         let mut parts = (0u32..).zip(self.words.chunks_mut(words));
         let mut ranks = self.ranks.chunks_mut(each).peekable();
-        let mut done = self.done.chunks_mut(each);
+        let mut receiving = self.receiving.chunks_mut(each);
         core::iter::from_fn(move || {
             let own = ranks.next()?;
             let (index, words) = parts.next()?;
@@ -81,9 +84,9 @@ impl<'m> Schedule<'m> {
             let count = end_of(ranks.peek()).map_or(all.len(), |end| (end - first) as usize);
             let (own_slots, rest) = all.split_at_mut_checked(count)?;
             slots = rest;
-            let own_done = done.next().unwrap_or_default();
             let slots = Slots::new(own_slots, first);
-            let share = Share { index, shift, ranks: own, slots, words, done: own_done };
+            let receiving = receiving.next().unwrap_or_default();
+            let share = Share { index, shift, ranks: own, slots, words, links, receiving };
             first = end_of(ranks.peek()).unwrap_or(first);
             let shared =
                 Shared { further, ..Shared::new((records, edges), firsts, (parameters, times)) };

@@ -5,7 +5,11 @@ use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::record::{BY_ARRIVAL, BY_MATCH, NONE, WindowRecord};
+use crate::sim::heap::Heaps;
 use crate::sim::parameters::Parameters;
+
+/// The heaps of what waits, where messages are received with overlap.
+pub(super) type HeapLinks<'s> = Heaps<&'s [AtomicU64]>;
 
 /// Something that was created: an operation released, or a message sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -71,6 +75,7 @@ impl<'s> Shared<'s> {
     /// the ready was handled.
     #[inline]
     pub(super) fn handshake(&self, departure: u32) -> &WindowRecord {
+        debug_assert!(departure >= self.further, "{departure} is no part of a handshake");
         let place = departure.wrapping_sub(self.further) % 3;
         self.at(departure.wrapping_add(2 - place))
     }
@@ -101,6 +106,7 @@ impl<'s> Shared<'s> {
     /// so that no index can stop the program.
     #[inline]
     pub(super) fn at(&self, op: u32) -> &WindowRecord {
+        debug_assert!((op as usize) < self.records.len(), "no record {op}");
         self.records.get(op as usize).unwrap_or(&self.hole)
     }
 
@@ -173,7 +179,10 @@ impl<'s> Shared<'s> {
     }
 
     fn order_roots(&self, a: Element, b: Element) -> Ordering {
-        let (Element::Op(a), Element::Op(b)) = (a, b) else { return Ordering::Equal };
+        let (Element::Op(a), Element::Op(b)) = (a, b) else {
+            debug_assert!(false, "a message was created by a send");
+            return Ordering::Equal;
+        };
         self.at(a).creator().cmp(&self.at(b).creator())
     }
 

@@ -2,16 +2,16 @@
 
 use core::cmp::Ordering;
 
-use super::incoming::Sorter;
+use super::incoming;
 use super::mail::{END, Letter, Mail, Outbox};
 use super::matching;
 use super::partition::Partition;
-use super::price::sum;
 use super::rank::WindowRank;
 use super::record::{BY_ARRIVAL, BY_MATCH, NONE};
 use super::release::Reached;
 use super::shared::{Element, Part};
 use crate::sim::hooks::Noise;
+use crate::sim::price::{Leaving, sum};
 use crate::units::{Overflow, Picos};
 
 /// The list that something waits in.
@@ -54,9 +54,13 @@ impl Next {
 impl<N: Noise> Partition<'_, N> {
     /// The next event of a rank.
     #[inline]
-    pub(super) fn next_of(&mut self, state: &WindowRank, inbox: &Mail<'_>) -> Option<Next> {
+    pub(super) fn next_of(
+        &mut self,
+        (rank, state): (u32, &mut WindowRank),
+        inbox: &Mail<'_>,
+    ) -> Option<Next> {
         if self.overlap {
-            return self.next_overlapping(state);
+            return self.next_overlapping((rank, state));
         }
         let mut best = None;
         if state.waiting != NONE {
@@ -136,24 +140,20 @@ impl<N: Noise> Partition<'_, N> {
         next: &Next,
         (inbox, outbox): (&Mail<'_>, &mut Outbox<'_>),
     ) -> Result<(), Overflow> {
-        let place = (next.before, next.op);
+        if self.overlap {
+            self.leave_heap((rank, state), next);
+        } else {
+            self.leave_list(state, next);
+        }
         match next.class {
-            Class::Sends => {
-                self.shared.remove(&mut state.sends, place);
-                self.send((rank, state), (next.op, next.time), outbox)
-            }
+            Class::Sends => self.send((rank, state), (next.op, next.time), outbox),
             Class::Receives => {
-                self.shared.remove(&mut state.receives, place);
                 self.receive((rank, state), next.op);
                 Ok(())
             }
-            Class::Calcs => {
-                self.shared.remove(&mut state.calcs, place);
-                self.calculate((rank, state), (next.op, next.time))
-            }
-            Class::Waiting if self.overlap => self.take(state, next),
+            Class::Calcs => self.calculate((rank, state), (next.op, next.time)),
+            Class::Waiting if self.overlap => self.take((rank, state), next),
             Class::Waiting | Class::Taken => {
-                self.shared.remove(&mut state.waiting, place);
                 let record = self.shared.at(next.op);
                 let letter = Letter {
                     created: 0,
@@ -166,11 +166,27 @@ impl<N: Noise> Partition<'_, N> {
                 self.handle((rank, state), &letter, next)
             }
             Class::Incoming => {
-                let Some(message) = inbox.message(next.before) else { return Ok(()) };
+                let Some(message) = inbox.message(next.before) else {
+                    debug_assert!(false, "it was in the mail just now");
+                    return Ok(());
+                };
                 state.incoming = message.link();
                 self.handle((rank, state), &message.read(), next)
             }
         }
+    }
+
+    /// Takes what an event is about out of its list.
+    #[inline]
+    fn leave_list(&self, state: &mut WindowRank, next: &Next) {
+        let last = match next.class {
+            Class::Sends => &mut state.sends,
+            Class::Receives => &mut state.receives,
+            Class::Calcs => &mut state.calcs,
+            Class::Waiting | Class::Taken => &mut state.waiting,
+            Class::Incoming => return,
+        };
+        self.shared.remove(last, (next.before, next.op));
     }
 
     fn calculate(
@@ -199,11 +215,10 @@ impl<N: Noise> Partition<'_, N> {
         let record = self.shared.at(op);
         // That of a request says where its other records are.
         let size = record.time();
-        let price = self.price(if part == Part::Request { 1 } else { size })?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
-        state.cpu = sum(sum(now, price.send?)?, noise)?;
-        state.out = sum(now, price.gap?)?;
-        let _arrival = sum(now, price.delay?)?;
+        let price = self.prices.of(if part == Part::Request { 1 } else { size })?;
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
+        let Leaving { cpu, out, .. } = price.leave(now, noise)?;
+        (state.cpu, state.out) = (cpu, out);
         let record = self.shared.at(op);
         record.set_time(now);
         if part == Part::Data {
@@ -261,18 +276,17 @@ impl<N: Noise> Partition<'_, N> {
     ) -> Result<(), Overflow> {
         let now = next.time;
         let part = self.shared.part(letter.send);
-        let price = self.price(if part == Part::Request { 1 } else { letter.size.into() })?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(price.overhead)).0;
-        let held = if self.overlap { price.send? } else { price.receive? };
-        state.cpu = sum(sum(now, held)?, noise)?;
-        let mut done = state.cpu;
-        if self.overlap {
-            let taken = self.shared.time_of(letter.send);
-            done = done.max(sum(taken, price.bytes?)?);
-            self.shared.set_time_of(letter.send, done);
+        let price = self.prices.of(if part == Part::Request { 1 } else { letter.size.into() })?;
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
+        let handling = if self.overlap {
+            price.handle_taken(now, self.shared.time_of(letter.send), noise)?
         } else {
-            state.into = sum(now, price.gap?)?;
-        }
+            state.into = price.take(now)?;
+            price.handle(now, noise)?
+        };
+        state.cpu = handling.cpu;
+        let done = handling.done;
+        self.shared.set_time_of(letter.send, done);
         let receive = match part {
             Part::Ready => {
                 self.go_on(state, letter.send, (now, done));
@@ -306,20 +320,31 @@ impl<N: Noise> Partition<'_, N> {
     /// Notes that a message for a receive of `rank` was all there at `time`.
     #[inline]
     fn note_done(&mut self, rank: u32, time: u64) {
-        if let Some(done) = self.done.get_mut(rank.wrapping_sub(self.first) as usize) {
-            *done = time.max(*done);
+        if let Some(receiving) = self.receiving.get_mut(rank.wrapping_sub(self.first) as usize) {
+            receiving.done = receiving.done.max(time);
         }
     }
 
     /// Keeps what has not been handled of the mail beyond the window.
-    pub(super) fn keep(&self, state: &mut WindowRank, inbox: &Mail<'_>) {
+    pub(super) fn keep(&mut self, state: &mut WindowRank, inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(state.incoming) {
             let letter = message.read();
             state.incoming = message.link();
             self.shared.at(letter.send).keep(letter.source, letter.size);
-            self.shared.push(&mut state.waiting, letter.send);
+            self.await_handling(state, letter.send);
         }
         state.incoming = END;
+    }
+
+    /// Takes a message among those that wait; they come in the order of their
+    /// stamps.
+    #[inline]
+    fn await_handling(&mut self, state: &mut WindowRank, send: u32) {
+        if self.overlap {
+            self.await_interface(state, send);
+        } else {
+            self.shared.push(&mut state.waiting, send);
+        }
     }
 
     /// Takes the messages that found no room in the mail among those that
@@ -333,13 +358,12 @@ impl<N: Noise> Partition<'_, N> {
             record.keep(letter.source, letter.size);
             record.set_link(core::mem::replace(&mut state.spilled, letter.send));
         }
-        let mut sorter = Sorter { shared: &self.shared, list: &self.shared, steps: 0 };
-        let mut next = sorter.sort(core::mem::replace(&mut state.spilled, END));
-        self.steps += sorter.steps;
+        let first = core::mem::replace(&mut state.spilled, END);
+        let mut next = incoming::sort(&self.shared, &mut &self.shared, first, &mut self.steps);
         while next != END {
             let send = next;
             next = self.shared.at(send).link();
-            self.shared.push(&mut state.waiting, send);
+            self.await_handling(state, send);
         }
     }
 }

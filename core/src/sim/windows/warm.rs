@@ -9,7 +9,7 @@ use core::hint::black_box;
 
 use super::mail::Mail;
 use super::partition::Partition;
-use super::record::NONE;
+use super::record::{NONE, WindowRecord};
 use crate::sim::hooks::Noise;
 use crate::sim::wheel::Sweep;
 
@@ -64,15 +64,17 @@ impl<N: Noise> Partition<'_, N> {
         }
         for (receive, list) in receives.iter_mut().zip(&mut lists) {
             if *receive != NONE {
-                *receive = self.shared.at(*receive).next();
+                *receive =
+                    self.shared.records.get(*receive as usize).map_or(NONE, WindowRecord::next);
             }
             if *list != NONE {
                 *list = self.shared.at(*list).link();
             }
         }
         for index in receives.into_iter().chain(lists) {
-            if index != NONE {
-                seen ^= self.shared.at(index).link();
+            // It may be no record, but a place in a list of edges.
+            if let Some(record) = self.shared.records.get(index as usize) {
+                seen ^= record.link();
             }
         }
         black_box(seen);

@@ -7,7 +7,7 @@ use loggap_core::units::Picos;
 
 use super::job::{EngineUsed, Job, Outcome, Stopwatch};
 use crate::cli::CliError;
-use crate::simulation::{LoadError, Source, bytes_needed, run_pattern};
+use crate::simulation::{LoadError, PatternError, Source, bytes_needed, run_pattern};
 
 /// Runs a pattern without storing it; `None` where the pattern has to be
 /// stored, because of what it is or of what is to be known, or to decide
@@ -42,11 +42,11 @@ pub(super) fn computed(
     let outcome = match result {
         Ok(outcome) if outcome.open_ties == 0 => outcome,
         Ok(_)
-        | Err(
+        | Err(PatternError::Stopped(
             ImplicitError::NoLookahead
             | ImplicitError::Rendezvous { .. }
             | ImplicitError::Protocols,
-        ) => return Ok(None),
+        )) => return Ok(None),
         Err(error) => return Err(CliError::failed(error)),
     };
     let implicit::Outcome { makespan, last_rank, events, messages, .. } = outcome;
@@ -70,7 +70,7 @@ fn run(
     program: &PatternProgram,
     most_bytes: u64,
     each: impl FnMut(u32, Picos),
-) -> Result<Result<implicit::Outcome, ImplicitError>, CliError> {
+) -> Result<Result<implicit::Outcome, PatternError>, CliError> {
     let parameters = job.parameters;
     Ok(match job.noise {
         None => run_pattern(program, (parameters, NoNoise), most_bytes, each),

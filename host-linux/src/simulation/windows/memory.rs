@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use loggap_core::sim::Slot;
 use loggap_core::sim::windows::{
-    CHUNK, Chain, Mail, Memory, Message, Requirements, WindowRank, WindowRecord,
+    CHUNK, Chain, Mail, Memory, Message, Receiving, Requirements, WindowRank, WindowRecord,
 };
 
 use crate::sys::pages::Pages;
@@ -20,7 +20,8 @@ pub struct WindowMemory {
     slots: Pages<Slot>,
     words: Pages<u64>,
     times: Pages<AtomicU64>,
-    done: Pages<u64>,
+    links: Pages<AtomicU64>,
+    receiving: Pages<Receiving>,
     scratch: Pages<[u32; 2]>,
 }
 
@@ -39,7 +40,8 @@ impl WindowMemory {
             slots: Pages::zeroed(requirements.slots)?,
             words: Pages::zeroed(requirements.words)?,
             times: Pages::zeroed(requirements.times)?,
-            done: Pages::zeroed(requirements.done)?,
+            links: Pages::zeroed(requirements.links)?,
+            receiving: Pages::zeroed(requirements.receiving)?,
             scratch: Pages::zeroed(requirements.scratch)?,
         })
     }
@@ -54,7 +56,8 @@ impl WindowMemory {
             slots: &mut self.slots,
             words: &mut self.words,
             times: &mut self.times,
-            done: &mut self.done,
+            links: &mut self.links,
+            receiving: &mut self.receiving,
             scratch: &mut self.scratch,
         }
     }

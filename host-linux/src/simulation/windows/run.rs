@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use loggap_core::sim::windows::{Mail, Outbox, Partition, Schedule};
+use loggap_core::sim::windows::{Mail, Outbox, Partition, STEPS, Schedule};
 use loggap_core::sim::{Finished, Noise, SimError, Unfinished};
 use loggap_core::units::Picos;
 
@@ -98,9 +98,9 @@ impl<N: Noise> Completed<'_, N> {
     }
 }
 
-/// Steps for each event from which on a run in windows is given up, and how
-/// many are always free.
-const STEPS: [u64; 2] = [16, 1 << 20];
+/// Steps that are always free; a run that takes more, and more than [`STEPS`]
+/// for each event, is given up.
+const FREE_STEPS: u64 = 1 << 20;
 /// Events between two calls of the one who watches.
 const WATCHED: u64 = 1 << 18;
 
@@ -118,7 +118,11 @@ struct Run<'r, 's, N> {
     sent: AtomicU64,
     events: AtomicU64,
     steps: AtomicU64,
+    /// Steps that a window may take, besides those for its events.
+    free: AtomicU64,
     failed: AtomicBool,
+    /// Whether a partition took more.
+    gave_up: AtomicBool,
     small: u64,
 }
 
@@ -143,7 +147,11 @@ impl<'s, N: Noise> Run<'_, 's, N> {
         take(&mut |index| {
             let Some(mut partition) = self.lock(index) else { return };
             let before = (partition.events(), partition.steps());
+            partition.allow(self.free.load(Ordering::Relaxed));
             partition.run(window, inbox, &mut outbox);
+            if partition.gave_up() {
+                self.gave_up.store(true, Ordering::Relaxed);
+            }
             if partition.failed() {
                 self.failed.store(true, Ordering::Relaxed);
             }
@@ -188,9 +196,11 @@ impl<'s, N: Noise> Run<'_, 's, N> {
                     return Err(WindowError::Stopped(error));
                 }
             }
-            if steps > STEPS[0] * events + STEPS[1] {
+            let most = STEPS * events + FREE_STEPS;
+            if steps > most || self.gave_up.load(Ordering::Relaxed) {
                 return Err(WindowError::Steps);
             }
+            self.free.store(most - steps, Ordering::Relaxed);
             if events >= watched {
                 watch(events);
                 watched = events + WATCHED;
@@ -251,7 +261,9 @@ pub fn run<'s, N: Noise + Clone + Send>(
         sent: AtomicU64::new(0),
         events: AtomicU64::new(0),
         steps: AtomicU64::new(0),
+        free: AtomicU64::new(FREE_STEPS),
         failed: AtomicBool::new(false),
+        gave_up: AtomicBool::new(false),
         small: resources.small,
     };
     let threads = thread::scope(|scope| {

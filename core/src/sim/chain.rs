@@ -1,0 +1,153 @@
+//! Lists through links that lie elsewhere: sorting, and circular lists that
+//! are known by their last member.
+
+/// Merge lists of 2ⁿ runs each.
+const MERGING: usize = 32;
+
+/// What is linked: each member has one link.
+pub(super) trait Chain {
+    /// The end of a list; no member has this number.
+    const END: u32;
+
+    fn next(&self, at: u32) -> u32;
+    fn set_next(&mut self, at: u32, next: u32);
+}
+
+/// A list, as its ends; both are [`Chain::END`] where it is empty.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Ends {
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+/// Sorts the list that begins with `first`; `before` says whether its first
+/// argument belongs before its second. What is equal keeps its order. One that
+/// is in order is only walked through.
+pub(super) fn sort<C: Chain>(
+    chain: &mut C,
+    first: u32,
+    mut before: impl FnMut(&C, u32, u32) -> bool,
+) -> Ends {
+    let empty = Ends { first: C::END, last: C::END };
+    let mut merging = [empty; MERGING];
+    let mut rest = first;
+    while rest != C::END {
+        let mut run = cut(chain, rest, &mut rest, &mut before);
+        for (place, waiting) in merging.iter_mut().enumerate() {
+            let older = core::mem::replace(waiting, empty);
+            if older == empty || place == MERGING - 1 {
+                *waiting = merge(chain, [older, run], &mut before);
+                break;
+            }
+            run = merge(chain, [older, run], &mut before);
+        }
+    }
+    merging.into_iter().fold(empty, |younger, older| merge(chain, [older, younger], &mut before))
+}
+
+/// Cuts the list after its first members that are in order; `rest` becomes
+/// what follows.
+fn cut<C: Chain>(
+    chain: &mut C,
+    first: u32,
+    rest: &mut u32,
+    before: &mut impl FnMut(&C, u32, u32) -> bool,
+) -> Ends {
+    let mut last = first;
+    loop {
+        let next = chain.next(last);
+        *rest = next;
+        if next == C::END {
+            return Ends { first, last };
+        }
+        if before(chain, next, last) {
+            chain.set_next(last, C::END);
+            return Ends { first, last };
+        }
+        last = next;
+    }
+}
+
+/// Makes one list of two, of which the first is older.
+fn merge<C: Chain>(
+    chain: &mut C,
+    [older, younger]: [Ends; 2],
+    before: &mut impl FnMut(&C, u32, u32) -> bool,
+) -> Ends {
+    if older.first == C::END {
+        return younger;
+    }
+    if younger.first == C::END {
+        return older;
+    }
+    let (mut a, mut b) = (older.first, younger.first);
+    let mut merged = Ends { first: C::END, last: C::END };
+    while a != C::END && b != C::END {
+        let taken = if before(chain, b, a) { &mut b } else { &mut a };
+        let at = *taken;
+        *taken = chain.next(at);
+        if merged.first == C::END {
+            merged.first = at;
+        } else {
+            chain.set_next(merged.last, at);
+        }
+        merged.last = at;
+    }
+    let (rest, last) = if a == C::END { (b, younger.last) } else { (a, older.last) };
+    chain.set_next(merged.last, rest);
+    Ends { first: merged.first, last }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use std::vec;
+    use std::vec::Vec;
+
+    struct Links(Vec<u32>);
+
+    impl Chain for Links {
+        const END: u32 = u32::MAX;
+
+        fn next(&self, at: u32) -> u32 {
+            self.0[at as usize]
+        }
+
+        fn set_next(&mut self, at: u32, next: u32) {
+            self.0[at as usize] = next;
+        }
+    }
+
+    #[test]
+    fn sorting_is_stable_loses_nothing_and_knows_both_ends() {
+        let mut random = Random::new(11);
+        for many in [0, 1, 2, 3, 10, 500] {
+            let keys: Vec<u64> = (0..many).map(|_| random.below(20)).collect();
+            let mut links =
+                Links((1..=many).map(|at| if at == many { u32::MAX } else { at }).collect());
+            let first = if many == 0 { u32::MAX } else { 0 };
+            let ends = sort(&mut links, first, |_, a, b| keys[a as usize] < keys[b as usize]);
+            let (mut sorted, mut at) = (vec![], ends.first);
+            while at != u32::MAX {
+                sorted.push(at);
+                at = links.next(at);
+            }
+            let mut expected: Vec<u32> = (0..many).collect();
+            expected.sort_by_key(|at| keys[*at as usize]);
+            assert_eq!(sorted, expected);
+            assert_eq!(ends.last, expected.last().copied().unwrap_or(u32::MAX));
+        }
+    }
+
+    #[test]
+    fn a_list_in_order_is_only_walked_through() {
+        let mut links = Links((1..1_000).chain([u32::MAX]).collect());
+        let mut looks = 0;
+        sort(&mut links, 0, |_, a, b| {
+            looks += 1;
+            a < b
+        });
+        assert_eq!(looks, 999);
+    }
+}

@@ -1,0 +1,154 @@
+//! What messages cost a processor and an interface: the one place where the
+//! rules of sending and receiving turn into times, for all engines.
+
+use super::parameters::{Costs, Parameters};
+use crate::units::Overflow;
+
+/// A sum, or that it is past 2⁶⁴ ps.
+type Sum = Result<u64, Overflow>;
+
+/// The sum of times, checked.
+#[inline]
+pub(super) fn sum(a: u64, b: u64) -> Sum {
+    a.checked_add(b).ok_or(Overflow)
+}
+
+/// What a message costs, added up once for many of one size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Price {
+    pub(super) size: u64,
+    pub(super) costs: Costs,
+    /// o + (s − 1)·O.
+    send: Sum,
+    /// g + (s − 1)·G.
+    gap: Sum,
+    /// o + (s − 1)·max(O, G).
+    receive: Sum,
+    /// o + (s − 1)·G.
+    bytes: Sum,
+    /// o + L.
+    delay: Sum,
+}
+
+/// A message leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    /// When the processor is free again.
+    pub(super) cpu: u64,
+    /// When the interface can send again.
+    pub(super) out: u64,
+    /// When the first byte arrives.
+    pub(super) arrival: u64,
+}
+
+/// A processor handles a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handling {
+    /// How long it is held, but for noise.
+    pub(super) held: u64,
+    /// When it is free again.
+    pub(super) cpu: u64,
+    /// When all of the message is there and handled.
+    pub(super) done: u64,
+}
+
+impl Price {
+    /// That of messages of `size` bytes.
+    pub(super) fn of(parameters: &Parameters<'_>, size: u64) -> Result<Self, Overflow> {
+        let costs = parameters.costs(size)?;
+        Ok(Self {
+            size,
+            send: sum(costs.overhead, costs.overhead_bytes),
+            gap: sum(costs.gap, costs.gap_bytes),
+            receive: sum(costs.overhead, costs.overhead_bytes.max(costs.gap_bytes)),
+            bytes: sum(costs.overhead, costs.gap_bytes),
+            delay: sum(costs.overhead, costs.latency),
+            costs,
+        })
+    }
+
+    /// Whether one message alone is past 2⁶⁴ ps.
+    pub(super) fn check(&self) -> Result<(), Overflow> {
+        self.send.and(self.gap).and(self.receive).and(self.delay).map(|_| ())
+    }
+
+    /// From the start of a send to the arrival of its message.
+    #[inline]
+    pub(super) const fn delay(&self) -> Sum {
+        self.delay
+    }
+
+    /// The processor and the interface send from `now` on.
+    #[inline]
+    pub(super) fn leave(&self, now: u64, noise: u64) -> Result<Leaving, Overflow> {
+        Ok(Leaving {
+            cpu: sum(sum(now, self.send?)?, noise)?,
+            out: sum(now, self.gap?)?,
+            arrival: sum(now, self.delay?)?,
+        })
+    }
+
+    /// The end of a send that began then.
+    pub(super) fn sent(&self, start: u64, noise: u64) -> Sum {
+        sum(sum(start, self.send?)?, noise)
+    }
+
+    /// When an interface that takes a message `now` can take the next.
+    #[inline]
+    pub(super) fn take(&self, now: u64) -> Sum {
+        sum(now, self.gap?)
+    }
+
+    /// The processor receives while the interface does.
+    #[inline]
+    pub(super) fn handle(&self, now: u64, noise: u64) -> Result<Handling, Overflow> {
+        let held = self.receive?;
+        let cpu = sum(sum(now, held)?, noise)?;
+        Ok(Handling { held, cpu, done: cpu })
+    }
+
+    /// The processor receives what the interface began to take at `taken`.
+    #[inline]
+    pub(super) fn handle_taken(
+        &self,
+        now: u64,
+        taken: u64,
+        noise: u64,
+    ) -> Result<Handling, Overflow> {
+        let held = self.send?;
+        let cpu = sum(sum(now, held)?, noise)?;
+        Ok(Handling { held, cpu, done: cpu.max(sum(taken, self.bytes?)?) })
+    }
+}
+
+/// Prices for some parameters, of which the last is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prices<'p> {
+    parameters: Parameters<'p>,
+    last: Option<Price>,
+}
+
+impl<'p> Prices<'p> {
+    pub(super) const fn new(parameters: Parameters<'p>) -> Self {
+        Self { parameters, last: None }
+    }
+
+    /// That of messages of `size` bytes.
+    #[inline]
+    pub(super) fn of(&mut self, size: u64) -> Result<Price, Overflow> {
+        match self.last {
+            Some(last) if last.size == size => Ok(last),
+            _ => {
+                let price = Price::of(&self.parameters, size)?;
+                self.last = Some(price);
+                Ok(price)
+            }
+        }
+    }
+
+    /// Whether messages of `size` bytes are above the eager limit.
+    #[inline]
+    pub(super) fn is_rendezvous(&mut self, size: u64) -> bool {
+        self.of(size).is_ok_and(|price| price.costs.rendezvous)
+    }
+}

@@ -1,0 +1,312 @@
+//! How much is looked at, where very much waits.
+
+use super::{
+    BuildError, Builder, Crowd, Engine, Entry, Memory, Parameters, Rank, Receive, Record, Settings,
+    Slot, Survey,
+};
+use crate::goal::{ANY, Op, OpKind, Sink};
+use crate::model::{LogGops, Preset};
+use crate::units::{Bytes, PerByte, Picos};
+use std::vec;
+use std::vec::Vec;
+
+/// A schedule, as the operations of each rank and what each requires.
+#[derive(Default)]
+struct Program {
+    ranks: Vec<Vec<(Op, Option<u32>)>>,
+}
+
+impl Program {
+    fn new(ranks: usize) -> Self {
+        Self { ranks: vec![Vec::new(); ranks] }
+    }
+
+    fn op(&mut self, rank: usize, kind: OpKind, cpu: u8, on: Option<u32>) {
+        self.ranks[rank].push((Op { kind, cpu, nic: 0 }, on));
+    }
+
+    fn play(&self, sink: &mut impl Sink<Error = BuildError>) -> Result<(), BuildError> {
+        sink.ranks(u32::try_from(self.ranks.len()).unwrap())?;
+        for (rank, ops) in (0..).zip(&self.ranks) {
+            sink.begin_rank(rank)?;
+            for &(op, on) in ops {
+                let index = sink.op(op)?;
+                if let Some(on) = on {
+                    sink.requires(index, on)?;
+                }
+            }
+            sink.end_rank()?;
+        }
+        Ok(())
+    }
+
+    /// What was looked at in a run to the end, for each operation: among
+    /// posted receives and messages that were handled, and among all else.
+    fn looks(&self, receive: Receive) -> [u64; 2] {
+        let settings = Settings { receive, ..Settings::default() };
+        let mut survey = Survey::default();
+        self.play(&mut survey).unwrap();
+        let needs = survey.requirements(settings).unwrap();
+        let memory = Memory {
+            records: &mut vec![Record::default(); needs.records],
+            edges: &mut vec![0; needs.edges],
+            ranks: &mut vec![Rank::default(); needs.ranks],
+            firsts: &mut vec![0; needs.firsts],
+            slots: &mut vec![Slot::default(); needs.slots],
+            crowds: &mut vec![Crowd::default(); needs.crowds],
+            index: &mut vec![7; needs.index],
+            clocks: &mut vec![0; needs.clocks],
+            times: &mut vec![0; needs.times],
+            tries: &mut vec![0; needs.tries],
+            links: &mut vec![7; needs.links],
+            done: &mut vec![0; needs.done],
+            queue: &mut vec![Entry::default(); needs.queue],
+            places: &mut vec![0; needs.places],
+            scratch: &mut vec![[0; 2]; needs.scratch],
+        };
+        let mut builder = Builder::new(memory, needs).unwrap();
+        self.play(&mut builder).unwrap();
+        let preset: Preset = "loggopsim".parse().unwrap();
+        let parameters = Parameters::per_protocol(preset.protocols).unwrap();
+        let schedule = builder.finish().unwrap();
+        let events = schedule.events();
+        let mut engine = Engine::new(schedule, parameters, settings);
+        assert_eq!(engine.run().unwrap().events, events);
+        engine.unfinished(|left| panic!("{left}"));
+        [engine.waiting.looks.get(), engine.heaps.looks].map(|looks| looks / survey.ops())
+    }
+}
+
+/// What a run in windows took.
+#[derive(Debug)]
+struct Windows {
+    /// Looks for each operation.
+    each: u64,
+    steps: u64,
+    gave_up: bool,
+}
+
+#[cfg(target_has_atomic = "64")]
+impl Program {
+    /// A run in windows, on one partition, each window of which may take so
+    /// many steps besides those for its events.
+    fn in_windows(&self, parameters: Parameters<'_>, receive: Receive, free: u64) -> Windows {
+        use super::windows::{
+            Builder, CHUNK, Chain, Mail, Memory, Message, Outbox, Receiving, Requirements,
+            WindowRank, WindowRecord,
+        };
+        use core::sync::atomic::{AtomicU32, AtomicU64};
+
+        fn zeroed<T: Default>(count: usize) -> Vec<T> {
+            (0..count).map(|_| T::default()).collect()
+        }
+
+        let settings = Settings { receive, ..Settings::default() };
+        let mut survey = Survey::default();
+        self.play(&mut survey).unwrap();
+        let needs = Requirements::of(&survey, (&parameters, settings), 31).unwrap();
+        let memory = Memory {
+            records: &mut zeroed::<WindowRecord>(needs.records),
+            edges: &mut vec![0; needs.edges],
+            ranks: &mut vec![WindowRank::default(); needs.ranks],
+            firsts: &mut vec![0; needs.firsts],
+            slots: &mut vec![Slot::default(); needs.slots],
+            words: &mut vec![0; needs.words],
+            times: &mut zeroed::<AtomicU64>(needs.times),
+            links: &mut zeroed::<AtomicU64>(needs.links),
+            receiving: &mut vec![Receiving::default(); needs.receiving],
+            scratch: &mut vec![[0; 2]; needs.scratch],
+        };
+        let mut builder = Builder::new(memory, needs, parameters).unwrap();
+        self.play(&mut builder).unwrap();
+        let schedule = builder.finish().unwrap();
+        let chunks = schedule.sends() / CHUNK + 2;
+        let halves: [_; 2] = [(), ()].map(|()| {
+            let messages = zeroed::<Message>((chunks * CHUNK) as usize);
+            (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<Chain>(1))
+        });
+        let mut mails = halves
+            .each_ref()
+            .map(|(messages, before, chains)| Mail::new(messages, before, chains, 1));
+        let events = schedule.events();
+        let mut partition = schedule.partitions(super::NoNoise).next().unwrap();
+        let mut window = Some(0);
+        while let Some(now) = window
+            && !partition.gave_up()
+        {
+            partition.allow(free);
+            let [inbox, sending] = mails;
+            let mut outbox = Outbox::new(sending, 0, [0, chunks]);
+            partition.run(now, &inbox, &mut outbox);
+            mails.reverse();
+            let later = partition.next().map(|due| due.max(now + 1));
+            window = if outbox.sent() > 0 { Some(now + 1) } else { later };
+        }
+        let gave_up = partition.gave_up();
+        assert!(gave_up || partition.events() == events);
+        let steps = partition.steps();
+        let each = (partition.heaps.looks + steps) / survey.ops();
+        Windows { each, steps, gave_up }
+    }
+}
+
+const CALC: OpKind = OpKind::Calc { duration: Picos(100) };
+
+const fn send(tag: u32) -> OpKind {
+    OpKind::Send { peer: 0, size: 1, tag }
+}
+
+const fn receive(peer: u32, tag: u32) -> OpKind {
+    OpKind::Receive { peer, size: 1, tag }
+}
+
+/// When the receives are posted, and of whom.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Posted {
+    First,
+    AfterTheMessages,
+    /// Of any sender, and before all messages.
+    OfAnyoneFirst,
+    /// Of any sender, in the other order than the messages.
+    OfAnyone,
+    /// Of any sender, the newest, then in the order of the messages.
+    OldestOfAnyone,
+    /// Those with odd tags of any sender, the others then of rank 1.
+    OddOfAnyone,
+    /// Of any tag, but for the last.
+    AnyTag,
+}
+
+/// Peer and tag of each receive, in order.
+fn receives(posted: Posted, many: u32) -> Vec<(u32, u32)> {
+    let up = 0..many;
+    match posted {
+        Posted::First | Posted::AfterTheMessages => up.map(|tag| (1, tag)).collect(),
+        Posted::OfAnyoneFirst | Posted::OfAnyone => up.map(|tag| (ANY, tag)).collect(),
+        Posted::OldestOfAnyone => {
+            [0].into_iter().chain((1..many).rev()).map(|tag| (ANY, tag)).collect()
+        }
+        Posted::OddOfAnyone => {
+            let odd = up.clone().filter(|tag| tag % 2 == 1).map(|tag| (ANY, tag));
+            odd.chain(up.step_by(2).map(|tag| (1, tag))).collect()
+        }
+        Posted::AnyTag => up.map(|_| (1, ANY)).collect(),
+    }
+}
+
+/// Rank 1 sends with tags counting down to rank 0, and at last a message
+/// for which rank 0 waits with its other receives, unless they are first.
+fn reversed(posted: Posted, many: u32) -> Program {
+    let mut program = Program::new(2);
+    program.op(0, receive(1, many), 0, None);
+    let first = matches!(posted, Posted::First | Posted::OfAnyoneFirst);
+    for (peer, tag) in receives(posted, many) {
+        program.op(0, receive(peer, tag), 0, (!first).then_some(0));
+    }
+    for tag in (0..many).rev().chain([many]) {
+        program.op(1, send(tag), 0, None);
+    }
+    program
+}
+
+const MANY: u32 = 30_000;
+/// Twice the logarithm.
+const LOGARITHMIC: u64 = 30;
+
+#[test]
+fn receives_and_messages_meet_in_constant_time_however_many_wait() {
+    for posted in [
+        Posted::First,
+        Posted::AfterTheMessages,
+        Posted::OfAnyoneFirst,
+        Posted::OfAnyone,
+        Posted::OldestOfAnyone,
+        Posted::OddOfAnyone,
+        Posted::AnyTag,
+    ] {
+        let [each, _] = reversed(posted, MANY).looks(Receive::Hold);
+        assert!(each <= 8, "{each} looks an operation, receives posted {posted:?}");
+    }
+}
+
+#[test]
+fn calculations_take_logarithmic_time_where_there_is_a_second_processor() {
+    let mut program = Program::new(2);
+    for _ in 0..MANY {
+        program.op(0, CALC, 0, None);
+    }
+    program.op(1, CALC, 1, None);
+    let [_, each] = program.looks(Receive::Hold);
+    assert!(each <= LOGARITHMIC, "{each} looks an operation");
+}
+
+/// Rank 0 receives from all others, on the processors that `cpu` says.
+fn gather(ranks: u32, cpu: impl Fn(u32) -> u8) -> Program {
+    let mut program = Program::new(ranks as usize);
+    for rank in 1..ranks {
+        program.op(0, receive(rank, 0), cpu(rank), None);
+        program.op(rank as usize, send(0), 0, None);
+    }
+    program.op(0, CALC, 1, None);
+    program
+}
+
+#[test]
+fn messages_take_logarithmic_time_where_there_is_a_second_processor() {
+    for receive in [Receive::Hold, Receive::Overlap] {
+        let [_, each] = gather(MANY / 2, |_| 0).looks(receive);
+        assert!(each <= LOGARITHMIC, "{each} looks an operation, {receive:?}");
+    }
+}
+
+#[test]
+fn messages_take_logarithmic_time_where_their_receives_are_on_several_processors() {
+    let [_, each] = gather(MANY / 2, |rank| u8::from(rank % 3 == 0)).looks(Receive::Hold);
+    assert!(each <= LOGARITHMIC, "{each} looks an operation");
+}
+
+#[test]
+fn what_depends_on_messages_takes_logarithmic_time_with_overlap() {
+    let mut program = gather(MANY / 3, |_| 0);
+    for rank in 0..MANY / 3 - 1 {
+        program.op(0, CALC, 0, Some(rank));
+    }
+    let [_, each] = program.looks(Receive::Overlap);
+    assert!(each <= LOGARITHMIC, "{each} looks an operation");
+}
+
+#[test]
+#[cfg(target_has_atomic = "64")]
+fn windows_take_logarithmic_time_with_overlap() {
+    const RANKS: u32 = MANY / 3;
+    let mut program = Program::new(RANKS as usize);
+    for rank in 1..RANKS {
+        program.op(0, receive(rank, 0), 0, None);
+        program.op(rank as usize, send(0), 0, None);
+    }
+    for rank in 0..RANKS - 1 {
+        program.op(0, CALC, 0, Some(rank));
+    }
+    let preset: Preset = "loggopsim".parse().unwrap();
+    let parameters = Parameters::per_protocol(preset.protocols).unwrap();
+    let ran = program.in_windows(parameters, Receive::Overlap, u64::MAX);
+    assert!(ran.each <= LOGARITHMIC && !ran.gave_up, "{ran:?}");
+}
+
+#[test]
+#[cfg(target_has_atomic = "64")]
+fn a_window_that_takes_too_many_steps_is_given_up_within_it() {
+    // All of it happens at two instants.
+    let set = LogGops {
+        latency: Picos(1),
+        overhead: Picos::ZERO,
+        gap: Picos::ZERO,
+        gap_per_byte: PerByte(0),
+        overhead_per_byte: PerByte(0),
+        eager_limit: Bytes(8),
+    };
+    let program = reversed(Posted::First, MANY);
+    let ran = program.in_windows(Parameters::one(set), Receive::Hold, 5_000);
+    let longest_search = u64::from(MANY / 32);
+    assert!(ran.gave_up && ran.steps <= 5_000 + longest_search, "{ran:?}");
+}
