@@ -45,6 +45,14 @@ pub trait Link {
     /// What the link is.
     fn properties(&self) -> LinkProperties;
 
+    /// Says that a session begins at this end: from now on a message that begins
+    /// with the first byte of [`MAGIC`](crate::wire::MAGIC) is a control frame, and
+    /// of every other one both ends look at the length and the first byte only. A
+    /// link that keeps messages in memory of its own, as over RDMA, need not copy
+    /// the rest then: it may send other bytes in its place, and leave those in the
+    /// receiver's buffer as they were. Other links go on as before.
+    fn begin_session(&mut self) {}
+
     /// Sends one whole message and returns as soon as `message` may be
     /// reused: what this call takes is the send overhead.
     ///
@@ -150,6 +158,10 @@ impl<L: Link + ?Sized> Link for &mut L {
     #[inline]
     fn properties(&self) -> LinkProperties {
         (**self).properties()
+    }
+
+    fn begin_session(&mut self) {
+        (**self).begin_session();
     }
 
     #[inline]

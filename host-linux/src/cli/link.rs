@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::CliError;
 use super::verbs::VerbsArgs;
-use crate::link::{DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Transport, Waiting};
+use crate::link::{DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Operation, Transport, Waiting};
 use crate::serve::listener::ListenError;
 
 /// What the link is and how it waits.
@@ -43,6 +43,11 @@ impl LinkArgs {
         let waiting = if block { Waiting::Block } else { Waiting::Poll };
         let verbs = self.verbs.settings(longest_message);
         LinkSettings { waiting, verbs, ..LinkSettings::default() }
+    }
+
+    /// Whether messages are RDMA reads, which the peer does not answer.
+    pub(super) fn is_read(&self) -> bool {
+        self.transport == Transport::Verbs && self.verbs.operation() == Some(Operation::Read)
     }
 
     /// Whether the peer can be a second process of this machine.

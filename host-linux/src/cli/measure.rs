@@ -7,7 +7,7 @@ use loggap_core::wire::ethernet::Address;
 use super::link::LinkArgs;
 use super::measuring::{self, MeasureArgs};
 use super::{CliError, Console, Exit, Interrupt};
-use crate::link::parse_address;
+use crate::link::{LinkError, VerbsError, parse_address};
 use endpoints::Endpoints;
 
 /// Measure a link: latency L, overheads o, gap g, gap per byte G, and where
@@ -64,6 +64,9 @@ fn station(text: &str) -> Result<Address, String> {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    if args.ends.link.is_read() && args.measure.needs_answers() {
+        return Err(LinkError::from(VerbsError::Answers).into());
+    }
     let ends = |largest| Endpoints::new(&args.ends, largest);
     measuring::run(&args.measure, ends, &interrupt, console)
 }

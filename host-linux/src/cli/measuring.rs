@@ -172,6 +172,12 @@ impl MeasureArgs {
         self.output.as_deref()
     }
 
+    /// Whether the method needs a peer that answers each message.
+    #[must_use]
+    pub fn needs_answers(&self) -> bool {
+        self.method != Method::Prtt
+    }
+
     /// Whether the result is to be printed as JSON.
     #[must_use]
     pub const fn json(&self) -> bool {

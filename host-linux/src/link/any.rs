@@ -100,6 +100,10 @@ impl Link for AnyLink {
         each!(self, link => link.properties())
     }
 
+    fn begin_session(&mut self) {
+        each!(self, link => link.begin_session());
+    }
+
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
         each!(self, link => link.send(message))

@@ -30,7 +30,7 @@ pub use udp::{LONGEST_DATAGRAM, UdpLink, WANTED_RECEIVE_BUFFER, receive_buffer};
 pub use unix::UnixLink;
 pub(crate) use verbs::OFFER;
 pub use verbs::{
-    DeviceName, Operation, VerbsError, VerbsLink, VerbsPort, VerbsRecord, VerbsSettings,
+    CallTimes, DeviceName, Operation, VerbsError, VerbsLink, VerbsPort, VerbsRecord, VerbsSettings,
 };
 
 use std::time::Duration;

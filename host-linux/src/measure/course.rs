@@ -196,6 +196,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             rows,
             traffic: self.traffic,
             responder: self.responder,
+            calls: Vec::new(),
             launches: self.begun,
             wall,
         }

@@ -7,6 +7,7 @@
 //! - [`next`]: where another run would fall; [`History`]: earlier runs.
 
 mod analysis;
+mod calls;
 mod course;
 mod error;
 mod history;

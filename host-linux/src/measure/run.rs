@@ -20,8 +20,9 @@ use loggap_core::wire::FRAME_LEN;
 use super::course::{Course, Plan};
 use super::repetitions::Repetitions;
 use super::rounds::Rounds;
-use super::{Memory, Method};
-use crate::link::{AnyLink, LinkError};
+use super::{Memory, Method, calls};
+use crate::link::{AnyLink, CallTimes, LinkError};
+use crate::machine::clock::HostClock;
 use crate::machine::environment::Fingerprint;
 use crate::samples::TimedSample;
 use crate::serve::description::responder_fingerprint;
@@ -75,6 +76,8 @@ pub struct Measured {
     pub traffic: Traffic,
     /// What the other end says of its machine.
     pub responder: Option<Fingerprint>,
+    /// What the calls of this end take, over RDMA verbs.
+    pub calls: Vec<CallTimes>,
     /// Why planning ended, as far as the plan knows.
     pub conclusion: Conclusion,
     /// Launches that were begun.
@@ -90,6 +93,9 @@ pub struct Run<'m, C> {
     session: SessionOptions,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
+    /// The shortest and the longest size.
+    ends: [u32; 2],
+    calls: Vec<CallTimes>,
 }
 
 impl<'m, C: Clock + Copy> Run<'m, C> {
@@ -114,10 +120,12 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
             }
         };
         let largest = sizes.iter().copied().max().unwrap_or(1);
+        let smallest = sizes.iter().copied().min().unwrap_or(1);
         let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
         let course = Course::new(clock, plan, launches, budget.max_time);
         let (outgoing, incoming) = (present_bytes(longest), present_bytes(longest));
-        Ok(Self { course, session, outgoing, incoming })
+        let ends = [smallest, largest];
+        Ok(Self { course, session, outgoing, incoming, ends, calls: Vec::new() })
     }
 
     /// Waits until another launch is due and says which, counted from 0;
@@ -137,7 +145,17 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         link: L,
         observer: &mut impl Observer,
     ) -> Result<(), SessionError<L::Error>> {
-        let Self { course, session, outgoing, incoming } = self;
+        self.launch_and(link, observer, |_| Ok(()))
+    }
+
+    /// As [`Run::launch`], with `more` at the end of what is measured.
+    fn launch_and<L: Link>(
+        &mut self,
+        link: L,
+        observer: &mut impl Observer,
+        more: impl FnOnce(&mut Initiator<'_, C, L>) -> Result<(), SessionError<L::Error>>,
+    ) -> Result<(), SessionError<L::Error>> {
+        let Self { course, session, outgoing, incoming, .. } = self;
         let buffers = Buffers { outgoing, incoming };
         let opened = course.now();
         let on_queue = |position| observer.on_queue(position);
@@ -148,7 +166,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
             course.begin();
             course.responder = responder_fingerprint(&mut initiator)?;
         }
-        let outcome = course.launch(&mut initiator, observer);
+        let outcome = course.launch(&mut initiator, observer).and_then(|()| more(&mut initiator));
         course.add_traffic(initiator.traffic());
         if outcome.is_ok() {
             // Everything is measured: a goodbye that does not arrive changes nothing.
@@ -157,7 +175,23 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         outcome
     }
 
-    /// As [`Run::launch`], with the transport's own code timed.
+    /// Launches that were begun.
+    #[must_use]
+    pub const fn begun(&self) -> u32 {
+        self.course.begun
+    }
+
+    /// Assesses what was measured, however the run ended.
+    #[must_use]
+    pub fn finish(self) -> Measured {
+        Measured { calls: self.calls, ..self.course.finish() }
+    }
+}
+
+impl Run<'_, HostClock> {
+    /// As [`Run::launch`], with the transport's own code timed. Over RDMA verbs
+    /// the first launch also times the parts of calls, when everything else is
+    /// measured.
     ///
     /// # Errors
     ///
@@ -173,20 +207,17 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
             AnyLink::Unix(link) => self.launch(link, observer),
             AnyLink::Shm(link) => self.launch(link, observer),
             AnyLink::Eth(link) => self.launch(link, observer),
+            AnyLink::Verbs(link) if self.calls.is_empty() => {
+                let (mut found, ends) = (Vec::new(), self.ends);
+                let outcome = self.launch_and(*link, observer, |session| {
+                    found = calls::time(session, ends)?;
+                    Ok(())
+                });
+                self.calls = found;
+                outcome
+            }
             AnyLink::Verbs(link) => self.launch(*link, observer),
         }
-    }
-
-    /// Launches that were begun.
-    #[must_use]
-    pub const fn begun(&self) -> u32 {
-        self.course.begun
-    }
-
-    /// Assesses what was measured, however the run ended.
-    #[must_use]
-    pub fn finish(self) -> Measured {
-        self.course.finish()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Exporters: what a command hands its results to.
 
+mod calls;
 mod changes;
 pub mod csv;
 mod file;

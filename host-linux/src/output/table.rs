@@ -7,7 +7,7 @@ use loggap_core::model::Mark;
 use super::quantity::{PARAMETERS, Parameter, Quantity};
 use super::text::{self, Block, Line};
 use super::warnings::{self, Notes};
-use super::{changes, heading};
+use super::{calls, changes, heading};
 use crate::profile::{ProfileDocument, RangeRecord};
 
 /// What stands where a number is not known.
@@ -49,6 +49,7 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
     let width = rows.first().map_or(0, Vec::len);
     text::write(out, &Block::beside((0..width).map(column).collect(), 2))?;
     let mut remarks = changes::sentences(document);
+    remarks.extend(calls::sentences(document));
     let warnings = warnings::sentences(document, Notes::Shown);
     remarks.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
     write_remarks(out, &remarks)

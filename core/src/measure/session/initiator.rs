@@ -108,7 +108,7 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
     /// link are too small for a control frame.
     pub fn connect(
         clock: C,
-        link: L,
+        mut link: L,
         buffers: Buffers<'b>,
         options: SessionOptions,
         on_queue: impl FnMut(u32) -> ControlFlow<()>,
@@ -120,6 +120,7 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
             return Err(SessionError::TooSmall { needed: FRAME_LEN, lent: largest });
         }
         fill(buffers.outgoing);
+        link.begin_session();
         let largest = u32::try_from(largest).unwrap_or(u32::MAX);
         let mut bounds = options.bounds;
         bounds.message = bounds.message.min(largest);
@@ -162,6 +163,11 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
     /// The clock that is read.
     pub const fn clock(&self) -> &C {
         &self.clock
+    }
+
+    /// The link, for what only its own type can do between two runs.
+    pub const fn link_mut(&mut self) -> &mut L {
+        &mut self.link
     }
 
     /// Tells the time per byte that the link sustains. From now on a round

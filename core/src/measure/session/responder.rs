@@ -76,7 +76,7 @@ pub fn serve<C: Clock, L: Link>(
 /// away or falls silent. Whatever arrives, at most `bounds` is done for it:
 /// messages up to their size, for at most their session's time. Messages come
 /// into `buffer` and replies go out of it, so that a reply carries what came
-/// last; it is as long as the largest message and at least [`FRAME_LEN`].
+/// last, unless the link has other bytes for it ([`Link::begin_session`]); it is as long as the largest message and at least [`FRAME_LEN`].
 ///
 /// # Errors
 ///
@@ -94,6 +94,7 @@ pub fn serve_with<C: Clock, L: Link, D: AsRef<[u8]>>(
         return Err(ServeError::TooSmall { needed: FRAME_LEN, lent: largest });
     }
     fill(buffer);
+    link.begin_session();
     let bounds = options.bounds.with_message_at_most(Bytes(largest as u64));
     let mut server = Server {
         clock,

@@ -193,6 +193,9 @@ pub(super) fn document(
         canaries: canaries.clone(),
         ..ProfileDocument::default()
     };
+    if let Some(verbs) = &mut document.host.link.verbs {
+        verbs.calls.clone_from(&measured.calls);
+    }
     add_ranges(&mut document, taken);
     if document.host.link.verbs.as_ref().is_some_and(|verbs| verbs.operation == "read") {
         leave_out_one_way_times(&mut document);

@@ -6,6 +6,13 @@ use thiserror::Error;
 
 use super::settings::Operation;
 
+/// The status of a work request that was given up because of another one.
+#[cfg(feature = "verbs")]
+pub(super) const FLUSHED: u32 = 5;
+/// The status of a work request that was not acknowledged.
+#[cfg(feature = "verbs")]
+pub(super) const UNANSWERED: u32 = 12;
+
 /// Why a link over RDMA verbs could not be made or has failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -148,6 +155,11 @@ pub enum VerbsError {
         /// What it takes, in bytes.
         allowed: u32,
     },
+    /// A method of measuring needs a peer that answers.
+    #[error(
+        "with --op read nobody at the other end answers: a read's completion stands for the reply, and only of the last one of a round; use --method prtt, or another --op"
+    )]
+    Answers,
     /// There is nothing to sleep for.
     #[error(
         "--op {operation} is seen by polling memory, so that there is no event to sleep for; leave --events and --block out, or use --op write-imm"
@@ -177,7 +189,7 @@ impl VerbsError {
     /// Whether the command line asks for what cannot be.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::NoPort { .. } | Self::Mtu { .. } | Self::Events { .. })
+        matches!(self, Self::NoPort { .. } | Self::Mtu { .. } | Self::Events { .. } | Self::Answers)
     }
 }
 
@@ -265,7 +277,7 @@ const fn status_hint(status: u32) -> &'static str {
         }
         11 => "the other end could not complete it; see what it printed",
         12 => {
-            "no acknowledgement came: the peer is gone, or packets do not reach it; look at --gid-index, at the MTU of all interfaces and switches, and, on RoCE, at lost packets (PFC, ECN)"
+            "nothing was acknowledged, and the connection to the peer's process is still open: packets do not reach its queue pair; look at --gid-index and --mtu, at the MTU of all interfaces and switches, and, on RoCE, at lost packets (PFC, ECN); use the same version on both ends"
         }
         13 => "the other end posts no receives: it is stopped or overloaded",
         _ => "see the kernel's log and the device's counters (`rdma statistic`)",

@@ -14,6 +14,8 @@ mod record;
 mod settings;
 
 #[cfg(feature = "verbs")]
+mod calls;
+#[cfg(feature = "verbs")]
 mod link;
 #[cfg(feature = "verbs")]
 mod offer;
@@ -21,6 +23,10 @@ mod offer;
 mod one_sided;
 #[cfg(feature = "verbs")]
 mod open;
+#[cfg(feature = "verbs")]
+mod receiving;
+#[cfg(feature = "verbs")]
+mod sending;
 #[cfg(feature = "verbs")]
 mod station;
 #[cfg(feature = "verbs")]
@@ -32,7 +38,7 @@ mod absent;
 pub use absent::VerbsLink;
 
 pub use error::VerbsError;
-pub use record::{VerbsPort, VerbsRecord};
+pub use record::{CallTimes, VerbsPort, VerbsRecord};
 pub use settings::{DeviceName, Operation, VerbsSettings};
 
 #[cfg(not(feature = "verbs"))]

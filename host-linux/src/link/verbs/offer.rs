@@ -9,7 +9,7 @@ use super::settings::Operation;
 /// Bytes of an offer and of an answer.
 pub(super) const LENGTH: usize = 1_024;
 /// The name and the version of the layout.
-const MAGIC: [u8; 8] = *b"lgverb\0\x01";
+const MAGIC: [u8; 8] = *b"lgverb\0\x02";
 
 /// Where an end is, and its memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

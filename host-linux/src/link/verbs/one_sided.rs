@@ -4,6 +4,10 @@
 //! somebody who answers, which nobody there does: this end answers itself, and
 //! the reply of a round is the completion of its last read. What the rounds
 //! then mean is defined in `docs/verbs.md`.
+//!
+//! Where the device does its work while a read is posted, what follows the post
+//! makes the read longer. So a round is counted before the next one, outside of
+//! what is timed.
 
 use std::collections::VecDeque;
 
@@ -11,7 +15,9 @@ use loggap_core::measure::{Burst, Clock, LinkProperties, ResponderState};
 use loggap_core::units::Bytes;
 use loggap_core::wire::{Bounds, FRAME_LEN, MAGIC};
 
+use super::error::VerbsError;
 use super::link::VerbsLink;
+use super::station::PAYLOAD;
 use crate::link::LinkError;
 use crate::machine::clock::HostClock;
 use crate::sys::verbs::{Source, Verb};
@@ -25,11 +31,21 @@ pub(super) struct OneSided {
     frames: VecDeque<[u8; FRAME_LEN]>,
     /// Where the responder writes what it says.
     outgoing: [u8; FRAME_LEN],
-    /// Reads of the round under way.
-    taken: u32,
-    /// The reply to be received: its length, its first byte, and the request
-    /// whose completion it is.
-    due: Option<(usize, u8, u64)>,
+    /// Reads of the round under way: all, and those to come.
+    reads: (u32, u32),
+    /// Bytes of its reply.
+    reply_length: usize,
+}
+
+/// What stands for the reply of a round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    /// Its length in bytes.
+    length: usize,
+    /// Its first byte.
+    tag: u8,
+    /// The work request whose completion it is.
+    request: u64,
 }
 
 impl OneSided {
@@ -41,60 +57,34 @@ impl OneSided {
             responder: ResponderState::new(bounds, properties),
             frames: VecDeque::with_capacity(4),
             outgoing: [0; FRAME_LEN],
-            taken: 0,
-            due: None,
+            reads: (0, 0),
+            reply_length: 0,
         }
     }
 
-    /// Answers a control frame; reads as many bytes as a message has.
-    #[inline]
-    pub(super) fn send(&mut self, link: &mut VerbsLink, message: &[u8]) -> Result<(), LinkError> {
-        if message.starts_with(&MAGIC) {
-            self.handle(message);
-            return Ok(());
-        }
-        let index = link.posted();
-        let last = match self.responder.burst() {
-            Some(Burst { messages, .. }) => self.taken + 1 >= messages,
-            None => true,
-        };
-        if last {
-            link.signal_next();
-        }
-        let (from, to) = (link.layout.outgoing(index), link.layout.incoming(index));
-        let target = Source::Memory { offset: to, length: message.len() };
-        link.post("read", Verb::Read, from, target)?;
-        self.taken += 1;
-        if last {
-            self.end_round(link.posted(), message);
-        }
-        Ok(())
-    }
-
-    /// The last read of a round was posted.
-    fn end_round(&mut self, request: u64, message: &[u8]) {
-        let length = self.responder.reply_length();
-        if self.responder.burst().is_some() {
-            self.responder.handle_burst(self.taken);
-        } else {
-            let now = self.clock.duration(self.clock.now());
-            self.responder.handle(now, message);
-        }
-        self.taken = 0;
-        if self.responder.is_transmit_due()
-            && self.responder.poll_transmit(&mut self.outgoing).is_some()
-        {
-            self.due = Some((length, self.outgoing[0], request));
-        }
-        self.take_frames();
-    }
-
+    /// Counts the round that is over, and looks at what comes next.
     #[cold]
-    fn handle(&mut self, frame: &[u8]) {
+    fn next_round(&mut self) {
+        let (all, left) = self.reads;
+        if all > left {
+            self.responder.handle_burst(all - left);
+            // The reply has stood for itself.
+            let _reply = self.responder.poll_transmit(&mut self.outgoing);
+            self.take_frames();
+        }
+        let messages = self.responder.burst().map_or(0, |Burst { messages, .. }| messages);
+        self.reads = (messages, messages);
+        self.reply_length = self.responder.reply_length();
+    }
+
+    /// Answers a control frame.
+    #[cold]
+    fn handle(&mut self, message: &[u8]) {
+        self.next_round();
         let now = self.clock.duration(self.clock.now());
-        self.taken = 0;
-        self.responder.handle(now, frame);
+        self.responder.handle(now, message);
         self.take_frames();
+        self.next_round();
     }
 
     fn take_frames(&mut self) {
@@ -102,33 +92,80 @@ impl OneSided {
             self.frames.push_back(self.outgoing);
         }
     }
+}
+
+impl VerbsLink {
+    /// Counts what is over, so that it falls into no timed part.
+    #[inline]
+    pub(super) fn prepare_reads(&mut self) {
+        if let Some(one_sided) = &mut self.one_sided
+            && one_sided.reads.1 == 0
+        {
+            one_sided.next_round();
+        }
+    }
+
+    /// Answers a control frame; of other messages reads as many bytes.
+    #[inline]
+    pub(super) fn send_one_sided(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        let Some(one_sided) = &mut self.one_sided else { return Ok(()) };
+        if message.starts_with(&MAGIC) {
+            one_sided.handle(message);
+            return Ok(());
+        }
+        if one_sided.reads.1 == 0 {
+            one_sided.next_round();
+        }
+        if one_sided.reads.1 == 0 {
+            // Of no round, or of one that the responder would have to time.
+            one_sided.handle(message);
+            return Ok(());
+        }
+        one_sided.reads.1 -= 1;
+        let (is_last, length) = (one_sided.reads.1 == 0, one_sided.reply_length);
+        if is_last {
+            if self.due.is_some() {
+                return Err(VerbsError::Answers.into());
+            }
+            self.signal_next();
+        }
+        // Nobody looks at what is read, so that all of it may go to one place.
+        let target = Source::Memory { offset: self.layout.incoming(0), length: message.len() };
+        self.post("read", Verb::Read, PAYLOAD, target)?;
+        if is_last {
+            let tag = message.first().copied().unwrap_or_default();
+            self.due = Some(Due { length, tag, request: self.posted });
+        }
+        Ok(())
+    }
 
     /// A control frame, or the reply once its read is over.
     #[inline]
-    pub(super) fn look(
-        &mut self,
-        link: &mut VerbsLink,
-        buffer: &mut [u8],
-    ) -> Result<Option<usize>, LinkError> {
-        if let Some((length, tag, request)) = self.due {
-            link.reap()?;
-            if link.completed() < request {
+    pub(super) fn look_one_sided(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        let Some(Due { length, tag, request }) = self.due else { return self.take_frame(buffer) };
+        while self.completed < request {
+            if !self.reap_one()? {
                 return Ok(None);
             }
-            self.due = None;
-            // What was read stays in registered memory, as nobody asks for it.
-            if let Some(first) = buffer.first_mut() {
-                *first = tag;
-            }
-            return Ok(Some(length.min(buffer.len())));
         }
-        let Some(frame) = self.frames.pop_front() else { return Ok(None) };
+        self.due = None;
+        if let Some(first) = buffer.first_mut() {
+            *first = tag;
+        }
+        Ok(Some(length.min(buffer.len())))
+    }
+
+    #[cold]
+    fn take_frame(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        self.prepare_reads();
+        let frame = self.one_sided.as_mut().and_then(|one_sided| one_sided.frames.pop_front());
+        let Some(frame) = frame else { return Ok(None) };
         match buffer.first_chunk_mut() {
             Some(target) => {
                 *target = frame;
                 Ok(Some(FRAME_LEN))
             }
-            None => Err(link.too_long(FRAME_LEN)),
+            None => Err(self.too_long(FRAME_LEN)),
         }
     }
 }

@@ -302,6 +302,7 @@ fn record(offer: &Offer, mtu: u16, peer: &str, settings: &LinkSettings) -> Verbs
         traffic_class: offer.traffic_class,
         events: settings.waiting == Waiting::Block,
         registered_bytes: 0,
+        calls: Vec::new(),
         here: VerbsPort::default(),
         // A device of another version says less or more; what is not understood is left out.
         there: serde_json::from_str(peer).unwrap_or_default(),

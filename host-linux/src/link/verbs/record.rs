@@ -23,10 +23,31 @@ pub struct VerbsRecord {
     pub events: bool,
     /// Memory registered at this end.
     pub registered_bytes: u64,
+    /// What the calls of this end take.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallTimes>,
     /// This end.
     pub here: VerbsPort,
     /// The other end.
     pub there: VerbsPort,
+}
+
+/// What the calls of one end take at one size: medians, of rounds in which
+/// nothing else was measured. `None` for what did not happen.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CallTimes {
+    /// Length of the messages.
+    pub size_bytes: u32,
+    /// Posts that were timed.
+    pub posts: u32,
+    /// Completions that were timed.
+    pub completions: u32,
+    /// Building the work request.
+    pub build_s: Option<f64>,
+    /// `ibv_post_send`.
+    pub doorbell_s: Option<f64>,
+    /// `ibv_poll_cq`, when it gives a completion.
+    pub completion_s: Option<f64>,
 }
 
 /// One end's device. A value that the system does not tell is `None`.

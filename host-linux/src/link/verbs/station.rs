@@ -27,6 +27,8 @@ pub(super) const CONSUMED_HERE: usize = 64;
 pub(super) const ESCAPED_BY_PEER: usize = 128;
 /// Where this end keeps such a number, for the device to fetch.
 pub(super) const ESCAPED_HERE: usize = 192;
+/// The place that messages of rounds are sent from, and that reads fetch.
+pub(super) const PAYLOAD: usize = HEAD;
 /// Last byte of a place to which nothing was written.
 pub(super) const EMPTY: u8 = u8::MAX;
 /// Bytes that the device puts before a datagram.
@@ -54,7 +56,8 @@ impl Layout {
     /// allows.
     pub(super) fn new(depth: u16, longest: u32) -> Self {
         let slot = Self::slot_of(longest);
-        let fit = (MOST_MEMORY / (2 * slot)).max(FEWEST_SLOTS);
+        let fit = (MOST_MEMORY / slot).saturating_sub(1) / 2;
+        let fit = fit.max(FEWEST_SLOTS);
         let slots = usize::from(depth).clamp(2, fit);
         // The power of two below.
         Self { slots: 1 << slots.ilog2(), slot }
@@ -71,7 +74,7 @@ impl Layout {
     }
 
     pub(super) const fn bytes(&self) -> usize {
-        HEAD + 2 * self.slots * self.slot
+        HEAD + (1 + 2 * self.slots) * self.slot
     }
 
     /// Which of the places a message takes.
@@ -81,16 +84,16 @@ impl Layout {
         index as usize & (self.slots - 1)
     }
 
-    /// The place that a message is sent from.
+    /// The place that a message is copied to and sent from.
     #[inline]
     pub(super) const fn outgoing(&self, index: u64) -> usize {
-        HEAD + self.place(index) * self.slot
+        HEAD + (1 + self.place(index)) * self.slot
     }
 
     /// The place that a message arrives at.
     #[inline]
     pub(super) const fn incoming(&self, index: u64) -> usize {
-        HEAD + (self.slots + self.place(index)) * self.slot
+        HEAD + (1 + self.slots + self.place(index)) * self.slot
     }
 
     /// Bytes that may arrive at a place.
@@ -151,6 +154,7 @@ impl Station {
         let bytes = layout.bytes();
         let memory = Region::register(&domain, bytes, settings.pages())
             .map_err(|source| VerbsError::Register { bytes, limit: memory_limit(), source })?;
+        memory.write(PAYLOAD, &filling(layout.slot));
         let memory = Arc::new(memory);
         let made = create(&domain, &memory, purpose, longest_queue);
         let mut queue = made.map_err(refused(
@@ -241,6 +245,13 @@ impl Station {
             hint: "the peer's address is not reached from this one; name the same kind of address on both ends with --gid-index, and try `ping` between the interfaces",
         })
     }
+}
+
+/// Bytes that differ, so that nothing on the way compresses them, and none of
+/// which is [`EMPTY`].
+fn filling(length: usize) -> Vec<u8> {
+    let byte = |index: u32| (index.wrapping_mul(0x9e37_79b1) >> 24).to_le_bytes()[0] & 0x7f;
+    (0..).map(byte).take(length).collect()
 }
 
 /// A queue pair for `purpose`, with as much inline data as is granted.
@@ -402,8 +413,16 @@ mod tests {
             assert_eq!(layout.incoming(last) + layout.slot, layout.bytes());
             assert_eq!(layout.outgoing(last) + layout.slot, layout.incoming(0));
             assert_eq!(layout.incoming(last + 1), layout.incoming(0));
-            assert!(layout.outgoing(0) > ESCAPED_HERE + 4);
+            const { assert!(PAYLOAD >= ESCAPED_HERE + 4) };
+            assert_eq!(PAYLOAD + layout.slot, layout.outgoing(0));
         }
+    }
+
+    #[test]
+    fn filling_looks_like_no_empty_place_and_like_no_run_of_equal_bytes() {
+        let bytes = filling(4_096);
+        assert!(bytes.len() == 4_096 && bytes.iter().all(|byte| *byte < 128));
+        assert!(bytes.windows(2).filter(|pair| pair[0] == pair[1]).count() < 100);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use anstyle::Style;
 use super::quantity::PARAMETERS;
 use super::text::{self, ALERT, BOLD, DIM, ERROR, Line};
 use super::warnings::{self, Notes};
-use super::{changes, heading};
+use super::{calls, changes, heading};
 use crate::profile::{ProfileDocument, RangeRecord, Stopped};
 
 /// Columns that no line exceeds.
@@ -105,6 +105,7 @@ fn remarks(document: &ProfileDocument, page: Page) -> Vec<Line> {
         sentences.truncate(CHANGES);
         sentences.push(format!("{hidden} more lines of changes: -v or --table"));
     }
+    sentences.extend(calls::sentences(document));
     sentences.iter().flat_map(|text| page.wrapped(text, Style::new())).collect()
 }
 

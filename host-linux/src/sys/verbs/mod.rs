@@ -8,9 +8,9 @@
 mod device;
 mod memory;
 mod queue;
+mod work;
 
 pub(crate) use device::{Context, Domain, Gid, GidKind, LinkLayer, Port};
 pub(crate) use memory::{PageSize, Region};
-pub(crate) use queue::{
-    Completion, Path, Queue, QueueKind, QueueOptions, QueuePeer, Source, Verb, Work,
-};
+pub(crate) use queue::{Path, Queue, QueueKind, QueueOptions, QueuePeer};
+pub(crate) use work::{Completion, Source, Verb, Work};

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use ibverbs_sys as ffi;
 use ibverbs_sys::ibv_qp_attr_mask as mask;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::device::{Domain, none, not_null, succeeded};
 use super::memory::Region;
+use super::work::{Notify, Poll, PostReceive, PostSend};
 
 /// Which service a queue pair gives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,54 +61,9 @@ pub(crate) struct QueuePeer {
     pub(crate) gid: [u8; 16],
 }
 
-/// What is asked of the device.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verb {
-    Send,
-    Write,
-    /// A write of which the peer gets a completion with this number.
-    WriteImmediate(u32),
-    Read,
-}
-
-/// Where the bytes are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Source<'a> {
-    /// Copied into the work request: a message, and what follows it.
-    Inline(&'a [u8], &'a [u8]),
-    /// In registered memory, from an offset on.
-    Memory { offset: usize, length: usize },
-}
-
-/// A work request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
-    pub(crate) verb: Verb,
-    /// Address in the peer's memory, of writes and reads.
-    pub(crate) remote_address: u64,
-    /// Key of that memory.
-    pub(crate) remote_key: u32,
-    /// Comes back with its completion.
-    pub(crate) id: u64,
-    /// Whether it gets a completion when it succeeds.
-    pub(crate) signalled: bool,
-}
-
-/// A work request is over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Completion {
-    pub(crate) id: u64,
-    /// Bytes received; of a datagram with the 40 bytes before it.
-    pub(crate) length: usize,
-    /// The peer's number, of writes with one.
-    pub(crate) immediate: u32,
-    /// Status and the vendor's code where it failed.
-    pub(crate) error: Option<(u32, u32)>,
-}
-
 /// Completion queue; destroyed when dropped.
 #[derive(Debug)]
-struct Completions(NonNull<ffi::ibv_cq>);
+pub(super) struct Completions(pub(super) NonNull<ffi::ibv_cq>);
 
 impl Drop for Completions {
     fn drop(&mut self) {
@@ -118,7 +75,17 @@ impl Drop for Completions {
 
 /// Channel of completion events; destroyed when dropped.
 #[derive(Debug)]
-struct Channel(NonNull<ffi::ibv_comp_channel>);
+pub(super) struct Channel(pub(super) NonNull<ffi::ibv_comp_channel>);
+
+impl Channel {
+    /// Readable when an event has come.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        // SAFETY: the channel is alive, and its descriptor does not change.
+        let descriptor = unsafe { (*self.0.as_ptr()).fd };
+        // SAFETY: the descriptor is open for as long as the channel.
+        unsafe { BorrowedFd::borrow_raw(descriptor) }
+    }
+}
 
 impl Drop for Channel {
     fn drop(&mut self) {
@@ -129,7 +96,7 @@ impl Drop for Channel {
 
 /// The queue pair itself; destroyed when dropped.
 #[derive(Debug)]
-struct Pair(NonNull<ffi::ibv_qp>);
+pub(super) struct Pair(pub(super) NonNull<ffi::ibv_qp>);
 
 impl Drop for Pair {
     fn drop(&mut self) {
@@ -140,7 +107,7 @@ impl Drop for Pair {
 
 /// Where datagrams go; destroyed when dropped.
 #[derive(Debug)]
-struct Handle(NonNull<ffi::ibv_ah>);
+pub(super) struct Handle(pub(super) NonNull<ffi::ibv_ah>);
 
 impl Drop for Handle {
     fn drop(&mut self) {
@@ -149,38 +116,27 @@ impl Drop for Handle {
     }
 }
 
-type PostSend = unsafe extern "C" fn(
-    *mut ffi::ibv_qp,
-    *mut ffi::ibv_send_wr,
-    *mut *mut ffi::ibv_send_wr,
-) -> i32;
-type PostReceive = unsafe extern "C" fn(
-    *mut ffi::ibv_qp,
-    *mut ffi::ibv_recv_wr,
-    *mut *mut ffi::ibv_recv_wr,
-) -> i32;
-type Poll = unsafe extern "C" fn(*mut ffi::ibv_cq, i32, *mut ffi::ibv_wc) -> i32;
-type Notify = unsafe extern "C" fn(*mut ffi::ibv_cq, i32) -> i32;
-
 /// A queue pair, its completion queues and the memory that it reaches. What it
 /// holds is destroyed in the order of its fields.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    pair: Pair,
-    handle: Option<Handle>,
-    sent: Completions,
-    received: Completions,
-    channel: Option<Channel>,
-    memory: Arc<Region>,
+    pub(super) pair: Pair,
+    pub(super) handle: Option<Handle>,
+    pub(super) sent: Completions,
+    pub(super) received: Completions,
+    pub(super) channel: Option<Channel>,
+    pub(super) memory: Arc<Region>,
     domain: Arc<Domain>,
-    post_send: PostSend,
-    post_receive: PostReceive,
-    poll: Poll,
-    notify: Notify,
+    pub(super) post_send: PostSend,
+    pub(super) post_receive: PostReceive,
+    pub(super) poll: Poll,
+    pub(super) notify: Notify,
+    /// Where completions are taken to.
+    pub(super) found: ffi::ibv_wc,
     kind: QueueKind,
     inline: u32,
     /// The peer's queue pair, of datagrams.
-    peer: u32,
+    pub(super) peer: u32,
 }
 
 // SAFETY: libibverbs may be called from any thread, and nothing in here belongs
@@ -188,7 +144,7 @@ pub(crate) struct Queue {
 unsafe impl Send for Queue {}
 
 /// Key of datagrams; both ends have to use the same.
-const DATAGRAM_KEY: u32 = 0x1111_1111;
+pub(super) const DATAGRAM_KEY: u32 = 0x1111_1111;
 /// 4.096 us * 2^14 = 67 ms until a packet is sent again, as in perftest.
 const RETRANSMISSION: u8 = 14;
 /// Retransmissions before the connection is given up; 7, the most that there
@@ -209,7 +165,10 @@ impl Queue {
         let context = domain.context().raw();
         let channel = if options.events {
             // SAFETY: the context is open.
-            Some(Channel(not_null(unsafe { ffi::ibv_create_comp_channel(context) })?))
+            let channel = Channel(not_null(unsafe { ffi::ibv_create_comp_channel(context) })?);
+            // Who waits for an event waits for a bounded time.
+            fcntl(channel.descriptor(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+            Some(channel)
         } else {
             None
         };
@@ -228,7 +187,7 @@ impl Queue {
             cap: ffi::ibv_qp_cap {
                 max_send_wr: options.sends,
                 max_recv_wr: options.receives,
-                max_send_sge: 2,
+                max_send_sge: 1,
                 max_recv_sge: 1,
                 max_inline_data: options.inline,
             },
@@ -256,6 +215,7 @@ impl Queue {
             channel,
             memory,
             domain,
+            found: ffi::ibv_wc::default(),
             kind: options.kind,
             inline: attributes.cap.max_inline_data,
             peer: 0,
@@ -365,154 +325,6 @@ impl Queue {
         };
         self.modify(ready_to_send, which)
     }
-
-    /// Hands a work request to the device.
-    #[inline]
-    pub(crate) fn post(&mut self, work: &Work, source: Source<'_>) -> io::Result<()> {
-        let mut pieces = [ffi::ibv_sge::default(); 2];
-        let mut flags = if work.signalled { ffi::ibv_send_flags::IBV_SEND_SIGNALED.0 } else { 0 };
-        let count = match source {
-            Source::Memory { offset, length } => {
-                if !self.memory.holds(offset, length) {
-                    return Err(io::ErrorKind::InvalidInput.into());
-                }
-                let addr = self.memory.address() + offset as u64;
-                pieces[0] = piece(addr, length, self.memory.local_key());
-                i32::from(length > 0)
-            }
-            Source::Inline(message, rest) => {
-                flags |= ffi::ibv_send_flags::IBV_SEND_INLINE.0;
-                pieces[0] = piece(message.as_ptr() as u64, message.len(), 0);
-                pieces[1] = piece(rest.as_ptr() as u64, rest.len(), 0);
-                if rest.is_empty() { 1 } else { 2 }
-            }
-        };
-        let mut request = ffi::ibv_send_wr {
-            wr_id: work.id,
-            sg_list: pieces.as_mut_ptr(),
-            num_sge: count,
-            send_flags: flags,
-            ..Default::default()
-        };
-        match work.verb {
-            Verb::Send => request.opcode = ffi::ibv_wr_opcode::IBV_WR_SEND,
-            Verb::Write => request.opcode = ffi::ibv_wr_opcode::IBV_WR_RDMA_WRITE,
-            Verb::Read => request.opcode = ffi::ibv_wr_opcode::IBV_WR_RDMA_READ,
-            Verb::WriteImmediate(number) => {
-                request.opcode = ffi::ibv_wr_opcode::IBV_WR_RDMA_WRITE_WITH_IMM;
-                request.__bindgen_anon_1.imm_data = number.to_be();
-            }
-        }
-        match &self.handle {
-            Some(handle) => {
-                request.wr.ud = ffi::ibv_send_wr__bindgen_ty_2__bindgen_ty_3 {
-                    ah: handle.0.as_ptr(),
-                    remote_qpn: self.peer,
-                    remote_qkey: DATAGRAM_KEY,
-                }
-            }
-            None => {
-                request.wr.rdma = ffi::ibv_send_wr__bindgen_ty_2__bindgen_ty_1 {
-                    remote_addr: work.remote_address,
-                    rkey: work.remote_key,
-                }
-            }
-        }
-        let mut refused = none();
-        // SAFETY: the pair is alive. The request and its pieces are only read during
-        // the call; what the device reads or writes later lies within the
-        // registered memory, as was checked, or was copied into the request.
-        succeeded(unsafe {
-            (self.post_send)(self.pair.0.as_ptr(), &raw mut request, &raw mut refused)
-        })
-    }
-
-    /// Lets one message arrive at `offset`.
-    #[inline]
-    pub(crate) fn post_receive(&mut self, id: u64, offset: usize, length: usize) -> io::Result<()> {
-        if !self.memory.holds(offset, length) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut place =
-            piece(self.memory.address() + offset as u64, length, self.memory.local_key());
-        let mut request = ffi::ibv_recv_wr {
-            wr_id: id,
-            sg_list: &raw mut place,
-            num_sge: 1,
-            ..Default::default()
-        };
-        let mut refused = none();
-        // SAFETY: the pair is alive. The request is only read during the call, and
-        // what arrives goes to registered memory, as was checked.
-        succeeded(unsafe {
-            (self.post_receive)(self.pair.0.as_ptr(), &raw mut request, &raw mut refused)
-        })
-    }
-
-    /// A send, write or read that is over.
-    #[inline]
-    pub(crate) fn poll_sent(&mut self) -> io::Result<Option<Completion>> {
-        let queue = self.sent.0;
-        self.poll_one(queue)
-    }
-
-    /// A message that has arrived.
-    #[inline]
-    pub(crate) fn poll_received(&mut self) -> io::Result<Option<Completion>> {
-        let queue = self.received.0;
-        self.poll_one(queue)
-    }
-
-    #[inline]
-    fn poll_one(&mut self, queue: NonNull<ffi::ibv_cq>) -> io::Result<Option<Completion>> {
-        let mut found = ffi::ibv_wc::default();
-        // SAFETY: the queue is one of this pair's, and there is room for one entry.
-        match unsafe { (self.poll)(queue.as_ptr(), 1, &raw mut found) } {
-            0 => Ok(None),
-            1 => Ok(Some(Completion {
-                id: found.wr_id(),
-                length: found.len(),
-                immediate: u32::from_be(found.imm_data),
-                error: found.error(),
-            })),
-            _ => Err(io::Error::other("ibv_poll_cq failed")),
-        }
-    }
-
-    /// Asks for an event when the next message arrives. Poll once more
-    /// afterwards: one that has arrived meanwhile gives none.
-    pub(crate) fn request_event(&mut self) -> io::Result<()> {
-        // SAFETY: the queue is alive.
-        succeeded(unsafe { (self.notify)(self.received.0.as_ptr(), 0) })
-    }
-
-    /// Readable when an event has come; `None` where they were not asked for.
-    pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
-        let channel = self.channel.as_ref()?;
-        // SAFETY: the channel is alive, and its descriptor does not change.
-        let descriptor = unsafe { (*channel.0.as_ptr()).fd };
-        // SAFETY: the descriptor is open for as long as the channel.
-        Some(unsafe { BorrowedFd::borrow_raw(descriptor) })
-    }
-
-    /// Takes an event that has come.
-    pub(crate) fn take_event(&mut self) -> io::Result<()> {
-        let Some(channel) = &self.channel else { return Ok(()) };
-        let (mut queue, mut nothing) = (none(), none());
-        // SAFETY: the channel is alive, and the call writes to these variables.
-        let code =
-            unsafe { ffi::ibv_get_cq_event(channel.0.as_ptr(), &raw mut queue, &raw mut nothing) };
-        succeeded(code)?;
-        // SAFETY: it is the queue that the event was of, which was not acknowledged.
-        unsafe { ffi::ibv_ack_cq_events(queue, 1) };
-        Ok(())
-    }
-}
-
-#[inline]
-fn piece(addr: u64, length: usize, lkey: u32) -> ffi::ibv_sge {
-    // Messages are at most 1 GiB long.
-    ffi::ibv_sge { addr, length: u32::try_from(length).unwrap_or(0), lkey }
 }
 
 /// The number of a packet size, as the interface counts: 1 for 256 bytes.

@@ -1,0 +1,210 @@
+//! Receiving: what has arrived, and places that are free again.
+
+use std::thread;
+
+use loggap_core::wire::MAGIC;
+use nix::poll::PollFlags;
+
+use super::error::FLUSHED;
+use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
+use super::settings::Operation;
+use super::station::{DATAGRAM_HEAD, EMPTY, ESCAPED_BY_PEER};
+use crate::link::LinkError;
+use crate::link::stream::wait_bounded;
+use crate::sys::verbs::Completion;
+
+/// Looks in a row that found nothing before failed sends are looked for.
+const LOOKS_BEFORE_REAPING: u32 = 1 << 9;
+
+impl VerbsLink {
+    /// Looks once for a message.
+    #[inline]
+    pub(super) fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        let found = match self.operation {
+            Operation::Write => self.look_at_memory(buffer)?,
+            Operation::Read => self.look_one_sided(buffer)?,
+            _ => self.look_at_completions(buffer)?,
+        };
+        if found.is_none() {
+            self.found_nothing()?;
+        }
+        Ok(found)
+    }
+
+    /// A message is there when the last byte of its place is.
+    #[inline]
+    fn look_at_memory(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        let end = self.layout.incoming(self.consumed) + self.layout.slot;
+        let last = self.queue.memory().byte(end - 1);
+        if last == EMPTY {
+            return Ok(None);
+        }
+        let length = buffer.len();
+        if length > self.longest || !self.copy_out(end - length, buffer) {
+            return Err(self.too_long(length));
+        }
+        let memory = self.queue.memory();
+        memory.set_byte(end - 1, EMPTY);
+        if last == !EMPTY
+            && memory.number(ESCAPED_BY_PEER).to_le_bytes() == Self::escape(self.consumed)
+            && let Some(changed) = buffer.last_mut()
+        {
+            *changed = EMPTY;
+        }
+        self.consume()?;
+        Ok(Some(length))
+    }
+
+    #[inline]
+    fn look_at_completions(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        let Some(arrived) = self.take_arrival()? else {
+            self.free_consumed()?;
+            return Ok(None);
+        };
+        let datagram = self.operation == Operation::Datagram;
+        let head = if datagram { DATAGRAM_HEAD } else { 0 };
+        let length = match self.operation {
+            Operation::WriteImmediate => arrived.immediate as usize,
+            _ => arrived.length.saturating_sub(head),
+        };
+        let place = self.layout.incoming(arrived.id);
+        let room = buffer.len();
+        let fits = match buffer.get_mut(..length) {
+            Some(target) => self.copy_out(place + head, target),
+            None => false,
+        };
+        self.free_consumed()?;
+        self.to_be_freed = Some(arrived.id);
+        match (fits, datagram) {
+            (true, true) => Ok(Some(length)),
+            // Anybody may have sent it.
+            (false, true) => Ok(None),
+            (true, false) => {
+                self.consume()?;
+                Ok(Some(length))
+            }
+            (false, false) => Err(LinkError::NoRoom { peer: self.peer.clone(), length, room }),
+        }
+    }
+
+    /// What has arrived, if anything; its place is not free yet.
+    #[inline]
+    pub(super) fn take_arrival(&mut self) -> Result<Option<Completion>, LinkError> {
+        let Self { queue, calls, .. } = self;
+        let found = match calls {
+            None => queue.poll_received(),
+            Some(calls) => calls.poll(|| queue.poll_received()),
+        };
+        match found {
+            Ok(Some(Completion { error: Some(error), .. })) => Err(self.receive_ended(error)),
+            Ok(arrived) => Ok(arrived),
+            Err(source) => Err(self.failed("polling for messages", source)),
+        }
+    }
+
+    /// Posts the receive of the place that was consumed last: when there is nothing
+    /// else to do, or the next message is there.
+    #[inline]
+    fn free_consumed(&mut self) -> Result<(), LinkError> {
+        match self.to_be_freed.take() {
+            Some(index) => self.post_receive(index),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets another message arrive at place `index`.
+    #[inline]
+    pub(super) fn post_receive(&mut self, index: u64) -> Result<(), LinkError> {
+        let (place, bytes) =
+            (self.layout.incoming(index), self.layout.receive_bytes(self.operation));
+        self.queue
+            .post_receive(index, place, bytes)
+            .map_err(|source| self.failed("posting a receive", source))
+    }
+
+    /// Copies from a place what somebody looks at: see
+    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). False
+    /// where memory does not hold as much.
+    #[inline]
+    fn copy_out(&self, place: usize, target: &mut [u8]) -> bool {
+        let memory = self.queue.memory();
+        match target.first_mut() {
+            Some(first) if self.in_session => {
+                *first = memory.byte(place);
+                Some(&*first) != MAGIC.first() || memory.read(place, target)
+            }
+            _ => memory.read(place, target),
+        }
+    }
+
+    /// A receive failed. Where it was flushed only, a send has failed before.
+    #[cold]
+    fn receive_ended(&mut self, error: (u32, u32)) -> LinkError {
+        if error.0 == FLUSHED
+            && let Err(cause) = self.reap()
+        {
+            return cause;
+        }
+        self.ended("a receive", error)
+    }
+
+    /// A place is free again; tells the peer when half of them are.
+    #[inline]
+    fn consume(&mut self) -> Result<(), LinkError> {
+        self.looks = 0;
+        self.consumed += 1;
+        if self.consumed - self.returned >= self.layout.slots as u64 / 2 {
+            self.free_consumed()?;
+            self.tell_consumed()?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn found_nothing(&mut self) -> Result<(), LinkError> {
+        self.looks += 1;
+        if self.looks.is_multiple_of(LOOKS_BEFORE_REAPING) || self.calls.is_some() {
+            self.reap()?;
+            if self.looks >= LOOKS_BEFORE_ASKING {
+                self.looks = 0;
+                self.ask_whether_the_peer_lives()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What it sent before it left has arrived by the next look.
+    #[cold]
+    fn ask_whether_the_peer_lives(&mut self) -> Result<(), LinkError> {
+        if self.closed {
+            return Err(LinkError::Closed { peer: self.peer.clone() });
+        }
+        self.closed = self.peer_has_closed()?;
+        if self.closed {
+            self.looks = LOOKS_BEFORE_ASKING - LOOKS_BEFORE_REAPING;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a completion arrives, a bounded time, and looks again.
+    pub(super) fn sleep_and_look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        if self.queue.events().is_none() {
+            thread::yield_now();
+            return self.look(buffer);
+        }
+        self.queue.request_event().map_err(|source| self.failed("asking for an event", source))?;
+        if let Some(length) = self.look(buffer)? {
+            return Ok(Some(length));
+        }
+        if let Some(events) = self.queue.events() {
+            wait_bounded(events, PollFlags::POLLIN)
+                .map_err(|source| self.failed("waiting for an event", source))?;
+        }
+        let came = self.queue.take_event();
+        if !came.map_err(|source| self.failed("taking an event", source))? {
+            self.ask_whether_the_peer_lives()?;
+        }
+        self.reap()?;
+        self.look(buffer)
+    }
+}

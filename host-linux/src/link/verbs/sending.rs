@@ -1,0 +1,244 @@
+//! Sending: messages, the words about them, and what has become of both.
+
+use std::thread;
+
+use loggap_core::wire::MAGIC;
+
+use super::error::FLUSHED;
+use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
+use super::settings::Operation;
+use super::station::{
+    CONSUMED_BY_PEER, CONSUMED_HERE, EMPTY, ESCAPED_BY_PEER, ESCAPED_HERE, PAYLOAD,
+};
+use crate::link::{LinkError, Waiting};
+use crate::machine::clock::Deadline;
+use crate::sys::verbs::{Completion, Source, Verb, Work};
+
+impl VerbsLink {
+    /// Whether one more message finds a place at both ends.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        if self.posted - self.completed >= self.capacity {
+            return false;
+        }
+        let under_way = match self.operation {
+            Operation::Read => return true,
+            // Its place is free when the device has sent it.
+            Operation::Datagram => self.posted - self.completed,
+            _ => {
+                let consumed = self.queue.memory().number(CONSUMED_BY_PEER);
+                // Counts modulo 2³².
+                #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
+                let sent = self.sent as u32;
+                u64::from(sent.wrapping_sub(consumed))
+            }
+        };
+        under_way < self.layout.slots as u64
+    }
+
+    #[cold]
+    pub(super) fn wait_for_room(&mut self) -> Result<(), LinkError> {
+        let deadline = Deadline::after(self.settings.limit);
+        let mut looks = 0_u32;
+        loop {
+            self.reap()?;
+            if self.has_room() {
+                return Ok(());
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS_BEFORE_ASKING) {
+                if self.peer_has_closed()? {
+                    return Err(LinkError::Closed { peer: self.peer.clone() });
+                }
+                if deadline.expired() {
+                    let limit = self.settings.limit;
+                    return Err(LinkError::Stuck { peer: self.peer.clone(), limit });
+                }
+            }
+            if self.settings.waiting == Waiting::Block {
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Sends a message for which there is room.
+    #[inline]
+    pub(super) fn send_now(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        let length = message.len();
+        let is_inline = length <= self.inline;
+        let is_payload = !is_inline && self.is_payload(message);
+        let place = self.layout.incoming(self.sent);
+        let (verb, to) = match self.operation {
+            // The last byte is the last of its place, which the peer polls.
+            Operation::Write if !is_payload && message.last() == Some(&EMPTY) => {
+                return self.send_escaped(message);
+            }
+            Operation::Write => (Verb::Write, place + self.layout.slot - length),
+            Operation::WriteImmediate => {
+                (Verb::WriteImmediate(u32::try_from(length).unwrap_or(u32::MAX)), place)
+            }
+            _ => (Verb::Send, place),
+        };
+        let source = if is_inline {
+            Source::Inline(message)
+        } else if is_payload {
+            // The message before it has arrived if it began otherwise: a round ends
+            // with its reply.
+            self.queue.memory().set_byte(PAYLOAD, message.first().copied().unwrap_or_default());
+            Source::Memory { offset: PAYLOAD, length }
+        } else {
+            let offset = self.layout.outgoing(self.sent);
+            if !self.queue.memory().write(offset, message) {
+                return Err(self.too_long(length));
+            }
+            Source::Memory { offset, length }
+        };
+        self.post("send", verb, to, source)?;
+        self.sent += 1;
+        Ok(())
+    }
+
+    /// Whether nobody looks at `message` beyond its first byte, see
+    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). One
+    /// byte alone is sent as it is.
+    #[inline]
+    fn is_payload(&self, message: &[u8]) -> bool {
+        self.in_session && message.len() > 1 && message.first() != MAGIC.first()
+    }
+
+    /// Writes a message whose last byte is what an empty place ends with: with
+    /// another one, and with a word about that before it, which arrives first.
+    #[cold]
+    fn send_escaped(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        let number = Self::escape(self.sent);
+        let (from, length) = (ESCAPED_HERE, number.len());
+        self.queue.memory().write(from, &number);
+        self.signal_next();
+        let word = Source::Memory { offset: from, length };
+        self.post("send", Verb::Write, ESCAPED_BY_PEER, word)?;
+        let offset = self.layout.outgoing(self.sent);
+        let place = self.layout.incoming(self.sent) + self.layout.slot - message.len();
+        let memory = self.queue.memory();
+        if !memory.write(offset, message) {
+            return Err(self.too_long(message.len()));
+        }
+        memory.set_byte(offset + message.len() - 1, !EMPTY);
+        self.signal_next();
+        let source = Source::Memory { offset, length: message.len() };
+        self.post("send", Verb::Write, place, source)?;
+        self.sent += 1;
+        // The word's place is free for the next one then.
+        let deadline = Deadline::after(self.settings.limit);
+        while self.completed < self.posted && !deadline.expired() {
+            self.reap()?;
+        }
+        Ok(())
+    }
+
+    /// The word about message `index`; 0 is about none.
+    pub(super) const fn escape(index: u64) -> [u8; 4] {
+        #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
+        let number = (index as u32).wrapping_add(1);
+        number.to_le_bytes()
+    }
+
+    /// Tells the peer how many messages were consumed.
+    #[cold]
+    pub(super) fn tell_consumed(&mut self) -> Result<(), LinkError> {
+        while self.posted - self.completed >= self.capacity {
+            self.reap()?;
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
+        let bytes = (self.consumed as u32).to_le_bytes();
+        let source = if bytes.len() <= self.inline {
+            Source::Inline(&bytes)
+        } else {
+            // What the device has not fetched yet is overwritten by what is true, too.
+            self.queue.memory().write(CONSUMED_HERE, &bytes);
+            Source::Memory { offset: CONSUMED_HERE, length: bytes.len() }
+        };
+        self.post("telling what was consumed", Verb::Write, CONSUMED_BY_PEER, source)?;
+        self.returned = self.consumed;
+        Ok(())
+    }
+
+    /// Posts a work request that acts on the peer's memory at `offset`.
+    #[inline]
+    pub(super) fn post(
+        &mut self,
+        action: &'static str,
+        verb: Verb,
+        offset: usize,
+        source: Source<'_>,
+    ) -> Result<(), LinkError> {
+        self.signal.1 -= 1;
+        let signalled = self.signal.1 == 0 || self.calls.is_some();
+        if signalled {
+            self.signal.1 = self.signal.0;
+        }
+        let work = Work {
+            verb,
+            remote_address: self.remote.0.wrapping_add(offset as u64),
+            remote_key: self.remote.1,
+            id: self.posted + 1,
+            signalled,
+        };
+        let Self { queue, calls, .. } = self;
+        let posted = match calls {
+            None => queue.post(&work, source, || ()),
+            Some(calls) => calls.post(|built| queue.post(&work, source, built)),
+        };
+        match posted {
+            Ok(()) => {
+                self.posted += 1;
+                Ok(())
+            }
+            Err(source) => Err(self.failed(action, source)),
+        }
+    }
+
+    /// The next request gets a completion.
+    pub(super) fn signal_next(&mut self) {
+        self.signal.1 = 1;
+    }
+
+    /// Looks at all sends that are over.
+    #[inline]
+    pub(super) fn reap(&mut self) -> Result<(), LinkError> {
+        while self.reap_one()? {}
+        Ok(())
+    }
+
+    /// Looks at one send that is over; false where there is none.
+    #[inline]
+    pub(super) fn reap_one(&mut self) -> Result<bool, LinkError> {
+        let Self { queue, calls, .. } = self;
+        let found = match calls {
+            None => queue.poll_sent(),
+            Some(calls) => calls.poll(|| queue.poll_sent()),
+        };
+        match found {
+            Ok(None) => Ok(false),
+            Ok(Some(Completion { id, error: None, .. })) => {
+                self.completed = id;
+                Ok(true)
+            }
+            Ok(Some(Completion { error: Some(error), .. })) => Err(self.send_ended(error)),
+            Err(source) => Err(self.failed("polling for completions", source)),
+        }
+    }
+
+    /// A send failed. Where it was flushed only, a receive may have failed
+    /// before.
+    #[cold]
+    fn send_ended(&mut self, error: (u32, u32)) -> LinkError {
+        if error.0 == FLUSHED {
+            while let Ok(Some(arrived)) = self.queue.poll_received() {
+                if let Some(cause) = arrived.error.filter(|cause| cause.0 != FLUSHED) {
+                    return self.ended("a receive", cause);
+                }
+            }
+        }
+        self.ended("a message to it", error)
+    }
+}

@@ -1,0 +1,220 @@
+//! Work requests and their completions.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+
+use ibverbs_sys as ffi;
+
+use super::device::{none, succeeded};
+use super::queue::{DATAGRAM_KEY, Queue};
+
+/// What is asked of the device.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Verb {
+    Send,
+    Write,
+    /// A write of which the peer gets a completion with this number.
+    WriteImmediate(u32),
+    Read,
+}
+
+/// Where the bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    /// Copied into the work request.
+    Inline(&'a [u8]),
+    /// In registered memory, from an offset on.
+    Memory { offset: usize, length: usize },
+}
+
+/// A work request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) verb: Verb,
+    /// Address in the peer's memory, of writes and reads.
+    pub(crate) remote_address: u64,
+    /// Key of that memory.
+    pub(crate) remote_key: u32,
+    /// Comes back with its completion.
+    pub(crate) id: u64,
+    /// Whether it gets a completion when it succeeds.
+    pub(crate) signalled: bool,
+}
+
+/// A work request is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    pub(crate) id: u64,
+    /// Bytes received; of a datagram with the 40 bytes before it.
+    pub(crate) length: usize,
+    /// The peer's number, of writes with one.
+    pub(crate) immediate: u32,
+    /// Status and the vendor's code where it failed.
+    pub(crate) error: Option<(u32, u32)>,
+}
+
+pub(super) type PostSend = unsafe extern "C" fn(
+    *mut ffi::ibv_qp,
+    *mut ffi::ibv_send_wr,
+    *mut *mut ffi::ibv_send_wr,
+) -> i32;
+pub(super) type PostReceive = unsafe extern "C" fn(
+    *mut ffi::ibv_qp,
+    *mut ffi::ibv_recv_wr,
+    *mut *mut ffi::ibv_recv_wr,
+) -> i32;
+pub(super) type Poll = unsafe extern "C" fn(*mut ffi::ibv_cq, i32, *mut ffi::ibv_wc) -> i32;
+pub(super) type Notify = unsafe extern "C" fn(*mut ffi::ibv_cq, i32) -> i32;
+
+impl Queue {
+    /// Hands a work request to the device; calls `built` when there is nothing left
+    /// but that.
+    #[inline]
+    pub(crate) fn post(
+        &mut self,
+        work: &Work,
+        source: Source<'_>,
+        built: impl FnOnce(),
+    ) -> io::Result<()> {
+        let mut flags = if work.signalled { ffi::ibv_send_flags::IBV_SEND_SIGNALED.0 } else { 0 };
+        let mut place = match source {
+            Source::Memory { offset, length } => {
+                if !self.memory.holds(offset, length) {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                }
+                let addr = self.memory.address() + offset as u64;
+                piece(addr, length, self.memory.local_key())
+            }
+            Source::Inline(message) => {
+                flags |= ffi::ibv_send_flags::IBV_SEND_INLINE.0;
+                piece(message.as_ptr() as u64, message.len(), 0)
+            }
+        };
+        let mut request = ffi::ibv_send_wr {
+            wr_id: work.id,
+            sg_list: &raw mut place,
+            num_sge: i32::from(place.length > 0),
+            send_flags: flags,
+            ..Default::default()
+        };
+        match work.verb {
+            Verb::Send => request.opcode = ffi::ibv_wr_opcode::IBV_WR_SEND,
+            Verb::Write => request.opcode = ffi::ibv_wr_opcode::IBV_WR_RDMA_WRITE,
+            Verb::Read => request.opcode = ffi::ibv_wr_opcode::IBV_WR_RDMA_READ,
+            Verb::WriteImmediate(number) => {
+                request.opcode = ffi::ibv_wr_opcode::IBV_WR_RDMA_WRITE_WITH_IMM;
+                request.__bindgen_anon_1.imm_data = number.to_be();
+            }
+        }
+        match &self.handle {
+            Some(handle) => {
+                request.wr.ud = ffi::ibv_send_wr__bindgen_ty_2__bindgen_ty_3 {
+                    ah: handle.0.as_ptr(),
+                    remote_qpn: self.peer,
+                    remote_qkey: DATAGRAM_KEY,
+                }
+            }
+            None => {
+                request.wr.rdma = ffi::ibv_send_wr__bindgen_ty_2__bindgen_ty_1 {
+                    remote_addr: work.remote_address,
+                    rkey: work.remote_key,
+                }
+            }
+        }
+        let mut refused = none();
+        built();
+        // SAFETY: the pair is alive. The request and its place are only read during
+        // the call; what the device reads or writes later lies within the
+        // registered memory, as was checked, or was copied into the request.
+        succeeded(unsafe {
+            (self.post_send)(self.pair.0.as_ptr(), &raw mut request, &raw mut refused)
+        })
+    }
+
+    /// Lets one message arrive at `offset`.
+    #[inline]
+    pub(crate) fn post_receive(&mut self, id: u64, offset: usize, length: usize) -> io::Result<()> {
+        if !self.memory.holds(offset, length) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut place =
+            piece(self.memory.address() + offset as u64, length, self.memory.local_key());
+        let mut request = ffi::ibv_recv_wr {
+            wr_id: id,
+            sg_list: &raw mut place,
+            num_sge: 1,
+            ..Default::default()
+        };
+        let mut refused = none();
+        // SAFETY: the pair is alive. The request is only read during the call, and
+        // what arrives goes to registered memory, as was checked.
+        succeeded(unsafe {
+            (self.post_receive)(self.pair.0.as_ptr(), &raw mut request, &raw mut refused)
+        })
+    }
+
+    /// A send, write or read that is over.
+    #[inline]
+    pub(crate) fn poll_sent(&mut self) -> io::Result<Option<Completion>> {
+        let queue = self.sent.0;
+        self.poll_one(queue)
+    }
+
+    /// A message that has arrived.
+    #[inline]
+    pub(crate) fn poll_received(&mut self) -> io::Result<Option<Completion>> {
+        let queue = self.received.0;
+        self.poll_one(queue)
+    }
+
+    #[inline]
+    fn poll_one(&mut self, queue: NonNull<ffi::ibv_cq>) -> io::Result<Option<Completion>> {
+        let found = &mut self.found;
+        // SAFETY: the queue is one of this pair's, and there is room for one entry.
+        match unsafe { (self.poll)(queue.as_ptr(), 1, found) } {
+            0 => Ok(None),
+            1 => Ok(Some(Completion {
+                id: found.wr_id(),
+                length: found.len(),
+                immediate: u32::from_be(found.imm_data),
+                error: found.error(),
+            })),
+            _ => Err(io::Error::other("ibv_poll_cq failed")),
+        }
+    }
+
+    /// Asks for an event when the next message arrives. Poll once more
+    /// afterwards: one that has arrived meanwhile gives none.
+    pub(crate) fn request_event(&mut self) -> io::Result<()> {
+        // SAFETY: the queue is alive.
+        succeeded(unsafe { (self.notify)(self.received.0.as_ptr(), 0) })
+    }
+
+    /// Readable when an event has come; `None` where they were not asked for.
+    pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.channel.as_ref()?.descriptor())
+    }
+
+    /// Takes an event; whether one had come.
+    pub(crate) fn take_event(&mut self) -> io::Result<bool> {
+        let Some(channel) = &self.channel else { return Ok(false) };
+        let (mut queue, mut nothing) = (none(), none());
+        // SAFETY: the channel is alive, and the call writes to these variables.
+        let code =
+            unsafe { ffi::ibv_get_cq_event(channel.0.as_ptr(), &raw mut queue, &raw mut nothing) };
+        match succeeded(code) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            other => other?,
+        }
+        // SAFETY: it is the queue that the event was of, which was not acknowledged.
+        unsafe { ffi::ibv_ack_cq_events(queue, 1) };
+        Ok(true)
+    }
+}
+
+#[inline]
+fn piece(addr: u64, length: usize, lkey: u32) -> ffi::ibv_sge {
+    // Messages are at most 1 GiB long.
+    ffi::ibv_sge { addr, length: u32::try_from(length).unwrap_or(0), lkey }
+}

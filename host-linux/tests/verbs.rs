@@ -1,0 +1,304 @@
+//! RDMA verbs on a device, both ends in this process: what a session costs
+//! beside the provider's own calls, and that messages arrive whole outside of
+//! one. Run by `tests/verbs/count`, on a machine of soft-RoCE.
+
+#![cfg(feature = "verbs")]
+#![allow(unsafe_code, reason = "an allocator that counts is an allocator")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "test code; the lints only know functions marked #[test]"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::hint::spin_loop;
+use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use loggap::link::{LinkError, LinkSettings, Operation, VerbsLink, VerbsSettings};
+use loggap::machine::clock::HostClock;
+use loggap_core::measure::{
+    Buffers, Experiment, Initiator, Link, Outcome, Quantity, SessionOptions, serve,
+};
+use loggap_core::units::Picos;
+use loggap_core::wire::Bounds;
+use nix::unistd::gettid;
+
+thread_local! {
+    /// Calls of the allocator by this thread.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count() {
+    CALLS.with(|calls| calls.set(calls.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator as it came; the counter is
+// a constant-initialised thread-local without a destructor, which neither
+// allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Rounds that are counted, of each size.
+const ROUNDS: usize = 100;
+/// Within its request and beyond, of one packet and of several.
+const SIZES: [u32; 4] = [2, 64, 4_000, 20_000];
+/// Numbers of system calls on x86-64.
+const WRITE: u64 = 1;
+const RECVFROM: u64 = 45;
+/// Where the kernel counts system calls by thread.
+const EVENT: &str = "/sys/kernel/tracing/events/raw_syscalls/sys_enter";
+
+/// Two ends of a link over the first device.
+fn pair(operation: Operation, inline: Option<u32>) -> (VerbsLink, VerbsLink) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (far, _) = listener.accept().unwrap();
+    let verbs = VerbsSettings { operation: Some(operation), inline, ..VerbsSettings::DEFAULT };
+    let settings =
+        LinkSettings { verbs, limit: Duration::from_secs(10), ..LinkSettings::default() };
+    let answer = thread::spawn(move || {
+        let settings = LinkSettings { verbs: VerbsSettings::DEFAULT, ..settings };
+        VerbsLink::answer_over(far, "near".into(), settings).unwrap()
+    });
+    let near = VerbsLink::connect_over(near, "far".into(), settings).unwrap();
+    (near, answer.join().unwrap())
+}
+
+/// Counts of system calls by thread and number.
+type Calls = BTreeMap<(u64, u64), u64>;
+
+/// System calls so far.
+fn system_calls() -> Calls {
+    let number = |line: &str, key: &str| -> Option<u64> {
+        let rest = line.split_once(key)?.1.trim_start();
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let text = fs::read_to_string(format!("{EVENT}/hist")).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with('{'));
+    let call = |line| {
+        Some(((number(line, "common_pid:")?, number(line, " id:")?), number(line, "hitcount:")?))
+    };
+    lines.filter_map(call).collect()
+}
+
+/// What one end did during the session.
+#[derive(Default)]
+struct Counts {
+    thread: AtomicU64,
+    allocations: AtomicU64,
+    posts: AtomicU64,
+}
+
+/// Where both ends wait for one another; without a system call, where those are
+/// counted.
+struct Gate(AtomicU32);
+
+impl Gate {
+    /// Waits until as many as `count` have come.
+    fn wait_for(&self, count: u32) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        while self.0.load(Ordering::SeqCst) < count {
+            spin_loop();
+        }
+    }
+
+    /// The same for who is not counted: leaves the processors to the ends.
+    fn sleep_for(&self, count: u32) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        while self.0.load(Ordering::SeqCst) < count {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Counts {
+    /// Counts what `session` does between two gates.
+    fn of(&self, gates: &[Gate; 4], ends: u32, session: impl FnOnce() -> u64) {
+        self.thread.store(u64::try_from(gettid().as_raw()).unwrap(), Ordering::SeqCst);
+        gates[0].wait_for(ends + 1);
+        // The first counts are taken meanwhile.
+        gates[1].wait_for(ends + 1);
+        let before = CALLS.get();
+        let posts = session();
+        self.allocations.store(CALLS.get() - before, Ordering::SeqCst);
+        self.posts.store(posts, Ordering::SeqCst);
+        gates[2].wait_for(ends + 1);
+        // And the last ones, before this thread ends.
+        gates[3].wait_for(ends + 1);
+    }
+}
+
+fn measure(near: &mut VerbsLink, buffers: Buffers<'_>, experiments: &[Experiment]) {
+    let clock = HostClock::monotonic_raw();
+    let on_queue = |_| ControlFlow::Continue(());
+    let options = SessionOptions::default();
+    let mut session = Initiator::connect(clock, near, buffers, options, on_queue).unwrap();
+    let mut samples = 0;
+    let each = |outcome| samples += usize::from(matches!(outcome, Outcome::Sample(_)));
+    session.run(experiments, each).unwrap();
+    session.goodbye().unwrap();
+    assert_eq!(samples, experiments.len(), "rounds were lost");
+}
+
+/// Round trips and bursts of each size.
+fn experiments(operation: Operation) -> Vec<Experiment> {
+    let (quantity, delay) = (Quantity::RoundTrip, Picos::ZERO);
+    let of_size = |size| {
+        let round = Experiment { quantity, messages: 1, delay, size };
+        let burst = Experiment { quantity: Quantity::Gap, messages: 10, ..round };
+        [[round; ROUNDS], [burst; ROUNDS]]
+    };
+    let sizes = SIZES.into_iter().filter(|size| operation != Operation::Datagram || *size <= 4_000);
+    sizes.flat_map(of_size).flatten().collect()
+}
+
+/// Everything between the hello and the goodbye of a session, at both ends.
+fn a_session_makes_no_call_but_posts(operation: Operation, inline: Option<u32>) {
+    let (mut near, mut far) = pair(operation, inline);
+    let is_read = operation == Operation::Read;
+    let experiments = experiments(operation);
+    let (initiator, responder) = (Counts::default(), Counts::default());
+    let gates = [const { Gate(AtomicU32::new(0)) }; 4];
+    let ends = if is_read { 1 } else { 2 };
+    let (mut outgoing, mut incoming, mut buffer) =
+        (vec![1; 65_536], vec![1; 65_536], vec![1; 65_536]);
+    let (before, after) = thread::scope(|scope| {
+        scope.spawn(|| {
+            initiator.of(&gates, ends, || {
+                let posted = near.posted();
+                let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+                measure(&mut near, buffers, &experiments);
+                near.posted() - posted
+            });
+        });
+        if !is_read {
+            scope.spawn(|| {
+                responder.of(&gates, ends, || {
+                    let posted = far.posted();
+                    let clock = HostClock::monotonic_raw();
+                    serve(&clock, &mut far, &mut buffer, Bounds::default()).unwrap();
+                    far.posted() - posted
+                });
+            });
+        }
+        gates[0].sleep_for(ends + 1);
+        let before = system_calls();
+        gates[1].sleep_for(ends + 1);
+        gates[2].sleep_for(ends + 1);
+        let after = system_calls();
+        gates[3].sleep_for(ends + 1);
+        (before, after)
+    });
+    initiator.check(&format!("{operation} initiator"), &before, &after);
+    if !is_read {
+        responder.check(&format!("{operation} responder"), &before, &after);
+    }
+}
+
+impl Counts {
+    /// Whether this end did nothing but post.
+    fn check(&self, name: &str, before: &Calls, after: &Calls) {
+        let thread = self.thread.load(Ordering::SeqCst);
+        let more = |(key, count): (&(u64, u64), &u64)| {
+            let more = count - before.get(key).copied().unwrap_or(0);
+            (key.0 == thread && more > 0).then_some((key.1, more))
+        };
+        let calls: BTreeMap<u64, u64> = after.iter().filter_map(more).collect();
+        let posts = self.posts.load(Ordering::SeqCst);
+        let allocations = self.allocations.load(Ordering::SeqCst);
+        println!(
+            "count {name}: {posts} work requests, {allocations} calls of the allocator, system calls by number: {calls:?}"
+        );
+        assert_eq!(allocations, 0, "{name} calls the allocator");
+        assert_eq!(calls.get(&WRITE), Some(&posts), "{name}: one write a post");
+        let others = calls.keys().filter(|id| ![WRITE, RECVFROM].contains(id));
+        assert_eq!(others.count(), 0, "{name} makes other system calls: {calls:?}");
+        // Whether the peer lives is asked once in 262144 looks that found nothing: while
+        // a busy host runs one end only.
+        let asked = calls.get(&RECVFROM).copied().unwrap_or(0);
+        assert!(asked < posts / 2, "{name} asks for the peer {asked} times");
+    }
+}
+
+#[test]
+#[ignore = "needs an RDMA device and the kernel's counts of system calls: tests/verbs/count"]
+fn between_hello_and_goodbye_nothing_is_called_but_the_provider() {
+    let trigger = format!("{EVENT}/trigger");
+    fs::write(&trigger, "hist:keys=common_pid,id:size=4096").unwrap();
+    for operation in Operation::ALL {
+        for inline in [Some(0), None] {
+            a_session_makes_no_call_but_posts(operation, inline);
+        }
+    }
+    fs::write(&trigger, "!hist:keys=common_pid,id:size=4096").unwrap();
+}
+
+fn receive(link: &mut VerbsLink, buffer: &mut [u8]) -> Result<usize, LinkError> {
+    loop {
+        if let Some(length) = link.poll_receive(buffer)? {
+            return Ok(length);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs an RDMA device: tests/verbs/count"]
+fn outside_of_a_session_messages_arrive_whole() {
+    let two_way = Operation::ALL.into_iter().filter(|operation| *operation != Operation::Read);
+    for operation in two_way {
+        for inline in [Some(0), None] {
+            let (mut near, mut far) = pair(operation, inline);
+            let longest = usize::try_from(near.properties().max_message.0).unwrap();
+            let lengths = [1, 2, 3, 64, 65, 219, 220, 221, 1_024, 4_000, 5_000, 65_536];
+            for (seed, length) in
+                lengths.into_iter().filter(|length| *length <= longest).enumerate()
+            {
+                // The last byte is 255 in every second message.
+                let byte = |at: usize| u8::try_from((at * 7 + at / 251 + seed) % 251).unwrap();
+                let mut message: Vec<u8> = (0..length).map(byte).collect();
+                if seed % 2 == 1 {
+                    *message.last_mut().unwrap() = 255;
+                }
+                near.send(&message).unwrap();
+                let mut arrived = vec![0; length];
+                assert_eq!(receive(&mut far, &mut arrived).unwrap(), length, "{operation}");
+                assert!(arrived == message, "{operation}: {length} bytes changed on the way");
+                far.send(&arrived).unwrap();
+                let mut back = vec![0; length];
+                assert_eq!(receive(&mut near, &mut back).unwrap(), length, "{operation}");
+                assert!(back == message, "{operation}: {length} bytes changed on the way back");
+            }
+        }
+    }
+}
