@@ -126,16 +126,25 @@ impl<'b> Connections<'b> {
 
     /// Says goodbye on all connections and waits for the other ends that were
     /// started for them.
-    pub(super) fn close(self) -> Result<(), CliError> {
-        for session in self.sessions {
+    pub(super) fn close(mut self) -> Result<(), CliError> {
+        for session in self.sessions.drain(..) {
             session.close().map_err(failed)?;
         }
-        for mut ends in self.ends {
+        for mut ends in self.ends.drain(..) {
             if let Some(error) = ends.close() {
                 return Err(error);
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Connections<'_> {
+    /// After an error: those that still work are told.
+    fn drop(&mut self) {
+        for session in self.sessions.drain(..) {
+            let _broken_as_well = session.close();
+        }
     }
 }
 

@@ -44,7 +44,7 @@ const BOTH: &[Flag] = &[
     flag('o', &["outs"], "up to 16 reads are under way, or what the device allows"),
     flag('r', &["rx-depth"], "--depth holds for both directions"),
     flag('R', &["rdma_cm"], "queue pairs are connected over a TCP connection"),
-    flag('z', &["comm_rdma_cm"], "queue pairs are connected over a TCP connection"),
+    flag('z', &["com_rdma_cm"], "queue pairs are connected over a TCP connection"),
     flag('T', &["tos"], "use --traffic-class"),
     flag('u', &["qp-timeout"], "the timeout of acknowledgements is fixed"),
     flag('W', &["report-counters"], "`rdma statistic` shows the device's counters"),
@@ -53,6 +53,7 @@ const BOTH: &[Flag] = &[
     long(&["pkey_index"], "the first partition is used"),
     long(&["dlid"], "the peer tells its LID"),
     long(&["flow_label"], "the flow label is 0"),
+    long(&["use-srq"], "each queue pair has receives of its own"),
     long(&["inline_recv"], "received data are never inline"),
     long(&["out_json", "out_json_file"], "-J prints one JSON document"),
     long(&["output"], "-J prints one JSON document, of which `jq` takes a part"),
@@ -79,7 +80,17 @@ const BOTH: &[Flag] = &[
     ),
     long(&["latency_gap"], "rounds follow one another; `loggap measure` finds what pauses change"),
     long(&["cpu_util"], "`loggap measure` says what disturbed the processor"),
-    long(&["wait_destroy", "disable_pcie_relaxed"], "there is no such setting"),
+    long(
+        &[
+            "wait_destroy",
+            "disable_pcie_relaxed",
+            "use_old_post_send",
+            "log_dci_streams",
+            "log_active_dci_streams",
+            "aes_block_size",
+        ],
+        "there is no such setting",
+    ),
 ];
 
 /// What `bw` refuses beside them.
