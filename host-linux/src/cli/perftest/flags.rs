@@ -204,7 +204,7 @@ refusing!(RefusedByBandwidth: &[BOTH, BANDWIDTH]);
 mod tests {
     use super::super::{bw, lat};
     use super::*;
-    use clap::{CommandFactory, Parser};
+    use clap::Parser;
 
     #[derive(Debug, Parser)]
     struct Latency {
