@@ -148,6 +148,7 @@ fn augment(command: Command, flags: &[&'static [Flag]]) -> Command {
             .aliases(others.iter().copied())
             .num_args(0..=1)
             .action(ArgAction::Append)
+            .help(flag.instead)
             .hide(true);
         Some(match flag.short {
             Some(short) => argument.short(short),
