@@ -20,6 +20,7 @@ fn main() {
     let number = |text: &String| text.parse::<usize>().expect("a number");
     let change = (number(offset), u8::try_from(number(xor)).expect("a byte"));
     let listener = TcpListener::bind(("127.0.0.1", number(port) as u16)).expect("listen");
+    println!("listening");
     let (mut client, _) = listener.accept().expect("a client");
     let mut server = TcpStream::connect(target).expect("a server");
     pass(&mut client, &mut server, (which == "offer").then_some(change));

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -38,6 +40,7 @@ Examples:
   loggap serve --allow 10.0.0.0/8 --allow fd00::/8   no clients from elsewhere
   loggap serve --transport eth --interface eth1   raw Ethernet frames
   loggap serve --transport verbs -d mlx5_0   RDMA, on that device
+  loggap serve --clients 4           for `loggap bw -q 4`
   loggap serve --transport shm       shared memory, for other processes of this machine")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -53,6 +56,11 @@ pub(super) struct Args {
     /// with --launches 1.
     #[arg(long)]
     once: bool,
+    /// Serve so many clients at the same time, each on a thread of its own: for
+    /// `loggap bw -q N`. Clients that know nothing of each other would measure
+    /// each other. 1 unless given.
+    #[arg(long, value_name = "N", conflicts_with = "once", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    clients: u16,
     /// Serve clients of this network, such as 10.0.0.0/8, or at this address
     /// only, for tcp, udp and verbs; can be repeated.
     #[arg(long, value_name = "CIDR", value_parser = network)]
@@ -100,24 +108,17 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     // The queue's thread is to run anywhere, so it starts before the pinning.
     let mut queue = ClientQueue::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
+    if args.clients > 1 {
+        let served = Several::new(args.clients, (clock, bounds));
+        return served.serve(queue, (processor, &interrupt), console);
+    }
     processor.pin(&clock, console)?;
     interrupt.listen();
     loop {
         if interrupt.is_requested() {
             return Ok(Exit::Interrupted);
         }
-        let mut link = match queue.next(LOOK_UP)? {
-            None => continue,
-            Some(Event::Client(link)) => link,
-            Some(Event::TurnedAway(count, last)) => {
-                console.announce(turned_away(count, &last))?;
-                continue;
-            }
-            Some(Event::Trouble(error)) => {
-                console.warn(format_args!("{error}; trying again until it does"));
-                continue;
-            }
-        };
+        let Some(mut link) = next_client(&mut queue, console)? else { continue };
         let peer = link.peer().to_owned();
         processor.go_near(&link, &clock, console)?;
         let description = describe(&clock, LinkFingerprint::take(&link), processor.current);
@@ -130,6 +131,22 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             (true, Some(reason)) => return Err(CliError::failed(reason)),
         }
     }
+}
+
+/// The next client, if one comes soon. What else happens is said.
+fn next_client(
+    queue: &mut ClientQueue,
+    console: &mut Console,
+) -> Result<Option<AnyLink>, CliError> {
+    match queue.next(LOOK_UP)? {
+        None => return Ok(None),
+        Some(Event::Client(link)) => return Ok(Some(link)),
+        Some(Event::TurnedAway(count, last)) => console.announce(turned_away(count, &last))?,
+        Some(Event::Trouble(error)) => {
+            console.warn(format_args!("{error}; trying again until it does"));
+        }
+    }
+    Ok(None)
 }
 
 /// A line about those who were not served: the last one, and how many others.
@@ -151,6 +168,77 @@ fn bounds(max_message: u64) -> Result<Bounds, CliError> {
         _ => Err(CliError::usage(format_args!(
             "--max-message takes from {least} to {most} bytes, not {max_message}"
         ))),
+    }
+}
+
+/// A peer, and what came of its session.
+type Done = (String, Session);
+
+/// Clients that are served at the same time.
+struct Several {
+    most: usize,
+    /// Those being served now.
+    served: usize,
+    clock: HostClock,
+    bounds: Bounds,
+    done: (Sender<Done>, Receiver<Done>),
+}
+
+impl Several {
+    fn new(most: u16, (clock, bounds): (HostClock, Bounds)) -> Self {
+        Self { most: usize::from(most), served: 0, clock, bounds, done: mpsc::channel() }
+    }
+
+    /// Serves clients until Ctrl-C, which ends those under way as well.
+    fn serve(
+        mut self,
+        mut queue: ClientQueue,
+        (processor, interrupt): (Processor, &Interrupt),
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        // The system puts the threads on all processors, unless one was asked for.
+        if processor.asked {
+            processor.pin(&self.clock, console)?;
+        }
+        let cpu = processor.current.filter(|_| processor.asked);
+        interrupt.listen();
+        while !interrupt.is_requested() {
+            if self.served < self.most
+                && let Some(link) = next_client(&mut queue, console)?
+            {
+                self.start(link, cpu)?;
+            }
+            self.report(console)?;
+        }
+        Ok(Exit::Interrupted)
+    }
+
+    fn start(&mut self, mut link: AnyLink, cpu: Option<Cpu>) -> Result<(), CliError> {
+        let (clock, bounds, done) = (self.clock, self.bounds, self.done.0.clone());
+        let session = move || {
+            let peer = link.peer().to_owned();
+            let description = describe(&clock, LinkFingerprint::take(&link), cpu);
+            let session = respond(&clock, &mut link, bounds, &description);
+            drop(link);
+            let _nobody_asks_any_more = done.send((peer, session));
+        };
+        let started = thread::Builder::new().name("session".into()).spawn(session);
+        started
+            .map_err(|error| CliError::failed(format_args!("cannot start a thread: {error}")))?;
+        self.served += 1;
+        Ok(())
+    }
+
+    /// Says what came of the sessions that are over; waits for one where no
+    /// further client can be served.
+    fn report(&mut self, console: &mut Console) -> Result<(), CliError> {
+        let wait = if self.served < self.most { Duration::ZERO } else { LOOK_UP };
+        let first = self.done.1.recv_timeout(wait).ok();
+        for (peer, session) in first.into_iter().chain(self.done.1.try_iter()) {
+            self.served -= 1;
+            report(&peer, &session, console)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Options of RDMA verbs. Names that perftest has are taken as well.
+//! Options of RDMA verbs. Names and letters that perftest has are taken as well.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -14,11 +14,11 @@ pub(super) struct VerbsArgs {
     #[arg(short = 'd', long, visible_alias = "ib-dev", value_name = "DEV", value_parser = device)]
     device: Option<DeviceName>,
     /// Port of the device, from 1 on.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, short_alias = 'i', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     ib_port: u8,
     /// Index of this end's address; the first of RoCE v2 over IPv4 unless
     /// given, on InfiniBand the LID.
-    #[arg(long, value_name = "N")]
+    #[arg(long, short_alias = 'x', value_name = "N")]
     gid_index: Option<u8>,
     /// How messages travel: send (RC send and receive), write (RC write, seen
     /// by polling its last byte), write-imm (RC write with immediate), read (RC
@@ -28,29 +28,29 @@ pub(super) struct VerbsArgs {
     op: Option<Operation>,
     /// Longest message, in bytes, that travels within its work request: auto
     /// for what the device grants up to 220, or a number.
-    #[arg(long, visible_alias = "inline_size", value_name = "auto|N", default_value = "auto", value_parser = inline)]
+    #[arg(long, short_alias = 'I', visible_alias = "inline_size", value_name = "auto|N", default_value = "auto", value_parser = inline)]
     inline: Inline,
     /// Sleep for completion events instead of polling, as --block.
-    #[arg(long)]
+    #[arg(long, short_alias = 'e')]
     events: bool,
     /// Payload of a packet: 256, 512, 1024, 2048 or 4096; that of the ports
     /// unless given.
-    #[arg(long, value_name = "BYTES", value_parser = PossibleValuesParser::new(["256", "512", "1024", "2048", "4096"]).map(|text| text.parse::<u16>().unwrap_or(256)))]
+    #[arg(long, short_alias = 'm', value_name = "BYTES", value_parser = PossibleValuesParser::new(["256", "512", "1024", "2048", "4096"]).map(|text| text.parse::<u16>().unwrap_or(256)))]
     mtu: Option<u16>,
     /// Service level.
-    #[arg(long, visible_alias = "sl", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
+    #[arg(long, short_alias = 'S', visible_alias = "sl", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     service_level: u8,
     /// Traffic class of RoCE: four times the DSCP.
     #[arg(long, visible_alias = "tclass", value_name = "N", default_value_t = 0)]
     traffic_class: u8,
     /// Messages under way at a time; fewer where they are long.
-    #[arg(long, visible_alias = "tx-depth", value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u16).range(2..=4096))]
+    #[arg(long, short_alias = 't', visible_alias = "tx-depth", value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u16).range(2..=4096))]
     depth: u16,
     /// A completion for each so many sends; a quarter of --depth unless given.
-    #[arg(long, visible_alias = "cq-mod", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short_alias = 'Q', visible_alias = "cq-mod", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     signal_every: Option<u16>,
     /// Register huge pages, of which `sysctl vm.nr_hugepages` reserves some.
-    #[arg(long)]
+    #[arg(long, alias = "use_hugepages")]
     huge_pages: bool,
 }
 
@@ -88,6 +88,11 @@ impl VerbsArgs {
     /// How messages travel, if that was said.
     pub(super) const fn operation(&self) -> Option<Operation> {
         self.op
+    }
+
+    /// Messages under way at a time.
+    pub(super) const fn depth(&self) -> u32 {
+        self.depth as u32
     }
 
     pub(super) const fn settings(&self, longest_message: u32) -> VerbsSettings {

@@ -125,8 +125,8 @@ fn until<C: Clock>(clock: &C, when: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::measure::{
-        Buffers, Disturbance, Initiator, MethodOptions, MethodSamples, Quantity, SessionOptions,
-        Shared, Simulated, Truth,
+        Buffers, Disturbance, Experiment, Initiator, MethodOptions, MethodSamples, Quantity,
+        SessionOptions, Shared, Simulated, Truth,
     };
     use crate::units::{PerByte, Picos};
     use core::cell::RefCell;
@@ -144,9 +144,7 @@ mod tests {
         gap_per_byte: PerByte(80 << 16),
     };
 
-    fn by(
-        method: impl Fn(&mut Initiator<'_, Shared<'_, '_>, Shared<'_, '_>>) -> MethodSamples,
-    ) -> MethodSamples {
+    fn by<T>(method: impl Fn(&mut Initiator<'_, Shared<'_, '_>, Shared<'_, '_>>) -> T) -> T {
         let simulated =
             RefCell::new(Simulated::new(&[TRUTH], Disturbance::default(), Picos(20_000)));
         let (mut outgoing, mut incoming) = (vec![0; 65_536], vec![0; 65_536]);
@@ -193,5 +191,21 @@ mod tests {
             let found = burst(samples, quantity);
             assert!(near(found, truth), "{quantity:?}: {found} instead of {truth}");
         }
+    }
+
+    #[test]
+    fn messages_both_ways_take_a_round_trip_each_alone_and_a_gap_each_in_a_window() {
+        let trip =
+            Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size: 1 };
+        let (trip, alone, together) = by(|session| {
+            let mut both_ways = |window| session.both_ways(1, (100, window)).unwrap().unwrap().0;
+            let (alone, together) = (both_ways(1), both_ways(32));
+            (session.elapsed(&trip).unwrap().unwrap().0, alone, together)
+        });
+        let near = |found: u64, truth: u64| found.abs_diff(truth) * 50 <= truth;
+        assert!(near(alone, 100 * trip), "{alone} instead of 100 times {trip}");
+        // The first message's way there and back lies before the steady state.
+        let steady = 99 * 2_500_000 + trip;
+        assert!(near(together, steady), "{together} instead of {steady}");
     }
 }

@@ -117,6 +117,39 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     /// `T(M, Δ)`: from before the first issue to after the last one's `Δ`.
     /// What a wait lasts beyond `Δ` is taken off, as are the readings.
     fn issues(&mut self, size: u32, run: Run) -> Result<Option<Issued>, SessionError<L::Error>> {
+        let Some(Course { polls, busy, .. }) = self.course(size, run)? else { return Ok(None) };
+        let busy = without_reading(&self.clock, busy);
+        let readings = if run.delta == Picos::ZERO { 0 } else { u64::from(run.requests) };
+        let time = busy.since(Picos(self.clock.read_cost().0.saturating_mul(readings)));
+        let without_polls = time.since(Picos(run.poll.0.saturating_mul(polls)));
+        Ok(Some(Issued { time, without_polls }))
+    }
+
+    /// Messages both ways at the same time: `messages` of `size` bytes, each
+    /// answered by one as long, at most `window` of them without an answer.
+    /// The time from the first send to the last answer, or `None` when a
+    /// message was lost.
+    ///
+    /// The link has to take `window - 1` messages that nobody reads yet:
+    /// otherwise both ends wait for each other until the link's own limit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Initiator::run`].
+    pub fn both_ways(
+        &mut self,
+        size: u32,
+        (messages, window): (u32, u32),
+    ) -> Result<Option<Picos>, SessionError<L::Error>> {
+        let zero = Picos::ZERO;
+        let run = Run { requests: messages, window: window.max(1), delta: zero, poll: zero };
+        let course = self.course(size, run)?;
+        Ok(course.map(|course| without_reading(&self.clock, course.whole)))
+    }
+
+    /// Issues the requests of `run` and takes all replies; `None` when a
+    /// message was lost.
+    fn course(&mut self, size: u32, run: Run) -> Result<Option<Course>, SessionError<L::Error>> {
         let Some(limit) = self.begin_round(run.round(size), run.delta)? else { return Ok(None) };
         let ticks = self.clock.ticks(run.delta);
         let Self { clock, link, buffers, poller, .. } = self;
@@ -155,16 +188,12 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
             let whole = clock.now().saturating_sub(started);
             Ok(Course { replies, lost, polls, busy, whole })
         });
-        let Course { replies, lost, polls, busy, whole } = course.map_err(SessionError::Link)?;
-        if lost {
-            return self.lose_round((run.requests, replies)).map(|()| None);
+        let course = course.map_err(SessionError::Link)?;
+        if course.lost {
+            return self.lose_round((run.requests, course.replies)).map(|()| None);
         }
-        let busy = without_reading(clock, busy);
-        let readings = if ticks > 0 { u64::from(run.requests) } else { 0 };
-        let time = busy.since(Picos(clock.read_cost().0.saturating_mul(readings)));
-        self.end_round(run.requests, run.requests, whole);
-        let without_polls = time.since(Picos(run.poll.0.saturating_mul(polls)));
-        Ok(Some(Issued { time, without_polls }))
+        self.end_round(run.requests, run.requests, course.whole);
+        Ok(Some(course))
     }
 
     /// What a look for a message costs when there is none.

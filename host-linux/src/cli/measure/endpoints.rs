@@ -26,6 +26,8 @@ pub(in crate::cli) struct Endpoints<'a> {
     remote: Option<Endpoint>,
     /// What `--cpu` says.
     asked: Option<Placement>,
+    /// Whether processors are chosen where none were asked for.
+    placed: bool,
     allowed: Vec<Cpu>,
     topology: Topology,
     /// Where the ends run now; one processor for both where only this end
@@ -46,6 +48,7 @@ impl<'a> Endpoints<'a> {
             args,
             longest_message,
             asked: args.cpu.as_deref().map(|text| asked(text, remote.as_ref())).transpose()?,
+            placed: true,
             remote,
             topology: Topology::of(&allowed),
             allowed,
@@ -56,6 +59,12 @@ impl<'a> Endpoints<'a> {
         })
     }
 
+    /// The same ends, which run where the system puts them unless processors
+    /// were asked for: of several connections each has threads of its own.
+    pub(in crate::cli) fn anywhere(self) -> Self {
+        Self { placed: false, ..self }
+    }
+
     /// Processors near the link's interface, unless others were asked for.
     fn place_this_end(&mut self, link: &AnyLink, clock: &HostClock) -> Result<(), CliError> {
         let chosen = || {
@@ -63,6 +72,7 @@ impl<'a> Endpoints<'a> {
             let near = near_interface(interface.as_deref(), &self.allowed);
             Placement::choose(&near, &self.topology)
         };
+        let chosen = || if self.placed { chosen() } else { None };
         let Some(Placement { initiator, .. }) = self.asked.or_else(chosen) else { return Ok(()) };
         self.placement = Some(Placement { initiator, responder: initiator });
         let pinned = self.pin(initiator)?;
@@ -77,6 +87,7 @@ impl<'a> Endpoints<'a> {
             let pairs = Placement::equally_good(&self.allowed, &self.topology);
             pairs.get(self.opened.checked_rem(pairs.len())?).copied()
         };
+        let good = || if self.placed { good() } else { None };
         self.placement = self.asked.or_else(good);
         let start = Responder {
             settings: self.args.link.settings(self.longest_message),

@@ -7,7 +7,9 @@ use loggap_core::stats::{Moments, Sorted};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::{Document, TestArgs, Values, micros, remarks, round_trip, run_test};
+use super::flags::RefusedByLatency;
+use super::rounds::Values;
+use super::{Document, TestArgs, micros, remarks, round_trip, run_test};
 use crate::cli::{CliError, Console, Exit, parse};
 
 /// Latency of messages of given sizes, with the columns of perftest.
@@ -36,6 +38,8 @@ pub(in crate::cli) struct Args {
     /// Print round trips instead of halves.
     #[arg(long)]
     rtt: bool,
+    #[command(flatten)]
+    refused: RefusedByLatency,
 }
 
 /// Messages of one size.
@@ -65,9 +69,12 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
     let json = test.json;
     let (exit, link) = run_test(
         test,
-        &test.sizes(2),
+        (&test.sizes(2), 1),
         console,
-        |session, size| {
+        |connections, size| {
+            let Some(session) = connections.first() else {
+                return Ok(Latency::of(size, Values::default(), 1.0));
+            };
             session.repeat(round_trip(size), (test.warmup, None))?;
             let values = session.repeat(round_trip(size), (args.iters, args.duration))?;
             Ok(Latency::of(size, values, if whole { 1.0 } else { 0.5 }))
@@ -86,7 +93,7 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
         },
     )?;
     if json {
-        console.json(&Document::of(("lat", quantity), link, results))?;
+        console.json(&Document::of(("lat", quantity, 1), link, results))?;
     }
     Ok(exit)
 }

@@ -4,27 +4,22 @@
 //! round without a pause, at one size after the other.
 
 pub(super) mod bw;
+mod connections;
+mod flags;
 pub(super) mod lat;
+mod rounds;
 
-use std::ops::ControlFlow;
-use std::time::Duration;
-
-use loggap_core::measure::{
-    Buffers, Experiment, Initiator, Link, Outcome, Quantity, SessionError, SessionOptions,
-};
+use loggap_core::measure::{Experiment, Quantity, SessionError};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
+use self::connections::{Connections, Opened};
 use super::measure::EndArgs;
-use super::measure::endpoints::Endpoints;
-use super::measuring::Ends;
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit, Interrupt};
-use crate::link::{AnyLink, LinkError, Operation, Transport};
-use crate::machine::clock::{Deadline, HostClock};
+use crate::link::{LinkError, Operation, Transport};
 use crate::machine::environment::LinkFingerprint;
 use crate::measure::MeasureError;
-use crate::serve::respond::present_bytes;
 
 /// What both tests take.
 #[derive(Clone, Debug, clap::Args)]
@@ -48,29 +43,10 @@ struct TestArgs {
     /// Print one JSON document; the keys name SI units.
     #[arg(short = 'J', long)]
     json: bool,
-    /// Of perftest, and not here: one queue pair is measured.
-    #[arg(short = 'q', long = "qp", value_name = "N", hide = true, value_parser = one_queue_pair)]
-    queue_pairs: Option<u32>,
-    /// Of perftest, and not here: one direction is measured.
-    #[arg(short = 'b', long, hide = true, num_args = 0, value_parser = refuse_bidirectional, default_missing_value = "true")]
-    bidirectional: Option<bool>,
-}
-
-fn one_queue_pair(text: &str) -> Result<u32, String> {
-    match text {
-        "1" => Ok(1),
-        _ => Err("one queue pair is measured; run several processes at different ports".to_owned()),
-    }
-}
-
-fn refuse_bidirectional(_: &str) -> Result<bool, String> {
-    Err("one direction is measured; run a second test the other way at the same time".to_owned())
 }
 
 /// Sizes of `-a`.
 const ALL: std::ops::RangeInclusive<u32> = 1..=23;
-/// Rounds between two looks at Ctrl-C and the time.
-const CHUNK: u32 = 500;
 
 impl TestArgs {
     fn sizes(&self, default: u32) -> Vec<u32> {
@@ -93,140 +69,36 @@ impl TestArgs {
     }
 }
 
-/// Values of one kind of round.
-struct Values {
-    elapsed: Vec<Picos>,
-    /// Rounds of which a message was lost.
-    lost: u64,
-}
-
-/// Rounds over an open session.
-trait Rounds {
-    /// Repeats a round so many times, or until the time is over.
-    fn repeat(
-        &mut self,
-        experiment: Experiment,
-        repetitions: (u32, Option<Duration>),
-    ) -> Result<Values, SessionError<LinkError>>;
-
-    /// Says goodbye and closes the link.
-    fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>>;
-}
-
-/// An open session over the link's own type, so that its own code is timed,
-/// and what stands around it.
-struct Test<'b, L> {
-    session: Initiator<'b, HostClock, L>,
-    interrupt: &'b Interrupt,
-}
-
-impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
-    fn repeat(
-        &mut self,
-        experiment: Experiment,
-        (times, time): (u32, Option<Duration>),
-    ) -> Result<Values, SessionError<LinkError>> {
-        let deadline = time.map(Deadline::after);
-        let capacity = usize::try_from(times).unwrap_or(0).min(1 << 20);
-        let mut values = Values { elapsed: Vec::with_capacity(capacity), lost: 0 };
-        let mut left = times;
-        while !self.interrupt.is_requested() {
-            let chunk = if deadline.is_some() { CHUNK.min(64) } else { CHUNK.min(left) };
-            let experiments = vec![experiment; usize::try_from(chunk).unwrap_or(1)];
-            self.session.run(&experiments, |outcome| match outcome {
-                Outcome::Sample(sample) => values.elapsed.push(sample.elapsed),
-                Outcome::Late(_) => {}
-                Outcome::Lost(_) => values.lost += 1,
-            })?;
-            left = left.saturating_sub(chunk);
-            match &deadline {
-                Some(deadline) if deadline.expired() => break,
-                None if left == 0 => break,
-                _ => {}
-            }
-        }
-        Ok(values)
-    }
-
-    fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>> {
-        self.session.close().map(drop)
-    }
-}
-
-/// A session over `link`, once it is this client's turn.
-fn open<'b>(
-    clock: HostClock,
-    link: AnyLink,
-    buffers: Buffers<'b>,
-    interrupt: &'b Interrupt,
-    console: &mut Console,
-) -> Result<Box<dyn Rounds + 'b>, CliError> {
-    match link {
-        AnyLink::Tcp(link) => open_on(clock, link, buffers, interrupt, console),
-        AnyLink::Udp(link) => open_on(clock, link, buffers, interrupt, console),
-        AnyLink::Unix(link) => open_on(clock, link, buffers, interrupt, console),
-        AnyLink::Shm(link) => open_on(clock, link, buffers, interrupt, console),
-        AnyLink::Eth(link) => open_on(clock, link, buffers, interrupt, console),
-        AnyLink::Verbs(link) => open_on(clock, *link, buffers, interrupt, console),
-    }
-}
-
-fn open_on<'b, L: Link<Error = LinkError> + 'b>(
-    clock: HostClock,
-    link: L,
-    buffers: Buffers<'b>,
-    interrupt: &'b Interrupt,
-    console: &mut Console,
-) -> Result<Box<dyn Rounds + 'b>, CliError> {
-    let on_queue = |position| {
-        console.note(format_args!("waiting for {position} other clients"));
-        if interrupt.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let session = Initiator::connect(clock, link, buffers, SessionOptions::default(), on_queue);
-    Ok(Box::new(Test { session: session.map_err(failed)?, interrupt }))
-}
-
 /// A message there and one back.
 const fn round_trip(size: u32) -> Experiment {
     Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size }
 }
 
-/// Opens the link and lets `work` measure each size, handing each result to
-/// `show`.
+/// Opens `count` connections and lets `work` measure each size over them,
+/// handing each result to `show`.
 fn run_test<R>(
     args: &TestArgs,
-    sizes: &[u32],
+    (sizes, count): (&[u32], u32),
     console: &mut Console,
-    mut work: impl FnMut(&mut dyn Rounds, u32) -> Result<R, SessionError<LinkError>>,
+    mut work: impl FnMut(&mut Connections<'_>, u32) -> Result<R, SessionError<LinkError>>,
     mut show: impl FnMut(&mut Console, Option<&LinkFingerprint>, R) -> Result<(), CliError>,
 ) -> Result<(Exit, LinkFingerprint), CliError> {
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.listen();
     let largest = sizes.iter().copied().max().unwrap_or(1);
-    let mut ends = Endpoints::new(&args.ends, largest)?;
-    let clock = HostClock::calibrated();
-    let link = ends.open(&clock)?;
-    for warning in ends.take_warnings() {
-        console.warn(warning);
-    }
-    let fingerprint = ends.fingerprint(&link);
-    let length = usize::try_from(largest).unwrap_or(0).max(loggap_core::wire::FRAME_LEN);
-    let (mut outgoing, mut incoming) = (present_bytes(length), present_bytes(length));
-    let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-    let mut test = open(clock, link, buffers, &interrupt, console)?;
+    let mut memory = connections::memory(count, largest);
+    let Opened { mut connections, fingerprint } =
+        Connections::open((&args.ends, largest), &mut memory, &interrupt, console)?;
     let mut first = Some(&fingerprint);
     for size in sizes {
         if interrupt.is_requested() {
             break;
         }
-        let result = work(&mut *test, *size).map_err(failed)?;
+        let result = work(&mut connections, *size).map_err(failed)?;
         show(console, first.take(), result)?;
     }
-    test.close().map_err(failed)?;
-    if let Some(error) = ends.close() {
-        return Err(error);
-    }
+    connections.close()?;
     let exit = if interrupt.is_requested() { Exit::Interrupted } else { Exit::Done };
     Ok((exit, fingerprint))
 }
@@ -242,19 +114,22 @@ struct Document<R> {
     loggap_version: &'static str,
     command: &'static str,
     /// What the times are of.
-    quantity: &'static str,
+    quantity: String,
+    /// Connections at a time.
+    connections: u32,
     link: LinkFingerprint,
     results: Vec<R>,
 }
 
 impl<R> Document<R> {
     fn of(
-        (command, quantity): (&'static str, &'static str),
+        (command, quantity, connections): (&'static str, &str, u32),
         link: LinkFingerprint,
         results: Vec<R>,
     ) -> Self {
         let loggap_version = env!("CARGO_PKG_VERSION");
-        Self { schema_version: 1, loggap_version, command, quantity, link, results }
+        let quantity = quantity.to_owned();
+        Self { schema_version: 1, loggap_version, command, quantity, connections, link, results }
     }
 }
 

@@ -1,0 +1,303 @@
+//! Flags of perftest that mean nothing here: refused by name, each with what
+//! does the same, instead of as unknown ones.
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+/// A flag of perftest's `ib_send_lat` or `ib_write_bw`.
+struct Flag {
+    short: Option<char>,
+    /// Without the dashes; of several spellings the first names the flag.
+    long: &'static [&'static str],
+    /// Why not, and what instead.
+    instead: &'static str,
+}
+
+const fn flag(short: char, long: &'static [&'static str], instead: &'static str) -> Flag {
+    Flag { short: Some(short), long, instead }
+}
+
+const fn long(long: &'static [&'static str], instead: &'static str) -> Flag {
+    Flag { short: None, long, instead }
+}
+
+/// What is refused by `lat` and by `bw`.
+const BOTH: &[Flag] = &[
+    flag(
+        'c',
+        &["connection"],
+        "--op says how messages travel: send, write, write-imm and read are RC, ud is UD",
+    ),
+    flag('C', &["report-cycles"], "times are printed in microseconds, and in seconds with -J"),
+    flag(
+        'f',
+        &["margin"],
+        "-D measures for as long as it says, and --warmup leaves the first rounds out",
+    ),
+    flag('g', &["mcg"], "there is no multicast"),
+    flag('M', &["MGID"], "there is no multicast"),
+    flag('H', &["report-histogram"], "`loggap measure --samples FILE.csv` writes every value"),
+    flag('U', &["report-unsorted"], "`loggap measure --samples FILE.csv` writes every value"),
+    flag('L', &["hop_limit"], "the hop limit is fixed"),
+    flag('O', &["dualport"], "one port is measured; run a second test for the other"),
+    flag('o', &["outs"], "up to 16 reads are under way, or what the device allows"),
+    flag('r', &["rx-depth"], "--depth holds for both directions"),
+    flag('R', &["rdma_cm"], "queue pairs are connected over a TCP connection"),
+    flag('z', &["com_rdma_cm"], "queue pairs are connected over a TCP connection"),
+    flag('T', &["tos"], "use --traffic-class"),
+    flag('u', &["qp-timeout"], "the timeout of acknowledgements is fixed"),
+    flag('W', &["report-counters"], "`rdma statistic` shows the device's counters"),
+    flag('X', &["vector"], "the completion vector is the device's first"),
+    long(&["retry_count"], "the number of retries is fixed"),
+    long(&["pkey_index"], "the first partition is used"),
+    long(&["dlid"], "the peer tells its LID"),
+    long(&["flow_label"], "the flow label is 0"),
+    long(&["use-srq"], "each queue pair has receives of its own"),
+    long(&["inline_recv"], "received data are never inline"),
+    long(&["out_json", "out_json_file"], "-J prints one JSON document"),
+    long(&["output"], "-J prints one JSON document, of which `jq` takes a part"),
+    long(&["perform_warm_up"], "--warmup says how many rounds come first; 20 unless given"),
+    long(&["run_infinitely"], "-D measures for as long as it says"),
+    long(
+        &["pin_cores", "numa_node"],
+        "--cpu names processors, which otherwise are chosen near the device",
+    ),
+    long(
+        &["mmap", "mmap-offset", "odp"],
+        "memory is registered once; --huge-pages takes huge ones",
+    ),
+    long(
+        &["use_cuda", "use_cuda_dmabuf", "use_rocm", "use_hl", "use_mlu"],
+        "messages lie in the memory of the host",
+    ),
+    long(&["payload_file_path"], "the bytes of messages do not matter here"),
+    long(&["dont_xchg_versions"], "both ends say their versions, and name a difference"),
+    long(&["force-link"], "the link layer is the port's own"),
+    long(
+        &["bind_source_ip", "ipv6", "ipv6-addr"],
+        "HOST is any address or name; `loggap serve --bind` takes an address",
+    ),
+    long(&["latency_gap"], "rounds follow one another; `loggap measure` finds what pauses change"),
+    long(&["cpu_util"], "`loggap measure` says what disturbed the processor"),
+    long(
+        &[
+            "wait_destroy",
+            "disable_pcie_relaxed",
+            "use_old_post_send",
+            "log_dci_streams",
+            "log_active_dci_streams",
+            "aes_block_size",
+        ],
+        "there is no such setting",
+    ),
+];
+
+/// What `bw` refuses beside them.
+const BANDWIDTH: &[Flag] = &[
+    flag('l', &["post_list", "recv_post_list"], "messages are posted one by one"),
+    flag('N', &["noPeak"], "the peak costs no further reading of the clock; leave it out"),
+    flag('y', &["limit_msgrate"], "there is no limit of rate"),
+    long(
+        &[
+            "limit_bw",
+            "rate_limit",
+            "rate_units",
+            "rate_limit_type",
+            "burst_size",
+            "typical_pkt_size",
+        ],
+        "there is no limit of rate",
+    ),
+    long(&["mr_per_qp"], "each connection has memory of its own"),
+    long(
+        &["report-both", "report-per-port"],
+        "one port is measured, and -b prints the sum of both directions",
+    ),
+    long(&["reversed"], "messages go from this end; run the test on the other one"),
+];
+
+/// What `lat` refuses beside them.
+const LATENCY: &[Flag] = &[
+    flag(
+        'q',
+        &["qp"],
+        "one message is under way in a test of latency; `loggap bw -q N` takes several queue pairs",
+    ),
+    flag(
+        'b',
+        &["bidirectional"],
+        "one message is under way in a test of latency; `loggap bw -b` sends both ways",
+    ),
+];
+
+/// The flags that `loggap lat` refuses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RefusedByLatency;
+
+/// The flags that `loggap bw` refuses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RefusedByBandwidth;
+
+/// `command` with hidden flags that are refused as soon as they are given.
+fn augment(command: Command, flags: &[&'static [Flag]]) -> Command {
+    let arguments = flags.iter().copied().flatten().filter_map(|flag| {
+        let (name, others) = flag.long.split_first()?;
+        let argument = Arg::new(*name)
+            .long(*name)
+            .aliases(others.iter().copied())
+            .num_args(0..=1)
+            .action(ArgAction::Append)
+            .help(flag.instead)
+            .hide(true);
+        Some(match flag.short {
+            Some(short) => argument.short(short),
+            None => argument,
+        })
+    });
+    command.args(arguments)
+}
+
+fn refuse(matches: &ArgMatches, flags: &[&'static [Flag]]) -> Result<(), clap::Error> {
+    for flag in flags.iter().copied().flatten() {
+        let Some(name) = flag.long.first() else { continue };
+        if matches.value_source(name) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let dashed = match flag.short {
+            Some(short) => format!("-{short} (--{})", flag.long.join(", --")),
+            None => format!("--{}", flag.long.join(", --")),
+        };
+        let text = format!("{dashed} of perftest is not taken: {}\n", flag.instead);
+        return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
+    }
+    Ok(())
+}
+
+macro_rules! refusing {
+    ($name:ident: $flags:expr) => {
+        impl clap::FromArgMatches for $name {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                refuse(matches, $flags).map(|()| Self)
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                refuse(matches, $flags)
+            }
+        }
+
+        impl clap::Args for $name {
+            fn augment_args(command: Command) -> Command {
+                augment(command, $flags)
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                augment(command, $flags)
+            }
+        }
+    };
+}
+
+refusing!(RefusedByLatency: &[BOTH, LATENCY]);
+refusing!(RefusedByBandwidth: &[BOTH, BANDWIDTH]);
+
+#[cfg(test)]
+mod tests {
+    use super::super::{bw, lat};
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Latency {
+        #[command(flatten)]
+        _args: lat::Args,
+    }
+
+    #[derive(Debug, Parser)]
+    struct Bandwidth {
+        #[command(flatten)]
+        _args: bw::Args,
+    }
+
+    fn answer<P: Parser>(words: &str) -> String {
+        match P::try_parse_from(["test"].into_iter().chain(words.split_whitespace())) {
+            Ok(_) => "taken".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn each_is_refused<P: Parser>(flags: &[&'static [Flag]]) {
+        P::command().debug_assert();
+        for flag in flags.iter().copied().flatten() {
+            let shorts = flag.short.map(|short| format!("-{short}"));
+            let longs = flag.long.iter().map(|name| format!("--{name}"));
+            for given in shorts.into_iter().chain(longs) {
+                for words in [given.clone(), format!("{given} 3"), format!("node7 {given}")] {
+                    let said = answer::<P>(&words);
+                    assert!(said.contains(flag.instead), "{words}: {said}");
+                    assert!(said.contains(flag.long[0]), "{words}: {said}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_flag_of_perftest_without_a_meaning_is_refused_by_name() {
+        each_is_refused::<Latency>(&[BOTH, LATENCY]);
+        each_is_refused::<Bandwidth>(&[BOTH, BANDWIDTH]);
+    }
+
+    #[test]
+    fn flags_of_perftest_with_a_meaning_are_taken() {
+        let common = [
+            "-a",
+            "--all",
+            "-s 8",
+            "--size 8",
+            "-n 10",
+            "--iters 10",
+            "-D 2",
+            "--duration 2",
+            "-F",
+            "--CPU-freq",
+            "-J",
+            "node7 -p 18515",
+            "node7 --port 18515",
+        ];
+        // Those of the device, as perftest has them.
+        let device = [
+            "-d rxe0",
+            "--ib-dev rxe0",
+            "-i 1",
+            "--ib-port 1",
+            "-x 1",
+            "--gid-index 1",
+            "-I 64",
+            "--inline_size 64",
+            "-m 1024",
+            "--mtu 1024",
+            "-S 1",
+            "--sl 1",
+            "--tclass 104",
+            "-t 64",
+            "--tx-depth 64",
+            "-Q 8",
+            "--cq-mod 8",
+            "-e",
+            "--events",
+            "--use_hugepages",
+        ];
+        for words in common {
+            assert_eq!(answer::<Latency>(words), "taken", "lat {words}");
+            assert_eq!(answer::<Bandwidth>(words), "taken", "bw {words}");
+        }
+        for words in device {
+            let words = format!("--transport verbs {words}");
+            assert_eq!(answer::<Latency>(&words), "taken", "lat {words}");
+            assert_eq!(answer::<Bandwidth>(&words), "taken", "bw {words}");
+        }
+        for words in ["-q 4", "--qp 4", "-b", "--bidirectional", "--report_gbits", "-q 2 -b"] {
+            assert_eq!(answer::<Bandwidth>(words), "taken", "bw {words}");
+        }
+    }
+}
