@@ -78,7 +78,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             return Ok(());
         }
         let control = matches!(record.phase(), Phase::Request | Phase::Ready);
-        let price = self.prices.of(if control { 1 } else { record.amount })?;
+        let price = *self.prices.of(if control { 1 } else { record.amount })?;
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
             self.take(rank, (op, place), &price)?;
             self.wait(rank, Class::Taken, (op, self.now), receive);

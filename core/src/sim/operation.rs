@@ -69,13 +69,13 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let record = *self.records.at(op);
         match record.phase() {
             Phase::Whole | Phase::Request => {
-                let price = self.prices.of(record.amount)?;
+                let price = *self.prices.of(record.amount)?;
                 let rendezvous = price.costs.rendezvous;
                 let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
                 self.satisfy(rank, op, Reached::Start, now);
                 if handshake {
                     self.records.at_mut(op).set_phase(Phase::Request);
-                    let price = self.prices.of(1)?;
+                    let price = *self.prices.of(1)?;
                     self.transmit(rank, (op, op), &price)?;
                     return Ok(());
                 }
@@ -86,11 +86,11 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
                 }
             }
             Phase::Ready => {
-                let price = self.prices.of(1)?;
+                let price = *self.prices.of(1)?;
                 self.transmit(rank, (op, record.tag), &price)?;
             }
             Phase::Data => {
-                let price = self.prices.of(record.amount)?;
+                let price = *self.prices.of(record.amount)?;
                 let end = self.transmit(rank, (op, op), &price)?;
                 self.satisfy(rank, op, Reached::End, end);
             }

@@ -135,15 +135,11 @@ impl<'p> Prices<'p> {
 
     /// That of messages of `size` bytes.
     #[inline]
-    pub(super) fn of(&mut self, size: u64) -> Result<Price, Overflow> {
-        match self.last {
-            Some(last) if last.size == size => Ok(last),
-            _ => {
-                let price = Price::of(&self.parameters, size)?;
-                self.last = Some(price);
-                Ok(price)
-            }
+    pub(super) fn of(&mut self, size: u64) -> Result<&Price, Overflow> {
+        if self.last.as_ref().is_none_or(|last| last.size != size) {
+            self.last = Some(Price::of(&self.parameters, size)?);
         }
+        self.last.as_ref().ok_or(Overflow)
     }
 
     /// Whether messages of `size` bytes are above the eager limit.
