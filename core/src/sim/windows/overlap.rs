@@ -7,6 +7,9 @@
 //! Messages have numbers in the order of their stamps, which they come in. One
 //! that arrives later than the interface is free is in `waiting`, by arrival;
 //! else in [`Receiving`], by number.
+//!
+//! What the usual way of receiving calls from here is marked cold, so that it
+//! does not grow the code of that way.
 
 use super::partition::Partition;
 use super::rank::WindowRank;
@@ -43,6 +46,7 @@ fn due(shared: &Shared<'_>, op: u32) -> u64 {
 
 impl Shared<'_> {
     /// Lets a released operation wait for its turn.
+    #[cold]
     pub(super) fn await_turn(&self, heaps: &mut HeapLinks<'_>, state: &mut WindowRank, op: u32) {
         let free = match self.at(op).kind() {
             Kind::Send => Some(state.cpu.max(state.out)),
@@ -70,6 +74,7 @@ impl<N: Noise> Partition<'_, N> {
 
     /// Takes a message among those that wait; they come in the order of their
     /// stamps.
+    #[cold]
     pub(super) fn await_interface(&mut self, state: &mut WindowRank, send: u32) {
         let shared = &self.shared;
         let record = shared.at(send);
@@ -82,6 +87,7 @@ impl<N: Noise> Partition<'_, N> {
     }
 
     /// The next event of a rank.
+    #[cold]
     pub(super) fn next_overlapping(
         &mut self,
         (rank, state): (u32, &mut WindowRank),
@@ -179,6 +185,7 @@ impl<N: Noise> Partition<'_, N> {
     }
 
     /// Takes what an event is about out of its heap.
+    #[cold]
     pub(super) fn leave_heap(&mut self, (rank, state): (u32, &mut WindowRank), next: &Next) {
         let number = |shared: &Shared<'_>, op| shared.at(op).number();
         match next.class {
@@ -208,6 +215,7 @@ impl<N: Noise> Partition<'_, N> {
     }
 
     /// The interface takes a message.
+    #[cold]
     pub(super) fn take(
         &mut self,
         (rank, state): (u32, &mut WindowRank),
