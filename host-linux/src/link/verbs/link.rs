@@ -99,12 +99,15 @@ pub(super) struct Parts {
 impl VerbsLink {
     pub(super) fn of(parts: Parts) -> Self {
         let Parts { queue, control, peer, settings, operation, layout, .. } = parts;
-        let signal = u32::from(parts.signal_every);
+        let capacity = queue.sends();
+        // A completion at the latest when half of the entries wait for one.
+        let signal = u32::from(parts.signal_every).min(capacity / 2).max(1);
         let mut record = parts.record;
         // No more than was asked for, whatever the device grants.
         let granted = record.inline_bytes.min(queue.inline());
         record.inline_bytes = granted;
-        record.registered_bytes = layout.bytes() as u64;
+        record.signal_every = u16::try_from(signal).unwrap_or(u16::MAX);
+        record.registered_bytes = queue.memory().length() as u64;
         Self {
             queue,
             control,
@@ -116,7 +119,7 @@ impl VerbsLink {
             remote: parts.remote,
             inline: granted as usize,
             signal: (signal, signal),
-            capacity: layout.sends() as u64,
+            capacity: capacity.into(),
             sent: 0,
             posted: 0,
             completed: 0,

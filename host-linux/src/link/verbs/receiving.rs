@@ -70,6 +70,8 @@ impl VerbsLink {
         let place = self.layout.incoming(arrived.id);
         let room = buffer.len();
         let fits = match buffer.get_mut(..length) {
+            // Anybody who learns the key may have sent it.
+            _ if datagram && !arrived.from_peer => false,
             Some(target) => self.copy_out(place + head, target),
             None => false,
         };
@@ -77,7 +79,7 @@ impl VerbsLink {
         self.to_be_freed = Some(arrived.id);
         match (fits, datagram) {
             (true, true) => Ok(Some(length)),
-            // Anybody may have sent it.
+            // As if nothing had come.
             (false, true) => Ok(None),
             (true, false) => {
                 self.consume()?;

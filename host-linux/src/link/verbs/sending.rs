@@ -14,11 +14,20 @@ use crate::link::{LinkError, Waiting};
 use crate::machine::clock::Deadline;
 use crate::sys::verbs::{Completion, Source, Verb, Work};
 
+/// Most work requests of one message: itself and the word about its last byte.
+const REQUESTS_OF_A_MESSAGE: u64 = 2;
+
 impl VerbsLink {
+    /// Whether the send queue takes `count` more requests.
+    #[inline]
+    const fn has_entries(&self, count: u64) -> bool {
+        self.posted - self.completed + count <= self.capacity
+    }
+
     /// Whether one more message finds a place at both ends.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        if self.posted - self.completed >= self.capacity {
+        if !self.has_entries(REQUESTS_OF_A_MESSAGE) {
             return false;
         }
         let under_way = match self.operation {
@@ -38,12 +47,21 @@ impl VerbsLink {
 
     #[cold]
     pub(super) fn wait_for_room(&mut self) -> Result<(), LinkError> {
+        self.wait_until(Self::has_room)
+    }
+
+    /// Looks at sends that are over, one at a time, until what is waited for is so;
+    /// for no longer than the link's limit, nor than the peer lives.
+    #[cold]
+    fn wait_until(&mut self, is_so: impl Fn(&Self) -> bool) -> Result<(), LinkError> {
         let deadline = Deadline::after(self.settings.limit);
         let mut looks = 0_u32;
         loop {
-            self.reap()?;
-            if self.has_room() {
+            if is_so(self) {
                 return Ok(());
+            }
+            if self.reap_one()? {
+                continue;
             }
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(LOOKS_BEFORE_ASKING) {
@@ -128,11 +146,7 @@ impl VerbsLink {
         self.post("send", Verb::Write, place, source)?;
         self.sent += 1;
         // The word's place is free for the next one then.
-        let deadline = Deadline::after(self.settings.limit);
-        while self.completed < self.posted && !deadline.expired() {
-            self.reap()?;
-        }
-        Ok(())
+        self.wait_until(|link| link.completed >= link.posted)
     }
 
     /// The word about message `index`; 0 is about none.
@@ -145,8 +159,8 @@ impl VerbsLink {
     /// Tells the peer how many messages were consumed.
     #[cold]
     pub(super) fn tell_consumed(&mut self) -> Result<(), LinkError> {
-        while self.posted - self.completed >= self.capacity {
-            self.reap()?;
+        if !self.has_entries(1) {
+            self.wait_until(|link| link.has_entries(1))?;
         }
         #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
         let bytes = (self.consumed as u32).to_le_bytes();

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use ibverbs_sys as ffi;
 
 use super::device::{none, succeeded};
-use super::queue::{DATAGRAM_KEY, Queue};
+use super::queue::Queue;
 
 /// What is asked of the device.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -50,6 +50,8 @@ pub(crate) struct Completion {
     pub(crate) length: usize,
     /// The peer's number, of writes with one.
     pub(crate) immediate: u32,
+    /// Of a datagram: it came from the peer's queue pair.
+    pub(crate) from_peer: bool,
     /// Status and the vendor's code where it failed.
     pub(crate) error: Option<(u32, u32)>,
 }
@@ -111,8 +113,8 @@ impl Queue {
             Some(handle) => {
                 request.wr.ud = ffi::ibv_send_wr__bindgen_ty_2__bindgen_ty_3 {
                     ah: handle.0.as_ptr(),
-                    remote_qpn: self.peer,
-                    remote_qkey: DATAGRAM_KEY,
+                    remote_qpn: self.peer.0,
+                    remote_qkey: self.peer.1,
                 }
             }
             None => {
@@ -178,6 +180,7 @@ impl Queue {
                 id: found.wr_id(),
                 length: found.len(),
                 immediate: u32::from_be(found.imm_data),
+                from_peer: found.src_qp == self.peer.0,
                 error: found.error(),
             })),
             _ => Err(io::Error::other("ibv_poll_cq failed")),
