@@ -6,8 +6,9 @@
 //! but that byte is written or read by the processor. What is short enough
 //! travels within its work request instead. The memory of an end holds as many
 //! messages of each direction as may be under way. On a reliable queue pair the
-//! receiver writes back how many it has consumed, after half of them, so that a
-//! sender never overtakes: no message meets a receiver without a place for it.
+//! receiver writes back how many it has consumed, after half of them and when it
+//! has nothing else to do, so that a sender never overtakes: no message meets a
+//! receiver without a place for it.
 
 use std::io;
 use std::net::TcpStream;
@@ -274,6 +275,7 @@ impl Link for VerbsLink {
         }
         // Nobody could see it arrive.
         debug_assert!(!message.is_empty());
+        self.reap_some()?;
         if !self.has_room() {
             self.wait_for_room()?;
         }
@@ -294,7 +296,22 @@ impl Link for VerbsLink {
     #[inline]
     fn train<R>(&mut self, _: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
         self.prepare_reads();
+        // What fails here is still to be done, and fails again when it is.
+        let _shows_again = self.prepare();
         body(self)
+    }
+
+    /// What is due for the message before this one does not fall into the time that
+    /// this one takes.
+    #[inline]
+    fn receive_after<R>(
+        &mut self,
+        buffer: &mut [u8],
+        before: impl FnOnce(&mut Self) -> Result<R, LinkError>,
+    ) -> Result<(R, Option<usize>), LinkError> {
+        self.prepare()?;
+        let before = before(self)?;
+        Ok((before, self.wait_receive(buffer)?))
     }
 
     fn discard(&mut self) -> Result<(), LinkError> {

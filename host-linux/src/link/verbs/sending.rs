@@ -45,8 +45,10 @@ impl VerbsLink {
         under_way < self.layout.slots as u64
     }
 
+    /// The peer may be waiting for room, too.
     #[cold]
     pub(super) fn wait_for_room(&mut self) -> Result<(), LinkError> {
+        self.prepare()?;
         self.wait_until(Self::has_room)
     }
 
@@ -84,7 +86,7 @@ impl VerbsLink {
     pub(super) fn send_now(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let length = message.len();
         let is_inline = length <= self.inline;
-        let is_payload = !is_inline && self.is_payload(message);
+        let is_payload = self.in_session && is_of_a_round(message);
         let place = self.layout.incoming(self.sent);
         let (verb, to) = match self.operation {
             // The last byte is the last of its place, which the peer polls.
@@ -97,13 +99,16 @@ impl VerbsLink {
             }
             _ => (Verb::Send, place),
         };
-        let source = if is_inline {
-            Source::Inline(message)
-        } else if is_payload {
+        let source = if is_payload {
             // The message before it has arrived if it began otherwise: a round ends
             // with its reply.
             self.queue.memory().set_byte(PAYLOAD, message.first().copied().unwrap_or_default());
-            Source::Memory { offset: PAYLOAD, length }
+            match is_inline {
+                true => Source::Copied { offset: PAYLOAD, length },
+                false => Source::Memory { offset: PAYLOAD, length },
+            }
+        } else if is_inline {
+            Source::Inline(message)
         } else {
             let offset = self.layout.outgoing(self.sent);
             if !self.queue.memory().write(offset, message) {
@@ -114,14 +119,6 @@ impl VerbsLink {
         self.post("send", verb, to, source)?;
         self.sent += 1;
         Ok(())
-    }
-
-    /// Whether nobody looks at `message` beyond its first byte, see
-    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). One
-    /// byte alone is sent as it is.
-    #[inline]
-    fn is_payload(&self, message: &[u8]) -> bool {
-        self.in_session && message.len() > 1 && message.first() != MAGIC.first()
     }
 
     /// Writes a message whose last byte is what an empty place ends with: with
@@ -159,6 +156,7 @@ impl VerbsLink {
     /// Tells the peer how many messages were consumed.
     #[cold]
     pub(super) fn tell_consumed(&mut self) -> Result<(), LinkError> {
+        self.free_consumed()?;
         if !self.has_entries(1) {
             self.wait_until(|link| link.has_entries(1))?;
         }
@@ -223,6 +221,26 @@ impl VerbsLink {
         Ok(())
     }
 
+    /// Looks at sends that are over where many are not known to be: at two at most,
+    /// so that no send pays for all of those before it.
+    #[inline]
+    pub(super) fn reap_some(&mut self) -> Result<(), LinkError> {
+        let many = match self.operation {
+            Operation::Datagram => self.layout.slots as u64 / 2,
+            _ => self.capacity / 2,
+        };
+        if self.posted - self.completed >= many && self.reap_one()? {
+            self.reap_one()?;
+        }
+        Ok(())
+    }
+
+    /// Whether a send that gets a completion is not known to be over.
+    #[inline]
+    pub(super) fn expects_completion(&self) -> bool {
+        self.posted - self.completed >= u64::from(self.signal.0)
+    }
+
     /// Looks at one send that is over; false where there is none.
     #[inline]
     pub(super) fn reap_one(&mut self) -> Result<bool, LinkError> {
@@ -254,5 +272,30 @@ impl VerbsLink {
             }
         }
         self.ended("a message to it", error)
+    }
+}
+
+/// Whether nobody looks at `message`, of a session, beyond its first byte, see
+/// [`Link::begin_session`](loggap_core::measure::Link::begin_session): it is sent
+/// from the filling, as a round's buffer may hold what a frame left there. One byte
+/// alone is sent as it is.
+#[inline]
+fn is_of_a_round(message: &[u8]) -> bool {
+    message.len() > 1 && message.first() != MAGIC.first()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_frame_left_in_a_buffer_is_not_sent_in_a_round() {
+        let mut buffer = [EMPTY; 8];
+        buffer[..4].copy_from_slice(&MAGIC);
+        assert!(!is_of_a_round(&buffer), "a frame is sent as it is");
+        // The tag of a round over the frame, whose last byte would be escaped.
+        buffer[0] = 5;
+        assert!(is_of_a_round(&buffer) && is_of_a_round(&buffer[..2]));
+        assert!(!is_of_a_round(&buffer[..1]));
     }
 }

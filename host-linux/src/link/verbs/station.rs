@@ -104,6 +104,12 @@ impl Layout {
         }
     }
 
+    /// Places that are consumed in a row before the peer is told meanwhile.
+    #[inline]
+    pub(super) const fn places_in_a_burst(&self) -> u64 {
+        (self.slots - self.slots / 4) as u64
+    }
+
     /// As many places as a queue of a device has entries for; fewer than
     /// before, or as many.
     pub(super) fn within(self, longest_queue: u32) -> Self {
@@ -463,6 +469,15 @@ mod tests {
             assert!(fewer == layout || twice.sends() > longest_queue as usize, "{fewer:?}");
         }
         assert_eq!(layout.within(1).slots, 2);
+    }
+
+    #[test]
+    fn a_peer_is_told_before_it_runs_out_of_places() {
+        for slots in [2, 4, 8, 128] {
+            let burst = Layout { slots, slot: 64 }.places_in_a_burst();
+            // Not before the half that is told of when there is time; never after all.
+            assert!(burst > slots as u64 / 2 && burst <= slots as u64, "{slots}");
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) enum Verb {
 pub(crate) enum Source<'a> {
     /// Copied into the work request.
     Inline(&'a [u8]),
+    /// As above, from registered memory.
+    Copied { offset: usize, length: usize },
     /// In registered memory, from an offset on.
     Memory { offset: usize, length: usize },
 }
@@ -80,18 +82,18 @@ impl Queue {
         built: impl FnOnce(),
     ) -> io::Result<()> {
         let mut flags = if work.signalled { ffi::ibv_send_flags::IBV_SEND_SIGNALED.0 } else { 0 };
+        if matches!(source, Source::Inline(_) | Source::Copied { .. }) {
+            flags |= ffi::ibv_send_flags::IBV_SEND_INLINE.0;
+        }
         let mut place = match source {
-            Source::Memory { offset, length } => {
+            Source::Memory { offset, length } | Source::Copied { offset, length } => {
                 if !self.memory.holds(offset, length) {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
                 let addr = self.memory.address() + offset as u64;
                 piece(addr, length, self.memory.local_key())
             }
-            Source::Inline(message) => {
-                flags |= ffi::ibv_send_flags::IBV_SEND_INLINE.0;
-                piece(message.as_ptr() as u64, message.len(), 0)
-            }
+            Source::Inline(message) => piece(message.as_ptr() as u64, message.len(), 0),
         };
         let mut request = ffi::ibv_send_wr {
             wr_id: work.id,
