@@ -151,8 +151,8 @@ impl VerbsLink {
         self.ended("a receive", error)
     }
 
-    /// A place is free again. The peer is told before it runs out of them; in time
-    /// for that it is told by [`Self::prepare`], when nobody waits for a message.
+    /// A place is free again. The peer is told here only in a burst without a pause,
+    /// before it runs out of places: otherwise [`Self::prepare`] has told it.
     #[inline]
     fn consume(&mut self) -> Result<(), LinkError> {
         self.consumed += 1;
@@ -165,10 +165,11 @@ impl VerbsLink {
     /// Does what is due for messages that were received: posts the receive of the
     /// last one's place, and tells the peer when half of the places are free.
     ///
-    /// This is done when nothing is there to be received, before a round and
-    /// before waiting for room, so that a peer that waits for room while this end
-    /// looks, or waits for room itself, knows of all consumed places but the
-    /// smaller half.
+    /// This is done when a look has found nothing, before a round, and before this
+    /// end waits for room. So no two ends wait for each other: a peer that waits for
+    /// room has sent as many messages as there are places since what it knows of.
+    /// An end that looks finds them all, and tells it at the latest when it has;
+    /// one that waits for room itself has told of every half that it consumed.
     #[inline]
     pub(super) fn prepare(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;

@@ -20,7 +20,7 @@ const REQUESTS_OF_A_MESSAGE: u64 = 2;
 impl VerbsLink {
     /// Whether the send queue takes `count` more requests.
     #[inline]
-    const fn has_entries(&self, count: u64) -> bool {
+    pub(super) const fn has_entries(&self, count: u64) -> bool {
         self.posted - self.completed + count <= self.capacity
     }
 
@@ -45,7 +45,8 @@ impl VerbsLink {
         under_way < self.layout.slots as u64
     }
 
-    /// The peer may be waiting for room, too.
+    /// Waits until [`Self::has_room`]. The peer may be waiting for room, too: it is
+    /// told of all that was consumed before.
     #[cold]
     pub(super) fn wait_for_room(&mut self) -> Result<(), LinkError> {
         self.prepare()?;
