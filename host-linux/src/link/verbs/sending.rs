@@ -46,7 +46,7 @@ impl VerbsLink {
     }
 
     /// Waits until [`Self::has_room`]. The peer may be waiting for room, too: it is
-    /// told of all that was consumed before.
+    /// told of what was consumed before, where that is due.
     #[cold]
     pub(super) fn wait_for_room(&mut self) -> Result<(), LinkError> {
         self.prepare()?;
