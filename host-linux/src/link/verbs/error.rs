@@ -135,6 +135,22 @@ pub enum VerbsError {
         /// The peer.
         peer: String,
     },
+    /// The other end speaks of queue pairs as another version does.
+    #[error("{peer} runs another version of loggap; use the same version on both ends")]
+    Version {
+        /// The peer.
+        peer: String,
+    },
+    /// What came from the other end asks for what no end asks for.
+    #[error(
+        "{peer} sent connection data that ask for {what}; use the same version of loggap on both ends"
+    )]
+    Asked {
+        /// The peer.
+        peer: String,
+        /// What they ask for.
+        what: &'static str,
+    },
     /// The other end serves one operation only.
     #[error(
         "this responder was started with --op {served}, and --op {asked} was asked for; use the same on both ends, or leave it out there"
@@ -153,6 +169,18 @@ pub enum VerbsError {
         /// What was asked for, in bytes.
         asked: u32,
         /// What it takes, in bytes.
+        allowed: u32,
+    },
+    /// More messages under way than the device has entries for.
+    #[error(
+        "{device} takes {allowed} messages under way at a time, and {asked} were asked for; use --depth {allowed} or less"
+    )]
+    Depth {
+        /// Its name.
+        device: String,
+        /// What was asked for.
+        asked: usize,
+        /// Entries of its longest queue.
         allowed: u32,
     },
     /// A method of measuring needs a peer that answers.
@@ -299,6 +327,12 @@ mod tests {
         assert!(text.contains("vendor code 0x81") && text.contains("--gid-index"), "{text}");
         assert!(failed(10).contains("wrong key"));
         assert!(failed(99).contains("unknown error"));
+    }
+
+    #[test]
+    fn another_version_is_not_taken_for_another_program() {
+        let other = VerbsError::Version { peer: "node7".into() }.to_string();
+        assert!(other.contains("another version") && !other.contains("something else"), "{other}");
     }
 
     #[test]

@@ -4,12 +4,17 @@
 //! bytes long, least significant bytes first. Nothing follows: what comes later
 //! is that the connection closes.
 
+use loggap_core::wire::FRAME_LEN;
+
 use super::settings::Operation;
+use super::station::Layout;
 
 /// Bytes of an offer and of an answer.
 pub(super) const LENGTH: usize = 1_024;
-/// The name and the version of the layout.
-const MAGIC: [u8; 8] = *b"lgverb\0\x02";
+/// The name of the layout.
+const NAME: [u8; 7] = *b"lgverb\0";
+/// Its version: one higher whenever the bytes, or what they mean, are others.
+const VERSION: u8 = 3;
 
 /// Where an end is, and its memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -26,6 +31,21 @@ pub(super) struct StationData {
     pub(super) address: u64,
     /// The key of that memory.
     pub(super) key: u32,
+    /// What datagrams to it have to carry.
+    pub(super) datagram_key: u32,
+    /// Reads under way at a time, as either end, that its device takes.
+    pub(super) reads: u8,
+}
+
+/// Why connection data are of no use.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Unusable {
+    /// They are none.
+    Foreign,
+    /// They are of another version.
+    Version,
+    /// They ask for what no end asks for, in words.
+    Wrong(&'static str),
 }
 
 /// What the initiator asks for.
@@ -80,11 +100,17 @@ impl Offer {
         bytes.text(&self.port)
     }
 
-    /// `None` for what is no offer, or asks for what nobody can serve.
-    pub(super) fn from_bytes(bytes: &[u8; LENGTH]) -> Option<Self> {
-        let mut fields = Fields::of(bytes)?;
+    /// An offer that can be served, as far as it says.
+    pub(super) fn from_bytes(bytes: &[u8; LENGTH]) -> Result<Self, Unusable> {
+        let fields = Fields::of(bytes)?;
+        let offer = Self::of(fields).ok_or(Unusable::Wrong("fields without a meaning"))?;
+        offer.check()?;
+        Ok(offer)
+    }
+
+    fn of(mut fields: Fields<'_>) -> Option<Self> {
         let [operation, mtu_asked, service_level, traffic_class] = fields.take()?;
-        let offer = Self {
+        Some(Self {
             operation: *Operation::ALL.get(usize::from(operation))?,
             mtu_asked: mtu_asked != 0,
             service_level,
@@ -96,9 +122,27 @@ impl Offer {
             signal_every: u16::from_le_bytes(fields.take()?),
             station: fields.station()?,
             port: fields.text()?,
+        })
+    }
+
+    /// Whoever makes the offer keeps these rules; memory is registered only where
+    /// they hold.
+    fn check(&self) -> Result<(), Unusable> {
+        let slots = usize::from(self.slots);
+        let wrong = if !slots.is_power_of_two() || slots < 2 {
+            "a number of messages under way that is no power of two from 2 on"
+        } else if u64::from(self.longest) > crate::link::LONGEST_MESSAGE.0 {
+            "messages longer than any link takes"
+        } else if (self.longest as usize) < FRAME_LEN {
+            "messages shorter than a control frame, which has 448 bytes (a larger --mtu, for --op ud)"
+        } else if slots > Layout::new(u16::MAX, self.longest).slots {
+            "more messages under way than memory is lent for at that length"
+        } else if self.signal_every == 0 || self.signal_every > self.slots {
+            "a completion for each so many sends that is none of 1 to the messages under way"
+        } else {
+            return Ok(());
         };
-        let whole = offer.slots.is_power_of_two() && offer.slots >= 2 && offer.signal_every > 0;
-        (whole && u64::from(offer.longest) <= crate::link::LONGEST_MESSAGE.0).then_some(offer)
+        Err(Unusable::Wrong(wrong))
     }
 }
 
@@ -119,8 +163,12 @@ impl Answer {
         }
     }
 
-    pub(super) fn from_bytes(bytes: &[u8; LENGTH]) -> Option<Self> {
-        let mut fields = Fields::of(bytes)?;
+    pub(super) fn from_bytes(bytes: &[u8; LENGTH]) -> Result<Self, Unusable> {
+        let fields = Fields::of(bytes)?;
+        Self::of(fields).ok_or(Unusable::Wrong("fields without a meaning"))
+    }
+
+    fn of(mut fields: Fields<'_>) -> Option<Self> {
         match fields.take()? {
             [0] => Some(Self::Refused(fields.text()?)),
             [1] => Some(Self::Connected {
@@ -142,7 +190,8 @@ struct Bytes {
 impl Bytes {
     fn new() -> Self {
         let mut empty = Self { bytes: [0; LENGTH], length: 0 };
-        empty.put(&MAGIC);
+        empty.put(&NAME);
+        empty.put(&[VERSION]);
         empty
     }
 
@@ -162,6 +211,8 @@ impl Bytes {
         self.put(&station.gid);
         self.put(&station.address.to_le_bytes());
         self.put(&station.key.to_le_bytes());
+        self.put(&station.datagram_key.to_le_bytes());
+        self.put(&[station.reads]);
     }
 
     /// The last field, cut off where it is too long.
@@ -181,9 +232,16 @@ impl Bytes {
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    fn of(bytes: &'a [u8; LENGTH]) -> Option<Self> {
+    /// Those after name and version.
+    fn of(bytes: &'a [u8; LENGTH]) -> Result<Self, Unusable> {
         let mut fields = Self(bytes);
-        (fields.take()? == MAGIC).then_some(fields)
+        if fields.take() != Some(NAME) {
+            return Err(Unusable::Foreign);
+        }
+        if fields.take() != Some([VERSION]) {
+            return Err(Unusable::Version);
+        }
+        Ok(fields)
     }
 
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -200,6 +258,8 @@ impl<'a> Fields<'a> {
             gid: self.take()?,
             address: u64::from_le_bytes(self.take()?),
             key: u32::from_le_bytes(self.take()?),
+            datagram_key: u32::from_le_bytes(self.take()?),
+            reads: u8::from_le_bytes(self.take()?),
         })
     }
 
@@ -222,6 +282,8 @@ mod tests {
             gid: [7; 16],
             address: 1 << 40,
             key: 99,
+            datagram_key: 0x1234_5678,
+            reads: 16,
         };
         Offer {
             operation: Operation::Write,
@@ -230,7 +292,7 @@ mod tests {
             service_level: 1,
             traffic_class: 104,
             slots: 32,
-            longest: 1 << 20,
+            longest: 1 << 16,
             inline: u32::MAX,
             signal_every: 8,
             station,
@@ -241,31 +303,60 @@ mod tests {
     #[test]
     fn connection_data_survive_the_wire() {
         let offer = offer();
-        assert_eq!(Offer::from_bytes(&offer.to_bytes()), Some(offer.clone()));
+        assert_eq!(Offer::from_bytes(&offer.to_bytes()), Ok(offer.clone()));
         let answers = [
             Answer::Connected { mtu: 4096, station: offer.station, port: offer.port },
             Answer::Refused("no ä".into()),
         ];
         for answer in answers {
-            assert_eq!(Answer::from_bytes(&answer.to_bytes()), Some(answer));
+            assert_eq!(Answer::from_bytes(&answer.to_bytes()), Ok(answer));
         }
     }
 
     #[test]
-    fn what_is_no_connection_data_is_rejected() {
-        let mut bytes = offer().to_bytes();
-        bytes[7] += 1;
-        assert_eq!(Offer::from_bytes(&bytes), None);
-        for wrong in [
-            Offer { slots: 3, ..offer() },
-            Offer { slots: 1, ..offer() },
-            Offer { longest: u32::MAX, ..offer() },
-            Offer { signal_every: 0, ..offer() },
+    fn what_is_no_connection_data_is_told_from_another_version() {
+        let offer_of = |index: usize| {
+            let mut bytes = offer().to_bytes();
+            bytes[index] += 1;
+            Offer::from_bytes(&bytes)
+        };
+        assert_eq!(offer_of(0), Err(Unusable::Foreign));
+        assert_eq!(offer_of(7), Err(Unusable::Version));
+        let mut answer = Answer::Refused("busy".into()).to_bytes();
+        answer[7] -= 1;
+        assert_eq!(Answer::from_bytes(&answer), Err(Unusable::Version));
+        assert_eq!(Answer::from_bytes(&[0; LENGTH]), Err(Unusable::Foreign));
+    }
+
+    #[test]
+    fn an_offer_that_takes_too_much_is_refused_before_memory_is() {
+        let most = u16::try_from(Layout::new(u16::MAX, 4 << 20).slots).unwrap();
+        let long = Offer { slots: most, longest: 4 << 20, signal_every: 1, ..offer() };
+        assert_eq!(Offer::from_bytes(&long.to_bytes()), Ok(long.clone()));
+        let shortest = Offer { longest: u32::try_from(FRAME_LEN).unwrap(), ..offer() };
+        assert_eq!(Offer::from_bytes(&shortest.to_bytes()), Ok(shortest.clone()));
+        for (words, wrong) in [
+            ("power of two", Offer { slots: 3, ..offer() }),
+            ("power of two", Offer { slots: 1, signal_every: 1, ..offer() }),
+            ("longer than any link", Offer { longest: u32::MAX, ..offer() }),
+            ("than a control frame", Offer { longest: shortest.longest - 1, ..offer() }),
+            ("than memory is lent for", Offer { slots: 2 * most, ..long.clone() }),
+            ("than memory is lent for", Offer { slots: 1 << 15, ..long }),
+            ("a completion for each", Offer { signal_every: 0, ..offer() }),
+            ("a completion for each", Offer { signal_every: 33, ..offer() }),
         ] {
-            assert_eq!(Offer::from_bytes(&wrong.to_bytes()), None, "{wrong:?}");
+            let refused = Offer::from_bytes(&wrong.to_bytes());
+            assert!(
+                matches!(refused, Err(Unusable::Wrong(why)) if why.contains(words)),
+                "{refused:?}"
+            );
         }
+    }
+
+    #[test]
+    fn a_reason_that_is_too_long_is_cut_off() {
         let long = Answer::Refused("ä".repeat(LENGTH));
-        assert!(matches!(Answer::from_bytes(&long.to_bytes()), Some(Answer::Refused(cut))
+        assert!(matches!(Answer::from_bytes(&long.to_bytes()), Ok(Answer::Refused(cut))
             if cut.len() < LENGTH && cut.len() > LENGTH - 20));
     }
 }

@@ -8,7 +8,7 @@ use loggap_core::wire::FRAME_LEN;
 
 use super::error::VerbsError;
 use super::link::{Parts, VerbsLink};
-use super::offer::{Answer, LENGTH, Offer, StationData};
+use super::offer::{Answer, LENGTH, Offer, StationData, Unusable};
 use super::one_sided::OneSided;
 use super::record::{VerbsPort, VerbsRecord};
 use super::settings::{Operation, VerbsSettings};
@@ -60,7 +60,7 @@ impl VerbsLink {
     /// [`LinkError::Verbs`] for what is wrong with device, port or address.
     pub fn try_device(settings: LinkSettings) -> Result<(), LinkError> {
         let (operation, layout) = (Operation::Send, Layout::new(2, 64));
-        let purpose = Purpose { operation, layout, inline: Some(0), events: false };
+        let purpose = Purpose { operation, layout, fewer: true, inline: Some(0), events: false };
         Ok(Station::open(&settings.verbs, purpose).map(drop)?)
     }
 
@@ -96,9 +96,12 @@ impl VerbsLink {
             // Its socket has taken nothing yet: there is room for this.
             (&control).write_all(&answer.to_bytes())
         };
-        let Some(mut offer) = Offer::from_bytes(offer) else {
-            let _told_less_well = tell(&Answer::Refused("that is no offer of this version".into()));
-            return Err(LinkError::Broken { peer, what: "sent no offer of this version" });
+        let mut offer = match Offer::from_bytes(offer) {
+            Ok(offer) => offer,
+            Err(unusable) => {
+                let _told_less_well = tell(&Answer::Refused(refusal(unusable)));
+                return Err(unusable.of(&peer).into());
+            }
         };
         let opened = settle(&offer, &settings);
         let (station, mtu) = match opened {
@@ -119,6 +122,28 @@ impl VerbsLink {
     }
 }
 
+impl Unusable {
+    /// What is wrong with the connection data of `peer`.
+    fn of(self, peer: &str) -> VerbsError {
+        let peer = peer.to_owned();
+        match self {
+            Self::Foreign => VerbsError::Foreign { peer },
+            Self::Version => VerbsError::Version { peer },
+            Self::Wrong(what) => VerbsError::Asked { peer, what },
+        }
+    }
+}
+
+/// What an initiator is told whose offer is of no use.
+fn refusal(unusable: Unusable) -> String {
+    match unusable {
+        Unusable::Foreign | Unusable::Version => {
+            "that is no offer of this version; use the same version of loggap on both ends".into()
+        }
+        Unusable::Wrong(what) => format!("the offer asks for {what}"),
+    }
+}
+
 /// What this end has, and what it asks of the other.
 fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
     let verbs = &settings.verbs;
@@ -132,10 +157,10 @@ fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
         most = most.min(LARGEST_PACKET);
     }
     let layout = Layout::new(verbs.depth, most);
-    let purpose = Purpose { operation, layout, inline: verbs.inline, events };
+    let purpose = Purpose { operation, layout, fewer: true, inline: verbs.inline, events };
     let station = Station::open(verbs, purpose)?;
     let mtu = mtu(verbs, &station)?;
-    let slots = u16::try_from(layout.slots).unwrap_or(u16::MAX);
+    let slots = u16::try_from(station.layout.slots).unwrap_or(u16::MAX);
     let every = match operation {
         // The place of a datagram is free when it has been sent.
         Operation::Datagram => 1,
@@ -207,8 +232,7 @@ fn connect_over(
         | io::ErrorKind::TimedOut => VerbsError::Foreign { peer: peer.clone() }.into(),
         _ => LinkError::from_io(&peer, "exchanging connection data", source),
     })?;
-    let answer = Answer::from_bytes(&bytes)
-        .ok_or_else(|| LinkError::from(VerbsError::Foreign { peer: peer.clone() }))?;
+    let answer = Answer::from_bytes(&bytes).map_err(|unusable| unusable.of(&peer))?;
     let (mtu, theirs, port) = match answer {
         Answer::Connected { mtu, station, port } => (mtu, station, port),
         Answer::Refused(reason) => return Err(VerbsError::Refused { peer, reason }.into()),
@@ -239,6 +263,7 @@ fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), Verb
     let purpose = Purpose {
         operation: offer.operation,
         layout: Layout::offered(offer.slots, offer.longest),
+        fewer: false,
         inline: (offer.inline != u32::MAX).then_some(offer.inline),
         events: settings.waiting == Waiting::Block && !one_sided,
     };

@@ -25,8 +25,9 @@ impl VerbsLink {
             Operation::Read => self.look_one_sided(buffer)?,
             _ => self.look_at_completions(buffer)?,
         };
-        if found.is_none() {
-            self.found_nothing()?;
+        match found {
+            Some(_) => self.looks = 0,
+            None => self.found_nothing()?,
         }
         Ok(found)
     }
@@ -58,7 +59,6 @@ impl VerbsLink {
     #[inline]
     fn look_at_completions(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let Some(arrived) = self.take_arrival()? else {
-            self.free_consumed()?;
             return Ok(None);
         };
         let datagram = self.operation == Operation::Datagram;
@@ -70,6 +70,8 @@ impl VerbsLink {
         let place = self.layout.incoming(arrived.id);
         let room = buffer.len();
         let fits = match buffer.get_mut(..length) {
+            // Anybody who learns the key may have sent it.
+            _ if datagram && !arrived.from_peer => false,
             Some(target) => self.copy_out(place + head, target),
             None => false,
         };
@@ -77,7 +79,7 @@ impl VerbsLink {
         self.to_be_freed = Some(arrived.id);
         match (fits, datagram) {
             (true, true) => Ok(Some(length)),
-            // Anybody may have sent it.
+            // As if nothing had come.
             (false, true) => Ok(None),
             (true, false) => {
                 self.consume()?;
@@ -102,14 +104,15 @@ impl VerbsLink {
         }
     }
 
-    /// Posts the receive of the place that was consumed last: when there is nothing
-    /// else to do, or the next message is there.
+    /// Posts the receive of the place that was consumed last, if that is to be
+    /// done yet.
     #[inline]
-    fn free_consumed(&mut self) -> Result<(), LinkError> {
-        match self.to_be_freed.take() {
-            Some(index) => self.post_receive(index),
-            None => Ok(()),
+    pub(super) fn free_consumed(&mut self) -> Result<(), LinkError> {
+        if let Some(index) = self.to_be_freed {
+            self.post_receive(index)?;
+            self.to_be_freed = None;
         }
+        Ok(())
     }
 
     /// Lets another message arrive at place `index`.
@@ -148,22 +151,44 @@ impl VerbsLink {
         self.ended("a receive", error)
     }
 
-    /// A place is free again; tells the peer when half of them are.
+    /// A place is free again. The peer is told here only in a burst without a pause,
+    /// before it runs out of places: otherwise [`Self::prepare`] has told it.
     #[inline]
     fn consume(&mut self) -> Result<(), LinkError> {
-        self.looks = 0;
         self.consumed += 1;
-        if self.consumed - self.returned >= self.layout.slots as u64 / 2 {
-            self.free_consumed()?;
-            self.tell_consumed()?;
+        match self.consumed - self.returned >= self.layout.places_in_a_burst() {
+            true => self.tell_consumed(),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Does what is due for messages that were received: posts the receive of the
+    /// last one's place, and tells the peer when half of the places are free.
+    ///
+    /// This is done when a look has found nothing, before a round, and before this
+    /// end waits for room. So no two ends wait for each other: a peer that waits for
+    /// room has sent as many messages as there are places since what it knows of.
+    /// An end that looks finds them all, and tells it at the latest when it has;
+    /// one that waits for room itself has told of every half that it consumed.
+    #[inline]
+    pub(super) fn prepare(&mut self) -> Result<(), LinkError> {
+        self.free_consumed()?;
+        match self.consumed - self.returned >= self.layout.slots as u64 / 2 {
+            true => self.tell_consumed(),
+            false => Ok(()),
+        }
     }
 
     #[inline]
     fn found_nothing(&mut self) -> Result<(), LinkError> {
         self.looks += 1;
-        if self.looks.is_multiple_of(LOOKS_BEFORE_REAPING) || self.calls.is_some() {
+        self.prepare()?;
+        if self.calls.is_some() {
+            self.reap()?;
+        } else if self.due.is_none() && self.expects_completion() {
+            self.reap_one()?;
+        }
+        if self.looks.is_multiple_of(LOOKS_BEFORE_REAPING) {
             self.reap()?;
             if self.looks >= LOOKS_BEFORE_ASKING {
                 self.looks = 0;

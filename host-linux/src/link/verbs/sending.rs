@@ -14,11 +14,20 @@ use crate::link::{LinkError, Waiting};
 use crate::machine::clock::Deadline;
 use crate::sys::verbs::{Completion, Source, Verb, Work};
 
+/// Most work requests of one message: itself and the word about its last byte.
+const REQUESTS_OF_A_MESSAGE: u64 = 2;
+
 impl VerbsLink {
+    /// Whether the send queue takes `count` more requests.
+    #[inline]
+    pub(super) const fn has_entries(&self, count: u64) -> bool {
+        self.posted - self.completed + count <= self.capacity
+    }
+
     /// Whether one more message finds a place at both ends.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        if self.posted - self.completed >= self.capacity {
+        if !self.has_entries(REQUESTS_OF_A_MESSAGE) {
             return false;
         }
         let under_way = match self.operation {
@@ -36,14 +45,26 @@ impl VerbsLink {
         under_way < self.layout.slots as u64
     }
 
+    /// Waits until [`Self::has_room`]. The peer may be waiting for room, too: it is
+    /// told of what was consumed before, where that is due.
     #[cold]
     pub(super) fn wait_for_room(&mut self) -> Result<(), LinkError> {
+        self.prepare()?;
+        self.wait_until(Self::has_room)
+    }
+
+    /// Looks at sends that are over, one at a time, until what is waited for is so;
+    /// for no longer than the link's limit, nor than the peer lives.
+    #[cold]
+    fn wait_until(&mut self, is_so: impl Fn(&Self) -> bool) -> Result<(), LinkError> {
         let deadline = Deadline::after(self.settings.limit);
         let mut looks = 0_u32;
         loop {
-            self.reap()?;
-            if self.has_room() {
+            if is_so(self) {
                 return Ok(());
+            }
+            if self.reap_one()? {
+                continue;
             }
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(LOOKS_BEFORE_ASKING) {
@@ -66,7 +87,7 @@ impl VerbsLink {
     pub(super) fn send_now(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let length = message.len();
         let is_inline = length <= self.inline;
-        let is_payload = !is_inline && self.is_payload(message);
+        let is_payload = self.in_session && is_of_a_round(message);
         let place = self.layout.incoming(self.sent);
         let (verb, to) = match self.operation {
             // The last byte is the last of its place, which the peer polls.
@@ -79,13 +100,16 @@ impl VerbsLink {
             }
             _ => (Verb::Send, place),
         };
-        let source = if is_inline {
-            Source::Inline(message)
-        } else if is_payload {
+        let source = if is_payload {
             // The message before it has arrived if it began otherwise: a round ends
             // with its reply.
             self.queue.memory().set_byte(PAYLOAD, message.first().copied().unwrap_or_default());
-            Source::Memory { offset: PAYLOAD, length }
+            match is_inline {
+                true => Source::Copied { offset: PAYLOAD, length },
+                false => Source::Memory { offset: PAYLOAD, length },
+            }
+        } else if is_inline {
+            Source::Inline(message)
         } else {
             let offset = self.layout.outgoing(self.sent);
             if !self.queue.memory().write(offset, message) {
@@ -96,14 +120,6 @@ impl VerbsLink {
         self.post("send", verb, to, source)?;
         self.sent += 1;
         Ok(())
-    }
-
-    /// Whether nobody looks at `message` beyond its first byte, see
-    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). One
-    /// byte alone is sent as it is.
-    #[inline]
-    fn is_payload(&self, message: &[u8]) -> bool {
-        self.in_session && message.len() > 1 && message.first() != MAGIC.first()
     }
 
     /// Writes a message whose last byte is what an empty place ends with: with
@@ -128,11 +144,7 @@ impl VerbsLink {
         self.post("send", Verb::Write, place, source)?;
         self.sent += 1;
         // The word's place is free for the next one then.
-        let deadline = Deadline::after(self.settings.limit);
-        while self.completed < self.posted && !deadline.expired() {
-            self.reap()?;
-        }
-        Ok(())
+        self.wait_until(|link| link.completed >= link.posted)
     }
 
     /// The word about message `index`; 0 is about none.
@@ -145,8 +157,9 @@ impl VerbsLink {
     /// Tells the peer how many messages were consumed.
     #[cold]
     pub(super) fn tell_consumed(&mut self) -> Result<(), LinkError> {
-        while self.posted - self.completed >= self.capacity {
-            self.reap()?;
+        self.free_consumed()?;
+        if !self.has_entries(1) {
+            self.wait_until(|link| link.has_entries(1))?;
         }
         #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
         let bytes = (self.consumed as u32).to_le_bytes();
@@ -209,6 +222,26 @@ impl VerbsLink {
         Ok(())
     }
 
+    /// Looks at sends that are over where many are not known to be: at two at most,
+    /// so that no send pays for all of those before it.
+    #[inline]
+    pub(super) fn reap_some(&mut self) -> Result<(), LinkError> {
+        let many = match self.operation {
+            Operation::Datagram => self.layout.slots as u64 / 2,
+            _ => self.capacity / 2,
+        };
+        if self.posted - self.completed >= many && self.reap_one()? {
+            self.reap_one()?;
+        }
+        Ok(())
+    }
+
+    /// Whether a send that gets a completion is not known to be over.
+    #[inline]
+    pub(super) fn expects_completion(&self) -> bool {
+        self.posted - self.completed >= u64::from(self.signal.0)
+    }
+
     /// Looks at one send that is over; false where there is none.
     #[inline]
     pub(super) fn reap_one(&mut self) -> Result<bool, LinkError> {
@@ -240,5 +273,30 @@ impl VerbsLink {
             }
         }
         self.ended("a message to it", error)
+    }
+}
+
+/// Whether nobody looks at `message`, of a session, beyond its first byte, see
+/// [`Link::begin_session`](loggap_core::measure::Link::begin_session): it is sent
+/// from the filling, as a round's buffer may hold what a frame left there. One byte
+/// alone is sent as it is.
+#[inline]
+fn is_of_a_round(message: &[u8]) -> bool {
+    message.len() > 1 && message.first() != MAGIC.first()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_frame_left_in_a_buffer_is_not_sent_in_a_round() {
+        let mut buffer = [EMPTY; 8];
+        buffer[..4].copy_from_slice(&MAGIC);
+        assert!(!is_of_a_round(&buffer), "a frame is sent as it is");
+        // The tag of a round over the frame, whose last byte would be escaped.
+        buffer[0] = 5;
+        assert!(is_of_a_round(&buffer) && is_of_a_round(&buffer[..2]));
+        assert!(!is_of_a_round(&buffer[..1]));
     }
 }

@@ -104,6 +104,22 @@ impl Layout {
         }
     }
 
+    /// Places that are consumed in a row before the peer is told meanwhile.
+    #[inline]
+    pub(super) const fn places_in_a_burst(&self) -> u64 {
+        (self.slots - self.slots / 4) as u64
+    }
+
+    /// As many places as a queue of a device has entries for; fewer than
+    /// before, or as many.
+    pub(super) fn within(self, longest_queue: u32) -> Self {
+        let mut layout = self;
+        while layout.slots > 2 && layout.sends() > longest_queue as usize {
+            layout.slots /= 2;
+        }
+        layout
+    }
+
     /// Entries of the send queue: every message, a word of consumption and one
     /// about its last byte for each.
     pub(super) const fn sends(&self) -> usize {
@@ -119,6 +135,7 @@ pub(super) struct Station {
     pub(super) port: Port,
     gid: Option<Gid>,
     packet_number: u32,
+    datagram_key: u32,
     settings: VerbsSettings,
     reads: u8,
     /// For the profile.
@@ -130,6 +147,8 @@ pub(super) struct Station {
 pub(super) struct Purpose {
     pub(super) operation: Operation,
     pub(super) layout: Layout,
+    /// Whether there may be fewer places, where the device has shorter queues.
+    pub(super) fewer: bool,
     /// `None` for as much as is usual.
     pub(super) inline: Option<u32>,
     pub(super) events: bool,
@@ -151,18 +170,24 @@ impl Station {
             .map_err(refused("allocating a protection domain", "see the kernel's log"))?;
         let domain = Arc::new(domain);
         let layout = purpose.layout;
+        let layout = if purpose.fewer { layout.within(longest_queue) } else { layout };
+        if layout.slots > longest_queue as usize {
+            let (asked, allowed) = (layout.slots, longest_queue);
+            return Err(VerbsError::Depth { device: name.clone(), asked, allowed });
+        }
+        let purpose = Purpose { layout, ..purpose };
         let bytes = layout.bytes();
         let memory = Region::register(&domain, bytes, settings.pages())
             .map_err(|source| VerbsError::Register { bytes, limit: memory_limit(), source })?;
         memory.write(PAYLOAD, &filling(layout.slot));
-        let memory = Arc::new(memory);
-        let made = create(&domain, &memory, purpose, longest_queue);
+        let made = create(domain, memory, purpose, longest_queue);
+        let datagram_key = random_datagram_key();
         let mut queue = made.map_err(refused(
             "creating a queue pair",
             "a smaller --depth or --inline may be granted; `ibv_devinfo -v` shows the limits",
         ))?;
         queue
-            .initialise(settings.port)
+            .initialise(settings.port, datagram_key)
             .map_err(refused("initialising the queue pair", "see the kernel's log"))?;
         let station = Self {
             queue,
@@ -170,6 +195,7 @@ impl Station {
             port,
             gid,
             packet_number: packet_number(),
+            datagram_key,
             settings: *settings,
             reads,
             record,
@@ -209,6 +235,8 @@ impl Station {
             gid: self.gid.map_or([0; 16], |gid| gid.bytes),
             address: self.queue.memory().address(),
             key: self.queue.memory().remote_key(),
+            datagram_key: self.datagram_key,
+            reads: self.reads,
         }
     }
 
@@ -229,7 +257,7 @@ impl Station {
             mtu,
             service_level,
             traffic_class,
-            reads: self.reads,
+            reads: reads_under_way(self.reads, peer.reads),
             packet_number: self.packet_number,
         };
         let peer = QueuePeer {
@@ -237,6 +265,7 @@ impl Station {
             packet_number: peer.packet_number,
             lid: peer.lid,
             gid: peer.gid,
+            datagram_key: peer.datagram_key,
         };
         self.queue.connect(&peer, &path).map_err(|source| VerbsError::Device {
             device: self.record.device.clone(),
@@ -256,31 +285,24 @@ fn filling(length: usize) -> Vec<u8> {
 
 /// A queue pair for `purpose`, with as much inline data as is granted.
 fn create(
-    domain: &Arc<Domain>,
-    memory: &Arc<Region>,
+    domain: Arc<Domain>,
+    memory: Region,
     purpose: Purpose,
     longest_queue: u32,
 ) -> io::Result<Queue> {
     let entries = |wanted: usize| u32::try_from(wanted).unwrap_or(u32::MAX).min(longest_queue);
-    let mut options = QueueOptions {
+    let asked = purpose.inline.map(|bytes| [bytes]);
+    let options = QueueOptions {
         kind: match purpose.operation {
             Operation::Datagram => QueueKind::Datagram,
             _ => QueueKind::Connected,
         },
         sends: entries(purpose.layout.sends()),
         receives: entries(purpose.layout.slots),
-        inline: 0,
+        inline: asked.as_ref().map_or(&INLINE, |asked| asked),
         events: purpose.events,
     };
-    let mut made = Err(io::ErrorKind::InvalidInput.into());
-    for inline in purpose.inline.map_or(INLINE.to_vec(), |bytes| vec![bytes]) {
-        options.inline = inline;
-        made = Queue::create(Arc::clone(memory), Arc::clone(domain), options);
-        if made.is_ok() {
-            break;
-        }
-    }
-    made
+    Queue::create(memory, domain, options)
 }
 
 /// What a profile says of a device.
@@ -399,6 +421,17 @@ fn packet_number() -> u32 {
     getrandom::u32().unwrap_or(1) & 0x00ff_ffff
 }
 
+/// What datagrams to this end have to carry, so that those of others are
+/// dropped. Without the highest bit, which has a meaning of its own.
+fn random_datagram_key() -> u32 {
+    getrandom::u32().unwrap_or(0x1111_1111) & 0x7fff_ffff
+}
+
+/// Reads under way at a time: what both devices take, and one at least.
+fn reads_under_way(here: u8, there: u8) -> u8 {
+    here.min(there).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,6 +456,33 @@ mod tests {
         let bytes = filling(4_096);
         assert!(bytes.len() == 4_096 && bytes.iter().all(|byte| *byte < 128));
         assert!(bytes.windows(2).filter(|pair| pair[0] == pair[1]).count() < 100);
+    }
+
+    #[test]
+    fn short_queues_of_a_device_make_fewer_places() {
+        let layout = Layout::new(128, 1 << 10);
+        assert_eq!(layout.within(u32::MAX), layout);
+        for longest_queue in [22, 100, 399, 400, 4_096] {
+            let fewer = layout.within(longest_queue);
+            assert!(fewer.sends() <= longest_queue as usize, "{fewer:?}");
+            let twice = Layout { slots: 2 * fewer.slots, ..fewer };
+            assert!(fewer == layout || twice.sends() > longest_queue as usize, "{fewer:?}");
+        }
+        assert_eq!(layout.within(1).slots, 2);
+    }
+
+    #[test]
+    fn a_peer_is_told_before_it_runs_out_of_places() {
+        for slots in [2, 4, 8, 128] {
+            let burst = Layout { slots, slot: 64 }.places_in_a_burst();
+            // Not before the half that is told of when there is time; never after all.
+            assert!(burst > slots as u64 / 2 && burst <= slots as u64, "{slots}");
+        }
+    }
+
+    #[test]
+    fn no_more_reads_are_under_way_than_either_device_takes() {
+        assert_eq!([(16, 4), (1, 16), (16, 0)].map(|(a, b)| reads_under_way(a, b)), [4, 1, 1]);
     }
 
     #[test]

@@ -35,9 +35,6 @@ pub(crate) struct Region {
 // SAFETY: the mapping is reached through raw pointers and atomics only, and
 // libibverbs may be called from any thread.
 unsafe impl Send for Region {}
-// SAFETY: as above.
-unsafe impl Sync for Region {}
-
 impl Region {
     /// So many zeroed bytes; of such pages.
     pub(crate) fn register(
@@ -75,6 +72,11 @@ impl Region {
     pub(super) fn local_key(&self) -> u32 {
         // SAFETY: as above.
         unsafe { (*self.registration.as_ptr()).lkey }
+    }
+
+    /// Bytes of it.
+    pub(crate) fn length(&self) -> usize {
+        self.map.len()
     }
 
     /// Whether there are `length` bytes from `offset` on.

@@ -24,14 +24,15 @@ pub(crate) enum QueueKind {
 
 /// How large a queue pair is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct QueueOptions {
+pub(crate) struct QueueOptions<'a> {
     pub(crate) kind: QueueKind,
     /// Entries of the send queue.
     pub(crate) sends: u32,
     /// Entries of the receive queue.
     pub(crate) receives: u32,
-    /// Most bytes of a message that travel within its work request.
-    pub(crate) inline: u32,
+    /// Most bytes of a message that travel within its work request: the first of
+    /// these that is granted.
+    pub(crate) inline: &'a [u32],
     /// Whether receive completions can be slept for.
     pub(crate) events: bool,
 }
@@ -59,6 +60,8 @@ pub(crate) struct QueuePeer {
     pub(crate) packet_number: u32,
     pub(crate) lid: u16,
     pub(crate) gid: [u8; 16],
+    /// What datagrams to it have to carry.
+    pub(crate) datagram_key: u32,
 }
 
 /// Completion queue; destroyed when dropped.
@@ -98,6 +101,29 @@ impl Drop for Channel {
 #[derive(Debug)]
 pub(super) struct Pair(pub(super) NonNull<ffi::ibv_qp>);
 
+impl Pair {
+    /// With the first amount of inline data that is granted; what was granted stands
+    /// in `attributes` then. Their completion queues have to be alive.
+    fn create(
+        domain: &Domain,
+        attributes: &mut ffi::ibv_qp_init_attr,
+        inline: &[u32],
+    ) -> io::Result<Self> {
+        let asked = attributes.cap;
+        let mut made = Err(io::ErrorKind::InvalidInput.into());
+        for inline in inline {
+            attributes.cap = ffi::ibv_qp_cap { max_inline_data: *inline, ..asked };
+            // SAFETY: the domain is alive, and so are the completion queues.
+            let raw = unsafe { ffi::ibv_create_qp(domain.raw(), attributes) };
+            made = not_null(raw).map(Self);
+            if made.is_ok() {
+                break;
+            }
+        }
+        made
+    }
+}
+
 impl Drop for Pair {
     fn drop(&mut self) {
         // SAFETY: it is not used again.
@@ -125,7 +151,7 @@ pub(crate) struct Queue {
     pub(super) sent: Completions,
     pub(super) received: Completions,
     pub(super) channel: Option<Channel>,
-    pub(super) memory: Arc<Region>,
+    pub(super) memory: Region,
     domain: Arc<Domain>,
     pub(super) post_send: PostSend,
     pub(super) post_receive: PostReceive,
@@ -135,16 +161,15 @@ pub(crate) struct Queue {
     pub(super) found: ffi::ibv_wc,
     kind: QueueKind,
     inline: u32,
-    /// The peer's queue pair, of datagrams.
-    pub(super) peer: u32,
+    sends: u32,
+    /// The peer's queue pair and its key, of datagrams.
+    pub(super) peer: (u32, u32),
 }
 
 // SAFETY: libibverbs may be called from any thread, and nothing in here belongs
 // to the thread that made it.
 unsafe impl Send for Queue {}
 
-/// Key of datagrams; both ends have to use the same.
-pub(super) const DATAGRAM_KEY: u32 = 0x1111_1111;
 /// 4.096 us * 2^14 = 67 ms until a packet is sent again, as in perftest.
 const RETRANSMISSION: u8 = 14;
 /// Retransmissions before the connection is given up; 7, the most that there
@@ -156,11 +181,11 @@ const RECEIVER_RETRIES: u8 = 6;
 const RECEIVER_TIMER: u8 = 12;
 
 impl Queue {
-    /// A queue pair over `memory`, with as much inline data as was asked for.
+    /// A queue pair over `memory`.
     pub(crate) fn create(
-        memory: Arc<Region>,
+        memory: Region,
         domain: Arc<Domain>,
-        options: QueueOptions,
+        options: QueueOptions<'_>,
     ) -> io::Result<Self> {
         let context = domain.context().raw();
         let channel = if options.events {
@@ -189,7 +214,7 @@ impl Queue {
                 max_recv_wr: options.receives,
                 max_send_sge: 1,
                 max_recv_sge: 1,
-                max_inline_data: options.inline,
+                max_inline_data: 0,
             },
             qp_type: match options.kind {
                 QueueKind::Connected => ffi::ibv_qp_type::IBV_QPT_RC,
@@ -197,9 +222,7 @@ impl Queue {
             },
             ..Default::default()
         };
-        // SAFETY: the domain is alive, and so are the completion queues.
-        let raw = unsafe { ffi::ibv_create_qp(domain.raw(), &raw mut attributes) };
-        let pair = Pair(not_null(raw)?);
+        let pair = Pair::create(&domain, &mut attributes, options.inline)?;
         // SAFETY: an open context's table of functions does not change.
         let functions = unsafe { &(*context).ops };
         let lacks = || io::Error::from(io::ErrorKind::Unsupported);
@@ -218,7 +241,9 @@ impl Queue {
             found: ffi::ibv_wc::default(),
             kind: options.kind,
             inline: attributes.cap.max_inline_data,
-            peer: 0,
+            // A device may say more; the completion queue was made for as many.
+            sends: options.sends.min(attributes.cap.max_send_wr),
+            peer: (0, 0),
         })
     }
 
@@ -233,6 +258,11 @@ impl Queue {
         self.inline
     }
 
+    /// Entries of the send queue that were granted.
+    pub(crate) const fn sends(&self) -> u32 {
+        self.sends
+    }
+
     pub(crate) fn memory(&self) -> &Region {
         &self.memory
     }
@@ -243,15 +273,16 @@ impl Queue {
         succeeded(unsafe { ffi::ibv_modify_qp(self.pair.0.as_ptr(), &raw mut attributes, which) })
     }
 
-    /// Lets receives be posted.
-    pub(crate) fn initialise(&mut self, port: u8) -> io::Result<()> {
+    /// Lets receives be posted. Datagrams with another key are dropped by the
+    /// device.
+    pub(crate) fn initialise(&mut self, port: u8, datagram_key: u32) -> io::Result<()> {
         let access = ffi::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE
             | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
             | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_READ;
         let attributes = ffi::ibv_qp_attr {
             qp_state: ffi::ibv_qp_state::IBV_QPS_INIT,
             port_num: port,
-            qkey: DATAGRAM_KEY,
+            qkey: datagram_key,
             qp_access_flags: access.0,
             ..Default::default()
         };
@@ -312,7 +343,7 @@ impl Queue {
             // SAFETY: the domain is alive, and the structure is this function's.
             let raw = unsafe { ffi::ibv_create_ah(self.domain.raw(), &raw mut route) };
             self.handle = Some(Handle(not_null(raw)?));
-            self.peer = peer.number;
+            self.peer = (peer.number, peer.datagram_key);
         }
         let ready_to_send = ffi::ibv_qp_attr {
             qp_state: ffi::ibv_qp_state::IBV_QPS_RTS,

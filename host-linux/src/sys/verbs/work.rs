@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use ibverbs_sys as ffi;
 
 use super::device::{none, succeeded};
-use super::queue::{DATAGRAM_KEY, Queue};
+use super::queue::Queue;
 
 /// What is asked of the device.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,6 +24,8 @@ pub(crate) enum Verb {
 pub(crate) enum Source<'a> {
     /// Copied into the work request.
     Inline(&'a [u8]),
+    /// As above, from registered memory.
+    Copied { offset: usize, length: usize },
     /// In registered memory, from an offset on.
     Memory { offset: usize, length: usize },
 }
@@ -50,6 +52,8 @@ pub(crate) struct Completion {
     pub(crate) length: usize,
     /// The peer's number, of writes with one.
     pub(crate) immediate: u32,
+    /// Of a datagram: it came from the peer's queue pair.
+    pub(crate) from_peer: bool,
     /// Status and the vendor's code where it failed.
     pub(crate) error: Option<(u32, u32)>,
 }
@@ -78,18 +82,18 @@ impl Queue {
         built: impl FnOnce(),
     ) -> io::Result<()> {
         let mut flags = if work.signalled { ffi::ibv_send_flags::IBV_SEND_SIGNALED.0 } else { 0 };
+        if matches!(source, Source::Inline(_) | Source::Copied { .. }) {
+            flags |= ffi::ibv_send_flags::IBV_SEND_INLINE.0;
+        }
         let mut place = match source {
-            Source::Memory { offset, length } => {
+            Source::Memory { offset, length } | Source::Copied { offset, length } => {
                 if !self.memory.holds(offset, length) {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
                 let addr = self.memory.address() + offset as u64;
                 piece(addr, length, self.memory.local_key())
             }
-            Source::Inline(message) => {
-                flags |= ffi::ibv_send_flags::IBV_SEND_INLINE.0;
-                piece(message.as_ptr() as u64, message.len(), 0)
-            }
+            Source::Inline(message) => piece(message.as_ptr() as u64, message.len(), 0),
         };
         let mut request = ffi::ibv_send_wr {
             wr_id: work.id,
@@ -111,8 +115,8 @@ impl Queue {
             Some(handle) => {
                 request.wr.ud = ffi::ibv_send_wr__bindgen_ty_2__bindgen_ty_3 {
                     ah: handle.0.as_ptr(),
-                    remote_qpn: self.peer,
-                    remote_qkey: DATAGRAM_KEY,
+                    remote_qpn: self.peer.0,
+                    remote_qkey: self.peer.1,
                 }
             }
             None => {
@@ -178,6 +182,7 @@ impl Queue {
                 id: found.wr_id(),
                 length: found.len(),
                 immediate: u32::from_be(found.imm_data),
+                from_peer: found.src_qp == self.peer.0,
                 error: found.error(),
             })),
             _ => Err(io::Error::other("ibv_poll_cq failed")),
