@@ -143,7 +143,7 @@ fn no_bytes_of_any_client_bring_the_responder_down() {
                 }),
             };
         }
-        let least = 2 * (4 << 20); // its buffers, by --max-message
+        let least = 2 * (8 << 20); // its buffers, by --max-message
         let peak = peak_memory(server.id());
         assert!(peak < least + (32 << 20), "{} took {peak} B", server.transport);
     }

@@ -10,8 +10,14 @@
     reason = "a wrong assumption should end the test"
 )]
 
-use loggap_tests::command::{loggap, machine};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use loggap_tests::command::{finish, loggap, loggap_process, machine, send};
 use loggap_tests::server::Server;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 fn stdout(arguments: &[&str]) -> String {
@@ -56,6 +62,7 @@ fn latency_of_a_time_and_of_round_trips_is_said_in_json() {
     let _machine = machine();
     let halves = document(&["lat", "-D", "0.3", "-J"]);
     assert_eq!(halves["quantity"], "half of a round trip");
+    assert_eq!((&halves["complete"], &halves["error"]), (&true.into(), &Value::Null));
     let result = &halves["results"][0];
     assert!(result["iterations"].as_u64().unwrap() >= 64, "{result}");
     assert!(result["median_s"].as_f64().unwrap() > 0.0, "{result}");
@@ -72,7 +79,8 @@ fn bandwidth_message_rate_and_peak_belong_together() {
     let _machine = machine();
     for transport in ["tcp", "shm"] {
         let text = stdout(&["bw", "--transport", transport, "-s", "1K", "-n", "2000"]);
-        assert!(text.contains("# values: one way, gap between messages of a burst"), "{text}");
+        let said = "# values: one way, gap between messages of a burst; average: the median burst, peak: the fastest\n";
+        assert!(text.contains(said), "{text}");
         let [bytes, messages, peak, average, rate] = rows(&text)[0][..] else { panic!("{text}") };
         assert!((bytes - 1_024.0).abs() < 0.1 && (messages - 2_000.0).abs() < 0.1, "{text}");
         assert!(peak >= average && average > 0.0, "{text}");
@@ -90,7 +98,10 @@ fn queue_pairs_are_measured_together_at_a_responder_for_as_many() {
     let common = ["127.0.0.1", "-p", port, "-s", "1K", "-n", "1000", "--block", "-J"];
     let three = document(&[&["bw", "-q", "3"][..], &common].concat());
     assert_eq!(three["connections"], 3);
-    assert_eq!(three["quantity"], "all messages of 3 connections by the time they take");
+    assert_eq!(
+        three["quantity"],
+        "one way, gap between messages of a burst, 3 connections together"
+    );
     let result = &three["results"][0];
     assert_eq!(result["messages"], 3_000);
     let (rate, gap) = (&result["messages_per_s"], &result["gap_s"]);
@@ -98,9 +109,12 @@ fn queue_pairs_are_measured_together_at_a_responder_for_as_many() {
     let mut lines = [server.next_line(), server.next_line(), server.next_line()];
     lines.sort();
     for line in &lines {
-        // Warm-up, and five bursts of 200 messages, each answered once.
-        assert!(line.contains(" rounds 25 received 1020 replied 25"), "{lines:?}");
+        // Warm-up, and 20 bursts of 50 messages, each answered once; of the
+        // first, single messages.
+        let alone = line.contains(" rounds 60 received 1040 replied 60");
+        assert!(alone || line.contains(" rounds 40 received 1020 replied 40"), "{lines:?}");
     }
+    assert_eq!(lines.iter().filter(|line| line.contains(" rounds 60 ")).count(), 1, "{lines:?}");
     // One more than it serves.
     let output =
         loggap().args(["bw", "-q", "4"]).args(common).assert().code(1).get_output().clone();
@@ -112,15 +126,16 @@ fn queue_pairs_are_measured_together_at_a_responder_for_as_many() {
 fn both_directions_count_each_message_and_its_answer() {
     let _machine = machine();
     let text = stdout(&["bw", "-b", "-s", "4K", "-n", "1000", "--transport", "shm"]);
-    assert!(text.contains("by the time they take, both directions"), "{text}");
+    assert!(text.contains("# values: both ways, gap between messages of a burst; "), "{text}");
     assert!((rows(&text)[0][1] - 2_000.0).abs() < 0.1, "{text}");
     let both = document(&["bw", "-b", "-q", "2", "-s", "64K", "-n", "100", "--block", "-J"]);
     assert_eq!(
         both["quantity"],
-        "all messages of 2 connections by the time they take, both directions"
+        "both ways, gap between messages of a burst, 2 connections together"
     );
-    // Two connections, two directions, five bursts of 20.
-    assert_eq!(both["results"][0]["messages"], 400);
+    // Two connections, two directions, three bursts of 34.
+    assert_eq!(both["results"][0]["messages"], 408);
+    assert_eq!(both["results"][0]["bursts"], 3);
     let refused = loggap().args(["bw", "-b", "-s", "1M"]).assert().code(2).get_output().clone();
     let talk = String::from_utf8(refused.stderr).unwrap();
     assert!(
@@ -143,12 +158,137 @@ fn bandwidth_of_a_time_ends_when_it_is_over() {
 }
 
 #[test]
+fn few_messages_in_a_burst_are_pointed_out() {
+    let _machine = machine();
+    let text = stdout(&["bw", "-s", "1K", "-n", "10"]);
+    assert!((rows(&text)[0][1] - 10.0).abs() < 0.1, "{text}");
+    assert!(text.contains("\n# warning: bursts of 10 messages are too short"), "{text}");
+    let document = document(&["bw", "-s", "1K", "-n", "2000", "-J"]);
+    let result = &document["results"][0];
+    assert_eq!((&result["bursts"], &result["burst_messages"]), (&20.into(), &100.into()));
+    assert!(result["spread"].as_f64().unwrap() >= 0.0, "{result}");
+}
+
+#[test]
+fn all_sizes_fit_a_responder_as_it_is_started_by_default() {
+    let _machine = machine();
+    let server = Server::tcp(&[]);
+    let (_, port) = server.endpoint.rsplit_once(':').unwrap();
+    for verb in ["lat", "bw"] {
+        let text =
+            stdout(&[verb, "127.0.0.1", "-p", port, "-a", "-n", "5", "--warmup", "0", "--block"]);
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let sizes: Vec<&str> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!((sizes.len(), sizes.first(), sizes.last()), (23, Some(&"2"), Some(&"8388608")));
+    }
+}
+
+/// Waits for a row of the table, and says all lines up to it.
+fn up_to_a_row(lines: &mut impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = Vec::new();
+    for line in lines {
+        let is_row = !line.starts_with('#');
+        seen.push(line);
+        if is_row {
+            return seen;
+        }
+    }
+    panic!("no row after {seen:?}")
+}
+
+#[test]
+fn rows_are_there_as_soon_as_they_are_known_and_stay_when_the_peer_dies() {
+    let _machine = machine();
+    let server = Server::tcp(&[]);
+    let (_, port) = server.endpoint.rsplit_once(':').unwrap();
+    let mut child = loggap_process()
+        .args(["lat", "127.0.0.1", "-p", port, "-s", "2,4,8", "-D", "1", "--block"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let first = up_to_a_row(&mut lines);
+    assert!(first.last().unwrap().starts_with("2 "), "{first:?}");
+    // The test goes on for two more sizes.
+    assert!(child.try_wait().unwrap().is_none());
+    send(Signal::SIGKILL, server.id());
+    assert_eq!(lines.filter(|line| !line.starts_with('#')).count(), 0);
+    assert_eq!(finish(child).status.code(), Some(1));
+}
+
+#[test]
+fn a_document_of_a_test_that_failed_has_what_was_measured_and_why_it_ended() {
+    let _machine = machine();
+    for verb in ["lat", "bw"] {
+        let server = Server::tcp(&[]);
+        let (_, port) = server.endpoint.rsplit_once(':').unwrap();
+        let child = loggap_process()
+            .args([verb, "127.0.0.1", "-p", port, "-s", "2,4,8,16", "-D", "1", "--block", "-J"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(2_700));
+        send(Signal::SIGKILL, server.id());
+        let output = finish(child);
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{talk}");
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["complete"], false, "{document}");
+        let error = document["error"].as_str().unwrap();
+        assert!(talk.contains(&format!("error: {error}")), "{talk} {error}");
+        let results = document["results"].as_array().unwrap();
+        assert!((1..4).contains(&results.len()), "{document}");
+        assert_eq!(results[0]["size_bytes"], 2);
+    }
+}
+
+#[test]
+fn options_of_verbs_are_refused_where_they_have_no_effect() {
+    for (arguments, said) in [
+        (&["lat", "--depth", "128"][..], "--depth is for RDMA verbs, and --transport is tcp"),
+        (&["serve", "--transport", "verbs", "--mtu", "1024"], "--mtu of a responder has no effect"),
+        (&["serve", "--transport", "verbs", "-Q", "1"], "--signal-every of a responder"),
+    ] {
+        let output = loggap().args(arguments).assert().code(2).get_output().clone();
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert!(talk.contains(said), "{arguments:?}: {talk}");
+    }
+}
+
+#[test]
+fn help_has_the_options_of_verbs_apart() {
+    for (verb, own) in [
+        ("lat", ["--cpu", "--iters", "--rtt"]),
+        ("bw", ["--cpu", "--iters", "--qp"]),
+        ("measure", ["--cpu", "--peer", "--max-time"]),
+        ("serve", ["--cpu", "--clients", "--max-message"]),
+    ] {
+        let text = stdout(&[verb, "--help"]);
+        let (before, after) = text.split_once("RDMA verbs (--transport verbs):").unwrap();
+        for option in own {
+            let line = format!("{option} <");
+            let line = if option == "--rtt" { option } else { &line };
+            assert!(before.contains(line) && !after.contains(line), "{verb} {option}: {text}");
+        }
+        assert!(after.contains("--gid-index") && after.contains("[alias: -x]"), "{text}");
+        if ["lat", "bw"].contains(&verb) {
+            let words: Vec<&str> = before.split_whitespace().collect();
+            assert!(words.join(" ").contains("Without HOST, the responder is started here"));
+        }
+    }
+}
+
+#[test]
 fn flags_of_perftest_without_a_meaning_are_refused_by_name() {
     for (arguments, said) in [
-        (&["lat", "-H"][..], "-H (--report-histogram) of perftest is not taken: `loggap measure"),
-        (&["bw", "node7", "-c", "UC"], "-c (--connection) of perftest is not taken: --op says"),
+        (&["lat", "-H"][..], "-H of perftest is not taken: `loggap measure"),
+        (&["bw", "node7", "-c", "UC"], "-c of perftest is not taken: --op says"),
         (&["lat", "-q", "2"], "`loggap bw -q N` takes several queue pairs"),
-        (&["bw", "--out_json"], "-J prints one JSON document"),
+        (&["bw", "--out_json"], "--out_json of perftest is not taken: -J prints one JSON document"),
+        (&["bw", "-w", "5"], "-w of perftest is not taken: `loggap measure --assert` fails"),
+        (&["bw", "-y", "5"], "-y of perftest is not taken: `loggap measure --assert` fails"),
     ] {
         let output = loggap().args(arguments).assert().code(2).get_output().clone();
         let talk = String::from_utf8(output.stderr).unwrap();

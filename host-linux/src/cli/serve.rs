@@ -70,7 +70,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "A")]
     cpu: Option<Cpu>,
     /// Longest message accepted, in bytes (K, M, G are powers of 1024).
-    #[arg(long, value_name = "BYTES", default_value = "4M", value_parser = parse::size)]
+    #[arg(long, value_name = "BYTES", default_value = "8M", value_parser = parse::size)]
     max_message: u64,
     /// Clients that may wait at a time; further ones are refused.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_CAPACITY)]
@@ -97,6 +97,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
     let endpoint = args.link.endpoint(args.bind.as_deref(), args.port)?;
     args.link.verbs.check(args.link.transport)?;
+    args.link.verbs.check_responder()?;
     let bounds = bounds(args.max_message)?;
     let settings = args.link.settings(bounds.message);
     let mut processor = Processor::choose(args.cpu)?;

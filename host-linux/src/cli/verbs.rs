@@ -1,57 +1,115 @@
 //! Options of RDMA verbs. Names and letters that perftest has are taken as well.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, FromArgMatches};
 
 use super::CliError;
 use crate::link::{DeviceName, Operation, Transport, VerbsSettings};
 
 /// How RDMA verbs are used. The initiator's options hold for both ends, but for
 /// device, port and address, which each end has of its own.
+// The heading is that of each option: one for all would go on to what follows.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "RDMA verbs (--transport verbs)")]
 pub(super) struct VerbsArgs {
+    // First, as it looks at what the others are.
+    #[command(flatten)]
+    given: Given,
     /// Device; the first with an active port unless given.
-    #[arg(short = 'd', long, visible_alias = "ib-dev", value_name = "DEV", value_parser = device)]
+    #[arg(help_heading = HEADING, short = 'd', long, visible_alias = "ib-dev", value_name = "DEV", value_parser = device)]
     device: Option<DeviceName>,
     /// Port of the device, from 1 on.
-    #[arg(long, short_alias = 'i', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'i', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     ib_port: u8,
     /// Index of this end's address; the first of RoCE v2 over IPv4 unless
     /// given, on InfiniBand the LID.
-    #[arg(long, short_alias = 'x', value_name = "N")]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'x', value_name = "N")]
     gid_index: Option<u8>,
     /// How messages travel: send (RC send and receive), write (RC write, seen
     /// by polling its last byte), write-imm (RC write with immediate), read (RC
     /// read: the other end does nothing) or ud (datagrams). send unless given;
     /// of `serve`, the only one that is served.
-    #[arg(long, value_name = "OP", value_parser = operation_parser())]
+    #[arg(help_heading = HEADING, long, value_name = "OP", value_parser = operation_parser())]
     op: Option<Operation>,
+    /// What perftest calls --op write-imm.
+    #[arg(help_heading = HEADING, long = "write_with_imm", hide = true, conflicts_with = "op")]
+    write_with_imm: bool,
     /// Longest message, in bytes, that travels within its work request: auto
     /// for what the device grants up to 220, or a number.
-    #[arg(long, short_alias = 'I', visible_alias = "inline_size", value_name = "auto|N", default_value = "auto", value_parser = inline)]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'I', visible_alias = "inline_size", value_name = "auto|N", default_value = "auto", value_parser = inline)]
     inline: Inline,
     /// Sleep for completion events instead of polling, as --block.
-    #[arg(long, short_alias = 'e')]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'e')]
     events: bool,
     /// Payload of a packet: 256, 512, 1024, 2048 or 4096; that of the ports
     /// unless given.
-    #[arg(long, short_alias = 'm', value_name = "BYTES", value_parser = PossibleValuesParser::new(["256", "512", "1024", "2048", "4096"]).map(|text| text.parse::<u16>().unwrap_or(256)))]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'm', value_name = "BYTES", value_parser = PossibleValuesParser::new(["256", "512", "1024", "2048", "4096"]).map(|text| text.parse::<u16>().unwrap_or(256)))]
     mtu: Option<u16>,
     /// Service level.
-    #[arg(long, short_alias = 'S', visible_alias = "sl", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'S', visible_alias = "sl", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     service_level: u8,
     /// Traffic class of RoCE: four times the DSCP.
-    #[arg(long, visible_alias = "tclass", value_name = "N", default_value_t = 0)]
+    #[arg(help_heading = HEADING, long, visible_alias = "tclass", value_name = "N", default_value_t = 0)]
     traffic_class: u8,
     /// Messages under way at a time; fewer where they are long.
-    #[arg(long, short_alias = 't', visible_alias = "tx-depth", value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u16).range(2..=4096))]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 't', visible_alias = "tx-depth", value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u16).range(2..=4096))]
     depth: u16,
     /// A completion for each so many sends; a quarter of --depth unless given.
-    #[arg(long, short_alias = 'Q', visible_alias = "cq-mod", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'Q', visible_alias = "cq-mod", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     signal_every: Option<u16>,
     /// Register huge pages, of which `sysctl vm.nr_hugepages` reserves some.
-    #[arg(long, alias = "use_hugepages")]
+    #[arg(help_heading = HEADING, long, alias = "use_hugepages")]
     huge_pages: bool,
+}
+
+const HEADING: &str = "RDMA verbs (--transport verbs)";
+
+/// Which options of RDMA verbs were given, with any value.
+#[derive(Clone, Debug)]
+struct Given(Vec<&'static str>);
+
+/// Every option: its name in the parser, and as it is typed.
+const OPTIONS: [(&str, &str); 13] = [
+    ("device", "--device"),
+    ("ib_port", "--ib-port"),
+    ("gid_index", "--gid-index"),
+    ("op", "--op"),
+    ("write_with_imm", "--write_with_imm"),
+    ("inline", "--inline"),
+    ("events", "--events"),
+    ("mtu", "--mtu"),
+    ("service_level", "--service-level"),
+    ("traffic_class", "--traffic-class"),
+    ("depth", "--depth"),
+    ("signal_every", "--signal-every"),
+    ("huge_pages", "--huge-pages"),
+];
+
+/// Those of which the initiator's hold for both ends.
+const OF_THE_INITIATOR: [&str; 6] =
+    ["--inline", "--mtu", "--service-level", "--traffic-class", "--depth", "--signal-every"];
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let options = OPTIONS.iter().filter(|(name, _)| given(name));
+        Ok(Self(options.map(|(_, typed)| *typed).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Given {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
 }
 
 /// What `--inline` says.
@@ -86,21 +144,16 @@ impl VerbsArgs {
     }
 
     /// How messages travel, if that was said.
-    pub(super) const fn operation(&self) -> Option<Operation> {
-        self.op
+    pub(super) fn operation(&self) -> Option<Operation> {
+        if self.write_with_imm { Some(Operation::WriteImmediate) } else { self.op }
     }
 
-    /// Messages under way at a time.
-    pub(super) const fn depth(&self) -> u32 {
-        self.depth as u32
-    }
-
-    pub(super) const fn settings(&self, longest_message: u32) -> VerbsSettings {
+    pub(super) fn settings(&self, longest_message: u32) -> VerbsSettings {
         VerbsSettings {
             device: self.device,
             port: self.ib_port,
             gid_index: self.gid_index,
-            operation: self.op,
+            operation: self.operation(),
             inline: self.inline.0,
             mtu: self.mtu,
             service_level: self.service_level,
@@ -117,12 +170,95 @@ impl VerbsArgs {
         if transport == Transport::Verbs {
             return Ok(());
         }
-        let longest = VerbsSettings::DEFAULT.longest_message;
-        if self.events || self.settings(longest) != VerbsSettings::DEFAULT {
-            return Err(CliError::usage(format_args!(
-                "options of RDMA verbs were given, and --transport is {transport}; add --transport verbs, or leave them out"
-            )));
+        match &*self.given.0 {
+            [] => Ok(()),
+            given => Err(CliError::usage(format_args!(
+                "{} is for RDMA verbs, and --transport is {transport}; add --transport verbs, or leave it out",
+                given.join(", ")
+            ))),
         }
-        Ok(())
+    }
+
+    /// Refuses options that have no effect at a responder.
+    pub(super) fn check_responder(&self) -> Result<(), CliError> {
+        match self.given.0.iter().find(|given| OF_THE_INITIATOR.contains(given)) {
+            None => Ok(()),
+            Some(given) => Err(CliError::usage(format_args!(
+                "{given} of a responder has no effect: that of `loggap measure`, `lat` or `bw` holds for both ends; give it there"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Test {
+        #[command(flatten)]
+        verbs: VerbsArgs,
+        /// What follows.
+        #[arg(long)]
+        later: bool,
+    }
+
+    fn parsed(words: &str) -> VerbsArgs {
+        Test::parse_from(["test"].into_iter().chain(words.split_whitespace())).verbs
+    }
+
+    /// A value for each option that takes one.
+    const VALUES: &str = "--device rxe0 --ib-port 1 --gid-index 0 --op send --inline auto \
+        --events --mtu 1024 --service-level 0 --traffic-class 0 --depth 128 --signal-every 1 \
+        --huge-pages";
+
+    #[test]
+    fn options_are_seen_with_any_value_and_by_any_name() {
+        assert!(parsed("").check(Transport::Tcp).is_ok());
+        let all: Vec<&str> = OPTIONS
+            .iter()
+            .map(|option| option.1)
+            .filter(|typed| *typed != "--write_with_imm")
+            .collect();
+        assert_eq!(parsed(VALUES).given.0, all);
+        // Those that are the default all the same.
+        for words in ["--depth 128", "-t 128", "--op send", "-i 1", "--sl 0", "--write_with_imm"] {
+            let error = parsed(words).check(Transport::Tcp).unwrap_err().to_string();
+            assert!(error.contains("add --transport verbs"), "{words}: {error}");
+            assert!(parsed(words).check(Transport::Verbs).is_ok(), "{words}");
+        }
+        let command = Test::command();
+        let known: Vec<_> =
+            command.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+        for (name, _) in OPTIONS {
+            assert!(known.contains(&name), "{name}");
+        }
+        // --later and nothing else.
+        assert_eq!(known.len(), OPTIONS.len() + 1, "{known:?}");
+    }
+
+    #[test]
+    fn what_the_initiator_says_is_refused_at_a_responder() {
+        for words in ["--mtu 1024", "--inline auto", "--depth 128", "--tclass 0", "-Q 1", "-S 0"] {
+            let error = parsed(words).check_responder().unwrap_err().to_string();
+            assert!(error.contains("of a responder has no effect"), "{words}: {error}");
+        }
+        assert!(parsed("-d rxe0 -i 1 -x 0 --op ud -e --huge-pages").check_responder().is_ok());
+    }
+
+    #[test]
+    fn the_heading_ends_with_the_options_of_verbs() {
+        let command = Test::command();
+        for argument in command.get_arguments() {
+            let heading = argument.get_help_heading();
+            assert_eq!(heading == Some(HEADING), argument.get_id() != "later", "{argument}");
+        }
+    }
+
+    #[test]
+    fn write_with_imm_is_an_operation() {
+        assert_eq!(parsed("--write_with_imm").operation(), Operation::from_name("write-imm"));
     }
 }

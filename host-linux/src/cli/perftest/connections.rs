@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Barrier;
 use std::thread;
 
-use loggap_core::measure::{Buffers, Clock, Initiator, Link, SessionError, SessionOptions};
-use loggap_core::units::Picos;
+use loggap_core::measure::{Buffers, Initiator, Link, SessionError, SessionOptions};
 use loggap_core::wire::{FRAME_LEN, Refusal};
 
 use super::rounds::{Rounds, Test};
@@ -36,7 +35,6 @@ pub(super) struct Connections<'b> {
     sessions: Vec<Session<'b>>,
     /// Their other ends; as many.
     ends: Vec<Endpoints<'b>>,
-    clock: HostClock,
 }
 
 /// Connections and what their links are.
@@ -54,7 +52,7 @@ impl<'b> Connections<'b> {
         console: &mut Console,
     ) -> Result<Opened<'b>, CliError> {
         let clock = HostClock::calibrated();
-        let mut connections = Self { sessions: Vec::new(), ends: Vec::new(), clock };
+        let mut connections = Self { sessions: Vec::new(), ends: Vec::new() };
         let mut fingerprint = None;
         let several = memory.len() > 1;
         for (outgoing, incoming) in memory {
@@ -89,13 +87,14 @@ impl<'b> Connections<'b> {
         self.sessions.first_mut().map(|session| &mut **session)
     }
 
-    /// Does `work` on all connections at the same time: what came of each, and
-    /// the time from when the first began to when the last was done.
+    /// Does `work` on all connections at the same time: what came of each.
     pub(super) fn together<T: Send>(
         &mut self,
         work: impl Fn(&mut dyn Rounds) -> Result<T, SessionError<LinkError>> + Sync,
-    ) -> Result<(Vec<T>, Picos), SessionError<LinkError>> {
-        let clock = self.clock;
+    ) -> Result<Vec<T>, SessionError<LinkError>> {
+        if let [session] = &mut *self.sessions {
+            return Ok(vec![work(&mut **session)?]);
+        }
         let start = Barrier::new(self.sessions.len());
         let outcomes: Vec<_> = thread::scope(|scope| {
             let workers: Vec<_> = self
@@ -105,9 +104,7 @@ impl<'b> Connections<'b> {
                     let (work, start) = (&work, &start);
                     scope.spawn(move || {
                         start.wait();
-                        let began = clock.now();
-                        let outcome = work(&mut **session);
-                        (outcome, began, clock.now())
+                        work(&mut **session)
                     })
                 })
                 .collect();
@@ -116,12 +113,7 @@ impl<'b> Connections<'b> {
                 .map(|outcome| outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         });
-        let began = outcomes.iter().map(|(_, began, _)| *began).min().unwrap_or(0);
-        let ended = outcomes.iter().map(|(_, _, ended)| *ended).max().unwrap_or(0);
-        let took = clock.duration(ended.saturating_sub(began));
-        let values: Result<Vec<T>, _> =
-            outcomes.into_iter().map(|(outcome, _, _)| outcome).collect();
-        Ok((values?, took))
+        outcomes.into_iter().collect()
     }
 
     /// Says goodbye on all connections and waits for the other ends that were

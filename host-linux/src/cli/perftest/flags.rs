@@ -5,50 +5,76 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::link::Operation;
+
 /// A flag of perftest's `ib_send_lat` or `ib_write_bw`.
 struct Flag {
-    short: Option<char>,
-    /// Without the dashes; of several spellings the first names the flag.
+    /// One letter, without the dash.
+    short: Option<&'static str>,
+    /// Without the dashes; all spellings mean the same.
     long: &'static [&'static str],
     /// Why not, and what instead.
     instead: &'static str,
+    /// Whether a value asks for what is done anyway.
+    means_nothing_new: fn(&str, &ArgMatches) -> bool,
 }
 
-const fn flag(short: char, long: &'static [&'static str], instead: &'static str) -> Flag {
-    Flag { short: Some(short), long, instead }
+const fn flag(short: &'static str, long: &'static [&'static str], instead: &'static str) -> Flag {
+    Flag { short: Some(short), ..self::long(long, instead) }
 }
 
 const fn long(long: &'static [&'static str], instead: &'static str) -> Flag {
-    Flag { short: None, long, instead }
+    Flag { short: None, long, instead, means_nothing_new: never }
+}
+
+fn never(_: &str, _: &ArgMatches) -> bool {
+    false
+}
+
+/// The kind of connection that --op says.
+fn is_that_of_the_operation(value: &str, matches: &ArgMatches) -> bool {
+    let datagrams = matches.get_one::<Operation>("op") == Some(&Operation::Datagram);
+    value.eq_ignore_ascii_case(if datagrams { "UD" } else { "RC" })
+}
+
+fn is_one(value: &str, _: &ArgMatches) -> bool {
+    value == "1"
 }
 
 /// What is refused by `lat` and by `bw`.
 const BOTH: &[Flag] = &[
+    Flag {
+        means_nothing_new: is_that_of_the_operation,
+        ..flag(
+            "c",
+            &["connection"],
+            "--op says how messages travel: send, write, write-imm and read are RC, ud is UD",
+        )
+    },
+    flag("C", &["report-cycles"], "times are printed in microseconds, and in seconds with -J"),
     flag(
-        'c',
-        &["connection"],
-        "--op says how messages travel: send, write, write-imm and read are RC, ud is UD",
-    ),
-    flag('C', &["report-cycles"], "times are printed in microseconds, and in seconds with -J"),
-    flag(
-        'f',
+        "f",
         &["margin"],
         "-D measures for as long as it says, and --warmup leaves the first rounds out",
     ),
-    flag('g', &["mcg"], "there is no multicast"),
-    flag('M', &["MGID"], "there is no multicast"),
-    flag('H', &["report-histogram"], "`loggap measure --samples FILE.csv` writes every value"),
-    flag('U', &["report-unsorted"], "`loggap measure --samples FILE.csv` writes every value"),
-    flag('L', &["hop_limit"], "the hop limit is fixed"),
-    flag('O', &["dualport"], "one port is measured; run a second test for the other"),
-    flag('o', &["outs"], "up to 16 reads are under way, or what the device allows"),
-    flag('r', &["rx-depth"], "--depth holds for both directions"),
-    flag('R', &["rdma_cm"], "queue pairs are connected over a TCP connection"),
-    flag('z', &["com_rdma_cm"], "queue pairs are connected over a TCP connection"),
-    flag('T', &["tos"], "use --traffic-class"),
-    flag('u', &["qp-timeout"], "the timeout of acknowledgements is fixed"),
-    flag('W', &["report-counters"], "`rdma statistic` shows the device's counters"),
-    flag('X', &["vector"], "the completion vector is the device's first"),
+    flag("g", &["mcg"], "there is no multicast"),
+    flag("M", &["MGID"], "there is no multicast"),
+    flag(
+        "H",
+        &["report-histogram", "report-histogrm"],
+        "`loggap measure --samples FILE.csv` writes every value",
+    ),
+    flag("U", &["report-unsorted"], "`loggap measure --samples FILE.csv` writes every value"),
+    flag("L", &["hop_limit"], "the hop limit is fixed"),
+    flag("O", &["dualport"], "one port is measured; run a second test for the other"),
+    flag("o", &["outs"], "up to 16 reads are under way, or what the device allows"),
+    flag("r", &["rx-depth"], "--depth holds for both directions"),
+    flag("R", &["rdma_cm"], "queue pairs are connected over a TCP connection"),
+    flag("z", &["comm_rdma_cm"], "queue pairs are connected over a TCP connection"),
+    flag("T", &["tos"], "use --traffic-class"),
+    flag("u", &["qp-timeout"], "the timeout of acknowledgements is fixed"),
+    flag("W", &["report-counters"], "`rdma statistic` shows the device's counters"),
+    flag("X", &["vector"], "the completion vector is the device's first"),
     long(&["retry_count"], "the number of retries is fixed"),
     long(&["pkey_index"], "the first partition is used"),
     long(&["dlid"], "the peer tells its LID"),
@@ -68,14 +94,14 @@ const BOTH: &[Flag] = &[
         "memory is registered once; --huge-pages takes huge ones",
     ),
     long(
-        &["use_cuda", "use_cuda_dmabuf", "use_rocm", "use_hl", "use_mlu"],
+        &["use_cuda", "use_cuda_dmabuf", "use_cuda_bus_id", "use_rocm", "use_hl", "use_mlu"],
         "messages lie in the memory of the host",
     ),
     long(&["payload_file_path"], "the bytes of messages do not matter here"),
     long(&["dont_xchg_versions"], "both ends say their versions, and name a difference"),
     long(&["force-link"], "the link layer is the port's own"),
     long(
-        &["bind_source_ip", "ipv6", "ipv6-addr"],
+        &["bind_source_ip", "source_ip", "ipv6", "ipv6-addr"],
         "HOST is any address or name; `loggap serve --bind` takes an address",
     ),
     long(&["latency_gap"], "rounds follow one another; `loggap measure` finds what pauses change"),
@@ -88,25 +114,25 @@ const BOTH: &[Flag] = &[
             "log_dci_streams",
             "log_active_dci_streams",
             "aes_block_size",
+            "aes_xts",
+            "connectionless",
+            "use-null-mr",
         ],
         "there is no such setting",
     ),
 ];
 
+/// Of what perftest fails below.
+const THRESHOLD: &str = "`loggap measure --assert` fails where a number is not what it should be";
+
 /// What `bw` refuses beside them.
 const BANDWIDTH: &[Flag] = &[
-    flag('l', &["post_list", "recv_post_list"], "messages are posted one by one"),
-    flag('N', &["noPeak"], "the peak costs no further reading of the clock; leave it out"),
-    flag('y', &["limit_msgrate"], "there is no limit of rate"),
+    flag("l", &["post_list", "recv_post_list"], "messages are posted one by one"),
+    flag("N", &["noPeak"], "the peak costs no further reading of the clock; leave it out"),
+    flag("w", &["limit_bw"], THRESHOLD),
+    flag("y", &["limit_msgrate"], THRESHOLD),
     long(
-        &[
-            "limit_bw",
-            "rate_limit",
-            "rate_units",
-            "rate_limit_type",
-            "burst_size",
-            "typical_pkt_size",
-        ],
+        &["rate_limit", "rate_units", "rate_limit_type", "burst_size", "typical_pkt_size"],
         "there is no limit of rate",
     ),
     long(&["mr_per_qp"], "each connection has memory of its own"),
@@ -119,13 +145,16 @@ const BANDWIDTH: &[Flag] = &[
 
 /// What `lat` refuses beside them.
 const LATENCY: &[Flag] = &[
+    Flag {
+        means_nothing_new: is_one,
+        ..flag(
+            "q",
+            &["qp"],
+            "one message is under way in a test of latency; `loggap bw -q N` takes several queue pairs",
+        )
+    },
     flag(
-        'q',
-        &["qp"],
-        "one message is under way in a test of latency; `loggap bw -q N` takes several queue pairs",
-    ),
-    flag(
-        'b',
+        "b",
         &["bidirectional"],
         "one message is under way in a test of latency; `loggap bw -b` sends both ways",
     ),
@@ -139,20 +168,28 @@ pub(super) struct RefusedByLatency;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RefusedByBandwidth;
 
+impl Flag {
+    /// Every spelling, as an argument of its own and as it is typed, so that a
+    /// refusal has the one that was given.
+    fn spellings(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let short = self.short.map(|name| (name, format!("-{name}")));
+        short.into_iter().chain(self.long.iter().map(|name| (*name, format!("--{name}"))))
+    }
+}
+
 /// `command` with hidden flags that are refused as soon as they are given.
 fn augment(command: Command, flags: &[&'static [Flag]]) -> Command {
-    let arguments = flags.iter().copied().flatten().filter_map(|flag| {
-        let (name, others) = flag.long.split_first()?;
-        let argument = Arg::new(*name)
-            .long(*name)
-            .aliases(others.iter().copied())
-            .num_args(0..=1)
-            .action(ArgAction::Append)
-            .help(flag.instead)
-            .hide(true);
-        Some(match flag.short {
-            Some(short) => argument.short(short),
-            None => argument,
+    let arguments = flags.iter().copied().flatten().flat_map(|flag| {
+        flag.spellings().map(|(name, _)| {
+            let argument = Arg::new(name)
+                .num_args(0..=1)
+                .action(ArgAction::Append)
+                .help(flag.instead)
+                .hide(true);
+            match (flag.short == Some(name), name.chars().next()) {
+                (true, Some(letter)) => argument.short(letter),
+                _ => argument.long(name),
+            }
         })
     });
     command.args(arguments)
@@ -160,16 +197,19 @@ fn augment(command: Command, flags: &[&'static [Flag]]) -> Command {
 
 fn refuse(matches: &ArgMatches, flags: &[&'static [Flag]]) -> Result<(), clap::Error> {
     for flag in flags.iter().copied().flatten() {
-        let Some(name) = flag.long.first() else { continue };
-        if matches.value_source(name) != Some(ValueSource::CommandLine) {
-            continue;
+        for (name, given) in flag.spellings() {
+            if matches.value_source(name) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let mut values = matches.get_many::<String>(name).unwrap_or_default().peekable();
+            if values.peek().is_some()
+                && values.all(|value| (flag.means_nothing_new)(value, matches))
+            {
+                continue;
+            }
+            let text = format!("{given} of perftest is not taken: {}\n", flag.instead);
+            return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
         }
-        let dashed = match flag.short {
-            Some(short) => format!("-{short} (--{})", flag.long.join(", --")),
-            None => format!("--{}", flag.long.join(", --")),
-        };
-        let text = format!("{dashed} of perftest is not taken: {}\n", flag.instead);
-        return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
     }
     Ok(())
 }
@@ -229,13 +269,12 @@ mod tests {
     fn each_is_refused<P: Parser>(flags: &[&'static [Flag]]) {
         P::command().debug_assert();
         for flag in flags.iter().copied().flatten() {
-            let shorts = flag.short.map(|short| format!("-{short}"));
-            let longs = flag.long.iter().map(|name| format!("--{name}"));
-            for given in shorts.into_iter().chain(longs) {
+            for (_, given) in flag.spellings() {
                 for words in [given.clone(), format!("{given} 3"), format!("node7 {given}")] {
                     let said = answer::<P>(&words);
                     assert!(said.contains(flag.instead), "{words}: {said}");
-                    assert!(said.contains(flag.long[0]), "{words}: {said}");
+                    let named = format!("error: {given} of perftest is not taken: ");
+                    assert!(said.starts_with(&named), "{words}: {said}");
                 }
             }
         }
@@ -286,6 +325,10 @@ mod tests {
             "-e",
             "--events",
             "--use_hugepages",
+            "--write_with_imm",
+            "-c RC",
+            "--connection RC --op write",
+            "-c UD --op ud",
         ];
         for words in common {
             assert_eq!(answer::<Latency>(words), "taken", "lat {words}");
@@ -299,5 +342,18 @@ mod tests {
         for words in ["-q 4", "--qp 4", "-b", "--bidirectional", "--report_gbits", "-q 2 -b"] {
             assert_eq!(answer::<Bandwidth>(words), "taken", "bw {words}");
         }
+        for words in ["-q 1", "--qp 1", "-w 5", "--warmup 5"] {
+            assert_eq!(answer::<Latency>(words), "taken", "lat {words}");
+        }
+    }
+
+    #[test]
+    fn values_that_ask_for_something_else_are_refused() {
+        for words in ["-c UC", "-c UD", "-c RC --op ud", "-c RC -c UC", "-c"] {
+            let words = format!("--transport verbs {words}");
+            assert!(answer::<Latency>(&words).contains("-c of perftest"), "{words}");
+            assert!(answer::<Bandwidth>(&words).contains("-c of perftest"), "{words}");
+        }
+        assert!(answer::<Bandwidth>("-w 5").contains("-w of perftest"));
     }
 }

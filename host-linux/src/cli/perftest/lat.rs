@@ -9,15 +9,16 @@ use serde::Serialize;
 
 use super::flags::RefusedByLatency;
 use super::rounds::Values;
-use super::{Document, TestArgs, micros, remarks, round_trip, run_test};
+use super::{About, TestArgs, remarks, round_trip, run_test, shown};
 use crate::cli::{CliError, Console, Exit, parse};
 
 /// Latency of messages of given sizes, with the columns of perftest.
 ///
 /// Round trips follow one another without a pause. Half of each is a value,
 /// as in ib_send_lat and ib_write_lat; of reads, which have no reply, the
-/// whole, as in ib_read_lat. All columns are of all values. For parameters of
-/// the link with their intervals: `loggap measure`.
+/// whole, as in ib_read_lat. All columns are of all values. Without HOST, the
+/// responder is started here, and the link to it on this machine is measured.
+/// For parameters of the link with their intervals: `loggap measure`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,8 +27,14 @@ Examples:
   loggap lat node7 --transport verbs --op write -s 1:64K
   loggap lat node7 --transport verbs --op read -D 10")]
 pub(in crate::cli) struct Args {
+    // First, as it looks at options that others take.
+    #[command(flatten)]
+    refused: RefusedByLatency,
     #[command(flatten)]
     test: TestArgs,
+    /// Rounds before those that count.
+    #[arg(short, long, value_name = "N", default_value_t = 20)]
+    warmup: u32,
     /// Values of each size.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     iters: u32,
@@ -38,52 +45,47 @@ pub(in crate::cli) struct Args {
     /// Print round trips instead of halves.
     #[arg(long)]
     rtt: bool,
-    #[command(flatten)]
-    refused: RefusedByLatency,
 }
 
-/// Messages of one size.
+/// Messages of one size. What was not measured is `None`.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Latency {
     size_bytes: u32,
     iterations: u64,
     lost: u64,
-    min_s: f64,
-    max_s: f64,
-    median_s: f64,
-    mean_s: f64,
-    stdev_s: f64,
-    p99_s: f64,
-    p999_s: f64,
+    min_s: Option<f64>,
+    max_s: Option<f64>,
+    median_s: Option<f64>,
+    mean_s: Option<f64>,
+    /// `None` for a single value, too.
+    stdev_s: Option<f64>,
+    p99_s: Option<f64>,
+    p999_s: Option<f64>,
 }
 
 pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let test = &args.test;
-    let whole = args.rtt || test.is_read();
-    let quantity = match (test.is_read(), args.rtt) {
+    let is_read = test.ends.link.is_read();
+    let whole = args.rtt || is_read;
+    let quantity = match (is_read, args.rtt) {
         (true, _) => "from the post of a read to its completion",
         (false, true) => "round trip",
         (false, false) => "half of a round trip",
     };
-    let mut results = Vec::new();
-    let json = test.json;
-    let (exit, link) = run_test(
-        test,
-        (&test.sizes(2), 1),
+    let about = About { command: "lat", quantity: quantity.to_owned(), connections: 1 };
+    let tested = run_test(
+        (test, &about),
+        &test.sizes(2),
         console,
-        |connections, size| {
+        |connections, _, size| {
             let Some(session) = connections.first() else {
                 return Ok(Latency::of(size, Values::default(), 1.0));
             };
-            session.repeat(round_trip(size), (test.warmup, None))?;
+            session.repeat(round_trip(size), (args.warmup, None))?;
             let values = session.repeat(round_trip(size), (args.iters, args.duration))?;
             Ok(Latency::of(size, values, if whole { 1.0 } else { 0.5 }))
         },
         |console, first, latency| {
-            results.push(latency);
-            if json {
-                return Ok(());
-            }
             if let Some(link) = first {
                 remarks(console, link)?;
                 writeln!(console.data(), "# values: {quantity}")?;
@@ -92,10 +94,7 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
             latency.row(console)
         },
     )?;
-    if json {
-        console.json(&Document::of(("lat", quantity, 1), link, results))?;
-    }
-    Ok(exit)
+    tested.outcome
 }
 
 const HEAD: &str = "#bytes   #iterations  t_min[usec]  t_max[usec]  t_typical[usec]  t_avg[usec]  t_stdev[usec]  99%[usec]  99.9%[usec]";
@@ -108,7 +107,7 @@ impl Latency {
             moments.add(value.seconds() * share);
         }
         let sorted = Sorted::new(&mut values.elapsed);
-        let seconds = |value: Option<Picos>| value.map_or(0.0, |value| value.seconds() * share);
+        let seconds = |value: Option<Picos>| value.map(|value| value.seconds() * share);
         Self {
             size_bytes,
             iterations: moments.count(),
@@ -116,17 +115,18 @@ impl Latency {
             min_s: seconds(sorted.quantile(0, 1)),
             max_s: seconds(sorted.quantile(1, 1)),
             median_s: seconds(sorted.median()),
-            mean_s: moments.mean().unwrap_or_default(),
-            stdev_s: moments.variance().unwrap_or_default().sqrt(),
+            mean_s: moments.mean(),
+            stdev_s: moments.variance().map(f64::sqrt),
             p99_s: seconds(sorted.quantile(99, 100)),
             p999_s: seconds(sorted.quantile(999, 1_000)),
         }
     }
 
     fn row(&self, console: &mut Console) -> Result<(), CliError> {
+        let micros = |seconds: Option<f64>| shown(seconds.map(|seconds| seconds * 1e6), 3);
         writeln!(
             console.data(),
-            "{:<8} {:>11} {:>12.3} {:>12.3} {:>16.3} {:>12.3} {:>14.3} {:>10.3} {:>12.3}",
+            "{:<8} {:>11} {:>12} {:>12} {:>16} {:>12} {:>14} {:>10} {:>12}",
             self.size_bytes,
             self.iterations,
             micros(self.min_s),
@@ -152,11 +152,27 @@ mod tests {
     fn columns_are_of_all_values() {
         let elapsed = (1..=1_000).map(|us| Picos(us * 2_000_000)).collect();
         let latency = Latency::of(2, Values { elapsed, lost: 0 }, 0.5);
-        let micros = |seconds: f64| (seconds * 1e9).round() / 1e3;
+        let micros = |seconds: Option<f64>| (seconds.unwrap() * 1e9).round() / 1e3;
         assert_eq!((latency.iterations, micros(latency.min_s)), (1_000, 1.0));
         assert_eq!((micros(latency.max_s), micros(latency.median_s)), (1_000.0, 500.5));
         assert_eq!((micros(latency.p99_s), micros(latency.p999_s)), (990.0, 999.0));
-        assert!((latency.mean_s - 500.5e-6).abs() < 1e-9, "{latency:?}");
-        assert!((latency.stdev_s - 288.82e-6).abs() < 1e-8, "{latency:?}");
+        assert!((latency.mean_s.unwrap() - 500.5e-6).abs() < 1e-9, "{latency:?}");
+        assert!((latency.stdev_s.unwrap() - 288.82e-6).abs() < 1e-8, "{latency:?}");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_no_zero() {
+        let none = Latency::of(2, Values { elapsed: Vec::new(), lost: 5 }, 0.5);
+        let text = serde_json::to_value(none).unwrap();
+        for key in ["min_s", "max_s", "median_s", "mean_s", "stdev_s", "p99_s", "p999_s"] {
+            assert!(text[key].is_null(), "{key}: {text}");
+        }
+        assert_eq!((&text["iterations"], &text["lost"]), (&0.into(), &5.into()));
+        assert_eq!(
+            (shown(none.min_s, 3), shown(Some(1.0), 3)),
+            ("-".to_owned(), "1.000".to_owned())
+        );
+        let one = Latency::of(2, Values { elapsed: vec![Picos(8)], lost: 0 }, 0.5);
+        assert!(one.mean_s.is_some() && one.stdev_s.is_none(), "{one:?}");
     }
 }
