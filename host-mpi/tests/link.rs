@@ -87,7 +87,9 @@ fn moved(size: u64) -> (Vec<(&'static str, String)>, Vec<String>, &'static str) 
         let list = option("btl", "vader,self");
         (Vec::new(), [list, limit].concat(), "btl_vader_eager_limit")
     } else {
-        (vec![("UCX_MM_SEG_SIZE", size.to_string())], Vec::new(), "UCX_SYSV_SEG_SIZE")
+        // MPICH's ranks are not bound unless one asks for it.
+        let bound = ["-bind-to", "core"].map(str::to_owned).to_vec();
+        (vec![("UCX_MM_SEG_SIZE", size.to_string())], bound, "UCX_SYSV_SEG_SIZE")
     }
 }
 
@@ -102,7 +104,7 @@ fn the_change_of_protocol_is_where_the_setting_puts_it() {
         let (variables, options, name) = moved(size);
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         let mut command = with_options(2, &options);
-        command.envs(variables).args(["measure", "-s", "1:128K", "--max-time", "3", "-J"]);
+        command.envs(variables).args(["measure", "-s", "1:128K", "--max-time", "5", "-J"]);
         let changes = changes(&document(&mut command));
         // Nothing far from the limit is blamed on it.
         for (low, high, setting) in &changes {
