@@ -112,8 +112,10 @@ fn the_change_of_protocol_is_where_the_setting_puts_it() {
             let is_near = *low <= size + 1 && size - HEADER <= *high;
             assert!(is_near || !is_named, "{changes:?}");
         }
+        // MPICH's step is small: in some runs only an interval around it is known.
+        let widest = if is_open_mpi() { 64 } else { size / 3 };
         let near =
-            |low: u64, high: u64| low <= size + 1 && size - HEADER <= high && high - low <= 64;
+            |low: u64, high: u64| low <= size + 1 && size - HEADER <= high && high - low <= widest;
         let right = |change: &&(u64, u64, String)| near(change.0, change.1);
         let change = changes.iter().find(right);
         println!("limit {size}: {changes:?}");
