@@ -66,7 +66,7 @@ pub enum Shape {
     Pairwise,
 }
 
-/// Which way messages between two ranks go.
+/// Which way messages go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Way {
     /// From rank 0.
@@ -147,13 +147,10 @@ impl Program {
         (copies && self.local > Picos::ZERO).then_some(place)
     }
 
-    /// Which way its messages go, where there are two ranks.
+    /// Which way its messages go.
     #[must_use]
-    pub const fn way(&self) -> Option<Way> {
-        if self.ranks != 2 {
-            return None;
-        }
-        Some(match self.shape {
+    pub const fn way(&self) -> Way {
+        match self.shape {
             Shape::BroadcastNearFirst
             | Shape::BroadcastFarFirst
             | Shape::ScatterNearFirst
@@ -164,7 +161,7 @@ impl Program {
             | Shape::AllgatherDoubling
             | Shape::AllgatherRing
             | Shape::Pairwise => Way::Both,
-        })
+        }
     }
 
     /// Lengths of its messages, ascending, each once.

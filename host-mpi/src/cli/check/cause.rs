@@ -4,7 +4,7 @@
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 
-use crate::algorithm::{MessageCost, Program, Shape};
+use crate::algorithm::{MessageCost, Program, Way};
 
 /// What is known about one operation and size.
 #[derive(Clone, Copy, Debug)]
@@ -85,11 +85,11 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
     let difference = |one: Picos, other: Picos| i128::from(one.0) - i128::from(other.0);
     let one_way = cost.one_way.value;
     let slower = message.max(back);
-    let this_way = match program.shape {
-        Shape::Reduce | Shape::GatherEvenCopy | Shape::GatherSmallCopy => back,
-        // An exchange waits for the slower way.
-        _ if exchanges > 0 => slower,
-        _ => message,
+    let this_way = match program.way() {
+        Way::Away => message,
+        Way::Back => back,
+        // An exchange waits for the slower one.
+        Way::Both => slower,
     };
     let posted = |time: Picos| Picos(time.0.saturating_add(post.0));
     let mut all = vec![

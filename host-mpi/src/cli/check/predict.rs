@@ -51,8 +51,9 @@ impl Basis<'_> {
             };
             self.profiles.iter().filter_map(row).reduce(|one, other| one.with(&other))
         };
-        let way = program.way().map(|way| share(way, taken));
-        let directed = |cost: MessageCost| way.map_or(cost, |share| cost.of_one_way(share));
+        // Of more ranks each pair has ways of its own, which nothing tells.
+        let share = (program.ranks == 2).then(|| share(program.way(), taken));
+        let directed = |cost: MessageCost| share.map_or(cost, |share| cost.of_one_way(share));
         program.message_sizes().into_iter().map(|size| cost(size).map(directed)).collect()
     }
 
