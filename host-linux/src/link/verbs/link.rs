@@ -150,12 +150,6 @@ impl VerbsLink {
         self
     }
 
-    /// The connection that says whether the peer lives.
-    #[must_use]
-    pub const fn control(&self) -> &TcpStream {
-        &self.control
-    }
-
     /// For the profile.
     #[must_use]
     pub const fn record(&self) -> &VerbsRecord {
