@@ -108,9 +108,9 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
         all.push(Candidate {
             picos: difference(exchange, posted(one_way)) * exchanges as i128,
             words: format!(
-                "MPI_Sendrecv after a common start takes {}, posting a receive and half a round \
-                 trip {}",
+                "MPI_Sendrecv after a common start takes {}, posting a receive and {} {}",
                 nanos(exchange),
+                share_of(program),
                 nanos(posted(one_way))
             ),
         });
@@ -130,24 +130,29 @@ fn nanos(time: Picos) -> String {
     format!("{:.0} ns", time.seconds() * 1e9)
 }
 
-/// Why a message after a common start is not half a round trip.
+/// What the profile's one way is: between two ranks that of the direction, see
+/// [`Program::way`].
+const fn share_of(program: &Program) -> &'static str {
+    if program.ranks == 2 { "its share of a round trip" } else { "half a round trip" }
+}
+
+/// Why a message after a common start is not what a round trip tells.
 fn state(evidence: &Evidence<'_>) -> String {
     /// Share by which the two ways have to differ to be told apart.
     const CLEAR: f64 = 0.1;
-    let Evidence { cost, message, back, .. } = *evidence;
-    let half = nanos(cost.one_way.value);
+    let Evidence { program, cost, message, back, .. } = *evidence;
+    let (share, one_way) = (share_of(program), nanos(cost.one_way.value));
     let (quick, slow) = (message.min(back).seconds(), message.max(back).seconds());
     if slow > quick * (1.0 + CLEAR) {
         return format!(
-            "the two ways differ: a message from rank 0 takes {}, one to it {}, half a round trip \
-             {half}",
+            "the two ways differ: a message from rank 0 takes {}, one to it {}, {share} {one_way}",
             nanos(message),
             nanos(back)
         );
     }
     format!(
-        "a message after a common start takes {}, half a round trip {half}: caches and predictors \
-         are in another state",
+        "a message after a common start takes {}, {share} {one_way}: caches and predictors are in \
+         another state",
         nanos(message)
     )
 }
@@ -231,7 +236,8 @@ mod tests {
             (e.message, e.back) = (Picos(510 * NS), Picos(500 * NS));
             e.exchange = Picos(510 * NS);
         });
-        assert!(state.unwrap().contains("after a common start takes 510 ns"));
+        let state = state.unwrap();
+        assert!(state.contains("after a common start takes 510 ns, its share of a round trip 400"));
         let ways = found(500, |e| e.back = Picos(510 * NS)).unwrap();
         assert!(ways.starts_with("the two ways differ: a message from rank 0 takes 400 ns"));
         let skew = found(450, |e| e.skew = Picos(40 * NS)).unwrap();
