@@ -25,6 +25,20 @@ pub fn ranked(
     records
 }
 
+/// Of RDMA verbs: a burst of so many messages is longer than what may be under way.
+/// A read takes no place.
+#[must_use]
+pub fn few_places(operation: &str, places: u16, burst: u32) -> Option<WarningRecord> {
+    (operation != "read" && u32::from(places) < burst).then(|| {
+        weakens(
+            format!(
+                "bursts of {burst} wait for room: the memory of an end holds {places} of the longest messages, at every size"
+            ),
+            "measure the longest sizes in a run of their own, or raise `ulimit -l` at both ends",
+        )
+    })
+}
+
 fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
     let cpu = |number: &_| format!("processor {number}");
     match warning {
@@ -247,6 +261,14 @@ mod tests {
 
     fn of(records: Vec<WarningRecord>) -> ProfileDocument {
         ProfileDocument { warning_details: records, ..ProfileDocument::default() }
+    }
+
+    #[test]
+    fn bursts_that_are_longer_than_the_window_are_told_of() {
+        let found = few_places("send", 4, 10).unwrap();
+        assert!(found.problem.contains("bursts of 10") && found.problem.contains("holds 4"));
+        assert_eq!(few_places("send", 16, 10), None);
+        assert_eq!(few_places("read", 4, 10), None);
     }
 
     #[test]

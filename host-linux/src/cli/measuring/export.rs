@@ -10,6 +10,7 @@ use loggap_core::units::Picos;
 use super::{MeasureArgs, ProtocolLimit};
 use crate::cli::report::{self, Strictness};
 use crate::cli::{CliError, Console, Exit};
+use crate::link::VerbsRecord;
 use crate::machine::environment::Fingerprint;
 use crate::machine::warning::Warning;
 use crate::measure::next::{self, LaunchValues};
@@ -164,8 +165,19 @@ pub(super) fn document(
     let assessment = measured.assessment.as_ref().ok();
     let about_link = assessment.map_or(&[][..], |found| &found.warnings);
     let choice = if host.link.mpi.is_some() { "mpirun's options" } else { warnings::BY_OPTIONS };
-    let warning_details = warnings::ranked(warnings, about_link, choice);
+    let mut warning_details = warnings::ranked(warnings, about_link, choice);
+    let places = host.link.verbs.as_ref().and_then(|verbs| {
+        warnings::few_places(&verbs.operation, verbs.depth, options.plan.messages)
+    });
+    warning_details.extend(places);
+    warning_details.sort_by_key(|record| record.severity);
     let changes = assessment.map_or(&[][..], |found| &found.profile.changes);
+    let limits: Vec<_> = taken
+        .limits
+        .iter()
+        .cloned()
+        .chain(host.link.verbs.as_ref().and_then(inline_limit))
+        .collect();
     let wall_s = wall.seconds();
     let mut document = ProfileDocument {
         schema_version: SCHEMA_VERSION,
@@ -177,7 +189,7 @@ pub(super) fn document(
         transport: host.link.transport.clone(),
         method: options.method.name().to_owned(),
         requested: args.exact.requested(),
-        changes: changes.iter().map(|change| named(*change, &taken.limits)).collect(),
+        changes: changes.iter().map(|change| named(*change, &limits)).collect(),
         sizes: sizes(&measured.rows, &measured.samples),
         messages_sent: measured.traffic.messages(),
         messages_lost: measured.traffic.messages_lost,
@@ -213,6 +225,15 @@ fn leave_out_one_way_times(document: &mut ProfileDocument) {
     for record in &mut document.sizes {
         (record.row.half_rtt, record.rounds) = (None, None);
     }
+}
+
+/// Up to which size messages travel within their work requests.
+fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
+    let last = u64::from(verbs.inline_bytes);
+    (last > 0).then(|| ProtocolLimit {
+        setting: format!("--inline {last}: the last size within the work request"),
+        first_bytes: last + 1..=last + 1,
+    })
 }
 
 /// A change, with the setting that moves it.
@@ -263,4 +284,30 @@ fn unix_seconds() -> u64 {
 
 fn command() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::model::Parameter;
+    use loggap_core::units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_change_where_inline_data_end_is_named() {
+        let verbs = VerbsRecord { inline_bytes: 220, ..VerbsRecord::default() };
+        let limits: Vec<_> = inline_limit(&verbs).into_iter().collect();
+        let change_at = |first: u64| Change {
+            at: Bytes(first),
+            low: Bytes(first),
+            high: Bytes(first),
+            parameter: Parameter::HalfRtt,
+            jump_ppm: 100_000,
+            splits: true,
+        };
+        let setting = named(change_at(221), &limits).setting;
+        assert!(setting.as_ref().is_some_and(|setting| setting.contains("220")), "{setting:?}");
+        assert_eq!(named(change_at(220), &limits).setting, None);
+        assert_eq!(inline_limit(&VerbsRecord::default()), None);
+    }
 }

@@ -8,7 +8,7 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::flags::RefusedByLatency;
-use super::rounds::Values;
+use super::rounds::{MOST_VALUES, Values};
 use super::{About, TestArgs, remarks, round_trip, run_test, shown};
 use crate::cli::{CliError, Console, Exit, parse};
 
@@ -36,10 +36,11 @@ pub(in crate::cli) struct Args {
     #[arg(short, long, value_name = "N", default_value_t = 20)]
     warmup: u32,
     /// Values of each size.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=33_554_432))]
     iters: u32,
-    /// Measure each size for so long instead: seconds, or with a unit. All
-    /// columns are printed, of which perftest then has only the average.
+    /// Measure each size for so long instead: seconds, or with a unit; at most
+    /// 33,554,432 values, which a line below the row says. All columns are
+    /// printed, of which perftest then has only the average.
     #[arg(short = 'D', long, value_name = "TIME", conflicts_with = "iters", value_parser = parse::duration)]
     duration: Option<Duration>,
     /// Print round trips instead of halves.
@@ -137,6 +138,9 @@ impl Latency {
             micros(self.p99_s),
             micros(self.p999_s)
         )?;
+        if usize::try_from(self.iterations).is_ok_and(|count| count >= MOST_VALUES) {
+            writeln!(console.data(), "# {} B: no more values are kept", self.size_bytes)?;
+        }
         if self.lost > 0 {
             writeln!(console.data(), "# {} rounds of {} B were lost", self.lost, self.size_bytes)?;
         }

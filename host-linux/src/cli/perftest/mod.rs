@@ -183,7 +183,7 @@ fn remarks(console: &mut Console, link: &LinkFingerprint) -> Result<(), CliError
         let (here, there) = (&verbs.here, &verbs.there);
         writeln!(
             data,
-            "# {} from {} port {} to {} port {}, {}, MTU {}, inline {} B",
+            "# {} from {} port {} to {} port {}, {}, MTU {}, inline {} B, depth {}",
             verbs.operation,
             here.device,
             here.port,
@@ -191,7 +191,8 @@ fn remarks(console: &mut Console, link: &LinkFingerprint) -> Result<(), CliError
             there.port,
             here.link_layer,
             verbs.mtu_bytes,
-            verbs.inline_bytes
+            verbs.inline_bytes,
+            verbs.depth
         )?;
     }
     Ok(())

@@ -14,6 +14,10 @@ const CHUNK: u32 = 500;
 /// The same where the time is looked at, too.
 const TIMED_CHUNK: u32 = 64;
 
+/// Values of a size that are kept where the time decides: 256 MiB of them, with which
+/// it ends before.
+pub(super) const MOST_VALUES: usize = 1 << 25;
+
 /// Values of one kind of round.
 #[derive(Debug, Default)]
 pub(super) struct Values {
@@ -72,6 +76,9 @@ impl<L> Test<'_, L> {
             let count = if deadline.is_some() { chunk } else { chunk.min(left) };
             some(self, count, &mut values)?;
             left = left.saturating_sub(count);
+            if deadline.is_some() && values.elapsed.len() >= MOST_VALUES {
+                break;
+            }
             match &deadline {
                 Some(deadline) if deadline.expired() => break,
                 None if left == 0 => break,

@@ -171,18 +171,6 @@ pub enum VerbsError {
         /// What it takes, in bytes.
         allowed: u32,
     },
-    /// More messages under way than the device has entries for.
-    #[error(
-        "{device} takes {allowed} messages under way at a time, and {asked} were asked for; use --depth {allowed} or less"
-    )]
-    Depth {
-        /// Its name.
-        device: String,
-        /// What was asked for.
-        asked: usize,
-        /// Entries of its longest queue.
-        allowed: u32,
-    },
     /// A method of measuring needs a peer that answers.
     #[error(
         "with --op read nobody at the other end answers: a read's completion stands for the reply, and only of the last one of a round; use --method prtt, or another --op"

@@ -14,7 +14,7 @@ pub(super) const LENGTH: usize = 1_024;
 /// The name of the layout.
 const NAME: [u8; 7] = *b"lgverb\0";
 /// Its version: one higher whenever the bytes, or what they mean, are others.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// Where an end is, and its memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -78,6 +78,8 @@ pub(super) enum Answer {
         /// Packet payload in bytes.
         mtu: u16,
         station: StationData,
+        /// Messages under way at a time, at most those of the offer.
+        slots: u16,
         /// The device, as JSON.
         port: String,
     },
@@ -135,7 +137,7 @@ impl Offer {
             "messages longer than any link takes"
         } else if (self.longest as usize) < FRAME_LEN {
             "messages shorter than a control frame, which has 448 bytes (a larger --mtu, for --op ud)"
-        } else if slots > Layout::new(u16::MAX, self.longest).slots {
+        } else if slots > Layout::new(u16::MAX, self.longest, usize::MAX).slots {
             "more messages under way than memory is lent for at that length"
         } else if self.signal_every == 0 || self.signal_every > self.slots {
             "a completion for each so many sends that is none of 1 to the messages under way"
@@ -150,10 +152,11 @@ impl Answer {
     pub(super) fn to_bytes(&self) -> [u8; LENGTH] {
         let mut bytes = Bytes::new();
         match self {
-            Self::Connected { mtu, station, port } => {
+            Self::Connected { mtu, station, slots, port } => {
                 bytes.put(&[1]);
                 bytes.put(&mtu.to_le_bytes());
                 bytes.station(station);
+                bytes.put(&slots.to_le_bytes());
                 bytes.text(port)
             }
             Self::Refused(reason) => {
@@ -163,9 +166,18 @@ impl Answer {
         }
     }
 
-    pub(super) fn from_bytes(bytes: &[u8; LENGTH]) -> Result<Self, Unusable> {
+    /// The answer to an offer of so many `slots`.
+    pub(super) fn from_bytes(bytes: &[u8; LENGTH], offered: u16) -> Result<Self, Unusable> {
         let fields = Fields::of(bytes)?;
-        Self::of(fields).ok_or(Unusable::Wrong("fields without a meaning"))
+        let answer = Self::of(fields).ok_or(Unusable::Wrong("fields without a meaning"))?;
+        match answer {
+            Self::Connected { slots, .. }
+                if !slots.is_power_of_two() || slots < 2 || slots > offered =>
+            {
+                Err(Unusable::Wrong("another number of messages under way than was offered"))
+            }
+            _ => Ok(answer),
+        }
     }
 
     fn of(mut fields: Fields<'_>) -> Option<Self> {
@@ -174,6 +186,7 @@ impl Answer {
             [1] => Some(Self::Connected {
                 mtu: u16::from_le_bytes(fields.take()?),
                 station: fields.station()?,
+                slots: u16::from_le_bytes(fields.take()?),
                 port: fields.text()?,
             }),
             _ => None,
@@ -305,11 +318,11 @@ mod tests {
         let offer = offer();
         assert_eq!(Offer::from_bytes(&offer.to_bytes()), Ok(offer.clone()));
         let answers = [
-            Answer::Connected { mtu: 4096, station: offer.station, port: offer.port },
+            Answer::Connected { mtu: 4096, station: offer.station, slots: 16, port: offer.port },
             Answer::Refused("no ä".into()),
         ];
         for answer in answers {
-            assert_eq!(Answer::from_bytes(&answer.to_bytes()), Ok(answer));
+            assert_eq!(Answer::from_bytes(&answer.to_bytes(), 32), Ok(answer));
         }
     }
 
@@ -324,13 +337,13 @@ mod tests {
         assert_eq!(offer_of(7), Err(Unusable::Version));
         let mut answer = Answer::Refused("busy".into()).to_bytes();
         answer[7] -= 1;
-        assert_eq!(Answer::from_bytes(&answer), Err(Unusable::Version));
-        assert_eq!(Answer::from_bytes(&[0; LENGTH]), Err(Unusable::Foreign));
+        assert_eq!(Answer::from_bytes(&answer, 2), Err(Unusable::Version));
+        assert_eq!(Answer::from_bytes(&[0; LENGTH], 2), Err(Unusable::Foreign));
     }
 
     #[test]
     fn an_offer_that_takes_too_much_is_refused_before_memory_is() {
-        let most = u16::try_from(Layout::new(u16::MAX, 4 << 20).slots).unwrap();
+        let most = u16::try_from(Layout::new(u16::MAX, 4 << 20, usize::MAX).slots).unwrap();
         let long = Offer { slots: most, longest: 4 << 20, signal_every: 1, ..offer() };
         assert_eq!(Offer::from_bytes(&long.to_bytes()), Ok(long.clone()));
         let shortest = Offer { longest: u32::try_from(FRAME_LEN).unwrap(), ..offer() };
@@ -354,9 +367,19 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_takes_no_more_messages_than_were_offered() {
+        for slots in [0, 1, 3, 64, u16::MAX] {
+            let station = StationData::default();
+            let answer = Answer::Connected { mtu: 1024, station, slots, port: String::new() };
+            let read = Answer::from_bytes(&answer.to_bytes(), 32);
+            assert!(matches!(read, Err(Unusable::Wrong(_))), "{slots}: {read:?}");
+        }
+    }
+
+    #[test]
     fn a_reason_that_is_too_long_is_cut_off() {
         let long = Answer::Refused("ä".repeat(LENGTH));
-        assert!(matches!(Answer::from_bytes(&long.to_bytes()), Ok(Answer::Refused(cut))
+        assert!(matches!(Answer::from_bytes(&long.to_bytes(), 2), Ok(Answer::Refused(cut))
             if cut.len() < LENGTH && cut.len() > LENGTH - 20));
     }
 }

@@ -12,7 +12,7 @@ use super::offer::{Answer, LENGTH, Offer, StationData, Unusable};
 use super::one_sided::OneSided;
 use super::record::{VerbsPort, VerbsRecord};
 use super::settings::{Operation, VerbsSettings};
-use super::station::{Layout, Purpose, Station};
+use super::station::{Layout, Purpose, Station, memory_to_lend};
 use crate::link::{LinkError, LinkSettings, TcpLink, Transport, Waiting};
 
 /// The largest payload of a packet, of every kind of port.
@@ -59,8 +59,8 @@ impl VerbsLink {
     ///
     /// [`LinkError::Verbs`] for what is wrong with device, port or address.
     pub fn try_device(settings: LinkSettings) -> Result<(), LinkError> {
-        let (operation, layout) = (Operation::Send, Layout::new(2, 64));
-        let purpose = Purpose { operation, layout, fewer: true, inline: Some(0), events: false };
+        let (operation, layout) = (Operation::Send, Layout::new(2, 64, 0));
+        let purpose = Purpose { operation, layout, inline: Some(0), events: false };
         Ok(Station::open(&settings.verbs, purpose).map(drop)?)
     }
 
@@ -112,7 +112,8 @@ impl VerbsLink {
             }
         };
         offer.longest = longest(offer.operation, offer.longest, mtu);
-        let answer = Answer::Connected { mtu, station: station.data(), port: station.described() };
+        let (data, slots) = (station.data(), station.slots());
+        let answer = Answer::Connected { mtu, station: data, slots, port: station.described() };
         tell(&answer)
             .map_err(|error| LinkError::from_io(&peer, "sending connection data", error))?;
         let control = quiet(control, &peer)?;
@@ -156,11 +157,11 @@ fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
     if operation == Operation::Datagram {
         most = most.min(LARGEST_PACKET);
     }
-    let layout = Layout::new(verbs.depth, most);
-    let purpose = Purpose { operation, layout, fewer: true, inline: verbs.inline, events };
+    let layout = Layout::new(verbs.depth, most, memory_to_lend());
+    let purpose = Purpose { operation, layout, inline: verbs.inline, events };
     let station = Station::open(verbs, purpose)?;
     let mtu = mtu(verbs, &station)?;
-    let slots = u16::try_from(station.layout.slots).unwrap_or(u16::MAX);
+    let slots = station.slots();
     let every = match operation {
         // The place of a datagram is free when it has been sent.
         Operation::Datagram => 1,
@@ -232,13 +233,13 @@ fn connect_over(
         | io::ErrorKind::TimedOut => VerbsError::Foreign { peer: peer.clone() }.into(),
         _ => LinkError::from_io(&peer, "exchanging connection data", source),
     })?;
-    let answer = Answer::from_bytes(&bytes).map_err(|unusable| unusable.of(&peer))?;
-    let (mtu, theirs, port) = match answer {
-        Answer::Connected { mtu, station, port } => (mtu, station, port),
+    let answer = Answer::from_bytes(&bytes, offer.slots).map_err(|unusable| unusable.of(&peer))?;
+    let (mtu, theirs, slots, port) = match answer {
+        Answer::Connected { mtu, station, slots, port } => (mtu, station, slots, port),
         Answer::Refused(reason) => return Err(VerbsError::Refused { peer, reason }.into()),
     };
     let path = (mtu, offer.service_level, offer.traffic_class);
-    station.connect(&theirs, path)?;
+    station.connect((&theirs, slots), path)?;
     offer.longest = longest(offer.operation, offer.longest, mtu);
     let control = quiet(control, &peer)?;
     let one_sided =
@@ -262,8 +263,7 @@ fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), Verb
     let one_sided = matches!(offer.operation, Operation::Write | Operation::Read);
     let purpose = Purpose {
         operation: offer.operation,
-        layout: Layout::offered(offer.slots, offer.longest),
-        fewer: false,
+        layout: Layout::new(offer.slots, offer.longest, memory_to_lend()),
         inline: (offer.inline != u32::MAX).then_some(offer.inline),
         events: settings.waiting == Waiting::Block && !one_sided,
     };
@@ -274,7 +274,8 @@ fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), Verb
         return Err(VerbsError::Mtu { asked: offer.mtu, active, whose });
     }
     let mtu = offer.mtu.min(active);
-    station.connect(&offer.station, (mtu, offer.service_level, offer.traffic_class))?;
+    let path = (mtu, offer.service_level, offer.traffic_class);
+    station.connect((&offer.station, offer.slots), path)?;
     Ok((station, mtu))
 }
 
@@ -297,6 +298,7 @@ struct Join<'a> {
 
 impl Join<'_> {
     fn link(self, station: Station, theirs: StationData, record: VerbsRecord) -> VerbsLink {
+        let depth = station.slots();
         let Station { queue, layout, record: here, .. } = station;
         let operation = self.offer.operation;
         VerbsLink::of(Parts {
@@ -310,7 +312,7 @@ impl Join<'_> {
             remote: (theirs.address, theirs.key),
             signal_every: self.offer.signal_every,
             one_sided: self.one_sided,
-            record: VerbsRecord { here, ..record },
+            record: VerbsRecord { here, depth, ..record },
         })
     }
 }
@@ -319,9 +321,9 @@ fn record(offer: &Offer, mtu: u16, peer: &str, settings: &LinkSettings) -> Verbs
     VerbsRecord {
         operation: offer.operation.name().to_owned(),
         mtu_bytes: mtu,
-        // The link says what it has of that.
+        // The link says what it has of these.
         inline_bytes: offer.inline,
-        depth: offer.slots,
+        depth: 0,
         signal_every: offer.signal_every,
         service_level: offer.service_level,
         traffic_class: offer.traffic_class,

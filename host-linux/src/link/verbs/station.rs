@@ -33,11 +33,13 @@ pub(super) const PAYLOAD: usize = HEAD;
 pub(super) const EMPTY: u8 = u8::MAX;
 /// Bytes that the device puts before a datagram.
 pub(super) const DATAGRAM_HEAD: usize = 40;
-/// Most memory of an end, as long as that holds [`FEWEST_SLOTS`] messages: what
-/// systems let every user lock, 8 MiB, with room for the rest.
-const MOST_MEMORY: usize = 7 << 20;
+/// Most memory of an end, as long as that holds [`FEWEST_SLOTS`] messages.
+const MOST_MEMORY: usize = 128 << 20;
+/// The same where processes may lock what systems let every user lock, 8 MiB, with
+/// room for the rest.
+const USUAL_MEMORY: usize = 7 << 20;
 /// Fewest messages under way at a time.
-const FEWEST_SLOTS: usize = 4;
+const FEWEST_SLOTS: usize = 2;
 /// What `--inline auto` asks for, as perftest does, and less where a device
 /// grants less.
 const INLINE: [u32; 4] = [220, 128, 64, 0];
@@ -52,20 +54,15 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// For `depth` messages of up to `longest` bytes, or as many as the memory
-    /// allows.
-    pub(super) fn new(depth: u16, longest: u32) -> Self {
+    /// For `depth` messages of up to `longest` bytes, or as many as `memory` bytes
+    /// hold, or any end lends.
+    pub(super) fn new(depth: u16, longest: u32, memory: usize) -> Self {
         let slot = Self::slot_of(longest);
-        let fit = (MOST_MEMORY / slot).saturating_sub(1) / 2;
+        let fit = (memory.min(MOST_MEMORY) / slot).saturating_sub(1) / 2;
         let fit = fit.max(FEWEST_SLOTS);
         let slots = usize::from(depth).clamp(2, fit);
         // The power of two below.
         Self { slots: 1 << slots.ilog2(), slot }
-    }
-
-    /// That of a peer's offer.
-    pub(super) fn offered(slots: u16, longest: u32) -> Self {
-        Self { slots: usize::from(slots), slot: Self::slot_of(longest) }
     }
 
     /// A message, what comes before it, and up to the next cache line.
@@ -110,9 +107,14 @@ impl Layout {
         (self.slots - self.slots / 4) as u64
     }
 
+    /// With so many places, if they are fewer.
+    pub(super) fn at_most(self, slots: u16) -> Self {
+        Self { slots: self.slots.min(usize::from(slots)), ..self }
+    }
+
     /// As many places as a queue of a device has entries for; fewer than
     /// before, or as many.
-    pub(super) fn within(self, longest_queue: u32) -> Self {
+    fn within(self, longest_queue: u32) -> Self {
         let mut layout = self;
         while layout.slots > 2 && layout.sends() > longest_queue as usize {
             layout.slots /= 2;
@@ -136,6 +138,7 @@ pub(super) struct Station {
     gid: Option<Gid>,
     packet_number: u32,
     datagram_key: u32,
+    operation: Operation,
     settings: VerbsSettings,
     reads: u8,
     /// For the profile.
@@ -146,9 +149,8 @@ pub(super) struct Station {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purpose {
     pub(super) operation: Operation,
+    /// There may be fewer places, where the device has shorter queues.
     pub(super) layout: Layout,
-    /// Whether there may be fewer places, where the device has shorter queues.
-    pub(super) fewer: bool,
     /// `None` for as much as is usual.
     pub(super) inline: Option<u32>,
     pub(super) events: bool,
@@ -169,12 +171,7 @@ impl Station {
         let domain = Domain::new(context)
             .map_err(refused("allocating a protection domain", "see the kernel's log"))?;
         let domain = Arc::new(domain);
-        let layout = purpose.layout;
-        let layout = if purpose.fewer { layout.within(longest_queue) } else { layout };
-        if layout.slots > longest_queue as usize {
-            let (asked, allowed) = (layout.slots, longest_queue);
-            return Err(VerbsError::Depth { device: name.clone(), asked, allowed });
-        }
+        let layout = purpose.layout.within(longest_queue);
         let purpose = Purpose { layout, ..purpose };
         let bytes = layout.bytes();
         let memory = Region::register(&domain, bytes, settings.pages())
@@ -189,41 +186,44 @@ impl Station {
         queue
             .initialise(settings.port, datagram_key)
             .map_err(refused("initialising the queue pair", "see the kernel's log"))?;
-        let station = Self {
+        Ok(Self {
             queue,
             layout,
             port,
             gid,
             packet_number: packet_number(),
             datagram_key,
+            operation: purpose.operation,
             settings: *settings,
             reads,
             record,
-        };
-        station.with_receives(purpose.operation).map_err(refused(
-            "posting receives",
-            "a smaller --depth may be granted; `ibv_devinfo -v` shows the limits",
-        ))
+        })
     }
 
-    /// A peer may send as soon as it is connected.
-    fn with_receives(mut self, operation: Operation) -> io::Result<Self> {
-        match operation {
-            Operation::Read => return Ok(self),
+    /// Makes the places ready for messages.
+    fn post_receives(&mut self) -> io::Result<()> {
+        let places = 0..self.layout.slots as u64;
+        match self.operation {
+            Operation::Read => {}
             Operation::Write => {
-                for index in 0..self.layout.slots as u64 {
+                for index in places {
                     let last = self.layout.incoming(index) + self.layout.slot - 1;
                     self.queue.memory().set_byte(last, EMPTY);
                 }
-                return Ok(self);
             }
-            _ => {}
+            operation => {
+                let length = self.layout.receive_bytes(operation);
+                for index in places {
+                    self.queue.post_receive(index, self.layout.incoming(index), length)?;
+                }
+            }
         }
-        let length = self.layout.receive_bytes(operation);
-        for index in 0..self.layout.slots as u64 {
-            self.queue.post_receive(index, self.layout.incoming(index), length)?;
-        }
-        Ok(self)
+        Ok(())
+    }
+
+    /// Messages under way at a time.
+    pub(super) fn slots(&self) -> u16 {
+        u16::try_from(self.layout.slots).unwrap_or(u16::MAX)
     }
 
     /// What the peer has to know.
@@ -245,12 +245,20 @@ impl Station {
         serde_json::to_string(&self.record).unwrap_or_default()
     }
 
-    /// Connects the queue pair to `peer`.
+    /// Connects the queue pair to `peer`, which uses `slots` of the places and may
+    /// send when it knows of that.
     pub(super) fn connect(
         &mut self,
-        peer: &StationData,
+        (peer, slots): (&StationData, u16),
         (mtu, service_level, traffic_class): (u16, u8, u8),
     ) -> Result<(), VerbsError> {
+        self.layout = self.layout.at_most(slots);
+        self.post_receives().map_err(|source| VerbsError::Device {
+            device: self.record.device.clone(),
+            action: "posting receives",
+            source,
+            hint: "a smaller --depth may be granted; `ibv_devinfo -v` shows the limits",
+        })?;
         let path = Path {
             port: self.settings.port,
             gid_index: self.gid.map(|gid| gid.index),
@@ -409,6 +417,25 @@ fn interface(device: &str, port: u8, gid: Option<&Gid>) -> Option<String> {
     })
 }
 
+/// Bytes that an end may take for places: what systems let every user lock, or, where
+/// there is more, an eighth of what this process may lock, so that there can be
+/// several links.
+pub(super) fn memory_to_lend() -> usize {
+    let allowed = memory_limit().filter(|_| !may_lock_everything());
+    let part = |limit: u64| usize::try_from(limit / 8).unwrap_or(usize::MAX);
+    allowed.map_or(MOST_MEMORY, |limit| part(limit).clamp(USUAL_MEMORY, MOST_MEMORY))
+}
+
+/// Whether the limit does not hold for this process: it has `CAP_IPC_LOCK`.
+fn may_lock_everything() -> bool {
+    const IPC_LOCK: u32 = 14;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective
+        .and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
+        .is_some_and(|capabilities| capabilities >> IPC_LOCK & 1 == 1)
+}
+
 /// Bytes that this process may lock; `None` where there is no limit.
 fn memory_limit() -> Option<u64> {
     let (soft, _hard) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
@@ -439,7 +466,7 @@ mod tests {
     #[test]
     fn places_of_messages_are_apart_and_within_the_memory() {
         for (depth, longest) in [(128, 1), (128, 64 << 10), (1, 100), (4_096, 1 << 20)] {
-            let layout = Layout::new(depth, longest);
+            let layout = Layout::new(depth, longest, USUAL_MEMORY);
             assert!(layout.slots.is_power_of_two() && layout.slots >= 2, "{layout:?}");
             let last = layout.slots as u64 - 1;
             assert!(layout.slot >= longest as usize + DATAGRAM_HEAD, "{layout:?}");
@@ -460,7 +487,7 @@ mod tests {
 
     #[test]
     fn short_queues_of_a_device_make_fewer_places() {
-        let layout = Layout::new(128, 1 << 10);
+        let layout = Layout::new(128, 1 << 10, USUAL_MEMORY);
         assert_eq!(layout.within(u32::MAX), layout);
         for longest_queue in [22, 100, 399, 400, 4_096] {
             let fewer = layout.within(longest_queue);
@@ -487,8 +514,13 @@ mod tests {
 
     #[test]
     fn long_messages_are_fewer_at_a_time() {
-        assert_eq!(Layout::new(128, 1 << 10).slots, 128);
-        assert_eq!(Layout::new(100, 1 << 10).slots, 64);
-        assert_eq!(Layout::new(128, 1 << 20).slots, 4);
+        let slots = |depth, longest, memory| Layout::new(depth, longest, memory).slots;
+        assert_eq!(slots(128, 1 << 10, USUAL_MEMORY), 128);
+        assert_eq!(slots(100, 1 << 10, USUAL_MEMORY), 64);
+        assert_eq!(slots(128, 1 << 20, USUAL_MEMORY), FEWEST_SLOTS);
+        assert_eq!(slots(128, 1 << 20, usize::MAX), 32);
+        assert_eq!(slots(128, 8 << 20, usize::MAX), 4);
+        let peers = Layout::new(128, 1 << 20, usize::MAX).at_most(8);
+        assert_eq!((peers.slots, peers.at_most(64)), (8, peers));
     }
 }
