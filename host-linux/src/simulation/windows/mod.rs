@@ -3,6 +3,7 @@
 mod load;
 mod memory;
 mod run;
+mod threads;
 mod workers;
 
 pub use load::{load, partition_shift};

@@ -4,10 +4,12 @@
 //! no partition is left to take; it then waits only for those that joined. So
 //! a thread that the kernel runs late, or not at all, delays none of the others.
 
-use std::hint;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread;
+use std::sync::PoisonError;
+
+use super::threads::{
+    AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, SPINS, YIELDS, spin_loop,
+    yield_now,
+};
 
 /// In [`Workers::state`]: whether a window is open; above it the number of the
 /// window, below it how many have joined.
@@ -15,11 +17,6 @@ const OPEN: u64 = 1 << 15;
 const JOINED: u64 = OPEN - 1;
 /// In place of everything: there will be no more windows.
 const OVER: u64 = u64::MAX;
-
-/// Looks at the state without leaving the processor, then with, before a
-/// thread sleeps.
-const SPINS: u32 = 4_000;
-const YIELDS: u32 = 200;
 
 /// What the threads agree by.
 #[derive(Debug)]
@@ -161,8 +158,8 @@ impl<F: FnMut()> Drop for AtEnd<F> {
 fn wait(spins: &mut u32) {
     *spins = spins.saturating_add(1);
     if *spins < SPINS {
-        hint::spin_loop();
+        spin_loop();
     } else {
-        thread::yield_now();
+        yield_now();
     }
 }
