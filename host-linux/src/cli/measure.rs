@@ -56,6 +56,13 @@ pub(super) struct EndArgs {
     cpu: Option<String>,
 }
 
+impl EndArgs {
+    /// Whether both ends are on this machine.
+    pub(super) const fn is_local(&self) -> bool {
+        self.host.is_none()
+    }
+}
+
 fn station(text: &str) -> Result<Address, String> {
     parse_address(text)
         .ok_or_else(|| format!("'{text}' is no address of one station, such as 02:00:00:00:00:07"))

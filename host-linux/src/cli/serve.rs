@@ -53,7 +53,8 @@ pub(super) struct Args {
     #[arg(short, long)]
     port: Option<u16>,
     /// Serve one connection and exit, with 1 when its session failed; measure
-    /// with --launches 1.
+    /// with --launches 1. Over RDMA verbs `lat` and `bw` make one for each size
+    /// above 16 KiB, where memory holds few of the longest.
     #[arg(long)]
     once: bool,
     /// Serve so many clients at the same time, each on a thread of its own: for

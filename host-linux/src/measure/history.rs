@@ -61,7 +61,8 @@ impl History {
     }
 
     /// The complete runs of the same link as `run`'s: machine, peer,
-    /// transport, its MTU, way of waiting, method and span of sizes.
+    /// transport, its MTU, way of waiting, what RDMA verbs do, method and span of
+    /// sizes.
     pub(crate) fn of_same_link(&self, run: &ProfileDocument) -> Vec<&ProfileDocument> {
         let link = Link::of(run);
         let same =
@@ -80,6 +81,8 @@ struct Link<'a> {
     mtu: Option<u64>,
     /// Empty in profiles of older programs.
     waiting: &'a str,
+    /// Over RDMA verbs: operation, devices, inline bytes, and messages under way.
+    verbs: Option<(&'a str, [&'a str; 2], u32, u16)>,
     sizes: Option<(u64, u64)>,
 }
 
@@ -95,6 +98,10 @@ impl<'a> Link<'a> {
             peer: peer.split_once(" (process ").map_or(peer, |(name, _)| name),
             mtu: run.host.link.mtu_bytes,
             waiting: &run.host.link.waiting,
+            verbs: run.host.link.verbs.as_ref().map(|verbs| {
+                let devices = [&verbs.here, &verbs.there].map(|end| end.device.as_str());
+                (verbs.operation.as_str(), devices, verbs.inline_bytes, verbs.depth)
+            }),
             sizes: first.zip(last).map(|(first, last)| (first.row.size.0, last.row.size.0)),
         }
     }

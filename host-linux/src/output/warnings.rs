@@ -25,16 +25,14 @@ pub fn ranked(
     records
 }
 
-/// Of RDMA verbs: a burst of so many messages is longer than what may be under way.
-/// A read takes no place.
+/// Of RDMA verbs: a burst of so many messages may wait for room. A receiver may have
+/// told of half of the places less one only; reads and datagrams wait for none.
 #[must_use]
 pub fn few_places(operation: &str, places: u16, burst: u32) -> Option<WarningRecord> {
-    (operation != "read" && u32::from(places) < burst).then(|| {
+    (!matches!(operation, "read" | "ud") && u32::from(places / 2) + 1 < burst).then(|| {
         weakens(
-            format!(
-                "bursts of {burst} wait for room: the memory of an end holds {places} of the longest messages, at every size"
-            ),
-            "measure the longest sizes in a run of their own, or raise `ulimit -l` at both ends",
+            format!("bursts of {burst} may wait for room: {places} messages are under way at most"),
+            "--depth; where the longest sizes take the memory, a run of their own for these, or a higher `ulimit -l` at both ends",
         )
     })
 }
@@ -266,9 +264,11 @@ mod tests {
     #[test]
     fn bursts_that_are_longer_than_the_window_are_told_of() {
         let found = few_places("send", 4, 10).unwrap();
-        assert!(found.problem.contains("bursts of 10") && found.problem.contains("holds 4"));
-        assert_eq!(few_places("send", 16, 10), None);
-        assert_eq!(few_places("read", 4, 10), None);
+        assert!(found.problem.contains("bursts of 10") && found.problem.contains("4 messages"));
+        assert!(few_places("send", 16, 10).is_some(), "7 of 16 may not be told of");
+        for (operation, places) in [("send", 32), ("write", 18), ("read", 4), ("ud", 4)] {
+            assert_eq!(few_places(operation, places, 10), None, "{operation} {places}");
+        }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use loggap_core::measure::{AssessError, Conclusion, Quantity, SizeRow};
-use loggap_core::model::{Change, Profile};
+use loggap_core::measure::{AssessError, Conclusion, Quantity, SizeRow, Warning as LinkWarning};
+use loggap_core::model::{Change, Parameter, Profile};
 use loggap_core::units::Picos;
 
 use super::{MeasureArgs, ProtocolLimit};
@@ -114,7 +114,9 @@ pub(super) fn export(
     let printed = args.report.print(&document, &document, console);
     merge(outcome, printed, console)?;
     let unknown = Profile::default();
+    let is_read = taken.host.link.verbs.as_ref().is_some_and(is_read);
     let profile = taken.measured.assessment.as_ref().map_or(&unknown, |found| &found.profile);
+    let profile = if is_read { &without_one_way_times(profile) } else { profile };
     let strictness = if args.exact.strict { Strictness::Strict } else { Strictness::Lenient };
     Ok(report::exit(strictness, profile))
 }
@@ -163,9 +165,12 @@ pub(super) fn document(
 ) -> ProfileDocument {
     let Taken { measured, host, warnings, canaries, wall, options, .. } = taken;
     let assessment = measured.assessment.as_ref().ok();
+    let is_read = host.link.verbs.as_ref().is_some_and(is_read);
     let about_link = assessment.map_or(&[][..], |found| &found.warnings);
+    let about_link: Vec<_> =
+        about_link.iter().filter(|warning| !(is_read && is_one_way(warning))).copied().collect();
     let choice = if host.link.mpi.is_some() { "mpirun's options" } else { warnings::BY_OPTIONS };
-    let mut warning_details = warnings::ranked(warnings, about_link, choice);
+    let mut warning_details = warnings::ranked(warnings, &about_link, choice);
     let places = host.link.verbs.as_ref().and_then(|verbs| {
         warnings::few_places(&verbs.operation, verbs.depth, options.plan.messages)
     });
@@ -196,7 +201,10 @@ pub(super) fn document(
         wall_s,
         link_busy_share: (measured.traffic.in_rounds.seconds() / wall_s).clamp(0.0, 1.0),
         stopped: stopped(measured.conclusion, incomplete.as_ref()),
-        converged: assessment.is_some_and(|found| report::is_converged(&found.profile)),
+        converged: assessment.is_some_and(|found| match is_read {
+            true => report::is_converged(&without_one_way_times(&found.profile)),
+            false => report::is_converged(&found.profile),
+        }),
         warnings: warning_details.iter().map(warnings::text).collect(),
         warning_details,
         launches: measured.launches,
@@ -209,10 +217,34 @@ pub(super) fn document(
         verbs.calls.clone_from(&measured.calls);
     }
     add_ranges(&mut document, taken);
-    if document.host.link.verbs.as_ref().is_some_and(|verbs| verbs.operation == "read") {
+    if is_read {
         leave_out_one_way_times(&mut document);
     }
     document
+}
+
+fn is_read(verbs: &VerbsRecord) -> bool {
+    verbs.operation == "read"
+}
+
+/// Whether a warning is about what reads have not.
+const fn is_one_way(warning: &LinkWarning) -> bool {
+    use Parameter::{HalfRtt, Latency};
+    matches!(
+        warning,
+        LinkWarning::Bound(HalfRtt | Latency, _)
+            | LinkWarning::Misfit(HalfRtt | Latency, ..)
+            | LinkWarning::Overlap(_)
+    )
+}
+
+/// What a run over reads is judged by.
+fn without_one_way_times(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    for range in &mut profile.ranges {
+        (range.half_rtt, range.latency) = (None, None);
+    }
+    profile
 }
 
 /// A read has no message back whose half would be a one-way time, and nobody
@@ -230,7 +262,7 @@ fn leave_out_one_way_times(document: &mut ProfileDocument) {
 /// Up to which size messages travel within their work requests.
 fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
     let last = u64::from(verbs.inline_bytes);
-    (last > 0).then(|| ProtocolLimit {
+    (last > 0 && !is_read(verbs)).then(|| ProtocolLimit {
         setting: format!("--inline {last}: the last size within the work request"),
         first_bytes: last + 1..=last + 1,
     })
@@ -288,7 +320,6 @@ fn command() -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use loggap_core::model::Parameter;
     use loggap_core::units::Bytes;
 
     use super::*;
@@ -309,5 +340,7 @@ mod tests {
         assert!(setting.as_ref().is_some_and(|setting| setting.contains("220")), "{setting:?}");
         assert_eq!(named(change_at(220), &limits).setting, None);
         assert_eq!(inline_limit(&VerbsRecord::default()), None);
+        let read = VerbsRecord { operation: "read".into(), ..verbs };
+        assert_eq!(inline_limit(&read), None);
     }
 }

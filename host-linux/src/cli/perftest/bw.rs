@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::connections::Connections;
 use super::flags::RefusedByBandwidth;
 use super::rounds::{Repetitions, Rounds, Values};
-use super::{About, TestArgs, remarks, round_trip, run_test, shown};
+use super::{About, Measured, TestArgs, remarks, round_trip, run_test, shown};
 use crate::cli::{CliError, Console, Exit, parse};
 use crate::link::{LinkError, Transport};
 use crate::machine::clock::Deadline;
@@ -101,6 +101,9 @@ struct Rate {
     /// Bursts that count, and messages of each connection and direction in one.
     bursts: u64,
     burst_messages: u32,
+    /// Messages under way at most, over RDMA verbs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<u16>,
     /// Bursts of which a message was lost.
     lost: u64,
     /// Time a message, `None` where bursts take no longer than a message.
@@ -123,6 +126,10 @@ const LONGEST_BURST: u32 = 1_000;
 const SHORTEST_BURST: u32 = 32;
 /// Round trips that tell how long a single message takes.
 const SINGLES: u32 = 20;
+/// Fewer messages under way are pointed out.
+const ENOUGH_UNDER_WAY: u32 = 8;
+/// Bursts of several connections that are shorter are pointed out, in seconds.
+const BRIEF_S: f64 = 1e-3;
 /// Bursts that differ by more are pointed out.
 const LARGE_SPREAD: f64 = 0.1;
 
@@ -229,22 +236,24 @@ impl Plan {
         connections: &mut Connections<'_>,
         link: &LinkFingerprint,
         size: u32,
-    ) -> Result<Rate, SessionError<LinkError>> {
-        let window = window(size, link.verbs.as_ref().map(|verbs| verbs.depth));
+    ) -> Result<Measured<Rate>, SessionError<LinkError>> {
+        let depth = link.verbs.as_ref().map(|verbs| verbs.depth);
+        let window = window(size, depth);
         let bursts = |session: &mut dyn Rounds, repetitions: Repetitions| match self.both_ways {
             true => session.repeat_both_ways(size, (self.burst, window), repetitions),
             false => session.repeat(self.experiment(size), repetitions),
         };
         connections.together(|session| session.repeat(round_trip(size), (self.warmup, None)))?;
         let Some(first) = connections.first() else {
-            return Ok(self.rate(size, Values::default(), Values::default()));
+            return Ok((self.rate(size, Values::default(), Values::default()), None));
         };
         let single = first.repeat(round_trip(size), (SINGLES, None))?;
-        let values = match self.connections {
+        let mut values = match self.connections {
             1 => bursts(first, (self.bursts, self.time))?,
             _ => self.together(connections, bursts)?,
         };
-        Ok(self.rate(size, single, values))
+        let failure = values.failure.take();
+        Ok((Rate { depth, ..self.rate(size, single, values) }, failure))
     }
 
     /// Bursts of all connections that begin at the same time. Each takes as
@@ -259,7 +268,12 @@ impl Plan {
         let mut all = Values::default();
         let mut done = 0;
         loop {
-            let each = connections.together(|session| bursts(session, (1, None)))?;
+            let each = match connections.together(|session| bursts(session, (1, None))) {
+                Err(error) if !all.elapsed.is_empty() => {
+                    return Ok(Values { failure: Some(error), ..all });
+                }
+                each => each?,
+            };
             let lost: u64 = each.iter().map(|values| values.lost).sum();
             // None of a connection whose burst was lost, or that was told to stop.
             let slowest = each.iter().map(|values| values.elapsed.first().copied());
@@ -302,6 +316,7 @@ impl Plan {
             messages: count * u64::from(self.burst) * u64::from(self.times()),
             bursts: count,
             burst_messages: self.burst,
+            depth: None,
             lost: bursts.lost,
             gap_s,
             fastest_gap_s,
@@ -342,7 +357,7 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
             rate.row(console, unit)
         },
     )?;
-    if !test.json {
+    if !test.json && !tested.results.is_empty() {
         for warning in warnings(&plan, &tested.results) {
             writeln!(console.data(), "# warning: {warning}")?;
         }
@@ -358,6 +373,22 @@ fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
         let enough = SHORTEST_BURST * BURSTS;
         warnings.push(format!(
             "bursts of {short} messages are too short to trust; -n {enough} makes {BURSTS} of {SHORTEST_BURST}"
+        ));
+    }
+    let least = results.iter().filter_map(|rate| Some((rate.depth?, rate.size_bytes))).min();
+    if let Some((depth, size)) = least.filter(|(depth, _)| u32::from(*depth) < ENOUGH_UNDER_WAY) {
+        warnings.push(format!(
+            "{depth} messages of {size} B are under way at most: --depth, or the memory that both ends may lock (`ulimit -l`)"
+        ));
+    }
+    let brief = results.iter().find(|rate| {
+        let took = rate.gap_s.map(|gap| gap * f64::from(plan.burst * plan.times()));
+        plan.connections > 1 && took.is_some_and(|took| took < BRIEF_S)
+    });
+    if let Some(rate) = brief {
+        warnings.push(format!(
+            "bursts of {} B last less than 1 ms, as long as connections may begin one after the other: the rate may be too high; larger -n makes them longer, up to {LONGEST_BURST} messages",
+            rate.size_bytes
         ));
     }
     let differing = results.iter().filter_map(|rate| Some((rate.spread?, rate.size_bytes)));
@@ -390,7 +421,11 @@ impl Rate {
             shown(self.messages_per_s.map(|rate| rate / 1e6), 6)
         )?;
         if self.lost > 0 {
-            writeln!(console.data(), "# {} bursts of {} B were lost", self.lost, self.size_bytes)?;
+            let (lost, size, all) = (self.lost, self.size_bytes, self.lost + self.bursts);
+            writeln!(
+                console.data(),
+                "# {lost} of {all} bursts of {size} B lost messages and do not count"
+            )?;
         }
         Ok(())
     }
@@ -401,7 +436,10 @@ mod tests {
     use super::*;
 
     fn values(micros: &[u64]) -> Values {
-        Values { elapsed: micros.iter().map(|us| Picos(us * 1_000_000)).collect(), lost: 0 }
+        Values {
+            elapsed: micros.iter().map(|us| Picos(us * 1_000_000)).collect(),
+            ..Values::default()
+        }
     }
 
     fn plan(burst: u32, connections: u32) -> Plan {

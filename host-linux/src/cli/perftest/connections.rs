@@ -12,9 +12,10 @@ use super::{EndArgs, failed};
 use crate::cli::measure::endpoints::Endpoints;
 use crate::cli::measuring::Ends;
 use crate::cli::{CliError, Console, Interrupt};
-use crate::link::{AnyLink, LinkError};
+use crate::link::{AnyLink, LinkError, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
+use crate::machine::warning::Warning;
 use crate::serve::respond::present_bytes;
 
 /// Memory of one connection: what is sent, and what is received.
@@ -44,12 +45,13 @@ pub(super) struct Opened<'b> {
 }
 
 impl<'b> Connections<'b> {
-    /// Opens a connection for each of `memory`.
+    /// Opens a connection for each of `memory`; warnings that were `told` before are
+    /// not told again.
     pub(super) fn open(
         (args, largest): (&'b EndArgs, u32),
         memory: &'b mut [Memory],
         interrupt: &'b Interrupt,
-        console: &mut Console,
+        (console, told): (&mut Console, &mut Vec<Warning>),
     ) -> Result<Opened<'b>, CliError> {
         let clock = HostClock::calibrated();
         let mut connections = Self { sessions: Vec::new(), ends: Vec::new() };
@@ -60,9 +62,15 @@ impl<'b> Connections<'b> {
             let mut ends = if several { ends.anywhere() } else { ends };
             let link = ends.open(&clock)?;
             for warning in ends.take_warnings() {
-                console.warn(warning);
+                if !told.contains(&warning) {
+                    console.warn(&warning);
+                    told.push(warning);
+                }
             }
-            fingerprint.get_or_insert_with(|| ends.fingerprint(&link));
+            fingerprint.get_or_insert_with(|| LinkFingerprint {
+                waiting: ends.waiting().name().to_owned(),
+                ..ends.fingerprint(&link)
+            });
             let buffers = Buffers { outgoing, incoming };
             let session = if connections.sessions.is_empty() {
                 let wait = |position| {
@@ -76,6 +84,14 @@ impl<'b> Connections<'b> {
             };
             connections.sessions.push(session);
             connections.ends.push(ends);
+        }
+        let here = if args.is_local() { 2 } else { 1 } * connections.sessions.len();
+        let processors = thread::available_parallelism().map_or(usize::MAX, usize::from);
+        let polls = connections.ends.iter().all(|ends| ends.waiting() == Waiting::Poll);
+        if several && polls && here > processors {
+            console.warn(format_args!(
+                "{here} ends that poll share {processors} processors, so that the rate is what these allow: --block lets ends sleep, or fewer with -q"
+            ));
         }
         let fingerprint =
             fingerprint.ok_or_else(|| CliError::usage("at least one connection is needed"))?;

@@ -79,12 +79,14 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
         &test.sizes(2),
         console,
         |connections, _, size| {
+            let share = if whole { 1.0 } else { 0.5 };
             let Some(session) = connections.first() else {
-                return Ok(Latency::of(size, Values::default(), 1.0));
+                return Ok((Latency::of(size, Values::default(), share), None));
             };
             session.repeat(round_trip(size), (args.warmup, None))?;
-            let values = session.repeat(round_trip(size), (args.iters, args.duration))?;
-            Ok(Latency::of(size, values, if whole { 1.0 } else { 0.5 }))
+            let mut values = session.repeat(round_trip(size), (args.iters, args.duration))?;
+            let failure = values.failure.take();
+            Ok((Latency::of(size, values, share), failure))
         },
         |console, first, latency| {
             if let Some(link) = first {
@@ -92,7 +94,12 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
                 writeln!(console.data(), "# values: {quantity}")?;
                 writeln!(console.data(), "{HEAD}")?;
             }
-            latency.row(console)
+            latency.row(console)?;
+            if args.duration.is_some() && latency.iterations >= MOST_VALUES as u64 {
+                let size = latency.size_bytes;
+                writeln!(console.data(), "# {size} B: ended early, as no more values are kept")?;
+            }
+            Ok(())
         },
     )?;
     tested.outcome
@@ -138,9 +145,6 @@ impl Latency {
             micros(self.p99_s),
             micros(self.p999_s)
         )?;
-        if usize::try_from(self.iterations).is_ok_and(|count| count >= MOST_VALUES) {
-            writeln!(console.data(), "# {} B: no more values are kept", self.size_bytes)?;
-        }
         if self.lost > 0 {
             writeln!(console.data(), "# {} rounds of {} B were lost", self.lost, self.size_bytes)?;
         }
@@ -155,7 +159,7 @@ mod tests {
     #[test]
     fn columns_are_of_all_values() {
         let elapsed = (1..=1_000).map(|us| Picos(us * 2_000_000)).collect();
-        let latency = Latency::of(2, Values { elapsed, lost: 0 }, 0.5);
+        let latency = Latency::of(2, Values { elapsed, ..Values::default() }, 0.5);
         let micros = |seconds: Option<f64>| (seconds.unwrap() * 1e9).round() / 1e3;
         assert_eq!((latency.iterations, micros(latency.min_s)), (1_000, 1.0));
         assert_eq!((micros(latency.max_s), micros(latency.median_s)), (1_000.0, 500.5));
@@ -166,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_no_zero() {
-        let none = Latency::of(2, Values { elapsed: Vec::new(), lost: 5 }, 0.5);
+        let none = Latency::of(2, Values { lost: 5, ..Values::default() }, 0.5);
         let text = serde_json::to_value(none).unwrap();
         for key in ["min_s", "max_s", "median_s", "mean_s", "stdev_s", "p99_s", "p999_s"] {
             assert!(text[key].is_null(), "{key}: {text}");
@@ -176,7 +180,7 @@ mod tests {
             (shown(none.min_s, 3), shown(Some(1.0), 3)),
             ("-".to_owned(), "1.000".to_owned())
         );
-        let one = Latency::of(2, Values { elapsed: vec![Picos(8)], lost: 0 }, 0.5);
+        let one = Latency::of(2, Values { elapsed: vec![Picos(8)], ..Values::default() }, 0.5);
         assert!(one.mean_s.is_some() && one.stdev_s.is_none(), "{one:?}");
     }
 }

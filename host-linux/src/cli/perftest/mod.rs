@@ -17,7 +17,7 @@ use self::connections::{Connections, Opened};
 use super::measure::EndArgs;
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit, Interrupt};
-use crate::link::LinkError;
+use crate::link::{LinkError, VerbsRecord};
 use crate::machine::environment::LinkFingerprint;
 use crate::measure::MeasureError;
 
@@ -100,57 +100,106 @@ fn run_test<R: Serialize>(
         &mut Connections<'_>,
         &LinkFingerprint,
         u32,
-    ) -> Result<R, SessionError<LinkError>>,
+    ) -> Result<Measured<R>, SessionError<LinkError>>,
     mut show: impl FnMut(&mut Console, Option<&LinkFingerprint>, &R) -> Result<(), CliError>,
 ) -> Result<Tested<R>, CliError> {
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.listen();
-    let largest = sizes.iter().copied().max().unwrap_or(1);
-    let mut memory = connections::memory(about.connections, largest);
-    let Opened { mut connections, fingerprint } =
-        Connections::open((&args.ends, largest), &mut memory, &interrupt, console)?;
-    let fit = args.that_fit(sizes, &fingerprint);
-    if let (Some(last), true) = (fit.last(), fit.len() < sizes.len()) {
-        console
-            .note(format_args!("-a ends at {last} B: a datagram is one packet, whose MTU it is"));
-    }
     let mut results = Vec::new();
-    let mut first = Some(&fingerprint);
-    let each = || {
+    let mut told = Vec::new();
+    let mut link = None;
+    let mut each = |sizes: &[u32], may_part: bool| {
+        let largest = sizes.iter().copied().max().unwrap_or(1);
+        let mut memory = connections::memory(about.connections, largest);
+        let Opened { mut connections, fingerprint } = Connections::open(
+            (&args.ends, largest),
+            &mut memory,
+            &interrupt,
+            (console, &mut told),
+        )?;
+        if may_part && fingerprint.verbs.as_ref().is_some_and(is_narrow) {
+            return connections.close().map(|()| false);
+        }
+        let fit = args.that_fit(sizes, &fingerprint);
+        if let (Some(last), true) = (fit.last(), fit.len() < sizes.len()) {
+            console.note(format_args!(
+                "-a ends at {last} B: a datagram is one packet, whose MTU it is"
+            ));
+        }
         for size in &fit {
             if interrupt.is_requested() {
                 break;
             }
-            let result = work(&mut connections, &fingerprint, *size).map_err(failed)?;
+            let (result, failure) = work(&mut connections, &fingerprint, *size).map_err(failed)?;
             if !args.json {
-                show(console, first.take(), &result)?;
+                show(console, link.is_none().then_some(&fingerprint), &result)?;
                 console.flush()?;
             }
+            link.get_or_insert_with(|| fingerprint.clone());
             results.push(result);
+            if let Some(failure) = failure {
+                return Err(failed(failure));
+            }
         }
-        connections.close()
+        link.get_or_insert(fingerprint);
+        connections.close().map(|()| true)
     };
-    let outcome = each().map(|()| match interrupt.is_requested() {
-        true => Exit::Interrupted,
-        false => Exit::Done,
-    });
+    let mut outcome = each(sizes, sizes.len() > 1 && sizes.iter().max() > Some(&SHORT));
+    if let Ok(false) = outcome {
+        // One link for all short sizes, and one for each long one.
+        let groups = sizes.chunk_by(|before, size| before.max(size) <= &SHORT);
+        for sizes in groups {
+            outcome = each(sizes, false);
+            if outcome.is_err() || interrupt.is_requested() {
+                break;
+            }
+        }
+    }
+    let ended = if interrupt.is_requested() { Exit::Interrupted } else { Exit::Done };
+    let tested = Tested { results, outcome: outcome.map(|_| ended) };
     if args.json {
+        tested.print(about, link.as_ref(), console)?;
+    }
+    Ok(tested)
+}
+
+/// What came of one size, and what ended it before its time.
+type Measured<R> = (R, Option<SessionError<LinkError>>);
+
+/// Longest of the sizes that share a link with long ones only where that is wide
+/// enough, in bytes.
+const SHORT: u32 = 16 << 10;
+
+/// Whether a link over RDMA verbs takes fewer messages at a time than it would for
+/// short messages alone: the memory of an end holds as many as the longest allows.
+fn is_narrow(verbs: &VerbsRecord) -> bool {
+    const WIDE: u16 = 32;
+    !matches!(verbs.operation.as_str(), "ud" | "read") && verbs.depth < WIDE
+}
+
+impl<R: Serialize> Tested<R> {
+    fn print(
+        &self,
+        about: &About,
+        link: Option<&LinkFingerprint>,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
         let document = Document {
             schema_version: 1,
             loggap_version: env!("CARGO_PKG_VERSION"),
             command: about.command,
             quantity: &about.quantity,
             connections: about.connections,
-            link: &fingerprint,
-            complete: matches!(outcome, Ok(Exit::Done)),
-            error: outcome.as_ref().err().map(ToString::to_string),
-            results: &results,
+            link,
+            complete: matches!(self.outcome, Ok(Exit::Done)),
+            error: self.outcome.as_ref().err().map(ToString::to_string),
+            results: &self.results,
         };
         console.json(&document)?;
         console.flush()?;
+        Ok(())
     }
-    Ok(Tested { results, outcome })
 }
 
 fn failed(error: SessionError<LinkError>) -> CliError {
@@ -167,7 +216,8 @@ struct Document<'t, R> {
     quantity: &'t str,
     /// Connections at a time.
     connections: u32,
-    link: &'t LinkFingerprint,
+    /// `None` where none could be opened.
+    link: Option<&'t LinkFingerprint>,
     /// Whether all sizes were measured to the end.
     complete: bool,
     /// Why not, where something failed.
@@ -178,7 +228,7 @@ struct Document<'t, R> {
 /// What the link is, as remarks before the columns.
 fn remarks(console: &mut Console, link: &LinkFingerprint) -> Result<(), CliError> {
     let data = console.data();
-    writeln!(data, "# {} to {}", link.transport, link.peer)?;
+    writeln!(data, "# {} to {}, {}", link.transport, link.peer, link.waiting)?;
     if let Some(verbs) = &link.verbs {
         let (here, there) = (&verbs.here, &verbs.there);
         writeln!(

@@ -24,6 +24,8 @@ pub(super) struct Values {
     pub(super) elapsed: Vec<Picos>,
     /// Rounds of which a message was lost.
     pub(super) lost: u64,
+    /// What ended them before their time, after those that there are.
+    pub(super) failure: Option<SessionError<LinkError>>,
 }
 
 /// How often a round is repeated: so many times, or, where there is a time,
@@ -70,11 +72,17 @@ impl<L> Test<'_, L> {
     ) -> Result<Values, SessionError<LinkError>> {
         let deadline = time.map(Deadline::after);
         let capacity = usize::try_from(times).unwrap_or(0).min(1 << 20);
-        let mut values = Values { elapsed: Vec::with_capacity(capacity), lost: 0 };
+        let mut values = Values { elapsed: Vec::with_capacity(capacity), ..Values::default() };
         let mut left = times;
         while !self.interrupt.is_requested() {
             let count = if deadline.is_some() { chunk } else { chunk.min(left) };
-            some(self, count, &mut values)?;
+            if let Err(error) = some(self, count, &mut values) {
+                if values.elapsed.is_empty() {
+                    return Err(error);
+                }
+                values.failure = Some(error);
+                break;
+            }
             left = left.saturating_sub(count);
             if deadline.is_some() && values.elapsed.len() >= MOST_VALUES {
                 break;

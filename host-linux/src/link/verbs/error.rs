@@ -247,8 +247,8 @@ fn no_address(device: &str, port: u8, index: Option<u8>) -> String {
 fn not_registered(bytes: usize, limit: Option<u64>, source: &io::Error) -> String {
     let megabytes = bytes.div_ceil(1 << 20);
     match limit {
-        Some(limit) if limit < bytes as u64 => format!(
-            "cannot register {megabytes} MiB of memory ({source}): this process may lock {} KiB (`ulimit -l`); raise it (memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service), or use smaller sizes or a smaller --depth",
+        Some(limit) if source.kind() == io::ErrorKind::OutOfMemory => format!(
+            "cannot register {megabytes} MiB of memory ({source}): this process may lock {} KiB (`ulimit -l`), all its links together; raise it (memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service), or use smaller sizes or a smaller --depth",
             limit >> 10
         ),
         _ => format!(

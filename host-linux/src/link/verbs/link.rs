@@ -23,10 +23,12 @@ use nix::sys::socket::{MsgFlags, recv};
 
 use super::calls::CallTimer;
 use super::error::{UNANSWERED, VerbsError};
+use super::offer::AUTO_INLINE;
 use super::one_sided::{Due, OneSided};
 use super::record::{CallTimes, VerbsRecord};
+use super::sending::Timing;
 use super::settings::Operation;
-use super::station::Layout;
+use super::station::{Layout, USUAL_INLINE};
 use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, LinkSettings, Queued, Waiting};
 use crate::machine::clock::{Deadline, HostClock};
@@ -105,7 +107,11 @@ impl VerbsLink {
         let signal = u32::from(parts.signal_every).min(capacity / 2).max(1);
         let mut record = parts.record;
         // No more than was asked for, whatever the device grants.
-        let granted = record.inline_bytes.min(queue.inline());
+        let asked = match record.inline_bytes {
+            AUTO_INLINE => USUAL_INLINE,
+            asked => asked,
+        };
+        let granted = asked.min(queue.inline());
         record.inline_bytes = granted;
         record.signal_every = u16::try_from(signal).unwrap_or(u16::MAX);
         record.registered_bytes = queue.memory().length() as u64;
@@ -292,7 +298,7 @@ impl Link for VerbsLink {
         self.prepare_reads();
         // Without a wait, in which a request that ended with an error could be found.
         if self.has_entries(1) {
-            // What fails here is still to be done, and fails again when it is.
+            // An error here comes again at the next send.
             let _shows_again = self.prepare();
         }
         body(self)
@@ -341,7 +347,7 @@ impl Drop for VerbsLink {
             // A write of nothing needs no key and no memory.
             let nothing = Source::Memory { offset: 0, length: 0 };
             if self.operation == Operation::Datagram
-                || self.post("closing", Verb::Write, 0, nothing).is_err()
+                || self.post(("closing", Timing::Never), Verb::Write, 0, nothing).is_err()
             {
                 return;
             }

@@ -16,6 +16,9 @@ const NAME: [u8; 7] = *b"lgverb\0";
 /// Its version: one higher whenever the bytes, or what they mean, are others.
 const VERSION: u8 = 4;
 
+/// For as many bytes within a work request as are usual.
+pub(super) const AUTO_INLINE: u32 = u32::MAX;
+
 /// Where an end is, and its memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct StationData {
@@ -59,10 +62,10 @@ pub(super) struct Offer {
     pub(super) service_level: u8,
     pub(super) traffic_class: u8,
     /// Messages under way at a time, a power of two.
-    pub(super) slots: u16,
+    pub(super) depth: u16,
     /// Longest message in bytes.
     pub(super) longest: u32,
-    /// Most bytes within a work request; `u32::MAX` for as many as are usual.
+    /// Most bytes within a work request, or [`AUTO_INLINE`].
     pub(super) inline: u32,
     pub(super) signal_every: u16,
     pub(super) station: StationData,
@@ -79,7 +82,7 @@ pub(super) enum Answer {
         mtu: u16,
         station: StationData,
         /// Messages under way at a time, at most those of the offer.
-        slots: u16,
+        depth: u16,
         /// The device, as JSON.
         port: String,
     },
@@ -94,7 +97,7 @@ impl Offer {
         bytes.put(&[u8::try_from(operation.unwrap_or(0)).unwrap_or(0)]);
         bytes.put(&[u8::from(self.mtu_asked), self.service_level, self.traffic_class]);
         bytes.put(&self.mtu.to_le_bytes());
-        bytes.put(&self.slots.to_le_bytes());
+        bytes.put(&self.depth.to_le_bytes());
         bytes.put(&self.longest.to_le_bytes());
         bytes.put(&self.inline.to_le_bytes());
         bytes.put(&self.signal_every.to_le_bytes());
@@ -118,7 +121,7 @@ impl Offer {
             service_level,
             traffic_class,
             mtu: u16::from_le_bytes(fields.take()?),
-            slots: u16::from_le_bytes(fields.take()?),
+            depth: u16::from_le_bytes(fields.take()?),
             longest: u32::from_le_bytes(fields.take()?),
             inline: u32::from_le_bytes(fields.take()?),
             signal_every: u16::from_le_bytes(fields.take()?),
@@ -130,16 +133,16 @@ impl Offer {
     /// Whoever makes the offer keeps these rules; memory is registered only where
     /// they hold.
     fn check(&self) -> Result<(), Unusable> {
-        let slots = usize::from(self.slots);
-        let wrong = if !slots.is_power_of_two() || slots < 2 {
+        let depth = usize::from(self.depth);
+        let wrong = if !depth.is_power_of_two() || depth < 2 {
             "a number of messages under way that is no power of two from 2 on"
         } else if u64::from(self.longest) > crate::link::LONGEST_MESSAGE.0 {
             "messages longer than any link takes"
         } else if (self.longest as usize) < FRAME_LEN {
             "messages shorter than a control frame, which has 448 bytes (a larger --mtu, for --op ud)"
-        } else if slots > Layout::new(u16::MAX, self.longest, usize::MAX).slots {
+        } else if depth > Layout::new(u16::MAX, self.longest, usize::MAX).depth {
             "more messages under way than memory is lent for at that length"
-        } else if self.signal_every == 0 || self.signal_every > self.slots {
+        } else if self.signal_every == 0 || self.signal_every > self.depth {
             "a completion for each so many sends that is none of 1 to the messages under way"
         } else {
             return Ok(());
@@ -152,11 +155,11 @@ impl Answer {
     pub(super) fn to_bytes(&self) -> [u8; LENGTH] {
         let mut bytes = Bytes::new();
         match self {
-            Self::Connected { mtu, station, slots, port } => {
+            Self::Connected { mtu, station, depth, port } => {
                 bytes.put(&[1]);
                 bytes.put(&mtu.to_le_bytes());
                 bytes.station(station);
-                bytes.put(&slots.to_le_bytes());
+                bytes.put(&depth.to_le_bytes());
                 bytes.text(port)
             }
             Self::Refused(reason) => {
@@ -166,13 +169,13 @@ impl Answer {
         }
     }
 
-    /// The answer to an offer of so many `slots`.
+    /// The answer to an offer of so many `depth`.
     pub(super) fn from_bytes(bytes: &[u8; LENGTH], offered: u16) -> Result<Self, Unusable> {
         let fields = Fields::of(bytes)?;
         let answer = Self::of(fields).ok_or(Unusable::Wrong("fields without a meaning"))?;
         match answer {
-            Self::Connected { slots, .. }
-                if !slots.is_power_of_two() || slots < 2 || slots > offered =>
+            Self::Connected { depth, .. }
+                if !depth.is_power_of_two() || depth < 2 || depth > offered =>
             {
                 Err(Unusable::Wrong("another number of messages under way than was offered"))
             }
@@ -186,7 +189,7 @@ impl Answer {
             [1] => Some(Self::Connected {
                 mtu: u16::from_le_bytes(fields.take()?),
                 station: fields.station()?,
-                slots: u16::from_le_bytes(fields.take()?),
+                depth: u16::from_le_bytes(fields.take()?),
                 port: fields.text()?,
             }),
             _ => None,
@@ -304,7 +307,7 @@ mod tests {
             mtu_asked: true,
             service_level: 1,
             traffic_class: 104,
-            slots: 32,
+            depth: 32,
             longest: 1 << 16,
             inline: u32::MAX,
             signal_every: 8,
@@ -318,7 +321,7 @@ mod tests {
         let offer = offer();
         assert_eq!(Offer::from_bytes(&offer.to_bytes()), Ok(offer.clone()));
         let answers = [
-            Answer::Connected { mtu: 4096, station: offer.station, slots: 16, port: offer.port },
+            Answer::Connected { mtu: 4096, station: offer.station, depth: 16, port: offer.port },
             Answer::Refused("no ä".into()),
         ];
         for answer in answers {
@@ -343,18 +346,18 @@ mod tests {
 
     #[test]
     fn an_offer_that_takes_too_much_is_refused_before_memory_is() {
-        let most = u16::try_from(Layout::new(u16::MAX, 4 << 20, usize::MAX).slots).unwrap();
-        let long = Offer { slots: most, longest: 4 << 20, signal_every: 1, ..offer() };
+        let most = u16::try_from(Layout::new(u16::MAX, 4 << 20, usize::MAX).depth).unwrap();
+        let long = Offer { depth: most, longest: 4 << 20, signal_every: 1, ..offer() };
         assert_eq!(Offer::from_bytes(&long.to_bytes()), Ok(long.clone()));
         let shortest = Offer { longest: u32::try_from(FRAME_LEN).unwrap(), ..offer() };
         assert_eq!(Offer::from_bytes(&shortest.to_bytes()), Ok(shortest.clone()));
         for (words, wrong) in [
-            ("power of two", Offer { slots: 3, ..offer() }),
-            ("power of two", Offer { slots: 1, signal_every: 1, ..offer() }),
+            ("power of two", Offer { depth: 3, ..offer() }),
+            ("power of two", Offer { depth: 1, signal_every: 1, ..offer() }),
             ("longer than any link", Offer { longest: u32::MAX, ..offer() }),
             ("than a control frame", Offer { longest: shortest.longest - 1, ..offer() }),
-            ("than memory is lent for", Offer { slots: 2 * most, ..long.clone() }),
-            ("than memory is lent for", Offer { slots: 1 << 15, ..long }),
+            ("than memory is lent for", Offer { depth: 2 * most, ..long.clone() }),
+            ("than memory is lent for", Offer { depth: 1 << 15, ..long }),
             ("a completion for each", Offer { signal_every: 0, ..offer() }),
             ("a completion for each", Offer { signal_every: 33, ..offer() }),
         ] {
@@ -368,11 +371,11 @@ mod tests {
 
     #[test]
     fn an_answer_takes_no_more_messages_than_were_offered() {
-        for slots in [0, 1, 3, 64, u16::MAX] {
+        for depth in [0, 1, 3, 64, u16::MAX] {
             let station = StationData::default();
-            let answer = Answer::Connected { mtu: 1024, station, slots, port: String::new() };
+            let answer = Answer::Connected { mtu: 1024, station, depth, port: String::new() };
             let read = Answer::from_bytes(&answer.to_bytes(), 32);
-            assert!(matches!(read, Err(Unusable::Wrong(_))), "{slots}: {read:?}");
+            assert!(matches!(read, Err(Unusable::Wrong(_))), "{depth}: {read:?}");
         }
     }
 

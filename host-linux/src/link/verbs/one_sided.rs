@@ -17,6 +17,7 @@ use loggap_core::wire::{Bounds, FRAME_LEN, MAGIC};
 
 use super::error::VerbsError;
 use super::link::VerbsLink;
+use super::sending::Timing;
 use super::station::PAYLOAD;
 use crate::link::LinkError;
 use crate::machine::clock::HostClock;
@@ -68,7 +69,7 @@ impl OneSided {
         let (all, left) = self.reads;
         if all > left {
             self.responder.handle_burst(all - left);
-            // The reply has stood for itself.
+            // Nobody sends the reply: the completion of the read stood for it.
             let _reply = self.responder.poll_transmit(&mut self.outgoing);
             self.take_frames();
         }
@@ -131,7 +132,7 @@ impl VerbsLink {
         }
         // Nobody looks at what is read, so that all of it may go to one place.
         let target = Source::Memory { offset: self.layout.incoming(0), length: message.len() };
-        self.post("read", Verb::Read, PAYLOAD, target)?;
+        self.post(("read", Timing::WhereAsked), Verb::Read, PAYLOAD, target)?;
         if is_last {
             let tag = message.first().copied().unwrap_or_default();
             self.due = Some(Due { length, tag, request: self.posted });

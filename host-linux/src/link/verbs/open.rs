@@ -8,7 +8,7 @@ use loggap_core::wire::FRAME_LEN;
 
 use super::error::VerbsError;
 use super::link::{Parts, VerbsLink};
-use super::offer::{Answer, LENGTH, Offer, StationData, Unusable};
+use super::offer::{AUTO_INLINE, Answer, LENGTH, Offer, StationData, Unusable};
 use super::one_sided::OneSided;
 use super::record::{VerbsPort, VerbsRecord};
 use super::settings::{Operation, VerbsSettings};
@@ -112,8 +112,8 @@ impl VerbsLink {
             }
         };
         offer.longest = longest(offer.operation, offer.longest, mtu);
-        let (data, slots) = (station.data(), station.slots());
-        let answer = Answer::Connected { mtu, station: data, slots, port: station.described() };
+        let (data, depth) = (station.data(), station.depth());
+        let answer = Answer::Connected { mtu, station: data, depth, port: station.described() };
         tell(&answer)
             .map_err(|error| LinkError::from_io(&peer, "sending connection data", error))?;
         let control = quiet(control, &peer)?;
@@ -161,22 +161,17 @@ fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
     let purpose = Purpose { operation, layout, inline: verbs.inline, events };
     let station = Station::open(verbs, purpose)?;
     let mtu = mtu(verbs, &station)?;
-    let slots = station.slots();
-    let every = match operation {
-        // The place of a datagram is free when it has been sent.
-        Operation::Datagram => 1,
-        _ => verbs.signal_every.unwrap_or(slots / 4).clamp(1, slots),
-    };
+    let depth = station.depth();
     let offer = Offer {
         operation,
         mtu,
         mtu_asked: verbs.mtu.is_some(),
         service_level: verbs.service_level,
         traffic_class: verbs.traffic_class,
-        slots,
+        depth,
         longest: longest(operation, most, mtu),
-        inline: verbs.inline.unwrap_or(u32::MAX),
-        signal_every: every,
+        inline: verbs.inline.unwrap_or(AUTO_INLINE),
+        signal_every: signal_every(operation, verbs.signal_every, depth),
         station: station.data(),
         port: station.described(),
     };
@@ -194,6 +189,15 @@ fn mtu(verbs: &VerbsSettings, station: &Station) -> Result<u16, VerbsError> {
             active,
             whose: format!("{} at this end", station.record.device),
         }),
+    }
+}
+
+/// How many sends get one completion.
+fn signal_every(operation: Operation, asked: Option<u16>, depth: u16) -> u16 {
+    match operation {
+        // The place of a datagram is free when it has been sent.
+        Operation::Datagram => 1,
+        _ => asked.unwrap_or(depth / 4).clamp(1, depth),
     }
 }
 
@@ -233,14 +237,15 @@ fn connect_over(
         | io::ErrorKind::TimedOut => VerbsError::Foreign { peer: peer.clone() }.into(),
         _ => LinkError::from_io(&peer, "exchanging connection data", source),
     })?;
-    let answer = Answer::from_bytes(&bytes, offer.slots).map_err(|unusable| unusable.of(&peer))?;
-    let (mtu, theirs, slots, port) = match answer {
-        Answer::Connected { mtu, station, slots, port } => (mtu, station, slots, port),
+    let answer = Answer::from_bytes(&bytes, offer.depth).map_err(|unusable| unusable.of(&peer))?;
+    let (mtu, theirs, depth, port) = match answer {
+        Answer::Connected { mtu, station, depth, port } => (mtu, station, depth, port),
         Answer::Refused(reason) => return Err(VerbsError::Refused { peer, reason }.into()),
     };
     let path = (mtu, offer.service_level, offer.traffic_class);
-    station.connect((&theirs, slots), path)?;
+    station.connect((&theirs, depth), path)?;
     offer.longest = longest(offer.operation, offer.longest, mtu);
+    offer.signal_every = signal_every(offer.operation, settings.verbs.signal_every, depth);
     let control = quiet(control, &peer)?;
     let one_sided =
         (offer.operation == Operation::Read).then(|| Box::new(OneSided::new(offer.longest)));
@@ -263,8 +268,8 @@ fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), Verb
     let one_sided = matches!(offer.operation, Operation::Write | Operation::Read);
     let purpose = Purpose {
         operation: offer.operation,
-        layout: Layout::new(offer.slots, offer.longest, memory_to_lend()),
-        inline: (offer.inline != u32::MAX).then_some(offer.inline),
+        layout: Layout::new(offer.depth, offer.longest, memory_to_lend()),
+        inline: (offer.inline != AUTO_INLINE).then_some(offer.inline),
         events: settings.waiting == Waiting::Block && !one_sided,
     };
     let mut station = Station::open(verbs, purpose)?;
@@ -275,7 +280,7 @@ fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), Verb
     }
     let mtu = offer.mtu.min(active);
     let path = (mtu, offer.service_level, offer.traffic_class);
-    station.connect((&offer.station, offer.slots), path)?;
+    station.connect((&offer.station, offer.depth), path)?;
     Ok((station, mtu))
 }
 
@@ -298,7 +303,7 @@ struct Join<'a> {
 
 impl Join<'_> {
     fn link(self, station: Station, theirs: StationData, record: VerbsRecord) -> VerbsLink {
-        let depth = station.slots();
+        let depth = station.depth();
         let Station { queue, layout, record: here, .. } = station;
         let operation = self.offer.operation;
         VerbsLink::of(Parts {

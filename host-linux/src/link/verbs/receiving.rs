@@ -35,7 +35,7 @@ impl VerbsLink {
     /// A message is there when the last byte of its place is.
     #[inline]
     fn look_at_memory(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        let end = self.layout.incoming(self.consumed) + self.layout.slot;
+        let end = self.layout.incoming(self.consumed) + self.layout.slot_bytes;
         let last = self.queue.memory().byte(end - 1);
         if last == EMPTY {
             return Ok(None);
@@ -173,7 +173,7 @@ impl VerbsLink {
     #[inline]
     pub(super) fn prepare(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
-        match self.consumed - self.returned >= self.layout.slots as u64 / 2 {
+        match self.consumed - self.returned >= self.layout.depth as u64 / 2 {
             true => self.tell_consumed(),
             false => Ok(()),
         }
@@ -198,7 +198,8 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// What it sent before it left has arrived by the next look.
+    /// Notes where the peer has closed the connection, and fails at the next row of
+    /// looks: what it sent before may still be there to be received.
     #[cold]
     fn ask_whether_the_peer_lives(&mut self) -> Result<(), LinkError> {
         if self.closed {

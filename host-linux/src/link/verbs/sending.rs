@@ -1,4 +1,5 @@
-//! Sending: messages, the words about them, and what has become of both.
+//! Posting sends and the writes that say what was consumed, and reaping their
+//! completions.
 
 use std::thread;
 
@@ -13,6 +14,19 @@ use super::station::{
 use crate::link::{LinkError, Waiting};
 use crate::machine::clock::Deadline;
 use crate::sys::verbs::{Completion, Source, Verb, Work};
+
+/// Looks in a row that found nothing before the same, where the processor is given
+/// away after each.
+const YIELDS_BEFORE_ASKING: u32 = 1 << 8;
+
+/// Whether the parts of a post are timed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Timing {
+    /// Of a message of a round, where the link was asked to.
+    WhereAsked,
+    /// Of what the link itself has to say, and of control frames.
+    Never,
+}
 
 /// Most work requests of one message: itself and the word about its last byte.
 const REQUESTS_OF_A_MESSAGE: u64 = 2;
@@ -42,7 +56,7 @@ impl VerbsLink {
                 u64::from(sent.wrapping_sub(consumed))
             }
         };
-        under_way < self.layout.slots as u64
+        under_way < self.layout.depth as u64
     }
 
     /// Waits until [`Self::has_room`]. The peer may be waiting for room, too: it is
@@ -67,7 +81,9 @@ impl VerbsLink {
                 continue;
             }
             looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS_BEFORE_ASKING) {
+            let blocks = self.settings.waiting == Waiting::Block;
+            let asks = if blocks { YIELDS_BEFORE_ASKING } else { LOOKS_BEFORE_ASKING };
+            if looks.is_multiple_of(asks) {
                 if self.peer_has_closed()? {
                     return Err(LinkError::Closed { peer: self.peer.clone() });
                 }
@@ -76,7 +92,7 @@ impl VerbsLink {
                     return Err(LinkError::Stuck { peer: self.peer.clone(), limit });
                 }
             }
-            if self.settings.waiting == Waiting::Block {
+            if blocks {
                 thread::yield_now();
             }
         }
@@ -94,7 +110,7 @@ impl VerbsLink {
             Operation::Write if !is_payload && message.last() == Some(&EMPTY) => {
                 return self.send_escaped(message);
             }
-            Operation::Write => (Verb::Write, place + self.layout.slot - length),
+            Operation::Write => (Verb::Write, place + self.layout.slot_bytes - length),
             Operation::WriteImmediate => {
                 (Verb::WriteImmediate(u32::try_from(length).unwrap_or(u32::MAX)), place)
             }
@@ -117,7 +133,8 @@ impl VerbsLink {
             }
             Source::Memory { offset, length }
         };
-        self.post("send", verb, to, source)?;
+        let timing = if is_frame(message) { Timing::Never } else { Timing::WhereAsked };
+        self.post(("send", timing), verb, to, source)?;
         self.sent += 1;
         Ok(())
     }
@@ -131,9 +148,9 @@ impl VerbsLink {
         self.queue.memory().write(from, &number);
         self.signal_next();
         let word = Source::Memory { offset: from, length };
-        self.post("send", Verb::Write, ESCAPED_BY_PEER, word)?;
+        self.post(("send", Timing::Never), Verb::Write, ESCAPED_BY_PEER, word)?;
         let offset = self.layout.outgoing(self.sent);
-        let place = self.layout.incoming(self.sent) + self.layout.slot - message.len();
+        let place = self.layout.incoming(self.sent) + self.layout.slot_bytes - message.len();
         let memory = self.queue.memory();
         if !memory.write(offset, message) {
             return Err(self.too_long(message.len()));
@@ -141,7 +158,7 @@ impl VerbsLink {
         memory.set_byte(offset + message.len() - 1, !EMPTY);
         self.signal_next();
         let source = Source::Memory { offset, length: message.len() };
-        self.post("send", Verb::Write, place, source)?;
+        self.post(("send", Timing::Never), Verb::Write, place, source)?;
         self.sent += 1;
         // The word's place is free for the next one then.
         self.wait_until(|link| link.completed >= link.posted)
@@ -170,7 +187,8 @@ impl VerbsLink {
             self.queue.memory().write(CONSUMED_HERE, &bytes);
             Source::Memory { offset: CONSUMED_HERE, length: bytes.len() }
         };
-        self.post("telling what was consumed", Verb::Write, CONSUMED_BY_PEER, source)?;
+        let what = ("telling what was consumed", Timing::Never);
+        self.post(what, Verb::Write, CONSUMED_BY_PEER, source)?;
         self.returned = self.consumed;
         Ok(())
     }
@@ -179,7 +197,7 @@ impl VerbsLink {
     #[inline]
     pub(super) fn post(
         &mut self,
-        action: &'static str,
+        (action, timing): (&'static str, Timing),
         verb: Verb,
         offset: usize,
         source: Source<'_>,
@@ -198,8 +216,10 @@ impl VerbsLink {
         };
         let Self { queue, calls, .. } = self;
         let posted = match calls {
-            None => queue.post(&work, source, || ()),
-            Some(calls) => calls.post(|built| queue.post(&work, source, built)),
+            Some(calls) if timing == Timing::WhereAsked => {
+                calls.post(|built| queue.post(&work, source, built))
+            }
+            _ => queue.post(&work, source, || ()),
         };
         match posted {
             Ok(()) => {
@@ -227,7 +247,7 @@ impl VerbsLink {
     #[inline]
     pub(super) fn reap_some(&mut self) -> Result<(), LinkError> {
         let many = match self.operation {
-            Operation::Datagram => self.layout.slots as u64 / 2,
+            Operation::Datagram => self.layout.depth as u64 / 2,
             _ => self.capacity / 2,
         };
         if self.posted - self.completed >= many && self.reap_one()? {
@@ -282,7 +302,13 @@ impl VerbsLink {
 /// alone is sent as it is.
 #[inline]
 fn is_of_a_round(message: &[u8]) -> bool {
-    message.len() > 1 && message.first() != MAGIC.first()
+    message.len() > 1 && !is_frame(message)
+}
+
+/// Whether `message`, of a session, is a control frame.
+#[inline]
+fn is_frame(message: &[u8]) -> bool {
+    message.first() == MAGIC.first()
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use crate::sys::verbs::{
     QueuePeer, Region,
 };
 
-/// Bytes before the places for messages: what the peer has consumed, and this
-/// end's word for that.
+/// Bytes before the places for messages: counts of consumed messages, and numbers of
+/// messages whose last byte was changed.
 const HEAD: usize = 4_096;
 /// Where the peer writes how many messages it has consumed.
 pub(super) const CONSUMED_BY_PEER: usize = 0;
@@ -33,36 +33,42 @@ pub(super) const PAYLOAD: usize = HEAD;
 pub(super) const EMPTY: u8 = u8::MAX;
 /// Bytes that the device puts before a datagram.
 pub(super) const DATAGRAM_HEAD: usize = 40;
-/// Most memory of an end, as long as that holds [`FEWEST_SLOTS`] messages.
+/// Most memory of an end, as long as that holds [`LEAST_DEPTH`] messages.
 const MOST_MEMORY: usize = 128 << 20;
 /// The same where processes may lock what systems let every user lock, 8 MiB, with
 /// room for the rest.
 const USUAL_MEMORY: usize = 7 << 20;
 /// Fewest messages under way at a time.
-const FEWEST_SLOTS: usize = 2;
+const LEAST_DEPTH: usize = 2;
 /// What `--inline auto` asks for, as perftest does, and less where a device
 /// grants less.
-const INLINE: [u32; 4] = [220, 128, 64, 0];
+const INLINE: [u32; 4] = [USUAL_INLINE, 128, 64, 0];
+/// The first of these.
+pub(super) const USUAL_INLINE: u32 = 220;
 
 /// Where messages lie in the registered memory of an end, the same at both.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Layout {
     /// Places for messages of each direction, a power of two.
-    pub(super) slots: usize,
+    pub(super) depth: usize,
     /// Bytes of a place.
-    pub(super) slot: usize,
+    pub(super) slot_bytes: usize,
 }
 
 impl Layout {
     /// For `depth` messages of up to `longest` bytes, or as many as `memory` bytes
     /// hold, or any end lends.
     pub(super) fn new(depth: u16, longest: u32, memory: usize) -> Self {
-        let slot = Self::slot_of(longest);
-        let fit = (memory.min(MOST_MEMORY) / slot).saturating_sub(1) / 2;
-        let fit = fit.max(FEWEST_SLOTS);
-        let slots = usize::from(depth).clamp(2, fit);
-        // The power of two below.
-        Self { slots: 1 << slots.ilog2(), slot }
+        let layout = Self { depth: depth.max(1).into(), slot_bytes: Self::slot_of(longest) };
+        layout.in_memory(memory.min(MOST_MEMORY))
+    }
+
+    /// As many places as `memory` bytes hold, the power of two below; fewer than
+    /// before, or as many.
+    fn in_memory(self, memory: usize) -> Self {
+        let fit = (memory / self.slot_bytes).saturating_sub(1) / 2;
+        let depth = self.depth.clamp(LEAST_DEPTH, fit.max(LEAST_DEPTH));
+        Self { depth: 1 << depth.ilog2(), ..self }
     }
 
     /// A message, what comes before it, and up to the next cache line.
@@ -71,53 +77,53 @@ impl Layout {
     }
 
     pub(super) const fn bytes(&self) -> usize {
-        HEAD + (1 + 2 * self.slots) * self.slot
+        HEAD + (1 + 2 * self.depth) * self.slot_bytes
     }
 
     /// Which of the places a message takes.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "only the low bits count")]
     const fn place(&self, index: u64) -> usize {
-        index as usize & (self.slots - 1)
+        index as usize & (self.depth - 1)
     }
 
     /// The place that a message is copied to and sent from.
     #[inline]
     pub(super) const fn outgoing(&self, index: u64) -> usize {
-        HEAD + (1 + self.place(index)) * self.slot
+        HEAD + (1 + self.place(index)) * self.slot_bytes
     }
 
     /// The place that a message arrives at.
     #[inline]
     pub(super) const fn incoming(&self, index: u64) -> usize {
-        HEAD + (1 + self.slots + self.place(index)) * self.slot
+        HEAD + (1 + self.depth + self.place(index)) * self.slot_bytes
     }
 
     /// Bytes that may arrive at a place.
     pub(super) const fn receive_bytes(&self, operation: Operation) -> usize {
         match operation {
             Operation::WriteImmediate => 0,
-            _ => self.slot,
+            _ => self.slot_bytes,
         }
     }
 
     /// Places that are consumed in a row before the peer is told meanwhile.
     #[inline]
     pub(super) const fn places_in_a_burst(&self) -> u64 {
-        (self.slots - self.slots / 4) as u64
+        (self.depth - self.depth / 4) as u64
     }
 
     /// With so many places, if they are fewer.
-    pub(super) fn at_most(self, slots: u16) -> Self {
-        Self { slots: self.slots.min(usize::from(slots)), ..self }
+    pub(super) fn at_most(self, depth: u16) -> Self {
+        Self { depth: self.depth.min(usize::from(depth)), ..self }
     }
 
     /// As many places as a queue of a device has entries for; fewer than
     /// before, or as many.
     fn within(self, longest_queue: u32) -> Self {
         let mut layout = self;
-        while layout.slots > 2 && layout.sends() > longest_queue as usize {
-            layout.slots /= 2;
+        while layout.depth > 2 && layout.sends() > longest_queue as usize {
+            layout.depth /= 2;
         }
         layout
     }
@@ -125,7 +131,7 @@ impl Layout {
     /// Entries of the send queue: every message, a word of consumption and one
     /// about its last byte for each.
     pub(super) const fn sends(&self) -> usize {
-        3 * self.slots + 16
+        3 * self.depth + 16
     }
 }
 
@@ -171,12 +177,22 @@ impl Station {
         let domain = Domain::new(context)
             .map_err(refused("allocating a protection domain", "see the kernel's log"))?;
         let domain = Arc::new(domain);
-        let layout = purpose.layout.within(longest_queue);
+        let mut layout = purpose.layout.within(longest_queue);
+        let register = |layout: Layout| Region::register(&domain, layout.bytes(), settings.pages());
+        let mut registered = register(layout);
+        // A superuser of a container only, or other links have the memory.
+        let lacks = |error: &io::Error| error.kind() == io::ErrorKind::OutOfMemory;
+        while layout.depth > LEAST_DEPTH && registered.as_ref().is_err_and(lacks) {
+            layout.depth /= 2;
+            registered = register(layout);
+        }
+        let memory = registered.map_err(|source| VerbsError::Register {
+            bytes: layout.bytes(),
+            limit: memory_limit(),
+            source,
+        })?;
         let purpose = Purpose { layout, ..purpose };
-        let bytes = layout.bytes();
-        let memory = Region::register(&domain, bytes, settings.pages())
-            .map_err(|source| VerbsError::Register { bytes, limit: memory_limit(), source })?;
-        memory.write(PAYLOAD, &filling(layout.slot));
+        memory.write(PAYLOAD, &filling(layout.slot_bytes));
         let made = create(domain, memory, purpose, longest_queue);
         let datagram_key = random_datagram_key();
         let mut queue = made.map_err(refused(
@@ -202,12 +218,12 @@ impl Station {
 
     /// Makes the places ready for messages.
     fn post_receives(&mut self) -> io::Result<()> {
-        let places = 0..self.layout.slots as u64;
+        let places = 0..self.layout.depth as u64;
         match self.operation {
             Operation::Read => {}
             Operation::Write => {
                 for index in places {
-                    let last = self.layout.incoming(index) + self.layout.slot - 1;
+                    let last = self.layout.incoming(index) + self.layout.slot_bytes - 1;
                     self.queue.memory().set_byte(last, EMPTY);
                 }
             }
@@ -222,8 +238,8 @@ impl Station {
     }
 
     /// Messages under way at a time.
-    pub(super) fn slots(&self) -> u16 {
-        u16::try_from(self.layout.slots).unwrap_or(u16::MAX)
+    pub(super) fn depth(&self) -> u16 {
+        u16::try_from(self.layout.depth).unwrap_or(u16::MAX)
     }
 
     /// What the peer has to know.
@@ -245,14 +261,14 @@ impl Station {
         serde_json::to_string(&self.record).unwrap_or_default()
     }
 
-    /// Connects the queue pair to `peer`, which uses `slots` of the places and may
+    /// Connects the queue pair to `peer`, which uses `depth` of the places and may
     /// send when it knows of that.
     pub(super) fn connect(
         &mut self,
-        (peer, slots): (&StationData, u16),
+        (peer, depth): (&StationData, u16),
         (mtu, service_level, traffic_class): (u16, u8, u8),
     ) -> Result<(), VerbsError> {
-        self.layout = self.layout.at_most(slots);
+        self.layout = self.layout.at_most(depth);
         self.post_receives().map_err(|source| VerbsError::Device {
             device: self.record.device.clone(),
             action: "posting receives",
@@ -306,7 +322,7 @@ fn create(
             _ => QueueKind::Connected,
         },
         sends: entries(purpose.layout.sends()),
-        receives: entries(purpose.layout.slots),
+        receives: entries(purpose.layout.depth),
         inline: asked.as_ref().map_or(&INLINE, |asked| asked),
         events: purpose.events,
     };
@@ -421,9 +437,13 @@ fn interface(device: &str, port: u8, gid: Option<&Gid>) -> Option<String> {
 /// there is more, an eighth of what this process may lock, so that there can be
 /// several links.
 pub(super) fn memory_to_lend() -> usize {
-    let allowed = memory_limit().filter(|_| !may_lock_everything());
+    lent_of(memory_limit().filter(|_| !may_lock_everything()))
+}
+
+/// Bytes for places where so many may be locked; `None` for any number.
+fn lent_of(limit: Option<u64>) -> usize {
     let part = |limit: u64| usize::try_from(limit / 8).unwrap_or(usize::MAX);
-    allowed.map_or(MOST_MEMORY, |limit| part(limit).clamp(USUAL_MEMORY, MOST_MEMORY))
+    limit.map_or(MOST_MEMORY, |limit| part(limit).clamp(USUAL_MEMORY, MOST_MEMORY))
 }
 
 /// Whether the limit does not hold for this process: it has `CAP_IPC_LOCK`.
@@ -467,14 +487,14 @@ mod tests {
     fn places_of_messages_are_apart_and_within_the_memory() {
         for (depth, longest) in [(128, 1), (128, 64 << 10), (1, 100), (4_096, 1 << 20)] {
             let layout = Layout::new(depth, longest, USUAL_MEMORY);
-            assert!(layout.slots.is_power_of_two() && layout.slots >= 2, "{layout:?}");
-            let last = layout.slots as u64 - 1;
-            assert!(layout.slot >= longest as usize + DATAGRAM_HEAD, "{layout:?}");
-            assert_eq!(layout.incoming(last) + layout.slot, layout.bytes());
-            assert_eq!(layout.outgoing(last) + layout.slot, layout.incoming(0));
+            assert!(layout.depth.is_power_of_two() && layout.depth >= 2, "{layout:?}");
+            let last = layout.depth as u64 - 1;
+            assert!(layout.slot_bytes >= longest as usize + DATAGRAM_HEAD, "{layout:?}");
+            assert_eq!(layout.incoming(last) + layout.slot_bytes, layout.bytes());
+            assert_eq!(layout.outgoing(last) + layout.slot_bytes, layout.incoming(0));
             assert_eq!(layout.incoming(last + 1), layout.incoming(0));
             const { assert!(PAYLOAD >= ESCAPED_HERE + 4) };
-            assert_eq!(PAYLOAD + layout.slot, layout.outgoing(0));
+            assert_eq!(PAYLOAD + layout.slot_bytes, layout.outgoing(0));
         }
     }
 
@@ -492,18 +512,18 @@ mod tests {
         for longest_queue in [22, 100, 399, 400, 4_096] {
             let fewer = layout.within(longest_queue);
             assert!(fewer.sends() <= longest_queue as usize, "{fewer:?}");
-            let twice = Layout { slots: 2 * fewer.slots, ..fewer };
+            let twice = Layout { depth: 2 * fewer.depth, ..fewer };
             assert!(fewer == layout || twice.sends() > longest_queue as usize, "{fewer:?}");
         }
-        assert_eq!(layout.within(1).slots, 2);
+        assert_eq!(layout.within(1).depth, 2);
     }
 
     #[test]
     fn a_peer_is_told_before_it_runs_out_of_places() {
-        for slots in [2, 4, 8, 128] {
-            let burst = Layout { slots, slot: 64 }.places_in_a_burst();
+        for depth in [2, 4, 8, 128] {
+            let burst = Layout { depth, slot_bytes: 64 }.places_in_a_burst();
             // Not before the half that is told of when there is time; never after all.
-            assert!(burst > slots as u64 / 2 && burst <= slots as u64, "{slots}");
+            assert!(burst > depth as u64 / 2 && burst <= depth as u64, "{depth}");
         }
     }
 
@@ -513,14 +533,20 @@ mod tests {
     }
 
     #[test]
+    fn an_eighth_of_what_may_be_locked_is_lent() {
+        let lent = [None, Some(0), Some(8 << 20), Some(256 << 20), Some(u64::MAX)].map(lent_of);
+        assert_eq!(lent, [MOST_MEMORY, USUAL_MEMORY, USUAL_MEMORY, 32 << 20, MOST_MEMORY]);
+    }
+
+    #[test]
     fn long_messages_are_fewer_at_a_time() {
-        let slots = |depth, longest, memory| Layout::new(depth, longest, memory).slots;
-        assert_eq!(slots(128, 1 << 10, USUAL_MEMORY), 128);
-        assert_eq!(slots(100, 1 << 10, USUAL_MEMORY), 64);
-        assert_eq!(slots(128, 1 << 20, USUAL_MEMORY), FEWEST_SLOTS);
-        assert_eq!(slots(128, 1 << 20, usize::MAX), 32);
-        assert_eq!(slots(128, 8 << 20, usize::MAX), 4);
+        let depth = |depth, longest, memory| Layout::new(depth, longest, memory).depth;
+        assert_eq!(depth(128, 1 << 10, USUAL_MEMORY), 128);
+        assert_eq!(depth(100, 1 << 10, USUAL_MEMORY), 64);
+        assert_eq!(depth(128, 1 << 20, USUAL_MEMORY), LEAST_DEPTH);
+        assert_eq!(depth(128, 1 << 20, usize::MAX), 32);
+        assert_eq!(depth(128, 8 << 20, usize::MAX), 4);
         let peers = Layout::new(128, 1 << 20, usize::MAX).at_most(8);
-        assert_eq!((peers.slots, peers.at_most(64)), (8, peers));
+        assert_eq!((peers.depth, peers.at_most(64)), (8, peers));
     }
 }

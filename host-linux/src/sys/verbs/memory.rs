@@ -1,9 +1,9 @@
 //! Memory that a device may reach.
 
-use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::{fs, io};
 
 use ibverbs_sys as ffi;
 use memmap2::{MmapOptions, MmapRaw};
@@ -43,18 +43,20 @@ impl Region {
         pages: PageSize,
     ) -> io::Result<Self> {
         let mut options = MmapOptions::new();
-        options.len(length).populate();
-        if pages == PageSize::Huge {
-            options.huge(None);
-        }
+        options.populate();
+        match pages {
+            PageSize::Usual => options.len(length),
+            // Huge pages are given back whole only.
+            PageSize::Huge => options.len(length.next_multiple_of(huge_page())).huge(None),
+        };
         let map = MmapRaw::from(options.map_anon()?);
         let access = ffi::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE
             | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
             | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_READ;
         let flags = access.0.cast_signed();
-        // SAFETY: the domain is alive, and the mapping is of that length and lives
-        // until the registration is gone.
-        let raw = unsafe { ffi::ibv_reg_mr(domain.raw(), map.as_mut_ptr().cast(), length, flags) };
+        // SAFETY: the domain is alive, and the mapping is as long and lives until the registration is gone.
+        let raw =
+            unsafe { ffi::ibv_reg_mr(domain.raw(), map.as_mut_ptr().cast(), map.len(), flags) };
         Ok(Self { registration: not_null(raw)?, map, _domain: Arc::clone(domain) })
     }
 
@@ -161,4 +163,12 @@ impl Drop for Region {
         // SAFETY: it was registered once; the queue that used it is destroyed before.
         let _no_one_to_tell = unsafe { ffi::ibv_dereg_mr(self.registration.as_ptr()) };
     }
+}
+
+/// Bytes of a huge page of this system; 2 MiB where it does not say.
+fn huge_page() -> usize {
+    let known = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = known.lines().find_map(|line| line.strip_prefix("Hugepagesize:"));
+    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    kilobytes.map_or(2 << 20, |kilobytes| kilobytes << 10)
 }
