@@ -382,7 +382,9 @@ fn within(what: Limited, asked: u64, allowed: u64) -> String {
     match what {
         Limited::Message => {
             let [asked, allowed] = [asked, allowed].map(number::bytes);
-            format!("loggap serve --max-message {asked}, or -s 1:{allowed}")
+            format!(
+                "-s 1:{allowed}, or, unless datagrams end there, loggap serve --max-message {asked}"
+            )
         }
         Limited::Messages => format!("-n {allowed}"),
         // Longer messages have longer pauses, and a launch is a session.
@@ -421,7 +423,10 @@ mod tests {
         let (what, asked, allowed) = (Limited::Message, 8 << 20, 4 << 20);
         let error = MeasureError::Session(SessionError::OutOfBounds { what, asked, allowed });
         let text = CliError::from(error).to_string();
-        assert!(text.ends_with("; loggap serve --max-message 8M, or -s 1:4M"), "{text}");
+        assert!(
+            text.contains("; -s 1:4M, or") && text.ends_with("loggap serve --max-message 8M"),
+            "{text}"
+        );
         let (what, asked, allowed) =
             (Limited::Session, 3_601_000_000_000_000, 3_600_000_000_000_000);
         let refusal = Refusal::Bounds { what, asked, allowed };

@@ -28,10 +28,10 @@ pub use stream::StreamLink;
 pub use tcp::TcpLink;
 pub use udp::{LONGEST_DATAGRAM, UdpLink, WANTED_RECEIVE_BUFFER, receive_buffer};
 pub use unix::UnixLink;
-pub(crate) use verbs::OFFER;
 pub use verbs::{
     CallTimes, DeviceName, Operation, VerbsError, VerbsLink, VerbsPort, VerbsRecord, VerbsSettings,
 };
+pub(crate) use verbs::{OFFER, begins_an_offer};
 
 use std::time::Duration;
 

@@ -45,15 +45,17 @@ pub(super) struct Opened<'b> {
 }
 
 impl<'b> Connections<'b> {
-    /// Opens a connection for each of `memory`; warnings that were `told` before are
-    /// not told again.
+    /// Opens a connection for each of `memory`. Where others were open before, with the
+    /// warnings `told`, these are not told again, nor is their end waited for in words.
     pub(super) fn open(
         (args, largest): (&'b EndArgs, u32),
         memory: &'b mut [Memory],
         interrupt: &'b Interrupt,
-        (console, told): (&mut Console, &mut Vec<Warning>),
+        (console, told): (&mut Console, &mut Option<Vec<Warning>>),
     ) -> Result<Opened<'b>, CliError> {
         let clock = HostClock::calibrated();
+        let is_first = told.is_none();
+        let told = told.get_or_insert_default();
         let mut connections = Self { sessions: Vec::new(), ends: Vec::new() };
         let mut fingerprint = None;
         let several = memory.len() > 1;
@@ -74,7 +76,9 @@ impl<'b> Connections<'b> {
             let buffers = Buffers { outgoing, incoming };
             let session = if connections.sessions.is_empty() {
                 let wait = |position| {
-                    console.note(format_args!("waiting for {position} other clients"));
+                    if is_first {
+                        console.note(format_args!("waiting for {position} other clients"));
+                    }
                     !interrupt.is_requested()
                 };
                 open_any((clock, link, buffers), interrupt, wait).map_err(failed)?

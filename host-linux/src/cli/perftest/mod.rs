@@ -61,9 +61,15 @@ impl TestArgs {
 
     /// Those of `sizes` that fit over `link`: of `-a`, a datagram ends at the MTU.
     fn that_fit(&self, sizes: &[u32], link: &LinkFingerprint) -> Vec<u32> {
+        /// The longest datagram over IPv4.
+        const LONGEST_UDP: u32 = 65_507;
         let datagrams = link.verbs.as_ref().filter(|verbs| verbs.operation == "ud");
-        let longest =
-            datagrams.filter(|_| self.all).map_or(u32::MAX, |verbs| verbs.mtu_bytes.into());
+        let longest = match datagrams {
+            _ if !self.all => u32::MAX,
+            Some(verbs) => verbs.mtu_bytes.into(),
+            None if link.transport == "udp" => LONGEST_UDP,
+            None => u32::MAX,
+        };
         sizes.iter().copied().filter(|size| *size <= longest).collect()
     }
 }
@@ -107,7 +113,7 @@ fn run_test<R: Serialize>(
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.listen();
     let mut results = Vec::new();
-    let mut told = Vec::new();
+    let mut told = None;
     let mut link = None;
     let mut each = |sizes: &[u32], may_part: bool| {
         let largest = sizes.iter().copied().max().unwrap_or(1);
@@ -124,7 +130,7 @@ fn run_test<R: Serialize>(
         let fit = args.that_fit(sizes, &fingerprint);
         if let (Some(last), true) = (fit.last(), fit.len() < sizes.len()) {
             console.note(format_args!(
-                "-a ends at {last} B: a datagram is one packet, whose MTU it is"
+                "-a ends at {last} B: no datagram over this link is longer than that"
             ));
         }
         for size in &fit {

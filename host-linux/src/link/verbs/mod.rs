@@ -42,6 +42,8 @@ pub use record::{CallTimes, VerbsPort, VerbsRecord};
 pub use settings::{DeviceName, Operation, VerbsSettings};
 
 #[cfg(not(feature = "verbs"))]
-pub(crate) use absent::OFFER;
+pub(crate) use absent::{OFFER, begins_an_offer};
+#[cfg(feature = "verbs")]
+pub(crate) use offer::begins_an_offer;
 #[cfg(feature = "verbs")]
 pub(crate) use open::OFFER;

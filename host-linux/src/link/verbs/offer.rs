@@ -19,6 +19,11 @@ const VERSION: u8 = 4;
 /// For as many bytes within a work request as are usual.
 pub(super) const AUTO_INLINE: u32 = u32::MAX;
 
+/// Whether more bytes can make an offer, or an answer, of any version of these.
+pub(crate) fn begins_an_offer(bytes: &[u8]) -> bool {
+    bytes.iter().zip(&NAME).all(|(byte, known)| byte == known)
+}
+
 /// Where an end is, and its memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct StationData {
@@ -337,6 +342,9 @@ mod tests {
             Offer::from_bytes(&bytes)
         };
         assert_eq!(offer_of(0), Err(Unusable::Foreign));
+        let bytes = offer().to_bytes();
+        assert!([0, 1, 7, LENGTH].iter().all(|length| begins_an_offer(&bytes[..*length])));
+        assert!(!begins_an_offer(b"L") && !begins_an_offer(b"lgverB"));
         assert_eq!(offer_of(7), Err(Unusable::Version));
         let mut answer = Answer::Refused("busy".into()).to_bytes();
         answer[7] -= 1;

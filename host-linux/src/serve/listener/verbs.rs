@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
 use super::{AllowedAddresses, Arrival, TurnedAway, pending};
-use crate::link::{AnyLink, LinkSettings, OFFER, VerbsLink};
+use crate::link::{AnyLink, LinkSettings, OFFER, VerbsLink, begins_an_offer};
 use crate::machine::clock::Deadline;
 
 /// How long a client may take to send its connection data.
@@ -67,6 +67,13 @@ impl VerbsListener {
             self.pending.push(Pending { stream, address, offer: [0; OFFER], length: 0, deadline });
         }
         self.pending.retain_mut(|client| !client.deadline.expired() && client.read());
+        let foreign = self.pending.iter().position(|client| !begins_an_offer(client.bytes()));
+        if let Some(index) = foreign {
+            let Pending { stream, address, .. } = self.pending.swap_remove(index);
+            self.events.delete(&stream)?;
+            let reason = "it wants another transport; --transport verbs there".to_owned();
+            return Ok(Some(Arrival::TurnedAway(TurnedAway { peer: address.to_string(), reason })));
+        }
         let whole = self.pending.iter().position(|client| client.length == OFFER);
         let Some(index) = whole else { return Ok(None) };
         let Pending { stream, address, offer, .. } = self.pending.swap_remove(index);
@@ -80,6 +87,11 @@ impl VerbsListener {
 }
 
 impl Pending {
+    /// What has come of its offer.
+    fn bytes(&self) -> &[u8] {
+        self.offer.get(..self.length).unwrap_or_default()
+    }
+
     /// Reads what has come; false when the client has left.
     fn read(&mut self) -> bool {
         let rest = self.offer.get_mut(self.length..).unwrap_or_default();
