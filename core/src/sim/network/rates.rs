@@ -1,0 +1,429 @@
+//! Rates: max-min fair shares of links (Bertsekas and Gallager, Data Networks,
+//! §6.5.2), by progressive filling, of the flows that a change can affect.
+//!
+//! A flow is never faster than one interface, 1. So a link with no more flows
+//! than its capacity holds nobody back, and changes do not spread over it. What
+//! a flow that begins or ends can change are the flows that it reaches over
+//! links that may hold somebody back; their rates are computed anew, and no
+//! others. Changes of one instant are computed once.
+//!
+//! Rates are doubles; the sums are taken anew each time, so that errors of
+//! rounding do not add up. The work of a solution is bounded by the flows and
+//! links that it reaches, times the logarithm of the links.
+
+use super::heap::{self, Keyed};
+use super::memory::{End, Flow, Hop, Link, NONE, Share};
+use super::topology::Topology;
+use super::usage::Usage;
+use crate::units::Overflow;
+
+impl Keyed for End {
+    #[inline]
+    fn before(&self, other: &Self) -> bool {
+        if self.time == other.time { self.flow < other.flow } else { self.time < other.time }
+    }
+}
+
+impl Keyed for Share {
+    #[inline]
+    fn before(&self, other: &Self) -> bool {
+        self.share < other.share || self.share == other.share && self.link < other.link
+    }
+}
+
+/// Links, the flows on them, and when these end.
+#[derive(Debug)]
+pub(super) struct Rates<'m> {
+    pub(super) links: &'m mut [Link],
+    hops: &'m mut [Hop],
+    pub(super) flows: &'m mut [Flow],
+    /// The queue of ends, and its length.
+    ends: &'m mut [End],
+    ending: usize,
+    shares: &'m mut [Share],
+    /// Flows that began, then all that are affected.
+    affected: &'m mut [u32],
+    begun: usize,
+    /// Links that a flow has left.
+    relieved: &'m mut [u32],
+    left: usize,
+    /// The most links of a flow.
+    width: u32,
+    /// The first free flow, or [`NONE`].
+    free: u32,
+    solution: u64,
+    pub(super) usage: Option<Usage<'m>>,
+}
+
+/// Which way a flow goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route<'t> {
+    pub(super) topology: &'t Topology,
+    pub(super) source: u32,
+    pub(super) target: u32,
+    pub(super) seed: u64,
+}
+
+/// The parts of [`Rates`].
+pub(super) struct Parts<'m> {
+    pub(super) links: &'m mut [Link],
+    pub(super) hops: &'m mut [Hop],
+    pub(super) flows: &'m mut [Flow],
+    pub(super) ends: &'m mut [End],
+    pub(super) shares: &'m mut [Share],
+    pub(super) affected: &'m mut [u32],
+    pub(super) relieved: &'m mut [u32],
+    pub(super) usage: Option<Usage<'m>>,
+}
+
+impl Link {
+    /// Whether it may hold a flow back.
+    #[inline]
+    fn is_tight(&self) -> bool {
+        f64::from(self.flows) > self.capacity
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "times are far below 2^53 ps, or lose the last bits")]
+pub(super) const fn real(time: u64) -> f64 {
+    time as f64
+}
+
+/// The time that `remaining` takes at `rate`, to the nearest ps, at least one.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "both are positive; the cast saturates, which the caller notices"
+)]
+fn time_left(remaining: f64, rate: f64) -> u64 {
+    ((remaining / rate + 0.5) as u64).max(1)
+}
+
+impl<'m> Rates<'m> {
+    /// Without flows; `width` is the most links of a route.
+    #[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 flows")]
+    pub(super) fn new(parts: Parts<'m>, width: u32) -> Self {
+        let Parts { links, hops, flows, ends, shares, affected, relieved, usage } = parts;
+        let mut free = NONE;
+        for (at, flow) in flows.iter_mut().enumerate().rev() {
+            *flow = Flow { place: free, ..Flow::default() };
+            free = at as u32;
+        }
+        Self {
+            links,
+            hops,
+            flows,
+            ends,
+            ending: 0,
+            shares,
+            affected,
+            begun: 0,
+            relieved,
+            left: 0,
+            width,
+            free,
+            solution: 0,
+            usage,
+        }
+    }
+
+    /// When the first flow ends; those that began at this instant are not
+    /// among them before [`Rates::solve`].
+    #[inline]
+    pub(super) fn first_end(&self) -> Option<u64> {
+        if self.ending == 0 { None } else { self.ends.first().map(|end| end.time) }
+    }
+
+    /// Whether rates have to be computed before time goes on.
+    #[inline]
+    pub(super) const fn is_stale(&self) -> bool {
+        self.begun > 0 || self.left > 0
+    }
+
+    /// Begins a flow `now` over the links that `route` names. `None` where all
+    /// flows are taken; it does not begin then.
+    pub(super) fn begin(&mut self, flow: Flow, now: u64, route: &Route<'_>) -> Option<()> {
+        let at = self.free;
+        let place = self.flows.get_mut(at as usize)?;
+        self.free = place.place;
+        *place = Flow {
+            remaining: real(flow.volume),
+            rate: 0.0,
+            since: now,
+            solution: 0,
+            place: NONE,
+            hops: 0,
+            ..flow
+        };
+        let (links, hops) = (&mut *self.links, &mut *self.hops);
+        let (mut taken, width, first) = (0, self.width, at as usize * self.width as usize);
+        route.topology.route(route.source, route.target, route.seed, |link| {
+            debug_assert!(taken < width, "no route is longer than the longest");
+            let hop = first + taken as usize;
+            enlist(links, hops, (link, at), hop);
+            taken += 1;
+        });
+        place.hops = taken;
+        *self.affected.get_mut(self.begun)? = at;
+        self.begun += 1;
+        Some(())
+    }
+
+    /// Takes out the first of the flows that have ended by `now`.
+    pub(super) fn end(&mut self, now: u64) -> Option<Flow> {
+        let end = *self.ends.first().filter(|end| self.ending > 0 && end.time <= now)?;
+        let Self { ends, flows, ending, .. } = self;
+        heap::remove_first(ends.get_mut(..*ending)?, |end, at| note(flows, end, at));
+        *ending -= 1;
+        let flow = *self.flows.get(end.flow as usize)?;
+        if let Some(usage) = &mut self.usage {
+            usage.add_flow(self.hops, route_of(end.flow, &flow, self.width), &flow, now);
+        }
+        for hop in route_of(end.flow, &flow, self.width) {
+            self.leave(hop, &flow);
+        }
+        let place = self.flows.get_mut(end.flow as usize)?;
+        place.place = self.free;
+        self.free = end.flow;
+        Some(flow)
+    }
+
+    /// Takes a flow off a link.
+    fn leave(&mut self, at: usize, flow: &Flow) {
+        let Some(&Hop { link, next, before, .. }) = self.hops.get(at) else { return };
+        let Some(state) = self.links.get_mut(link as usize) else { return };
+        state.carried += real(flow.volume);
+        if state.is_tight() && !state.relieved && self.left < self.relieved.len() {
+            state.relieved = true;
+            if let Some(place) = self.relieved.get_mut(self.left) {
+                *place = link;
+                self.left += 1;
+            }
+        }
+        state.flows -= 1;
+        if before == NONE {
+            state.first = next;
+        } else if let Some(hop) = self.hops.get_mut(before as usize) {
+            hop.next = next;
+        }
+        if let Some(hop) = self.hops.get_mut(next as usize) {
+            hop.before = before;
+        }
+    }
+
+    /// Computes the rates that have changed, as of `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] when a flow ends past 2⁶⁴ ps.
+    pub(super) fn solve(&mut self, now: u64) -> Result<(), Overflow> {
+        self.solution += 1;
+        let (mut found, tight) = self.gather();
+        found = found.min(self.affected.len());
+        self.fill(tight);
+        for place in 0..found {
+            let Some(&flow) = self.affected.get(place) else { break };
+            self.apply(flow, now)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the affected flows and, among their links, those that may hold
+    /// somebody back: how many there are of each.
+    fn gather(&mut self) -> (usize, usize) {
+        let Self { links, hops, flows, affected, shares, relieved, width, .. } = self;
+        let mut search =
+            Search { hops, flows, affected, solution: self.solution, found: 0, looked: 0 };
+        let mut tight = 0;
+        for place in 0..self.begun {
+            let Some(&flow) = search.affected.get(place) else { break };
+            search.add(flow);
+        }
+        for &link in relieved.get(..self.left).unwrap_or_default() {
+            let Some(state) = links.get_mut(link as usize) else { continue };
+            state.relieved = false;
+            if state.is_tight() {
+                tight += usize::from(search.visit(state, link, shares.get_mut(tight)));
+            } else {
+                search.add_all(state.first);
+            }
+        }
+        (self.begun, self.left) = (0, 0);
+        while let Some((at, flow)) = search.next() {
+            for hop in route_of(at, &flow, *width) {
+                let Some(&Hop { link, .. }) = search.hops.get(hop) else { continue };
+                let Some(state) = links.get_mut(link as usize) else { continue };
+                if state.is_tight() {
+                    tight += usize::from(search.visit(state, link, shares.get_mut(tight)));
+                }
+            }
+        }
+        (search.found, tight)
+    }
+
+    /// Gives rates to the flows on the first so many links of the queue: the
+    /// least share that is left anywhere, to all flows there, again and again.
+    fn fill(&mut self, tight: usize) {
+        let Self { links, hops, flows, shares, width, solution, .. } = self;
+        let Some(shares) = shares.get_mut(..tight) else { return };
+        heap::build(shares);
+        let (mut open, mut level) = (tight, 0.0f64);
+        while let Some(queue) = shares.get_mut(..open) {
+            let Some(&first) = queue.first() else { break };
+            let Some(state) = links.get(first.link as usize) else { break };
+            let share =
+                if state.open == 0 { f64::INFINITY } else { state.left / f64::from(state.open) };
+            if share > first.share && share < 1.0 {
+                // Its flows have got less elsewhere, which leaves more here.
+                heap::sink(queue, 0, Share { share, ..first }, |_, _| {});
+                continue;
+            }
+            heap::remove_first(queue, |_, _| {});
+            open -= 1;
+            if share >= 1.0 {
+                continue;
+            }
+            // In exact arithmetic the level never falls.
+            level = level.max(share);
+            let mut at = state.first;
+            while let Some(&Hop { flow, next, .. }) = hops.get(at as usize) {
+                at = next;
+                let Some(state) = flows.get_mut(flow as usize) else { break };
+                if state.next_rate >= 0.0 {
+                    continue;
+                }
+                state.next_rate = level;
+                for hop in route_of(flow, state, *width) {
+                    let Some(hop) = hops.get(hop) else { continue };
+                    let Some(link) = links.get_mut(hop.link as usize) else { continue };
+                    if link.solution == *solution {
+                        link.left = (link.left - level).max(0.0);
+                        link.open = link.open.saturating_sub(1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets a flow go on with its next rate.
+    fn apply(&mut self, at: u32, now: u64) -> Result<(), Overflow> {
+        let Some(flow) = self.flows.get_mut(at as usize) else { return Ok(()) };
+        // Nothing holds it back.
+        let rate = if flow.next_rate < 0.0 { 1.0 } else { flow.next_rate };
+        debug_assert!(rate > 0.0 && rate <= 1.0, "every flow goes on, and none too fast");
+        if rate.to_bits() == flow.rate.to_bits() {
+            return Ok(());
+        }
+        if let Some(usage) = &mut self.usage {
+            usage.add_flow(self.hops, route_of(at, flow, self.width), flow, now);
+        }
+        flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
+        (flow.since, flow.rate) = (now, rate);
+        let time = now.checked_add(time_left(flow.remaining, rate)).ok_or(Overflow)?;
+        let place = flow.place as usize;
+        let end = End { time, flow: at };
+        let Self { ends, flows, ending, .. } = self;
+        if place >= *ending {
+            *ending += 1;
+            heap::rise(ends, *ending - 1, end, |end, at| note(flows, end, at));
+        } else if ends.get(place).is_some_and(|old| end.before(old)) {
+            heap::rise(ends, place, end, |end, at| note(flows, end, at));
+        } else if let Some(ends) = ends.get_mut(..*ending) {
+            heap::sink(ends, place, end, |end, at| note(flows, end, at));
+        }
+        Ok(())
+    }
+}
+
+/// Notes where in the queue a flow's end is.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "at most one place a flow")]
+fn note(flows: &mut [Flow], end: &End, at: usize) {
+    if let Some(flow) = flows.get_mut(end.flow as usize) {
+        flow.place = at as u32;
+    }
+}
+
+/// Hops of a flow.
+#[inline]
+const fn route_of(at: u32, flow: &Flow, width: u32) -> core::ops::Range<usize> {
+    let first = at as usize * width as usize;
+    first..first + flow.hops as usize
+}
+
+/// Puts a flow on a link.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 hops")]
+fn enlist(links: &mut [Link], hops: &mut [Hop], (link, flow): (u32, u32), at: usize) {
+    let Some(state) = links.get_mut(link as usize) else { return };
+    let next = state.first;
+    if let Some(hop) = hops.get_mut(at) {
+        *hop = Hop { link, flow, next, before: NONE };
+        state.first = at as u32;
+        state.flows += 1;
+        if let Some(hop) = hops.get_mut(next as usize) {
+            hop.before = at as u32;
+        }
+    }
+}
+
+/// The search for what a change affects.
+struct Search<'a> {
+    hops: &'a [Hop],
+    flows: &'a mut [Flow],
+    affected: &'a mut [u32],
+    solution: u64,
+    found: usize,
+    looked: usize,
+}
+
+impl Search<'_> {
+    #[inline]
+    fn add(&mut self, flow: u32) {
+        let Some(state) = self.flows.get_mut(flow as usize) else { return };
+        if state.solution != self.solution {
+            state.solution = self.solution;
+            state.next_rate = -1.0;
+            if let Some(place) = self.affected.get_mut(self.found) {
+                *place = flow;
+                self.found += 1;
+            }
+        }
+    }
+
+    /// Adds the flows of a list.
+    fn add_all(&mut self, mut at: u32) {
+        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
+            self.add(flow);
+            at = next;
+        }
+    }
+
+    /// Adds a link's flows, and the link to the queue; `false` where that was
+    /// done before.
+    fn visit(&mut self, link: &mut Link, index: u32, place: Option<&mut Share>) -> bool {
+        if link.solution == self.solution {
+            return false;
+        }
+        link.solution = self.solution;
+        link.left = link.capacity;
+        link.open = link.flows;
+        debug_assert!(place.is_some(), "there is a place for every link");
+        if let Some(place) = place {
+            *place = Share { share: link.capacity / f64::from(link.flows), link: index };
+        }
+        self.add_all(link.first);
+        true
+    }
+
+    /// The next flow whose links have not been looked at.
+    #[inline]
+    fn next(&mut self) -> Option<(u32, Flow)> {
+        if self.looked >= self.found {
+            return None;
+        }
+        let at = *self.affected.get(self.looked)?;
+        self.looked += 1;
+        Some((at, *self.flows.get(at as usize)?))
+    }
+}
