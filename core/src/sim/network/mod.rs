@@ -6,6 +6,7 @@
 //! rules. Which of both is chosen at compile time, so that a flat run pays
 //! nothing.
 
+mod crossing;
 mod flows;
 mod heap;
 mod memory;
@@ -16,6 +17,7 @@ mod tests;
 mod topology;
 mod usage;
 
+pub use crossing::{Crossing, Taper};
 pub use flows::{Flows, FlowsError};
 pub use memory::{End, Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
 pub use routes::LinkName;

@@ -49,8 +49,10 @@ pub(super) struct Rates<'m> {
     left: usize,
     /// The most links of a flow.
     width: u32,
-    /// The first free flow, or [`NONE`].
+    /// The first free flow, or [`NONE`]; and the first that was never taken, so
+    /// that memory that is not needed is not touched.
     free: u32,
+    fresh: u32,
     solution: u64,
     pub(super) usage: Option<Usage<'m>>,
 }
@@ -101,14 +103,8 @@ fn time_left(remaining: f64, rate: f64) -> u64 {
 
 impl<'m> Rates<'m> {
     /// Without flows; `width` is the most links of a route.
-    #[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 flows")]
-    pub(super) fn new(parts: Parts<'m>, width: u32) -> Self {
+    pub(super) const fn new(parts: Parts<'m>, width: u32) -> Self {
         let Parts { links, hops, flows, ends, shares, affected, relieved, usage } = parts;
-        let mut free = NONE;
-        for (at, flow) in flows.iter_mut().enumerate().rev() {
-            *flow = Flow { place: free, ..Flow::default() };
-            free = at as u32;
-        }
         Self {
             links,
             hops,
@@ -121,7 +117,8 @@ impl<'m> Rates<'m> {
             relieved,
             left: 0,
             width,
-            free,
+            free: NONE,
+            fresh: 0,
             solution: 0,
             usage,
         }
@@ -143,9 +140,13 @@ impl<'m> Rates<'m> {
     /// Begins a flow `now` over the links that `route` names. `None` where all
     /// flows are taken; it does not begin then.
     pub(super) fn begin(&mut self, flow: Flow, now: u64, route: &Route<'_>) -> Option<()> {
-        let at = self.free;
+        let at = if self.free == NONE { self.fresh } else { self.free };
         let place = self.flows.get_mut(at as usize)?;
-        self.free = place.place;
+        if self.free == NONE {
+            self.fresh += 1;
+        } else {
+            self.free = place.place;
+        }
         *place = Flow {
             remaining: real(flow.volume),
             rate: 0.0,

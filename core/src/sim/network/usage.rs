@@ -33,11 +33,11 @@ impl<'m> Usage<'m> {
         self.step
     }
 
-    /// What each link carried in each step, steps of one link together: ps of
-    /// a host's link.
+    /// What a link carried in each step, in ps of a host's link.
     #[must_use]
-    pub const fn carried(&self) -> &[f32] {
-        self.carried
+    pub fn of_link(&self, link: u32) -> &[f32] {
+        let first = (link as usize).saturating_mul(self.steps);
+        self.carried.get(first..first.saturating_add(self.steps)).unwrap_or_default()
     }
 
     /// Adds what a flow has sent since its rate last changed.

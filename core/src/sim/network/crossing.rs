@@ -1,0 +1,134 @@
+//! From which taper on a network would decide how long a flat run takes.
+
+use crate::goal::{Op, OpKind, Sink};
+use crate::sim::parameters::Parameters;
+use crate::sim::{BuildError, price::Price};
+use crate::units::Picos;
+
+/// Ranks of the smallest leaf that is looked at.
+const SMALLEST: u32 = 8;
+
+/// What a leaf switch would have to be like, to take as long as a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Taper {
+    /// Contiguous ranks of a leaf.
+    pub leaf: u32,
+    /// Links of its hosts for each link that leaves it.
+    pub taper: f64,
+}
+
+/// A sink that adds up what crosses the edge of leaves of 8, 16, 32 …
+/// contiguous ranks, and of halves.
+#[derive(Debug)]
+pub struct Crossing<'p, 'm> {
+    parameters: Parameters<'p>,
+    ranks: u32,
+    rank: u32,
+    ops: u32,
+    /// Of each leaf of each size what leaves it and what enters it, in ps of a
+    /// host's link.
+    carried: &'m mut [[u64; 2]],
+}
+
+/// The sizes of leaves for so many ranks: powers of two below half, then half.
+fn sizes(ranks: u32) -> impl Iterator<Item = u32> {
+    let half = ranks.div_ceil(2);
+    let powers = (0..32).map_while(|power| SMALLEST.checked_shl(power));
+    let powers = powers.take_while(move |&size| size > 0 && size < half);
+    powers.chain(Some(half).filter(|&half| half >= SMALLEST))
+}
+
+impl<'p, 'm> Crossing<'p, 'm> {
+    /// Elements that `carried` needs.
+    #[must_use]
+    pub fn requirement(ranks: u32) -> usize {
+        sizes(ranks).map(|size| ranks.div_ceil(size) as usize).sum()
+    }
+
+    /// For a schedule of `ranks` ranks; `None` where `carried` has less than
+    /// [`Crossing::requirement`].
+    #[must_use]
+    pub fn new(
+        parameters: Parameters<'p>,
+        ranks: u32,
+        carried: &'m mut [[u64; 2]],
+    ) -> Option<Self> {
+        let carried = carried.get_mut(..Self::requirement(ranks))?;
+        carried.fill([0; 2]);
+        Some(Self { parameters, ranks, rank: 0, ops: 0, carried })
+    }
+
+    /// The least taper at which what crosses the edge of the busiest leaf would
+    /// alone take longer than `makespan`; `None` where nothing crosses.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a ratio of few digits")]
+    pub fn taper(&self, makespan: Picos) -> Option<Taper> {
+        let mut rest = &*self.carried;
+        let mut least: Option<Taper> = None;
+        for leaf in sizes(self.ranks) {
+            let (leaves, others) = rest.split_at_checked(self.ranks.div_ceil(leaf) as usize)?;
+            rest = others;
+            let most = leaves.as_flattened().iter().max().copied().unwrap_or_default();
+            if most == 0 {
+                continue;
+            }
+            let taper = makespan.0 as f64 * f64::from(leaf) / most as f64;
+            if least.is_none_or(|least| taper < least.taper) {
+                least = Some(Taper { leaf, taper });
+            }
+        }
+        least
+    }
+
+    fn add(&mut self, peer: u32, volume: u64) {
+        let mut first = 0;
+        for leaf in sizes(self.ranks) {
+            let (from, to) = (self.rank / leaf, peer / leaf);
+            if from != to {
+                for (at, way) in [(from, 0), (to, 1)] {
+                    let place = self.carried.get_mut(first + at as usize);
+                    if let Some(sum) = place.and_then(|place| place.get_mut(way)) {
+                        *sum = sum.saturating_add(volume);
+                    }
+                }
+            }
+            first += self.ranks.div_ceil(leaf) as usize;
+        }
+    }
+}
+
+impl Sink for Crossing<'_, '_> {
+    type Error = BuildError;
+
+    fn ranks(&mut self, _ranks: u32) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
+        (self.rank, self.ops) = (rank, 0);
+        Ok(())
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, BuildError> {
+        if let OpKind::Send { peer, size, .. } = op.kind
+            && let Ok(price) = Price::of(&self.parameters, size)
+        {
+            self.add(peer, price.costs.gap_bytes);
+        }
+        let index = self.ops;
+        self.ops = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
+        Ok(index)
+    }
+
+    fn requires(&mut self, _op: u32, _on: u32) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn requires_start(&mut self, _op: u32, _on: u32) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn end_rank(&mut self) -> Result<(), BuildError> {
+        Ok(())
+    }
+}
