@@ -99,7 +99,7 @@ impl<'m> Flows<'m> {
         let links = links.get_mut(..requirements.links).ok_or(FlowsError::Full)?;
         for (link, state) in (0..).zip(links.iter_mut()) {
             let capacity = topology.capacity(link);
-            *state = Link { capacity, first: NONE, ..Link::default() };
+            *state = Link { capacity, first: NONE, place: NONE, ..Link::default() };
         }
         let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
         let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage: None };
@@ -190,8 +190,7 @@ impl Network for Flows<'_> {
         }
         let flow = Flow { volume, created: now, seq, op, delay, ..Flow::default() };
         let route = Route { topology: &self.topology, source, target, seed: self.seed };
-        let full = NetworkStopped::Full { messages: self.most };
-        self.rates.begin(flow, now, &route).ok_or(full)
+        self.rates.begin(flow, now, &route)
     }
 
     #[inline]

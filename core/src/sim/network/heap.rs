@@ -67,15 +67,6 @@ pub(super) fn remove_first<T: Keyed>(heap: &mut [T], moved: impl FnMut(&T, usize
     }
 }
 
-/// Makes a heap of elements in any order.
-pub(super) fn build<T: Keyed>(heap: &mut [T]) {
-    for at in (0..heap.len().div_ceil(WIDTH)).rev() {
-        if let Some(&item) = heap.get(at) {
-            sink(heap, at, item, |_, _| {});
-        }
-    }
-}
-
 #[inline]
 fn put<T: Keyed>(heap: &mut [T], at: usize, item: T, moved: &mut impl FnMut(&T, usize)) {
     debug_assert!(at < heap.len(), "places are within the heap");

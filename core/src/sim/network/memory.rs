@@ -12,16 +12,13 @@ pub struct Link {
     pub(super) capacity: f64,
     /// What it has carried: ps of a host's link.
     pub(super) carried: f64,
-    /// While rates are computed: what is left of it.
-    pub(super) left: f64,
-    /// The solution that last looked at it.
-    pub(super) solution: u64,
     /// Hop of the flow that took it last, or [`NONE`].
     pub(super) first: u32,
     /// Flows on it.
     pub(super) flows: u32,
-    /// While rates are computed: flows on it that have none yet.
-    pub(super) open: u32,
+    /// While rates are computed: where it is in the queue of links, or
+    /// [`NONE`].
+    pub(super) place: u32,
     /// Whether a flow that it may have held back has ended at this instant.
     pub(super) relieved: bool,
 }
@@ -42,8 +39,11 @@ pub struct Flow {
     pub(super) remaining: f64,
     /// Of a host's link.
     pub(super) rate: f64,
-    /// While rates are computed: the next one, or -1 until it is known.
+    /// In the solution that last looked at it: its rate, or -1 until it is
+    /// known.
     pub(super) next_rate: f64,
+    /// The link that holds it back, or [`NONE`].
+    pub(super) held_by: u32,
     /// All that is to be sent.
     pub(super) volume: u64,
     pub(super) since: u64,
@@ -68,10 +68,10 @@ pub struct End {
     pub(super) flow: u32,
 }
 
-/// A link and the share of it that each of its flows can have, in a queue.
+/// A link and the rate below which nothing happens there, in a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Share {
-    pub(super) share: f64,
+    pub(super) rate: f64,
     pub(super) link: u32,
 }
 

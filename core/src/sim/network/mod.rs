@@ -7,6 +7,7 @@
 //! nothing.
 
 mod crossing;
+mod filling;
 mod flows;
 mod heap;
 mod memory;

@@ -1,16 +1,10 @@
 //! Rates: max-min fair shares of links (Bertsekas and Gallager, Data Networks,
-//! §6.5.2), by progressive filling, of the flows that a change can affect.
-//!
-//! A flow is never faster than one interface, 1. So a link with no more flows
-//! than its capacity holds nobody back, and changes do not spread over it. What
-//! a flow that begins or ends can change are the flows that it reaches over
-//! links that may hold somebody back; their rates are computed anew, and no
-//! others. Changes of one instant are computed once.
-//!
-//! Rates are doubles; the sums are taken anew each time, so that errors of
-//! rounding do not add up. The work of a solution is bounded by the flows and
-//! links that it reaches, times the logarithm of the links.
+//! §6.5.2). A flow is never faster than one interface, 1, so that a link with
+//! no more flows than its capacity holds nobody back. Changes of one instant
+//! are computed once, by [`Filling`], for the flows that they affect.
 
+use super::NetworkStopped;
+use super::filling::Filling;
 use super::heap::{self, Keyed};
 use super::memory::{End, Flow, Hop, Link, NONE, Share};
 use super::topology::Topology;
@@ -21,13 +15,6 @@ impl Keyed for End {
     #[inline]
     fn before(&self, other: &Self) -> bool {
         if self.time == other.time { self.flow < other.flow } else { self.time < other.time }
-    }
-}
-
-impl Keyed for Share {
-    #[inline]
-    fn before(&self, other: &Self) -> bool {
-        self.share < other.share || self.share == other.share && self.link < other.link
     }
 }
 
@@ -81,7 +68,7 @@ pub(super) struct Parts<'m> {
 impl Link {
     /// Whether it may hold a flow back.
     #[inline]
-    fn is_tight(&self) -> bool {
+    pub(super) fn is_tight(&self) -> bool {
         f64::from(self.flows) > self.capacity
     }
 }
@@ -137,11 +124,21 @@ impl<'m> Rates<'m> {
         self.begun > 0 || self.left > 0
     }
 
-    /// Begins a flow `now` over the links that `route` names. `None` where all
-    /// flows are taken; it does not begin then.
-    pub(super) fn begin(&mut self, flow: Flow, now: u64, route: &Route<'_>) -> Option<()> {
+    /// Begins a flow `now` over the links of `route`.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkStopped`] where all flows are taken, or it would end past
+    /// 2⁶⁴ ps.
+    pub(super) fn begin(
+        &mut self,
+        flow: Flow,
+        now: u64,
+        route: &Route<'_>,
+    ) -> Result<(), NetworkStopped> {
+        let full = NetworkStopped::Full { messages: self.flows.len() };
         let at = if self.free == NONE { self.fresh } else { self.free };
-        let place = self.flows.get_mut(at as usize)?;
+        let place = self.flows.get_mut(at as usize).ok_or(full)?;
         if self.free == NONE {
             self.fresh += 1;
         } else {
@@ -153,21 +150,32 @@ impl<'m> Rates<'m> {
             since: now,
             solution: 0,
             place: NONE,
+            held_by: NONE,
             hops: 0,
             ..flow
         };
         let (links, hops) = (&mut *self.links, &mut *self.hops);
         let (mut taken, width, first) = (0, self.width, at as usize * self.width as usize);
+        let mut tight = false;
         route.topology.route(route.source, route.target, route.seed, |link| {
             debug_assert!(taken < width, "no route is longer than the longest");
             let hop = first + taken as usize;
-            enlist(links, hops, (link, at), hop);
+            tight |= enlist(links, hops, (link, at), hop);
             taken += 1;
         });
         place.hops = taken;
-        *self.affected.get_mut(self.begun)? = at;
-        self.begun += 1;
-        Some(())
+        if tight {
+            *self.affected.get_mut(self.begun).ok_or(full)? = at;
+            self.begun += 1;
+            return Ok(());
+        }
+        // Nobody else is affected, and who comes later at this instant finds it.
+        place.rate = 1.0;
+        let time = now.checked_add(place.volume).ok_or(NetworkStopped::Overflow)?;
+        let Self { ends, flows, ending, .. } = self;
+        *ending += 1;
+        heap::rise(ends, *ending - 1, End { time, flow: at }, |end, at| note(flows, end, at));
+        Ok(())
     }
 
     /// Takes out the first of the flows that have ended by `now`.
@@ -219,91 +227,54 @@ impl<'m> Rates<'m> {
     /// [`Overflow`] when a flow ends past 2⁶⁴ ps.
     pub(super) fn solve(&mut self, now: u64) -> Result<(), Overflow> {
         self.solution += 1;
-        let (mut found, tight) = self.gather();
-        found = found.min(self.affected.len());
-        self.fill(tight);
+        let mut filling = Filling {
+            links: self.links,
+            hops: self.hops,
+            flows: self.flows,
+            queue: self.shares,
+            queued: 0,
+            affected: self.affected,
+            found: self.begun,
+            solution: self.solution,
+            width: self.width,
+            level: 0.0,
+        };
+        filling.begin(self.begun, self.relieved.get(..self.left).unwrap_or_default());
+        filling.fill();
+        let found = filling.found;
+        (self.begun, self.left) = (0, 0);
         for place in 0..found {
             let Some(&flow) = self.affected.get(place) else { break };
             self.apply(flow, now)?;
         }
+        #[cfg(debug_assertions)]
+        for place in 0..found {
+            self.check(self.affected.get(place).copied().unwrap_or_default());
+        }
         Ok(())
     }
 
-    /// Finds the affected flows and, among their links, those that may hold
-    /// somebody back: how many there are of each.
-    fn gather(&mut self) -> (usize, usize) {
-        let Self { links, hops, flows, affected, shares, relieved, width, .. } = self;
-        let mut search =
-            Search { hops, flows, affected, solution: self.solution, found: 0, looked: 0 };
-        let mut tight = 0;
-        for place in 0..self.begun {
-            let Some(&flow) = search.affected.get(place) else { break };
-            search.add(flow);
+    /// Asserts what max-min fairness is: no link of a flow carries more than it
+    /// can, and on the one that holds it back, which is full, nobody is faster.
+    #[cfg(debug_assertions)]
+    fn check(&self, at: u32) {
+        const OFF: f64 = 1e-9;
+        let Some(flow) = self.flows.get(at as usize) else { return };
+        let mut held = flow.rate >= 1.0;
+        for hop in route_of(at, flow, self.width) {
+            let Some(&Hop { link, .. }) = self.hops.get(hop) else { continue };
+            let Some(state) = self.links.get(link as usize) else { continue };
+            let (mut sum, mut fastest, mut at) = (0.0, 0.0f64, state.first);
+            while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
+                let rate = self.flows.get(flow as usize).map_or(0.0, |flow| flow.rate);
+                (sum, fastest, at) = (sum + rate, fastest.max(rate), next);
+            }
+            assert!(sum <= state.capacity * (1.0 + OFF), "link {link} carries {sum}");
+            held |= flow.held_by == link
+                && sum >= state.capacity * (1.0 - OFF)
+                && flow.rate >= fastest * (1.0 - OFF);
         }
-        for &link in relieved.get(..self.left).unwrap_or_default() {
-            let Some(state) = links.get_mut(link as usize) else { continue };
-            state.relieved = false;
-            if state.is_tight() {
-                tight += usize::from(search.visit(state, link, shares.get_mut(tight)));
-            } else {
-                search.add_all(state.first);
-            }
-        }
-        (self.begun, self.left) = (0, 0);
-        while let Some((at, flow)) = search.next() {
-            for hop in route_of(at, &flow, *width) {
-                let Some(&Hop { link, .. }) = search.hops.get(hop) else { continue };
-                let Some(state) = links.get_mut(link as usize) else { continue };
-                if state.is_tight() {
-                    tight += usize::from(search.visit(state, link, shares.get_mut(tight)));
-                }
-            }
-        }
-        (search.found, tight)
-    }
-
-    /// Gives rates to the flows on the first so many links of the queue: the
-    /// least share that is left anywhere, to all flows there, again and again.
-    fn fill(&mut self, tight: usize) {
-        let Self { links, hops, flows, shares, width, solution, .. } = self;
-        let Some(shares) = shares.get_mut(..tight) else { return };
-        heap::build(shares);
-        let (mut open, mut level) = (tight, 0.0f64);
-        while let Some(queue) = shares.get_mut(..open) {
-            let Some(&first) = queue.first() else { break };
-            let Some(state) = links.get(first.link as usize) else { break };
-            let share =
-                if state.open == 0 { f64::INFINITY } else { state.left / f64::from(state.open) };
-            if share > first.share && share < 1.0 {
-                // Its flows have got less elsewhere, which leaves more here.
-                heap::sink(queue, 0, Share { share, ..first }, |_, _| {});
-                continue;
-            }
-            heap::remove_first(queue, |_, _| {});
-            open -= 1;
-            if share >= 1.0 {
-                continue;
-            }
-            // In exact arithmetic the level never falls.
-            level = level.max(share);
-            let mut at = state.first;
-            while let Some(&Hop { flow, next, .. }) = hops.get(at as usize) {
-                at = next;
-                let Some(state) = flows.get_mut(flow as usize) else { break };
-                if state.next_rate >= 0.0 {
-                    continue;
-                }
-                state.next_rate = level;
-                for hop in route_of(flow, state, *width) {
-                    let Some(hop) = hops.get(hop) else { continue };
-                    let Some(link) = links.get_mut(hop.link as usize) else { continue };
-                    if link.solution == *solution {
-                        link.left = (link.left - level).max(0.0);
-                        link.open = link.open.saturating_sub(1);
-                    }
-                }
-            }
-        }
+        assert!(held, "flow {at} could be faster than {}", flow.rate);
     }
 
     /// Lets a flow go on with its next rate.
@@ -347,16 +318,16 @@ fn note(flows: &mut [Flow], end: &End, at: usize) {
 
 /// Hops of a flow.
 #[inline]
-const fn route_of(at: u32, flow: &Flow, width: u32) -> core::ops::Range<usize> {
+pub(super) const fn route_of(at: u32, flow: &Flow, width: u32) -> core::ops::Range<usize> {
     let first = at as usize * width as usize;
     first..first + flow.hops as usize
 }
 
-/// Puts a flow on a link.
+/// Puts a flow on a link, and says whether that may hold it back now.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 hops")]
-fn enlist(links: &mut [Link], hops: &mut [Hop], (link, flow): (u32, u32), at: usize) {
-    let Some(state) = links.get_mut(link as usize) else { return };
+fn enlist(links: &mut [Link], hops: &mut [Hop], (link, flow): (u32, u32), at: usize) -> bool {
+    let Some(state) = links.get_mut(link as usize) else { return false };
     let next = state.first;
     if let Some(hop) = hops.get_mut(at) {
         *hop = Hop { link, flow, next, before: NONE };
@@ -366,65 +337,5 @@ fn enlist(links: &mut [Link], hops: &mut [Hop], (link, flow): (u32, u32), at: us
             hop.before = at as u32;
         }
     }
-}
-
-/// The search for what a change affects.
-struct Search<'a> {
-    hops: &'a [Hop],
-    flows: &'a mut [Flow],
-    affected: &'a mut [u32],
-    solution: u64,
-    found: usize,
-    looked: usize,
-}
-
-impl Search<'_> {
-    #[inline]
-    fn add(&mut self, flow: u32) {
-        let Some(state) = self.flows.get_mut(flow as usize) else { return };
-        if state.solution != self.solution {
-            state.solution = self.solution;
-            state.next_rate = -1.0;
-            if let Some(place) = self.affected.get_mut(self.found) {
-                *place = flow;
-                self.found += 1;
-            }
-        }
-    }
-
-    /// Adds the flows of a list.
-    fn add_all(&mut self, mut at: u32) {
-        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
-            self.add(flow);
-            at = next;
-        }
-    }
-
-    /// Adds a link's flows, and the link to the queue; `false` where that was
-    /// done before.
-    fn visit(&mut self, link: &mut Link, index: u32, place: Option<&mut Share>) -> bool {
-        if link.solution == self.solution {
-            return false;
-        }
-        link.solution = self.solution;
-        link.left = link.capacity;
-        link.open = link.flows;
-        debug_assert!(place.is_some(), "there is a place for every link");
-        if let Some(place) = place {
-            *place = Share { share: link.capacity / f64::from(link.flows), link: index };
-        }
-        self.add_all(link.first);
-        true
-    }
-
-    /// The next flow whose links have not been looked at.
-    #[inline]
-    fn next(&mut self) -> Option<(u32, Flow)> {
-        if self.looked >= self.found {
-            return None;
-        }
-        let at = *self.affected.get(self.looked)?;
-        self.looked += 1;
-        Some((at, *self.flows.get(at as usize)?))
-    }
+    state.is_tight()
 }
