@@ -87,7 +87,7 @@ impl Filling<'_> {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
             state.relieved = false;
             if state.is_tight() {
-                self.look_again(link, false);
+                self.look_again(link, 0.0);
             } else {
                 self.release(link);
             }
@@ -124,10 +124,11 @@ impl Filling<'_> {
     fn look(&self, link: u32) -> Look {
         let none = Look { full: f64::INFINITY, held: f64::INFINITY };
         let Some(state) = self.links.get(link as usize) else { return none };
-        let (mut held, mut full) = (f64::INFINITY, 0.0f64);
+        let mut held = f64::INFINITY;
         // From below: with each rate more flows turn out to take less.
+        let mut full = self.level - self.level * SAME;
         loop {
-            let (mut left, mut sharing) = (state.capacity, 0u32);
+            let (mut left, mut sharing, mut slowest) = (state.capacity, 0u32, f64::INFINITY);
             let mut at = state.first;
             while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
                 at = next;
@@ -145,6 +146,7 @@ impl Filling<'_> {
                 }
                 if flow.rate > full {
                     sharing += 1;
+                    slowest = slowest.min(flow.rate);
                 } else {
                     left -= flow.rate;
                 }
@@ -152,7 +154,7 @@ impl Filling<'_> {
             if sharing == 0 {
                 return Look { full: f64::INFINITY, held };
             }
-            let share = (left / f64::from(sharing)).max(0.0);
+            let share = left / f64::from(sharing);
             if share <= full {
                 return Look { full, held };
             }
@@ -160,6 +162,9 @@ impl Filling<'_> {
                 return Look { full: f64::INFINITY, held };
             }
             full = share;
+            if slowest > share {
+                return Look { full, held };
+            }
         }
     }
 
@@ -178,30 +183,56 @@ impl Filling<'_> {
     /// Lets a full link hold back its flows that would be faster.
     fn fix(&mut self, link: u32) {
         let mut at = self.links.get(link as usize).map_or(NONE, |state| state.first);
+        let mut holds = 0;
         while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
             at = next;
             let Some(state) = self.flows.get_mut(flow as usize) else { break };
             let kept = state.solution != self.solution;
             if kept && above(state.rate, self.level) {
-                (state.next_rate, state.held_by) = (self.level, link);
+                state.next_rate = self.level;
+                let before = core::mem::replace(&mut state.held_by, link);
+                self.let_go(before);
                 self.affect(flow);
                 // What it leaves may let others grow.
-                self.look_at_links(flow, false, link);
+                self.look_at_links(flow, link);
+                holds += 1;
             } else if !kept && state.is_open() {
                 (state.next_rate, state.held_by) = (self.level, link);
+                holds += 1;
             }
+        }
+        if let Some(state) = self.links.get_mut(link as usize) {
+            state.holds += holds;
         }
     }
 
-    /// Takes its rate from a flow.
+    fn let_go(&mut self, link: u32) {
+        if let Some(link) = self.links.get_mut(link as usize) {
+            debug_assert!(link.holds > 0, "it held a flow back");
+            link.holds -= 1;
+        }
+    }
+
+    /// Takes its rate from a flow: up to that its links are as full as before.
     fn open(&mut self, flow: u32) {
         let Some(state) = self.flows.get_mut(flow as usize) else { return };
         if state.solution == self.solution {
             return;
         }
-        (state.next_rate, state.held_by) = (-1.0, NONE);
+        let before = core::mem::replace(&mut state.held_by, NONE);
+        state.next_rate = -1.0;
+        let (rate, route) = (state.rate, route_of(flow, state, self.width));
+        self.let_go(before);
         self.affect(flow);
-        self.look_at_links(flow, true, NONE);
+        for hop in route {
+            let Some(&Hop { link, .. }) = self.hops.get(hop) else { continue };
+            let Some(state) = self.links.get(link as usize) else { continue };
+            if state.is_tight() {
+                // No link is full before all its flows have an equal share.
+                let least = state.capacity / f64::from(state.flows);
+                self.look_again(link, rate.max(least));
+            }
+        }
     }
 
     /// Lists a flow that is kept no longer.
@@ -216,38 +247,28 @@ impl Filling<'_> {
         }
     }
 
-    /// Has the links of a flow but one looked at; `more` where it may take more
-    /// of them now.
-    fn look_at_links(&mut self, flow: u32, more: bool, but: u32) {
+    /// Has the links of a flow, but one, looked at, of which it takes less now.
+    fn look_at_links(&mut self, flow: u32, but: u32) {
         let Some(state) = self.flows.get(flow as usize) else { return };
         for hop in route_of(flow, state, self.width) {
-            if let Some(&Hop { link, .. }) = self.hops.get(hop)
-                && link != but
-            {
-                self.look_again(link, more);
+            let Some(&Hop { link, .. }) = self.hops.get(hop) else { continue };
+            if link != but && self.links.get(link as usize).is_some_and(|state| state.holds > 0) {
+                self.look_again(link, self.level);
             }
         }
     }
 
-    /// Puts a link into the queue where it may hold somebody back; `more` where
-    /// it may be full earlier than it seemed.
-    fn look_again(&mut self, link: u32, more: bool) {
-        let Some(state) = self.links.get(link as usize) else { return };
-        if !state.is_tight() {
-            return;
-        }
-        let share = Share { rate: self.level, link };
+    /// Puts a link into the queue: below `rate` nothing happens there.
+    fn look_again(&mut self, link: u32, rate: f64) {
+        let share = Share { rate: rate.max(self.level), link };
         let Self { links, queue, queued, .. } = self;
-        if let Some(place) = links.get(link as usize).map(|state| state.place as usize)
-            && place < *queued
-        {
-            if more && queue.get(place).is_some_and(|old| share.before(old)) {
-                heap::rise(queue, place, share, |s, at| note(links, s, at));
-            }
-            return;
+        let place = links.get(link as usize).map_or(NONE, |state| state.place) as usize;
+        if place >= *queued {
+            *queued += 1;
+            heap::rise(queue, *queued - 1, share, |s, at| note(links, s, at));
+        } else if queue.get(place).is_some_and(|old| share.before(old)) {
+            heap::rise(queue, place, share, |s, at| note(links, s, at));
         }
-        *queued += 1;
-        heap::rise(queue, *queued - 1, share, |s, at| note(links, s, at));
     }
 
     fn unqueue_first(&mut self) {

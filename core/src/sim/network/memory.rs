@@ -16,6 +16,8 @@ pub struct Link {
     pub(super) first: u32,
     /// Flows on it.
     pub(super) flows: u32,
+    /// Those of them that it holds back.
+    pub(super) holds: u32,
     /// While rates are computed: where it is in the queue of links, or
     /// [`NONE`].
     pub(super) place: u32,

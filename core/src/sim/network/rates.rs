@@ -191,6 +191,9 @@ impl<'m> Rates<'m> {
         for hop in route_of(end.flow, &flow, self.width) {
             self.leave(hop, &flow);
         }
+        if let Some(link) = self.links.get_mut(flow.held_by as usize) {
+            link.holds -= 1;
+        }
         let place = self.flows.get_mut(end.flow as usize)?;
         place.place = self.free;
         self.free = end.flow;
@@ -202,7 +205,7 @@ impl<'m> Rates<'m> {
         let Some(&Hop { link, next, before, .. }) = self.hops.get(at) else { return };
         let Some(state) = self.links.get_mut(link as usize) else { return };
         state.carried += real(flow.volume);
-        if state.is_tight() && !state.relieved && self.left < self.relieved.len() {
+        if state.holds > 0 && !state.relieved && self.left < self.relieved.len() {
             state.relieved = true;
             if let Some(place) = self.relieved.get_mut(self.left) {
                 *place = link;
