@@ -226,11 +226,11 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
 
 #[test]
 fn more_messages_under_way_than_expected_only_take_another_run() {
-    let arguments = ["--pattern", "all-to-all", "--ranks", "160", "-s", "20000", "-S", "1G"];
-    let steep = [&arguments[..], &["--topology", "tree:80:80"]].concat();
+    let arguments = ["--pattern", "all-to-all", "--ranks", "100", "-s", "20000", "-S", "1G"];
+    let steep = [&arguments[..], &["--topology", "tree:50:50"]].concat();
     let report = simulated(&steep);
     // Half of the messages leave each half, over one link of a host.
-    let bytes = 80 * 80 * 19_999 * 6_000u64;
+    let bytes = 50 * 50 * 19_999 * 6_000u64;
     let makespan = report["makespan_ps"].as_u64().unwrap();
     assert!(makespan >= bytes && makespan < bytes + bytes / 50, "{makespan} against {bytes}");
     assert_eq!(report["unmatched_total"], 0);
@@ -254,7 +254,7 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
         (&["--placement", "random"], 2, "--topology"),
         (&["--topology", "star", "--explain"], 2, "--network-plot"),
         (&["--topology", "star", "--placement", "/nowhere/at/all"], 2, "/nowhere/at/all"),
-        (&["--topology", "torus:40000x40000", "--max-memory", "1M"], 1, "--max-memory"),
+        (&["--topology", "torus:4000x4000", "--max-memory", "1M"], 1, "--max-memory"),
     ] {
         let (found, text) = on(arguments);
         assert!(found == code && text.contains(words), "{arguments:?}: {found} {text}");

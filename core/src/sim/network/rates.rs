@@ -250,8 +250,9 @@ impl<'m> Rates<'m> {
             let Some(&flow) = self.affected.get(place) else { break };
             self.apply(flow, now)?;
         }
+        // A few are enough, and all would take the square of their number.
         #[cfg(debug_assertions)]
-        for place in 0..found {
+        for place in 0..found.min(32) {
             self.check(self.affected.get(place).copied().unwrap_or_default());
         }
         Ok(())

@@ -51,7 +51,7 @@ impl NetworkJob {
     /// Messages under way at a time, at first; where there are more the run
     /// begins anew with memory for [`Self::MORE`] times as many.
     const EACH: usize = 16;
-    const LEAST: usize = 1 << 14;
+    const LEAST: usize = 1 << 12;
     const MORE: usize = 8;
 
     /// See [`NetworkJob::messages`]; no more than operations.
