@@ -9,6 +9,10 @@ use core::fmt;
 use super::topology::{DIMENSIONS, Shape, Topology};
 use crate::random::Random;
 
+/// Links of a router of a torus to others: two a dimension.
+const WAYS: u32 = 10;
+const _: () = assert!(WAYS as usize == 2 * DIMENSIONS, "two a dimension");
+
 /// Which of several equal routes a pair of hosts takes.
 fn choice(source: u32, target: u32, seed: u64) -> u64 {
     Random::stream(seed, u64::from(source) << 32 | u64::from(target)).draw()
@@ -113,7 +117,7 @@ impl Topology {
             let mut place = at;
             for _ in 0..ahead.min(back) {
                 let way = 2 * dimension + u32::from(!forward);
-                each(2 * self.hosts + (corner + place * stride) * (2 * DIMENSIONS as u32) + way);
+                each(2 * self.hosts + (corner + place * stride) * WAYS + way);
                 let step = if forward { 1 } else { size - 1 };
                 place = (place + step) % size;
             }
@@ -229,8 +233,7 @@ impl fmt::Display for LinkName<'_> {
                 }
             }
             Shape::Torus { .. } => {
-                let ways = 2 * DIMENSIONS as u32;
-                let (router, way) = (inner / ways, inner % ways);
+                let (router, way) = (inner / WAYS, inner % WAYS);
                 let sign = if way % 2 == 0 { '+' } else { '-' };
                 write!(f, "router {router} dimension {} {sign}", way / 2)
             }

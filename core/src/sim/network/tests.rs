@@ -138,7 +138,7 @@ fn topologies() -> Vec<Topology> {
 
 fn random_messages(random: &mut Random, hosts: u32) -> Vec<Message> {
     let count = 1 + random.below(60);
-    let apart = [0, 1_000, 1 << 20, 1 << 30][random.below(4) as usize];
+    let apart = [0, 1_000, 1 << 20, 1 << 30][usize::try_from(random.below(4)).unwrap()];
     let mut now = 0;
     let message = |_| {
         now += random.below(apart + 1);

@@ -120,7 +120,10 @@ impl Args {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let protocols = args.parameters.protocols()?;
     let noise = args.noise.source(args.pattern.seed)?;
-    let network = args.network.job(args.pattern.seed, args.json)?;
+    let mut network = args.network.job(args.pattern.seed)?;
+    if let Some(network) = &mut network {
+        network.plan.watched |= args.json;
+    }
     if network.is_some() && args.explain {
         return Err(CliError::usage(
             "--explain knows no links between ranks; use it without --topology, or see the busiest \

@@ -46,8 +46,8 @@ enum NetworkName {
 }
 
 impl NetworkArgs {
-    /// The network, where there is one; `watched` is it over time.
-    pub(super) fn job(&self, seed: u64, watched: bool) -> Result<Option<NetworkJob>, CliError> {
+    /// The network, where there is one; watched over time if it is drawn.
+    pub(super) fn job(&self, seed: u64) -> Result<Option<NetworkJob>, CliError> {
         let topology = match (self.network, &self.topology) {
             (None | Some(NetworkName::Flat), None) => return Ok(None),
             (Some(NetworkName::Flat), Some(_)) => {
@@ -69,7 +69,7 @@ impl NetworkArgs {
             Some(path) => Placement::read(Path::new(path)).map_err(CliError::usage)?,
         };
         let link_capacity = self.link_capacity.unwrap_or(1.0);
-        let watched = watched || self.network_plot.is_some();
+        let watched = self.network_plot.is_some();
         let plan = NetworkPlan { topology, link_capacity, placement, seed, watched };
         // Whether it is one at all does not depend on the ranks.
         plan.topology(1, 1).map_err(CliError::usage)?;
