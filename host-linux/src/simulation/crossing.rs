@@ -7,11 +7,11 @@ use loggap_core::units::Picos;
 use super::{LoadError, Source};
 
 /// The most operations that are looked at again after a run.
-const MOST_OPS: u64 = 1 << 22;
+const MOST_OPS: u64 = 1 << 20;
 
 /// The least taper of leaves of contiguous ranks at which what crosses their
 /// edges would alone take longer than `makespan`. `None` where nothing crosses,
-/// and for schedules of more than 4 million operations, which would have to be
+/// and for schedules of more than a million operations, which would have to be
 /// read again.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ use crate::units::Picos;
 
 /// Ranks of the smallest leaf that is looked at.
 const SMALLEST: u32 = 8;
+const _: () = assert!(SMALLEST.is_power_of_two(), "leaves are told apart by shifting");
 
 /// What a leaf switch would have to be like, to take as long as a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,18 +82,31 @@ impl<'p, 'm> Crossing<'p, 'm> {
     }
 
     fn add(&mut self, peer: u32, volume: u64) {
+        let half = self.ranks.div_ceil(2);
         let mut first = 0;
-        for leaf in sizes(self.ranks) {
-            let (from, to) = (self.rank / leaf, peer / leaf);
-            if from != to {
-                for (at, way) in [(from, 0), (to, 1)] {
-                    let place = self.carried.get_mut(first + at as usize);
-                    if let Some(sum) = place.and_then(|place| place.get_mut(way)) {
-                        *sum = sum.saturating_add(volume);
-                    }
-                }
+        let mut shift = SMALLEST.trailing_zeros();
+        while 1 << shift < half {
+            let (from, to) = (self.rank >> shift, peer >> shift);
+            if from == to {
+                // Larger leaves hold both as well.
+                break;
             }
-            first += self.ranks.div_ceil(leaf) as usize;
+            self.add_at(first, (from, to), volume);
+            first += ((self.ranks - 1) >> shift) as usize + 1;
+            shift += 1;
+        }
+        let (from, to) = (u32::from(self.rank >= half), u32::from(peer >= half));
+        if from != to && half >= SMALLEST {
+            self.add_at(self.carried.len().saturating_sub(2), (from, to), volume);
+        }
+    }
+
+    fn add_at(&mut self, first: usize, (from, to): (u32, u32), volume: u64) {
+        for (leaf, way) in [(from, 0), (to, 1)] {
+            let place = self.carried.get_mut(first + leaf as usize);
+            if let Some(sum) = place.and_then(|place| place.get_mut(way)) {
+                *sum = sum.saturating_add(volume);
+            }
         }
     }
 }
