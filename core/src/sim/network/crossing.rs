@@ -39,11 +39,16 @@ fn sizes(ranks: u32) -> impl Iterator<Item = u32> {
     powers.chain(Some(half).filter(|&half| half >= SMALLEST))
 }
 
+/// Leaves of that size.
+fn leaves(ranks: u32, size: u32) -> usize {
+    ranks.saturating_sub(1).checked_div(size).map_or(0, |last| last as usize + 1)
+}
+
 impl<'p, 'm> Crossing<'p, 'm> {
     /// Elements that `carried` needs.
     #[must_use]
     pub fn requirement(ranks: u32) -> usize {
-        sizes(ranks).map(|size| ranks.div_ceil(size) as usize).sum()
+        sizes(ranks).map(|size| leaves(ranks, size)).sum()
     }
 
     /// For a schedule of `ranks` ranks; `None` where `carried` has less than
@@ -67,9 +72,9 @@ impl<'p, 'm> Crossing<'p, 'm> {
         let mut rest = &*self.carried;
         let mut least: Option<Taper> = None;
         for leaf in sizes(self.ranks) {
-            let (leaves, others) = rest.split_at_checked(self.ranks.div_ceil(leaf) as usize)?;
+            let (some, others) = rest.split_at_checked(leaves(self.ranks, leaf))?;
             rest = others;
-            let most = leaves.as_flattened().iter().max().copied().unwrap_or_default();
+            let most = some.as_flattened().iter().max().copied().unwrap_or_default();
             if most == 0 {
                 continue;
             }

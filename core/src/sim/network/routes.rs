@@ -5,6 +5,7 @@
 //! crossed dimension after dimension, the shorter way round.
 
 use core::fmt;
+use core::num::{NonZeroU32, NonZeroU64};
 
 use super::topology::{DIMENSIONS, Shape, Topology};
 use crate::random::Random;
@@ -20,13 +21,13 @@ fn choice(source: u32, target: u32, seed: u64) -> u64 {
 
 /// One of `count`, by a hash.
 #[allow(clippy::cast_possible_truncation, reason = "less than the count")]
-const fn one_of(count: u32, hash: u64) -> u32 {
-    if count == 0 { 0 } else { (hash % count as u64) as u32 }
+fn one_of(count: NonZeroU32, hash: u64) -> u32 {
+    (hash % NonZeroU64::from(count)) as u32
 }
 
 /// Switches of a fat tree, and where the links of each level begin.
 struct FatTree {
-    half: u32,
+    half: NonZeroU32,
     first: u32,
     level: u32,
 }
@@ -34,13 +35,14 @@ struct FatTree {
 impl FatTree {
     /// From an edge switch to one of its pod's aggregations, and back.
     const fn edge(&self, edge: u32, aggregation: u32) -> [u32; 2] {
-        let up = self.first + edge * self.half + aggregation;
+        let up = self.first + edge * self.half.get() + aggregation;
         [up, up + self.level]
     }
 
     /// From an aggregation of a pod to one of its cores, and back.
     const fn core(&self, pod: u32, aggregation: u32, core: u32) -> [u32; 2] {
-        let up = self.first + 2 * self.level + (pod * self.half + aggregation) * self.half + core;
+        let half = self.half.get();
+        let up = self.first + 2 * self.level + (pod * half + aggregation) * half + core;
         [up, up + self.level]
     }
 }
@@ -86,7 +88,7 @@ impl Topology {
                 fly.between([source / hosts, target / hosts], each);
             }
             Shape::Rail { rails, nodes, leaves } => {
-                let leaf = |host: u32| (host / rails / nodes) * rails + host % rails;
+                let leaf = |host: u32| (host / rails / nodes) * rails.get() + host % rails;
                 let (from, to) = (leaf(source), leaf(target));
                 if from != to {
                     each(2 * first + from);
@@ -99,18 +101,20 @@ impl Topology {
     /// Dimension after dimension, the shorter way round.
     fn around(
         &self,
-        sizes: [u32; DIMENSIONS],
+        sizes: [NonZeroU32; DIMENSIONS],
         [source, target]: [u32; 2],
         seed: u64,
         each: &mut impl FnMut(u32),
     ) {
         let hash = choice(source, target, seed);
+        // What is left of both positions, and hosts from one place to the next.
+        let (mut from, mut toward) = (source, target);
         let (mut here, mut stride) = (source, 1u32);
         for (dimension, size) in (0u32..).zip(sizes) {
-            let at = here / stride % size;
-            let to = target / stride % size;
-            let ahead = (to + size - at) % size;
-            let back = (size - ahead) % size;
+            let (at, to, whole) = (from % size, toward % size, size.get());
+            (from, toward) = (from / size, toward / size);
+            let ahead = (to + whole - at) % size;
+            let back = (whole - ahead) % size;
             let tie = hash >> dimension & 1 == 0;
             let forward = ahead < back || ahead == back && tie;
             let corner = here - at * stride;
@@ -118,11 +122,11 @@ impl Topology {
             for _ in 0..ahead.min(back) {
                 let way = 2 * dimension + u32::from(!forward);
                 each(2 * self.hosts + (corner + place * stride) * WAYS + way);
-                let step = if forward { 1 } else { size - 1 };
+                let step = if forward { 1 } else { whole - 1 };
                 place = (place + step) % size;
             }
             here = corner + to * stride;
-            stride *= size;
+            stride *= whole;
         }
         debug_assert_eq!(here, target, "every dimension was crossed");
     }
@@ -134,7 +138,7 @@ impl Topology {
             Shape::Star => 0,
             Shape::Tree { .. } | Shape::Rail { .. } => 2,
             Shape::FatTree { .. } => 4,
-            Shape::Torus { sizes } => sizes.iter().map(|size| size / 2).sum(),
+            Shape::Torus { sizes } => sizes.iter().map(|size| size.get() / 2).sum(),
             Shape::Dragonfly { .. } => 3,
         }
     }
@@ -156,7 +160,7 @@ impl FatTree {
         let aggregation = one_of(half, hash);
         each(self.edge(from, aggregation)[0]);
         if here != there {
-            let core = one_of(half, hash / u64::from(half.max(1)));
+            let core = one_of(half, hash / NonZeroU64::from(half));
             each(self.core(here, aggregation, core)[0]);
             each(self.core(there, aggregation, core)[1]);
         }
@@ -167,22 +171,23 @@ impl FatTree {
 /// Routers of a dragonfly, and where their links begin: those within groups,
 /// then those between groups.
 struct Dragonfly {
-    groups: u32,
-    routers: u32,
+    groups: NonZeroU32,
+    routers: NonZeroU32,
     first: u32,
 }
 
 impl Dragonfly {
     /// The router of `group` that has the link to `other`.
-    const fn gateway(&self, group: u32, other: u32) -> u32 {
-        let port = (other + self.groups - group - 1) % self.groups;
-        let ports = (self.groups - 1).div_ceil(self.routers);
-        group * self.routers + port / if ports == 0 { 1 } else { ports }
+    fn gateway(&self, group: u32, other: u32) -> u32 {
+        let port = (other + self.groups.get() - group - 1) % self.groups;
+        // Ports of a router: its part of the links to all other groups.
+        let ports = (self.groups.get() - 1).div_ceil(self.routers.get());
+        group * self.routers.get() + port.checked_div(ports).unwrap_or(0)
     }
 
     fn local(&self, from: u32, to: u32, each: &mut impl FnMut(u32)) {
         if from != to {
-            each(self.first + from * self.routers + to % self.routers);
+            each(self.first + from * self.routers.get() + to % self.routers);
         }
     }
 
@@ -193,8 +198,8 @@ impl Dragonfly {
         }
         let (leave, enter) = (self.gateway(here, there), self.gateway(there, here));
         self.local(from, leave, each);
-        let locals = self.groups * self.routers * self.routers;
-        each(self.first + locals + here * self.groups + there);
+        let (groups, routers) = (self.groups.get(), self.routers.get());
+        each(self.first + groups * routers * routers + here * groups + there);
         self.local(enter, to, each);
     }
 }
@@ -222,14 +227,15 @@ impl fmt::Display for LinkName<'_> {
             Shape::Tree { leaves, .. } if inner < leaves => write!(f, "leaf {inner} out"),
             Shape::Tree { leaves, .. } => write!(f, "leaf {} in", inner - leaves),
             Shape::FatTree { half } => {
-                let (level, at) = (inner / hosts, inner % hosts);
+                let level = inner.checked_div(hosts).unwrap_or(0);
+                let at = inner - level * hosts;
                 let (switch, port) = (at / half, at % half);
-                let pod = switch / half;
+                let (pod, here, half) = (switch / half, switch % half, half.get());
                 match level {
                     0 => write!(f, "edge {switch} to aggregation {}", pod * half + port),
                     1 => write!(f, "aggregation {} to edge {switch}", pod * half + port),
-                    2 => write!(f, "aggregation {switch} to core {}", switch % half * half + port),
-                    _ => write!(f, "core {} to aggregation {switch}", switch % half * half + port),
+                    2 => write!(f, "aggregation {switch} to core {}", here * half + port),
+                    _ => write!(f, "core {} to aggregation {switch}", here * half + port),
                 }
             }
             Shape::Torus { .. } => {
@@ -238,10 +244,10 @@ impl fmt::Display for LinkName<'_> {
                 write!(f, "router {router} dimension {} {sign}", way / 2)
             }
             Shape::Dragonfly { groups, routers, .. } => {
-                let locals = groups * routers * routers;
+                let locals = groups.get() * routers.get() * routers.get();
                 if inner < locals {
                     let (from, to) = (inner / routers, inner % routers);
-                    return write!(f, "router {from} to {}", from / routers * routers + to);
+                    return write!(f, "router {from} to {}", from - from % routers + to);
                 }
                 let global = inner - locals;
                 write!(f, "group {} to {}", global / groups, global % groups)

@@ -264,9 +264,18 @@ fn hostile_topologies_are_refused() {
     assert_eq!(refused("tree:8:4:2", 4), Some(E::Unknown));
     assert_eq!(refused("tree:0:4", 4), Some(E::Zero));
     assert_eq!(refused("tree:8:0", 4), Some(E::Capacity));
-    assert_eq!(refused("tree:8:-1", 4), Some(E::Capacity));
-    assert_eq!(refused("tree:8:nan", 4), Some(E::Capacity));
-    assert_eq!(refused("tree:8:inf", 4), Some(E::Capacity));
+    assert_eq!(refused("tree:8:-1", 4), Some(E::Unknown));
+    for word in [".5", "2.5.1", "1e3", "1234567890123456", "+1", "4x"] {
+        assert_eq!(refused(&format!("tree:8:{word}"), 4), Some(E::Unknown), "{word}");
+    }
+    let width =
+        |taper: &str| Topology::parse(&format!("tree:8:{taper}"), 4).unwrap().link_capacity();
+    assert_eq!([width("2.5"), width("0.125"), width("")], [3.2, 64.0, 8.0]);
+    assert!(
+        Topology::tree(4, 8, f64::NAN).is_err() && Topology::tree(4, 8, f64::INFINITY).is_err()
+    );
+    assert_eq!(refused("tree:8:nan", 4), Some(E::Unknown));
+    assert_eq!(refused("tree:8:inf", 4), Some(E::Unknown));
     assert_eq!(refused("fat-tree:5", 4), Some(E::OddPorts { ports: 5 }));
     assert_eq!(refused("fat-tree:4", 17), Some(E::TooFewHosts { hosts: 16, ranks: 17 }));
     assert_eq!(refused("fat-tree:4000000000", 4), Some(E::TooLarge));

@@ -6,6 +6,7 @@
 //! receives over link `hosts + h`.
 
 use core::fmt;
+use core::num::NonZeroU32;
 
 /// The most dimensions of a torus.
 pub const DIMENSIONS: usize = 5;
@@ -20,19 +21,19 @@ pub(super) enum Shape {
     Star,
     /// Leaves of so many hosts, under a core that does not block. The uplinks
     /// of a leaf are one link.
-    Tree { each: u32, leaves: u32 },
+    Tree { each: NonZeroU32, leaves: u32 },
     /// Three levels of switches with `half`·2 ports (Al-Fares, Loukissas and
     /// Vahdat, SIGCOMM '08).
-    FatTree { half: u32 },
+    FatTree { half: NonZeroU32 },
     /// A router a host, in a grid that is closed in every direction.
-    Torus { sizes: [u32; DIMENSIONS] },
+    Torus { sizes: [NonZeroU32; DIMENSIONS] },
     /// Groups of routers, all connected within a group, one link between each
     /// pair of groups (Kim, Dally, Scott and Abts, ISCA '08).
-    Dragonfly { groups: u32, routers: u32, each: u32 },
+    Dragonfly { groups: NonZeroU32, routers: NonZeroU32, each: NonZeroU32 },
     /// Nodes of `rails` hosts. The hosts of equal number in a block of `nodes`
     /// nodes share a leaf, the leaves are under a core that does not block,
     /// and the hosts of a node reach each other over links of their own.
-    Rail { rails: u32, nodes: u32, leaves: u32 },
+    Rail { rails: NonZeroU32, nodes: NonZeroU32, leaves: u32 },
 }
 
 /// Hosts, switches and links, as a small value.
@@ -120,12 +121,53 @@ fn product(factors: &[u32]) -> Result<u32, TopologyError> {
     count(all)
 }
 
+fn some(count: u32) -> Result<NonZeroU32, TopologyError> {
+    NonZeroU32::new(count).ok_or(TopologyError::Zero)
+}
+
 fn count(all: u64) -> Result<u32, TopologyError> {
     u32::try_from(all).ok().filter(|_| all <= MOST).ok_or(TopologyError::TooLarge)
 }
 
 fn positive(number: f64) -> Result<f64, TopologyError> {
     if number.is_finite() && number > 0.0 { Ok(number) } else { Err(TopologyError::Capacity) }
+}
+
+/// A number such as 4 or 2.5, of at most 15 digits.
+#[allow(clippy::cast_precision_loss, reason = "15 digits fit a double exactly")]
+fn decimal(word: &[u8]) -> Option<f64> {
+    let (mut number, mut scale, mut digits, mut fraction) = (0u64, 1u64, 0, false);
+    for &byte in word {
+        if byte == b'.' && !fraction && digits > 0 {
+            fraction = true;
+            continue;
+        }
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        digits += 1;
+        if digits > 15 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+        scale *= if fraction { 10 } else { 1 };
+    }
+    (digits > 0).then_some(number as f64 / scale as f64)
+}
+
+/// A count.
+fn whole(word: &[u8]) -> Result<u32, TopologyError> {
+    let mut number = None;
+    for &byte in word {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10);
+        let digit = u32::from(digit.ok_or(TopologyError::Unknown)?);
+        let sum = number.unwrap_or(0u32).checked_mul(10).and_then(|tens| tens.checked_add(digit));
+        number = Some(sum.ok_or(TopologyError::TooLarge)?);
+    }
+    number.ok_or(TopologyError::Unknown)
+}
+
+/// A taper; 1 where there is none.
+fn taper(word: &[u8]) -> Result<f64, TopologyError> {
+    if word.is_empty() { Ok(1.0) } else { decimal(word).ok_or(TopologyError::Unknown) }
 }
 
 impl Topology {
@@ -158,10 +200,10 @@ impl Topology {
     /// [`TopologyError::Zero`], [`TopologyError::TooLarge`],
     /// [`TopologyError::Capacity`].
     pub fn tree(ranks: u32, each: u32, taper: f64) -> Result<Self, TopologyError> {
-        product(&[ranks, each])?;
-        let leaves = ranks.div_ceil(each);
+        let leaves = (some(ranks)?.get() - 1) / some(each)? + 1;
         let hosts = product(&[leaves, each])?;
-        let tree = Self::new(Shape::Tree { each, leaves }, hosts, (2, 2 * u64::from(leaves)))?;
+        let shape = Shape::Tree { each: some(each)?, leaves };
+        let tree = Self::new(shape, hosts, (2, 2 * u64::from(leaves)))?;
         tree.with_inner(f64::from(each) / positive(taper)?)
     }
 
@@ -178,7 +220,7 @@ impl Topology {
         }
         let half = ports / 2;
         let hosts = product(&[ports, half, half])?;
-        let shape = Shape::FatTree { half };
+        let shape = Shape::FatTree { half: some(half)? };
         Self::new(shape, hosts, (2, 4 * u64::from(hosts)))?.with_inner(1.0 / positive(taper)?)
     }
 
@@ -193,11 +235,11 @@ impl Topology {
         if !(2..=DIMENSIONS).contains(&dimensions) {
             return Err(TopologyError::Dimensions { dimensions });
         }
-        let mut all = [1; DIMENSIONS];
+        let hosts = product(sizes)?;
+        let mut all = [NonZeroU32::MIN; DIMENSIONS];
         for (place, size) in all.iter_mut().zip(sizes) {
-            *place = *size;
+            *place = some(*size)?;
         }
-        let hosts = product(&all)?;
         let inner = u64::from(hosts) * (2 * DIMENSIONS as u64);
         Self::new(Shape::Torus { sizes: all }, hosts, (2, inner))
     }
@@ -211,7 +253,9 @@ impl Topology {
         let hosts = product(&[groups, routers, each])?;
         let local = u64::from(product(&[groups, routers, routers])?);
         let global = u64::from(product(&[groups, groups])?);
-        Self::new(Shape::Dragonfly { groups, routers, each }, hosts, (2, local + global))
+        let shape =
+            Shape::Dragonfly { groups: some(groups)?, routers: some(routers)?, each: some(each)? };
+        Self::new(shape, hosts, (2, local + global))
     }
 
     /// Nodes of `rails` hosts, in blocks of `nodes` nodes, as many as `ranks`
@@ -224,10 +268,10 @@ impl Topology {
     /// [`TopologyError::Capacity`].
     pub fn rail(ranks: u32, rails: u32, nodes: u32, taper: f64) -> Result<Self, TopologyError> {
         let block = product(&[rails, nodes])?;
-        product(&[ranks])?;
-        let leaves = product(&[ranks.div_ceil(block), rails])?;
+        let blocks = (some(ranks)?.get() - 1) / some(block)? + 1;
+        let leaves = product(&[blocks, rails])?;
         let hosts = product(&[leaves, nodes])?;
-        let shape = Shape::Rail { rails, nodes, leaves };
+        let shape = Shape::Rail { rails: some(rails)?, nodes: some(nodes)?, leaves };
         let rail = Self::new(shape, hosts, (4, 2 * u64::from(leaves)))?;
         rail.with_inner(f64::from(nodes) / positive(taper)?)
     }
@@ -263,38 +307,34 @@ impl Topology {
     ///
     /// [`TopologyError`].
     pub fn parse(text: &str, ranks: u32) -> Result<Self, TopologyError> {
-        let mut words = text.split(':');
+        let mut words = text.as_bytes().split(|&byte| byte == b':');
         let kind = words.next().unwrap_or_default();
-        let mut numbers = [""; 3];
+        let mut numbers = [&[][..]; 3];
         let mut given = 0;
         for word in words {
             *numbers.get_mut(given).ok_or(TopologyError::Unknown)? = word;
             given += 1;
         }
         let [first, second, third] = numbers;
-        let whole = |word: &str| word.parse::<u32>().map_err(|_| TopologyError::Unknown);
-        let taper = |word: &str| match word {
-            "" => Ok(1.0),
-            _ => word.parse::<f64>().map_err(|_| TopologyError::Unknown),
-        };
         let topology = match (kind, given) {
-            ("star", 0) => Self::star(ranks),
-            ("tree", 1 | 2) => Self::tree(ranks, whole(first)?, taper(second)?),
-            ("fat-tree", 1 | 2) => Self::fat_tree(whole(first)?, taper(second)?),
-            ("torus", 1) => {
+            (b"star", 0) => Self::star(ranks),
+            (b"tree", 1 | 2) => Self::tree(ranks, whole(first)?, taper(second)?),
+            (b"fat-tree", 1 | 2) => Self::fat_tree(whole(first)?, taper(second)?),
+            (b"torus", 1) => {
                 let mut sizes = [1; DIMENSIONS];
                 let mut dimensions = 0;
-                for word in first.split('x') {
-                    if let Some(size) = sizes.get_mut(dimensions) {
-                        *size = whole(word)?;
+                for word in first.split(|&byte| byte == b'x') {
+                    let size = whole(word)?;
+                    if let Some(place) = sizes.get_mut(dimensions) {
+                        *place = size;
                     }
                     dimensions += 1;
                 }
                 let error = TopologyError::Dimensions { dimensions };
                 Self::torus(sizes.get(..dimensions).ok_or(error)?)
             }
-            ("dragonfly", 3) => Self::dragonfly(whole(first)?, whole(second)?, whole(third)?),
-            ("rail", 2 | 3) => Self::rail(ranks, whole(first)?, whole(second)?, taper(third)?),
+            (b"dragonfly", 3) => Self::dragonfly(whole(first)?, whole(second)?, whole(third)?),
+            (b"rail", 2 | 3) => Self::rail(ranks, whole(first)?, whole(second)?, taper(third)?),
             _ => Err(TopologyError::Unknown),
         }?;
         let hosts = topology.hosts;
@@ -330,10 +370,10 @@ impl Topology {
     pub const fn hosts_together(&self) -> u32 {
         match self.shape {
             Shape::Star => self.hosts,
-            Shape::Tree { each, .. } | Shape::Dragonfly { each, .. } => each,
-            Shape::FatTree { half } => half,
+            Shape::Tree { each, .. } | Shape::Dragonfly { each, .. } => each.get(),
+            Shape::FatTree { half } => half.get(),
             Shape::Torus { .. } => 1,
-            Shape::Rail { rails, .. } => rails,
+            Shape::Rail { rails, .. } => rails.get(),
         }
     }
 }

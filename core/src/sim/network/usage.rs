@@ -45,7 +45,7 @@ impl<'m> Usage<'m> {
         if flow.rate <= 0.0 || now <= flow.since {
             return;
         }
-        while (now - 1) / self.step >= self.steps as u64 {
+        while self.at(now - 1) >= self.steps as u64 {
             self.double();
         }
         for hop in hops.get(route).unwrap_or_default() {
@@ -59,10 +59,10 @@ impl<'m> Usage<'m> {
     )]
     fn add(&mut self, link: u32, (from, to): (u64, u64), rate: f64) {
         let first = (link as usize).saturating_mul(self.steps);
+        let (begin, end) = (self.at(from), self.at(to - 1));
         let Some(row) = self.carried.get_mut(first..first.saturating_add(self.steps)) else {
             return;
         };
-        let (begin, end) = (from / self.step, (to - 1) / self.step);
         for at in begin..=end {
             let start = (at * self.step).max(from);
             let stop = at.saturating_add(1).saturating_mul(self.step).min(to);
@@ -72,10 +72,16 @@ impl<'m> Usage<'m> {
         }
     }
 
+    /// The step of a time.
+    fn at(&self, time: u64) -> u64 {
+        debug_assert!(self.step > 0, "steps take time");
+        time.checked_div(self.step).unwrap_or_default()
+    }
+
     /// Makes steps twice as long.
     fn double(&mut self) {
         self.step = self.step.saturating_mul(2);
-        let steps = self.steps;
+        let steps = self.steps.max(1);
         for row in self.carried.chunks_exact_mut(steps) {
             for at in 0..steps {
                 let pair = row.get(2 * at..(2 * at + 2).min(steps)).unwrap_or_default();
