@@ -10,7 +10,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use loggap_core::model::LogGops;
+use loggap_core::random::Random;
+use loggap_core::units::PerByte;
 use loggap_tests::command::loggap;
+use loggap_tests::engine;
+use loggap_tests::program::Program;
+use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::shadow::{Receive, Rendezvous, Settings};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -156,6 +163,56 @@ fn several_interfaces_are_several_links_and_hosts_may_be_shared() {
     fs::write(&places, "0 0").unwrap();
     let shared = ["-S", "1G", "--topology", "star", "--placement", places.to_str().unwrap()];
     assert_eq!(makespan(&path, &shared), flat);
+}
+
+/// A random program, and settings of all kinds, with this time for each byte.
+fn random(seed: u64, shape: &Shape, gap_per_byte: PerByte) -> (Program, Settings) {
+    let mut random = Random::new(seed);
+    let program = program(&mut random, shape);
+    let parameters = LogGops { gap_per_byte, ..parameters(&mut random) };
+    let settings = Settings {
+        receive: if seed.is_multiple_of(3) { Receive::Overlap } else { Receive::Hold },
+        rendezvous: if seed.is_multiple_of(5) {
+            Rendezvous::Handshake
+        } else {
+            Rendezvous::Instant
+        },
+        ..Settings::new(parameters)
+    };
+    (program, settings)
+}
+
+#[test]
+fn random_programs_whose_bytes_take_no_time_run_as_without_a_network() {
+    for seed in 0..500 {
+        let shape = if seed % 2 == 0 { Shape::PLAIN } else { Shape::WILD };
+        let (program, settings) = random(seed, &shape, PerByte::ZERO);
+        let flat = engine::run(&program, &settings, None);
+        let there = engine::on_network(&program, &settings, "tree:2:2");
+        assert_eq!(there, flat, "seed {seed}");
+    }
+}
+
+#[test]
+fn random_programs_create_the_same_messages_on_a_network_as_without() {
+    let mut complete = 0;
+    for seed in 0..500 {
+        let per_byte = PerByte::from_picos(1 + seed % 7 * 1_000_000).unwrap();
+        let (program, settings) = random(seed, &Shape::PLAIN, per_byte);
+        let flat = engine::run(&program, &settings, None);
+        for topology in ["star", "tree:2:8", "torus:8x8"] {
+            let there = engine::on_network(&program, &settings, topology);
+            // Equal tags are told apart by arrival, so that one may deadlock.
+            if flat.complete() && there.complete() {
+                assert_eq!(there.events, flat.events, "seed {seed} on {topology}");
+                complete += 1;
+            }
+        }
+        // Of other programs the order decides; they only have to end.
+        let (program, settings) = random(seed, &Shape::WILD, per_byte);
+        let _ends = engine::on_network(&program, &settings, "tree:2:8");
+    }
+    assert!(complete > 300, "{complete} programs came to their end");
 }
 
 #[test]

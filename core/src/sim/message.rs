@@ -122,7 +122,12 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let (cpu, nic) = (self.records.at(place).cpu(), self.records.at(place).nic());
         let overlap = self.settings.receive == Receive::Overlap;
         let mut taken = if overlap { self.time_of(op) } else { self.now };
-        let start = if W::SHARED { price.begin_last(self.cpu(rank, cpu), taken) } else { self.now };
+        // One that had to wait for its processor is there already.
+        let start = if W::SHARED && taken == self.now {
+            price.begin_last(self.cpu(rank, cpu), taken)
+        } else {
+            self.now
+        };
         let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.overhead)).0;
         if !overlap {
             let free = if W::SHARED { price.take_last(taken)? } else { price.take(taken)? };
