@@ -11,6 +11,7 @@
     reason = "a program of the tests"
 )]
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -161,6 +162,11 @@ impl Case {
         text
     }
 
+    /// The messages in the order of these begins where they are chained.
+    fn messages_of(&self, begins: &[u64]) -> Vec<Message> {
+        if self.chained { self.replayed(begins).messages } else { self.messages.clone() }
+    }
+
     /// Whether ends are the same. Where one message waits for another, an end
     /// that is off by a rounding moves all that follow and can turn the order of
     /// two ends, so that differences grow without bound: those runs are
@@ -174,6 +180,7 @@ impl Case {
             here = replayed.here().0[1].clone();
             there = replayed.there(folder).0;
         }
+        in_order(&self.messages_of(&begins), &mut there);
         let off = |(here, there): (&u64, &f64)| (*here as f64 * 1e-12 - there).abs() / there;
         let most = here.iter().zip(&there).map(off).fold(0.0, f64::max);
         let same = most <= TOLERANCE;
@@ -187,6 +194,16 @@ impl Case {
             fast / slow
         );
         same
+    }
+}
+
+/// Lets messages of a pair wait for earlier ones, as they do here.
+fn in_order(messages: &[Message], ends: &mut [f64]) {
+    let mut last = HashMap::new();
+    for (message, end) in messages.iter().zip(ends) {
+        let before = last.entry((message.1, message.2)).or_insert(*end);
+        *end = end.max(*before);
+        *before = *end;
     }
 }
 

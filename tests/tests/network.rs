@@ -194,7 +194,7 @@ fn random_programs_whose_bytes_take_no_time_run_as_without_a_network() {
 }
 
 #[test]
-fn random_programs_create_the_same_messages_on_a_network_as_without() {
+fn random_programs_come_to_their_end_on_a_network_where_they_do_without() {
     let mut complete = 0;
     for seed in 0..500 {
         let per_byte = PerByte::from_picos(1 + seed % 7 * 1_000_000).unwrap();
@@ -202,17 +202,15 @@ fn random_programs_create_the_same_messages_on_a_network_as_without() {
         let flat = engine::run(&program, &settings, None);
         for topology in ["star", "tree:2:8", "torus:8x8"] {
             let there = engine::on_network(&program, &settings, topology);
-            // Equal tags are told apart by arrival, so that one may deadlock.
-            if flat.complete() && there.complete() {
-                assert_eq!(there.events, flat.events, "seed {seed} on {topology}");
-                complete += 1;
-            }
+            assert_eq!(there.complete(), flat.complete(), "seed {seed} on {topology}");
+            assert_eq!(there.events, flat.events, "seed {seed} on {topology}");
         }
+        complete += u32::from(flat.complete());
         // Of other programs the order decides; they only have to end.
         let (program, settings) = random(seed, &Shape::WILD, per_byte);
         let _ends = engine::on_network(&program, &settings, "tree:2:8");
     }
-    assert!(complete > 300, "{complete} programs came to their end");
+    assert!(complete > 100, "{complete} programs came to their end");
 }
 
 #[test]

@@ -148,12 +148,6 @@ impl<'m> Flows<'m> {
         self.placement.get(rank as usize).copied().unwrap_or(NONE)
     }
 
-    fn arrive(&mut self, entry: Entry) {
-        debug_assert!(self.arriving < self.arrivals.len(), "every message has a place");
-        heap::rise(self.arrivals, self.arriving, entry, |_, _| {});
-        self.arriving += 1;
-    }
-
     fn first_arrival(&self) -> Option<Entry> {
         if self.arriving == 0 { None } else { self.arrivals.first().copied() }
     }
@@ -162,12 +156,24 @@ impl<'m> Flows<'m> {
     fn end(&mut self, time: u64) -> Result<(), NetworkStopped> {
         debug_assert!(time > self.now, "flows take time");
         self.now = time;
-        while let Some(Flow { created, seq, op, delay, .. }) = self.rates.end(time) {
-            let time = time.checked_add(delay).ok_or(NetworkStopped::Overflow)?;
-            self.arrive(Entry { time, created, seq, rank: op });
-        }
-        Ok(())
+        let Self { rates, arrivals, arriving, .. } = self;
+        let mut late = false;
+        let mut through = |&Flow { created, seq, op, delay, .. }: &Flow| {
+            let arrival = time.checked_add(delay);
+            late |= arrival.is_none();
+            let time = arrival.unwrap_or(u64::MAX);
+            arrive(arrivals, arriving, Entry { time, created, seq, rank: op });
+        };
+        while rates.end(time, &mut through).is_some() {}
+        if late { Err(NetworkStopped::Overflow) } else { Ok(()) }
     }
+}
+
+/// Puts a message into the queue of arrivals.
+fn arrive(arrivals: &mut [Entry], arriving: &mut usize, entry: Entry) {
+    debug_assert!(*arriving < arrivals.len(), "every message has a place");
+    heap::rise(arrivals, *arriving, entry, |_, _| {});
+    *arriving += 1;
 }
 
 impl Network for Flows<'_> {
@@ -181,14 +187,20 @@ impl Network for Flows<'_> {
         }
         self.under_way += 1;
         self.now = now;
+        let pair = u64::from(source) << 32 | u64::from(target);
         let (source, target) = (self.host(source), self.host(target));
+        let flow =
+            Flow { volume, created: now, seq, op, delay, pair, behind: NONE, ..Flow::default() };
         if volume == 0 || source == target {
             let time = now.checked_add(volume).and_then(|end| end.checked_add(delay));
             let time = time.ok_or(NetworkStopped::Overflow)?;
-            self.arrive(Entry { time, created: now, seq, rank: op });
+            let first = self.topology.first_link(source, target);
+            if first.is_none_or(|first| !self.rates.hold_behind(flow, first)) {
+                let entry = Entry { time, created: now, seq, rank: op };
+                arrive(self.arrivals, &mut self.arriving, entry);
+            }
             return Ok(());
         }
-        let flow = Flow { volume, created: now, seq, op, delay, ..Flow::default() };
         let route = Route { topology: &self.topology, source, target, seed: self.seed };
         self.rates.begin(flow, now, &route)
     }

@@ -57,6 +57,13 @@ pub struct Flow {
     pub(super) op: u32,
     /// From its end to the arrival of its last byte.
     pub(super) delay: u64,
+    /// The ranks that it goes from and to.
+    pub(super) pair: u64,
+    /// The last of the messages that wait until this one is through, or
+    /// [`NONE`].
+    pub(super) behind: u32,
+    /// Of a message that waits, the next one; of the last, the first.
+    pub(super) next_held: u32,
     /// Links of its route.
     pub(super) hops: u32,
     /// Where it is in the queue of ends; of a free one, the next free one.

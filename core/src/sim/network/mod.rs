@@ -11,6 +11,7 @@ mod filling;
 mod flows;
 mod heap;
 mod memory;
+mod order;
 mod rates;
 mod routes;
 #[cfg(test)]

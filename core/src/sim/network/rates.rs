@@ -22,7 +22,7 @@ impl Keyed for End {
 #[derive(Debug)]
 pub(super) struct Rates<'m> {
     pub(super) links: &'m mut [Link],
-    hops: &'m mut [Hop],
+    pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
     /// The queue of ends, and its length.
     ends: &'m mut [End],
@@ -137,13 +137,8 @@ impl<'m> Rates<'m> {
         route: &Route<'_>,
     ) -> Result<(), NetworkStopped> {
         let full = NetworkStopped::Full { messages: self.flows.len() };
-        let at = if self.free == NONE { self.fresh } else { self.free };
+        let at = self.take().ok_or(full)?;
         let place = self.flows.get_mut(at as usize).ok_or(full)?;
-        if self.free == NONE {
-            self.fresh += 1;
-        } else {
-            self.free = place.place;
-        }
         *place = Flow {
             remaining: real(flow.volume),
             rate: 0.0,
@@ -151,6 +146,7 @@ impl<'m> Rates<'m> {
             solution: 0,
             place: NONE,
             held_by: NONE,
+            behind: NONE,
             hops: 0,
             ..flow
         };
@@ -178,26 +174,51 @@ impl<'m> Rates<'m> {
         Ok(())
     }
 
-    /// Takes out the first of the flows that have ended by `now`.
-    pub(super) fn end(&mut self, now: u64) -> Option<Flow> {
+    /// Takes out the first of the flows that have ended by `now`, and calls
+    /// `through` with the messages that are through by that; `None` where none
+    /// has ended.
+    pub(super) fn end(&mut self, now: u64, through: impl FnMut(&Flow)) -> Option<()> {
         let end = *self.ends.first().filter(|end| self.ending > 0 && end.time <= now)?;
         let Self { ends, flows, ending, .. } = self;
         heap::remove_first(ends.get_mut(..*ending)?, |end, at| note(flows, end, at));
         *ending -= 1;
         let flow = *self.flows.get(end.flow as usize)?;
+        let route = route_of(end.flow, &flow, self.width);
         if let Some(usage) = &mut self.usage {
-            usage.add_flow(self.hops, route_of(end.flow, &flow, self.width), &flow, now);
+            usage.add_flow(self.hops, route.clone(), &flow, now);
         }
-        for hop in route_of(end.flow, &flow, self.width) {
+        let older = self.hops.get(route.start).map_or(NONE, |hop| hop.next);
+        let earlier = self.earlier(older, flow.pair);
+        for hop in route {
             self.leave(hop, &flow);
         }
         if let Some(link) = self.links.get_mut(flow.held_by as usize) {
             link.holds -= 1;
         }
-        let place = self.flows.get_mut(end.flow as usize)?;
-        place.place = self.free;
-        self.free = end.flow;
-        Some(flow)
+        match earlier {
+            Some(earlier) => self.hold(end.flow, earlier),
+            None => self.let_through(end.flow, through),
+        }
+        Some(())
+    }
+
+    /// Takes a free flow.
+    pub(super) fn take(&mut self) -> Option<u32> {
+        let at = if self.free == NONE { self.fresh } else { self.free };
+        let place = self.flows.get(at as usize)?;
+        if self.free == NONE {
+            self.fresh += 1;
+        } else {
+            self.free = place.place;
+        }
+        Some(at)
+    }
+
+    pub(super) fn free(&mut self, at: u32) {
+        if let Some(place) = self.flows.get_mut(at as usize) {
+            place.place = self.free;
+            self.free = at;
+        }
     }
 
     /// Takes a flow off a link.

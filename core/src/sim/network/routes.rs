@@ -51,19 +51,28 @@ impl Topology {
     /// Calls `each` with the links from `source` to `target`, in order; with
     /// none for a host and itself.
     pub fn route(&self, source: u32, target: u32, seed: u64, mut each: impl FnMut(u32)) {
-        if source == target || source >= self.hosts || target >= self.hosts {
-            return;
-        }
-        if let Shape::Rail { rails, .. } = self.shape
-            && source / rails == target / rails
-        {
-            each(2 * self.hosts + source);
+        let Some(first) = self.first_link(source, target) else { return };
+        each(first);
+        if first != source {
             each(3 * self.hosts + target);
             return;
         }
-        each(source);
         self.between(source, target, seed, &mut each);
         each(self.hosts + target);
+    }
+
+    /// The first link of a route: that of the source, to the network or, where
+    /// there is one, to its node.
+    pub(super) fn first_link(&self, source: u32, target: u32) -> Option<u32> {
+        if source == target || source >= self.hosts || target >= self.hosts {
+            return None;
+        }
+        Some(match self.shape {
+            Shape::Rail { rails, .. } if source / rails == target / rails => {
+                2 * self.hosts + source
+            }
+            _ => source,
+        })
     }
 
     /// The links between the first and the last switch.

@@ -65,6 +65,16 @@ fn slow_ends(topology: &Topology, messages: &[Message]) -> Vec<f64> {
     let mut left: Vec<f64> = messages.iter().map(|message| message.3 as f64).collect();
     let mut ended = vec![0.0; messages.len()];
     let (mut now, mut begun, mut active) = (0.0, 0, Vec::<usize>::new());
+    // Those of a pair wait for each other.
+    let in_order = |mut ended: Vec<f64>| {
+        for at in 0..ended.len() {
+            let same = |other: &usize| {
+                messages[*other].1 == messages[at].1 && messages[*other].2 == messages[at].2
+            };
+            ended[at] = (0..at).filter(same).map(|other| ended[other]).fold(ended[at], f64::max);
+        }
+        ended
+    };
     loop {
         while begun < messages.len() && messages[begun].0 as f64 <= now {
             active.push(begun);
@@ -75,7 +85,7 @@ fn slow_ends(topology: &Topology, messages: &[Message]) -> Vec<f64> {
         let end = active.iter().zip(&rates).map(|(&flow, rate)| now + left[flow] / rate);
         let until = end.fold(next, f64::min);
         if until == f64::INFINITY {
-            return ended;
+            return in_order(ended);
         }
         for (&flow, rate) in active.iter().zip(&rates) {
             left[flow] -= rate * (until - now);
@@ -253,6 +263,27 @@ fn max_min_is_fair_to_a_flow_over_two_links() {
     let messages = [(0, 0, 1, 600), (0, 0, 2, 300), (0, 3, 2, 300), (0, 4, 2, 300)];
     // Into 2 at a third each until 900; the other has two thirds until 900.
     assert_eq!(ends(topology, &messages), [900, 900, 900, 900]);
+}
+
+#[test]
+fn messages_of_a_pair_arrive_in_their_order() {
+    let topology = Topology::star(3).unwrap();
+    // The first has half of the link into 2 until the end; those without bytes
+    // and the short one would be there before.
+    let messages = [
+        (0, 0, 2, 1_000),
+        (0, 1, 2, 1_000),
+        (10, 0, 2, 0),
+        (20, 0, 2, 5),
+        (30, 0, 2, 0),
+        (40, 0, 1, 0),
+        (50, 1, 2, 0),
+    ];
+    let ended = ends(topology, &messages);
+    let first = ended[0];
+    assert_eq!(ended[2..5], [first; 3]);
+    assert_eq!(ended[5], 40, "another pair");
+    assert_eq!(ended[6], ended[1]);
 }
 
 #[test]
