@@ -301,7 +301,9 @@ fn hostile_topologies_are_refused() {
     }
     let width =
         |taper: &str| Topology::parse(&format!("tree:8:{taper}"), 4).unwrap().link_capacity();
-    for (taper, links) in [("2.5", 3.2f64), ("0.125", 64.0), ("", 8.0)] {
+    for (taper, links) in
+        [("2.5", 3.2f64), ("0.125", 64.0), ("", 8.0), ("1.2500000000000000001", 6.4)]
+    {
         assert_eq!(width(taper).to_bits(), links.to_bits(), "{taper}");
     }
     assert!(

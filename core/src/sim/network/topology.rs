@@ -133,7 +133,7 @@ fn positive(number: f64) -> Result<f64, TopologyError> {
     if number.is_finite() && number > 0.0 { Ok(number) } else { Err(TopologyError::Capacity) }
 }
 
-/// A number such as 4 or 2.5, of at most 15 digits.
+/// A number such as 4 or 2.5, of which 15 digits count.
 #[allow(clippy::cast_precision_loss, reason = "15 digits fit a double exactly")]
 fn decimal(word: &[u8]) -> Option<f64> {
     let (mut number, mut scale, mut digits, mut fraction) = (0u64, 1u64, 0, false);
@@ -145,7 +145,8 @@ fn decimal(word: &[u8]) -> Option<f64> {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
         digits += 1;
         if digits > 15 {
-            return None;
+            // Further ones of a fraction change nothing that matters.
+            if fraction { continue } else { return None }
         }
         number = number * 10 + u64::from(digit);
         scale *= if fraction { 10 } else { 1 };
