@@ -6,6 +6,7 @@ mod reasons {
     use loggap_core::goal::ANY;
     use loggap_core::measure::{Invalid, Phase, PlanError, ServeError, SessionError, StoreError};
     use loggap_core::sim::implicit::ImplicitError;
+    use loggap_core::sim::network::{FlowsError, TopologyError};
     use loggap_core::sim::{BuildError, SimError, Unfinished, Unsuitable};
     use loggap_core::sync::{DriftError, PingError};
     use loggap_core::units::Picos;
@@ -155,6 +156,16 @@ mod reasons {
             (Unsuitable::TooManyOps.to_string(), &["2^30"]),
             (SimError::Overflow { rank }.to_string(), &["rank 11", "213 days"]),
             (SimError::TooManyAtOnce { time: Picos(5) }.to_string(), &[&Picos(5).to_string()]),
+            (SimError::NetworkFull { messages: 76 }.to_string(), &["76 messages", "memory"]),
+            (FlowsError::Full.to_string(), &["memory"]),
+            (FlowsError::Placement { rank }.to_string(), &["rank 11"]),
+            (FlowsError::Topology(TopologyError::Zero).to_string(), &["at least 1"]),
+            (TopologyError::Capacity.to_string(), &["above 0"]),
+            (TopologyError::OddPorts { ports: 77 }.to_string(), &["77"]),
+            (TopologyError::Dimensions { dimensions: 78 }.to_string(), &["78", "torus:8x8x8"]),
+            (TopologyError::TooLarge.to_string(), &["2^31"]),
+            (TopologyError::TooFewHosts { hosts: 79, ranks: 80 }.to_string(), &["79", "80"]),
+            (TopologyError::Unknown.to_string(), &["tree:HOSTS:TAPER"]),
             (ImplicitError::Overflow { rank }.to_string(), &["rank 11"]),
             (ImplicitError::NoLookahead.to_string(), &["stored schedule"]),
             (ImplicitError::Rendezvous { size: 72 }.to_string(), &["72 bytes"]),

@@ -3,9 +3,10 @@
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
-use loggap::simulation::{self, OwnedMemory};
+use loggap::simulation::{self, NetworkPlan, OwnedMemory, Placement};
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::Protocol;
+use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, Parameters, RankCounters,
@@ -212,10 +213,46 @@ pub fn run_observed<O: Observer>(
     let schedule = builder.finish().unwrap();
     let observer = observe(schedule.first_ops());
     let mut engine = Engine::with(schedule, (parameters, settings), noise, observer);
+    let outcome = outcome(&mut engine, survey.ranks());
+    (outcome, engine.into_observer())
+}
+
+/// Runs where messages share the links of `topology`.
+#[must_use]
+pub fn on_network(program: &Program, settings: &shadow::Settings, topology: &str) -> Outcome {
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let protocols = protocols(settings);
+    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let settings = self::settings(settings);
+    let requirements = survey.requirements(settings).unwrap();
+    let mut memory = OwnedMemory::new(&requirements).unwrap();
+    let mut builder = Builder::new(memory.lend(), requirements).unwrap();
+    program.replay(&mut builder).unwrap();
+    let schedule = builder.finish().unwrap();
+    let plan = NetworkPlan {
+        topology: topology.to_owned(),
+        link_capacity: 1.0,
+        placement: Placement::Random,
+        seed: 1,
+        watched: true,
+    };
+    let size = (survey.ranks(), schedule.interfaces());
+    let mut placed = plan.place(size, schedule.sends() as usize).unwrap();
+    let network = placed.lend().unwrap();
+    let costs = (parameters, settings);
+    let mut engine = Engine::on_network(schedule, costs, (NoNoise, Silent), network);
+    outcome(&mut engine, survey.ranks())
+}
+
+fn outcome<N: Noise, O: Observer, W: Network>(
+    engine: &mut Engine<'_, '_, N, O, W>,
+    ranks: u32,
+) -> Outcome {
     let finished = engine.run().unwrap();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
-    outcome.finish = (0..survey.ranks()).map(|rank| engine.finish(rank).0).collect();
+    outcome.finish = (0..ranks).map(|rank| engine.finish(rank).0).collect();
     assert_eq!(outcome.makespan(), finished.makespan.0);
     engine.unfinished(|left| note(&mut outcome, &left));
-    (outcome, engine.into_observer())
+    outcome
 }

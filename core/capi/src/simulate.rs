@@ -307,6 +307,8 @@ fn stopped(error: SimError) -> Detail {
         SimError::TooManyAtOnce { time } => {
             Detail::because(Status::Schedule, Reason::AtOnce).at(time.0)
         }
+        // Only of a network that shares links, which is not offered here.
+        SimError::NetworkFull { .. } => Detail::of(Status::Memory),
     }
 }
 

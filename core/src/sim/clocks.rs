@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::rank::Rank;
 
 /// Clocks; those beyond a rank's last read as 0.
-impl<N, O> Engine<'_, '_, N, O> {
+impl<N, O, W> Engine<'_, '_, N, O, W> {
     #[inline]
     pub(super) fn rank(&self, rank: u32) -> &Rank {
         self.ranks.at(rank)

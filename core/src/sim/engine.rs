@@ -7,6 +7,7 @@ use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::list::Records;
 use super::matching::Waiting;
+use super::network::{Flat, Network, NetworkStopped};
 use super::parameters::{Parameters, Receive, Settings};
 use super::price::Prices;
 use super::queue::{Entry, Queue};
@@ -30,6 +31,12 @@ pub enum SimError {
         /// The instant.
         time: Picos,
     },
+    /// More messages are under way than the network has memory for; run again
+    /// with more.
+    NetworkFull {
+        /// The memory is for so many.
+        messages: usize,
+    },
 }
 
 impl fmt::Display for SimError {
@@ -43,6 +50,12 @@ impl fmt::Display for SimError {
             Self::TooManyAtOnce { time } => {
                 write!(f, "more than 2^32 operations become ready at {time}")
             }
+            Self::NetworkFull { messages } => {
+                write!(
+                    f,
+                    "more than {messages} messages are under way; lend the network more memory"
+                )
+            }
         }
     }
 }
@@ -53,6 +66,15 @@ impl From<Overflow> for SimError {
     /// The rank is filled in by the loop, which knows it.
     fn from(_: Overflow) -> Self {
         Self::Overflow { rank: NONE }
+    }
+}
+
+impl From<NetworkStopped> for SimError {
+    fn from(stopped: NetworkStopped) -> Self {
+        match stopped {
+            NetworkStopped::Overflow => Self::Overflow { rank: NONE },
+            NetworkStopped::Full { messages } => Self::NetworkFull { messages },
+        }
     }
 }
 
@@ -96,7 +118,7 @@ impl Ranks<'_> {
 
 /// A simulation of one schedule.
 #[derive(Debug)]
-pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
+pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
     pub(super) records: Records<'m>,
     pub(super) edges: &'m [u32],
     pub(super) ranks: Ranks<'m>,
@@ -123,6 +145,7 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent> {
     pub(super) settings: Settings,
     pub(super) noise: N,
     pub(super) observer: O,
+    pub(super) network: W,
     /// Messages on their way, by protocol, and how long they travel.
     flights: [(u32, u64); Parameters::MOST],
     pub(super) now: u64,
@@ -148,9 +171,22 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     #[must_use]
     pub fn with(
         schedule: Schedule<'m>,
-        (parameters, settings): (Parameters<'p>, Settings),
+        costs: (Parameters<'p>, Settings),
         noise: N,
         observer: O,
+    ) -> Self {
+        Engine::on_network(schedule, costs, (noise, observer), Flat)
+    }
+}
+
+impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
+    /// A simulation with noise, an observer and a network between the ranks.
+    #[must_use]
+    pub fn on_network(
+        schedule: Schedule<'m>,
+        (parameters, settings): (Parameters<'p>, Settings),
+        (noise, observer): (N, O),
+        network: W,
     ) -> Self {
         let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
         let Schedule { clocks, times, tries, links, done, queue, places, cpus, nics, .. } =
@@ -178,6 +214,7 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
             settings,
             noise,
             observer,
+            network,
             flights,
             now: 0,
             seq: 0,
@@ -246,7 +283,13 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     /// The next event; `false` when there is none.
     #[inline]
     fn step(&mut self) -> Result<bool, SimError> {
-        match (self.queue.first(), self.next_flight()) {
+        let queued = self.queue.first();
+        let flight = if W::SHARED {
+            self.network.first(queued.map_or(u64::MAX, |entry| entry.time))?.map(|first| (0, first))
+        } else {
+            self.next_flight()
+        };
+        match (queued, flight) {
             (None, None) => return Ok(false),
             (Some(entry), flight) if flight.is_none_or(|(_, first)| entry.before(&first)) => {
                 self.advance(entry.time);
@@ -317,6 +360,9 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     /// Takes the first message of a protocol off its way.
     #[inline]
     fn land(&mut self, protocol: usize) {
+        if W::SHARED {
+            return self.network.land();
+        }
         if let Some((last, _)) = self.flights.get_mut(protocol) {
             let (before, first) = (*last, self.records.at(*last).link);
             self.records.remove(last, before, first);
@@ -386,13 +432,18 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     pub fn into_observer(self) -> O {
         self.observer
     }
+
+    /// The network, with what it has carried.
+    pub const fn network(&self) -> &W {
+        &self.network
+    }
 }
 
 impl SimError {
     const fn on(self, rank: u32) -> Self {
         match self {
             Self::Overflow { .. } => Self::Overflow { rank },
-            other @ Self::TooManyAtOnce { .. } => other,
+            other @ (Self::TooManyAtOnce { .. } | Self::NetworkFull { .. }) => other,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
+use super::network::Network;
 use super::parameters::Receive;
 use super::rank::Class;
 use super::record::{NONE, Record};
@@ -47,7 +48,7 @@ impl Candidate {
 const CLASSES: [Class; 5] =
     [Class::Sends, Class::Receives, Class::Calcs, Class::Arrived, Class::Taken];
 
-impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// The next event of `rank`, not before now.
     #[inline]
     pub(super) fn candidate(&mut self, rank: u32) -> Option<Candidate> {

@@ -4,6 +4,7 @@ use super::engine::{Engine, SimError};
 use super::event::Candidate;
 use super::hooks::{Handled, Matched, Noise, Observer};
 use super::matching::Found;
+use super::network::Network;
 use super::operation::cpu_index;
 use super::parameters::{Receive, Rendezvous};
 use super::price::{Handling, Price};
@@ -12,7 +13,7 @@ use super::record::{Phase, Record, Successors};
 use super::release::Reached;
 use crate::units::Picos;
 
-impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// A message is there: it joins those that wait on its rank.
     pub(super) fn arrive(&mut self, op: u32) -> u32 {
         let record = *self.records.at(op);
@@ -103,7 +104,8 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     /// Overlap: the interface takes the message; the processor may be busy.
     fn take(&mut self, rank: u32, (op, place): (u32, u32), price: &Price) -> Result<(), SimError> {
         let nic = self.records.at(place).nic();
-        *self.arrivals_mut(rank, nic) = price.take(self.now)?;
+        let free = if W::SHARED { price.take_last(self.now)? } else { price.take(self.now)? };
+        *self.arrivals_mut(rank, nic) = free;
         self.set_time(op, self.now);
         Ok(())
     }
@@ -117,16 +119,30 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         (op, place): (u32, u32),
         price: &Price,
     ) -> Result<u64, SimError> {
-        let now = self.now;
         let (cpu, nic) = (self.records.at(place).cpu(), self.records.at(place).nic());
-        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
-        let (taken, handling) = if self.settings.receive == Receive::Overlap {
-            let taken = self.time_of(op);
-            (taken, price.handle_taken(now, taken, noise)?)
+        let overlap = self.settings.receive == Receive::Overlap;
+        let mut taken = if overlap { self.time_of(op) } else { self.now };
+        // One that had to wait for its processor is there already.
+        let start = if W::SHARED && taken == self.now {
+            price.begin_last(self.cpu(rank, cpu), taken)
         } else {
-            *self.arrivals_mut(rank, nic) = price.take(now)?;
-            (now, price.handle(now, noise)?)
+            self.now
         };
+        let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.overhead)).0;
+        if !overlap {
+            let free = if W::SHARED { price.take_last(taken)? } else { price.take(taken)? };
+            *self.arrivals_mut(rank, nic) = free;
+        }
+        let handling = match (W::SHARED, overlap) {
+            (false, false) => price.handle(start, noise)?,
+            (false, true) => price.handle_taken(start, taken, noise)?,
+            (true, false) => price.handle_last(start, taken, noise)?,
+            (true, true) => price.handle_taken_last(start, taken, noise)?,
+        };
+        if W::SHARED {
+            // Observers are told of first bytes.
+            taken = price.begin_last(0, taken).min(start);
+        }
         let Handling { held, cpu: released, done } = handling;
         *self.cpu_mut(rank, cpu) = released;
         self.set_time(op, done);
@@ -138,7 +154,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             cpu: cpu_index(cpu),
             nic: cpu_index(nic),
             taken: Picos(taken),
-            start: Picos(now),
+            start: Picos(start),
             held: Picos(held),
             noise: Picos(noise),
             done: Picos(done),

@@ -10,6 +10,7 @@
 //!   ([`TraceNoise`]), an [`Observer`] is told what happens ([`Counters`]
 //!   for each rank); both are chosen at compile time, and
 //!   without them nothing is paid for them.
+//! - [`network`] lets messages share links.
 //! - [`implicit`] runs patterns that are computed instead of stored.
 //! - [`Unfinished`] names what is left when a run cannot go on.
 //!
@@ -39,6 +40,7 @@ mod list;
 mod matching;
 mod memory;
 mod message;
+pub mod network;
 mod operation;
 mod parameters;
 mod pending;

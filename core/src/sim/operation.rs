@@ -3,6 +3,7 @@
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, From};
 use super::hooks::{Calculated, Matched, Noise, Observer, Part, Sent};
+use super::network::{Departure, Network};
 use super::parameters::Rendezvous;
 use super::price::{Leaving, Price, sum};
 use super::rank::Class;
@@ -21,7 +22,7 @@ impl Phase {
     }
 }
 
-impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// Executes the next event of `rank`, whose time has come.
     #[inline]
     pub(super) fn execute(&mut self, rank: u32, next: Candidate) -> Result<(), SimError> {
@@ -139,7 +140,20 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             gap_bytes: Picos(costs.gap_bytes),
             arrival: Picos(arrival),
         });
-        self.launch(op, costs.protocol);
+        if W::SHARED {
+            let departure = Departure {
+                op,
+                source: rank,
+                target: record.peer,
+                now,
+                seq,
+                volume: costs.gap_bytes,
+                delay: price.delay()?,
+            };
+            self.network.launch(&departure)?;
+        } else {
+            self.launch(op, costs.protocol);
+        }
         Ok(end)
     }
 

@@ -24,6 +24,7 @@ use super::event::{Candidate, From};
 use super::heap::Heaps;
 use super::hooks::{Noise, Observer};
 use super::list::Records;
+use super::network::Network;
 use super::parameters::Receive;
 use super::rank::{Class, Rank};
 use super::record::{Kind, NONE, Phase, Record};
@@ -85,7 +86,7 @@ impl Heaps<&mut [u64]> {
     }
 }
 
-impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// Lets an operation wait on `rank`.
     #[inline]
     pub(super) fn enlist(&mut self, rank: u32, class: Class, op: u32) {

@@ -121,6 +121,51 @@ impl Price {
     }
 }
 
+/// What a message costs its receiver whose last byte came over links that are
+/// shared. The links were charged for its bytes, so that the interface is not.
+/// The first byte would have been there (s − 1)·G before the last, had the
+/// message come alone; the processor begins then if it was free, from `free`
+/// on.
+impl Price {
+    /// When an interface that has all of a message `now` can take the next.
+    #[inline]
+    pub(super) fn take_last(&self, now: u64) -> Sum {
+        sum(now, self.costs.gap)
+    }
+
+    /// When the processor begins with what the interface had at `taken`.
+    #[inline]
+    pub(super) fn begin_last(&self, free: u64, taken: u64) -> u64 {
+        free.max(taken.saturating_sub(self.costs.gap_bytes))
+    }
+
+    /// The processor receives until the last byte is there.
+    #[inline]
+    pub(super) fn handle_last(
+        &self,
+        start: u64,
+        taken: u64,
+        noise: u64,
+    ) -> Result<Handling, Overflow> {
+        let end = sum(start, self.send?)?.max(sum(taken, self.costs.overhead)?);
+        let cpu = sum(end, noise)?;
+        Ok(Handling { held: end - start, cpu, done: cpu })
+    }
+
+    /// The processor receives what the interface takes by itself.
+    #[inline]
+    pub(super) fn handle_taken_last(
+        &self,
+        start: u64,
+        taken: u64,
+        noise: u64,
+    ) -> Result<Handling, Overflow> {
+        let held = self.send?;
+        let cpu = sum(sum(start, held)?, noise)?;
+        Ok(Handling { held, cpu, done: cpu.max(sum(taken, self.costs.overhead)?) })
+    }
+}
+
 /// Prices for some parameters, of which the last is kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prices<'p> {

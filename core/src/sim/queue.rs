@@ -1,6 +1,7 @@
 //! The queue of ranks: who has the next event.
 
 use super::record::NONE;
+use crate::units::Picos;
 
 /// A rank and its next event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -14,6 +15,18 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// When.
+    #[must_use]
+    pub const fn time(&self) -> Picos {
+        Picos(self.time)
+    }
+
+    /// The rank; of what a network delivers, the send.
+    #[must_use]
+    pub const fn index(&self) -> u32 {
+        self.rank
+    }
+
     #[inline]
     pub(super) const fn before(&self, other: &Self) -> bool {
         if self.time != other.time {

@@ -2,6 +2,7 @@
 
 use super::engine::{Engine, SimError};
 use super::hooks::{Noise, Observer};
+use super::network::Network;
 use super::rank::Class;
 use super::record::{Kind, NONE, Successors};
 
@@ -24,7 +25,7 @@ impl Ready {
     pub(super) const NOBODY: Self = Self { rank: NONE, lists: [NONE; 3] };
 }
 
-impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// Tells those that wait for `op` of `rank` that it has `reached` its
     /// start or end, and that they may not begin before `time`.
     #[inline]

@@ -41,6 +41,18 @@ impl<'m> Schedule<'m> {
         self.firsts
     }
 
+    /// Sends; no more messages can be under way at a time.
+    #[must_use]
+    pub const fn sends(&self) -> u32 {
+        self.sends
+    }
+
+    /// Network interfaces of a rank.
+    #[must_use]
+    pub const fn interfaces(&self) -> usize {
+        self.nics
+    }
+
     /// Events of a run that goes to its end without handshakes; each of
     /// those adds two.
     #[must_use]

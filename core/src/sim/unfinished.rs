@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
+use super::network::Network;
 use crate::goal::ANY;
 
 /// Something that never came to its end.
@@ -72,7 +73,7 @@ impl fmt::Display for Unfinished {
     }
 }
 
-impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
+impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// Calls `tell` with everything that never came to its end, by rank:
     /// messages without a receive, receives without a message, operations
     /// that were never ready. After a run that went well there is nothing.

@@ -1,15 +1,19 @@
 //! Simulations on this machine: schedules from files and patterns, memory
 //! for them, noise.
 
+mod crossing;
 mod implicit;
 mod memory;
+mod network;
 mod noise;
 mod run;
 mod source;
 pub mod windows;
 
+pub use crossing::least_taper;
 pub use implicit::{PatternError, bytes_needed, run_pattern};
 pub use memory::OwnedMemory;
+pub use network::{BusyLink, NetworkError, NetworkPlan, NetworkUse, PlacedNetwork, Placement};
 pub use noise::{NoiseError, NoiseSource};
 pub use run::{RunError, makespan};
 pub use source::{Limit, LoadError, Needs, Source};

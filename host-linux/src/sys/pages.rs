@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use loggap_core::sim::network::{End, Flow, Hop, Link, Share};
 use loggap_core::sim::windows::{Chain, Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -13,7 +14,7 @@ use memmap2::{Advice, MmapMut, MmapOptions};
 /// Smaller memory is left in small pages.
 const HUGE: usize = 2 << 20;
 
-/// Types that are plain integers or truth values, or nothing but them, so that zeroed memory
+/// Types that are plain numbers or truth values, or nothing but them, so that zeroed memory
 /// is a value of theirs, and that need not be dropped.
 ///
 /// # Safety
@@ -53,6 +54,19 @@ unsafe impl Integers for WindowRecord {}
 unsafe impl Integers for Message {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for Chain {}
+
+// SAFETY: a number, whose zero is all bytes 0.
+unsafe impl Integers for f32 {}
+// SAFETY: its fields are numbers and truth values, of which 0 is one.
+unsafe impl Integers for Link {}
+// SAFETY: its fields are numbers.
+unsafe impl Integers for Share {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Hop {}
+// SAFETY: its fields are numbers.
+unsafe impl Integers for Flow {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for End {}
 
 /// Elements in memory of their own.
 #[derive(Debug)]

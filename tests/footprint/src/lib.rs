@@ -10,6 +10,10 @@ use loggap_core::fit::{Config, Node, Point, find_ranges};
 use loggap_core::goal::binary::{Native, NativeWriter, Reference, ReferenceWriter};
 use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter, read};
 use loggap_core::goal::{RankEdge, RankMemory, RankNode, SliceOutput};
+use loggap_core::sim::Entry;
+use loggap_core::sim::network::{
+    Departure, End, Flow, Flows, Hop, Link, Network, NetworkMemory, Share, Topology, Usage,
+};
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_core::wire::ethernet::EthernetFrame;
@@ -108,4 +112,56 @@ pub extern "C" fn footprint_goal_binary(
 #[unsafe(no_mangle)]
 pub extern "C" fn footprint_selftest() -> u32 {
     loggap_core::selftest::run(|_| ()).failed
+}
+
+/// When the last of some flows over a network ends, and what crosses its
+/// leaves.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_network(
+    first: u32,
+    second: u32,
+    text: &[u8; 32],
+    links: &mut [Link; POINTS],
+    hops: &mut [Hop; POINTS],
+) -> u64 {
+    let width = f64::from(second);
+    let topologies = [
+        Topology::parse(core::str::from_utf8(text).unwrap_or_default(), first),
+        Topology::star(first),
+        Topology::tree(first, second, width),
+        Topology::fat_tree(first, width),
+        Topology::torus(&[first, second]),
+        Topology::dragonfly(first, second, second),
+        Topology::rail(first, second, second, width),
+    ];
+    let mut last = 0;
+    for topology in topologies.into_iter().flatten() {
+        let mut steps = [0.0; POINTS];
+        let memory = NetworkMemory {
+            links,
+            shares: &mut [Share::default(); POINTS],
+            relieved: &mut [0; POINTS],
+            hops,
+            flows: &mut [Flow::default(); POINTS],
+            ends: &mut [End::default(); POINTS],
+            affected: &mut [0; POINTS],
+            arrivals: &mut [Entry::default(); POINTS],
+        };
+        let Ok(network) = Flows::new(topology, (first, &[]), (3, 4), memory) else { continue };
+        let Some(usage) = Usage::new(&mut steps, 2) else { continue };
+        let mut network = network.with_usage(usage);
+        for op in 0..4 {
+            let (now, volume, delay) = (op.into(), first.into(), second.into());
+            let message = Departure { op, source: op, target: second, now, seq: op, volume, delay };
+            if network.launch(&message).is_err() {
+                break;
+            }
+        }
+        while let Ok(Some(entry)) = network.first(u64::MAX) {
+            network.land();
+            last = entry.time().0;
+        }
+        last = last.wrapping_add(network.carried().filter(|carried| *carried > 1.0).count() as u64);
+    }
+    last
 }

@@ -1,10 +1,13 @@
 //! Loads a schedule, runs it, and gathers what was asked for.
 
+use std::cell::Cell;
+
 use loggap_core::measure::Clock;
 use loggap_core::noise::Phases;
+use loggap_core::sim::network::{Network, Taper};
 use loggap_core::sim::{
     Counters, Engine, Finished, NoNoise, Noise, Observer, Parameters, RankCounters, Schedule,
-    Settings, Silent, TraceNoise, Unfinished,
+    Settings, Silent, SimError, TraceNoise, Unfinished,
 };
 use loggap_core::units::Picos;
 
@@ -13,7 +16,7 @@ use super::progress::ProgressLine;
 use super::windows::in_windows;
 use crate::cli::{CliError, Console};
 use crate::machine::clock::HostClock;
-use crate::simulation::{Limit, LoadError, Needs, NoiseSource, Source};
+use crate::simulation::{Limit, LoadError, Needs, NetworkPlan, NetworkUse, NoiseSource, Source};
 use crate::timeline::{Message, Recorder, Selection, Timeline};
 
 /// Turns of the engine between two changes of the line of progress.
@@ -26,10 +29,45 @@ pub(super) struct Job<'a> {
     pub(super) parameters: Parameters<'a>,
     pub(super) settings: Settings,
     pub(super) noise: Option<(&'a NoiseSource, Phases)>,
+    /// What is between ranks, where messages share links.
+    pub(super) network: Option<NetworkJob>,
     pub(super) most_bytes: u64,
     /// Threads to use, where several can be used.
     pub(super) threads: usize,
     pub(super) wanted: Wanted,
+}
+
+/// Links between ranks.
+pub(super) struct NetworkJob {
+    pub(super) plan: NetworkPlan,
+    /// Messages under way at a time that there is memory for; 0 until ranks are
+    /// counted.
+    pub(super) messages: Cell<usize>,
+    /// Whether there were more.
+    pub(super) full: Cell<bool>,
+}
+
+impl NetworkJob {
+    /// Messages under way at a time, at first; where there are more the run
+    /// begins anew with memory for [`Self::MORE`] times as many.
+    const EACH: usize = 16;
+    const LEAST: usize = 1 << 12;
+    const MORE: usize = 8;
+
+    /// See [`NetworkJob::messages`]; no more than operations.
+    fn messages(&self, needs: &Needs) -> usize {
+        if self.messages.get() == 0 {
+            self.messages.set((needs.ranks as usize).saturating_mul(Self::EACH).max(Self::LEAST));
+        }
+        let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
+        self.messages.get().min(ops.max(1))
+    }
+
+    /// Whether to run again with more memory.
+    fn wants_more(&self) -> bool {
+        self.messages.set(self.messages.get().saturating_mul(Self::MORE));
+        self.full.replace(false)
+    }
 }
 
 /// What is to be known besides the makespan.
@@ -88,6 +126,10 @@ pub(super) struct Outcome {
     pub(super) counters: Option<Vec<RankCounters>>,
     pub(super) timeline: Option<Timeline>,
     pub(super) engine: EngineUsed,
+    /// Which links were busy, where messages shared them.
+    pub(super) network: Option<NetworkUse>,
+    /// Otherwise from which taper on links would decide.
+    pub(super) taper: Option<Taper>,
 }
 
 /// What never came to its end: the first [`LISTED`] of each kind, and how
@@ -139,20 +181,38 @@ impl Job<'_> {
         // Part of the load, as opening the source is; what was tried in vain is not.
         let opening = clock.now().saturating_sub(started);
         let afresh = || clock.now().saturating_sub(opening);
-        if let Some(outcome) = computed(self, source, (clock, afresh()))? {
-            return Ok(outcome);
-        }
-        let reason = match in_windows(self, source, (clock, afresh()), console)? {
-            Ok(outcome) => return Ok(outcome),
-            Err(reason) => reason,
+        let reason = if self.network.is_some() {
+            "messages that share links are simulated in the order in which they do".to_owned()
+        } else {
+            if let Some(outcome) = computed(self, source, (clock, afresh()))? {
+                return Ok(outcome);
+            }
+            match in_windows(self, source, (clock, afresh()), console)? {
+                Ok(outcome) => return Ok(outcome),
+                Err(reason) => reason,
+            }
         };
-        let started = afresh();
         let monitor = Monitor { console, clock };
+        loop {
+            let outcome = self.in_order(source, &reason, (&monitor, afresh()));
+            if outcome.is_ok() || !self.network.as_ref().is_some_and(NetworkJob::wants_more) {
+                return outcome;
+            }
+        }
+    }
+
+    /// Runs event by event.
+    fn in_order(
+        &self,
+        source: &Source,
+        reason: &str,
+        (monitor, started): (&Monitor<'_>, u64),
+    ) -> Result<Outcome, CliError> {
         let limit = Limit { bytes: self.most_bytes, besides: &|needs| self.besides(needs) };
         let ran = source.load(self.settings, &limit, |schedule, needs| {
-            let load = Self::since((clock, started));
-            let engine = EngineUsed::sequential(reason);
-            Ok(Outcome { load, engine, ..self.with_noise(schedule, needs, &monitor)? })
+            let load = Self::since((monitor.clock, started));
+            let engine = EngineUsed::sequential(reason.to_owned());
+            Ok(Outcome { load, engine, ..self.with_noise(schedule, needs, monitor)? })
         });
         match ran {
             Ok(outcome) => outcome,
@@ -177,6 +237,9 @@ impl Job<'_> {
         let mut take = |count: u64, size: usize| {
             bytes = bytes.saturating_add(count.saturating_mul(size as u64));
         };
+        if let Some(network) = &self.network {
+            take(network.plan.bytes(needs.ranks, network.messages(needs)), 1);
+        }
         if self.wanted.finish {
             take(ranks, size_of::<Picos>());
         }
@@ -242,14 +305,40 @@ impl Job<'_> {
         &self,
         schedule: Schedule<'_>,
         needs: &Needs,
-        (noise, observer): (N, O),
+        hooks: (N, O),
         monitor: &Monitor<'_>,
     ) -> Result<(Outcome, O), CliError> {
         let progress = ProgressLine::new(monitor.console, schedule.events());
+        let costs = (self.parameters, self.settings);
+        let Some(network) = &self.network else {
+            let engine = Engine::with(schedule, costs, hooks.0, hooks.1);
+            let (outcome, engine) = self.finish(engine, needs, (monitor, progress))?;
+            return Ok((outcome, engine.into_observer()));
+        };
+        let size = (needs.ranks, schedule.interfaces());
+        let placed = network.plan.place(size, network.messages(needs));
+        let mut placed = placed.map_err(CliError::usage)?;
+        let flows = placed.lend().map_err(CliError::usage)?;
+        let engine = Engine::on_network(schedule, costs, hooks, flows);
+        let (outcome, engine) = self.finish(engine, needs, (monitor, progress))?;
+        let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));
+        Ok((Outcome { network, ..outcome }, engine.into_observer()))
+    }
+
+    /// Runs `engine` to the end.
+    fn finish<'m, 'p, N: Noise, O: Observer, W: Network>(
+        &self,
+        mut engine: Engine<'m, 'p, N, O, W>,
+        needs: &Needs,
+        (monitor, progress): (&Monitor<'_>, ProgressLine),
+    ) -> Result<(Outcome, Engine<'m, 'p, N, O, W>), CliError> {
         let started = monitor.clock.now();
-        let mut engine = Engine::with(schedule, (self.parameters, self.settings), noise, observer);
         let finished = loop {
-            if let Some(finished) = engine.run_some(TURNS).map_err(CliError::failed)? {
+            let turned = engine.run_some(TURNS);
+            if let (Err(SimError::NetworkFull { .. }), Some(network)) = (turned, &self.network) {
+                network.full.set(true);
+            }
+            if let Some(finished) = turned.map_err(CliError::failed)? {
                 break finished;
             }
             progress.show(engine.events());
@@ -271,6 +360,6 @@ impl Job<'_> {
             finish,
             ..Outcome::default()
         };
-        Ok((outcome, engine.into_observer()))
+        Ok((outcome, engine))
     }
 }

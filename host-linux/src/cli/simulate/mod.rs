@@ -3,6 +3,8 @@
 mod computed;
 mod explanation;
 mod job;
+mod network_args;
+mod network_report;
 mod noise_args;
 mod picture;
 mod progress;
@@ -15,6 +17,7 @@ use std::path::PathBuf;
 use loggap_core::measure::Clock;
 
 use self::job::{Job, Wanted};
+use self::network_args::{NetworkArgs, NetworkPicture};
 use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::report::Report;
@@ -23,7 +26,7 @@ use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
 use crate::schedule::ScheduleFile;
-use crate::simulation::Source;
+use crate::simulation::{Source, least_taper};
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -40,6 +43,7 @@ use crate::simulation::Source;
   loggap simulate --pattern dissemination --ranks 1M -s 8 --preset ompi-ib-sdr
   loggap simulate ring.bin -L 1200.5 -o 800 -g 1500 -G 0.08 -S 64K --receive overlap --explain
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
+  loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Schedule to read; '-' is standard input.
@@ -84,6 +88,9 @@ pub(super) struct Args {
     noise: NoiseArgs,
 
     #[command(flatten)]
+    network: NetworkArgs,
+
+    #[command(flatten)]
     picture: PictureArgs,
 
     #[command(flatten)]
@@ -113,11 +120,23 @@ impl Args {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let protocols = args.parameters.protocols()?;
     let noise = args.noise.source(args.pattern.seed)?;
+    let mut network = args.network.job(args.pattern.seed)?;
+    if let Some(network) = &mut network {
+        network.plan.watched |= args.json;
+    }
+    if network.is_some() && args.explain {
+        return Err(CliError::usage(
+            "--explain knows no links between ranks; use it without --topology, or see the busiest \
+             links with --network-plot FILE.svg",
+        ));
+    }
     let picture = args.picture.open()?;
+    let network_picture = args.network.open()?;
     // Nothing is known before the end, so Ctrl-C ends at once.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.remove_at_end(picture.as_ref().and_then(Picture::temporary));
+    interrupt.remove_at_end(network_picture.as_ref().and_then(NetworkPicture::temporary));
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let source = args.source()?;
@@ -125,6 +144,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         parameters: parameters(&protocols)?,
         settings: args.settings.settings(),
         noise: noise.as_ref().map(|noise| (noise, args.noise.phases(args.pattern.seed))),
+        network,
         most_bytes: args.max_memory.unwrap_or(u64::MAX),
         threads: args.threads(),
         wanted: Wanted {
@@ -134,10 +154,20 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             everything: args.explain,
         },
     };
-    let outcome = job.run(&source, (clock, started), console)?;
+    let mut outcome = job.run(&source, (clock, started), console)?;
+    if job.network.is_none() && outcome.stuck.total == 0 {
+        let size = (outcome.ranks, outcome.ops);
+        let taper = least_taper(&source, job.parameters, size, outcome.finished.makespan);
+        outcome.taper = taper.map_err(CliError::usage)?;
+    }
     let report = Report::new(args, &source, &outcome)?;
     if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
         picture.draw(timeline)?;
+    }
+    if let (Some(picture), Some(usage), true) =
+        (network_picture, &outcome.network, report.is_whole())
+    {
+        picture.draw(usage)?;
     }
     report.print(args, console)
 }

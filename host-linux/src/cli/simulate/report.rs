@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::Args;
 use super::explanation::{Explanation, nanos};
 use super::job::{LISTED, Outcome};
+use super::network_report::NetworkReport;
 use crate::cli::{CliError, Console, Exit};
 use crate::simulation::Source;
 
@@ -44,6 +45,7 @@ pub(super) struct Report {
     counters: Option<Vec<CountersDocument>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
+    network: NetworkReport,
 }
 
 /// Something that never came to its end.
@@ -159,6 +161,7 @@ impl Report {
                 .map(|finish| finish.iter().map(|time| time.0).collect()),
             counters,
             explanation,
+            network: NetworkReport::new(&args.network, outcome),
         })
     }
 
@@ -217,6 +220,7 @@ impl Report {
                 self.threads, self.partitions
             )?,
         }
+        self.network.write(out)?;
         if let Some(explanation) = &self.explanation {
             explanation.write(out)?;
         }

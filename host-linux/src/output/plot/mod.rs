@@ -7,6 +7,7 @@ pub(crate) mod canvas;
 mod curve;
 mod frame;
 pub mod heat;
+pub mod links;
 
 use loggap_core::model::Range;
 

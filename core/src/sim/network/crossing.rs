@@ -1,0 +1,153 @@
+//! From which taper on a network would decide how long a flat run takes.
+
+use crate::goal::{Op, OpKind, Sink};
+use crate::sim::parameters::Parameters;
+use crate::sim::{BuildError, price::Price};
+use crate::units::Picos;
+
+/// Ranks of the smallest leaf that is looked at.
+const SMALLEST: u32 = 8;
+const _: () = assert!(SMALLEST.is_power_of_two(), "leaves are told apart by shifting");
+
+/// What a leaf switch would have to be like, to take as long as a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Taper {
+    /// Contiguous ranks of a leaf.
+    pub leaf: u32,
+    /// Links of its hosts for each link that leaves it.
+    pub taper: f64,
+}
+
+/// A sink that adds up what crosses the edge of leaves of 8, 16, 32 …
+/// contiguous ranks, and of halves.
+#[derive(Debug)]
+pub struct Crossing<'p, 'm> {
+    parameters: Parameters<'p>,
+    ranks: u32,
+    rank: u32,
+    ops: u32,
+    /// Of each leaf of each size what leaves it and what enters it, in ps of a
+    /// host's link.
+    carried: &'m mut [[u64; 2]],
+}
+
+/// The sizes of leaves for so many ranks: powers of two below half, then half.
+fn sizes(ranks: u32) -> impl Iterator<Item = u32> {
+    let half = ranks.div_ceil(2);
+    let powers = (0..32).map_while(|power| SMALLEST.checked_shl(power));
+    let powers = powers.take_while(move |&size| size > 0 && size < half);
+    powers.chain(Some(half).filter(|&half| half >= SMALLEST))
+}
+
+/// Leaves of that size.
+fn leaves(ranks: u32, size: u32) -> usize {
+    ranks.saturating_sub(1).checked_div(size).map_or(0, |last| last as usize + 1)
+}
+
+impl<'p, 'm> Crossing<'p, 'm> {
+    /// Elements that `carried` needs.
+    #[must_use]
+    pub fn requirement(ranks: u32) -> usize {
+        sizes(ranks).map(|size| leaves(ranks, size)).sum()
+    }
+
+    /// For a schedule of `ranks` ranks; `None` where `carried` has less than
+    /// [`Crossing::requirement`].
+    #[must_use]
+    pub fn new(
+        parameters: Parameters<'p>,
+        ranks: u32,
+        carried: &'m mut [[u64; 2]],
+    ) -> Option<Self> {
+        let carried = carried.get_mut(..Self::requirement(ranks))?;
+        carried.fill([0; 2]);
+        Some(Self { parameters, ranks, rank: 0, ops: 0, carried })
+    }
+
+    /// The least taper at which what crosses the edge of the busiest leaf would
+    /// alone take longer than `makespan`; `None` where nothing crosses.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a ratio of few digits")]
+    pub fn taper(&self, makespan: Picos) -> Option<Taper> {
+        let mut rest = &*self.carried;
+        let mut least: Option<Taper> = None;
+        for leaf in sizes(self.ranks) {
+            let (some, others) = rest.split_at_checked(leaves(self.ranks, leaf))?;
+            rest = others;
+            let most = some.as_flattened().iter().max().copied().unwrap_or_default();
+            if most == 0 {
+                continue;
+            }
+            let taper = makespan.0 as f64 * f64::from(leaf) / most as f64;
+            if least.is_none_or(|least| taper < least.taper) {
+                least = Some(Taper { leaf, taper });
+            }
+        }
+        least
+    }
+
+    fn add(&mut self, peer: u32, volume: u64) {
+        let half = self.ranks.div_ceil(2);
+        let mut first = 0;
+        let mut shift = SMALLEST.trailing_zeros();
+        while 1 << shift < half {
+            let (from, to) = (self.rank >> shift, peer >> shift);
+            if from == to {
+                // Larger leaves hold both as well.
+                break;
+            }
+            self.add_at(first, (from, to), volume);
+            first += ((self.ranks - 1) >> shift) as usize + 1;
+            shift += 1;
+        }
+        let (from, to) = (u32::from(self.rank >= half), u32::from(peer >= half));
+        if from != to && half >= SMALLEST {
+            self.add_at(self.carried.len().saturating_sub(2), (from, to), volume);
+        }
+    }
+
+    fn add_at(&mut self, first: usize, (from, to): (u32, u32), volume: u64) {
+        for (leaf, way) in [(from, 0), (to, 1)] {
+            let place = self.carried.get_mut(first + leaf as usize);
+            if let Some(sum) = place.and_then(|place| place.get_mut(way)) {
+                *sum = sum.saturating_add(volume);
+            }
+        }
+    }
+}
+
+impl Sink for Crossing<'_, '_> {
+    type Error = BuildError;
+
+    fn ranks(&mut self, _ranks: u32) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
+        (self.rank, self.ops) = (rank, 0);
+        Ok(())
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, BuildError> {
+        if let OpKind::Send { peer, size, .. } = op.kind
+            && let Ok(price) = Price::of(&self.parameters, size)
+        {
+            self.add(peer, price.costs.gap_bytes);
+        }
+        let index = self.ops;
+        self.ops = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
+        Ok(index)
+    }
+
+    fn requires(&mut self, _op: u32, _on: u32) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn requires_start(&mut self, _op: u32, _on: u32) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn end_rank(&mut self) -> Result<(), BuildError> {
+        Ok(())
+    }
+}

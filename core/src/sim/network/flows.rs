@@ -1,0 +1,234 @@
+//! Messages as flows that share links.
+
+use core::fmt;
+
+use super::heap::{self, Keyed};
+use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
+use super::rates::{Parts, Rates, Route};
+use super::topology::{Topology, TopologyError};
+use super::usage::Usage;
+use super::{Departure, Network, NetworkStopped};
+use crate::sim::queue::Entry;
+
+impl Keyed for Entry {
+    #[inline]
+    fn before(&self, other: &Self) -> bool {
+        Self::before(self, other)
+    }
+}
+
+/// Why there is no network.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum FlowsError {
+    /// The memory that was lent is less than [`NetworkRequirements`].
+    Full,
+    /// A rank has no host, or one that there is not.
+    Placement {
+        /// The first such rank.
+        rank: u32,
+    },
+    /// The topology has too few hosts.
+    Topology(TopologyError),
+}
+
+impl fmt::Display for FlowsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("the memory for the network is less than it requires"),
+            Self::Placement { rank } => {
+                write!(f, "rank {rank} is placed on no host of the topology")
+            }
+            Self::Topology(error) => write!(f, "topology: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for FlowsError {}
+
+/// A network whose links messages share, max-min fairly.
+#[derive(Debug)]
+pub struct Flows<'m> {
+    topology: Topology,
+    /// The host of each rank; empty where each rank is on the host of its
+    /// number.
+    placement: &'m [u32],
+    seed: u64,
+    rates: Rates<'m>,
+    /// The queue of messages whose last byte is under way, and its length.
+    arrivals: &'m mut [Entry],
+    arriving: usize,
+    /// Messages that there may be at a time.
+    most: usize,
+    under_way: usize,
+    now: u64,
+}
+
+impl<'m> Flows<'m> {
+    /// A network of `topology` for `ranks` ranks, on the hosts that
+    /// `placement` names or, where it is empty, on the first ones; `seed`
+    /// chooses among equal routes, `messages` may be under way at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`FlowsError`].
+    pub fn new(
+        topology: Topology,
+        (ranks, placement): (u32, &'m [u32]),
+        (seed, messages): (u64, usize),
+        memory: NetworkMemory<'m>,
+    ) -> Result<Self, FlowsError> {
+        let requirements = NetworkRequirements::new(&topology, messages);
+        if !memory.holds(&requirements) || u32::try_from(requirements.hops).is_err() {
+            return Err(FlowsError::Full);
+        }
+        let hosts = topology.hosts();
+        if placement.is_empty() {
+            if hosts < ranks {
+                return Err(FlowsError::Topology(TopologyError::TooFewHosts { hosts, ranks }));
+            }
+        } else {
+            let mut placed = placement.iter().map(Some).chain(core::iter::repeat(None));
+            let lost = (0..ranks).find(|_| placed.next().flatten().is_none_or(|&at| at >= hosts));
+            if let Some(rank) = lost {
+                return Err(FlowsError::Placement { rank });
+            }
+        }
+        let NetworkMemory { links, shares, relieved, hops, flows, ends, affected, arrivals } =
+            memory;
+        let links = links.get_mut(..requirements.links).ok_or(FlowsError::Full)?;
+        for (link, state) in (0..).zip(links.iter_mut()) {
+            let capacity = topology.capacity(link);
+            *state = Link { capacity, first: NONE, place: NONE, ..Link::default() };
+        }
+        let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
+        let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage: None };
+        Ok(Self {
+            topology,
+            placement,
+            seed,
+            rates: Rates::new(parts, topology.longest_route()),
+            arrivals,
+            arriving: 0,
+            most: messages,
+            under_way: 0,
+            now: 0,
+        })
+    }
+
+    /// The same, with links that are watched over time.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage<'m>) -> Self {
+        self.rates.usage = Some(usage);
+        self
+    }
+
+    /// What links carried over time, where that was watched.
+    #[must_use]
+    pub const fn usage(&self) -> Option<&Usage<'m>> {
+        self.rates.usage.as_ref()
+    }
+
+    /// The topology.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// What each link carried: its bytes after the first of each message, times
+    /// G, in ps of a host's link.
+    pub fn carried(&self) -> impl Iterator<Item = f64> {
+        self.rates.links.iter().map(|link| link.carried)
+    }
+
+    fn host(&self, rank: u32) -> u32 {
+        if self.placement.is_empty() {
+            return rank;
+        }
+        self.placement.get(rank as usize).copied().unwrap_or(NONE)
+    }
+
+    fn first_arrival(&self) -> Option<Entry> {
+        if self.arriving == 0 { None } else { self.arrivals.first().copied() }
+    }
+
+    /// Ends what ends at `time`.
+    fn end(&mut self, time: u64) -> Result<(), NetworkStopped> {
+        debug_assert!(time > self.now, "flows take time");
+        self.now = time;
+        let Self { rates, arrivals, arriving, .. } = self;
+        let mut late = false;
+        let mut through = |&Flow { created, seq, op, delay, .. }: &Flow| {
+            let arrival = time.checked_add(delay);
+            late |= arrival.is_none();
+            let time = arrival.unwrap_or(u64::MAX);
+            arrive(arrivals, arriving, Entry { time, created, seq, rank: op });
+        };
+        while rates.end(time, &mut through).is_some() {}
+        if late { Err(NetworkStopped::Overflow) } else { Ok(()) }
+    }
+}
+
+/// Puts a message into the queue of arrivals.
+fn arrive(arrivals: &mut [Entry], arriving: &mut usize, entry: Entry) {
+    debug_assert!(*arriving < arrivals.len(), "every message has a place");
+    heap::rise(arrivals, *arriving, entry, |_, _| {});
+    *arriving += 1;
+}
+
+impl Network for Flows<'_> {
+    const SHARED: bool = true;
+
+    fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
+        let Departure { op, source, target, now, seq, volume, delay } = *departure;
+        debug_assert!(now >= self.now, "messages leave in the order of time");
+        if self.under_way == self.most {
+            return Err(NetworkStopped::Full { messages: self.most });
+        }
+        self.under_way += 1;
+        self.now = now;
+        let pair = u64::from(source) << 32 | u64::from(target);
+        let (source, target) = (self.host(source), self.host(target));
+        let flow =
+            Flow { volume, created: now, seq, op, delay, pair, behind: NONE, ..Flow::default() };
+        if volume == 0 || source == target {
+            let time = now.checked_add(volume).and_then(|end| end.checked_add(delay));
+            let time = time.ok_or(NetworkStopped::Overflow)?;
+            let first = self.topology.first_link(source, target);
+            if first.is_none_or(|first| !self.rates.hold_behind(flow, first)) {
+                let entry = Entry { time, created: now, seq, rank: op };
+                arrive(self.arrivals, &mut self.arriving, entry);
+            }
+            return Ok(());
+        }
+        let route = Route { topology: &self.topology, source, target, seed: self.seed };
+        self.rates.begin(flow, now, &route)
+    }
+
+    #[inline]
+    fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped> {
+        loop {
+            let arrival = self.first_arrival();
+            let limit = arrival.map_or(next, |arrival| arrival.time.min(next));
+            if self.rates.is_stale() {
+                if limit <= self.now {
+                    return Ok(arrival);
+                }
+                self.rates.solve(self.now).map_err(|_| NetworkStopped::Overflow)?;
+            }
+            match self.rates.first_end() {
+                Some(end) if end <= limit => self.end(end)?,
+                _ => return Ok(arrival),
+            }
+        }
+    }
+
+    fn land(&mut self) {
+        debug_assert!(self.arriving > 0, "what lands was under way");
+        if let Some(queue) = self.arrivals.get_mut(..self.arriving) {
+            heap::remove_first(queue, |_, _| {});
+        }
+        self.arriving = self.arriving.saturating_sub(1);
+        self.under_way = self.under_way.saturating_sub(1);
+    }
+}

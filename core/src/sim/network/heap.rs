@@ -1,0 +1,77 @@
+//! A heap on lent memory, four children a node.
+
+/// Children of a node.
+const WIDTH: usize = 4;
+
+/// An element of a heap.
+pub(super) trait Keyed: Copy {
+    /// Whether it comes out first.
+    fn before(&self, other: &Self) -> bool;
+}
+
+/// Places `item` at `at` or above; `moved` is told where each element is now.
+#[inline]
+pub(super) fn rise<T: Keyed>(
+    heap: &mut [T],
+    mut at: usize,
+    item: T,
+    mut moved: impl FnMut(&T, usize),
+) {
+    while let Some(above) = at.checked_sub(1).map(|below| below / WIDTH) {
+        let Some(&parent) = heap.get(above) else { break };
+        if !item.before(&parent) {
+            break;
+        }
+        put(heap, at, parent, &mut moved);
+        at = above;
+    }
+    put(heap, at, item, &mut moved);
+}
+
+/// Places `item` at `at` or below; the heap is all of `heap`.
+#[inline]
+pub(super) fn sink<T: Keyed>(
+    heap: &mut [T],
+    mut at: usize,
+    item: T,
+    mut moved: impl FnMut(&T, usize),
+) {
+    loop {
+        let first = at * WIDTH + 1;
+        let end = (first + WIDTH).min(heap.len());
+        let Some(children) = heap.get(first..end) else { break };
+        let (mut least, mut place) = (item, at);
+        for (offset, child) in children.iter().enumerate() {
+            if child.before(&least) {
+                least = *child;
+                place = first + offset;
+            }
+        }
+        if place == at {
+            break;
+        }
+        put(heap, at, least, &mut moved);
+        at = place;
+    }
+    put(heap, at, item, &mut moved);
+}
+
+/// Takes the first element out; the heap is all but the last place of `heap`
+/// then.
+#[inline]
+pub(super) fn remove_first<T: Keyed>(heap: &mut [T], moved: impl FnMut(&T, usize)) {
+    if let Some((&mut last, rest)) = heap.split_last_mut()
+        && !rest.is_empty()
+    {
+        sink(rest, 0, last, moved);
+    }
+}
+
+#[inline]
+fn put<T: Keyed>(heap: &mut [T], at: usize, item: T, moved: &mut impl FnMut(&T, usize)) {
+    debug_assert!(at < heap.len(), "places are within the heap");
+    if let Some(place) = heap.get_mut(at) {
+        *place = item;
+        moved(&item, at);
+    }
+}

@@ -1,0 +1,157 @@
+//! The memory that a network is lent.
+
+use super::topology::Topology;
+use crate::sim::queue::Entry;
+
+/// No link, no hop, no flow.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A link, and what the solver knows of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Link {
+    pub(super) capacity: f64,
+    /// What it has carried: ps of a host's link.
+    pub(super) carried: f64,
+    /// Hop of the flow that took it last, or [`NONE`].
+    pub(super) first: u32,
+    /// Flows on it.
+    pub(super) flows: u32,
+    /// Those of them that it holds back.
+    pub(super) holds: u32,
+    /// While rates are computed: where it is in the queue of links, or
+    /// [`NONE`].
+    pub(super) place: u32,
+    /// Whether a flow that it may have held back has ended at this instant.
+    pub(super) relieved: bool,
+}
+
+/// A flow on a link: an element of the list of the link's flows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hop {
+    pub(super) link: u32,
+    pub(super) flow: u32,
+    pub(super) next: u32,
+    pub(super) before: u32,
+}
+
+/// A message whose bytes are under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flow {
+    /// What is left to send at `since`: ps of a host's link.
+    pub(super) remaining: f64,
+    /// Of a host's link.
+    pub(super) rate: f64,
+    /// In the solution that last looked at it: its rate, or -1 until it is
+    /// known.
+    pub(super) next_rate: f64,
+    /// The link that holds it back, or [`NONE`].
+    pub(super) held_by: u32,
+    /// All that is to be sent.
+    pub(super) volume: u64,
+    pub(super) since: u64,
+    /// The solution that last looked at it.
+    pub(super) solution: u64,
+    /// The message's stamp and record.
+    pub(super) created: u64,
+    pub(super) seq: u32,
+    pub(super) op: u32,
+    /// From its end to the arrival of its last byte.
+    pub(super) delay: u64,
+    /// The ranks that it goes from and to.
+    pub(super) pair: u64,
+    /// The last of the messages that wait until this one is through, or
+    /// [`NONE`].
+    pub(super) behind: u32,
+    /// Of a message that waits, the next one; of the last, the first.
+    pub(super) next_held: u32,
+    /// Links of its route.
+    pub(super) hops: u32,
+    /// Where it is in the queue of ends; of a free one, the next free one.
+    pub(super) place: u32,
+}
+
+/// The end of a flow, in a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct End {
+    pub(super) time: u64,
+    pub(super) flow: u32,
+}
+
+/// A link and the rate below which nothing happens there, in a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Share {
+    pub(super) rate: f64,
+    pub(super) link: u32,
+}
+
+/// Elements of each part of [`NetworkMemory`].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct NetworkRequirements {
+    /// [`NetworkMemory::links`], [`NetworkMemory::shares`] and
+    /// [`NetworkMemory::relieved`].
+    pub links: usize,
+    /// [`NetworkMemory::hops`].
+    pub hops: usize,
+    /// [`NetworkMemory::flows`], [`NetworkMemory::ends`],
+    /// [`NetworkMemory::arrivals`] and [`NetworkMemory::affected`].
+    pub messages: usize,
+}
+
+impl NetworkRequirements {
+    /// For at most so many `messages` under way at a time; saturating.
+    #[must_use]
+    pub fn new(topology: &Topology, messages: usize) -> Self {
+        let links = topology.links() as usize;
+        let hops = messages.saturating_mul(topology.longest_route() as usize);
+        Self { links, hops, messages }
+    }
+
+    /// Bytes of all parts together; saturating.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        let link = size_of::<Link>() + size_of::<Share>() + size_of::<u32>();
+        let message = size_of::<Flow>() + size_of::<End>() + size_of::<Entry>() + size_of::<u32>();
+        (self.links as u64)
+            .saturating_mul(link as u64)
+            .saturating_add((self.hops as u64).saturating_mul(size_of::<Hop>() as u64))
+            .saturating_add((self.messages as u64).saturating_mul(message as u64))
+    }
+}
+
+/// Memory for a network; see [`NetworkRequirements`] for how much of each
+/// part. Content on entry does not matter.
+#[derive(Debug, Default)]
+pub struct NetworkMemory<'m> {
+    /// Links.
+    pub links: &'m mut [Link],
+    /// Links while rates are computed.
+    pub shares: &'m mut [Share],
+    /// Links that a flow has left.
+    pub relieved: &'m mut [u32],
+    /// Flows on links.
+    pub hops: &'m mut [Hop],
+    /// Messages whose bytes are under way.
+    pub flows: &'m mut [Flow],
+    /// When they end.
+    pub ends: &'m mut [End],
+    /// Those whose rates are to be computed.
+    pub affected: &'m mut [u32],
+    /// Messages whose last byte is under way.
+    pub arrivals: &'m mut [Entry],
+}
+
+impl NetworkMemory<'_> {
+    /// Whether there is enough of each part.
+    pub(super) const fn holds(&self, requirements: &NetworkRequirements) -> bool {
+        let NetworkRequirements { links, hops, messages } = *requirements;
+        self.links.len() >= links
+            && self.shares.len() >= links
+            && self.relieved.len() >= links
+            && self.hops.len() >= hops
+            && self.flows.len() >= messages
+            && self.ends.len() >= messages
+            && self.affected.len() >= messages
+            && self.arrivals.len() >= messages
+    }
+}

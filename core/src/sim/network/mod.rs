@@ -1,0 +1,107 @@
+//! Networks between ranks.
+//!
+//! With [`Flat`] every message travels alone, as in LogGP. With [`Flows`] a
+//! message of s bytes is a flow of s − 1 bytes over the links of a
+//! [`Topology`], which flows share max-min fairly. `docs/networks.md` has the
+//! rules. Which of both is chosen at compile time, so that a flat run pays
+//! nothing.
+
+mod crossing;
+mod filling;
+mod flows;
+mod heap;
+mod memory;
+mod order;
+mod rates;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod topology;
+mod usage;
+
+pub use crossing::{Crossing, Taper};
+pub use flows::{Flows, FlowsError};
+pub use memory::{End, Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
+pub use routes::LinkName;
+pub use topology::{DIMENSIONS, Topology, TopologyError};
+pub use usage::Usage;
+
+use super::queue::Entry;
+
+/// A message leaves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Departure {
+    /// The send, counted over the whole schedule.
+    pub op: u32,
+    /// The rank that sends.
+    pub source: u32,
+    /// The rank that the message goes to.
+    pub target: u32,
+    /// When.
+    pub now: u64,
+    /// Counts what was created at that instant.
+    pub seq: u32,
+    /// (s − 1)·G, in ps.
+    pub volume: u64,
+    /// o + L, in ps.
+    pub delay: u64,
+}
+
+/// Why a network cannot go on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum NetworkStopped {
+    /// A time past 2⁶⁴ ps.
+    Overflow,
+    /// More messages are under way than there is memory for.
+    Full {
+        /// The memory is for so many.
+        messages: usize,
+    },
+}
+
+/// What is between ranks.
+pub trait Network {
+    /// Whether messages share links, so that they arrive when the network says.
+    const SHARED: bool;
+
+    /// A message leaves; `now` never decreases.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkStopped`]; the network is of no further use then.
+    fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped>;
+
+    /// The last byte that arrives next, if nothing leaves before `next`, the
+    /// time of the next event at a rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`Network::launch`].
+    fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped>;
+
+    /// What arrives next has arrived.
+    fn land(&mut self);
+}
+
+/// Messages do not meet; o + L later the first byte is there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flat;
+
+impl Network for Flat {
+    const SHARED: bool = false;
+
+    #[inline]
+    fn launch(&mut self, _departure: &Departure) -> Result<(), NetworkStopped> {
+        Ok(())
+    }
+
+    #[inline]
+    fn first(&mut self, _next: u64) -> Result<Option<Entry>, NetworkStopped> {
+        Ok(None)
+    }
+
+    #[inline]
+    fn land(&mut self) {}
+}

@@ -1,0 +1,395 @@
+//! Closed forms, and a slow oracle.
+
+use std::format;
+use std::vec;
+use std::vec::Vec;
+
+use super::*;
+use crate::random::Random;
+
+/// When a message leaves, its source and target, and its volume.
+type Message = (u64, u32, u32, u64);
+
+const SEED: u64 = 3;
+
+/// When the last byte of each message has left the network; `messages` are in
+/// the order of time.
+fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
+    let needs = NetworkRequirements::new(&topology, messages.len());
+    let (mut links, mut shares) =
+        (vec![Link::default(); needs.links], vec![Share::default(); needs.links]);
+    let (mut relieved, mut affected) = (vec![0; needs.links], vec![0; needs.messages]);
+    let (mut hops, mut flows) =
+        (vec![Hop::default(); needs.hops], vec![Flow::default(); needs.messages]);
+    let mut queue = vec![End::default(); needs.messages];
+    let mut arrivals = vec![Entry::default(); needs.messages];
+    let memory = NetworkMemory {
+        links: &mut links,
+        shares: &mut shares,
+        relieved: &mut relieved,
+        hops: &mut hops,
+        flows: &mut flows,
+        ends: &mut queue,
+        affected: &mut affected,
+        arrivals: &mut arrivals,
+    };
+    let mut network =
+        Flows::new(topology, (topology.hosts(), &[]), (SEED, messages.len()), memory).unwrap();
+    let mut ended = vec![0; messages.len()];
+    let mut drain = |network: &mut Flows<'_>, until: u64| {
+        while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
+            ended[entry.rank as usize] = entry.time;
+            network.land();
+        }
+    };
+    for (op, &(now, source, target, volume)) in (0..).zip(messages) {
+        drain(&mut network, now);
+        let departure = Departure { op, source, target, now, seq: op, volume, delay: 0 };
+        network.launch(&departure).unwrap();
+    }
+    drain(&mut network, u64::MAX);
+    ended
+}
+
+/// The same by the definition: of the links with flows that have no rate, the
+/// one with the least share decides, from the beginning at every change.
+fn slow_ends(topology: &Topology, messages: &[Message]) -> Vec<f64> {
+    let routes: Vec<Vec<usize>> = messages
+        .iter()
+        .map(|&(_, source, target, _)| {
+            let mut route = Vec::new();
+            topology.route(source, target, SEED, |link| route.push(link as usize));
+            route
+        })
+        .collect();
+    let mut left: Vec<f64> = messages.iter().map(|message| message.3 as f64).collect();
+    let mut ended = vec![0.0; messages.len()];
+    let (mut now, mut begun, mut active) = (0.0, 0, Vec::<usize>::new());
+    // Those of a pair wait for each other.
+    let in_order = |mut ended: Vec<f64>| {
+        for at in 0..ended.len() {
+            let same = |other: &usize| {
+                messages[*other].1 == messages[at].1 && messages[*other].2 == messages[at].2
+            };
+            ended[at] = (0..at).filter(same).map(|other| ended[other]).fold(ended[at], f64::max);
+        }
+        ended
+    };
+    loop {
+        while begun < messages.len() && messages[begun].0 as f64 <= now {
+            active.push(begun);
+            begun += 1;
+        }
+        let rates = slow_rates(topology, &routes, &active);
+        let next = messages.get(begun).map_or(f64::INFINITY, |message| message.0 as f64);
+        let end = active.iter().zip(&rates).map(|(&flow, rate)| now + left[flow] / rate);
+        let until = end.fold(next, f64::min);
+        if until == f64::INFINITY {
+            return in_order(ended);
+        }
+        for (&flow, rate) in active.iter().zip(&rates) {
+            left[flow] -= rate * (until - now);
+            if left[flow] < 1e-3 {
+                ended[flow] = until;
+            }
+        }
+        active.retain(|&flow| left[flow] >= 1e-3);
+        now = until;
+    }
+}
+
+fn slow_rates(topology: &Topology, routes: &[Vec<usize>], active: &[usize]) -> Vec<f64> {
+    let links = topology.links() as usize;
+    let mut rates: Vec<Option<f64>> = vec![None; active.len()];
+    loop {
+        let (mut left, mut open) = (vec![0.0; links], vec![0u32; links]);
+        for (link, left) in left.iter_mut().enumerate() {
+            *left = topology.capacity(u32::try_from(link).unwrap());
+        }
+        for (rate, &flow) in rates.iter().zip(active) {
+            for &link in &routes[flow] {
+                left[link] -= rate.unwrap_or_default();
+                open[link] += u32::from(rate.is_none());
+            }
+        }
+        let shares = (0..links).filter(|&link| open[link] > 0);
+        let least = shares.map(|link| (left[link] / f64::from(open[link]), link));
+        let Some((share, tightest)) = least.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+        for (rate, &flow) in rates.iter_mut().zip(active) {
+            if rate.is_none() && (share >= 1.0 || routes[flow].contains(&tightest)) {
+                *rate = Some(share.min(1.0));
+            }
+        }
+    }
+    rates.into_iter().map(Option::unwrap).collect()
+}
+
+fn topologies() -> Vec<Topology> {
+    let parse = |text| Topology::parse(text, 12).unwrap();
+    let mut all: Vec<Topology> = [
+        "star",
+        "tree:4",
+        "tree:3:2.5",
+        "fat-tree:4",
+        "fat-tree:4:3",
+        "torus:4x3",
+        "torus:3x2x2x2",
+        "dragonfly:4:3:2",
+        "dragonfly:3:1:4",
+        "rail:4:2:2",
+        "rail:2:2",
+    ]
+    .map(parse)
+    .to_vec();
+    all.push(Topology::torus(&[4, 4]).unwrap().with_link_capacity(0.75).unwrap());
+    all.push(Topology::star(12).unwrap().with_host_capacity(2.0).unwrap());
+    all
+}
+
+fn random_messages(random: &mut Random, hosts: u32) -> Vec<Message> {
+    let count = 1 + random.below(60);
+    let apart = [0, 1_000, 1 << 20, 1 << 30][usize::try_from(random.below(4)).unwrap()];
+    let mut now = 0;
+    let message = |_| {
+        now += random.below(apart + 1);
+        let mut host = || u32::try_from(random.below(hosts.into())).unwrap();
+        let (source, target) = (host(), host());
+        (
+            now,
+            source,
+            if source == target { (source + 1) % hosts } else { target },
+            1 + random.below(1 << 30),
+        )
+    };
+    (0..count).map(message).collect()
+}
+
+#[test]
+fn random_flows_end_when_a_slow_oracle_says() {
+    for seed in 0..150 {
+        let mut random = Random::new(seed);
+        for topology in topologies() {
+            let messages = random_messages(&mut random, topology.hosts());
+            let (fast, slow) = (ends(topology, &messages), slow_ends(&topology, &messages));
+            for (at, (&fast, &slow)) in fast.iter().zip(&slow).enumerate() {
+                // Each change of rate comes up to half a picosecond off.
+                let off = (fast as f64 - slow).abs();
+                let most = slow * 1e-9 + messages.len() as f64 * 4.0;
+                assert!(off <= most, "seed {seed}, {topology:?}, message {at}: {fast} and {slow}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_message_alone_takes_what_an_interface_takes() {
+    for topology in topologies().into_iter().filter(|topology| topology.link_capacity() >= 1.0) {
+        for source in 0..topology.hosts() {
+            for target in (0..topology.hosts()).filter(|&target| target != source) {
+                let ended = ends(topology, &[(7, source, target, 1_234_567)]);
+                assert_eq!(ended, [1_234_574], "{topology:?} from {source} to {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn routes_join_hosts_link_by_link_within_their_length() {
+    for topology in topologies() {
+        let mut names = Vec::new();
+        for source in 0..topology.hosts() {
+            for target in 0..topology.hosts() {
+                let mut route = Vec::new();
+                topology.route(source, target, 5, |link| route.push(link));
+                assert_eq!(route.is_empty(), source == target);
+                assert!(route.len() <= topology.longest_route() as usize);
+                assert!(route.iter().all(|&link| link < topology.links()));
+                let mut once = route.clone();
+                once.sort_unstable();
+                once.dedup();
+                assert_eq!(once.len(), route.len(), "no link twice");
+                names.extend(route);
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        let mut texts: Vec<_> =
+            names.iter().map(|&link| format!("{}", topology.link_name(link))).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts.len(), names.len(), "every link of {topology:?} has its own name");
+    }
+}
+
+#[test]
+fn an_incast_over_a_star_takes_its_number_of_messages() {
+    let messages: Vec<Message> = (1..9).map(|source| (0, source, 0, 1_000_003)).collect();
+    assert_eq!(ends(Topology::star(9).unwrap(), &messages), [8 * 1_000_003; 8]);
+}
+
+#[test]
+fn eight_flows_over_a_taper_of_four_take_four_times() {
+    let topology = Topology::tree(16, 8, 4.0).unwrap();
+    let messages: Vec<Message> = (0..8).map(|source| (0, source, 8 + source, 999_999)).collect();
+    assert_eq!(ends(topology, &messages), [4 * 999_999; 8]);
+    let inside: Vec<Message> = (0..8).map(|source| (0, source, (source + 1) % 8, 9)).collect();
+    assert_eq!(ends(topology, &inside), [9; 8], "a leaf does not block");
+}
+
+#[test]
+fn a_ring_on_a_torus_meets_nobody_but_a_shift_does() {
+    let topology = Topology::torus(&[8, 8]).unwrap();
+    let shift = |by: u32| {
+        let message = |host: u32| (0, host, host / 8 * 8 + (host + by) % 8, 5_000_000);
+        (0..64).map(message).collect::<Vec<Message>>()
+    };
+    assert_eq!(ends(topology, &shift(1)), [5_000_000; 64]);
+    // Each link has the flows of three sources.
+    assert_eq!(ends(topology, &shift(3)), [15_000_000; 64]);
+}
+
+#[test]
+fn one_flow_of_a_link_that_ends_leaves_its_share_to_the_other() {
+    let topology = Topology::star(3).unwrap();
+    let messages = [(0, 0, 2, 1_000), (500, 1, 2, 1_000)];
+    // 500 alone, 500 at half pace until 1,500, then the other's 500 alone.
+    assert_eq!(ends(topology, &messages), [1_500, 2_000]);
+}
+
+#[test]
+fn max_min_is_fair_to_a_flow_over_two_links() {
+    // Link 0 out has flows to 1 and 2; link 2 in has flows from 0, 3 and 4.
+    let topology = Topology::star(5).unwrap();
+    let messages = [(0, 0, 1, 600), (0, 0, 2, 300), (0, 3, 2, 300), (0, 4, 2, 300)];
+    // Into 2 at a third each until 900; the other has two thirds until 900.
+    assert_eq!(ends(topology, &messages), [900, 900, 900, 900]);
+}
+
+#[test]
+fn messages_of_a_pair_arrive_in_their_order() {
+    let topology = Topology::star(3).unwrap();
+    // The first has half of the link into 2 until the end; those without bytes
+    // and the short one would be there before.
+    let messages = [
+        (0, 0, 2, 1_000),
+        (0, 1, 2, 1_000),
+        (10, 0, 2, 0),
+        (20, 0, 2, 5),
+        (30, 0, 2, 0),
+        (40, 0, 1, 0),
+        (50, 1, 2, 0),
+    ];
+    let ended = ends(topology, &messages);
+    let first = ended[0];
+    assert_eq!(ended[2..5], [first; 3]);
+    assert_eq!(ended[5], 40, "another pair");
+    assert_eq!(ended[6], ended[1]);
+}
+
+#[test]
+fn hostile_topologies_are_refused() {
+    use TopologyError as E;
+    let refused = |text: &str, ranks| Topology::parse(text, ranks).err();
+    assert_eq!(refused("ring", 4), Some(E::Unknown));
+    assert_eq!(refused("tree", 4), Some(E::Unknown));
+    assert_eq!(refused("tree:8:4:2", 4), Some(E::Unknown));
+    assert_eq!(refused("tree:0:4", 4), Some(E::Zero));
+    assert_eq!(refused("tree:8:0", 4), Some(E::Capacity));
+    assert_eq!(refused("tree:8:-1", 4), Some(E::Unknown));
+    for word in [".5", "2.5.1", "1e3", "1234567890123456", "+1", "4x"] {
+        assert_eq!(refused(&format!("tree:8:{word}"), 4), Some(E::Unknown), "{word}");
+    }
+    let width =
+        |taper: &str| Topology::parse(&format!("tree:8:{taper}"), 4).unwrap().link_capacity();
+    for (taper, links) in
+        [("2.5", 3.2f64), ("0.125", 64.0), ("", 8.0), ("1.2500000000000000001", 6.4)]
+    {
+        assert_eq!(width(taper).to_bits(), links.to_bits(), "{taper}");
+    }
+    assert!(
+        Topology::tree(4, 8, f64::NAN).is_err() && Topology::tree(4, 8, f64::INFINITY).is_err()
+    );
+    assert_eq!(refused("tree:8:nan", 4), Some(E::Unknown));
+    assert_eq!(refused("tree:8:inf", 4), Some(E::Unknown));
+    assert_eq!(refused("fat-tree:5", 4), Some(E::OddPorts { ports: 5 }));
+    assert_eq!(refused("fat-tree:4", 17), Some(E::TooFewHosts { hosts: 16, ranks: 17 }));
+    assert_eq!(refused("fat-tree:4000000000", 4), Some(E::TooLarge));
+    assert_eq!(refused("torus:4", 4), Some(E::Dimensions { dimensions: 1 }));
+    assert_eq!(refused("torus:2x2x2x2x2x2", 4), Some(E::Dimensions { dimensions: 6 }));
+    assert_eq!(refused("torus:0x4", 4), Some(E::Zero));
+    assert_eq!(refused("torus:65536x65536", 4), Some(E::TooLarge));
+    assert_eq!(refused("dragonfly:65536:65536:65536", 4), Some(E::TooLarge));
+    assert_eq!(refused("rail:8:4000000000", 4), Some(E::TooLarge));
+    assert_eq!(refused("star", u32::MAX), Some(E::TooLarge));
+    assert_eq!(refused("tree:4294967295", 4), Some(E::TooLarge));
+    assert_eq!(refused("star", 0), Some(E::Zero));
+}
+
+#[test]
+fn too_little_memory_and_bad_places_are_refused() {
+    let topology = Topology::star(2).unwrap();
+    let none = Flows::new(topology, (2, &[]), (0, 1), NetworkMemory::default());
+    assert_eq!(none.err(), Some(FlowsError::Full));
+    let on = |ranks, placement: &[u32]| {
+        let mut links = vec![Link::default(); 4];
+        let (mut shares, mut relieved) = (vec![Share::default(); 4], vec![0; 4]);
+        let memory = NetworkMemory {
+            links: &mut links,
+            shares: &mut shares,
+            relieved: &mut relieved,
+            ..NetworkMemory::default()
+        };
+        Flows::new(topology, (ranks, placement), (0, 0), memory).err()
+    };
+    assert_eq!(on(2, &[1, 0]), None);
+    assert_eq!(on(2, &[1]), Some(FlowsError::Placement { rank: 1 }));
+    assert_eq!(on(2, &[1, 2]), Some(FlowsError::Placement { rank: 1 }));
+    let few = TopologyError::TooFewHosts { hosts: 2, ranks: 3 };
+    assert_eq!(on(3, &[]), Some(FlowsError::Topology(few)));
+}
+
+#[test]
+fn steps_of_time_grow_and_keep_what_links_carried() {
+    let mut carried = vec![0.0; 2 * 4];
+    let mut usage = Usage::new(&mut carried, 4).unwrap();
+    let hops = [Hop { link: 1, ..Hop::default() }];
+    let flow = |since, rate| Flow { since, rate, ..Flow::default() };
+    usage.add_flow(&hops, 0..1, &flow(0, 1.0), 3);
+    assert_eq!((usage.step(), usage.of_link(1)), (1, &[1., 1., 1., 0.][..]));
+    usage.add_flow(&hops, 0..1, &flow(3, 0.5), 13);
+    assert_eq!((usage.step(), usage.of_link(1)), (4, &[3.5, 2., 2., 0.5][..]));
+}
+
+#[test]
+fn the_taper_that_decides_is_that_of_the_busiest_leaf() {
+    use crate::goal::{Op, OpKind, Sink};
+    use crate::model::LogGops;
+    use crate::sim::Parameters;
+    use crate::units::{Bytes, PerByte, Picos};
+    let set = LogGops {
+        latency: Picos(5),
+        overhead: Picos(5),
+        gap: Picos(5),
+        gap_per_byte: PerByte::from_picos(10).unwrap(),
+        overhead_per_byte: PerByte::ZERO,
+        eager_limit: Bytes(u64::MAX),
+    };
+    let taper = |ranks: u32, sends: &[(u32, u32, u64)]| {
+        let mut carried = vec![[7; 2]; Crossing::requirement(ranks)];
+        let mut crossing = Crossing::new(Parameters::one(set), ranks, &mut carried).unwrap();
+        for &(rank, peer, size) in sends {
+            crossing.begin_rank(rank).unwrap();
+            let kind = OpKind::Send { peer, size, tag: 0 };
+            crossing.op(Op { kind, cpu: 0, nic: 0 }).unwrap();
+            crossing.end_rank().unwrap();
+        }
+        crossing.taper(Picos(1_000)).map(|taper| (taper.leaf, taper.taper))
+    };
+    assert_eq!(taper(64, &[(0, 1, 1_000), (63, 56, 1_000)]), None, "within leaves");
+    assert_eq!(taper(64, &[(0, 8, 11)]), Some((8, 80.0)));
+    assert_eq!(taper(64, &[(0, 48, 51), (1, 56, 51)]), Some((8, 8.0)), "out of one leaf");
+    assert_eq!(taper(64, &[(0, 48, 51), (20, 56, 101), (40, 63, 101)]), Some((8, 4.0)));
+    // Leaves of 8 are crossed by nothing, halves of 10 are.
+    assert_eq!(taper(20, &[(9, 10, 101)]), Some((10, 10.0)));
+    assert_eq!(taper(8, &[(0, 7, 101)]), None, "too few to be parted");
+}

@@ -1,0 +1,380 @@
+//! Topologies: which links there are, and how wide.
+//!
+//! A topology is a few numbers. Routes are computed from them when they are
+//! needed ([`super::routes`]); nothing is stored for a pair of hosts. Links go
+//! one way. The first are those of the hosts: host `h` sends over link `h` and
+//! receives over link `hosts + h`.
+
+use core::fmt;
+use core::num::NonZeroU32;
+
+/// The most dimensions of a torus.
+pub const DIMENSIONS: usize = 5;
+
+/// The most links, and hosts, of a topology.
+const MOST: u64 = 1 << 31;
+
+/// How switches and hosts are connected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Shape {
+    /// All hosts at one switch.
+    Star,
+    /// Leaves of so many hosts, under a core that does not block. The uplinks
+    /// of a leaf are one link.
+    Tree { each: NonZeroU32, leaves: u32 },
+    /// Three levels of switches with `half`·2 ports (Al-Fares, Loukissas and
+    /// Vahdat, SIGCOMM '08).
+    FatTree { half: NonZeroU32 },
+    /// A router a host, in a grid that is closed in every direction.
+    Torus { sizes: [NonZeroU32; DIMENSIONS] },
+    /// Groups of routers, all connected within a group, one link between each
+    /// pair of groups (Kim, Dally, Scott and Abts, ISCA '08).
+    Dragonfly { groups: NonZeroU32, routers: NonZeroU32, each: NonZeroU32 },
+    /// Nodes of `rails` hosts. The hosts of equal number in a block of `nodes`
+    /// nodes share a leaf, the leaves are under a core that does not block,
+    /// and the hosts of a node reach each other over links of their own.
+    Rail { rails: NonZeroU32, nodes: NonZeroU32, leaves: u32 },
+}
+
+/// Hosts, switches and links, as a small value.
+///
+/// Capacities count in links of a host: 1 is 1/G, the pace of one interface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Topology {
+    pub(super) shape: Shape,
+    pub(super) hosts: u32,
+    links: u32,
+    /// Links that lead to or from a host; the first ones.
+    host_links: u32,
+    host_capacity: f64,
+    /// That of every other link.
+    inner_capacity: f64,
+}
+
+/// Why there is no such topology.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum TopologyError {
+    /// A number that has to be at least 1 is 0.
+    Zero,
+    /// A taper or capacity is not a finite number above 0.
+    Capacity,
+    /// A fat tree of switches with an odd number of ports.
+    OddPorts {
+        /// Ports of a switch.
+        ports: u32,
+    },
+    /// A torus of less than two or of more than [`DIMENSIONS`] dimensions.
+    Dimensions {
+        /// How many.
+        dimensions: usize,
+    },
+    /// More than 2³¹ hosts or links.
+    TooLarge,
+    /// More ranks than hosts.
+    TooFewHosts {
+        /// Hosts that there are.
+        hosts: u32,
+        /// Ranks that want one.
+        ranks: u32,
+    },
+    /// The text names no topology, or lacks numbers.
+    Unknown,
+}
+
+impl fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Zero => f.write_str("every count is at least 1"),
+            Self::Capacity => f.write_str("a taper or a capacity is a finite number above 0"),
+            Self::OddPorts { ports } => {
+                write!(f, "a fat tree has switches with an even number of ports, not {ports}")
+            }
+            Self::Dimensions { dimensions } => write!(
+                f,
+                "a torus has 2 to {DIMENSIONS} dimensions, not {dimensions}; expected torus:8x8x8"
+            ),
+            Self::TooLarge => f.write_str("it has more than 2^31 hosts or links"),
+            Self::TooFewHosts { hosts, ranks } => write!(
+                f,
+                "it has {hosts} hosts for {ranks} ranks; take a larger one, or fewer ranks"
+            ),
+            Self::Unknown => f.write_str(
+                "expected star, tree:HOSTS:TAPER, fat-tree:PORTS[:TAPER], torus:AxBxC, \
+                 dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER]",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for TopologyError {}
+
+/// A product of counts, at most 2³¹.
+fn product(factors: &[u32]) -> Result<u32, TopologyError> {
+    let mut all = 1u64;
+    for &factor in factors {
+        if factor == 0 {
+            return Err(TopologyError::Zero);
+        }
+        all = all.saturating_mul(u64::from(factor));
+    }
+    count(all)
+}
+
+fn some(count: u32) -> Result<NonZeroU32, TopologyError> {
+    NonZeroU32::new(count).ok_or(TopologyError::Zero)
+}
+
+fn count(all: u64) -> Result<u32, TopologyError> {
+    u32::try_from(all).ok().filter(|_| all <= MOST).ok_or(TopologyError::TooLarge)
+}
+
+fn positive(number: f64) -> Result<f64, TopologyError> {
+    if number.is_finite() && number > 0.0 { Ok(number) } else { Err(TopologyError::Capacity) }
+}
+
+/// A number such as 4 or 2.5, of which 15 digits count.
+#[allow(clippy::cast_precision_loss, reason = "15 digits fit a double exactly")]
+fn decimal(word: &[u8]) -> Option<f64> {
+    let (mut number, mut scale, mut digits, mut fraction) = (0u64, 1u64, 0, false);
+    for &byte in word {
+        if byte == b'.' && !fraction && digits > 0 {
+            fraction = true;
+            continue;
+        }
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        digits += 1;
+        if digits > 15 {
+            // Further ones of a fraction change nothing that matters.
+            if fraction { continue } else { return None }
+        }
+        number = number * 10 + u64::from(digit);
+        scale *= if fraction { 10 } else { 1 };
+    }
+    (digits > 0).then_some(number as f64 / scale as f64)
+}
+
+/// A count.
+fn whole(word: &[u8]) -> Result<u32, TopologyError> {
+    let mut number = None;
+    for &byte in word {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10);
+        let digit = u32::from(digit.ok_or(TopologyError::Unknown)?);
+        let sum = number.unwrap_or(0u32).checked_mul(10).and_then(|tens| tens.checked_add(digit));
+        number = Some(sum.ok_or(TopologyError::TooLarge)?);
+    }
+    number.ok_or(TopologyError::Unknown)
+}
+
+/// A taper; 1 where there is none.
+fn taper(word: &[u8]) -> Result<f64, TopologyError> {
+    if word.is_empty() { Ok(1.0) } else { decimal(word).ok_or(TopologyError::Unknown) }
+}
+
+impl Topology {
+    fn new(shape: Shape, hosts: u32, (per_host, inner): (u64, u64)) -> Result<Self, TopologyError> {
+        let host_links = per_host.saturating_mul(u64::from(hosts));
+        Ok(Self {
+            shape,
+            hosts,
+            links: count(host_links.saturating_add(inner))?,
+            host_links: count(host_links)?,
+            host_capacity: 1.0,
+            inner_capacity: 1.0,
+        })
+    }
+
+    /// All `hosts` at one switch that does not block.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Zero`], [`TopologyError::TooLarge`].
+    pub fn star(hosts: u32) -> Result<Self, TopologyError> {
+        Self::new(Shape::Star, product(&[hosts])?, (2, 0))
+    }
+
+    /// As many leaves of `each` hosts as `ranks` need; what leaves a leaf
+    /// shares `each`/`taper` links of a host, and so does what enters it.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Zero`], [`TopologyError::TooLarge`],
+    /// [`TopologyError::Capacity`].
+    pub fn tree(ranks: u32, each: u32, taper: f64) -> Result<Self, TopologyError> {
+        let leaves = (some(ranks)?.get() - 1) / some(each)? + 1;
+        let hosts = product(&[leaves, each])?;
+        let shape = Shape::Tree { each: some(each)?, leaves };
+        let tree = Self::new(shape, hosts, (2, 2 * u64::from(leaves)))?;
+        tree.with_inner(f64::from(each) / positive(taper)?)
+    }
+
+    /// Three levels of switches with `ports` ports: `ports`³/4 hosts. Links
+    /// between switches are 1/`taper` as wide as those of hosts.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Zero`], [`TopologyError::TooLarge`],
+    /// [`TopologyError::OddPorts`], [`TopologyError::Capacity`].
+    pub fn fat_tree(ports: u32, taper: f64) -> Result<Self, TopologyError> {
+        if !ports.is_multiple_of(2) {
+            return Err(TopologyError::OddPorts { ports });
+        }
+        let half = ports / 2;
+        let hosts = product(&[ports, half, half])?;
+        let shape = Shape::FatTree { half: some(half)? };
+        Self::new(shape, hosts, (2, 4 * u64::from(hosts)))?.with_inner(1.0 / positive(taper)?)
+    }
+
+    /// A grid of `sizes` routers, closed in every dimension, a host each.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Zero`], [`TopologyError::TooLarge`],
+    /// [`TopologyError::Dimensions`].
+    pub fn torus(sizes: &[u32]) -> Result<Self, TopologyError> {
+        let dimensions = sizes.len();
+        if !(2..=DIMENSIONS).contains(&dimensions) {
+            return Err(TopologyError::Dimensions { dimensions });
+        }
+        let hosts = product(sizes)?;
+        let mut all = [NonZeroU32::MIN; DIMENSIONS];
+        for (place, size) in all.iter_mut().zip(sizes) {
+            *place = some(*size)?;
+        }
+        let inner = u64::from(hosts) * (2 * DIMENSIONS as u64);
+        Self::new(Shape::Torus { sizes: all }, hosts, (2, inner))
+    }
+
+    /// `groups` of `routers` with `each` hosts a router.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Zero`], [`TopologyError::TooLarge`].
+    pub fn dragonfly(groups: u32, routers: u32, each: u32) -> Result<Self, TopologyError> {
+        let hosts = product(&[groups, routers, each])?;
+        let local = u64::from(product(&[groups, routers, routers])?);
+        let global = u64::from(product(&[groups, groups])?);
+        let shape =
+            Shape::Dragonfly { groups: some(groups)?, routers: some(routers)?, each: some(each)? };
+        Self::new(shape, hosts, (2, local + global))
+    }
+
+    /// Nodes of `rails` hosts, in blocks of `nodes` nodes, as many as `ranks`
+    /// need; a leaf joins the hosts of one rail in a block, and what leaves
+    /// it shares `nodes`/`taper` links of a host.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Zero`], [`TopologyError::TooLarge`],
+    /// [`TopologyError::Capacity`].
+    pub fn rail(ranks: u32, rails: u32, nodes: u32, taper: f64) -> Result<Self, TopologyError> {
+        let block = product(&[rails, nodes])?;
+        let blocks = (some(ranks)?.get() - 1) / some(block)? + 1;
+        let leaves = product(&[blocks, rails])?;
+        let hosts = product(&[leaves, nodes])?;
+        let shape = Shape::Rail { rails: some(rails)?, nodes: some(nodes)?, leaves };
+        let rail = Self::new(shape, hosts, (4, 2 * u64::from(leaves)))?;
+        rail.with_inner(f64::from(nodes) / positive(taper)?)
+    }
+
+    fn with_inner(self, inner_capacity: f64) -> Result<Self, TopologyError> {
+        Ok(Self { inner_capacity: positive(inner_capacity)?, ..self })
+    }
+
+    /// The same with the links between switches `factor` times as wide.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Capacity`].
+    pub fn with_link_capacity(self, factor: f64) -> Result<Self, TopologyError> {
+        let inner = self.inner_capacity * positive(factor)?;
+        self.with_inner(inner)
+    }
+
+    /// The same with hosts that have `capacity` times the pace of one
+    /// interface, as those with several interfaces.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Capacity`].
+    pub fn with_host_capacity(self, capacity: f64) -> Result<Self, TopologyError> {
+        Ok(Self { host_capacity: positive(capacity)?, ..self })
+    }
+
+    /// The topology that `text` names, for so many ranks; see
+    /// `docs/networks.md`.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError`].
+    pub fn parse(text: &str, ranks: u32) -> Result<Self, TopologyError> {
+        let mut words = text.as_bytes().split(|&byte| byte == b':');
+        let kind = words.next().unwrap_or_default();
+        let mut numbers = [&[][..]; 3];
+        let mut given = 0;
+        for word in words {
+            *numbers.get_mut(given).ok_or(TopologyError::Unknown)? = word;
+            given += 1;
+        }
+        let [first, second, third] = numbers;
+        let topology = match (kind, given) {
+            (b"star", 0) => Self::star(ranks),
+            (b"tree", 1 | 2) => Self::tree(ranks, whole(first)?, taper(second)?),
+            (b"fat-tree", 1 | 2) => Self::fat_tree(whole(first)?, taper(second)?),
+            (b"torus", 1) => {
+                let mut sizes = [1; DIMENSIONS];
+                let mut dimensions = 0;
+                for word in first.split(|&byte| byte == b'x') {
+                    let size = whole(word)?;
+                    if let Some(place) = sizes.get_mut(dimensions) {
+                        *place = size;
+                    }
+                    dimensions += 1;
+                }
+                let error = TopologyError::Dimensions { dimensions };
+                Self::torus(sizes.get(..dimensions).ok_or(error)?)
+            }
+            (b"dragonfly", 3) => Self::dragonfly(whole(first)?, whole(second)?, whole(third)?),
+            (b"rail", 2 | 3) => Self::rail(ranks, whole(first)?, whole(second)?, taper(third)?),
+            _ => Err(TopologyError::Unknown),
+        }?;
+        let hosts = topology.hosts;
+        if hosts < ranks { Err(TopologyError::TooFewHosts { hosts, ranks }) } else { Ok(topology) }
+    }
+
+    /// Hosts; at least as many as ranks are placed on them.
+    #[must_use]
+    pub const fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    /// Links, of both directions.
+    #[must_use]
+    pub const fn links(&self) -> u32 {
+        self.links
+    }
+
+    /// How wide a link is, in links of a host.
+    #[must_use]
+    pub const fn capacity(&self, link: u32) -> f64 {
+        if link < self.host_links { self.host_capacity } else { self.inner_capacity }
+    }
+
+    /// How wide the links between switches are, in links of a host.
+    #[must_use]
+    pub const fn link_capacity(&self) -> f64 {
+        self.inner_capacity
+    }
+
+    /// Hosts that share a first switch; block placement fills them in order.
+    #[must_use]
+    pub const fn hosts_together(&self) -> u32 {
+        match self.shape {
+            Shape::Star => self.hosts,
+            Shape::Tree { each, .. } | Shape::Dragonfly { each, .. } => each.get(),
+            Shape::FatTree { half } => half.get(),
+            Shape::Torus { .. } => 1,
+            Shape::Rail { rails, .. } => rails.get(),
+        }
+    }
+}

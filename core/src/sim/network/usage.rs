@@ -1,0 +1,95 @@
+//! What each link carries over time, in steps that grow with the run.
+
+use core::ops::Range;
+
+use super::memory::{Flow, Hop};
+use super::rates::real;
+
+/// Counts what links carry in each step of time. When time passes the last
+/// step, steps become twice as long.
+#[derive(Debug)]
+pub struct Usage<'m> {
+    /// Of each link, each step: ps of a host's link.
+    carried: &'m mut [f32],
+    steps: usize,
+    step: u64,
+}
+
+impl<'m> Usage<'m> {
+    /// In `carried`, which has `steps` elements a link; `None` with less than
+    /// two steps or for no link.
+    #[must_use]
+    pub fn new(carried: &'m mut [f32], steps: usize) -> Option<Self> {
+        if steps < 2 || carried.len() < steps {
+            return None;
+        }
+        carried.fill(0.0);
+        Some(Self { carried, steps, step: 1 })
+    }
+
+    /// Length of a step, in ps.
+    #[must_use]
+    pub const fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// What a link carried in each step, in ps of a host's link.
+    #[must_use]
+    pub fn of_link(&self, link: u32) -> &[f32] {
+        let first = (link as usize).saturating_mul(self.steps);
+        self.carried.get(first..first.saturating_add(self.steps)).unwrap_or_default()
+    }
+
+    /// Adds what a flow has sent since its rate last changed.
+    pub(super) fn add_flow(&mut self, hops: &[Hop], route: Range<usize>, flow: &Flow, now: u64) {
+        if flow.rate <= 0.0 || now <= flow.since {
+            return;
+        }
+        while self.at(now - 1) >= self.steps as u64 {
+            self.double();
+        }
+        for hop in hops.get(route).unwrap_or_default() {
+            self.add(hop.link, (flow.since, now), flow.rate);
+        }
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "steps were counted in a usize; f32 is enough for a picture"
+    )]
+    fn add(&mut self, link: u32, (from, to): (u64, u64), rate: f64) {
+        let first = (link as usize).saturating_mul(self.steps);
+        let (begin, end) = (self.at(from), self.at(to - 1));
+        let Some(row) = self.carried.get_mut(first..first.saturating_add(self.steps)) else {
+            return;
+        };
+        for at in begin..=end {
+            let start = (at * self.step).max(from);
+            let stop = at.saturating_add(1).saturating_mul(self.step).min(to);
+            if let Some(place) = row.get_mut(at as usize) {
+                *place += (rate * real(stop - start)) as f32;
+            }
+        }
+    }
+
+    /// The step of a time.
+    fn at(&self, time: u64) -> u64 {
+        debug_assert!(self.step > 0, "steps take time");
+        time.checked_div(self.step).unwrap_or_default()
+    }
+
+    /// Makes steps twice as long.
+    fn double(&mut self) {
+        self.step = self.step.saturating_mul(2);
+        let steps = self.steps.max(1);
+        for row in self.carried.chunks_exact_mut(steps) {
+            for at in 0..steps {
+                let pair = row.get(2 * at..(2 * at + 2).min(steps)).unwrap_or_default();
+                let both = pair.iter().sum();
+                if let Some(place) = row.get_mut(at) {
+                    *place = both;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Options that put a network between the ranks.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+use super::job::NetworkJob;
+use crate::cli::CliError;
+use crate::output::PendingFile;
+use crate::simulation::{NetworkPlan, NetworkUse, Placement};
+
+/// A network between the ranks; docs/networks.md has the rules.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Network")]
+pub(super) struct NetworkArgs {
+    /// Whether messages share links between ranks [default: flat, or flows
+    /// with --topology].
+    #[arg(long, value_enum, value_name = "HOW")]
+    network: Option<NetworkName>,
+
+    /// How hosts are connected: star, tree:HOSTS:TAPER, fat-tree:PORTS[:TAPER],
+    /// torus:AxBxC, dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER].
+    #[arg(long, value_name = "TOPOLOGY")]
+    topology: Option<String>,
+
+    /// Which rank is on which host: block, round-robin over first switches,
+    /// random by --seed, or a FILE with the host of each rank, from 0 on.
+    #[arg(long, value_name = "HOW", requires = "topology")]
+    placement: Option<String>,
+
+    /// How wide links between switches are, as a factor to what the topology
+    /// says, in links of a host, which carry 1/G [default: 1].
+    #[arg(long, value_name = "FACTOR", requires = "topology")]
+    link_capacity: Option<f64>,
+
+    /// Draw how busy the busiest links are over time, as SVG.
+    #[arg(long, value_name = "FILE", requires = "topology")]
+    network_plot: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+enum NetworkName {
+    /// No link inside the network is shared: LogGP.
+    Flat,
+    /// Messages share links max-min fairly.
+    Flows,
+}
+
+impl NetworkArgs {
+    /// The network, where there is one; watched over time if it is drawn.
+    pub(super) fn job(&self, seed: u64) -> Result<Option<NetworkJob>, CliError> {
+        let topology = match (self.network, &self.topology) {
+            (None | Some(NetworkName::Flat), None) => return Ok(None),
+            (Some(NetworkName::Flat), Some(_)) => {
+                return Err(CliError::usage(
+                    "--topology has no meaning with --network flat; leave one out",
+                ));
+            }
+            (Some(NetworkName::Flows), None) => {
+                return Err(CliError::usage(
+                    "--network flows needs --topology, such as tree:16:2; see --help",
+                ));
+            }
+            (_, Some(topology)) => topology.clone(),
+        };
+        let placement = match self.placement.as_deref() {
+            None | Some("block") => Placement::Block,
+            Some("round-robin") => Placement::RoundRobin,
+            Some("random") => Placement::Random,
+            Some(path) => Placement::read(Path::new(path)).map_err(CliError::usage)?,
+        };
+        let link_capacity = self.link_capacity.unwrap_or(1.0);
+        let watched = self.network_plot.is_some();
+        let plan = NetworkPlan { topology, link_capacity, placement, seed, watched };
+        // Whether it is one at all does not depend on the ranks.
+        plan.topology(1, 1).map_err(CliError::usage)?;
+        Ok(Some(NetworkJob { plan, messages: Cell::new(0), full: Cell::new(false) }))
+    }
+
+    /// Topology, placement and capacity as they were given.
+    pub(super) fn named(&self) -> (String, String, f64) {
+        let topology = self.topology.clone().unwrap_or_default();
+        let placement = self.placement.clone().unwrap_or_else(|| "block".to_owned());
+        (topology, placement, self.link_capacity.unwrap_or(1.0))
+    }
+
+    /// Opens the picture's file before the work, so that a bad path is found
+    /// early.
+    pub(super) fn open(&self) -> Result<Option<NetworkPicture>, CliError> {
+        let Some(path) = &self.network_plot else { return Ok(None) };
+        PendingFile::create(path).map(|file| Some(NetworkPicture(file))).map_err(CliError::failed)
+    }
+}
+
+/// A file that is open and not there yet.
+pub(super) struct NetworkPicture(PendingFile);
+
+impl NetworkPicture {
+    /// The file while it is not complete.
+    pub(super) fn temporary(&self) -> Option<PathBuf> {
+        self.0.temporary().map(Path::to_owned)
+    }
+
+    pub(super) fn draw(self, usage: &NetworkUse) -> Result<(), CliError> {
+        let svg = crate::output::plot::links::svg(usage).map_err(CliError::failed)?;
+        self.0.commit(|out| out.write_all(svg.as_bytes())).map_err(CliError::failed)
+    }
+}

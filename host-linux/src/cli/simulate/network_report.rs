@@ -1,0 +1,114 @@
+//! What is printed of the network between the ranks.
+
+use std::io::{self, Write};
+
+use loggap_core::units::Picos;
+use serde::Serialize;
+
+use super::job::Outcome;
+use super::network_args::NetworkArgs;
+use crate::simulation::BusyLink;
+
+/// Links that the text lists; JSON lists more.
+const SHOWN: usize = 5;
+/// From this taper on nobody builds networks.
+const STEEPEST: f64 = 64.0;
+
+/// The network, and which of its links were busy.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum NetworkReport {
+    /// No link is shared.
+    Flat {
+        /// From which taper on links would decide; `null` where nothing
+        /// crosses leaves, or the schedule is too long to be looked at again.
+        decisive_taper: Option<TaperDocument>,
+    },
+    /// Messages share links.
+    Flows {
+        topology: String,
+        placement: String,
+        /// What links between switches carry, as a factor.
+        link_capacity: f64,
+        hosts: u32,
+        links: u32,
+        /// Length of the steps of `utilization_over_time`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        step_s: Option<f64>,
+        busiest_links: Vec<LinkDocument>,
+    },
+}
+
+/// See [`loggap_core::sim::network::Taper`].
+#[derive(Serialize)]
+pub(super) struct TaperDocument {
+    leaf_ranks: u32,
+    taper: f64,
+}
+
+#[derive(Serialize)]
+pub(super) struct LinkDocument {
+    link: String,
+    /// In links of a host.
+    capacity: f64,
+    utilization: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    utilization_over_time: Vec<f64>,
+}
+
+impl LinkDocument {
+    fn new(link: &BusyLink) -> Self {
+        let BusyLink { name, capacity, utilization, over_time } = link.clone();
+        Self { link: name, capacity, utilization, utilization_over_time: over_time }
+    }
+}
+
+impl NetworkReport {
+    pub(super) fn new(args: &NetworkArgs, outcome: &Outcome) -> Self {
+        let Some(usage) = &outcome.network else {
+            let taper = outcome
+                .taper
+                .map(|taper| TaperDocument { leaf_ranks: taper.leaf, taper: taper.taper });
+            return Self::Flat { decisive_taper: taper };
+        };
+        let (topology, placement, link_capacity) = args.named();
+        Self::Flows {
+            topology,
+            placement,
+            link_capacity,
+            hosts: usage.hosts,
+            links: usage.links,
+            step_s: usage.step.map(|step| Picos(step).seconds()),
+            busiest_links: usage.busiest.iter().map(LinkDocument::new).collect(),
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Flat { decisive_taper: Some(TaperDocument { leaf_ranks, taper }) }
+                if *taper < STEEPEST =>
+            {
+                // As an option it is rounded up, so that links do decide.
+                let steep = (taper.max(1.0) * 100.0).ceil() / 100.0;
+                writeln!(
+                    out,
+                    "network                flat; links would decide from a taper of {steep} on \
+                     (leaves of {leaf_ranks}): --network flows --topology tree:{leaf_ranks}:{steep}"
+                )
+            }
+            Self::Flat { .. } => Ok(()),
+            Self::Flows { topology, placement, hosts, links, busiest_links, .. } => {
+                writeln!(
+                    out,
+                    "network                {topology}: {hosts} hosts, {links} links, placed: \
+                     {placement}"
+                )?;
+                for link in busiest_links.iter().take(SHOWN) {
+                    let busy = link.utilization * 100.0;
+                    writeln!(out, "busy                   {busy:5.1}%  {}", link.link)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Networks between ranks: where ranks are, memory, and which links were busy.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loggap_core::random::Random;
+use loggap_core::sim::Entry;
+use loggap_core::sim::network::{
+    End, Flow, Flows, FlowsError, Hop, Link, NetworkMemory, NetworkRequirements, Share, Topology,
+    TopologyError, Usage,
+};
+
+use crate::sys::pages::Pages;
+
+/// The longest file of hosts that is read: 1 GiB.
+const LONGEST: u64 = 1 << 30;
+/// The most steps of time in which links are watched, and bytes for that.
+const STEPS: usize = 256;
+const WATCH_BYTES: usize = 64 << 20;
+/// Links that are named after a run.
+const BUSIEST: usize = 24;
+
+/// Which rank is on which host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Placement {
+    /// Each rank on the host of its number.
+    Block,
+    /// One rank after the other on hosts of different first switches.
+    RoundRobin,
+    /// Hosts in random order, by the seed.
+    Random,
+    /// As a file says, which has this name.
+    Hosts(PathBuf, Vec<u32>),
+}
+
+/// Why there is no network.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// There is no such topology.
+    #[error("topology '{0}': {1}")]
+    Topology(String, TopologyError),
+    /// A file of hosts cannot be read.
+    #[error("{path}: {1}", path = .0.display())]
+    Io(PathBuf, io::Error),
+    /// The file is longer than this many bytes.
+    #[error("{path}: longer than {1} bytes, the most that are read", path = .0.display())]
+    TooLong(PathBuf, u64),
+    /// A word in this line is no host.
+    #[error("{path}: line {1}: '{2}' is no host; expected the host of each rank, as numbers from 0 on", path = .0.display())]
+    Word(PathBuf, usize, String),
+    /// The file has hosts for fewer ranks than there are.
+    #[error("{path}: hosts for {1} of {2} ranks", path = .0.display())]
+    TooFew(PathBuf, usize, u32),
+    /// The file names a host that the topology does not have.
+    #[error("{path}: rank {1} is on host {2} of {3}, counted from 0", path = .0.display())]
+    Host(PathBuf, u32, u32, u32),
+    /// The core refuses it.
+    #[error(transparent)]
+    Flows(#[from] FlowsError),
+    /// The kernel has no more memory.
+    #[error("there is no memory for the network: {0}")]
+    Pages(io::Error),
+}
+
+impl Placement {
+    /// Reads the host of each rank: numbers with white space between; what
+    /// follows `#` in a line is skipped.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError`] names the file and the line.
+    pub fn read(path: &Path) -> Result<Self, NetworkError> {
+        let failed = |error| NetworkError::Io(path.to_owned(), error);
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(failed)?;
+        io::Read::read_to_string(&mut io::Read::take(file, LONGEST + 1), &mut text)
+            .map_err(failed)?;
+        if text.len() as u64 > LONGEST {
+            return Err(NetworkError::TooLong(path.to_owned(), LONGEST));
+        }
+        let mut hosts = Vec::new();
+        for (line, number) in text.lines().zip(1..) {
+            let content = line.split('#').next().unwrap_or_default();
+            for word in content.split_whitespace() {
+                let host = word
+                    .parse()
+                    .map_err(|_| NetworkError::Word(path.to_owned(), number, word.to_owned()))?;
+                hosts.push(host);
+            }
+        }
+        Ok(Self::Hosts(path.to_owned(), hosts))
+    }
+
+    /// The host of each of so many ranks; empty for each on its own.
+    fn hosts(&self, ranks: u32, topology: &Topology, seed: u64) -> Result<Vec<u32>, NetworkError> {
+        match self {
+            Self::Block => Ok(Vec::new()),
+            Self::RoundRobin => {
+                let together = topology.hosts_together();
+                let switches = (topology.hosts() / together).max(1);
+                Ok((0..ranks).map(|rank| rank % switches * together + rank / switches).collect())
+            }
+            Self::Random => {
+                let mut hosts: Vec<u32> = (0..topology.hosts()).collect();
+                let mut random = Random::new(seed);
+                for at in (1..hosts.len()).rev() {
+                    let other = random.below(at as u64 + 1);
+                    hosts.swap(at, usize::try_from(other).unwrap_or(at));
+                }
+                hosts.truncate(ranks as usize);
+                Ok(hosts)
+            }
+            Self::Hosts(path, hosts) => {
+                let some = hosts.get(..ranks as usize);
+                let some =
+                    some.ok_or_else(|| NetworkError::TooFew(path.clone(), hosts.len(), ranks))?;
+                let outside = (0..).zip(some).find(|(_, host)| **host >= topology.hosts());
+                if let Some((rank, &host)) = outside {
+                    return Err(NetworkError::Host(path.clone(), rank, host, topology.hosts()));
+                }
+                Ok(some.to_vec())
+            }
+        }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Block => "block".to_owned(),
+            Self::RoundRobin => "round-robin".to_owned(),
+            Self::Random => "random".to_owned(),
+            Self::Hosts(path, _) => path.display().to_string(),
+        }
+    }
+}
+
+/// A network, before it is known for how many ranks.
+#[derive(Clone, Debug)]
+pub struct NetworkPlan {
+    /// The topology, as [`Topology::parse`] reads it.
+    pub topology: String,
+    /// How much wider than the topology says links between switches are.
+    pub link_capacity: f64,
+    /// Which rank is on which host.
+    pub placement: Placement,
+    /// Chooses among equal routes, and places ranks at random.
+    pub seed: u64,
+    /// Whether links are watched over time.
+    pub watched: bool,
+}
+
+impl NetworkPlan {
+    /// The topology for so many ranks of so many interfaces.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError::Topology`].
+    pub fn topology(&self, ranks: u32, interfaces: usize) -> Result<Topology, NetworkError> {
+        let failed = |error| NetworkError::Topology(self.topology.clone(), error);
+        // A file of hosts may place several ranks on one.
+        let asked = if matches!(self.placement, Placement::Hosts(..))
+            && Topology::parse(&self.topology, ranks.max(1)).is_err()
+        {
+            1
+        } else {
+            ranks.max(1)
+        };
+        let topology = Topology::parse(&self.topology, asked).map_err(failed)?;
+        let interfaces = u8::try_from(interfaces).unwrap_or(u8::MAX).max(1);
+        let topology = topology.with_link_capacity(self.link_capacity).map_err(failed)?;
+        topology.with_host_capacity(interfaces.into()).map_err(failed)
+    }
+
+    /// Memory and places for so many ranks, interfaces of a rank, and
+    /// messages under way at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError`].
+    pub fn place(
+        &self,
+        (ranks, interfaces): (u32, usize),
+        messages: usize,
+    ) -> Result<PlacedNetwork, NetworkError> {
+        let topology = self.topology(ranks, interfaces)?;
+        let needs = NetworkRequirements::new(&topology, messages);
+        let steps = self.steps(&topology);
+        Ok(PlacedNetwork {
+            topology,
+            hosts: self.placement.hosts(ranks, &topology, self.seed)?,
+            ranks,
+            seed: self.seed,
+            messages,
+            links: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
+            shares: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
+            relieved: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
+            hops: Pages::zeroed(needs.hops).map_err(NetworkError::Pages)?,
+            flows: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
+            ends: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
+            affected: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
+            arrivals: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
+            steps,
+            carried: Pages::zeroed(steps * needs.links).map_err(NetworkError::Pages)?,
+        })
+    }
+
+    /// Steps of time in which each link is watched.
+    fn steps(&self, topology: &Topology) -> usize {
+        let row = (topology.links() as usize).saturating_mul(size_of::<f32>());
+        if self.watched { (WATCH_BYTES / row.max(1)).clamp(2, STEPS) } else { 0 }
+    }
+
+    /// Bytes that it takes; saturating.
+    #[must_use]
+    pub fn bytes(&self, ranks: u32, messages: usize) -> u64 {
+        let Ok(topology) = self.topology(ranks, 1) else { return 0 };
+        let watched = self.steps(&topology).saturating_mul(topology.links() as usize);
+        let watched = watched.saturating_mul(size_of::<f32>()) as u64;
+        NetworkRequirements::new(&topology, messages)
+            .bytes()
+            .saturating_add(watched)
+            .saturating_add(u64::from(ranks) * size_of::<u32>() as u64)
+    }
+}
+
+/// A network of its size, and its memory.
+#[derive(Debug)]
+pub struct PlacedNetwork {
+    topology: Topology,
+    hosts: Vec<u32>,
+    ranks: u32,
+    seed: u64,
+    messages: usize,
+    links: Pages<Link>,
+    shares: Pages<Share>,
+    relieved: Pages<u32>,
+    hops: Pages<Hop>,
+    flows: Pages<Flow>,
+    ends: Pages<End>,
+    affected: Pages<u32>,
+    arrivals: Pages<Entry>,
+    steps: usize,
+    carried: Pages<f32>,
+}
+
+impl PlacedNetwork {
+    /// The network.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError::Flows`].
+    pub fn lend(&mut self) -> Result<Flows<'_>, NetworkError> {
+        let memory = NetworkMemory {
+            links: &mut self.links,
+            shares: &mut self.shares,
+            relieved: &mut self.relieved,
+            hops: &mut self.hops,
+            flows: &mut self.flows,
+            ends: &mut self.ends,
+            affected: &mut self.affected,
+            arrivals: &mut self.arrivals,
+        };
+        let ranks = (self.ranks, &*self.hosts);
+        let flows = Flows::new(self.topology, ranks, (self.seed, self.messages), memory)?;
+        Ok(match Usage::new(&mut self.carried, self.steps) {
+            Some(usage) => flows.with_usage(usage),
+            None => flows,
+        })
+    }
+}
+
+/// What became of a network's links.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NetworkUse {
+    /// Hosts of the topology.
+    pub hosts: u32,
+    /// Links of the topology.
+    pub links: u32,
+    /// Length of a step of time, in ps, where links were watched.
+    pub step: Option<u64>,
+    /// The links that were busy for the greatest share of the run, in
+    /// descending order.
+    pub busiest: Vec<BusyLink>,
+}
+
+/// A link, and how busy it was.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BusyLink {
+    /// What it joins.
+    pub name: String,
+    /// How wide it is, in links of a host.
+    pub capacity: f64,
+    /// The share of the run that it needed for what it carried.
+    pub utilization: f64,
+    /// The same of each step of time, where links were watched.
+    pub over_time: Vec<f64>,
+}
+
+impl NetworkUse {
+    /// Of a network after a run that took `makespan` ps.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]
+    pub fn of(flows: &Flows<'_>, makespan: u64) -> Self {
+        let topology = flows.topology();
+        let load = |(link, carried): (u32, f64)| (carried / topology.capacity(link), link);
+        let mut loads: Vec<(f64, u32)> =
+            (0..).zip(flows.carried()).map(load).filter(|(load, _)| *load > 0.0).collect();
+        loads.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        loads.truncate(BUSIEST);
+        let usage = flows.usage();
+        let busy = |(load, link): (f64, u32)| {
+            let capacity = topology.capacity(link);
+            let steps = |usage: &Usage<'_>| {
+                let whole = capacity * usage.step() as f64;
+                let row = usage.of_link(link).iter().map(|carried| f64::from(*carried) / whole);
+                let steps = makespan.div_ceil(usage.step().max(1));
+                row.take(usize::try_from(steps).unwrap_or(usize::MAX)).collect()
+            };
+            BusyLink {
+                name: topology.link_name(link).to_string(),
+                capacity,
+                utilization: load / makespan.max(1) as f64,
+                over_time: usage.map(steps).unwrap_or_default(),
+            }
+        };
+        Self {
+            hosts: topology.hosts(),
+            links: topology.links(),
+            step: usage.map(Usage::step),
+            busiest: loads.into_iter().map(busy).collect(),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Networks between ranks, as a user runs them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code; the lints only know functions marked #[test]"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use loggap_core::model::LogGops;
+use loggap_core::random::Random;
+use loggap_core::units::PerByte;
+use loggap_tests::command::loggap;
+use loggap_tests::engine;
+use loggap_tests::program::Program;
+use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::shadow::{Receive, Rendezvous, Settings};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// L, o, g and G of the tests, in ps.
+const PARAMETERS: [&str; 8] = ["-L", "2500", "-o", "1500", "-g", "1000", "-G", "0.25"];
+const LATENCY: u64 = 2_500_000;
+const OVERHEAD: u64 = 1_500_000;
+const PER_BYTE: u64 = 250;
+/// Sixteen hosts at least, of every kind.
+const TOPOLOGIES: [&str; 11] = [
+    "star",
+    "tree:4",
+    "tree:8:4",
+    "tree:5:3",
+    "fat-tree:4",
+    "fat-tree:6",
+    "torus:4x4",
+    "torus:3x3x2",
+    "dragonfly:4:2:2",
+    "rail:4:2:2",
+    "rail:2:4",
+];
+
+/// A schedule of 16 ranks in which those sends happen, all at once, as a file.
+fn schedule(folder: &TempDir, sends: &[(u32, u32, u64)]) -> PathBuf {
+    let mut text = String::from("num_ranks 16\n");
+    for rank in 0..16 {
+        let mut label = 0..;
+        writeln!(text, "rank {rank} {{").unwrap();
+        for &(from, to, size) in sends {
+            if from == rank {
+                writeln!(text, "l{}: send {size}b to {to} tag {from}", label.next().unwrap())
+                    .unwrap();
+            }
+            if to == rank {
+                writeln!(text, "l{}: recv {size}b from {from} tag {from}", label.next().unwrap())
+                    .unwrap();
+            }
+        }
+        text.push_str("}\n");
+    }
+    let path = folder.path().join("schedule.goal");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn simulated(arguments: &[&str]) -> Value {
+    let output = loggap().arg("simulate").args(arguments).arg("-J").assert().success();
+    serde_json::from_slice(&output.get_output().stdout).unwrap()
+}
+
+fn makespan(path: &std::path::Path, arguments: &[&str]) -> u64 {
+    let arguments = [&[path.to_str().unwrap()], &PARAMETERS[..], arguments].concat();
+    simulated(&arguments)["makespan_ps"].as_u64().unwrap()
+}
+
+/// Exit code and standard error of a simulation that fails.
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = loggap().arg("simulate").args(arguments).assert().failure();
+    let output = output.get_output();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr.clone()).unwrap())
+}
+
+#[test]
+fn a_message_alone_takes_what_flat_gives_on_every_topology() {
+    let folder = TempDir::new().unwrap();
+    for (from, to, size) in [(0, 1, 65_536), (2, 13, 1_000_001), (15, 0, 1), (3, 3, 4_096)] {
+        let path = schedule(&folder, &[(from, to, size)]);
+        for settings in [
+            &["-S", "1G"][..],
+            &["-S", "1G", "-O", "0.75"],
+            &["-S", "1G", "--receive", "overlap"],
+            &["-S", "1G", "--receive", "overlap", "-O", "0.75"],
+            &["-S", "0"],
+            &["-S", "0", "--rendezvous", "handshake"],
+        ] {
+            let flat = makespan(&path, settings);
+            for topology in TOPOLOGIES {
+                let arguments = [settings, &["--topology", topology]].concat();
+                let there = makespan(&path, &arguments);
+                assert_eq!(there, flat, "{from} to {to}, {size} B, {settings:?} on {topology}");
+            }
+        }
+    }
+}
+
+#[test]
+fn eight_messages_over_a_taper_of_four_take_four_times_as_long() {
+    let folder = TempDir::new().unwrap();
+    let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
+    let path = schedule(&folder, &sends);
+    let alone = LATENCY + 2 * OVERHEAD;
+    let bytes = 1_000_000 * PER_BYTE;
+    for receive in ["hold", "overlap"] {
+        let on = |topology: &str| {
+            let network = ["--receive", receive, "-S", "1G", "--topology", topology];
+            makespan(&path, &network)
+        };
+        assert_eq!(on("tree:8:4"), alone + 4 * bytes);
+        assert_eq!(on("tree:8:1"), alone + bytes);
+        assert_eq!(on("star"), alone + bytes);
+    }
+    // The other way round the pairs share leaves.
+    let near: Vec<_> = (0..8).map(|pair| (2 * pair, 2 * pair + 1, 1_000_001)).collect();
+    let path = schedule(&folder, &near);
+    let on =
+        |more: &[&str]| makespan(&path, &[&["-S", "1G", "--topology", "tree:8:4"], more].concat());
+    assert_eq!(on(&[]), alone + bytes);
+    assert_eq!(on(&["--placement", "round-robin"]), alone + 4 * bytes);
+    let places = folder.path().join("places");
+    fs::write(&places, "0 8 1 9 2 10 3 11 # pairs apart\n4 12 5 13\n6 14 7 15\n").unwrap();
+    assert_eq!(on(&["--placement", places.to_str().unwrap()]), alone + 4 * bytes);
+    assert_eq!(on(&["--link-capacity", "4", "--placement", "round-robin"]), alone + bytes);
+    let random = |seed: &str| on(&["--placement", "random", "--seed", seed]);
+    assert_eq!(random("5"), random("5"));
+}
+
+#[test]
+fn an_incast_queues_on_its_last_link_and_then_at_its_processor() {
+    let folder = TempDir::new().unwrap();
+    let sends: Vec<_> = (1..16).map(|rank| (rank, 0, 100_001)).collect();
+    let path = schedule(&folder, &sends);
+    let expected = LATENCY + OVERHEAD + 15 * 100_000 * PER_BYTE + 15 * OVERHEAD;
+    for topology in ["star", "tree:16", "fat-tree:4", "rail:1:16"] {
+        assert_eq!(makespan(&path, &["-S", "1G", "--topology", topology]), expected);
+    }
+    assert_eq!(makespan(&path, &["-S", "1G"]), expected, "as flat");
+}
+
+#[test]
+fn several_interfaces_are_several_links_and_hosts_may_be_shared() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("two.goal");
+    let text = "num_ranks 2\nrank 0 {\na: send 100001b to 1 tag 1 cpu 0 nic 0\n\
+                b: send 100001b to 1 tag 2 cpu 1 nic 1\n}\nrank 1 {\n\
+                a: recv 100001b from 0 tag 1 cpu 0 nic 0\n\
+                b: recv 100001b from 0 tag 2 cpu 1 nic 1\n}\n";
+    fs::write(&path, text).unwrap();
+    let flat = makespan(&path, &["-S", "1G"]);
+    assert_eq!(flat, LATENCY + 2 * OVERHEAD + 100_000 * PER_BYTE);
+    assert_eq!(makespan(&path, &["-S", "1G", "--topology", "star"]), flat);
+    let places = folder.path().join("places");
+    fs::write(&places, "0 0").unwrap();
+    let shared = ["-S", "1G", "--topology", "star", "--placement", places.to_str().unwrap()];
+    assert_eq!(makespan(&path, &shared), flat);
+}
+
+/// A random program, and settings of all kinds, with this time for each byte.
+fn random(seed: u64, shape: &Shape, gap_per_byte: PerByte) -> (Program, Settings) {
+    let mut random = Random::new(seed);
+    let program = program(&mut random, shape);
+    let parameters = LogGops { gap_per_byte, ..parameters(&mut random) };
+    let settings = Settings {
+        receive: if seed.is_multiple_of(3) { Receive::Overlap } else { Receive::Hold },
+        rendezvous: if seed.is_multiple_of(5) {
+            Rendezvous::Handshake
+        } else {
+            Rendezvous::Instant
+        },
+        ..Settings::new(parameters)
+    };
+    (program, settings)
+}
+
+#[test]
+fn random_programs_whose_bytes_take_no_time_run_as_without_a_network() {
+    for seed in 0..500 {
+        let shape = if seed % 2 == 0 { Shape::PLAIN } else { Shape::WILD };
+        let (program, settings) = random(seed, &shape, PerByte::ZERO);
+        let flat = engine::run(&program, &settings, None);
+        let there = engine::on_network(&program, &settings, "tree:2:2");
+        assert_eq!(there, flat, "seed {seed}");
+    }
+}
+
+#[test]
+fn random_programs_come_to_their_end_on_a_network_where_they_do_without() {
+    let mut complete = 0;
+    for seed in 0..500 {
+        let per_byte = PerByte::from_picos(1 + seed % 7 * 1_000_000).unwrap();
+        let (program, settings) = random(seed, &Shape::PLAIN, per_byte);
+        let flat = engine::run(&program, &settings, None);
+        for topology in ["star", "tree:2:8", "torus:8x8"] {
+            let there = engine::on_network(&program, &settings, topology);
+            assert_eq!(there.complete(), flat.complete(), "seed {seed} on {topology}");
+            assert_eq!(there.events, flat.events, "seed {seed} on {topology}");
+        }
+        complete += u32::from(flat.complete());
+        // Of other programs the order decides; they only have to end.
+        let (program, settings) = random(seed, &Shape::WILD, per_byte);
+        let _ends = engine::on_network(&program, &settings, "tree:2:8");
+    }
+    assert!(complete > 100, "{complete} programs came to their end");
+}
+
+#[test]
+fn the_report_names_busy_links_and_draws_them() {
+    let folder = TempDir::new().unwrap();
+    let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
+    let path = schedule(&folder, &sends);
+    let plot = folder.path().join("busy.svg");
+    let arguments = [
+        &[path.to_str().unwrap(), "-S", "1G", "--network", "flows", "--topology", "tree:8:4"],
+        &["--network-plot", plot.to_str().unwrap()][..],
+        &PARAMETERS,
+    ];
+    let report = simulated(&arguments.concat());
+    let network = &report["network"];
+    assert_eq!(report["engine"], "sequential");
+    assert!(report["engine_reason"].as_str().unwrap().contains("share links"));
+    assert_eq!(network["kind"], "flows");
+    assert_eq!((&network["hosts"], &network["links"]), (&16.into(), &36.into()));
+    let busiest = network["busiest_links"].as_array().unwrap();
+    assert_eq!(busiest[0]["link"], "leaf 0 out");
+    assert_eq!(busiest[1]["link"], "leaf 1 in");
+    let share = busiest[0]["utilization"].as_f64().unwrap();
+    let whole = report["makespan_ps"].as_f64().unwrap();
+    assert!((share - 1e9 / whole).abs() < 1e-9, "{share}");
+    let steps: Vec<f64> = busiest[0]["utilization_over_time"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step.as_f64().unwrap())
+        .collect();
+    assert!(steps.iter().all(|share| (0.0..1.001).contains(share)), "{steps:?}");
+    let step = network["step_s"].as_f64().unwrap() * 1e12;
+    let sum: f64 = steps.iter().map(|share| share * step).sum();
+    assert!((sum - 1e9).abs() < 1e3, "{sum} ps of a whole link");
+    let svg = fs::read_to_string(&plot).unwrap();
+    assert!(svg.contains("leaf 0 out") && svg.trim_end().ends_with("</svg>"));
+    let text = loggap().arg("simulate").args(arguments.concat()).assert().success();
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("tree:8:4: 16 hosts, 36 links") && text.contains("leaf 0 out"), "{text}");
+}
+
+#[test]
+fn a_flat_run_says_from_which_taper_on_links_would_decide() {
+    let arguments = ["--pattern", "all-to-all", "--ranks", "64", "-s", "100000", "-S", "1G"];
+    let report = simulated(&arguments);
+    let network = &report["network"];
+    assert_eq!(network["kind"], "flat");
+    let taper = network["decisive_taper"]["taper"].as_f64().unwrap();
+    let leaf = network["decisive_taper"]["leaf_ranks"].as_u64().unwrap();
+    assert_eq!(leaf, 8, "most of what is sent crosses the smallest leaves");
+    let flat = report["makespan_ps"].as_u64().unwrap();
+    let on = |taper: f64| {
+        let topology = format!("tree:{leaf}:{taper}");
+        let flows = [&arguments[..], &["--topology", &topology]].concat();
+        simulated(&flows)["makespan_ps"].as_u64().unwrap()
+    };
+    assert!(on(taper * 1.05) > flat);
+    let text = loggap().arg("simulate").args(arguments).assert().success();
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("--network flows --topology tree:8:"), "{text}");
+    // Neighbours never leave their leaf.
+    let folder = TempDir::new().unwrap();
+    let path = schedule(&folder, &[(0, 1, 9_000), (14, 15, 9_000)]);
+    let report = simulated(&[path.to_str().unwrap()]);
+    assert_eq!(report["network"]["decisive_taper"], Value::Null);
+}
+
+#[test]
+fn more_messages_under_way_than_expected_only_take_another_run() {
+    let arguments = ["--pattern", "all-to-all", "--ranks", "100", "-s", "20000", "-S", "1G"];
+    let steep = [&arguments[..], &["--topology", "tree:50:50"]].concat();
+    let report = simulated(&steep);
+    // Half of the messages leave each half, over one link of a host.
+    let bytes = 50 * 50 * 19_999 * 6_000u64;
+    let makespan = report["makespan_ps"].as_u64().unwrap();
+    assert!(makespan >= bytes && makespan < bytes + bytes / 50, "{makespan} against {bytes}");
+    assert_eq!(report["unmatched_total"], 0);
+    assert_eq!(simulated(&steep)["makespan_ps"], report["makespan_ps"]);
+}
+
+#[test]
+fn what_cannot_be_a_network_is_refused_with_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    let places = folder.path().join("places");
+    let pattern = ["--pattern", "dissemination", "--ranks", "20", "-s", "8"];
+    let on = |more: &[&str]| refused(&[&pattern, more].concat());
+    for (arguments, code, words) in [
+        (&["--topology", "mesh"][..], 2, "expected star"),
+        (&["--topology", "tree:8:0"], 2, "above 0"),
+        (&["--topology", "fat-tree:4"], 2, "16 hosts for 20 ranks"),
+        (&["--topology", "torus:100000x100000"], 2, "2^31"),
+        (&["--topology", "star", "--link-capacity", "nan"], 2, "above 0"),
+        (&["--network", "flows"], 2, "needs --topology"),
+        (&["--network", "flat", "--topology", "star"], 2, "leave one out"),
+        (&["--placement", "random"], 2, "--topology"),
+        (&["--topology", "star", "--explain"], 2, "--network-plot"),
+        (&["--topology", "star", "--placement", "/nowhere/at/all"], 2, "/nowhere/at/all"),
+        (&["--topology", "torus:4000x4000", "--max-memory", "1M"], 1, "--max-memory"),
+    ] {
+        let (found, text) = on(arguments);
+        assert!(found == code && text.contains(words), "{arguments:?}: {found} {text}");
+    }
+    for (content, words) in [
+        ("0 1 two", "line 1: 'two'"),
+        ("0 1 2", "hosts for 3 of 20 ranks"),
+        ("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 20", "rank 19 is on host 20 of 20"),
+    ] {
+        fs::write(&places, content).unwrap();
+        let (code, text) = on(&["--topology", "star", "--placement", places.to_str().unwrap()]);
+        assert!(code == 2 && text.contains(words), "{content}: {code} {text}");
+    }
+}
