@@ -4,6 +4,7 @@ use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
 use loggap::simulation::{self, OwnedMemory};
+use loggap::timeline::causes::{CauseRecorder, Causes};
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::Protocol;
 use loggap_core::sim::windows::{self, Unsuitable};
@@ -156,6 +157,20 @@ pub fn timeline(
     let recorder = match noise {
         Some(noise) => run_observed(program, settings, Function(noise), everything).1,
         None => run_observed(program, settings, NoNoise, everything).1,
+    };
+    recorder.finish()
+}
+
+/// What delayed each event of the same run.
+#[must_use]
+pub fn causes(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: Option<shadow::Noise<'_>>,
+) -> Causes {
+    let recorder = match noise {
+        Some(noise) => run_observed(program, settings, Function(noise), CauseRecorder::new).1,
+        None => run_observed(program, settings, NoNoise, CauseRecorder::new).1,
     };
     recorder.finish()
 }

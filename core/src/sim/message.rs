@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
-use super::hooks::{Handled, Matched, Noise, Observer};
+use super::hooks::{Handled, Matched, Noise, Observer, Released, Resumed, Taken};
 use super::matching::Found;
 use super::operation::cpu_index;
 use super::parameters::{Receive, Rendezvous};
@@ -105,6 +105,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         let nic = self.records.at(place).nic();
         *self.arrivals_mut(rank, nic) = price.take(self.now)?;
         self.set_time(op, self.now);
+        self.observer.taken(&Taken { rank, op, nic: cpu_index(nic), time: Picos(self.now) });
         Ok(())
     }
 
@@ -209,6 +210,13 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         *cpu = (*cpu).max(now);
         let out = self.out_mut(sender, record.nic());
         *out = (*out).max(now);
+        self.observer.resumed(&Resumed {
+            rank: sender,
+            op: message,
+            cpu: cpu_index(record.cpu()),
+            nic: cpu_index(record.nic()),
+            time: Picos(now),
+        });
         self.satisfy(sender, message, Reached::End, end.max(now));
         self.changed(sender);
         Ok(())
@@ -222,6 +230,9 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
         record.set_phase(phase);
         record.created = now;
         record.seq = seq;
+        let at = if phase == Phase::Ready { record.tag } else { op };
+        let cpu = cpu_index(self.records.at(at).cpu());
+        self.observer.released(&Released { rank, op, cpu });
         self.enlist(rank, Class::Sends, op);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, From};
-use super::hooks::{Calculated, Matched, Noise, Observer, Part, Sent};
+use super::hooks::{Begun, Calculated, Matched, Noise, Observer, Part, Sent, Turn};
 use super::parameters::Rendezvous;
 use super::price::{Leaving, Price, sum};
 use super::rank::Class;
@@ -21,6 +21,17 @@ impl Phase {
     }
 }
 
+impl Class {
+    const fn turn(self) -> Turn {
+        match self {
+            Self::Calcs => Turn::Calculation,
+            Self::Sends => Turn::Send,
+            Self::Receives => Turn::Receive,
+            Self::Arrived | Self::Taken => Turn::Message,
+        }
+    }
+}
+
 impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     /// Executes the next event of `rank`, whose time has come.
     #[inline]
@@ -32,6 +43,8 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             }
             _ => self.leave(rank, &next),
         }
+        let (op, turn, time) = (next.at, next.class.turn(), Picos(self.now));
+        self.observer.begun(&Begun { rank, op, turn, time });
         match next.class {
             Class::Calcs => self.calculate(rank, next.at)?,
             Class::Sends => self.send(rank, next.at)?,

@@ -14,6 +14,7 @@ use super::windows::in_windows;
 use crate::cli::{CliError, Console};
 use crate::machine::clock::HostClock;
 use crate::simulation::{Limit, LoadError, Needs, NoiseSource, Source};
+use crate::timeline::causes::{CauseRecorder, Causes};
 use crate::timeline::{Message, Recorder, Selection, Timeline};
 
 /// Turns of the engine between two changes of the line of progress.
@@ -39,14 +40,14 @@ pub(super) struct Wanted {
     pub(super) counters: bool,
     /// The part of the timeline that is drawn.
     pub(super) selection: Option<Selection>,
-    /// The whole timeline, to explain the makespan by.
-    pub(super) everything: bool,
+    /// What delayed each event.
+    pub(super) causes: bool,
 }
 
 impl Wanted {
     /// Whether the run needs an observer.
     pub(super) const fn observed(&self) -> bool {
-        self.counters || self.everything || self.selection.is_some()
+        self.counters || self.causes || self.selection.is_some()
     }
 }
 
@@ -87,6 +88,7 @@ pub(super) struct Outcome {
     pub(super) finish: Option<Vec<Picos>>,
     pub(super) counters: Option<Vec<RankCounters>>,
     pub(super) timeline: Option<Timeline>,
+    pub(super) causes: Option<Causes>,
     pub(super) engine: EngineUsed,
 }
 
@@ -168,8 +170,8 @@ impl Job<'_> {
 
     /// Bytes that observers take.
     pub(super) fn besides(&self, needs: &Needs) -> u64 {
-        // Ends and turns of the critical path's index.
-        const EXPLAINED: usize = 256;
+        // The operation and its message, each an event or three.
+        const CAUSES: usize = 4 * Causes::bytes_an_event();
         // The table of messages under way.
         const RECORDED: usize = size_of::<Message>() + 40;
         let (ranks, ops) = (u64::from(needs.ranks), needs.ops);
@@ -184,9 +186,10 @@ impl Job<'_> {
             take(ranks, size_of::<RankCounters>());
             take(ops, size_of::<Picos>());
         }
-        if self.wanted.everything {
-            take(ops, RECORDED + EXPLAINED);
-        } else if let Some(selection) = &self.wanted.selection {
+        if self.wanted.causes {
+            take(ops, CAUSES);
+        }
+        if let Some(selection) = &self.wanted.selection {
             let kept = u64::from(selection.ranks.end.min(needs.ranks))
                 .saturating_sub(u64::from(selection.ranks.start));
             // Both ends of a message may be selected.
@@ -218,9 +221,8 @@ impl Job<'_> {
         noise: N,
         monitor: &Monitor<'_>,
     ) -> Result<Outcome, CliError> {
-        let Wanted { counters, selection, everything, .. } = &self.wanted;
-        let selection = if *everything { Some(Selection::default()) } else { selection.clone() };
-        if !counters && selection.is_none() {
+        let Wanted { counters, selection, causes, .. } = &self.wanted;
+        if !self.wanted.observed() {
             return Ok(self.drive(schedule, needs, (noise, Silent), monitor)?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
@@ -228,12 +230,16 @@ impl Job<'_> {
         let mut ranks = vec![RankCounters::default(); size(*counters, needs.ranks as usize)];
         let mut arrivals = vec![Picos::ZERO; size(*counters, ops)];
         let counting = counters.then(|| Counters::new(&mut ranks, &mut arrivals));
-        let recorder = selection.map(|kept| Recorder::new(schedule.first_ops(), kept));
-        let (outcome, (counting, recorder)) =
-            self.drive(schedule, needs, (noise, (counting, recorder)), monitor)?;
+        let first_ops = schedule.first_ops();
+        let recorder = selection.clone().map(|kept| Recorder::new(first_ops, kept));
+        let causes = causes.then(|| CauseRecorder::new(first_ops));
+        let observers = ((counting, recorder), causes);
+        let (outcome, ((counting, recorder), causes)) =
+            self.drive(schedule, needs, (noise, observers), monitor)?;
         Ok(Outcome {
             counters: counting.map(|counting| counting.finish().to_vec()),
             timeline: recorder.map(Recorder::finish),
+            causes: causes.map(CauseRecorder::finish),
             ..outcome
         })
     }

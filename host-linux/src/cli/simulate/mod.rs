@@ -131,7 +131,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             finish: args.finish,
             counters: args.counters,
             selection: picture.as_ref().map(Picture::selection),
-            everything: args.explain,
+            causes: args.explain,
         },
     };
     let outcome = job.run(&source, (clock, started), console)?;

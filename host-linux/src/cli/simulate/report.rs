@@ -126,8 +126,10 @@ impl Report {
     pub(super) fn new(args: &Args, source: &Source, outcome: &Outcome) -> Result<Self, CliError> {
         let finished = outcome.finished;
         let whole = outcome.stuck.total == 0;
-        let explanation = match &outcome.timeline {
-            Some(timeline) if args.explain && whole => Some(Explanation::of(timeline)?),
+        let explanation = match &outcome.causes {
+            Some(causes) if args.explain && whole => {
+                Some(Explanation::of(causes, finished.last_rank)?)
+            }
             _ => None,
         };
         let counters = outcome.counters.as_ref().map(|counters| {
