@@ -266,6 +266,31 @@ fn the_explanation_adds_up_to_the_makespan() {
 }
 
 #[test]
+fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
+    let run = ["--pattern", "binomialtreebcast", "--ranks", "64", "-s", "8", "--sensitivity"];
+    let json = simulated(&run);
+    let found = json["sensitivity"].as_array().unwrap();
+    let slopes: Vec<_> = found.iter().map(|at| at["slope"].as_u64().unwrap()).collect();
+    assert_eq!(slopes, [6, 12, 0, 42, 0]);
+    let keys = ["first_bytes", "level"].map(|key| found[0][key].as_u64());
+    assert_eq!(keys, [Some(0), Some(0)]);
+    assert_eq!(found[0]["parameter"], "L");
+    // However long messages travel, the last to get one is the same.
+    assert!(found[0]["low"].as_f64() == Some(0.0) && found[0]["high"].is_null());
+    // The sender is slower than its interface while o > g + 7 G.
+    let low = found[1]["low"].as_f64().unwrap();
+    assert!((low - 1.042e-6).abs() < 1e-11, "{low}");
+    // 1, 5 and 10% of 33252 ns, over 6 messages.
+    let grown = json["latency_tolerance"].as_array().unwrap();
+    for (at, latency) in grown.iter().zip([55.42e-9, 277.1e-9, 554.2e-9]) {
+        assert!((at["latency_s"].as_f64().unwrap() - latency).abs() < 1e-13, "{at}");
+        assert_eq!(at["order_stays"], true);
+    }
+    let (code, text) = refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat());
+    assert!(code == 2 && text.contains("--sensitivity"), "{text}");
+}
+
+#[test]
 fn counters_tell_what_each_rank_did() {
     let json = simulated(&["--pattern", "gather", "--ranks", "8", "-s", "51", "--counters"]);
     let root = &json["counters"][0];

@@ -144,11 +144,7 @@ impl CauseRecorder {
     /// Notes what an event waited for.
     fn set_causes(&mut self, id: EventId, causes: impl IntoIterator<Item = Cause>) {
         let first = self.graph.causes.len();
-        for cause in causes {
-            if !self.graph.causes.iter().skip(first).any(|known| *known == cause) {
-                self.graph.causes.push(cause);
-            }
-        }
+        self.graph.causes.extend(causes);
         let count = self.graph.causes.len() - first;
         if let Some(event) = self.graph.events.get_mut(id as usize) {
             event.first_cause = u32::try_from(first).unwrap_or(NONE);

@@ -225,6 +225,12 @@ impl Causes {
         self.overlap
     }
 
+    /// Whether operations name several processors or interfaces.
+    #[must_use]
+    pub const fn has_several(&self) -> bool {
+        self.several
+    }
+
     /// Bytes of an event with its causes, as a run needs them.
     #[must_use]
     pub const fn bytes_an_event() -> usize {

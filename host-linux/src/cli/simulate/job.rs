@@ -42,6 +42,8 @@ pub(super) struct Wanted {
     pub(super) selection: Option<Selection>,
     /// What delayed each event.
     pub(super) causes: bool,
+    /// Each instant as a function of the parameters.
+    pub(super) sensitivity: bool,
 }
 
 impl Wanted {
@@ -172,6 +174,9 @@ impl Job<'_> {
     pub(super) fn besides(&self, needs: &Needs) -> u64 {
         // The operation and its message, each an event or three.
         const CAUSES: usize = 4 * Causes::bytes_an_event();
+        // Their functions, each kept in a table and evaluated at both ends of an
+        // interval, where none equals another.
+        const FUNCTIONS: usize = 4 * 160;
         // The table of messages under way.
         const RECORDED: usize = size_of::<Message>() + 40;
         let (ranks, ops) = (u64::from(needs.ranks), needs.ops);
@@ -188,6 +193,9 @@ impl Job<'_> {
         }
         if self.wanted.causes {
             take(ops, CAUSES);
+        }
+        if self.wanted.sensitivity {
+            take(ops, FUNCTIONS);
         }
         if let Some(selection) = &self.wanted.selection {
             let kept = u64::from(selection.ranks.end.min(needs.ranks))

@@ -7,6 +7,7 @@ mod noise_args;
 mod picture;
 mod progress;
 mod report;
+mod sensitivity;
 mod windows;
 
 use std::num::NonZeroUsize;
@@ -18,6 +19,7 @@ use self::job::{Job, Wanted};
 use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::report::Report;
+use self::sensitivity::Sensitivities;
 use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
@@ -39,6 +41,7 @@ use crate::simulation::Source;
   loggap simulate bcast.goal
   loggap simulate --pattern dissemination --ranks 1M -s 8 --preset ompi-ib-sdr
   loggap simulate ring.bin -L 1200.5 -o 800 -g 1500 -G 0.08 -S 64K --receive overlap --explain
+  loggap simulate --pattern binomialtreebcast --ranks 64 -s 8 --sensitivity
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
@@ -75,6 +78,12 @@ pub(super) struct Args {
     /// one, as a sum of the parameters.
     #[arg(long)]
     explain: bool,
+
+    /// By how much the makespan grows with L, o, g, G and O, in which
+    /// interval of each that holds, and how much L may grow until the makespan
+    /// has grown by 1, 5 and 10%.
+    #[arg(long, conflicts_with = "noise_source")]
+    sensitivity: bool,
 
     /// Print one JSON document.
     #[arg(short = 'J', long)]
@@ -131,11 +140,15 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             finish: args.finish,
             counters: args.counters,
             selection: picture.as_ref().map(Picture::selection),
-            causes: args.explain,
+            causes: args.explain || args.sensitivity,
+            sensitivity: args.sensitivity,
         },
     };
     let outcome = job.run(&source, (clock, started), console)?;
-    let report = Report::new(args, &source, &outcome)?;
+    let mut report = Report::new(args, &source, &outcome)?;
+    if let (Some(causes), true, true) = (&outcome.causes, args.sensitivity, report.is_whole()) {
+        report.add_sensitivities(Sensitivities::of(causes, &protocols));
+    }
     if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
         picture.draw(timeline)?;
     }

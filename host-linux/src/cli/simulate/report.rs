@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::Args;
 use super::explanation::{Explanation, nanos};
 use super::job::{LISTED, Outcome};
+use super::sensitivity::Sensitivities;
 use crate::cli::{CliError, Console, Exit};
 use crate::simulation::Source;
 
@@ -44,6 +45,8 @@ pub(super) struct Report {
     counters: Option<Vec<CountersDocument>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
+    #[serde(flatten)]
+    sensitivities: Option<Sensitivities>,
 }
 
 /// Something that never came to its end.
@@ -161,7 +164,12 @@ impl Report {
                 .map(|finish| finish.iter().map(|time| time.0).collect()),
             counters,
             explanation,
+            sensitivities: None,
         })
+    }
+
+    pub(super) fn add_sensitivities(&mut self, sensitivities: Sensitivities) {
+        self.sensitivities = Some(sensitivities);
     }
 
     /// Whether the schedule came to its end.
@@ -221,6 +229,9 @@ impl Report {
         }
         if let Some(explanation) = &self.explanation {
             explanation.write(out)?;
+        }
+        if let Some(sensitivities) = &self.sensitivities {
+            sensitivities.write(out)?;
         }
         if let Some(counters) = &self.counters {
             write_counters(out, counters)?;
