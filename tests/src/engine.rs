@@ -52,6 +52,15 @@ pub fn protocols(settings: &shadow::Settings) -> Vec<Protocol> {
     settings.parameters.iter().map(of).collect()
 }
 
+/// The same with what receiving costs.
+fn parameters<'a>(protocols: &'a [Protocol], settings: &'a shadow::Settings) -> Parameters<'a> {
+    let parameters = Parameters::per_protocol(protocols).unwrap();
+    if settings.receive_overheads.is_empty() {
+        return parameters;
+    }
+    parameters.with_receive(&settings.receive_overheads).unwrap()
+}
+
 /// What the engine makes of `program`. Timeline and spans stay empty: they
 /// are the shadow's own.
 #[must_use]
@@ -112,7 +121,7 @@ fn in_windows<N: Noise + Clone + Send>(
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let protocols = protocols(settings);
-    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let parameters = parameters(&protocols, settings);
     let settings = self::settings(settings);
     let needs = windows::Requirements::of(&survey, (&parameters, settings), cut.shift);
     let needs = needs.map_err(Stopped::Unsuitable)?;
@@ -198,7 +207,7 @@ pub fn error(program: &Program, settings: &shadow::Settings) -> Option<SimError>
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let protocols = protocols(settings);
-    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let parameters = parameters(&protocols, settings);
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
     let mut memory = OwnedMemory::new(&requirements).unwrap();
@@ -218,7 +227,7 @@ pub fn run_observed<O: Observer>(
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let protocols = protocols(settings);
-    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let parameters = parameters(&protocols, settings);
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
     let mut memory = OwnedMemory::new(&requirements).unwrap();

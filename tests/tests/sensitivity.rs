@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
 
 use loggap::sensitivity::{Analysis, Parameter, Sensitivity, Units};
-use loggap_core::model::LogGops;
+use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
@@ -20,16 +20,23 @@ const STEP: u128 = 1 << 16;
 fn moved(settings: &Settings, of: &Sensitivity, value: u128) -> Settings {
     let mut settings = settings.clone();
     let mut first = 0;
-    for (last, set) in &mut settings.parameters {
+    let apart = &mut settings.receive_overheads;
+    for (range, (last, set)) in settings.parameters.iter_mut().enumerate() {
+        let mut unused = ReceiveOverhead::default();
+        let receive = apart.get_mut(range).unwrap_or(&mut unused);
         if first == of.first_bytes {
             let time = Picos(u64::try_from(value / STEP).unwrap());
             let per_byte = PerByte(u64::try_from(value).unwrap());
             match of.parameter {
                 Parameter::Latency => set.latency = time,
-                Parameter::Overhead => set.overhead = time,
+                Parameter::Overhead | Parameter::SendOverhead => set.overhead = time,
+                Parameter::ReceiveOverhead => receive.overhead = time,
                 Parameter::Gap => set.gap = time,
                 Parameter::GapPerByte => set.gap_per_byte = per_byte,
-                Parameter::OverheadPerByte => set.overhead_per_byte = per_byte,
+                Parameter::OverheadPerByte | Parameter::SendOverheadPerByte => {
+                    set.overhead_per_byte = per_byte;
+                }
+                Parameter::ReceiveOverheadPerByte => receive.overhead_per_byte = per_byte,
             }
         }
         first = last.saturating_add(1);
@@ -57,7 +64,7 @@ struct Seen {
 fn compare(name: &str, program: &Program, settings: &Settings, seen: &mut Seen) {
     let causes = engine::causes(program, settings, None);
     let protocols = engine::protocols(settings);
-    let analysis = Analysis::new(&causes, &protocols);
+    let analysis = Analysis::new(&causes, &protocols, &settings.receive_overheads);
     let makespan = |settings| engine::run(program, &settings, None).makespan();
     let now = makespan(settings.clone());
     for found in analysis.sensitivities() {
@@ -133,7 +140,16 @@ fn slopes_are_finite_differences_on_random_programs() {
             let first = LogGops { latency: Picos(set.latency.0 / 2), eager_limit: Bytes(9), ..set };
             sets.insert(0, (3, first));
         }
+        let mut ends = |_| ReceiveOverhead {
+            overhead: Picos(random.below(1 << 24)),
+            overhead_per_byte: PerByte((random.below(3) * 1_000) << 16),
+        };
+        let receive_overheads = match seed % 6 {
+            1 | 2 => sets.iter().map(&mut ends).collect(),
+            _ => Vec::new(),
+        };
         let settings = Settings {
+            receive_overheads,
             receive: if seed % 5 == 0 { Receive::Overlap } else { Receive::Hold },
             rendezvous: if seed % 2 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
             parameters: sets,

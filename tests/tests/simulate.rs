@@ -188,12 +188,35 @@ fn parameters_come_from_options_presets_and_profiles() {
         range(1_000, 9_999, "7e-6")
     );
     let path = written(&folder, "p.json", profile);
-    // The larger size has the second range's latency; o is the mean.
+    // The larger size has the second range's latency; both ends have their own o.
     assert_eq!(of(&["--profile", path.to_str().unwrap()]), 7_000_000 + 6_000_000 + 1_000_000);
     let bare = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":9,"gap_s":1e-6}]}"#;
     let path = written(&folder, "bare.json", bare);
     let (code, text) = refused(&[&pair[..], &["--profile", path.to_str().unwrap()]].concat());
     assert!(code == 2 && text.contains("from 1 to 9 B"), "{text}");
+}
+
+#[test]
+fn overheads_of_the_two_ends_are_told_apart() {
+    let gather = ["--pattern", "gather", "--ranks", "8", "-s", "51"];
+    let of = |more: &[&str]| makespan(&[&gather[..], more].concat());
+    // o_s + L + 7 (o_r + 50 max(O_r, G)).
+    let apart = ["--send-overhead", "1000", "--recv-overhead", "2000"];
+    assert_eq!(of(&apart), 1_000_000 + 2_500_000 + 7 * (2_000_000 + 300_000));
+    assert_eq!(of(&["--recv-overhead-per-byte", "7"]), 4_000_000 + 7 * (1_500_000 + 350_000));
+    let same = ["--send-overhead", "1500", "--recv-overhead", "1500", "--explain"];
+    assert_eq!(of(&same), of(&[]));
+    for engine in [&["--counters"][..], &["--receive", "overlap"], &["--threads", "2"]] {
+        assert_eq!(of(&[&apart[..], engine].concat()), of(&apart), "{engine:?}");
+    }
+    let found = simulated(&[&gather[..], &apart, &["--sensitivity"]].concat());
+    let found = found["sensitivity"].as_array().unwrap();
+    let symbols: Vec<_> = found.iter().map(|at| at["parameter"].as_str().unwrap()).collect();
+    assert_eq!(symbols, ["L", "o_s", "o_r", "g", "G", "O_s", "O_r"]);
+    let slopes: Vec<_> = found.iter().map(|at| at["slope"].as_u64().unwrap()).collect();
+    assert_eq!(slopes, [1, 1, 7, 0, 350, 0, 0]);
+    let (code, text) = refused(&[&gather[..], &apart, &["--preset", "loggopsim"]].concat());
+    assert!(code == 2 && text.contains("--send-overhead"), "{text}");
 }
 
 #[test]

@@ -77,10 +77,14 @@ pub struct Sent {
     pub start: Picos,
     /// What noise added.
     pub noise: Picos,
-    /// o.
+    /// o, that of the sender where the overheads of both ends differ.
     pub overhead: Picos,
-    /// (s − 1)·O.
+    /// (s − 1)·O, as o.
     pub overhead_bytes: Picos,
+    /// o of the receiver.
+    pub receive_overhead: Picos,
+    /// (s − 1)·O of the receiver.
+    pub receive_overhead_bytes: Picos,
     /// g.
     pub gap: Picos,
     /// (s − 1)·G.

@@ -120,7 +120,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
     ) -> Result<u64, SimError> {
         let now = self.now;
         let (cpu, nic) = (self.records.at(place).cpu(), self.records.at(place).nic());
-        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.receive_overhead)).0;
         let (taken, handling) = if self.settings.receive == Receive::Overlap {
             let taken = self.time_of(op);
             (taken, price.handle_taken(now, taken, noise)?)

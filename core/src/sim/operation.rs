@@ -148,6 +148,8 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             noise: Picos(noise),
             overhead: Picos(costs.overhead),
             overhead_bytes: Picos(costs.overhead_bytes),
+            receive_overhead: Picos(costs.receive_overhead),
+            receive_overhead_bytes: Picos(costs.receive_overhead_bytes),
             gap: Picos(costs.gap),
             gap_bytes: Picos(costs.gap_bytes),
             arrival: Picos(arrival),

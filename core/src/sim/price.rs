@@ -18,15 +18,17 @@ pub(super) fn sum(a: u64, b: u64) -> Sum {
 pub(super) struct Price {
     pub(super) size: u64,
     pub(super) costs: Costs,
-    /// o + (s − 1)·O.
+    /// o_s + (s − 1)·O_s.
     send: Sum,
     /// g + (s − 1)·G.
     gap: Sum,
-    /// o + (s − 1)·max(O, G).
+    /// o_r + (s − 1)·max(O_r, G).
     receive: Sum,
-    /// o + (s − 1)·G.
+    /// o_r + (s − 1)·O_r.
+    receive_taken: Sum,
+    /// o_r + (s − 1)·G.
     bytes: Sum,
-    /// o + L.
+    /// o_s + L.
     delay: Sum,
 }
 
@@ -60,8 +62,9 @@ impl Price {
             size,
             send: sum(costs.overhead, costs.overhead_bytes),
             gap: sum(costs.gap, costs.gap_bytes),
-            receive: sum(costs.overhead, costs.overhead_bytes.max(costs.gap_bytes)),
-            bytes: sum(costs.overhead, costs.gap_bytes),
+            receive: sum(costs.receive_overhead, costs.receive_overhead_bytes.max(costs.gap_bytes)),
+            receive_taken: sum(costs.receive_overhead, costs.receive_overhead_bytes),
+            bytes: sum(costs.receive_overhead, costs.gap_bytes),
             delay: sum(costs.overhead, costs.latency),
             costs,
         })
@@ -69,7 +72,12 @@ impl Price {
 
     /// Whether one message alone is past 2⁶⁴ ps.
     pub(super) fn check(&self) -> Result<(), Overflow> {
-        self.send.and(self.gap).and(self.receive).and(self.delay).map(|_| ())
+        self.send
+            .and(self.gap)
+            .and(self.receive)
+            .and(self.receive_taken)
+            .and(self.delay)
+            .map(|_| ())
     }
 
     /// From the start of a send to the arrival of its message.
@@ -115,7 +123,7 @@ impl Price {
         taken: u64,
         noise: u64,
     ) -> Result<Handling, Overflow> {
-        let held = self.send?;
+        let held = self.receive_taken?;
         let cpu = sum(sum(now, held)?, noise)?;
         Ok(Handling { held, cpu, done: cpu.max(sum(taken, self.bytes?)?) })
     }

@@ -2,9 +2,9 @@
 
 use loggap_core::model::Protocol;
 
+use super::Stored;
 use super::function::{FunctionId, Functions, Term, Weight};
 use super::order::takes_turn;
-use super::{PARAMETERS, Parameter};
 use crate::timeline::causes::{Cause, Causes, Event, EventId, Kind, Via};
 
 /// A run's graph.
@@ -133,14 +133,12 @@ impl<'a> Graph<'a> {
         let event = self.causes.event(cause.from);
         let costs = self.causes.costs(&event);
         let range = self.protocols.iter().rposition(|protocol| protocol.first.0 <= costs.size);
-        let of = |parameter: Parameter| {
-            let index = range.unwrap_or_default() * PARAMETERS.len() + parameter as usize;
-            u16::try_from(index).unwrap_or(u16::MAX)
-        };
+        let of = |stored: Stored| stored.of_range(range.unwrap_or_default());
         let rest = costs.size.saturating_sub(1);
-        let overhead = (of(Parameter::Overhead), 1);
-        let bytes = (of(Parameter::OverheadPerByte), rest);
-        let network = (of(Parameter::GapPerByte), rest);
+        let sends = [(of(Stored::SendOverhead), 1), (of(Stored::SendOverheadPerByte), rest)];
+        let receives = (of(Stored::ReceiveOverhead), 1);
+        let received = (of(Stored::ReceiveOverheadPerByte), rest);
+        let network = (of(Stored::GapPerByte), rest);
         let length = self.causes.length(cause).0;
         let noise = event.noise.0;
         let with = |length, fixed, counts| Some(Weight { length, fixed, counts });
@@ -148,19 +146,19 @@ impl<'a> Graph<'a> {
         let busy = |counts| [with(length, noise, counts), None];
         match cause.via {
             Via::Instant | Via::Calc => [with(length, length, [(0, 0); 2]), None],
-            Via::Send => busy([overhead, bytes]),
-            Via::Receive if self.causes.overlaps() => busy([overhead, bytes]),
+            Via::Send => busy(sends),
+            Via::Receive if self.causes.overlaps() => busy([receives, received]),
             Via::Receive => {
-                let held = costs.overhead.0.saturating_add(noise);
+                let held = costs.receive_overhead.0.saturating_add(noise);
                 let with = |bytes: u64, counts| with(held.saturating_add(bytes), noise, counts);
                 [
-                    with(costs.overhead_bytes.0, [overhead, bytes]),
-                    with(costs.gap_bytes.0, [overhead, network]),
+                    with(costs.receive_overhead_bytes.0, [receives, received]),
+                    with(costs.gap_bytes.0, [receives, network]),
                 ]
             }
-            Via::Delivery => sum([overhead, network]),
-            Via::Flight => sum([overhead, (of(Parameter::Latency), 1)]),
-            Via::SendGap | Via::ReceiveGap => sum([(of(Parameter::Gap), 1), network]),
+            Via::Delivery => sum([receives, network]),
+            Via::Flight => sum([(of(Stored::SendOverhead), 1), (of(Stored::Latency), 1)]),
+            Via::SendGap | Via::ReceiveGap => sum([(of(Stored::Gap), 1), network]),
         }
     }
 

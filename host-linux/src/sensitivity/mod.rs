@@ -25,7 +25,7 @@ mod function;
 mod graph;
 mod order;
 
-use loggap_core::model::Protocol;
+use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::units::{PerByte, Picos};
 
 use self::function::{FRACTION_BITS, FunctionId, Moved, Side, Value};
@@ -38,24 +38,64 @@ use crate::timeline::causes::Causes;
 pub enum Parameter {
     /// L.
     Latency,
-    /// o.
+    /// o, of both ends.
     Overhead,
+    /// o of the sender alone, where it is told from the receiver's.
+    SendOverhead,
+    /// o of the receiver alone.
+    ReceiveOverhead,
     /// g.
     Gap,
     /// G.
     GapPerByte,
-    /// O.
+    /// O, of both ends.
     OverheadPerByte,
+    /// O of the sender alone.
+    SendOverheadPerByte,
+    /// O of the receiver alone.
+    ReceiveOverheadPerByte,
 }
 
-/// All of them, in the order of their numbers.
-pub const PARAMETERS: [Parameter; 5] = [
+/// Where both ends of a message cost the same.
+const TOGETHER: &[Parameter] = &[
     Parameter::Latency,
     Parameter::Overhead,
     Parameter::Gap,
     Parameter::GapPerByte,
     Parameter::OverheadPerByte,
 ];
+/// Where they do not.
+const APART: &[Parameter] = &[
+    Parameter::Latency,
+    Parameter::SendOverhead,
+    Parameter::ReceiveOverhead,
+    Parameter::Gap,
+    Parameter::GapPerByte,
+    Parameter::SendOverheadPerByte,
+    Parameter::ReceiveOverheadPerByte,
+];
+
+/// A number of a parameter set, as the functions count it.
+#[derive(Clone, Copy, Debug)]
+enum Stored {
+    Latency,
+    SendOverhead,
+    ReceiveOverhead,
+    Gap,
+    GapPerByte,
+    SendOverheadPerByte,
+    ReceiveOverheadPerByte,
+}
+
+impl Stored {
+    /// How many there are.
+    const COUNT: usize = 7;
+
+    /// Its number in a range of sizes.
+    fn of_range(self, range: usize) -> u16 {
+        u16::try_from(range * Self::COUNT + self as usize).unwrap_or(u16::MAX)
+    }
+}
 
 impl Parameter {
     /// As the papers write it.
@@ -64,29 +104,55 @@ impl Parameter {
         match self {
             Self::Latency => "L",
             Self::Overhead => "o",
+            Self::SendOverhead => "o_s",
+            Self::ReceiveOverhead => "o_r",
             Self::Gap => "g",
             Self::GapPerByte => "G",
             Self::OverheadPerByte => "O",
+            Self::SendOverheadPerByte => "O_s",
+            Self::ReceiveOverheadPerByte => "O_r",
         }
     }
 
     /// Whether it is a time per byte.
     #[must_use]
     pub const fn is_per_byte(self) -> bool {
-        matches!(self, Self::GapPerByte | Self::OverheadPerByte)
+        matches!(
+            self,
+            Self::GapPerByte
+                | Self::OverheadPerByte
+                | Self::SendOverheadPerByte
+                | Self::ReceiveOverheadPerByte
+        )
+    }
+
+    /// The numbers that move with it.
+    const fn stored(self) -> &'static [Stored] {
+        match self {
+            Self::Latency => &[Stored::Latency],
+            Self::Overhead => &[Stored::SendOverhead, Stored::ReceiveOverhead],
+            Self::SendOverhead => &[Stored::SendOverhead],
+            Self::ReceiveOverhead => &[Stored::ReceiveOverhead],
+            Self::Gap => &[Stored::Gap],
+            Self::GapPerByte => &[Stored::GapPerByte],
+            Self::OverheadPerByte => &[Stored::SendOverheadPerByte, Stored::ReceiveOverheadPerByte],
+            Self::SendOverheadPerByte => &[Stored::SendOverheadPerByte],
+            Self::ReceiveOverheadPerByte => &[Stored::ReceiveOverheadPerByte],
+        }
     }
 
     /// Its value in a set, in 2⁻¹⁶ ps or ps per byte.
-    fn of(self, protocol: &Protocol) -> u128 {
-        let set = &protocol.parameters;
+    fn of(self, set: &LogGops, receive: ReceiveOverhead) -> u128 {
         let time = |Picos(picos): Picos| u128::from(picos) << FRACTION_BITS;
         let per_byte = |PerByte(units): PerByte| u128::from(units);
         match self {
             Self::Latency => time(set.latency),
-            Self::Overhead => time(set.overhead),
+            Self::Overhead | Self::SendOverhead => time(set.overhead),
+            Self::ReceiveOverhead => time(receive.overhead),
             Self::Gap => time(set.gap),
             Self::GapPerByte => per_byte(set.gap_per_byte),
-            Self::OverheadPerByte => per_byte(set.overhead_per_byte),
+            Self::OverheadPerByte | Self::SendOverheadPerByte => per_byte(set.overhead_per_byte),
+            Self::ReceiveOverheadPerByte => per_byte(receive.overhead_per_byte),
         }
     }
 }
@@ -145,6 +211,7 @@ const GROWTHS: [u32; 3] = [1, 5, 10];
 pub struct Analysis<'a> {
     graph: Graph<'a>,
     protocols: &'a [Protocol],
+    receive: &'a [ReceiveOverhead],
     order: Order,
     pairs: Vec<(FunctionId, FunctionId)>,
     end: FunctionId,
@@ -161,10 +228,14 @@ const REFINEMENTS: (u64, u64) = (8, 32);
 const LOOKS: u64 = 1 << 25;
 
 impl<'a> Analysis<'a> {
-    /// Of a run with these parameter sets, ascending in size, and without
-    /// noise.
+    /// Of a run without noise and with these parameter sets, ascending in
+    /// size, whose receivers pay `receive` where that is not empty.
     #[must_use]
-    pub fn new(causes: &'a Causes, protocols: &'a [Protocol]) -> Self {
+    pub fn new(
+        causes: &'a Causes,
+        protocols: &'a [Protocol],
+        receive: &'a [ReceiveOverhead],
+    ) -> Self {
         let mut graph = Graph::new(causes, protocols);
         let mut order = Order::of(&mut graph);
         debug_assert!(graph.agrees(), "each event begins at the latest of its causes");
@@ -172,7 +243,7 @@ impl<'a> Analysis<'a> {
         let mut pairs: Vec<_> = order.pairs.drain().collect();
         pairs.sort_unstable();
         let end = graph.end();
-        Self { graph, protocols, order, pairs, end }
+        Self { graph, protocols, receive, order, pairs, end }
     }
 
     /// Number of comparisons that have to come out as they did.
@@ -186,15 +257,18 @@ impl<'a> Analysis<'a> {
     pub fn sensitivities(&self) -> Vec<Sensitivity> {
         let ranges = self.protocols.iter().enumerate();
         let all = ranges.flat_map(|(range, protocol)| {
-            PARAMETERS.map(|parameter| self.sensitivity(range, protocol, parameter))
+            let parameters = if self.receive.is_empty() { TOGETHER } else { APART };
+            parameters.iter().map(move |&parameter| self.sensitivity(range, protocol, parameter))
         });
         all.collect()
     }
 
     fn sensitivity(&self, range: usize, protocol: &Protocol, parameter: Parameter) -> Sensitivity {
-        let index = range * PARAMETERS.len() + parameter as usize;
-        let parameters = vec![u16::try_from(index).unwrap_or(u16::MAX)];
-        let value = parameter.of(protocol);
+        let stored = parameter.stored().iter();
+        let parameters: Vec<_> = stored.map(|stored| stored.of_range(range)).collect();
+        let set = &protocol.parameters;
+        let receive = self.receive.get(range).copied().unwrap_or(set.receive_overhead());
+        let value = parameter.of(set, receive);
         let farthest = if parameter.is_per_byte() { FARTHEST_PER_BYTE } else { FARTHEST };
         let below = i128::try_from(value).unwrap_or(farthest).min(farthest);
         let up = self.line(&Moved { parameters: parameters.clone(), direction: 1 }, farthest);
@@ -220,8 +294,7 @@ impl<'a> Analysis<'a> {
     /// by 1, 5 and 10%.
     #[must_use]
     pub fn tolerances(&self) -> Vec<Tolerance> {
-        let ranges = 0..self.protocols.len();
-        let latencies = ranges.filter_map(|range| u16::try_from(range * PARAMETERS.len()).ok());
+        let latencies = (0..self.protocols.len()).map(|range| Stored::Latency.of_range(range));
         let moved = Moved { parameters: latencies.collect(), direction: 1 };
         let tolerance = |percent| {
             let grown = self.grown(&moved, percent);

@@ -325,6 +325,8 @@ impl Observer for CauseRecorder {
             size,
             overhead: event.overhead,
             overhead_bytes: event.overhead_bytes,
+            receive_overhead: event.receive_overhead,
+            receive_overhead_bytes: event.receive_overhead_bytes,
             gap: event.gap,
             gap_bytes: event.gap_bytes,
             latency,

@@ -133,10 +133,14 @@ impl Event {
 pub struct MessageCosts {
     /// Bytes, of which w = max(s, 1) − 1 are charged further.
     pub size: u64,
-    /// o.
+    /// o, the sender's.
     pub overhead: Picos,
-    /// w·O.
+    /// w·O, the sender's.
     pub overhead_bytes: Picos,
+    /// o, the receiver's.
+    pub receive_overhead: Picos,
+    /// w·O, the receiver's.
+    pub receive_overhead_bytes: Picos,
     /// g.
     pub gap: Picos,
     /// w·G.
@@ -190,15 +194,16 @@ impl Causes {
     #[must_use]
     pub fn length(&self, cause: Cause) -> Picos {
         let event = self.event(cause.from);
-        let MessageCosts { overhead, overhead_bytes, gap, gap_bytes, latency, .. } =
-            self.costs(&event);
+        let costs = self.costs(&event);
+        let MessageCosts { overhead, overhead_bytes, gap, gap_bytes, latency, .. } = costs;
+        let MessageCosts { receive_overhead, receive_overhead_bytes, .. } = costs;
         let parts = match cause.via {
             Via::Instant => [Picos::ZERO; 3],
             Via::Calc => [Picos(event.amount), event.noise, Picos::ZERO],
             Via::Send => [overhead, overhead_bytes, event.noise],
-            Via::Receive if self.overlap => [overhead, overhead_bytes, event.noise],
-            Via::Receive => [overhead, overhead_bytes.max(gap_bytes), event.noise],
-            Via::Delivery => [overhead, gap_bytes, Picos::ZERO],
+            Via::Receive if self.overlap => [receive_overhead, receive_overhead_bytes, event.noise],
+            Via::Receive => [receive_overhead, receive_overhead_bytes.max(gap_bytes), event.noise],
+            Via::Delivery => [receive_overhead, gap_bytes, Picos::ZERO],
             Via::Flight => [overhead, latency, Picos::ZERO],
             Via::SendGap | Via::ReceiveGap => [gap, gap_bytes, Picos::ZERO],
         };

@@ -157,20 +157,22 @@ fn count(causes: &Causes, cause: Cause, terms: &mut Terms) {
             terms.calc.add(1, Picos(event.amount));
             terms.noise.add(noise.0, noise.1);
         }
-        Via::Send | Via::Receive => {
+        Via::Send => {
             terms.overhead.add(1, costs.overhead);
+            terms.overhead_bytes.add(bytes, costs.overhead_bytes);
             terms.noise.add(noise.0, noise.1);
-            let by_network = cause.via == Via::Receive
-                && !causes.overlaps()
-                && costs.gap_bytes > costs.overhead_bytes;
-            if by_network {
+        }
+        Via::Receive => {
+            terms.overhead.add(1, costs.receive_overhead);
+            terms.noise.add(noise.0, noise.1);
+            if !causes.overlaps() && costs.gap_bytes > costs.receive_overhead_bytes {
                 terms.gap_bytes.add(bytes, costs.gap_bytes);
             } else {
-                terms.overhead_bytes.add(bytes, costs.overhead_bytes);
+                terms.overhead_bytes.add(bytes, costs.receive_overhead_bytes);
             }
         }
         Via::Delivery => {
-            terms.overhead.add(1, costs.overhead);
+            terms.overhead.add(1, costs.receive_overhead);
             terms.gap_bytes.add(bytes, costs.gap_bytes);
         }
         Via::Flight => {

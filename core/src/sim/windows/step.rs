@@ -277,7 +277,7 @@ impl<N: Noise> Partition<'_, N> {
         let now = next.time;
         let part = self.shared.part(letter.send);
         let price = self.prices.of(if part == Part::Request { 1 } else { letter.size.into() })?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
+        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.receive_overhead)).0;
         let handling = if self.overlap {
             price.handle_taken(now, self.shared.time_of(letter.send), noise)?
         } else {

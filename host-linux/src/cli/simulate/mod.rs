@@ -20,7 +20,7 @@ use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::report::Report;
 use self::sensitivity::Sensitivities;
-use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
+use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
@@ -51,6 +51,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     parameters: ParameterArgs,
+
+    #[command(flatten)]
+    overheads: OverheadArgs,
 
     #[command(flatten)]
     settings: SettingsArgs,
@@ -120,7 +123,7 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let protocols = args.parameters.protocols()?;
+    let sets = args.parameters.sets(&args.overheads)?;
     let noise = args.noise.source(args.pattern.seed)?;
     let picture = args.picture.open()?;
     // Nothing is known before the end, so Ctrl-C ends at once.
@@ -131,7 +134,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let started = clock.now();
     let source = args.source()?;
     let job = Job {
-        parameters: parameters(&protocols)?,
+        parameters: sets.parameters()?,
         settings: args.settings.settings(),
         noise: noise.as_ref().map(|noise| (noise, args.noise.phases(args.pattern.seed))),
         most_bytes: args.max_memory.unwrap_or(u64::MAX),
@@ -147,7 +150,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let outcome = job.run(&source, (clock, started), console)?;
     let mut report = Report::new(args, &source, &outcome)?;
     if let (Some(causes), true, true) = (&outcome.causes, args.sensitivity, report.is_whole()) {
-        report.add_sensitivities(Sensitivities::of(causes, &protocols));
+        report.add_sensitivities(Sensitivities::of(causes, &sets));
     }
     if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
         picture.draw(timeline)?;

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use loggap_core::model::Protocol;
 use serde::Serialize;
 
 use super::explanation::nanos;
+use crate::cli::parameter_args::ParameterSets;
 use crate::sensitivity::{Analysis, Sensitivity, Tolerance, Units};
 use crate::timeline::causes::Causes;
 
@@ -69,8 +69,8 @@ impl ToleranceDocument {
 
 impl Sensitivities {
     /// Of a run with these parameter sets.
-    pub(super) fn of(causes: &Causes, protocols: &[Protocol]) -> Self {
-        let analysis = Analysis::new(causes, protocols);
+    pub(super) fn of(causes: &Causes, sets: &ParameterSets) -> Self {
+        let analysis = Analysis::new(causes, &sets.protocols, &sets.receive);
         let found = analysis.sensitivities();
         let tolerances = analysis.tolerances();
         Self {
