@@ -206,9 +206,10 @@ fn overheads_of_the_two_ends_are_told_apart() {
     assert_eq!(of(&["--recv-overhead-per-byte", "7"]), 4_000_000 + 7 * (1_500_000 + 350_000));
     let same = ["--send-overhead", "1500", "--recv-overhead", "1500", "--explain"];
     assert_eq!(of(&same), of(&[]));
-    for engine in [&["--counters"][..], &["--receive", "overlap"], &["--threads", "2"]] {
-        assert_eq!(of(&[&apart[..], engine].concat()), of(&apart), "{engine:?}");
-    }
+    assert_eq!(of(&[&apart[..], &["--counters"]].concat()), of(&apart));
+    // The processor is not held by the bytes.
+    let overlap = of(&[&apart[..], &["--receive", "overlap"]].concat());
+    assert_eq!(overlap, 1_000_000 + 2_500_000 + 7 * 2_000_000);
     let found = simulated(&[&gather[..], &apart, &["--sensitivity"]].concat());
     let found = found["sensitivity"].as_array().unwrap();
     let symbols: Vec<_> = found.iter().map(|at| at["parameter"].as_str().unwrap()).collect();

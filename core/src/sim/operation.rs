@@ -149,7 +149,7 @@ impl<N: Noise, O: Observer> Engine<'_, '_, N, O> {
             overhead: Picos(costs.overhead),
             overhead_bytes: Picos(costs.overhead_bytes),
             receive_overhead: Picos(costs.receive_overhead),
-            receive_overhead_bytes: Picos(costs.receive_overhead_bytes),
+            receive_overhead_bytes: Picos(price.receive_overhead_bytes()),
             gap: Picos(costs.gap),
             gap_bytes: Picos(costs.gap_bytes),
             arrival: Picos(arrival),

@@ -45,8 +45,6 @@ pub(super) struct Costs {
     pub(super) overhead_bytes: u64,
     /// That of the receiver, o_r.
     pub(super) receive_overhead: u64,
-    /// (s − 1)·O_r.
-    pub(super) receive_overhead_bytes: u64,
     pub(super) gap: u64,
     /// (s − 1)·G.
     pub(super) gap_bytes: u64,
@@ -110,6 +108,14 @@ impl<'a> Parameters<'a> {
         })
     }
 
+    /// Time from the start of a send of `size` bytes to the arrival of its
+    /// message.
+    #[inline]
+    pub(super) fn delay(&self, size: u64) -> Result<u64, Overflow> {
+        let set = if self.further.is_empty() { &self.first.parameters } else { self.at(size).1 };
+        Ok(set.overhead.plus(set.latency)?.0)
+    }
+
     fn at(&self, size: u64) -> (usize, &LogGops) {
         let later = self.further.iter().rposition(|protocol| protocol.first.0 <= size);
         match later.and_then(|at| Some((at + 1, self.further.get(at)?))) {
@@ -118,15 +124,23 @@ impl<'a> Parameters<'a> {
         }
     }
 
+    /// (s − 1)·O_r of a message that costs its sender so much.
+    #[inline]
+    pub(super) fn receive_bytes(&self, size: u64, sender: &Costs) -> Result<u64, Overflow> {
+        let Some(receive) = self.receive.get(sender.protocol) else {
+            return Ok(sender.overhead_bytes);
+        };
+        Ok(receive.overhead_per_byte.times(Bytes(size).after_first())?.0)
+    }
+
     #[inline]
     pub(super) fn costs(&self, size: u64) -> Result<Costs, Overflow> {
         let (protocol, set) =
             if self.further.is_empty() { (0, &self.first.parameters) } else { self.at(size) };
         let rest = Bytes(size).after_first();
-        let receive = self.receive.get(protocol).copied().unwrap_or(set.receive_overhead());
+        let receive = self.receive.get(protocol).map_or(set.overhead, |ends| ends.overhead);
         Ok(Costs {
-            receive_overhead: receive.overhead.0,
-            receive_overhead_bytes: receive.overhead_per_byte.times(rest)?.0,
+            receive_overhead: receive.0,
             overhead: set.overhead.0,
             overhead_bytes: set.overhead_per_byte.times(rest)?.0,
             gap: set.gap.0,

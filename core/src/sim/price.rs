@@ -26,8 +26,6 @@ pub(super) struct Price {
     receive: Sum,
     /// o_r + (s − 1)·O_r.
     receive_taken: Sum,
-    /// o_r + (s − 1)·G.
-    bytes: Sum,
     /// o_s + L.
     delay: Sum,
 }
@@ -55,16 +53,18 @@ pub(super) struct Handling {
 }
 
 impl Price {
-    /// That of messages of `size` bytes.
+    /// That of messages of `size` bytes. Out of line, so that looking at the
+    /// last price is not.
+    #[inline(never)]
     pub(super) fn of(parameters: &Parameters<'_>, size: u64) -> Result<Self, Overflow> {
         let costs = parameters.costs(size)?;
+        let receive_bytes = parameters.receive_bytes(size, &costs)?;
         Ok(Self {
             size,
             send: sum(costs.overhead, costs.overhead_bytes),
             gap: sum(costs.gap, costs.gap_bytes),
-            receive: sum(costs.receive_overhead, costs.receive_overhead_bytes.max(costs.gap_bytes)),
-            receive_taken: sum(costs.receive_overhead, costs.receive_overhead_bytes),
-            bytes: sum(costs.receive_overhead, costs.gap_bytes),
+            receive: sum(costs.receive_overhead, receive_bytes.max(costs.gap_bytes)),
+            receive_taken: sum(costs.receive_overhead, receive_bytes),
             delay: sum(costs.overhead, costs.latency),
             costs,
         })
@@ -107,6 +107,11 @@ impl Price {
         sum(now, self.gap?)
     }
 
+    /// (s − 1)·O_r.
+    pub(super) fn receive_overhead_bytes(&self) -> u64 {
+        self.receive_taken.unwrap_or_default().saturating_sub(self.costs.receive_overhead)
+    }
+
     /// The processor receives while the interface does.
     #[inline]
     pub(super) fn handle(&self, now: u64, noise: u64) -> Result<Handling, Overflow> {
@@ -125,7 +130,11 @@ impl Price {
     ) -> Result<Handling, Overflow> {
         let held = self.receive_taken?;
         let cpu = sum(sum(now, held)?, noise)?;
-        Ok(Handling { held, cpu, done: cpu.max(sum(taken, self.bytes?)?) })
+        Ok(Handling {
+            held,
+            cpu,
+            done: cpu.max(sum(sum(taken, self.costs.receive_overhead)?, self.costs.gap_bytes)?),
+        })
     }
 }
 

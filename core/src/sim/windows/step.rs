@@ -52,8 +52,10 @@ impl Next {
 }
 
 impl<N: Noise> Partition<'_, N> {
-    /// The next event of a rank.
-    #[inline]
+    /// The next event of a rank. Asked for once an event, and out of line by
+    /// itself 2% slower.
+    #[allow(clippy::inline_always, reason = "measured")]
+    #[inline(always)]
     pub(super) fn next_of(
         &mut self,
         (rank, state): (u32, &mut WindowRank),
