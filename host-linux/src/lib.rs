@@ -13,6 +13,7 @@
 //! - [`output`]: exporters of results.
 //! - [`schedule`], [`simulation`]: GOAL schedules in files, under LogGOPS.
 //! - [`study`]: simulations in series that answer a question.
+//! - [`sensitivity`]: by how much the makespan changes with each parameter.
 //! - [`timeline`]: what happened when in a simulation, drawn and exported.
 //! - [`decimal`]: decimal text as exact integers.
 
@@ -25,6 +26,7 @@ pub mod output;
 pub mod profile;
 pub mod samples;
 pub mod schedule;
+pub mod sensitivity;
 pub mod serve;
 pub mod simulation;
 pub mod study;

@@ -4,6 +4,7 @@ use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
 use loggap::simulation::{self, NetworkPlan, OwnedMemory, Placement};
+use loggap::timeline::causes::{CauseRecorder, Causes};
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::Protocol;
 use loggap_core::sim::network::Network;
@@ -50,6 +51,15 @@ pub fn protocols(settings: &shadow::Settings) -> Vec<Protocol> {
         protocol
     };
     settings.parameters.iter().map(of).collect()
+}
+
+/// The same with what receiving costs.
+fn parameters<'a>(protocols: &'a [Protocol], settings: &'a shadow::Settings) -> Parameters<'a> {
+    let parameters = Parameters::per_protocol(protocols).unwrap();
+    if settings.receive_overheads.is_empty() {
+        return parameters;
+    }
+    parameters.with_receive(&settings.receive_overheads).unwrap()
 }
 
 /// What the engine makes of `program`. Timeline and spans stay empty: they
@@ -112,7 +122,7 @@ fn in_windows<N: Noise + Clone + Send>(
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let protocols = protocols(settings);
-    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let parameters = parameters(&protocols, settings);
     let settings = self::settings(settings);
     let needs = windows::Requirements::of(&survey, (&parameters, settings), cut.shift);
     let needs = needs.map_err(Stopped::Unsuitable)?;
@@ -161,6 +171,20 @@ pub fn timeline(
     recorder.finish()
 }
 
+/// What delayed each event of the same run.
+#[must_use]
+pub fn causes(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: Option<shadow::Noise<'_>>,
+) -> Causes {
+    let recorder = match noise {
+        Some(noise) => run_observed(program, settings, Function(noise), CauseRecorder::new).1,
+        None => run_observed(program, settings, NoNoise, CauseRecorder::new).1,
+    };
+    recorder.finish()
+}
+
 /// The most receives that are posted, and the most messages that wait, at a
 /// time on a rank.
 #[must_use]
@@ -184,7 +208,7 @@ pub fn error(program: &Program, settings: &shadow::Settings) -> Option<SimError>
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let protocols = protocols(settings);
-    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let parameters = parameters(&protocols, settings);
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
     let mut memory = OwnedMemory::new(&requirements).unwrap();
@@ -204,7 +228,7 @@ pub fn run_observed<O: Observer>(
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let protocols = protocols(settings);
-    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let parameters = parameters(&protocols, settings);
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
     let mut memory = OwnedMemory::new(&requirements).unwrap();

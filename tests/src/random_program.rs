@@ -2,7 +2,7 @@
 
 use crate::program::{Edge, Program, RankProgram};
 use loggap_core::goal::{ANY, Op, OpKind};
-use loggap_core::model::LogGops;
+use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 
@@ -164,4 +164,17 @@ pub fn parameters(random: &mut Random) -> LogGops {
         overhead_per_byte: PerByte(nanos(3) << 15),
         eager_limit: Bytes(nanos(8) / 1_000),
     }
+}
+
+/// Overheads of the receiver for one parameter set, which in half of all cases
+/// are those of the sender: none then.
+#[must_use]
+pub fn receive_overheads(random: &mut Random) -> Vec<ReceiveOverhead> {
+    if random.below(2) == 0 {
+        return Vec::new();
+    }
+    vec![ReceiveOverhead {
+        overhead: Picos(random.below(4) * 1_000),
+        overhead_per_byte: PerByte((random.below(4) * 1_000) << 15),
+    }]
 }

@@ -6,7 +6,7 @@
 use crate::program::Program;
 use loggap::timeline::{self, Calc, Costs, End, Timeline};
 use loggap_core::goal::{ANY, Op, OpKind};
-use loggap_core::model::LogGops;
+use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::units::Picos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -51,6 +51,9 @@ pub struct Settings {
     /// Parameter sets with the largest size of each, ascending; the last
     /// holds for all larger sizes too.
     pub parameters: Vec<(u64, LogGops)>,
+    /// What receiving costs, one for each set; none where that is what sending
+    /// costs.
+    pub receive_overheads: Vec<ReceiveOverhead>,
     /// How messages are received.
     pub receive: Receive,
     /// How long messages are sent.
@@ -65,10 +68,19 @@ impl Settings {
     pub fn new(parameters: LogGops) -> Self {
         Self {
             parameters: vec![(u64::MAX, parameters)],
+            receive_overheads: Vec::new(),
             receive: Receive::default(),
             rendezvous: Rendezvous::default(),
             quirks: Quirks::default(),
         }
+    }
+
+    /// What receiving costs: o, and O for each byte after the first.
+    fn receive_overhead(&self, size: u64) -> ReceiveOverhead {
+        let index = self.parameters.iter().position(|(last, _)| size <= *last);
+        let index = index.unwrap_or(self.parameters.len() - 1);
+        let own = self.parameters[index].1.receive_overhead();
+        self.receive_overheads.get(index).copied().unwrap_or(own)
     }
 
     fn at(&self, size: u64) -> LogGops {
@@ -368,6 +380,25 @@ impl<'a> Shadow<'a> {
         (set, times(set.overhead_per_byte.0), times(set.gap_per_byte.0))
     }
 
+    /// What a message costs the processor that receives it, for the first byte
+    /// and for those after it, which cost a sender `by_cpu`.
+    fn receive_cost(&self, message: &Message, by_cpu: u64) -> (u64, u64) {
+        let OpKind::Send { size, .. } = self.op(message.send.0, message.send.1).kind else {
+            unreachable!("only sends make messages")
+        };
+        let size = match message.part {
+            Part::Whole | Part::Data { .. } => size,
+            Part::Request | Part::Ready { .. } => 1,
+        };
+        let ReceiveOverhead { overhead, overhead_per_byte } = self.settings.receive_overhead(size);
+        if self.settings.receive_overheads.is_empty() {
+            return (overhead.0, by_cpu);
+        }
+        let rest = u128::from(size.max(1) - 1);
+        let bytes = (rest * u128::from(overhead_per_byte.0)) >> 16;
+        (overhead.0, u64::try_from(bytes).expect("times in range"))
+    }
+
     /// Rank and operation at whose processor and interface a message leaves.
     fn source(&self, message: &Message) -> (usize, Op) {
         let (rank, index) = match message.part {
@@ -559,6 +590,7 @@ impl<'a> Shadow<'a> {
     /// to wait.
     fn handle(&mut self, time: u64, stamp: u64, op: Op, message: &mut Message) -> Option<u64> {
         let (set, by_cpu, by_nic) = self.cost(message);
+        let (overhead, by_cpu) = self.receive_cost(message, by_cpu);
         let (cpu, nic) = (usize::from(op.cpu), usize::from(op.nic));
         let rank = match message.part {
             Part::Ready { .. } => message.send.0,
@@ -580,23 +612,23 @@ impl<'a> Shadow<'a> {
             self.queue.insert((free, stamp), Item::Arrival(*message));
             return None;
         }
-        let noise = self.noise(rank, time, set.overhead.0);
+        let noise = self.noise(rank, time, overhead);
         let taken = message.taken.unwrap_or(time);
         // These wrap only where an empty message is made to.
         let held = if overlap { by_cpu } else { by_cpu.max(by_nic) };
-        let released = time.wrapping_add(set.overhead.0).wrapping_add(held).wrapping_add(noise);
+        let released = time.wrapping_add(overhead).wrapping_add(held).wrapping_add(noise);
         let next = taken.wrapping_add(set.gap.0).wrapping_add(by_nic);
         let state = &mut self.ranks[rank];
         state.cpu[cpu] = released;
         if !overlap {
             state.receive_nic[nic] = next;
         }
-        let end = if overlap { released.max(taken + set.overhead.0 + by_nic) } else { released };
+        let end = if overlap { released.max(taken + overhead + by_nic) } else { released };
         let record = &mut self.timeline.messages[message.record as usize];
         record.to = End { rank: rank as u32, cpu: op.cpu, nic: op.nic };
         record.taken = Picos(taken);
         record.handled = Picos(time);
-        record.held = Picos(set.overhead.0.wrapping_add(held));
+        record.held = Picos(overhead.wrapping_add(held));
         record.receive_noise = Picos(noise);
         record.done = Picos(end);
         Some(end)

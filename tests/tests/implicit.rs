@@ -4,7 +4,7 @@
 
 use loggap::simulation::{PatternError, run_pattern};
 use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
-use loggap_core::model::{LogGops, Protocol};
+use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
     self, ImplicitError, Memory, Needs, Outcome, PatternProgram, RankState, Release, Simulation,
@@ -155,6 +155,42 @@ fn computed_patterns_equal_stored_ones_with_noise_on_every_rank() {
             let noise: shadow::Noise<'_> =
                 &|rank, start, length| detour(rank as u32, start, length);
             let stored = stored(pattern, &options, set, Some(noise));
+            assert_eq!(outcome.events, stored.events, "{label}");
+            if outcome.open_ties == 0 {
+                assert_eq!(finish, stored.finish, "{label}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 300, "{compared}");
+}
+
+#[test]
+fn computed_patterns_equal_stored_ones_with_overheads_of_the_ends_apart() {
+    let mut random = Random::new(23);
+    let mut compared = 0;
+    for (pattern, algorithm) in patterns() {
+        for _ in 0..15 {
+            let options = options(&mut random, algorithm);
+            let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
+            let sets = sets();
+            let set = sets[random.below(sets.len() as u64) as usize];
+            let ends = [ReceiveOverhead {
+                overhead: Picos(random.below(4) * 900_000),
+                overhead_per_byte: PerByte((random.below(9) * 1_000) << 16),
+            }];
+            let label = format!("{pattern} {options:?} {set:?} {ends:?}");
+            let parameters = Parameters::one(set).with_receive(&ends).unwrap();
+            let mut finish = Vec::new();
+            let run = run_pattern(&program, (parameters, Detours), u64::MAX, |_, time| {
+                finish.push(time.0);
+            });
+            let outcome = run.expect(&label);
+            let noise: shadow::Noise<'_> =
+                &|rank, start, length| detour(rank as u32, start, length);
+            let settings = Settings { receive_overheads: ends.to_vec(), ..Settings::new(set) };
+            let program = Program::of_pattern(pattern, &options);
+            let stored = engine::run(&program, &settings, Some(noise));
             assert_eq!(outcome.events, stored.events, "{label}");
             if outcome.open_ties == 0 {
                 assert_eq!(finish, stored.finish, "{label}");

@@ -188,12 +188,36 @@ fn parameters_come_from_options_presets_and_profiles() {
         range(1_000, 9_999, "7e-6")
     );
     let path = written(&folder, "p.json", profile);
-    // The larger size has the second range's latency; o is the mean.
+    // The larger size has the second range's latency; both ends have their own o.
     assert_eq!(of(&["--profile", path.to_str().unwrap()]), 7_000_000 + 6_000_000 + 1_000_000);
     let bare = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":9,"gap_s":1e-6}]}"#;
     let path = written(&folder, "bare.json", bare);
     let (code, text) = refused(&[&pair[..], &["--profile", path.to_str().unwrap()]].concat());
     assert!(code == 2 && text.contains("from 1 to 9 B"), "{text}");
+}
+
+#[test]
+fn overheads_of_the_two_ends_are_told_apart() {
+    let gather = ["--pattern", "gather", "--ranks", "8", "-s", "51"];
+    let of = |more: &[&str]| makespan(&[&gather[..], more].concat());
+    // o_s + L + 7 (o_r + 50 max(O_r, G)).
+    let apart = ["--send-overhead", "1000", "--recv-overhead", "2000"];
+    assert_eq!(of(&apart), 1_000_000 + 2_500_000 + 7 * (2_000_000 + 300_000));
+    assert_eq!(of(&["--recv-overhead-per-byte", "7"]), 4_000_000 + 7 * (1_500_000 + 350_000));
+    let same = ["--send-overhead", "1500", "--recv-overhead", "1500", "--explain"];
+    assert_eq!(of(&same), of(&[]));
+    assert_eq!(of(&[&apart[..], &["--counters"]].concat()), of(&apart));
+    // The processor is not held by the bytes.
+    let overlap = of(&[&apart[..], &["--receive", "overlap"]].concat());
+    assert_eq!(overlap, 1_000_000 + 2_500_000 + 7 * 2_000_000);
+    let found = simulated(&[&gather[..], &apart, &["--sensitivity"]].concat());
+    let found = found["sensitivity"].as_array().unwrap();
+    let symbols: Vec<_> = found.iter().map(|at| at["parameter"].as_str().unwrap()).collect();
+    assert_eq!(symbols, ["L", "o_s", "o_r", "g", "G", "O_s", "O_r"]);
+    let slopes: Vec<_> = found.iter().map(|at| at["slope"].as_u64().unwrap()).collect();
+    assert_eq!(slopes, [1, 1, 7, 0, 350, 0, 0]);
+    let (code, text) = refused(&[&gather[..], &apart, &["--preset", "loggopsim"]].concat());
+    assert!(code == 2 && text.contains("--send-overhead"), "{text}");
 }
 
 #[test]
@@ -263,6 +287,31 @@ fn the_explanation_adds_up_to_the_makespan() {
         .success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     assert!(text.contains("12000            8  overheads (o)"), "{text}");
+}
+
+#[test]
+fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
+    let run = ["--pattern", "binomialtreebcast", "--ranks", "64", "-s", "8", "--sensitivity"];
+    let json = simulated(&run);
+    let found = json["sensitivity"].as_array().unwrap();
+    let slopes: Vec<_> = found.iter().map(|at| at["slope"].as_u64().unwrap()).collect();
+    assert_eq!(slopes, [6, 12, 0, 42, 0]);
+    let keys = ["first_bytes", "level"].map(|key| found[0][key].as_u64());
+    assert_eq!(keys, [Some(0), Some(0)]);
+    assert_eq!(found[0]["parameter"], "L");
+    // However long messages travel, the last to get one is the same.
+    assert!(found[0]["low"].as_f64() == Some(0.0) && found[0]["high"].is_null());
+    // The sender is slower than its interface while o > g + 7 G.
+    let low = found[1]["low"].as_f64().unwrap();
+    assert!((low - 1.042e-6).abs() < 1e-11, "{low}");
+    // 1, 5 and 10% of 33252 ns, over 6 messages.
+    let grown = json["latency_tolerance"].as_array().unwrap();
+    for (at, latency) in grown.iter().zip([55.42e-9, 277.1e-9, 554.2e-9]) {
+        assert!((at["latency_s"].as_f64().unwrap() - latency).abs() < 1e-13, "{at}");
+        assert_eq!(at["order_stays"], true);
+    }
+    let (code, text) = refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat());
+    assert!(code == 2 && text.contains("--sensitivity"), "{text}");
 }
 
 #[test]

@@ -10,7 +10,7 @@
 use loggap::simulation::windows::WindowError;
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
-use loggap_core::model::LogGops;
+use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::SimError;
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -44,6 +44,13 @@ fn settings(random: &mut Random) -> Settings {
         }
         let first = (random.below(6), settings.parameters[0].1);
         settings.parameters = vec![first, (u64::MAX, second)];
+    }
+    if random.below(3) == 0 {
+        let ends = |_| ReceiveOverhead {
+            overhead: Picos(random.below(4) * 1_000),
+            overhead_per_byte: PerByte((random.below(4) * 1_000) << 15),
+        };
+        settings.receive_overheads = settings.parameters.iter().map(ends).collect();
     }
     settings
 }

@@ -28,7 +28,7 @@ pub use collective::{Caveat, ClosedForm};
 pub use equations::{Prtt, per_message, send_overhead};
 pub use estimate::{Estimate, Mark};
 pub use line::SizeLine;
-pub use parameters::{LogGops, LogGp};
+pub use parameters::{LogGops, LogGp, ReceiveOverhead};
 pub use predict::{PredictError, Prediction};
 pub use preset::{Preset, Protocol, UnknownPreset};
 pub use profile::{Change, Parameter, Profile, Range, UnusableParameter};

@@ -81,7 +81,25 @@ pub struct LogGops {
     pub eager_limit: Bytes,
 }
 
+/// What a message costs the processor that receives it, where that is not
+/// what it costs the sender: `o_r` and `O_r`.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct ReceiveOverhead {
+    /// Time of the first byte, `o_r`.
+    pub overhead: Picos,
+    /// Time of each further byte, `O_r`.
+    pub overhead_per_byte: PerByte,
+}
+
 impl LogGops {
+    /// What receiving costs where both ends cost the same.
+    #[must_use]
+    pub const fn receive_overhead(&self) -> ReceiveOverhead {
+        let Self { overhead, overhead_per_byte, .. } = *self;
+        ReceiveOverhead { overhead, overhead_per_byte }
+    }
+
     /// Time an end is engaged with `size` bytes, `o + (s − 1)·O`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Estimate, LogGops, LogGp, SizeLine};
+use super::{Estimate, LogGops, LogGp, ReceiveOverhead, SizeLine};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 use crate::wide::divide;
 
@@ -146,17 +146,39 @@ impl Range {
     ///
     /// [`UnusableParameter`] names what is missing or negative.
     pub fn loggops(&self, eager_limit: Bytes) -> Result<LogGops, UnusableParameter> {
+        let (set, receive) = self.loggops_apart(eager_limit)?;
+        Ok(LogGops {
+            overhead: Picos(set.overhead.0.midpoint(receive.overhead.0)),
+            overhead_per_byte: PerByte(
+                set.overhead_per_byte.0.midpoint(receive.overhead_per_byte.0),
+            ),
+            ..set
+        })
+    }
+
+    /// The parameters with both overheads as they were measured: the set has
+    /// `o_s` and `O_s`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Range::loggops`].
+    pub fn loggops_apart(
+        &self,
+        eager_limit: Bytes,
+    ) -> Result<(LogGops, ReceiveOverhead), UnusableParameter> {
         let set = self.loggp()?;
         let (_, send) = self.nonnegative(self.send_overhead.as_ref(), Parameter::SendOverhead)?;
         let (_, recv) = self.nonnegative(self.recv_overhead.as_ref(), Parameter::RecvOverhead)?;
-        Ok(LogGops {
+        let parameters = LogGops {
             latency: set.latency,
-            overhead: Picos(set.send_overhead.0.midpoint(set.recv_overhead.0)),
+            overhead: set.send_overhead,
             gap: set.gap,
             gap_per_byte: set.gap_per_byte,
-            overhead_per_byte: PerByte(send.0.midpoint(recv.0)),
+            overhead_per_byte: send,
             eager_limit,
-        })
+        };
+        let receive = ReceiveOverhead { overhead: set.recv_overhead, overhead_per_byte: recv };
+        Ok((parameters, receive))
     }
 
     /// Intercept and slope of `line` without negative numbers.

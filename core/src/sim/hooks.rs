@@ -77,10 +77,14 @@ pub struct Sent {
     pub start: Picos,
     /// What noise added.
     pub noise: Picos,
-    /// o.
+    /// o, that of the sender where the overheads of both ends differ.
     pub overhead: Picos,
-    /// (s − 1)·O.
+    /// (s − 1)·O, as o.
     pub overhead_bytes: Picos,
+    /// o of the receiver.
+    pub receive_overhead: Picos,
+    /// (s − 1)·O of the receiver.
+    pub receive_overhead_bytes: Picos,
     /// g.
     pub gap: Picos,
     /// (s − 1)·G.
@@ -133,8 +137,125 @@ pub struct Matched {
     pub unexpected: bool,
 }
 
+/// What begins on a rank.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Turn {
+    /// A calculation.
+    Calculation,
+    /// A send, or a later message of a handshake, leaves.
+    Send,
+    /// A receive is posted, or finds its message.
+    Receive,
+    /// An interface takes a message, or a processor handles it. It may have
+    /// to wait again, for what its receive names; then neither is told.
+    Message,
+}
+
+/// An event begins: what an operation or a message waited for has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Begun {
+    /// Where.
+    pub rank: u32,
+    /// The operation, of a message its send; counted over the whole
+    /// schedule.
+    pub op: u32,
+    /// What begins.
+    pub turn: Turn,
+    /// When.
+    pub time: Picos,
+}
+
+/// A dependency is fulfilled.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Satisfied {
+    /// The rank of both operations.
+    pub rank: u32,
+    /// The operation that waits, counted over the whole schedule.
+    pub op: u32,
+    /// The operation that it waited for.
+    pub on: u32,
+    /// Whether for its end, not its start.
+    pub end: bool,
+}
+
+/// An operation, or the next message of a handshake, is ready: from here on it
+/// waits for its turn on its rank. Told in the order of stamps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Released {
+    /// The rank on which it waits.
+    pub rank: u32,
+    /// The operation, counted over the whole schedule.
+    pub op: u32,
+    /// The processor that it names; of an answer, that of the receive.
+    pub cpu: u8,
+}
+
+/// An interface has taken a message, whose processor may be busy.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Taken {
+    /// The rank that receives.
+    pub rank: u32,
+    /// The send, counted over the whole schedule.
+    pub op: u32,
+    /// The interface.
+    pub nic: u8,
+    /// When.
+    pub time: Picos,
+}
+
+/// A match ends a send above the eager limit and holds its sender's processor
+/// and interface until that instant.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Resumed {
+    /// The sender.
+    pub rank: u32,
+    /// The send, counted over the whole schedule.
+    pub op: u32,
+    /// Its processor.
+    pub cpu: u8,
+    /// Its interface.
+    pub nic: u8,
+    /// When.
+    pub time: Picos,
+}
+
 /// Is told what happens, in the order of events.
+///
+/// What delays an event can be told from the causes: an event begins when the
+/// dependencies that were [`Satisfied`], the processor and interface that it
+/// names, and the arrival of its message allow.
 pub trait Observer {
+    /// An event begins.
+    #[inline]
+    fn begun(&mut self, event: &Begun) {
+        let _ = event;
+    }
+    /// A dependency is fulfilled.
+    #[inline]
+    fn satisfied(&mut self, event: &Satisfied) {
+        let _ = event;
+    }
+    /// An operation is ready.
+    #[inline]
+    fn released(&mut self, event: &Released) {
+        let _ = event;
+    }
+    /// An interface has taken a message.
+    #[inline]
+    fn taken(&mut self, event: &Taken) {
+        let _ = event;
+    }
+    /// A match ends a send above the eager limit.
+    #[inline]
+    fn resumed(&mut self, event: &Resumed) {
+        let _ = event;
+    }
     /// A calculation began.
     fn calculated(&mut self, event: &Calculated);
     /// A message left.
@@ -162,6 +283,36 @@ impl Observer for Silent {
 
 /// Nobody, or somebody.
 impl<O: Observer> Observer for Option<O> {
+    fn begun(&mut self, event: &Begun) {
+        if let Some(observer) = self {
+            observer.begun(event);
+        }
+    }
+
+    fn satisfied(&mut self, event: &Satisfied) {
+        if let Some(observer) = self {
+            observer.satisfied(event);
+        }
+    }
+
+    fn released(&mut self, event: &Released) {
+        if let Some(observer) = self {
+            observer.released(event);
+        }
+    }
+
+    fn taken(&mut self, event: &Taken) {
+        if let Some(observer) = self {
+            observer.taken(event);
+        }
+    }
+
+    fn resumed(&mut self, event: &Resumed) {
+        if let Some(observer) = self {
+            observer.resumed(event);
+        }
+    }
+
     fn calculated(&mut self, event: &Calculated) {
         if let Some(observer) = self {
             observer.calculated(event);
@@ -189,6 +340,31 @@ impl<O: Observer> Observer for Option<O> {
 
 /// Two, one after the other.
 impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn begun(&mut self, event: &Begun) {
+        self.0.begun(event);
+        self.1.begun(event);
+    }
+
+    fn satisfied(&mut self, event: &Satisfied) {
+        self.0.satisfied(event);
+        self.1.satisfied(event);
+    }
+
+    fn released(&mut self, event: &Released) {
+        self.0.released(event);
+        self.1.released(event);
+    }
+
+    fn taken(&mut self, event: &Taken) {
+        self.0.taken(event);
+        self.1.taken(event);
+    }
+
+    fn resumed(&mut self, event: &Resumed) {
+        self.0.resumed(event);
+        self.1.resumed(event);
+    }
+
     fn calculated(&mut self, event: &Calculated) {
         self.0.calculated(event);
         self.1.calculated(event);

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
-use super::hooks::{Handled, Matched, Noise, Observer};
+use super::hooks::{Handled, Matched, Noise, Observer, Released, Resumed, Taken};
 use super::matching::Found;
 use super::network::Network;
 use super::operation::cpu_index;
@@ -107,6 +107,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let free = if W::SHARED { price.take_last(self.now)? } else { price.take(self.now)? };
         *self.arrivals_mut(rank, nic) = free;
         self.set_time(op, self.now);
+        self.observer.taken(&Taken { rank, op, nic: cpu_index(nic), time: Picos(self.now) });
         Ok(())
     }
 
@@ -128,7 +129,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         } else {
             self.now
         };
-        let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.overhead)).0;
+        let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.receive_overhead)).0;
         if !overlap {
             let free = if W::SHARED { price.take_last(taken)? } else { price.take(taken)? };
             *self.arrivals_mut(rank, nic) = free;
@@ -225,6 +226,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         *cpu = (*cpu).max(now);
         let out = self.out_mut(sender, record.nic());
         *out = (*out).max(now);
+        self.observer.resumed(&Resumed {
+            rank: sender,
+            op: message,
+            cpu: cpu_index(record.cpu()),
+            nic: cpu_index(record.nic()),
+            time: Picos(now),
+        });
         self.satisfy(sender, message, Reached::End, end.max(now));
         self.changed(sender);
         Ok(())
@@ -238,6 +246,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         record.set_phase(phase);
         record.created = now;
         record.seq = seq;
+        let at = if phase == Phase::Ready { record.tag } else { op };
+        let cpu = cpu_index(self.records.at(at).cpu());
+        self.observer.released(&Released { rank, op, cpu });
         self.enlist(rank, Class::Sends, op);
         Ok(())
     }

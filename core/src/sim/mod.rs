@@ -67,7 +67,8 @@ pub use counters::{Counters, RankCounters};
 pub use crowd::Crowd;
 pub use engine::{Engine, Finished, SimError};
 pub use hooks::{
-    Calculated, Handled, Matched, NoNoise, Noise, Observer, Part, Sent, Silent, TraceNoise,
+    Begun, Calculated, Handled, Matched, NoNoise, Noise, Observer, Part, Released, Resumed,
+    Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
 pub use memory::{Memory, Requirements};
 pub use parameters::{Parameters, Receive, Rendezvous, Settings};

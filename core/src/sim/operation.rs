@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, From};
-use super::hooks::{Calculated, Matched, Noise, Observer, Part, Sent};
+use super::hooks::{Begun, Calculated, Matched, Noise, Observer, Part, Sent, Turn};
 use super::network::{Departure, Network};
 use super::parameters::Rendezvous;
 use super::price::{Leaving, Price, sum};
@@ -22,6 +22,17 @@ impl Phase {
     }
 }
 
+impl Class {
+    const fn turn(self) -> Turn {
+        match self {
+            Self::Calcs => Turn::Calculation,
+            Self::Sends => Turn::Send,
+            Self::Receives => Turn::Receive,
+            Self::Arrived | Self::Taken => Turn::Message,
+        }
+    }
+}
+
 impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// Executes the next event of `rank`, whose time has come.
     #[inline]
@@ -33,6 +44,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             }
             _ => self.leave(rank, &next),
         }
+        let (op, turn, time) = (next.at, next.class.turn(), Picos(self.now));
+        self.observer.begun(&Begun { rank, op, turn, time });
         match next.class {
             Class::Calcs => self.calculate(rank, next.at)?,
             Class::Sends => self.send(rank, next.at)?,
@@ -136,6 +149,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             noise: Picos(noise),
             overhead: Picos(costs.overhead),
             overhead_bytes: Picos(costs.overhead_bytes),
+            receive_overhead: Picos(costs.receive_overhead),
+            receive_overhead_bytes: Picos(price.receive_overhead_bytes()),
             gap: Picos(costs.gap),
             gap_bytes: Picos(costs.gap_bytes),
             arrival: Picos(arrival),

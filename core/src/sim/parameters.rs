@@ -1,6 +1,6 @@
 //! What messages cost.
 
-use crate::model::{LogGops, Protocol};
+use crate::model::{LogGops, Protocol, ReceiveOverhead};
 use crate::units::{Bytes, Overflow, Picos};
 
 /// How messages are received.
@@ -43,6 +43,8 @@ pub(super) struct Costs {
     pub(super) overhead: u64,
     /// (s − 1)·O.
     pub(super) overhead_bytes: u64,
+    /// That of the receiver, o_r.
+    pub(super) receive_overhead: u64,
     pub(super) gap: u64,
     /// (s − 1)·G.
     pub(super) gap_bytes: u64,
@@ -58,6 +60,9 @@ pub(super) struct Costs {
 pub struct Parameters<'a> {
     first: Protocol,
     further: &'a [Protocol],
+    /// What receiving costs, for each set; none where that is what sending
+    /// costs.
+    receive: &'a [ReceiveOverhead],
 }
 
 impl<'a> Parameters<'a> {
@@ -67,7 +72,7 @@ impl<'a> Parameters<'a> {
     /// One set for all sizes.
     #[must_use]
     pub const fn one(parameters: LogGops) -> Self {
-        Self { first: Protocol { first: Bytes(0), parameters }, further: &[] }
+        Self { first: Protocol { first: Bytes(0), parameters }, further: &[], receive: &[] }
     }
 
     /// One set per protocol, ascending in size; the first also holds for
@@ -78,7 +83,15 @@ impl<'a> Parameters<'a> {
         let (first, further) = protocols.split_first()?;
         let ascending = protocols.is_sorted_by(|a, b| a.first < b.first);
         let few = protocols.len() <= Self::MOST;
-        (ascending && few).then_some(Self { first: *first, further })
+        (ascending && few).then_some(Self { first: *first, further, receive: &[] })
+    }
+
+    /// The same, with receivers that pay these overheads and senders that pay
+    /// those of the sets; one for each set, in their order. `None` where their
+    /// number differs.
+    #[must_use]
+    pub const fn with_receive(self, receive: &'a [ReceiveOverhead]) -> Option<Self> {
+        if receive.len() == self.further.len() + 1 { Some(Self { receive, ..self }) } else { None }
     }
 
     /// The sets.
@@ -95,6 +108,14 @@ impl<'a> Parameters<'a> {
         })
     }
 
+    /// Time from the start of a send of `size` bytes to the arrival of its
+    /// message.
+    #[inline]
+    pub(super) fn delay(&self, size: u64) -> Result<u64, Overflow> {
+        let set = if self.further.is_empty() { &self.first.parameters } else { self.at(size).1 };
+        Ok(set.overhead.plus(set.latency)?.0)
+    }
+
     fn at(&self, size: u64) -> (usize, &LogGops) {
         let later = self.further.iter().rposition(|protocol| protocol.first.0 <= size);
         match later.and_then(|at| Some((at + 1, self.further.get(at)?))) {
@@ -103,12 +124,23 @@ impl<'a> Parameters<'a> {
         }
     }
 
+    /// (s − 1)·O_r of a message that costs its sender so much.
+    #[inline]
+    pub(super) fn receive_bytes(&self, size: u64, sender: &Costs) -> Result<u64, Overflow> {
+        let Some(receive) = self.receive.get(sender.protocol) else {
+            return Ok(sender.overhead_bytes);
+        };
+        Ok(receive.overhead_per_byte.times(Bytes(size).after_first())?.0)
+    }
+
     #[inline]
     pub(super) fn costs(&self, size: u64) -> Result<Costs, Overflow> {
         let (protocol, set) =
             if self.further.is_empty() { (0, &self.first.parameters) } else { self.at(size) };
         let rest = Bytes(size).after_first();
+        let receive = self.receive.get(protocol).map_or(set.overhead, |ends| ends.overhead);
         Ok(Costs {
+            receive_overhead: receive.0,
             overhead: set.overhead.0,
             overhead_bytes: set.overhead_per_byte.times(rest)?.0,
             gap: set.gap.0,

@@ -18,15 +18,15 @@ pub(super) fn sum(a: u64, b: u64) -> Sum {
 pub(super) struct Price {
     pub(super) size: u64,
     pub(super) costs: Costs,
-    /// o + (s − 1)·O.
+    /// o_s + (s − 1)·O_s.
     send: Sum,
     /// g + (s − 1)·G.
     gap: Sum,
-    /// o + (s − 1)·max(O, G).
+    /// o_r + (s − 1)·max(O_r, G).
     receive: Sum,
-    /// o + (s − 1)·G.
-    bytes: Sum,
-    /// o + L.
+    /// o_r + (s − 1)·O_r.
+    receive_taken: Sum,
+    /// o_s + L.
     delay: Sum,
 }
 
@@ -53,15 +53,18 @@ pub(super) struct Handling {
 }
 
 impl Price {
-    /// That of messages of `size` bytes.
+    /// That of messages of `size` bytes. Out of line, so that looking at the
+    /// last price is not.
+    #[inline(never)]
     pub(super) fn of(parameters: &Parameters<'_>, size: u64) -> Result<Self, Overflow> {
         let costs = parameters.costs(size)?;
+        let receive_bytes = parameters.receive_bytes(size, &costs)?;
         Ok(Self {
             size,
             send: sum(costs.overhead, costs.overhead_bytes),
             gap: sum(costs.gap, costs.gap_bytes),
-            receive: sum(costs.overhead, costs.overhead_bytes.max(costs.gap_bytes)),
-            bytes: sum(costs.overhead, costs.gap_bytes),
+            receive: sum(costs.receive_overhead, receive_bytes.max(costs.gap_bytes)),
+            receive_taken: sum(costs.receive_overhead, receive_bytes),
             delay: sum(costs.overhead, costs.latency),
             costs,
         })
@@ -69,7 +72,12 @@ impl Price {
 
     /// Whether one message alone is past 2⁶⁴ ps.
     pub(super) fn check(&self) -> Result<(), Overflow> {
-        self.send.and(self.gap).and(self.receive).and(self.delay).map(|_| ())
+        self.send
+            .and(self.gap)
+            .and(self.receive)
+            .and(self.receive_taken)
+            .and(self.delay)
+            .map(|_| ())
     }
 
     /// From the start of a send to the arrival of its message.
@@ -99,6 +107,11 @@ impl Price {
         sum(now, self.gap?)
     }
 
+    /// (s − 1)·O_r.
+    pub(super) fn receive_overhead_bytes(&self) -> u64 {
+        self.receive_taken.unwrap_or_default().saturating_sub(self.costs.receive_overhead)
+    }
+
     /// The processor receives while the interface does.
     #[inline]
     pub(super) fn handle(&self, now: u64, noise: u64) -> Result<Handling, Overflow> {
@@ -115,9 +128,13 @@ impl Price {
         taken: u64,
         noise: u64,
     ) -> Result<Handling, Overflow> {
-        let held = self.send?;
+        let held = self.receive_taken?;
         let cpu = sum(sum(now, held)?, noise)?;
-        Ok(Handling { held, cpu, done: cpu.max(sum(taken, self.bytes?)?) })
+        Ok(Handling {
+            held,
+            cpu,
+            done: cpu.max(sum(sum(taken, self.costs.receive_overhead)?, self.costs.gap_bytes)?),
+        })
     }
 }
 
@@ -147,7 +164,7 @@ impl Price {
         taken: u64,
         noise: u64,
     ) -> Result<Handling, Overflow> {
-        let end = sum(start, self.send?)?.max(sum(taken, self.costs.overhead)?);
+        let end = sum(start, self.receive_taken?)?.max(sum(taken, self.costs.receive_overhead)?);
         let cpu = sum(end, noise)?;
         Ok(Handling { held: end - start, cpu, done: cpu })
     }
@@ -160,9 +177,9 @@ impl Price {
         taken: u64,
         noise: u64,
     ) -> Result<Handling, Overflow> {
-        let held = self.send?;
+        let held = self.receive_taken?;
         let cpu = sum(sum(start, held)?, noise)?;
-        Ok(Handling { held, cpu, done: cpu.max(sum(taken, self.costs.overhead)?) })
+        Ok(Handling { held, cpu, done: cpu.max(sum(taken, self.costs.receive_overhead)?) })
     }
 }
 

@@ -1,8 +1,9 @@
 //! Dependencies: who is released by what.
 
 use super::engine::{Engine, SimError};
-use super::hooks::{Noise, Observer};
+use super::hooks::{Noise, Observer, Released, Satisfied};
 use super::network::Network;
+use super::operation::cpu_index;
 use super::rank::Class;
 use super::record::{Kind, NONE, Successors};
 
@@ -34,14 +35,19 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let next = record.next;
         match (record.successors(), reached) {
             (Successors::Ends, Reached::End) | (Successors::Starts, Reached::Start) => {
-                self.count_down(rank, next, time);
+                self.count_down(rank, (next, op), (reached, time));
             }
-            (Successors::Listed, _) => self.satisfy_listed(rank, next, (reached, time)),
+            (Successors::Listed, _) => self.satisfy_listed(rank, (next, op), (reached, time)),
             _ => {}
         }
     }
 
-    fn satisfy_listed(&mut self, rank: u32, list: u32, (reached, time): (Reached, u64)) {
+    fn satisfy_listed(
+        &mut self,
+        rank: u32,
+        (list, on): (u32, u32),
+        (reached, time): (Reached, u64),
+    ) {
         let edges = self.edges;
         let Some((&[ends, starts], all)) =
             edges.get(list as usize..).and_then(|words| words.split_first_chunk())
@@ -55,12 +61,14 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         debug_assert!(first + count as usize <= all.len(), "a list ends where it says");
         let some = all.get(first..first.saturating_add(count as usize)).unwrap_or_default();
         for &op in some {
-            self.count_down(rank, op, time);
+            self.count_down(rank, (op, on), (reached, time));
         }
     }
 
     #[inline]
-    fn count_down(&mut self, rank: u32, op: u32, time: u64) {
+    fn count_down(&mut self, rank: u32, (op, on): (u32, u32), (reached, time): (Reached, u64)) {
+        let end = reached == Reached::End;
+        self.observer.satisfied(&Satisfied { rank, op, on, end });
         if let Some(not_before) = self.times.get_mut(op as usize) {
             *not_before = (*not_before).max(time);
         }
@@ -131,6 +139,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     fn release_op(&mut self, rank: u32, op: u32, class: Class) -> Result<(), SimError> {
         let seq = self.draw()?;
         let created = self.now;
+        let cpu = cpu_index(self.records.at(op).cpu());
+        self.observer.released(&Released { rank, op, cpu });
         let posting = if class == Class::Receives {
             let cpu = self.records.at(op).cpu();
             Some(self.cpu(rank, cpu).max(self.time_of(op)))

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use loggap_core::model::{LogGops, Preset, Protocol, UnknownPreset};
+use loggap_core::model::{LogGops, Preset, Protocol, ReceiveOverhead, UnknownPreset};
 use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
@@ -117,6 +117,100 @@ impl ParameterArgs {
             return Err("holds no range of sizes; measure again with more time".into());
         }
         Ok(protocols)
+    }
+}
+
+/// Overheads of the two ends apart.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Parameters")]
+pub(super) struct OverheadArgs {
+    /// Overhead of the processor that sends, in ns [default: that of -o].
+    #[arg(long, value_name = "NS", value_parser = parse::nanos, conflicts_with_all = ["profile", "preset"])]
+    send_overhead: Option<Picos>,
+
+    /// Overhead of the processor that receives, in ns [default: that of -o].
+    #[arg(long, value_name = "NS", value_parser = parse::nanos, conflicts_with_all = ["profile", "preset"])]
+    recv_overhead: Option<Picos>,
+
+    /// Overhead of each further byte for the sender, in ns [default: that of
+    /// -O].
+    #[arg(long, value_name = "NS/B", value_parser = parse::nanos_per_byte, conflicts_with_all = ["profile", "preset"])]
+    send_overhead_per_byte: Option<PerByte>,
+
+    /// Overhead of each further byte for the receiver, in ns [default: that of
+    /// -O].
+    #[arg(long, value_name = "NS/B", value_parser = parse::nanos_per_byte, conflicts_with_all = ["profile", "preset"])]
+    recv_overhead_per_byte: Option<PerByte>,
+}
+
+/// Parameter sets with the overheads of both ends.
+#[derive(Clone, Debug)]
+pub(super) struct ParameterSets {
+    /// One set for each protocol, ascending in size, at least one.
+    pub(super) protocols: Vec<Protocol>,
+    /// What receiving costs with each; empty where that is what sending costs.
+    pub(super) receive: Vec<ReceiveOverhead>,
+}
+
+impl ParameterSets {
+    fn new(protocols: Vec<Protocol>, receive: Vec<ReceiveOverhead>) -> Self {
+        let mut ends = protocols.iter().zip(&receive);
+        if ends.all(|(protocol, receive)| protocol.parameters.receive_overhead() == *receive) {
+            return Self { protocols, receive: Vec::new() };
+        }
+        Self { protocols, receive }
+    }
+
+    /// The sets as a simulation takes them.
+    pub(super) fn parameters(&self) -> Result<Parameters<'_>, CliError> {
+        let parameters = parameters(&self.protocols)?;
+        if self.receive.is_empty() {
+            return Ok(parameters);
+        }
+        parameters
+            .with_receive(&self.receive)
+            .ok_or_else(|| CliError::failed("each parameter set needs an overhead of the receiver"))
+    }
+}
+
+impl ParameterArgs {
+    /// The parameter sets, and what receiving costs where that is told from
+    /// sending: by `overheads`, or by a profile that measured both.
+    pub(super) fn sets(&self, overheads: &OverheadArgs) -> Result<ParameterSets, CliError> {
+        if let Some(path) = &self.profile {
+            let document = ProfileDocument::read(path).map_err(CliError::usage)?;
+            return self
+                .apart(&document)
+                .map_err(|reason| CliError::usage(format_args!("'{}': {reason}", path.display())));
+        }
+        let mut protocols = self.protocols()?;
+        let mut receive = Vec::with_capacity(protocols.len());
+        for protocol in &mut protocols {
+            let set = &mut protocol.parameters;
+            receive.push(ReceiveOverhead {
+                overhead: overheads.recv_overhead.unwrap_or(set.overhead),
+                overhead_per_byte: overheads
+                    .recv_overhead_per_byte
+                    .unwrap_or(set.overhead_per_byte),
+            });
+            set.overhead = overheads.send_overhead.unwrap_or(set.overhead);
+            let per_byte = overheads.send_overhead_per_byte;
+            set.overhead_per_byte = per_byte.unwrap_or(set.overhead_per_byte);
+        }
+        Ok(ParameterSets::new(protocols, receive))
+    }
+
+    fn apart(&self, document: &ProfileDocument) -> Result<ParameterSets, String> {
+        // Whatever has no parameters is refused in the same words.
+        let mut protocols = self.of_profile(document)?;
+        let mut receive = Vec::with_capacity(protocols.len());
+        for (protocol, RangeRecord { range, .. }) in protocols.iter_mut().zip(&document.ranges) {
+            let limit = protocol.parameters.eager_limit;
+            let (set, ends) = range.loggops_apart(limit).map_err(|error| error.to_string())?;
+            protocol.parameters = set;
+            receive.push(ends);
+        }
+        Ok(ParameterSets::new(protocols, receive))
     }
 }
 

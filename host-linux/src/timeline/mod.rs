@@ -6,6 +6,8 @@
 //! [`viz`] writes the reference simulator's text format. A [`Recorder`] makes
 //! one while a simulation runs.
 
+mod cause_recorder;
+pub mod causes;
 pub mod chrome;
 pub mod explain;
 mod record;

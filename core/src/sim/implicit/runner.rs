@@ -76,8 +76,10 @@ impl From<Overflow> for Stop {
 pub struct Simulation<'m, 'p, P: Program, N = NoNoise> {
     pub(super) program: &'p P,
     pub(super) prices: Prices<'p>,
-    /// o.
+    /// o, the sender's.
     pub(super) overhead: u64,
+    /// o, the receiver's.
+    pub(super) receive_overhead: u64,
     /// o + L: from the start of a send to the arrival of its message.
     pub(super) delay: NonZeroU64,
     pub(super) ranks: &'m mut [RankState<P::State>],
@@ -142,6 +144,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
             program,
             prices: Prices::new(parameters),
             overhead: costs.overhead,
+            receive_overhead: costs.receive_overhead,
             delay,
             ranks,
             pool: Pool::new(nodes),

@@ -205,7 +205,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         let now = next.time;
         self.pool.remove_after(&mut state.inbox, next.before);
         let price = self.prices.of(self.program.expected(rank, next.item.last))?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
+        let noise = self.noise.lost(rank, Picos(now), Picos(self.receive_overhead)).0;
         state.cpu = price.handle(now, noise)?.cpu;
         state.into = price.take(now)?;
         let receive = self.program.met(rank, &mut state.state, next.item.last);

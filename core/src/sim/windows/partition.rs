@@ -15,7 +15,7 @@ use super::step::Next;
 use crate::sim::engine::{Finished, SimError};
 use crate::sim::heap::Heaps;
 use crate::sim::hooks::Noise;
-use crate::sim::price::{Price, Prices, sum};
+use crate::sim::price::{Prices, sum};
 use crate::sim::unfinished::Unfinished;
 use crate::sim::wheel::Wheel;
 use crate::units::Picos;
@@ -276,8 +276,8 @@ impl<'s, N: Noise> Partition<'s, N> {
     /// When a message of `size` bytes sent at `time` arrives; checked when it
     /// left.
     pub(super) fn arrival(&self, time: u64, size: u64) -> u64 {
-        let price = Price::of(&self.shared.parameters, size);
-        let arrival = price.and_then(|price| sum(time, price.delay()?));
+        let delay = self.shared.parameters.delay(size);
+        let arrival = delay.and_then(|delay| sum(time, delay));
         debug_assert!(arrival.is_ok(), "it was checked when the message left");
         arrival.unwrap_or(u64::MAX)
     }

@@ -6,7 +6,7 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::CliError;
-use crate::timeline::Timeline;
+use crate::timeline::causes::Causes;
 use crate::timeline::explain::{Step, StepKind, Term, explain};
 
 /// Steps that the text lists; JSON lists all.
@@ -72,7 +72,7 @@ const fn name(kind: StepKind) -> &'static str {
 }
 
 impl StepDocument {
-    fn new(step: &Step, timeline: &Timeline) -> Self {
+    fn new(step: &Step) -> Self {
         let mut document = Self {
             kind: name(step.kind),
             rank: step.rank,
@@ -80,18 +80,16 @@ impl StepDocument {
             end_ps: step.end.0,
             to_rank: None,
             from_rank: None,
-            size_bytes: None,
-            op: None,
+            size_bytes: Some(step.size),
+            op: step.op,
         };
-        if step.kind == StepKind::Calc {
-            document.op = timeline.calcs.get(step.index).map(|calc| calc.op);
-        } else if let Some(message) = timeline.messages.get(step.index) {
-            document.size_bytes = Some(message.size);
-            match step.kind {
-                StepKind::Send | StepKind::Flight | StepKind::SendGap => {
-                    document.to_rank = Some(message.to.rank);
-                }
-                _ => document.from_rank = Some(message.from.rank),
+        match step.kind {
+            StepKind::Calc => document.size_bytes = None,
+            StepKind::Send | StepKind::Flight | StepKind::SendGap => {
+                document.to_rank = Some(step.peer);
+            }
+            StepKind::Receive | StepKind::Delivery | StepKind::ReceiveGap => {
+                document.from_rank = Some(step.peer);
             }
         }
         document
@@ -99,13 +97,13 @@ impl StepDocument {
 }
 
 impl Explanation {
-    /// Of a timeline with all ranks and the whole time.
-    pub(super) fn of(timeline: &Timeline) -> Result<Self, CliError> {
-        let found = explain(timeline).map_err(CliError::failed)?;
+    /// Of the events that made `last_rank` the last.
+    pub(super) fn of(causes: &Causes, last_rank: u32) -> Result<Self, CliError> {
+        let found = explain(causes).map_err(CliError::failed)?;
         let terms = found.terms;
-        let steps = found.steps.iter().map(|step| StepDocument::new(step, timeline));
+        let steps = found.steps.iter().map(StepDocument::new);
         Ok(Self {
-            last_rank: found.rank,
+            last_rank,
             terms: Terms {
                 latency: terms.latency.into(),
                 overhead: terms.overhead.into(),

@@ -17,6 +17,7 @@ use super::windows::in_windows;
 use crate::cli::{CliError, Console};
 use crate::machine::clock::HostClock;
 use crate::simulation::{Limit, LoadError, Needs, NetworkPlan, NetworkUse, NoiseSource, Source};
+use crate::timeline::causes::{CauseRecorder, Causes};
 use crate::timeline::{Message, Recorder, Selection, Timeline};
 
 /// Turns of the engine between two changes of the line of progress.
@@ -77,14 +78,16 @@ pub(super) struct Wanted {
     pub(super) counters: bool,
     /// The part of the timeline that is drawn.
     pub(super) selection: Option<Selection>,
-    /// The whole timeline, to explain the makespan by.
-    pub(super) everything: bool,
+    /// What delayed each event.
+    pub(super) causes: bool,
+    /// Each instant as a function of the parameters.
+    pub(super) sensitivity: bool,
 }
 
 impl Wanted {
     /// Whether the run needs an observer.
     pub(super) const fn observed(&self) -> bool {
-        self.counters || self.everything || self.selection.is_some()
+        self.counters || self.causes || self.selection.is_some()
     }
 }
 
@@ -125,6 +128,7 @@ pub(super) struct Outcome {
     pub(super) finish: Option<Vec<Picos>>,
     pub(super) counters: Option<Vec<RankCounters>>,
     pub(super) timeline: Option<Timeline>,
+    pub(super) causes: Option<Causes>,
     pub(super) engine: EngineUsed,
     /// Which links were busy, where messages shared them.
     pub(super) network: Option<NetworkUse>,
@@ -228,8 +232,11 @@ impl Job<'_> {
 
     /// Bytes that observers take.
     pub(super) fn besides(&self, needs: &Needs) -> u64 {
-        // Ends and turns of the critical path's index.
-        const EXPLAINED: usize = 256;
+        // The operation and its message, each an event or three.
+        const CAUSES: usize = 4 * Causes::bytes_an_event();
+        // Their functions, each kept in a table and evaluated at both ends of an
+        // interval, where none equals another.
+        const FUNCTIONS: usize = 4 * 160;
         // The table of messages under way.
         const RECORDED: usize = size_of::<Message>() + 40;
         let (ranks, ops) = (u64::from(needs.ranks), needs.ops);
@@ -247,9 +254,13 @@ impl Job<'_> {
             take(ranks, size_of::<RankCounters>());
             take(ops, size_of::<Picos>());
         }
-        if self.wanted.everything {
-            take(ops, RECORDED + EXPLAINED);
-        } else if let Some(selection) = &self.wanted.selection {
+        if self.wanted.causes {
+            take(ops, CAUSES);
+        }
+        if self.wanted.sensitivity {
+            take(ops, FUNCTIONS);
+        }
+        if let Some(selection) = &self.wanted.selection {
             let kept = u64::from(selection.ranks.end.min(needs.ranks))
                 .saturating_sub(u64::from(selection.ranks.start));
             // Both ends of a message may be selected.
@@ -281,9 +292,8 @@ impl Job<'_> {
         noise: N,
         monitor: &Monitor<'_>,
     ) -> Result<Outcome, CliError> {
-        let Wanted { counters, selection, everything, .. } = &self.wanted;
-        let selection = if *everything { Some(Selection::default()) } else { selection.clone() };
-        if !counters && selection.is_none() {
+        let Wanted { counters, selection, causes, .. } = &self.wanted;
+        if !self.wanted.observed() {
             return Ok(self.drive(schedule, needs, (noise, Silent), monitor)?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
@@ -291,12 +301,16 @@ impl Job<'_> {
         let mut ranks = vec![RankCounters::default(); size(*counters, needs.ranks as usize)];
         let mut arrivals = vec![Picos::ZERO; size(*counters, ops)];
         let counting = counters.then(|| Counters::new(&mut ranks, &mut arrivals));
-        let recorder = selection.map(|kept| Recorder::new(schedule.first_ops(), kept));
-        let (outcome, (counting, recorder)) =
-            self.drive(schedule, needs, (noise, (counting, recorder)), monitor)?;
+        let first_ops = schedule.first_ops();
+        let recorder = selection.clone().map(|kept| Recorder::new(first_ops, kept));
+        let causes = causes.then(|| CauseRecorder::new(first_ops));
+        let observers = ((counting, recorder), causes);
+        let (outcome, ((counting, recorder), causes)) =
+            self.drive(schedule, needs, (noise, observers), monitor)?;
         Ok(Outcome {
             counters: counting.map(|counting| counting.finish().to_vec()),
             timeline: recorder.map(Recorder::finish),
+            causes: causes.map(CauseRecorder::finish),
             ..outcome
         })
     }

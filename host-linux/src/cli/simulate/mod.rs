@@ -9,6 +9,7 @@ mod noise_args;
 mod picture;
 mod progress;
 mod report;
+mod sensitivity;
 mod windows;
 
 use std::num::NonZeroUsize;
@@ -21,7 +22,8 @@ use self::network_args::{NetworkArgs, NetworkPicture};
 use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::report::Report;
-use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
+use self::sensitivity::Sensitivities;
+use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
@@ -42,6 +44,7 @@ use crate::simulation::{Source, least_taper};
   loggap simulate bcast.goal
   loggap simulate --pattern dissemination --ranks 1M -s 8 --preset ompi-ib-sdr
   loggap simulate ring.bin -L 1200.5 -o 800 -g 1500 -G 0.08 -S 64K --receive overlap --explain
+  loggap simulate --pattern binomialtreebcast --ranks 64 -s 8 --sensitivity
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
 'loggap goal generate --help' lists the patterns.")]
@@ -52,6 +55,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     parameters: ParameterArgs,
+
+    #[command(flatten)]
+    overheads: OverheadArgs,
 
     #[command(flatten)]
     settings: SettingsArgs,
@@ -79,6 +85,12 @@ pub(super) struct Args {
     /// one, as a sum of the parameters.
     #[arg(long)]
     explain: bool,
+
+    /// By how much the makespan grows with L, o, g, G and O, in which
+    /// interval of each that holds, and how much L may grow until the makespan
+    /// has grown by 1, 5 and 10%.
+    #[arg(long, conflicts_with = "noise_source")]
+    sensitivity: bool,
 
     /// Print one JSON document.
     #[arg(short = 'J', long)]
@@ -118,16 +130,16 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let protocols = args.parameters.protocols()?;
+    let sets = args.parameters.sets(&args.overheads)?;
     let noise = args.noise.source(args.pattern.seed)?;
     let mut network = args.network.job(args.pattern.seed)?;
     if let Some(network) = &mut network {
         network.plan.watched |= args.json;
     }
-    if network.is_some() && args.explain {
+    if network.is_some() && (args.explain || args.sensitivity) {
         return Err(CliError::usage(
-            "--explain knows no links between ranks; use it without --topology, or see the busiest \
-             links with --network-plot FILE.svg",
+            "--explain and --sensitivity know no links between ranks; use them without --topology, \
+             or see the busiest links with --network-plot FILE.svg",
         ));
     }
     let picture = args.picture.open()?;
@@ -141,7 +153,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let started = clock.now();
     let source = args.source()?;
     let job = Job {
-        parameters: parameters(&protocols)?,
+        parameters: sets.parameters()?,
         settings: args.settings.settings(),
         noise: noise.as_ref().map(|noise| (noise, args.noise.phases(args.pattern.seed))),
         network,
@@ -151,7 +163,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             finish: args.finish,
             counters: args.counters,
             selection: picture.as_ref().map(Picture::selection),
-            everything: args.explain,
+            causes: args.explain || args.sensitivity,
+            sensitivity: args.sensitivity,
         },
     };
     let mut outcome = job.run(&source, (clock, started), console)?;
@@ -160,7 +173,10 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         let taper = least_taper(&source, job.parameters, size, outcome.finished.makespan);
         outcome.taper = taper.map_err(CliError::usage)?;
     }
-    let report = Report::new(args, &source, &outcome)?;
+    let mut report = Report::new(args, &source, &outcome)?;
+    if let (Some(causes), true, true) = (&outcome.causes, args.sensitivity, report.is_whole()) {
+        report.add_sensitivities(Sensitivities::of(causes, &sets));
+    }
     if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
         picture.draw(timeline)?;
     }

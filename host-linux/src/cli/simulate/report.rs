@@ -12,6 +12,7 @@ use super::Args;
 use super::explanation::{Explanation, nanos};
 use super::job::{LISTED, Outcome};
 use super::network_report::NetworkReport;
+use super::sensitivity::Sensitivities;
 use crate::cli::{CliError, Console, Exit};
 use crate::simulation::Source;
 
@@ -46,6 +47,8 @@ pub(super) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
     network: NetworkReport,
+    #[serde(flatten)]
+    sensitivities: Option<Sensitivities>,
 }
 
 /// Something that never came to its end.
@@ -128,8 +131,10 @@ impl Report {
     pub(super) fn new(args: &Args, source: &Source, outcome: &Outcome) -> Result<Self, CliError> {
         let finished = outcome.finished;
         let whole = outcome.stuck.total == 0;
-        let explanation = match &outcome.timeline {
-            Some(timeline) if args.explain && whole => Some(Explanation::of(timeline)?),
+        let explanation = match &outcome.causes {
+            Some(causes) if args.explain && whole => {
+                Some(Explanation::of(causes, finished.last_rank)?)
+            }
             _ => None,
         };
         let counters = outcome.counters.as_ref().map(|counters| {
@@ -162,7 +167,12 @@ impl Report {
             counters,
             explanation,
             network: NetworkReport::new(&args.network, outcome),
+            sensitivities: None,
         })
+    }
+
+    pub(super) fn add_sensitivities(&mut self, sensitivities: Sensitivities) {
+        self.sensitivities = Some(sensitivities);
     }
 
     /// Whether the schedule came to its end.
@@ -223,6 +233,9 @@ impl Report {
         self.network.write(out)?;
         if let Some(explanation) = &self.explanation {
             explanation.write(out)?;
+        }
+        if let Some(sensitivities) = &self.sensitivities {
+            sensitivities.write(out)?;
         }
         if let Some(counters) = &self.counters {
             write_counters(out, counters)?;

@@ -1,0 +1,267 @@
+//! The happens-before graph with each instant as a function.
+
+use loggap_core::model::Protocol;
+
+use super::Stored;
+use super::function::{FunctionId, Functions, Term, Weight};
+use super::order::takes_turn;
+use crate::timeline::causes::{Cause, Causes, Event, EventId, Kind, Via};
+
+/// A run's graph.
+#[derive(Debug)]
+pub(super) struct Graph<'a> {
+    causes: &'a Causes,
+    protocols: &'a [Protocol],
+    pub(super) functions: Functions,
+    /// When each event begins.
+    times: Vec<FunctionId>,
+    /// Events that take a turn on each rank.
+    by_rank: Vec<Vec<EventId>>,
+}
+
+/// When processor and interface of a rank are free.
+#[derive(Clone, Copy, Debug)]
+struct Clocks {
+    cpu: FunctionId,
+    out: FunctionId,
+    into: FunctionId,
+}
+
+/// An event among those of its rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) time: FunctionId,
+    /// What it waits for besides processor and interface.
+    pub(super) available: FunctionId,
+    /// The event in which what happens here became ready; its stamp.
+    pub(super) stamp: EventId,
+    /// Not before this event of the rank could it wait there; 0 for what comes
+    /// from other ranks.
+    pub(super) exists: EventId,
+    /// This event; where a match on this rank lets the rank itself go on, that
+    /// of the match.
+    pub(super) origin: EventId,
+    kind: Kind,
+    overlap: bool,
+    /// Before the event.
+    clocks: Clocks,
+}
+
+impl Turn {
+    /// When it would have begun in place of an `earlier` event.
+    pub(super) fn would_begin(&self, functions: &mut Functions, earlier: &Self) -> FunctionId {
+        let Clocks { cpu, out, into } = earlier.clocks;
+        match self.kind {
+            Kind::Calc => functions.latest(&[cpu, self.available]),
+            Kind::Send => functions.latest(&[cpu, out, self.available]),
+            Kind::Take => functions.latest(&[into, self.available]),
+            Kind::Handle if self.overlap => functions.latest(&[cpu, self.available]),
+            Kind::Handle => functions.latest(&[cpu, into, self.available]),
+            _ => self.available,
+        }
+    }
+}
+
+impl<'a> Graph<'a> {
+    pub(super) fn new(causes: &'a Causes, protocols: &'a [Protocol]) -> Self {
+        let mut graph = Self {
+            causes,
+            protocols,
+            functions: Functions::new(),
+            times: Vec::with_capacity(causes.events().len()),
+            by_rank: Vec::new(),
+        };
+        for (id, event) in (0..).zip(causes.events()) {
+            let terms = graph.terms(graph.deciding(event));
+            let time = graph.functions.greatest(terms);
+            graph.times.push(time);
+            if takes_turn(event.kind) {
+                let rank = event.rank as usize;
+                if graph.by_rank.len() <= rank {
+                    graph.by_rank.resize(rank + 1, Vec::new());
+                }
+                if let Some(turns) = graph.by_rank.get_mut(rank) {
+                    turns.push(id);
+                }
+            }
+        }
+        graph
+    }
+
+    pub(super) const fn several(&self) -> bool {
+        self.causes.has_several()
+    }
+
+    /// Whether every instant came out as the engine had it.
+    pub(super) fn agrees(&self) -> bool {
+        let mut times = self.causes.events().iter().zip(&self.times);
+        times.all(|(event, &time)| event.time.0 == self.functions.now(time))
+    }
+
+    /// The causes that can decide when an event begins: with one processor
+    /// that receives while the interface does, none of an operation's
+    /// dependencies ends after that processor is free.
+    fn deciding(&self, event: &Event) -> &'a [Cause] {
+        let all = self.causes.of(event);
+        if self.several() || self.causes.overlaps() {
+            return all;
+        }
+        let count = all.len();
+        match event.kind {
+            Kind::Calc => all.get(..1),
+            Kind::Send => all.get(..2),
+            Kind::Post => all.get(count.saturating_sub(1)..),
+            _ => Some(all),
+        }
+        .unwrap_or(all)
+    }
+
+    fn terms(&mut self, causes: &[Cause]) -> Vec<Term> {
+        let mut terms = Vec::with_capacity(causes.len());
+        for cause in causes {
+            let base = self.time(cause.from);
+            for weight in self.weights(*cause).into_iter().flatten() {
+                terms.push(self.functions.term(base, weight));
+            }
+        }
+        terms
+    }
+
+    /// What a cause takes; the processor that receives takes the longer of
+    /// two.
+    fn weights(&self, cause: Cause) -> [Option<Weight>; 2] {
+        let event = self.causes.event(cause.from);
+        let costs = self.causes.costs(&event);
+        let range = self.protocols.iter().rposition(|protocol| protocol.first.0 <= costs.size);
+        let of = |stored: Stored| stored.of_range(range.unwrap_or_default());
+        let rest = costs.size.saturating_sub(1);
+        let sends = [(of(Stored::SendOverhead), 1), (of(Stored::SendOverheadPerByte), rest)];
+        let receives = (of(Stored::ReceiveOverhead), 1);
+        let received = (of(Stored::ReceiveOverheadPerByte), rest);
+        let network = (of(Stored::GapPerByte), rest);
+        let length = self.causes.length(cause).0;
+        let noise = event.noise.0;
+        let with = |length, fixed, counts| Some(Weight { length, fixed, counts });
+        let sum = |counts| [with(length, 0, counts), None];
+        let busy = |counts| [with(length, noise, counts), None];
+        match cause.via {
+            Via::Instant | Via::Calc => [with(length, length, [(0, 0); 2]), None],
+            Via::Send => busy(sends),
+            Via::Receive if self.causes.overlaps() => busy([receives, received]),
+            Via::Receive => {
+                let held = costs.receive_overhead.0.saturating_add(noise);
+                let with = |bytes: u64, counts| with(held.saturating_add(bytes), noise, counts);
+                [
+                    with(costs.receive_overhead_bytes.0, [receives, received]),
+                    with(costs.gap_bytes.0, [receives, network]),
+                ]
+            }
+            Via::Delivery => sum([receives, network]),
+            Via::Flight => sum([(of(Stored::SendOverhead), 1), (of(Stored::Latency), 1)]),
+            Via::SendGap | Via::ReceiveGap => sum([(of(Stored::Gap), 1), network]),
+        }
+    }
+
+    /// When an event begins.
+    pub(super) fn time(&self, event: EventId) -> FunctionId {
+        self.times.get(event as usize).copied().unwrap_or(Functions::START)
+    }
+
+    /// When all is done.
+    pub(super) fn end(&self) -> FunctionId {
+        self.times.last().copied().unwrap_or(Functions::START)
+    }
+
+    pub(super) fn rank(&self, event: EventId) -> u32 {
+        self.causes.event(event).rank
+    }
+
+    /// The event in which became ready what happens in this one.
+    pub(super) fn stamp(&self, event: EventId) -> EventId {
+        let event = self.causes.event(event);
+        match event.kind {
+            Kind::Resume { .. } => self.causes.event(event.creator).creator,
+            _ => event.creator,
+        }
+    }
+
+    pub(super) fn ranks(&self) -> std::ops::Range<usize> {
+        0..self.by_rank.len()
+    }
+
+    fn after(&mut self, from: EventId, via: Via) -> FunctionId {
+        let terms = self.terms(&[Cause { from, via }]);
+        self.functions.greatest(terms)
+    }
+
+    /// The events of a rank, with what it was when each began.
+    pub(super) fn turns(&mut self, rank: usize) -> Vec<Turn> {
+        let events = self.by_rank.get(rank).cloned().unwrap_or_default();
+        let start = Functions::START;
+        let mut clocks = Clocks { cpu: start, out: start, into: start };
+        let mut resumed_by = Vec::new();
+        let mut turns = Vec::with_capacity(events.len());
+        for id in events {
+            turns.push(self.turn(id, clocks, &resumed_by));
+            match self.causes.event(id).kind {
+                Kind::Calc => clocks.cpu = self.after(id, Via::Calc),
+                Kind::Send => {
+                    clocks.cpu = self.after(id, Via::Send);
+                    clocks.out = self.after(id, Via::SendGap);
+                }
+                Kind::Take => clocks.into = self.after(id, Via::ReceiveGap),
+                Kind::Handle => {
+                    clocks.cpu = self.after(id, Via::Receive);
+                    if !self.causes.overlaps() {
+                        clocks.into = self.after(id, Via::ReceiveGap);
+                    }
+                }
+                Kind::Resume { cpu, out } => {
+                    clocks.cpu = self.time(cpu);
+                    clocks.out = self.time(out);
+                    resumed_by.push((self.causes.event(id).creator, id));
+                }
+                _ => {}
+            }
+        }
+        turns
+    }
+
+    fn turn(&mut self, id: EventId, clocks: Clocks, resumed_by: &[(EventId, EventId)]) -> Turn {
+        let event = self.causes.event(id);
+        let overlap = self.causes.overlaps();
+        let causes = self.causes.of(&event);
+        let waits: Vec<Cause> = match event.kind {
+            Kind::Calc if overlap => causes.get(1..).unwrap_or_default().to_vec(),
+            Kind::Send if overlap => causes.get(2..).unwrap_or_default().to_vec(),
+            Kind::Calc | Kind::Send => Vec::new(),
+            Kind::Take | Kind::Handle => causes.last().copied().into_iter().collect(),
+            _ => self.deciding(&event).to_vec(),
+        };
+        let terms = self.terms(&waits);
+        let available = self.functions.greatest(terms);
+        let own_rank = self.rank(event.creator) == event.rank;
+        let exists = match event.kind {
+            Kind::Handle if overlap => causes.last().map_or(0, |taken| taken.from),
+            Kind::Take | Kind::Handle | Kind::Resume { .. } if !own_rank => 0,
+            // Made ready by a match elsewhere, which let this rank go on.
+            _ if !own_rank => {
+                let resumed = resumed_by.iter().rev().find(|by| by.0 == event.creator);
+                debug_assert!(resumed.is_some() || event.creator == 0, "a match made it ready");
+                resumed.map_or(0, |by| by.1)
+            }
+            _ => event.creator,
+        };
+        let resumes_itself = own_rank && matches!(event.kind, Kind::Resume { .. });
+        Turn {
+            time: self.time(id),
+            available,
+            stamp: self.stamp(id),
+            exists,
+            origin: if resumes_itself { event.creator } else { id },
+            kind: event.kind,
+            overlap,
+            clocks,
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! By how much the makespan of a simulation changes with each parameter, and
+//! how far that holds.
+//!
+//! With the order of events as it was, every instant is the latest of its
+//! causes: the greatest of sums of parameters, which is convex in each of them
+//! and never falls. So the makespan is a convex, piecewise linear function of a
+//! parameter; its slope is how often the parameter stands on the longest path.
+//! `low` and `high` are two limits in one:
+//!
+//! - up to where another path is longer. The longest path at a value of the
+//!   parameter is a line below the makespan; where it meets the line of the
+//!   present path is the next value to look at, until none is longer (Newton's
+//!   method, exact on convex functions).
+//! - up to where the order of events may be another. Each comparison that
+//!   decided it has to come out as it did (see `order`), between convex functions
+//!   u > v. Over an interval v is below its chord, and u above its tangents at
+//!   both ends: where one of these is always above that chord, the comparison
+//!   holds all over the interval. So what is claimed is proved; the order may
+//!   hold further than could be proved, and the slope further than the order.
+//!
+//! Between `low` and `high` the makespan is a line. At them the simulation may
+//! do either.
+
+mod function;
+mod graph;
+mod order;
+
+use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
+use loggap_core::units::{PerByte, Picos};
+
+use self::function::{FRACTION_BITS, FunctionId, Moved, Side, Value};
+use self::graph::Graph;
+use self::order::Order;
+use crate::timeline::causes::Causes;
+
+/// A parameter of `LogGOPS`.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Parameter {
+    /// L.
+    Latency,
+    /// o, of both ends.
+    Overhead,
+    /// o of the sender alone, where it is told from the receiver's.
+    SendOverhead,
+    /// o of the receiver alone.
+    ReceiveOverhead,
+    /// g.
+    Gap,
+    /// G.
+    GapPerByte,
+    /// O, of both ends.
+    OverheadPerByte,
+    /// O of the sender alone.
+    SendOverheadPerByte,
+    /// O of the receiver alone.
+    ReceiveOverheadPerByte,
+}
+
+/// Where both ends of a message cost the same.
+const TOGETHER: &[Parameter] = &[
+    Parameter::Latency,
+    Parameter::Overhead,
+    Parameter::Gap,
+    Parameter::GapPerByte,
+    Parameter::OverheadPerByte,
+];
+/// Where they do not.
+const APART: &[Parameter] = &[
+    Parameter::Latency,
+    Parameter::SendOverhead,
+    Parameter::ReceiveOverhead,
+    Parameter::Gap,
+    Parameter::GapPerByte,
+    Parameter::SendOverheadPerByte,
+    Parameter::ReceiveOverheadPerByte,
+];
+
+/// A number of a parameter set, as the functions count it.
+#[derive(Clone, Copy, Debug)]
+enum Stored {
+    Latency,
+    SendOverhead,
+    ReceiveOverhead,
+    Gap,
+    GapPerByte,
+    SendOverheadPerByte,
+    ReceiveOverheadPerByte,
+}
+
+impl Stored {
+    /// How many there are.
+    const COUNT: usize = 7;
+
+    /// Its number in a range of sizes.
+    fn of_range(self, range: usize) -> u16 {
+        u16::try_from(range * Self::COUNT + self as usize).unwrap_or(u16::MAX)
+    }
+}
+
+impl Parameter {
+    /// As the papers write it.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Latency => "L",
+            Self::Overhead => "o",
+            Self::SendOverhead => "o_s",
+            Self::ReceiveOverhead => "o_r",
+            Self::Gap => "g",
+            Self::GapPerByte => "G",
+            Self::OverheadPerByte => "O",
+            Self::SendOverheadPerByte => "O_s",
+            Self::ReceiveOverheadPerByte => "O_r",
+        }
+    }
+
+    /// Whether it is a time per byte.
+    #[must_use]
+    pub const fn is_per_byte(self) -> bool {
+        matches!(
+            self,
+            Self::GapPerByte
+                | Self::OverheadPerByte
+                | Self::SendOverheadPerByte
+                | Self::ReceiveOverheadPerByte
+        )
+    }
+
+    /// The numbers that move with it.
+    const fn stored(self) -> &'static [Stored] {
+        match self {
+            Self::Latency => &[Stored::Latency],
+            Self::Overhead => &[Stored::SendOverhead, Stored::ReceiveOverhead],
+            Self::SendOverhead => &[Stored::SendOverhead],
+            Self::ReceiveOverhead => &[Stored::ReceiveOverhead],
+            Self::Gap => &[Stored::Gap],
+            Self::GapPerByte => &[Stored::GapPerByte],
+            Self::OverheadPerByte => &[Stored::SendOverheadPerByte, Stored::ReceiveOverheadPerByte],
+            Self::SendOverheadPerByte => &[Stored::SendOverheadPerByte],
+            Self::ReceiveOverheadPerByte => &[Stored::ReceiveOverheadPerByte],
+        }
+    }
+
+    /// Its value in a set, in 2⁻¹⁶ ps or ps per byte.
+    fn of(self, set: &LogGops, receive: ReceiveOverhead) -> u128 {
+        let time = |Picos(picos): Picos| u128::from(picos) << FRACTION_BITS;
+        let per_byte = |PerByte(units): PerByte| u128::from(units);
+        match self {
+            Self::Latency => time(set.latency),
+            Self::Overhead | Self::SendOverhead => time(set.overhead),
+            Self::ReceiveOverhead => time(receive.overhead),
+            Self::Gap => time(set.gap),
+            Self::GapPerByte => per_byte(set.gap_per_byte),
+            Self::OverheadPerByte | Self::SendOverheadPerByte => per_byte(set.overhead_per_byte),
+            Self::ReceiveOverheadPerByte => per_byte(receive.overhead_per_byte),
+        }
+    }
+}
+
+/// A value of a parameter, in 2⁻¹⁶ ps, or 2⁻¹⁶ ps per byte.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Units(pub u128);
+
+impl Units {
+    /// In seconds, or seconds per byte; rounded to the nearest `f64`.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest double is the contract")]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / f64::from(1u32 << FRACTION_BITS) * 1e-12
+    }
+}
+
+/// How the makespan depends on one parameter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Sensitivity {
+    /// Which parameter.
+    pub parameter: Parameter,
+    /// First size of the range of messages whose parameter it is.
+    pub first_bytes: u64,
+    /// Its value.
+    pub value: Units,
+    /// d(makespan)/d(parameter): a count, or bytes. Where it is another below
+    /// and above the value, that above; unless nothing is known above and
+    /// something below.
+    pub slope: u64,
+    /// The makespan is linear from here on; the value itself where nothing is
+    /// known below it.
+    pub low: Units,
+    /// Up to here; the value itself where nothing is known above it; `None`
+    /// where there is no end.
+    pub high: Option<Units>,
+}
+
+/// How much all latencies may grow.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Tolerance {
+    /// Until the makespan has grown by so many percent.
+    pub percent: u32,
+    /// By so much at most; `None` where the makespan does not depend on L.
+    pub latency: Option<Picos>,
+    /// Whether the order of events is proved to stay until then. Otherwise the
+    /// latency is that of a machine that keeps the present order.
+    pub proved: bool,
+}
+
+/// By how much the makespan may grow, in percent.
+const GROWTHS: [u32; 3] = [1, 5, 10];
+
+/// How the makespan of one run depends on its parameters.
+#[derive(Debug)]
+pub struct Analysis<'a> {
+    graph: Graph<'a>,
+    protocols: &'a [Protocol],
+    receive: &'a [ReceiveOverhead],
+    order: Order,
+    pairs: Vec<(FunctionId, FunctionId)>,
+    end: FunctionId,
+}
+
+/// Times up to which limits are looked for: 20 hours.
+const FARTHEST: i128 = 1 << (56 + FRACTION_BITS);
+/// Times per byte up to which limits are looked for: 1 s.
+const FARTHEST_PER_BYTE: i128 = 1 << (40 + FRACTION_BITS);
+/// Halvings of the interval in which the proof begins to fail: at least, and at
+/// most.
+const REFINEMENTS: (u64, u64) = (8, 32);
+/// Functions and comparisons that these halvings may look at together.
+const LOOKS: u64 = 1 << 25;
+
+impl<'a> Analysis<'a> {
+    /// Of a run without noise and with these parameter sets, ascending in
+    /// size, whose receivers pay `receive` where that is not empty.
+    #[must_use]
+    pub fn new(
+        causes: &'a Causes,
+        protocols: &'a [Protocol],
+        receive: &'a [ReceiveOverhead],
+    ) -> Self {
+        let mut graph = Graph::new(causes, protocols);
+        let mut order = Order::of(&mut graph);
+        debug_assert!(graph.agrees(), "each event begins at the latest of its causes");
+        order.known &= graph.agrees();
+        let mut pairs: Vec<_> = order.pairs.drain().collect();
+        pairs.sort_unstable();
+        let end = graph.end();
+        Self { graph, protocols, receive, order, pairs, end }
+    }
+
+    /// Number of comparisons that have to come out as they did.
+    #[must_use]
+    pub fn comparisons(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// The dependence on each parameter of each range.
+    #[must_use]
+    pub fn sensitivities(&self) -> Vec<Sensitivity> {
+        let ranges = self.protocols.iter().enumerate();
+        let all = ranges.flat_map(|(range, protocol)| {
+            let parameters = if self.receive.is_empty() { TOGETHER } else { APART };
+            parameters.iter().map(move |&parameter| self.sensitivity(range, protocol, parameter))
+        });
+        all.collect()
+    }
+
+    fn sensitivity(&self, range: usize, protocol: &Protocol, parameter: Parameter) -> Sensitivity {
+        let stored = parameter.stored().iter();
+        let parameters: Vec<_> = stored.map(|stored| stored.of_range(range)).collect();
+        let set = &protocol.parameters;
+        let receive = self.receive.get(range).copied().unwrap_or(set.receive_overhead());
+        let value = parameter.of(set, receive);
+        let farthest = if parameter.is_per_byte() { FARTHEST_PER_BYTE } else { FARTHEST };
+        let below = i128::try_from(value).unwrap_or(farthest).min(farthest);
+        let up = self.line(&Moved { parameters: parameters.clone(), direction: 1 }, farthest);
+        let down = self.line(&Moved { parameters, direction: -1 }, below);
+        let apart = up.slope != -down.slope;
+        let (slope, low, high) = match (apart, up.length, down.length) {
+            (true, 0, 1..) => (-down.slope, down.length, 0),
+            (true, ..) => (up.slope, 0, up.length),
+            (false, ..) => (up.slope, down.length, up.length),
+        };
+        let wide = |length: i128| u128::try_from(length).unwrap_or_default();
+        Sensitivity {
+            parameter,
+            first_bytes: protocol.first.0,
+            value: Units(value),
+            slope: u64::try_from(slope).unwrap_or(u64::MAX),
+            low: Units(value.saturating_sub(wide(low))),
+            high: (high < farthest).then_some(Units(value.saturating_add(wide(high)))),
+        }
+    }
+
+    /// How much all latencies may grow together until the makespan has grown
+    /// by 1, 5 and 10%.
+    #[must_use]
+    pub fn tolerances(&self) -> Vec<Tolerance> {
+        let latencies = (0..self.protocols.len()).map(|range| Stored::Latency.of_range(range));
+        let moved = Moved { parameters: latencies.collect(), direction: 1 };
+        let tolerance = |percent| {
+            let grown = self.grown(&moved, percent);
+            let at = grown.unwrap_or(FARTHEST);
+            let picos = u64::try_from(at >> FRACTION_BITS).unwrap_or(u64::MAX);
+            let proved = self.order.known && self.holds(&moved, &self.start(&moved), at);
+            Tolerance { percent, latency: grown.map(|_| Picos(picos)), proved }
+        };
+        GROWTHS.map(tolerance).to_vec()
+    }
+
+    /// The change at which the makespan has grown by so much.
+    fn grown(&self, moved: &Moved, percent: u32) -> Option<i128> {
+        let now = i128::from(self.graph.functions.now(self.end)) << FRACTION_BITS;
+        let most = now + now * i128::from(percent) / 100;
+        let mut change = FARTHEST;
+        loop {
+            let there = self.end_at(moved, change);
+            if there.time <= most {
+                return (change < FARTHEST).then_some(change);
+            }
+            // The line of the longest path there is below the makespan.
+            change -= (there.time - most + there.growth - 1) / there.growth.max(1);
+        }
+    }
+
+    fn end_at(&self, moved: &Moved, change: i128) -> Value {
+        let values = self.graph.functions.at(moved, change, Side::Before);
+        values.get(self.end as usize).copied().unwrap_or_default()
+    }
+
+    fn start(&self, moved: &Moved) -> Vec<Value> {
+        self.graph.functions.at(moved, 0, Side::Beyond)
+    }
+
+    /// The line on which the makespan leaves its present value.
+    fn line(&self, moved: &Moved, farthest: i128) -> Line {
+        let start = self.start(moved);
+        let first = start.get(self.end as usize).copied().unwrap_or_default();
+        let mut length = farthest;
+        while length > 0 {
+            let there = self.end_at(moved, length);
+            let excess = there.time - first.time - first.growth * length;
+            if excess <= 0 {
+                break;
+            }
+            let turning = (there.growth - first.growth).max(1);
+            length -= (excess + turning - 1) / turning;
+        }
+        Line { slope: first.growth, length: self.kept(moved, &start, length.max(0)) }
+    }
+
+    /// How far, up to a `length`, the order of events is proved to stay.
+    fn kept(&self, moved: &Moved, start: &[Value], length: i128) -> i128 {
+        if !self.order.known {
+            return 0;
+        }
+        if length == 0 || self.holds(moved, start, length) {
+            return length;
+        }
+        // How often to halve the length until it holds.
+        let (mut fails, mut holds) = (0, i128::BITS - length.leading_zeros());
+        while holds - fails > 1 {
+            let middle = u32::midpoint(fails, holds);
+            if self.holds(moved, start, length >> middle) { holds = middle } else { fails = middle }
+        }
+        let (mut low, mut high) = (length >> holds, length >> fails);
+        let looks = (self.pairs.len() + self.graph.functions.len()) as u64;
+        for _ in 0..(LOOKS / looks).clamp(REFINEMENTS.0, REFINEMENTS.1) {
+            let middle = i128::midpoint(low, high);
+            if self.holds(moved, start, middle) { low = middle } else { high = middle }
+        }
+        low
+    }
+
+    /// Whether the order of events is proved to stay up to this change.
+    fn holds(&self, moved: &Moved, start: &[Value], change: i128) -> bool {
+        let end = self.graph.functions.at(moved, change, Side::Before);
+        let at =
+            |values: &[Value], id: FunctionId| values.get(id as usize).copied().unwrap_or_default();
+        self.pairs.iter().all(|&(later, than)| {
+            let (u, v) = ([at(start, later), at(&end, later)], [at(start, than), at(&end, than)]);
+            stays_above(u, v, change)
+        })
+    }
+}
+
+/// Whether a convex function, known at both ends of an interval, is above
+/// another inside of it: whether one of its tangents is above the other's chord
+/// everywhere. Not below it is enough where both are equal to begin with.
+#[allow(clippy::cast_precision_loss, reason = "the margin is wider than what is lost")]
+fn stays_above([u0, u1]: [Value; 2], [v0, v1]: [Value; 2], length: i128) -> bool {
+    const MARGIN: f64 = 1.0 + 1e-9;
+    let (first, last) = (u0.time - v0.time, u1.time - v1.time);
+    if first < 0 || last < 0 {
+        return false;
+    }
+    // By how much the chord gains on each tangent, over the whole interval.
+    let rise = v1.time - v0.time;
+    let (on_first, on_last) = (rise - u0.growth * length, u1.growth * length - rise);
+    // Where the two are equal all over, a strict comparison does not hold.
+    if on_first <= 0 || on_last < 0 || (on_last == 0 && (last > 0 || first == 0)) {
+        return true;
+    }
+    first as f64 / on_first as f64 + last as f64 / on_last as f64 > MARGIN
+}
+
+struct Line {
+    slope: i128,
+    length: i128,
+}

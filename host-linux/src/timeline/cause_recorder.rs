@@ -1,0 +1,398 @@
+//! Records causes while a simulation runs.
+
+use std::collections::HashMap;
+
+use loggap_core::sim::{
+    Begun, Calculated, Handled, Matched, Observer, Part, Released, Resumed, Satisfied, Sent, Taken,
+    Turn,
+};
+use loggap_core::units::Picos;
+
+use super::causes::{Cause, Causes, Event, EventId, Kind, MessageCosts, Via, is_data};
+
+/// No event, no link.
+const NONE: u32 = u32::MAX;
+
+/// When a processor and both sides of an interface are free.
+#[derive(Clone, Copy, Debug)]
+struct Clocks {
+    cpu: Cause,
+    out: Cause,
+    into: Cause,
+}
+
+impl Clocks {
+    const START: Self = Self { cpu: Cause::START, out: Cause::START, into: Cause::START };
+}
+
+/// What is known of an operation and its message.
+#[derive(Clone, Copy, Debug)]
+struct Op {
+    /// First of the dependencies that were satisfied, in the pool.
+    satisfied: u32,
+    /// The event that made it, or its next message, ready.
+    creator: EventId,
+    /// When its processor was free at its release.
+    posting: Cause,
+    /// When it has ended.
+    end: Cause,
+    /// When its newest message left; [`NONE`] before.
+    sent: EventId,
+    /// When an interface took that; [`NONE`] where it has not.
+    taken: EventId,
+    /// When that was handled and all there.
+    done: Cause,
+    part: Part,
+}
+
+impl Op {
+    const NEW: Self = Self {
+        satisfied: NONE,
+        creator: 0,
+        posting: Cause::START,
+        end: Cause::START,
+        sent: NONE,
+        taken: NONE,
+        done: Cause::START,
+        part: Part::Whole,
+    };
+}
+
+/// An observer that makes [`Causes`].
+#[derive(Debug)]
+pub struct CauseRecorder {
+    graph: Causes,
+    ops: Vec<Op>,
+    /// Satisfied dependencies, each with the next of the same operation.
+    satisfied: Vec<(Cause, u32)>,
+    /// Of the first processor and interface of each rank.
+    first: Vec<Clocks>,
+    /// Of the others, by rank and index.
+    others: HashMap<(u32, u8), Clocks>,
+    /// Messages that were complete after their processor was done with them.
+    deliveries: Vec<Cause>,
+    costs: HashMap<MessageCosts, u32>,
+    /// The event that happens.
+    current: EventId,
+}
+
+impl CauseRecorder {
+    /// For the schedule whose ranks have these first operations; see
+    /// [`Schedule::first_ops`](loggap_core::sim::Schedule::first_ops).
+    #[must_use]
+    pub fn new(first_ops: &[u32]) -> Self {
+        let ops = first_ops.last().map_or(0, |&ops| ops as usize);
+        let ranks = first_ops.len().saturating_sub(1);
+        let graph = Causes {
+            events: vec![Event::NONE],
+            costs: vec![MessageCosts::default()],
+            first_ops: first_ops.to_vec(),
+            ..Causes::default()
+        };
+        Self {
+            graph,
+            ops: vec![Op::NEW; ops],
+            satisfied: Vec::new(),
+            first: vec![Clocks::START; ranks],
+            others: HashMap::new(),
+            deliveries: Vec::new(),
+            costs: HashMap::from([(MessageCosts::default(), 0)]),
+            current: 0,
+        }
+    }
+
+    /// The graph, after the last event.
+    #[must_use]
+    pub fn finish(mut self) -> Causes {
+        let clocks = self.first.iter().chain(self.others.values());
+        let mut causes: Vec<_> = clocks.map(|clocks| clocks.cpu).collect();
+        causes.append(&mut self.deliveries);
+        // A map has no order of its own.
+        causes.sort_unstable();
+        self.latest(Kind::End, 0, causes);
+        self.graph
+    }
+
+    fn op(&self, op: u32) -> Op {
+        debug_assert!((op as usize) < self.ops.len(), "no operation {op}");
+        self.ops.get(op as usize).copied().unwrap_or(Op::NEW)
+    }
+
+    fn change(&mut self, op: u32, change: impl FnOnce(&mut Op)) {
+        if let Some(op) = self.ops.get_mut(op as usize) {
+            change(op);
+        }
+    }
+
+    fn clocks(&mut self, rank: u32, unit: u8) -> &mut Clocks {
+        match self.first.get_mut(rank as usize) {
+            Some(first) if unit == 0 => first,
+            _ => {
+                self.graph.several = true;
+                self.others.entry((rank, unit)).or_insert(Clocks::START)
+            }
+        }
+    }
+
+    /// Notes that an event happens.
+    fn push(&mut self, event: Event) -> EventId {
+        let id = u32::try_from(self.graph.events.len()).unwrap_or(NONE);
+        self.graph.events.push(event);
+        id
+    }
+
+    /// Notes what an event waited for.
+    fn set_causes(&mut self, id: EventId, causes: impl IntoIterator<Item = Cause>) {
+        let first = self.graph.causes.len();
+        self.graph.causes.extend(causes);
+        let count = self.graph.causes.len() - first;
+        if let Some(event) = self.graph.events.get_mut(id as usize) {
+            event.first_cause = u32::try_from(first).unwrap_or(NONE);
+            event.causes = u32::try_from(count).unwrap_or(NONE);
+        }
+    }
+
+    /// The later of some instants, as an event.
+    fn latest(&mut self, kind: Kind, rank: u32, mut causes: Vec<Cause>) -> EventId {
+        causes.dedup();
+        let times = causes.iter().map(|cause| self.graph.instant(*cause));
+        let time = times.max().unwrap_or_default();
+        let id = self.push(Event { time, kind, rank, ..Event::NONE });
+        let first = self.graph.causes.len();
+        let count = causes.len();
+        self.graph.causes.append(&mut causes);
+        if let Some(event) = self.graph.events.get_mut(id as usize) {
+            event.first_cause = u32::try_from(first).unwrap_or(NONE);
+            event.causes = u32::try_from(count).unwrap_or(NONE);
+        }
+        id
+    }
+
+    /// The dependencies of an operation.
+    fn dependencies(&self, op: Op) -> Vec<Cause> {
+        let mut causes = Vec::new();
+        let mut next = op.satisfied;
+        while let Some(&(cause, after)) = self.satisfied.get(next as usize) {
+            causes.push(cause);
+            next = after;
+        }
+        causes
+    }
+
+    fn cost_index(&mut self, costs: MessageCosts) -> u32 {
+        let next = u32::try_from(self.graph.costs.len()).unwrap_or(NONE);
+        let index = *self.costs.entry(costs).or_insert(next);
+        if index == next {
+            self.graph.costs.push(costs);
+        }
+        index
+    }
+
+    /// An event of a message at its receiver.
+    fn receiving(&mut self, kind: Kind, rank: u32, op: u32) -> EventId {
+        let sent = self.op(op).sent;
+        let departure = self.graph.event(sent);
+        let time = Picos::ZERO;
+        let (peer, creator) = (departure.rank, sent);
+        let event = Event { kind, rank, peer, creator, time, noise: Picos::ZERO, ..departure };
+        let id = self.push(event);
+        self.current = id;
+        id
+    }
+
+    fn set_time(&mut self, id: EventId, time: Picos, noise: Picos) {
+        if let Some(event) = self.graph.events.get_mut(id as usize) {
+            event.time = time;
+            event.noise = noise;
+        }
+    }
+
+    /// A message of several processors or interfaces may have waited for those
+    /// of another receive: then for whatever of its rank is free now, or was
+    /// until an event of this instant took it.
+    fn explained(&mut self, id: EventId, causes: &mut Vec<Cause>) {
+        let Event { time, rank, .. } = self.graph.event(id);
+        if !self.graph.several || causes.iter().any(|cause| self.graph.instant(*cause) == time) {
+            return;
+        }
+        let first = self.first.get(rank as usize).into_iter();
+        let others = self.others.iter().filter(|((other, _), _)| *other == rank);
+        let clocks = first.chain(others.map(|(_, clocks)| clocks));
+        let mut free: Vec<_> = clocks
+            .flat_map(|clocks| [clocks.cpu, clocks.into])
+            .filter(|cause| self.graph.instant(*cause) == time)
+            .collect();
+        free.sort_unstable();
+        let before = self.graph.events.iter().enumerate().take(id as usize).rev();
+        let before = before.filter(|(_, event)| event.kind != Kind::Latest);
+        let mut now = before.take_while(|(_, event)| event.time == time);
+        let same = now.find(|(_, event)| event.rank == rank).map(|(at, _)| at);
+        let same = same.and_then(|at| u32::try_from(at).ok()).map(Cause::instant);
+        causes.extend(free.first().copied().or(same));
+    }
+}
+
+impl Observer for CauseRecorder {
+    fn begun(&mut self, event: &Begun) {
+        let kind = match event.turn {
+            Turn::Calculation => Kind::Calc,
+            Turn::Send => Kind::Send,
+            Turn::Receive => Kind::Post,
+            // It may have to wait again.
+            Turn::Message => return,
+        };
+        let op = self.op(event.op);
+        let &Begun { rank, op: at, time, .. } = event;
+        let begun = Event { time, kind, rank, op: at, creator: op.creator, ..Event::NONE };
+        self.current = self.push(begun);
+        if kind == Kind::Post {
+            let mut causes = self.dependencies(op);
+            causes.push(op.posting);
+            self.set_causes(self.current, causes);
+        }
+    }
+
+    fn satisfied(&mut self, event: &Satisfied) {
+        let cause = if event.end { self.op(event.on).end } else { Cause::instant(self.current) };
+        let at = u32::try_from(self.satisfied.len()).unwrap_or(NONE);
+        let before = self.op(event.op).satisfied;
+        self.satisfied.push((cause, before));
+        self.change(event.op, |op| op.satisfied = at);
+    }
+
+    fn released(&mut self, event: &Released) {
+        let (creator, posting) = (self.current, self.clocks(event.rank, event.cpu).cpu);
+        self.change(event.op, |op| {
+            op.creator = creator;
+            op.posting = posting;
+        });
+    }
+
+    fn taken(&mut self, event: &Taken) {
+        self.graph.overlap = true;
+        let sent = self.op(event.op).sent;
+        let id = self.receiving(Kind::Take, event.rank, event.op);
+        self.set_time(id, event.time, Picos::ZERO);
+        let free = self.clocks(event.rank, event.nic).into;
+        let mut causes = vec![free, Cause { from: sent, via: Via::Flight }];
+        self.explained(id, &mut causes);
+        self.set_causes(id, causes);
+        self.clocks(event.rank, event.nic).into = Cause { from: id, via: Via::ReceiveGap };
+        self.change(event.op, |op| op.taken = id);
+    }
+
+    fn resumed(&mut self, event: &Resumed) {
+        let &Resumed { rank, op, cpu, nic, time } = event;
+        let matching = self.current;
+        let sent = self.op(op).sent;
+        let id = self.push(Event { time, rank, op, creator: matching, ..Event::NONE });
+        self.set_causes(id, [Cause::instant(matching)]);
+        let resumed = Cause::instant(id);
+        let held = self.clocks(rank, cpu).cpu;
+        let cpu_free = self.latest(Kind::Latest, rank, vec![held, resumed]);
+        self.clocks(rank, cpu).cpu = Cause::instant(cpu_free);
+        let held = self.clocks(rank, nic).out;
+        let out_free = self.latest(Kind::Latest, rank, vec![held, resumed]);
+        self.clocks(rank, nic).out = Cause::instant(out_free);
+        let sent = Cause { from: sent, via: Via::Send };
+        let end = self.latest(Kind::Latest, rank, vec![sent, resumed]);
+        self.change(op, |op| op.end = Cause::instant(end));
+        if let Some(event) = self.graph.events.get_mut(id as usize) {
+            event.kind = Kind::Resume { cpu: cpu_free, out: out_free };
+        }
+    }
+
+    fn calculated(&mut self, event: &Calculated) {
+        let &Calculated { rank, op, cpu, work, noise, .. } = event;
+        let id = self.current;
+        if let Some(event) = self.graph.events.get_mut(id as usize) {
+            event.amount = work.0;
+            event.noise = noise;
+        }
+        let mut causes = vec![self.clocks(rank, cpu).cpu];
+        causes.append(&mut self.dependencies(self.op(op)));
+        self.set_causes(id, causes);
+        let end = Cause { from: id, via: Via::Calc };
+        self.clocks(rank, cpu).cpu = end;
+        self.change(op, |op| op.end = end);
+    }
+
+    fn sent(&mut self, event: &Sent) {
+        let &Sent { rank, to, op, part, cpu, nic, size, noise, .. } = event;
+        let id = self.current;
+        let latency = event.arrival.since(event.start).since(event.overhead);
+        let costs = self.cost_index(MessageCosts {
+            size,
+            overhead: event.overhead,
+            overhead_bytes: event.overhead_bytes,
+            receive_overhead: event.receive_overhead,
+            receive_overhead_bytes: event.receive_overhead_bytes,
+            gap: event.gap,
+            gap_bytes: event.gap_bytes,
+            latency,
+        });
+        if let Some(event) = self.graph.events.get_mut(id as usize) {
+            event.peer = to;
+            event.amount = size;
+            event.noise = noise;
+            event.costs = costs;
+        }
+        let known = self.op(op);
+        let mut causes = vec![self.clocks(rank, cpu).cpu, self.clocks(rank, nic).out];
+        match part {
+            Part::Whole | Part::Request => causes.append(&mut self.dependencies(known)),
+            Part::Ready | Part::Data => causes.extend([Cause::instant(known.creator), known.done]),
+        }
+        self.set_causes(id, causes);
+        let end = Cause { from: id, via: Via::Send };
+        self.clocks(rank, cpu).cpu = end;
+        self.clocks(rank, nic).out = Cause { from: id, via: Via::SendGap };
+        self.change(op, |op| {
+            op.sent = id;
+            op.taken = NONE;
+            op.part = part;
+            op.end = end;
+        });
+    }
+
+    fn handled(&mut self, event: &Handled) {
+        let &Handled { rank, op, cpu, nic, start, noise, .. } = event;
+        let Op { sent, taken, .. } = self.op(op);
+        let id = self.receiving(Kind::Handle, rank, op);
+        self.set_time(id, start, noise);
+        let mut causes = vec![self.clocks(rank, cpu).cpu];
+        if taken == NONE {
+            let free = self.clocks(rank, nic).into;
+            causes.extend([free, Cause { from: sent, via: Via::Flight }]);
+        } else {
+            causes.push(Cause::instant(taken));
+        }
+        self.explained(id, &mut causes);
+        self.set_causes(id, causes);
+        let mut done = Cause { from: id, via: Via::Receive };
+        self.clocks(rank, cpu).cpu = done;
+        if taken == NONE {
+            self.clocks(rank, nic).into = Cause { from: id, via: Via::ReceiveGap };
+        } else {
+            let delivery = Cause { from: taken, via: Via::Delivery };
+            done = Cause::instant(self.latest(Kind::Latest, rank, vec![done, delivery]));
+        }
+        self.change(op, |op| op.done = done);
+    }
+
+    fn matched(&mut self, event: &Matched) {
+        let message = self.op(event.send);
+        if !is_data(message.part) {
+            return;
+        }
+        let mut end = message.done;
+        if message.taken != NONE {
+            self.deliveries.push(message.done);
+        }
+        if event.unexpected {
+            let posted = Cause::instant(self.current);
+            end = Cause::instant(self.latest(Kind::Latest, event.rank, vec![end, posted]));
+        }
+        self.change(event.receive, |op| op.end = end);
+    }
+}

@@ -1,0 +1,161 @@
+//! Slopes of the makespan are exactly its finite differences, all over the
+//! interval that is claimed for them.
+
+#![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
+
+use loggap::sensitivity::{Analysis, Parameter, Sensitivity, Units};
+use loggap_core::model::{LogGops, ReceiveOverhead};
+use loggap_core::random::Random;
+use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_tests::cases::Case;
+use loggap_tests::engine;
+use loggap_tests::program::Program;
+use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::shadow::{Receive, Rendezvous, Settings};
+
+/// One whole ps, or ps per byte: smaller steps are rounded by the simulation.
+const STEP: u128 = 1 << 16;
+
+/// `settings` with the parameter of a range at another value.
+fn moved(settings: &Settings, of: &Sensitivity, value: u128) -> Settings {
+    let mut settings = settings.clone();
+    let mut first = 0;
+    let apart = &mut settings.receive_overheads;
+    for (range, (last, set)) in settings.parameters.iter_mut().enumerate() {
+        let mut unused = ReceiveOverhead::default();
+        let receive = apart.get_mut(range).unwrap_or(&mut unused);
+        if first == of.first_bytes {
+            let time = Picos(u64::try_from(value / STEP).unwrap());
+            let per_byte = PerByte(u64::try_from(value).unwrap());
+            match of.parameter {
+                Parameter::Latency => set.latency = time,
+                Parameter::Overhead | Parameter::SendOverhead => set.overhead = time,
+                Parameter::ReceiveOverhead => receive.overhead = time,
+                Parameter::Gap => set.gap = time,
+                Parameter::GapPerByte => set.gap_per_byte = per_byte,
+                Parameter::OverheadPerByte | Parameter::SendOverheadPerByte => {
+                    set.overhead_per_byte = per_byte;
+                }
+                Parameter::ReceiveOverheadPerByte => receive.overhead_per_byte = per_byte,
+            }
+        }
+        first = last.saturating_add(1);
+    }
+    settings
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Steps that were compared.
+    steps: u64,
+    /// Of those the ones with a slope.
+    growing: u64,
+    /// Parameters with a slope, and of those how many have an interval above.
+    parameters: u64,
+    above: u64,
+    /// Intervals with an end above, and of those how many do not go on beyond.
+    ends: u64,
+    tight: u64,
+}
+
+/// Compares slopes with finite differences: by one step, halfway to the ends,
+/// and as close to them as whole steps come.
+fn compare(name: &str, program: &Program, settings: &Settings, seen: &mut Seen) {
+    let causes = engine::causes(program, settings, None);
+    let protocols = engine::protocols(settings);
+    let analysis = Analysis::new(&causes, &protocols, &settings.receive_overheads);
+    let makespan = |settings| engine::run(program, &settings, None).makespan();
+    let now = makespan(settings.clone());
+    for found in analysis.sensitivities() {
+        let (Units(value), Units(low)) = (found.value, found.low);
+        // Beyond 18 s, or 18 s per byte, times end.
+        let high = found.high.map_or(value * 3 + 100_000 * STEP, |Units(high)| high).min(1 << 60);
+        assert!(low <= value && value <= high, "{name}: {found:?}");
+        seen.parameters += u64::from(found.slope > 0);
+        seen.above += u64::from(found.slope > 0 && high > value);
+        // Whole steps strictly inside.
+        let (up, down) =
+            ((high - value).saturating_sub(1) / STEP, (value - low).saturating_sub(1) / STEP);
+        let expect = |value, by: i128| {
+            let slope = i128::from(found.slope);
+            let then = i128::from(makespan(moved(settings, &found, value)));
+            assert_eq!(
+                then - i128::from(now),
+                slope * by,
+                "{name}: {by} from {found:?} {settings:?} {program:?}"
+            );
+        };
+        for steps in [1, up / 2, up].into_iter().filter(|steps| (1..=up).contains(steps)) {
+            expect(value + steps * STEP, i128::try_from(steps).unwrap());
+            seen.steps += 1;
+            seen.growing += u64::from(found.slope > 0);
+        }
+        for steps in [1, down / 2, down].into_iter().filter(|steps| (1..=down).contains(steps)) {
+            expect(value - steps * STEP, -i128::try_from(steps).unwrap());
+            seen.steps += 1;
+            seen.growing += u64::from(found.slope > 0);
+        }
+        if found.high.is_some() && high < 1 << 60 && found.slope > 0 && up > 0 {
+            let beyond = (high - value) / STEP + 1 + up / 50 + 5;
+            let then = makespan(moved(settings, &found, value + beyond * STEP));
+            seen.ends += 1;
+            seen.tight += u64::from(
+                i128::from(then) - i128::from(now)
+                    != i128::try_from(beyond * u128::from(found.slope)).unwrap(),
+            );
+        }
+    }
+}
+
+#[test]
+fn slopes_are_finite_differences_on_every_reference_case() {
+    let mut seen = Seen::default();
+    for case in Case::all() {
+        let name = format!("case {}", case.id);
+        compare(&name, &case.program(), &Settings::new(case.parameters()), &mut seen);
+    }
+    assert!(seen.growing > 1_000 && seen.above * 2 > seen.parameters, "{seen:?}");
+}
+
+#[test]
+fn slopes_are_finite_differences_on_random_programs() {
+    let mut seen = Seen::default();
+    for seed in 0..1_500 {
+        let mut random = Random::new(seed);
+        let shape = if seed % 8 == 0 {
+            Shape::WILD
+        } else {
+            Shape { wildcards: seed % 30, ..Shape::PLAIN }
+        };
+        let program = program(&mut random, &shape);
+        let near = parameters(&mut random);
+        let mut apart = || Picos(1_000 + random.below(1 << 24));
+        let set = match seed % 3 {
+            0 => near,
+            _ => LogGops { latency: apart(), overhead: apart(), gap: apart(), ..near },
+        };
+        let mut sets = vec![(u64::MAX, set)];
+        if seed % 4 == 1 {
+            let first = LogGops { latency: Picos(set.latency.0 / 2), eager_limit: Bytes(9), ..set };
+            sets.insert(0, (3, first));
+        }
+        let mut ends = |_| ReceiveOverhead {
+            overhead: Picos(random.below(1 << 24)),
+            overhead_per_byte: PerByte((random.below(3) * 1_000) << 16),
+        };
+        let receive_overheads = match seed % 6 {
+            1 | 2 => sets.iter().map(&mut ends).collect(),
+            _ => Vec::new(),
+        };
+        let settings = Settings {
+            receive_overheads,
+            receive: if seed % 5 == 0 { Receive::Overlap } else { Receive::Hold },
+            rendezvous: if seed % 2 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
+            parameters: sets,
+            ..Settings::new(set)
+        };
+        compare(&format!("seed {seed}"), &program, &settings, &mut seen);
+    }
+    assert!(seen.growing > 1_000, "{seen:?}");
+}
