@@ -1,7 +1,7 @@
 //! Networks between ranks: where ranks are, memory, and which links were busy.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use loggap_core::random::Random;
 use loggap_core::sim::Entry;
@@ -60,6 +60,16 @@ pub enum NetworkError {
     /// The kernel has no more memory.
     #[error("there is no memory for the network: {0}")]
     Pages(io::Error),
+    /// The system has not as much, which it might notice too late.
+    #[error(
+        "the network takes {needed} bytes of memory, and {available} are available; take a smaller topology"
+    )]
+    TooLarge {
+        /// What it takes, in bytes.
+        needed: u64,
+        /// What the system can give, in bytes.
+        available: u64,
+    },
 }
 
 impl Placement {
@@ -186,6 +196,10 @@ impl NetworkPlan {
         let topology = self.topology(ranks, interfaces)?;
         let needs = NetworkRequirements::new(&topology, messages);
         let steps = self.steps(&topology);
+        let needed = self.bytes(ranks, messages);
+        if let Some(available) = available_memory().filter(|available| needed > *available) {
+            return Err(NetworkError::TooLarge { needed, available });
+        }
         Ok(PlacedNetwork {
             topology,
             hosts: self.placement.hosts(ranks, &topology, self.seed)?,
@@ -222,6 +236,13 @@ impl NetworkPlan {
             .saturating_add(watched)
             .saturating_add(u64::from(ranks) * size_of::<u32>() as u64)
     }
+}
+
+/// Bytes that the system can give to new programs, where it says.
+fn available_memory() -> Option<u64> {
+    let known = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = known.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
 /// A network of its size, and its memory.

@@ -7,6 +7,7 @@
 
 mod assessing;
 mod clocks;
+mod networks;
 mod parsers;
 mod profiles;
 mod responding;
@@ -16,6 +17,7 @@ mod simulating;
 
 pub use assessing::{fit, planner};
 pub use clocks::clocks;
+pub use networks::topology;
 pub use parsers::{argument, noise_trace, samples_csv, wire_frame};
 pub use profiles::{profile_compact, profile_json};
 pub use responding::responder_state;
@@ -28,7 +30,7 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its seeds' folder and of its
 /// binary in `fuzz/`.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("argument", argument),
     ("clocks", clocks),
     ("fit", fit),
@@ -45,6 +47,7 @@ pub const TARGETS: [(&str, Target); 17] = [
     ("responder_state", responder_state),
     ("samples_csv", samples_csv),
     ("simulator", simulator),
+    ("topology", topology),
     ("wire_frame", wire_frame),
 ];
 

@@ -1,0 +1,111 @@
+//! Networks: what a topology is called, its routes, and messages on it.
+
+use loggap_core::sim::Entry;
+use loggap_core::sim::network::{
+    Departure, End, Flow, Flows, Hop, Link, Network, NetworkMemory, NetworkRequirements,
+    NetworkStopped, Share, Topology,
+};
+
+use super::Numbers;
+
+/// Hosts and links of a topology on which messages travel.
+const MOST_LINKS: u32 = 1 << 12;
+/// Links of a route that is looked at.
+const LONGEST_ROUTE: u32 = 1 << 10;
+/// Messages of one run.
+const MOST_MESSAGES: usize = 48;
+
+/// The name of a topology up to the end of its line, then numbers for its routes and
+/// for messages on it.
+pub fn topology(data: &[u8]) {
+    let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
+    let (name, rest) = data.split_at(end);
+    let mut numbers = Numbers(rest);
+    let ranks = u32::from(numbers.short()).max(1);
+    let Ok(name) = std::str::from_utf8(name) else { return };
+    let Ok(topology) = Topology::parse(name, ranks) else { return };
+    let hosts = topology.hosts();
+    // A ring of millions has routes of millions.
+    let pairs = if topology.longest_route() <= LONGEST_ROUTE { 8 } else { 0 };
+    for _ in 0..pairs {
+        let (source, target) = (numbers.word() % hosts, numbers.word() % hosts);
+        let mut links = 0;
+        topology.route(source, target, 7, |link| {
+            links += 1;
+            assert!(link < topology.links() && topology.capacity(link) > 0.0, "link {link}");
+            assert!(!topology.link_name(link).to_string().is_empty());
+        });
+        assert!(links <= topology.longest_route() && (links == 0) == (source == target));
+    }
+    if topology.links() <= MOST_LINKS {
+        run(&topology, &mut numbers);
+    }
+}
+
+/// Every message arrives, once, not before it could alone, and time goes on.
+fn run(topology: &Topology, numbers: &mut Numbers<'_>) {
+    let needs = NetworkRequirements::new(topology, MOST_MESSAGES);
+    let (mut links, mut shares) =
+        (vec![Link::default(); needs.links], vec![Share::default(); needs.links]);
+    let (mut relieved, mut affected) = (vec![0; needs.links], vec![0; needs.messages]);
+    let (mut hops, mut flows) =
+        (vec![Hop::default(); needs.hops], vec![Flow::default(); needs.messages]);
+    let mut ends = vec![End::default(); needs.messages];
+    let mut arrivals = vec![Entry::default(); needs.messages];
+    let memory = NetworkMemory {
+        links: &mut links,
+        shares: &mut shares,
+        relieved: &mut relieved,
+        hops: &mut hops,
+        flows: &mut flows,
+        ends: &mut ends,
+        affected: &mut affected,
+        arrivals: &mut arrivals,
+    };
+    let hosts = topology.hosts();
+    let Ok(mut network) = Flows::new(*topology, (hosts, &[]), (7, MOST_MESSAGES), memory) else {
+        return;
+    };
+    let mut earliest = Vec::new();
+    let mut last = 0;
+    // What arrives before `until`, the last possible time included; false where a time is past its range.
+    let mut drain = |network: &mut Flows<'_>, earliest: &mut Vec<Option<u64>>, until: u64| loop {
+        let entry = match network.first(until) {
+            Ok(entry) => entry.filter(|entry| entry.time().0 < until || until == u64::MAX),
+            Err(NetworkStopped::Overflow) => return false,
+            Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
+        };
+        let Some(entry) = entry else { return true };
+        let (time, op) = (entry.time().0, entry.index());
+        let alone = earliest[op as usize].take().expect("a message arrives once");
+        // Rates are doubles, and ends are rounded.
+        let alone = alone - (1 + (alone >> 50)).min(alone);
+        assert!(time >= alone && time >= last, "{time} of {alone} after {last}");
+        last = time;
+        network.land();
+    };
+    let mut now = 0_u64;
+    for op in 0..48_u32 {
+        if numbers.is_empty() {
+            break;
+        }
+        // Mostly small numbers, and now and then some near the end of their range.
+        now = now.saturating_add(numbers.long() >> (numbers.byte() % 64));
+        let volume = numbers.long() >> (numbers.byte() % 64);
+        let delay = u64::from(numbers.short());
+        let (source, target) = (numbers.word() % hosts, numbers.word() % hosts);
+        if !drain(&mut network, &mut earliest, now) {
+            return;
+        }
+        let departure = Departure { op, source, target, now, seq: op, volume, delay };
+        match network.launch(&departure) {
+            Ok(()) => {}
+            Err(NetworkStopped::Overflow) => return,
+            Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
+        }
+        earliest.push(now.checked_add(volume).and_then(|end| end.checked_add(delay)));
+    }
+    if drain(&mut network, &mut earliest, u64::MAX) {
+        assert!(earliest.iter().all(Option::is_none), "every message arrives");
+    }
+}
