@@ -82,7 +82,7 @@ impl Placement {
     pub fn read(path: &Path) -> Result<Self, NetworkError> {
         let failed = |error| NetworkError::Io(path.to_owned(), error);
         let mut text = String::new();
-        let file = std::fs::File::open(path).map_err(failed)?;
+        let file = fs::File::open(path).map_err(failed)?;
         io::Read::read_to_string(&mut io::Read::take(file, LONGEST + 1), &mut text)
             .map_err(failed)?;
         if text.len() as u64 > LONGEST {
