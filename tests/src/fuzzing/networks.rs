@@ -89,15 +89,12 @@ fn run(topology: &Topology, numbers: &mut Numbers<'_>) {
         if numbers.is_empty() {
             break;
         }
-        // Mostly small numbers, and now and then some near the end of their range.
-        now = now.saturating_add(numbers.long() >> (numbers.byte() % 64));
-        let volume = numbers.long() >> (numbers.byte() % 64);
-        let delay = u64::from(numbers.short());
-        let (source, target) = (numbers.word() % hosts, numbers.word() % hosts);
+        let departure = drawn(numbers, hosts, (op, now));
+        let Departure { volume, delay, .. } = departure;
+        now = departure.now;
         if !drain(&mut network, &mut earliest, now) {
             return;
         }
-        let departure = Departure { op, source, target, now, seq: op, volume, delay };
         match network.launch(&departure) {
             Ok(()) => {}
             Err(NetworkStopped::Overflow) => return,
@@ -108,4 +105,14 @@ fn run(topology: &Topology, numbers: &mut Numbers<'_>) {
     if drain(&mut network, &mut earliest, u64::MAX) {
         assert!(earliest.iter().all(Option::is_none), "every message arrives");
     }
+}
+
+/// A message after `now`: mostly small numbers, and now and then some near the end of
+/// their range.
+fn drawn(numbers: &mut Numbers<'_>, hosts: u32, (op, now): (u32, u64)) -> Departure {
+    let mut long = || numbers.long() >> (numbers.byte() % 64);
+    let (pause, volume) = (long(), long());
+    let delay = u64::from(numbers.short());
+    let (source, target) = (numbers.word() % hosts, numbers.word() % hosts);
+    Departure { op, source, target, now: now.saturating_add(pause), seq: op, volume, delay }
 }
