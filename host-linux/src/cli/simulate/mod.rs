@@ -27,8 +27,7 @@ use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
-use crate::schedule::ScheduleFile;
-use crate::simulation::{Source, least_taper};
+use crate::simulation::least_taper;
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -114,19 +113,6 @@ impl Args {
         let all = || std::thread::available_parallelism().ok();
         self.threads.or_else(all).map_or(1, NonZeroUsize::get)
     }
-
-    fn source(&self) -> Result<Source, CliError> {
-        match (&self.input, self.pattern.pattern, self.pattern.ranks) {
-            (Some(path), ..) => ScheduleFile::open(path).map(Source::File).map_err(CliError::usage),
-            (None, Some(pattern), Some(ranks)) => {
-                Ok(Source::Pattern(pattern, self.pattern.options(ranks)))
-            }
-            (None, ..) => Err(CliError::usage(
-                "give a schedule's FILE, or --pattern NAME and --ranks P; \
-                 'loggap goal generate --help' lists the patterns",
-            )),
-        }
-    }
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
@@ -151,7 +137,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     interrupt.remove_at_end(network_picture.as_ref().and_then(NetworkPicture::temporary));
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
-    let source = args.source()?;
+    let source = args.pattern.source(args.input.as_deref())?;
     let job = Job {
         parameters: sets.parameters()?,
         settings: args.settings.settings(),
