@@ -82,7 +82,7 @@ fn overlap(goal: &str, arguments: &[&str]) -> Result<Value, Box<dyn std::error::
 
 /// Full, present and no overlap, in ns.
 fn three(times: &Value) -> [u64; 3] {
-    ["full_ps", "present_ps", "none_ps"].map(|key| times[key].as_u64().unwrap() / 1_000)
+    ["full_ps", "present_ps", "none_ps"].map(|key| times[key].as_u64().unwrap_or(u64::MAX) / 1_000)
 }
 
 /// Times of [`ONE_MESSAGE`] on both ranks by the rules, with L = 500 ns.

@@ -153,12 +153,26 @@ impl ParameterArgs {
     /// The parameter sets, and what receiving costs where that is told from
     /// sending: by `overheads`, or by a profile that measured both.
     pub(super) fn sets(&self, overheads: &OverheadArgs) -> Result<ParameterSets, CliError> {
+        Ok(self.sets_and_profile(overheads)?.0)
+    }
+
+    /// The same, and the profile that they are from, if they are.
+    pub(super) fn sets_and_profile(
+        &self,
+        overheads: &OverheadArgs,
+    ) -> Result<(ParameterSets, Option<ProfileDocument>), CliError> {
         if let Some(path) = &self.profile {
             let document = ProfileDocument::read(path).map_err(CliError::usage)?;
-            return self
-                .apart(&document)
-                .map_err(|reason| CliError::usage(format_args!("'{}': {reason}", path.display())));
+            let sets = self.apart(&document).map_err(|reason| {
+                CliError::usage(format_args!("'{}': {reason}", path.display()))
+            })?;
+            return Ok((sets, Some(document)));
         }
+        Ok((self.one_by_one(overheads)?, None))
+    }
+
+    /// Those of a preset, or of their options.
+    fn one_by_one(&self, overheads: &OverheadArgs) -> Result<ParameterSets, CliError> {
         let mut protocols = self.protocols()?;
         let mut receive = Vec::with_capacity(protocols.len());
         for protocol in &mut protocols {
