@@ -5,7 +5,8 @@
 //! says. A line (o_s, o_r, g with their values per byte) is drawn at the size
 //! where it is known best, and its slope independently of that, because about
 //! that size the fit makes them independent ([`SizeLine`]); L independently of
-//! all. What would be negative is drawn again, which truncates the
+//! all. An interval counts by its longer side: measured ones end at 0 where
+//! they would go on below. What would be negative is drawn again, which truncates the
 //! distribution. Ranges keep their sizes and with them their order.
 
 use loggap_core::model::{Estimate, Parameter, Range, SizeLine};
@@ -107,6 +108,11 @@ const fn is_finite(low: i64, high: i64) -> bool {
     low > i64::MIN && high < i64::MAX
 }
 
+/// The longer of both sides of an interval.
+fn longer_side(value: i64, (low, high): (i64, i64)) -> u64 {
+    value.abs_diff(low).max(high.abs_diff(value))
+}
+
 fn is_bounded(line: &SizeLine) -> bool {
     line.centre_half_width.0 < i64::MAX.cast_unsigned()
         && is_finite(line.per_byte.low.0, line.per_byte.high.0)
@@ -119,21 +125,22 @@ struct Normal<'a> {
 }
 
 impl Normal<'_> {
-    /// A deviation, of an interval that is so wide.
+    /// A deviation, of an interval whose half is so wide.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         reason = "a random number needs no more digits than a double has, and saturates"
     )]
-    fn deviation(&mut self, width: u64) -> i64 {
-        (self.random.normal() * (width as f64 / 2.0 / self.half_interval)).round() as i64
+    fn deviation(&mut self, half: u64) -> i64 {
+        (self.random.normal() * (half as f64 / self.half_interval)).round() as i64
     }
 
     /// One that was measured negative counts as 0 in a simulation, and stays.
     fn latency(&mut self, measured: &Estimate<SignedPicos>) -> Estimate<SignedPicos> {
         let Estimate { value, low, high, .. } = *measured;
+        let half = longer_side(value.0, (low.0, high.0));
         let mut again = (0..TRIES).map(|_| {
-            let drawn = value.0.saturating_add(self.deviation(high.0.abs_diff(low.0)));
+            let drawn = value.0.saturating_add(self.deviation(half));
             Estimate { value: SignedPicos(drawn), ..*measured }
         });
         again.find(|drawn| value.0 >= 0 && drawn.value.0 >= 0).unwrap_or(*measured)
@@ -143,12 +150,13 @@ impl Normal<'_> {
     /// was measured negative stays.
     fn line(&mut self, measured: &SizeLine, (first, last): (Bytes, Bytes)) -> SizeLine {
         let slope = measured.per_byte;
-        let slope_width = if slope.value.0 < 0 { 0 } else { slope.high.0.abs_diff(slope.low.0) };
+        let side = longer_side(slope.value.0, (slope.low.0, slope.high.0));
+        let slope_half = if slope.value.0 < 0 { 0 } else { side };
         let middle = Bytes(first.0.midpoint(last.0));
         let place = if measured.at(first).0 < 0 { middle } else { first };
         let mut again = (0..TRIES).map(|_| {
-            let at_centre = self.deviation(measured.centre_half_width.0.saturating_mul(2));
-            let per_byte = self.deviation(slope_width);
+            let at_centre = self.deviation(measured.centre_half_width.0);
+            let per_byte = self.deviation(slope_half);
             let mut drawn = *measured;
             drawn.at_centre.0 = drawn.at_centre.0.saturating_add(at_centre);
             drawn.per_byte.value = SignedPerByte(slope.value.0.saturating_add(per_byte));
@@ -214,6 +222,36 @@ mod tests {
         assert!((9_400..9_600).contains(&inside), "{inside}");
         assert!((4_800..5_200).contains(&below), "{below}");
         assert!((sum / 10_000 - 1_000_000).abs() < 2_500, "{sum}");
+    }
+
+    #[test]
+    fn a_drawn_line_varies_at_each_size_as_its_interval_says() {
+        let mut document = document();
+        let line = SizeLine {
+            at_one: Estimate::exact(SignedPicos(1_000_000)),
+            per_byte: Estimate {
+                value: SignedPerByte(1_000 << 16),
+                low: SignedPerByte(900 << 16),
+                high: SignedPerByte(1_100 << 16),
+                ..Estimate::default()
+            },
+            centre: Bytes(501),
+            at_centre: SignedPicos(1_500_000),
+            centre_half_width: Picos(30_000),
+            scatter_ppm: 0,
+        };
+        document.ranges[0].range.gap = line;
+        let draws = ProfileDraws::new(&document).unwrap();
+        let mut random = Random::new(9);
+        let mut inside = [0; 3];
+        for _ in 0..10_000 {
+            let drawn = draws.draw(&mut random)[0].gap;
+            for (inside, size) in inside.iter_mut().zip([1, 501, 1_000].map(Bytes)) {
+                let off = drawn.at(size).0.abs_diff(line.at(size).0);
+                *inside += u32::from(off <= line.half_width(size).0);
+            }
+        }
+        assert!(inside.iter().all(|inside| (9_400..9_600).contains(inside)), "{inside:?}");
     }
 
     #[test]

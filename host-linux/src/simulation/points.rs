@@ -1,8 +1,8 @@
 //! One schedule under many parameters: loaded once, run side by side.
 //!
-//! Each run has a copy of the loaded schedule, event by event; patterns are
-//! computed instead where they can be, and stored only for the points where
-//! they cannot. Results do not depend on the number of threads.
+//! Patterns are computed where they can be. What is left is loaded, and each
+//! run has a copy: in windows, on one thread each, or where that is not
+//! possible event by event. Results do not depend on the number of threads.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,11 +10,13 @@ use std::sync::{Mutex, PoisonError};
 
 use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::{ImplicitError, PatternProgram};
+use loggap_core::sim::windows::Schedule as WindowSchedule;
 use loggap_core::sim::{
     Engine, NoNoise, Noise, Receive, Requirements, Schedule, Settings, TraceNoise,
 };
 use loggap_core::units::Picos;
 
+use super::windows::{self, Resources, WindowError, WindowMemory};
 use super::{
     Limit, LoadError, NoiseSource, OwnedMemory, ParameterSets, PatternError, RunError, Source,
     bytes_needed, run_pattern,
@@ -73,7 +75,14 @@ pub fn run_points(
     results.resize(count, None);
     let open: Vec<usize> =
         all.into_iter().filter(|&at| results.get(at).is_some_and(Option::is_none)).collect();
-    for (at, completed) in open.iter().zip(batch.stored(source, &open)?) {
+    for (at, completed) in open.iter().zip(batch.in_windows(source, &open)?) {
+        if let Some(result) = results.get_mut(*at) {
+            *result = completed;
+        }
+    }
+    let open: Vec<usize> =
+        open.into_iter().filter(|&at| results.get(at).is_some_and(Option::is_none)).collect();
+    for (at, completed) in open.iter().zip(batch.in_order(source, &open)?) {
         if let Some(result) = results.get_mut(*at) {
             *result = Some(completed);
         }
@@ -167,8 +176,93 @@ impl Batch<'_> {
         }
     }
 
-    /// Loads the schedule and runs copies of it.
-    fn stored(&self, source: &Source, points: &[usize]) -> Result<Vec<Completed>, RunError> {
+    /// Loads the schedule and runs copies of it in windows, each on one
+    /// thread; nothing, or `None` for a point, where it has to be run event by
+    /// event.
+    fn in_windows(
+        &self,
+        source: &Source,
+        points: &[usize],
+    ) -> Result<Vec<Option<Completed>>, RunError> {
+        let mut suitable = points.iter().map(|&at| (self.point)(at)).skip_while(|point| {
+            point.sets.parameters().is_ok_and(|parameters| parameters.lookahead().0 == 0)
+        });
+        let Some(first) = suitable.next() else { return Ok(Vec::new()) };
+        let limit = Limit {
+            bytes: self.plan.most_bytes,
+            besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
+        };
+        let with = (first.sets.parameters()?, self.plan.settings);
+        let ran = windows::load(source, with, &limit, 1, |schedule, needs, _| {
+            let copy = schedule.copy_requirements();
+            // What a window's messages take is not known before.
+            let each = copy.bytes().saturating_add(needs.bytes.saturating_sub(schedule.bytes()));
+            let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
+            let threads = self.threads((each, kept), points.len())?;
+            let mail = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
+            let mail = mail.saturating_sub(copy.bytes());
+            let memory = || {
+                WindowMemory::new(&copy).map_err(|error| RunError::Load(LoadError::Pages(error)))
+            };
+            side_by_side(threads, points, memory, |memory, at| {
+                let completed = self.run_windows(&schedule, memory, (at, mail))?;
+                if completed.is_some() {
+                    (self.note)();
+                }
+                Ok(completed)
+            })
+        });
+        match ran {
+            Ok(Ok(completed)) => completed,
+            // Event by event takes less memory, or says how much it takes.
+            Ok(Err(_)) | Err(LoadError::Memory { .. }) => Ok(Vec::new()),
+            Err(error) => Err(RunError::Load(error)),
+        }
+    }
+
+    fn run_windows(
+        &self,
+        schedule: &WindowSchedule<'_>,
+        memory: &mut WindowMemory,
+        (at, mail_bytes): (usize, u64),
+    ) -> Result<Option<Completed>, RunError> {
+        let point = (self.point)(at);
+        let Some(copy) = schedule.copy(memory.lend(), point.sets.parameters()?) else {
+            return Ok(None);
+        };
+        match self.hooks(point.phases)? {
+            Hooks::Quiet => self.run_window(copy, (at, mail_bytes), NoNoise),
+            Hooks::Noisy(noise) => self.run_window(copy, (at, mail_bytes), noise),
+        }
+    }
+
+    fn run_window<N: Noise + Clone + Send>(
+        &self,
+        schedule: WindowSchedule<'_>,
+        (at, mail_bytes): (usize, u64),
+        noise: N,
+    ) -> Result<Option<Completed>, RunError> {
+        let resources = Resources { threads: 1, mail_bytes, small: Resources::SMALL };
+        let ended = match windows::run(schedule, noise, &resources, &mut |_| {}) {
+            Ok(ended) => ended,
+            Err(WindowError::Steps) => return Ok(None),
+            Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
+            Err(WindowError::Memory(error)) => {
+                return Err(RunError::Load(LoadError::Pages(error)));
+            }
+        };
+        let mut left = None;
+        ended.unfinished(|first| left = left.or(Some(first)));
+        if let Some(left) = left {
+            return Err(RunError::Unfinished(left));
+        }
+        let listed = if at < self.plan.finish { usize::MAX } else { 0 };
+        let finish = ended.finish().take(listed).collect();
+        Ok(Some(Completed { makespan: ended.finished().makespan, finish }))
+    }
+
+    /// Loads the schedule and runs copies of it event by event.
+    fn in_order(&self, source: &Source, points: &[usize]) -> Result<Vec<Completed>, RunError> {
         if points.is_empty() {
             return Ok(Vec::new());
         }
