@@ -575,3 +575,111 @@ fn loading_and_running_are_parts_of_the_time_that_passed() {
         assert!(load > 0.0 && run > 0.0 && load + run < passed, "{load} {run} {passed}");
     }
 }
+
+/// A link with L = 2 ± 0.5 µs and without other intervals: o = 1 µs, g = 1 µs,
+/// G = 1 ns/B.
+const UNCERTAIN: &str = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":65536,
+    "latency_s":2e-6,"latency_s_lo":1.5e-6,"latency_s_hi":2.5e-6,"send_overhead_s":1e-6,
+    "send_overhead_per_byte_s":0,"recv_overhead_s":1e-6,"recv_overhead_per_byte_s":0,
+    "gap_s":1e-6,"gap_per_byte_s":1e-9}]}"#;
+
+/// The makespans of a broadcast of 8 B, with this profile.
+fn monte_carlo(profile: &str, arguments: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("link.json");
+    fs::write(&path, profile).unwrap();
+    let broadcast = ["simulate", "--pattern", "binomialtreebcast", "-s", "8", "-J", "--profile"];
+    let output = loggap().args(broadcast).arg(path).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_makespan_of_one_message_is_as_uncertain_as_its_latency() {
+    let document = monte_carlo(UNCERTAIN, &["--ranks", "2", "--monte-carlo", "20000"]);
+    let found = &document["monte_carlo"];
+    // 2o + L + 7G, of which L is normal with 0.5 µs / 1.96.
+    let (middle, deviation) = (4_007_000.0, 500_000.0 / 1.959_964);
+    assert_eq!(document["makespan_ps"], 4_007_000);
+    assert_eq!((&found["draws"], &found["seed"]), (&20_000.into(), &0.into()));
+    for (key, quantile, within) in
+        [("p05_ps", -1.644_854, 0.06), ("median_ps", 0.0, 0.04), ("p95_ps", 1.644_854, 0.06)]
+    {
+        // Within 4 standard deviations of these quantiles.
+        let off = (found[key].as_f64().unwrap() - middle) / deviation - quantile;
+        assert!(off.abs() < within, "{key} is off by {off} standard deviations");
+    }
+    let off = (found["mean_ps"].as_f64().unwrap() - middle) / deviation;
+    assert!(off.abs() < 0.03, "the mean is off by {off}");
+    assert!(found["min_ps"].as_u64() < found["p05_ps"].as_u64());
+    assert!(found["max_ps"].as_u64() > found["p95_ps"].as_u64());
+    let seconds = found["median_s"].as_f64().unwrap();
+    assert!((seconds * 1e12 - found["median_ps"].as_f64().unwrap()).abs() < 0.01);
+}
+
+#[test]
+fn a_latency_that_may_be_negative_is_drawn_above_0() {
+    let wide = UNCERTAIN.replace("1.5e-6", "-2e-6").replace("2.5e-6", "6e-6");
+    let document = monte_carlo(&wide, &["--ranks", "2", "--monte-carlo", "5000"]);
+    let least = document["monte_carlo"]["min_ps"].as_u64().unwrap();
+    assert!((2_007_000..2_050_000).contains(&least), "{least}");
+}
+
+#[test]
+fn intervals_without_width_give_one_makespan_and_phases_of_noise_many() {
+    let exact = UNCERTAIN.replace("1.5e-6", "2e-6").replace("2.5e-6", "2e-6");
+    for way in [&["--threads", "1"][..], &["--receive", "overlap"], &["--rendezvous", "handshake"]]
+    {
+        let broadcast = ["--ranks", "64", "--monte-carlo", "20"];
+        let document = monte_carlo(&exact, &[&broadcast, way].concat());
+        for key in ["min_ps", "p05_ps", "median_ps", "p95_ps", "max_ps", "mean_ps"] {
+            assert_eq!(document["monte_carlo"][key], document["makespan_ps"], "{way:?}, {key}");
+        }
+        let noise = ["--noise-periodic", "10000:900"];
+        let document = monte_carlo(&exact, &[&broadcast, way, &noise].concat());
+        assert_ne!(document["monte_carlo"]["min_ps"], document["monte_carlo"]["max_ps"]);
+    }
+}
+
+#[test]
+fn the_seed_alone_decides_the_draws() {
+    let draws = |seed: &str, threads: &str| {
+        let arguments = ["--ranks", "16", "--monte-carlo", "50", "--noise-periodic", "10000:900"];
+        let document = monte_carlo(
+            UNCERTAIN,
+            &[&arguments[..], &["--seed", seed, "--threads", threads]].concat(),
+        );
+        serde_json::to_string(&document["monte_carlo"]).unwrap()
+    };
+    let one = draws("7", "1");
+    assert_eq!(one, draws("7", "1"));
+    assert_eq!(one, draws("7", "3"));
+    assert_ne!(one, draws("8", "1"));
+}
+
+#[test]
+fn monte_carlo_names_what_it_lacks_or_does_not_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("link.json");
+    fs::write(&profile, UNCERTAIN).unwrap();
+    let profile = profile.to_str().unwrap();
+    let endless = folder.path().join("endless.json");
+    fs::write(&endless, UNCERTAIN.replace("2.5e-6", "null")).unwrap();
+    for (arguments, expected) in [
+        (&["--monte-carlo", "5"][..], "--profile"),
+        (&["--monte-carlo", "5", "--preset", "odin"], "--profile"),
+        (&["--monte-carlo", "0", "--profile", profile], "0 is not in 1..=1000000"),
+        (&["--monte-carlo", "5", "--profile", profile, "--timeline", "a.svg"], "--timeline"),
+        (&["--monte-carlo", "5", "--profile", profile, "--explain"], "--explain"),
+        (&["--monte-carlo", "5", "--profile", profile, "--sensitivity"], "--sensitivity"),
+        (&["--monte-carlo", "5", "--profile", profile, "--counters"], "--counters"),
+        (&["--monte-carlo", "5", "--profile", profile, "--finish"], "--finish"),
+        (&["--monte-carlo", "5", "--profile", profile, "--topology", "star"], "--topology"),
+        (&["--monte-carlo", "5", "--profile", endless.to_str().unwrap()], "L has no end"),
+    ] {
+        let ring = ["simulate", "--pattern", "dissemination", "--ranks", "4"];
+        let refused = loggap().args(ring).args(arguments).assert().code(2);
+        let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+    }
+}

@@ -65,3 +65,103 @@ fn absurd_requests_are_refused_before_any_work() {
         assert!(!message.contains("unrecognized"), "{arguments:?}: {message}");
     }
 }
+
+/// A message of 101 bytes; the sender then calculates for 1000 ns.
+const ONE_MESSAGE: &str = "num_ranks 2\n\
+    rank 0 {\ns: send 101b to 1 tag 0\nc: calc 1000\nc requires s\n}\n\
+    rank 1 {\nr: recv 101b from 0 tag 0\n}\n";
+
+fn overlap(goal: &str, arguments: &[&str]) -> Result<Value, Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("app.goal");
+    std::fs::write(&path, goal)?;
+    let output = loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).output()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Full, present and no overlap, in ns.
+fn three(times: &Value) -> [u64; 3] {
+    ["full_ps", "present_ps", "none_ps"].map(|key| times[key].as_u64().unwrap_or(u64::MAX) / 1_000)
+}
+
+/// Times of [`ONE_MESSAGE`] on both ranks by the rules, with L = 500 ns.
+fn one_message([o_s, o_r, w_o_s, w_o_r, w_g]: [u64; 5]) -> [u64; 2] {
+    [o_s + w_o_s + 1_000, o_s + 500 + o_r + w_o_r.max(w_g)]
+}
+
+#[test]
+fn overlap_of_one_message_is_its_closed_form() -> Result<(), Box<dyn std::error::Error>> {
+    let link = ["-L", "500", "-o", "200", "-O", "1", "-g", "300", "-G", "2", "--factors", "1,4"];
+    let document = overlap(ONE_MESSAGE, &link)?;
+    let full = one_message([0, 0, 0, 0, 200]);
+    let present = one_message([200, 200, 100, 100, 200]);
+    let none = one_message([300, 300, 200, 200, 200]);
+    for rank in [0, 1] {
+        let expected = [full[rank], present[rank], none[rank]];
+        assert_eq!(three(&document["ranks"][rank]), expected);
+        assert_eq!(document["ranks"][rank]["rank"], rank);
+    }
+    assert_eq!(three(&document["makespan"]), [1_000, 1_300, 1_500]);
+    assert_eq!(document["makespan"]["saved_share"], 300.0 / 1_300.0);
+    assert_eq!(document["makespan"]["used_share"], 0.4);
+    assert_eq!(document["overhead_exceeds_gap"], false);
+    // o and O stay where g and G grow; without overlap they grow, too.
+    let present = one_message([200, 200, 100, 100, 800]);
+    let none = one_message([1_200, 1_200, 800, 800, 800]);
+    assert_eq!(document["gaps"][1]["factor"], 4.0);
+    assert_eq!(three(&document["gaps"][0]), [1_000, 1_300, 1_500]);
+    assert_eq!(three(&document["gaps"][1])[1..], [present[1], none[1].max(none[0])]);
+    Ok(())
+}
+
+#[test]
+fn overlap_knows_both_overheads_and_a_receiver_that_is_not_held()
+-> Result<(), Box<dyn std::error::Error>> {
+    let apart = ["--send-overhead", "200", "--recv-overhead", "250", "-O", "1"];
+    let link = [&["-L", "500", "-g", "300", "-G", "2"], &apart[..]].concat();
+    let document = overlap(ONE_MESSAGE, &link)?;
+    let present = one_message([200, 250, 100, 100, 200]);
+    assert_eq!(three(&document["ranks"][1])[1], present[1]);
+    assert_eq!(three(&document["ranks"][0])[1], present[0]);
+    // A calculation beside the message: held, the receiver begins it after the
+    // bytes; otherwise they arrive meanwhile.
+    let busy = ONE_MESSAGE.replace("from 0 tag 0\n", "from 0 tag 0\nc: calc 100000\n");
+    let full = |how: &str| -> Result<u64, Box<dyn std::error::Error>> {
+        let link = ["-L", "0", "-o", "0", "-g", "0", "-G", "100", "--receive", how];
+        Ok(three(&overlap(&busy, &link)?["ranks"][1])[0])
+    };
+    assert_eq!([full("hold")?, full("overlap")?], [110_000, 100_000]);
+    Ok(())
+}
+
+#[test]
+fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let plot = folder.path().join("gap.svg");
+    let pattern = ["study", "overlap", "--pattern", "all-to-all", "--ranks", "8", "-s", "4K"];
+    let output = loggap().args(pattern).args(["--summary", "--plot"]).arg(&plot).output()?;
+    assert!(output.status.success());
+    let picture = std::fs::read_to_string(&plot)?;
+    assert!(picture.contains("full overlap") && picture.contains("makespan [us]"), "{picture}");
+    assert_eq!(picture.matches("<circle").count(), 3 * 7);
+    let text = String::from_utf8(output.stdout)?;
+    assert!(text.contains("full[ns]") && !text.contains("rank "), "{text}");
+    // The customary o is above the customary g.
+    assert!(String::from_utf8(output.stderr)?.contains("o > g"));
+
+    let missing = folder.path().join("lonely.goal");
+    std::fs::write(&missing, "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n")?;
+    let stuck = loggap().args(["study", "overlap"]).arg(&missing).assert().code(1);
+    let message = String::from_utf8_lossy(&stuck.get_output().stderr).into_owned();
+    assert!(message.contains("loggap simulate"), "{message}");
+    for arguments in
+        [&["--factors", "0"][..], &["--factors", "nan"], &["-g", "1e9", "--factors", "1e9"]]
+    {
+        loggap().args(pattern).args(arguments).assert().code(2);
+    }
+    loggap().args(pattern).args(["--max-memory", "1K"]).assert().code(1);
+    loggap().args(["study", "overlap", "absent.goal"]).assert().code(2);
+    loggap().args(["study", "overlap"]).assert().code(2);
+    Ok(())
+}

@@ -16,6 +16,10 @@ impl<'m> Records<'m> {
         Self { all, hole: Record::default() }
     }
 
+    pub(super) const fn all(&self) -> &[Record] {
+        self.all
+    }
+
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
         debug_assert!((index as usize) < self.all.len(), "no record {index}");

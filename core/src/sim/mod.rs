@@ -27,6 +27,7 @@
 mod build_error;
 mod chain;
 mod clocks;
+mod copy;
 mod counters;
 mod crowd;
 mod draft;

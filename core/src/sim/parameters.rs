@@ -99,6 +99,15 @@ impl<'a> Parameters<'a> {
         core::iter::once(&self.first).chain(self.further)
     }
 
+    /// Whether the sets begin at the same sizes and have the same eager limits
+    /// as `other`'s.
+    #[cfg(target_has_atomic = "64")]
+    pub(super) fn has_limits_of(&self, other: &Parameters<'_>) -> bool {
+        let limits = |of: &Protocol| (of.first, of.parameters.eager_limit);
+        self.further.len() == other.further.len()
+            && self.all().zip(other.all()).all(|(own, other)| limits(own) == limits(other))
+    }
+
     /// Time from the start of a send to the arrival of its message, for each
     /// set; saturating.
     pub(super) fn delays(&self) -> impl Iterator<Item = u64> {

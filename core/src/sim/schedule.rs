@@ -10,7 +10,8 @@ use super::rank::Rank;
 use super::record::{NONE, Record, Slot, Successors};
 use crate::goal::{ANY, Op, OpKind, Sink};
 
-/// A schedule in lent memory, ready to run once.
+/// A schedule in lent memory, ready to run once; [`Schedule::copy`] it before,
+/// to run it again.
 #[derive(Debug)]
 pub struct Schedule<'m> {
     pub(super) records: Records<'m>,
@@ -29,7 +30,7 @@ pub struct Schedule<'m> {
     pub(super) places: &'m mut [u32],
     pub(super) cpus: usize,
     pub(super) nics: usize,
-    sends: u32,
+    pub(super) sends: u32,
 }
 
 impl<'m> Schedule<'m> {

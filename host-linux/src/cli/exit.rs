@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use super::Console;
+use crate::simulation::{LoadError, RunError};
 
 /// Shown at the end of a program's `--help`.
 pub const EXIT_CODES: &str = "\
@@ -99,6 +100,21 @@ impl CliError {
                 *exit
             }
             Self::ReaderGone => Exit::Done,
+        }
+    }
+}
+
+impl From<RunError> for CliError {
+    /// A run in a series.
+    fn from(error: RunError) -> Self {
+        match &error {
+            RunError::Load(LoadError::Memory { .. } | LoadError::Pages(_)) => Self::failed(error),
+            RunError::Parameters(error) => (*error).into(),
+            RunError::Load(_) | RunError::Noise(_) => Self::usage(error),
+            RunError::Unfinished(_) => Self::failed(format_args!(
+                "{error}; 'loggap simulate' lists everything that is left"
+            )),
+            RunError::Stopped(_) | RunError::Pattern(_) => Self::failed(error),
         }
     }
 }

@@ -56,6 +56,7 @@ mod perftest;
 mod predict;
 mod progress;
 mod report;
+mod runs_progress;
 mod serve;
 mod simulate;
 mod study;

@@ -9,6 +9,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 
 use super::{CliError, parse};
 use crate::profile::{ProfileDocument, RangeRecord};
+use crate::simulation::{ParameterSets, SetsError};
 
 /// Parameters, one by one, from a profile or from a published link.
 #[derive(Clone, Debug, clap::Args)]
@@ -103,8 +104,13 @@ impl ParameterArgs {
         Ok(vec![Protocol { first: Bytes(0), parameters }])
     }
 
+    /// S beside a profile, which has none.
+    pub(super) fn profile_eager_limit(&self) -> Bytes {
+        self.eager_limit.map_or(DEFAULT.eager_limit, Bytes)
+    }
+
     fn of_profile(&self, document: &ProfileDocument) -> Result<Vec<Protocol>, String> {
-        let eager_limit = self.eager_limit.map_or(DEFAULT.eager_limit, Bytes);
+        let eager_limit = self.profile_eager_limit();
         let protocol = |RangeRecord { range, .. }: &RangeRecord| {
             let parameters = range.loggops(eager_limit).map_err(|error| {
                 format!("messages from {} to {} B: {error}", range.first.0, range.last.0)
@@ -143,46 +149,30 @@ pub(super) struct OverheadArgs {
     recv_overhead_per_byte: Option<PerByte>,
 }
 
-/// Parameter sets with the overheads of both ends.
-#[derive(Clone, Debug)]
-pub(super) struct ParameterSets {
-    /// One set for each protocol, ascending in size, at least one.
-    pub(super) protocols: Vec<Protocol>,
-    /// What receiving costs with each; empty where that is what sending costs.
-    pub(super) receive: Vec<ReceiveOverhead>,
-}
-
-impl ParameterSets {
-    fn new(protocols: Vec<Protocol>, receive: Vec<ReceiveOverhead>) -> Self {
-        let mut ends = protocols.iter().zip(&receive);
-        if ends.all(|(protocol, receive)| protocol.parameters.receive_overhead() == *receive) {
-            return Self { protocols, receive: Vec::new() };
-        }
-        Self { protocols, receive }
-    }
-
-    /// The sets as a simulation takes them.
-    pub(super) fn parameters(&self) -> Result<Parameters<'_>, CliError> {
-        let parameters = parameters(&self.protocols)?;
-        if self.receive.is_empty() {
-            return Ok(parameters);
-        }
-        parameters
-            .with_receive(&self.receive)
-            .ok_or_else(|| CliError::failed("each parameter set needs an overhead of the receiver"))
-    }
-}
-
 impl ParameterArgs {
     /// The parameter sets, and what receiving costs where that is told from
     /// sending: by `overheads`, or by a profile that measured both.
     pub(super) fn sets(&self, overheads: &OverheadArgs) -> Result<ParameterSets, CliError> {
+        Ok(self.sets_and_profile(overheads)?.0)
+    }
+
+    /// The same, and the profile that they are from, if they are.
+    pub(super) fn sets_and_profile(
+        &self,
+        overheads: &OverheadArgs,
+    ) -> Result<(ParameterSets, Option<ProfileDocument>), CliError> {
         if let Some(path) = &self.profile {
             let document = ProfileDocument::read(path).map_err(CliError::usage)?;
-            return self
-                .apart(&document)
-                .map_err(|reason| CliError::usage(format_args!("'{}': {reason}", path.display())));
+            let sets = self.apart(&document).map_err(|reason| {
+                CliError::usage(format_args!("'{}': {reason}", path.display()))
+            })?;
+            return Ok((sets, Some(document)));
         }
+        Ok((self.one_by_one(overheads)?, None))
+    }
+
+    /// Those of a preset, or of their options.
+    fn one_by_one(&self, overheads: &OverheadArgs) -> Result<ParameterSets, CliError> {
         let mut protocols = self.protocols()?;
         let mut receive = Vec::with_capacity(protocols.len());
         for protocol in &mut protocols {
@@ -202,15 +192,10 @@ impl ParameterArgs {
 
     fn apart(&self, document: &ProfileDocument) -> Result<ParameterSets, String> {
         // Whatever has no parameters is refused in the same words.
-        let mut protocols = self.of_profile(document)?;
-        let mut receive = Vec::with_capacity(protocols.len());
-        for (protocol, RangeRecord { range, .. }) in protocols.iter_mut().zip(&document.ranges) {
-            let limit = protocol.parameters.eager_limit;
-            let (set, ends) = range.loggops_apart(limit).map_err(|error| error.to_string())?;
-            protocol.parameters = set;
-            receive.push(ends);
-        }
-        Ok(ParameterSets::new(protocols, receive))
+        self.of_profile(document)?;
+        let ranges = document.ranges.iter().map(|record| &record.range);
+        ParameterSets::of_ranges(ranges, self.profile_eager_limit())
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -222,6 +207,15 @@ pub(super) fn parameters(protocols: &[Protocol]) -> Result<Parameters<'_>, CliEr
             Parameters::MOST
         ))
     })
+}
+
+impl From<SetsError> for CliError {
+    fn from(error: SetsError) -> Self {
+        match error {
+            SetsError::Number => Self::usage(error),
+            SetsError::Receive => Self::failed(error),
+        }
+    }
 }
 
 /// How messages are sent and received.

@@ -1,11 +1,15 @@
 //! Options that choose a communication pattern, the same for every verb
 //! that takes one.
 
+use std::path::Path;
+
 use clap::builder::PossibleValue;
 use loggap_core::goal::pattern::{Algorithm, Background, Options, Pattern};
 use loggap_core::units::Picos;
 
-use super::parse;
+use super::{CliError, parse};
+use crate::schedule::ScheduleFile;
+use crate::simulation::Source;
 
 /// A pattern and its settings.
 #[derive(Clone, Debug, clap::Args)]
@@ -93,6 +97,18 @@ fn count(text: &str) -> Result<u32, String> {
 }
 
 impl PatternArgs {
+    /// The schedule in the file at `input`, or the pattern.
+    pub(super) fn source(&self, input: Option<&Path>) -> Result<Source, CliError> {
+        match (input, self.pattern, self.ranks) {
+            (Some(path), ..) => ScheduleFile::open(path).map(Source::File).map_err(CliError::usage),
+            (None, Some(pattern), Some(ranks)) => Ok(Source::Pattern(pattern, self.options(ranks))),
+            (None, ..) => Err(CliError::usage(
+                "give a schedule's FILE, or --pattern NAME and --ranks P; \
+                 'loggap goal generate --help' lists the patterns",
+            )),
+        }
+    }
+
     /// The settings, for `ranks` ranks.
     pub(super) fn options(&self, ranks: u32) -> Options {
         let background =

@@ -1,5 +1,7 @@
 //! `loggap study`: simulations in series that answer a question.
 
+mod overlap;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +35,7 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Study {
     Pipelining(Pipelining),
+    Overlap(Box<overlap::Args>),
 }
 
 /// How wrong is a broadcast measured in a loop?
@@ -95,6 +98,7 @@ enum Rules {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     match &args.study {
         Study::Pipelining(study) => study.run(console),
+        Study::Overlap(args) => overlap::run(args, console),
     }
 }
 

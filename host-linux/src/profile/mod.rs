@@ -6,6 +6,7 @@
 //! as `x_s_lo` and `x_s_hi`. The format is described in `docs/formats.md`.
 
 mod document;
+mod draw;
 mod error;
 mod range;
 mod record;
@@ -15,6 +16,7 @@ mod warning;
 pub use document::{
     CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
 };
+pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};
 pub use range::{ChangeRecord, RangeRecord, VALUES};
 pub(crate) use record::{Quantity, is_exact, to_si};

@@ -1,9 +1,10 @@
 //! A whole simulation in one call, without an observer.
 
+use loggap_core::noise::InvalidTrace;
 use loggap_core::sim::{Engine, Parameters, Settings, SimError, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Limit, LoadError, Source};
+use super::{Limit, LoadError, PatternError, SetsError, Source};
 
 /// Why there is no makespan.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,15 @@ pub enum RunError {
     /// The run stopped.
     #[error(transparent)]
     Stopped(SimError),
+    /// These parameters cannot be simulated with.
+    #[error(transparent)]
+    Parameters(#[from] SetsError),
+    /// The noise is no trace.
+    #[error("noise: {0}")]
+    Noise(InvalidTrace),
+    /// A computed pattern stopped.
+    #[error(transparent)]
+    Pattern(PatternError),
     /// The schedule cannot come to its end; this is left, and perhaps more.
     #[error("the schedule cannot come to its end: {0}")]
     Unfinished(Unfinished),

@@ -22,6 +22,7 @@
 //! [`Unsuitable`] says when not.
 
 mod build;
+mod copy;
 mod handshake;
 mod incoming;
 mod list;

@@ -71,6 +71,19 @@ const NUMBER_SHIFT: u32 = 8;
 pub(super) const MOST_OF_RANK: u32 = 1 << (31 - NUMBER_SHIFT);
 
 impl WindowRecord {
+    /// A copy, of a schedule that is not running.
+    pub(super) fn copied(&self) -> Self {
+        Self {
+            time: self.time.load(Relaxed).into(),
+            creator: self.creator.load(Relaxed).into(),
+            meta: self.meta.load(Relaxed).into(),
+            peer: self.peer.load(Relaxed).into(),
+            tag: self.tag.load(Relaxed).into(),
+            next: self.next.load(Relaxed).into(),
+            link: self.link.load(Relaxed).into(),
+        }
+    }
+
     /// Sets all of it, while the schedule is built.
     pub(super) fn set(&mut self, op: &Op) {
         let (kind, amount, peer, tag) = match op.kind {

@@ -3,6 +3,7 @@
 mod computed;
 mod explanation;
 mod job;
+mod monte_carlo;
 mod network_args;
 mod network_report;
 mod noise_args;
@@ -17,7 +18,8 @@ use std::path::PathBuf;
 
 use loggap_core::measure::Clock;
 
-use self::job::{Job, Wanted};
+use self::job::{Job, NetworkJob, Wanted};
+use self::monte_carlo::MonteCarlo;
 use self::network_args::{NetworkArgs, NetworkPicture};
 use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
@@ -27,8 +29,7 @@ use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
-use crate::schedule::ScheduleFile;
-use crate::simulation::{Source, least_taper};
+use crate::simulation::least_taper;
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -45,6 +46,7 @@ use crate::simulation::{Source, least_taper};
   loggap simulate --pattern dissemination --ranks 1M -s 8 --preset ompi-ib-sdr
   loggap simulate ring.bin -L 1200.5 -o 800 -g 1500 -G 0.08 -S 64K --receive overlap --explain
   loggap simulate --pattern binomialtreebcast --ranks 64 -s 8 --sensitivity
+  loggap simulate app.goal --profile cluster.json --monte-carlo 1000 --seed 7
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
 'loggap goal generate --help' lists the patterns.")]
@@ -92,6 +94,13 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "noise_source")]
     sensitivity: bool,
 
+    /// Simulate N times more (up to 1000000), with parameters drawn from the intervals of the
+    /// profile and phases of noise drawn anew (--seed): the makespan as a
+    /// distribution.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+          conflicts_with_all = ONE_RUN)]
+    monte_carlo: Option<u32>,
+
     /// Print one JSON document.
     #[arg(short = 'J', long)]
     json: bool,
@@ -109,39 +118,35 @@ pub(super) struct Args {
     pattern: PatternArgs,
 }
 
+/// What describes one run, and what many runs do not know.
+const ONE_RUN: [&str; 7] =
+    ["timeline", "explain", "sensitivity", "counters", "finish", "topology", "network_plot"];
+
 impl Args {
+    /// What is between ranks.
+    fn network(&self) -> Result<Option<NetworkJob>, CliError> {
+        let Some(mut network) = self.network.job(self.pattern.seed)? else { return Ok(None) };
+        network.plan.watched |= self.json;
+        if self.explain || self.sensitivity {
+            return Err(CliError::usage(
+                "--explain and --sensitivity know no links between ranks; use them without --topology, \
+                 or see the busiest links with --network-plot FILE.svg",
+            ));
+        }
+        Ok(Some(network))
+    }
+
     fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().ok();
         self.threads.or_else(all).map_or(1, NonZeroUsize::get)
     }
-
-    fn source(&self) -> Result<Source, CliError> {
-        match (&self.input, self.pattern.pattern, self.pattern.ranks) {
-            (Some(path), ..) => ScheduleFile::open(path).map(Source::File).map_err(CliError::usage),
-            (None, Some(pattern), Some(ranks)) => {
-                Ok(Source::Pattern(pattern, self.pattern.options(ranks)))
-            }
-            (None, ..) => Err(CliError::usage(
-                "give a schedule's FILE, or --pattern NAME and --ranks P; \
-                 'loggap goal generate --help' lists the patterns",
-            )),
-        }
-    }
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let sets = args.parameters.sets(&args.overheads)?;
+    let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
+    let monte_carlo = MonteCarlo::new(args, (profile.as_ref(), &sets))?;
     let noise = args.noise.source(args.pattern.seed)?;
-    let mut network = args.network.job(args.pattern.seed)?;
-    if let Some(network) = &mut network {
-        network.plan.watched |= args.json;
-    }
-    if network.is_some() && (args.explain || args.sensitivity) {
-        return Err(CliError::usage(
-            "--explain and --sensitivity know no links between ranks; use them without --topology, \
-             or see the busiest links with --network-plot FILE.svg",
-        ));
-    }
+    let network = args.network()?;
     let picture = args.picture.open()?;
     let network_picture = args.network.open()?;
     // Nothing is known before the end, so Ctrl-C ends at once.
@@ -151,7 +156,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     interrupt.remove_at_end(network_picture.as_ref().and_then(NetworkPicture::temporary));
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
-    let source = args.source()?;
+    let source = args.pattern.source(args.input.as_deref())?;
     let job = Job {
         parameters: sets.parameters()?,
         settings: args.settings.settings(),
@@ -184,6 +189,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         (network_picture, &outcome.network, report.is_whole())
     {
         picture.draw(usage)?;
+    }
+    if let (Some(monte_carlo), true) = (monte_carlo, report.is_whole()) {
+        report.add_monte_carlo(monte_carlo.run(args, (&source, noise.as_ref()), console)?);
     }
     report.print(args, console)
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::Args;
 use super::explanation::{Explanation, nanos};
 use super::job::{LISTED, Outcome};
+use super::monte_carlo::Distribution;
 use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
 use crate::cli::{CliError, Console, Exit};
@@ -49,6 +50,8 @@ pub(super) struct Report {
     network: NetworkReport,
     #[serde(flatten)]
     sensitivities: Option<Sensitivities>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    monte_carlo: Option<Distribution>,
 }
 
 /// Something that never came to its end.
@@ -168,11 +171,16 @@ impl Report {
             explanation,
             network: NetworkReport::new(&args.network, outcome),
             sensitivities: None,
+            monte_carlo: None,
         })
     }
 
     pub(super) fn add_sensitivities(&mut self, sensitivities: Sensitivities) {
         self.sensitivities = Some(sensitivities);
+    }
+
+    pub(super) const fn add_monte_carlo(&mut self, distribution: Distribution) {
+        self.monte_carlo = Some(distribution);
     }
 
     /// Whether the schedule came to its end.
@@ -236,6 +244,9 @@ impl Report {
         }
         if let Some(sensitivities) = &self.sensitivities {
             sensitivities.write(out)?;
+        }
+        if let Some(distribution) = &self.monte_carlo {
+            distribution.write(out)?;
         }
         if let Some(counters) = &self.counters {
             write_counters(out, counters)?;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::explanation::nanos;
-use crate::cli::parameter_args::ParameterSets;
 use crate::sensitivity::{Analysis, Sensitivity, Tolerance, Units};
+use crate::simulation::ParameterSets;
 use crate::timeline::causes::Causes;
 
 /// What `--sensitivity` adds.

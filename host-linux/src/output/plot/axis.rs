@@ -51,17 +51,21 @@ impl Axis {
         (0..count).map(move |index| first * factor.powi(index.cast_signed()))
     }
 
-    /// Powers of two, at most a dozen of them labelled as sizes.
+    /// Powers of two, at most a dozen of them labelled: as sizes, below 1 as
+    /// decimals. An axis of sizes that was set apart from 1 begins at 1/2 and
+    /// has no fractions.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "exponents of u64")]
     pub(crate) fn binary_ticks(&self) -> Vec<Tick> {
-        let exponent = |value: f64| value.log2().clamp(0.0, 63.0);
-        let (first, last) = (exponent(self.low).ceil() as u32, exponent(self.high).floor() as u32);
-        let every = (last.saturating_sub(first) / 12 + 1).next_power_of_two();
+        let least = if self.low < 0.5 { -63.0 } else { 0.0 };
+        let exponent = |value: f64| value.log2().clamp(least, 63.0);
+        let (first, last) = (exponent(self.low).ceil() as i32, exponent(self.high).floor() as i32);
+        let every = (last.abs_diff(first) / 12 + 1).next_power_of_two().cast_signed();
         (first..=last)
             .map(|exponent| {
-                let size = 1_u64 << exponent;
-                let label = (exponent % every == 0).then(|| number::bytes(size));
-                Tick { value: f64::from(exponent).exp2(), label }
+                let value = f64::from(exponent).exp2();
+                let text = if exponent < 0 { short(value) } else { number::bytes(value as u64) };
+                let label = (exponent % every == 0).then_some(text);
+                Tick { value, label }
             })
             .collect()
     }
@@ -155,6 +159,13 @@ mod tests {
         let axis = Axis::new(1.0, 100.0, (200, 0));
         assert_eq!([1.0, 10.0, 100.0].map(|value| axis.place(value)), [200, 100, 0]);
         assert_eq!([0.0, -5.0, 1e9].map(|value| axis.place(value)), [200, 200, 0]);
+    }
+
+    #[test]
+    fn fractions_are_labelled_as_decimals_and_not_as_sizes() {
+        let axis = Axis::new(0.125, 4.0, (0, 100));
+        assert_eq!(labels(&axis.binary_ticks()), ["0.125", "0.25", "0.5", "1", "2", "4"]);
+        assert_eq!(labels(&Axis::new(1.0, 1.0, (0, 100)).binary_ticks()), ["1", "2"]);
     }
 
     #[test]

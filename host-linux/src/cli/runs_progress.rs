@@ -1,0 +1,40 @@
+//! How many of several simulations are done, on a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::Console;
+
+/// Shows runs done, speed and time left on a terminal; nothing otherwise.
+/// Cleared when dropped.
+#[derive(Debug)]
+pub(super) struct RunsLine(Option<ProgressBar>);
+
+impl RunsLine {
+    /// For so many runs.
+    pub(super) fn new(console: &Console, runs: u64) -> Self {
+        if !console.is_watched() {
+            return Self(None);
+        }
+        let template = "simulating [{bar:24}] {pos} of {len} runs, {per_sec}, {eta} left";
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
+        bar.set_style(style.progress_chars("=> "));
+        Self(Some(bar))
+    }
+
+    /// One more is done.
+    pub(super) fn advance(&self) {
+        if let Self(Some(bar)) = self {
+            bar.inc(1);
+        }
+    }
+}
+
+impl Drop for RunsLine {
+    fn drop(&mut self) {
+        if let Self(Some(bar)) = self {
+            bar.finish_and_clear();
+        }
+    }
+}

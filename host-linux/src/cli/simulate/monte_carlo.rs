@@ -1,0 +1,174 @@
+//! `--monte-carlo`: the makespan as a distribution.
+
+use std::io::{self, Write};
+
+use loggap_core::random::Random;
+use loggap_core::stats::Sorted;
+use loggap_core::units::{Bytes, Picos};
+use serde::Serialize;
+
+use super::Args;
+use super::explanation::nanos;
+use crate::cli::runs_progress::RunsLine;
+use crate::cli::{CliError, Console};
+use crate::profile::{ProfileDocument, ProfileDraws};
+use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, Source, run_points};
+
+/// Runs with parameters from the intervals of a profile.
+pub(super) struct MonteCarlo {
+    draws: u32,
+    seed: u64,
+    parameters: ProfileDraws,
+    eager_limit: Bytes,
+    /// Those that were measured.
+    measured: ParameterSets,
+}
+
+/// What `--monte-carlo` adds.
+#[derive(Serialize)]
+pub(super) struct Distribution {
+    draws: u32,
+    seed: u64,
+    min_s: f64,
+    p05_s: f64,
+    median_s: f64,
+    p95_s: f64,
+    max_s: f64,
+    mean_s: f64,
+    min_ps: u64,
+    p05_ps: u64,
+    median_ps: u64,
+    p95_ps: u64,
+    max_ps: u64,
+    mean_ps: u64,
+}
+
+impl MonteCarlo {
+    /// As `args` say, with `measured` as the sets of `profile`; `None` without
+    /// draws.
+    pub(super) fn new(
+        args: &Args,
+        (profile, measured): (Option<&ProfileDocument>, &ParameterSets),
+    ) -> Result<Option<Self>, CliError> {
+        let Some(draws) = args.monte_carlo else { return Ok(None) };
+        let profile = profile.ok_or_else(|| {
+            CliError::usage(
+                "--monte-carlo draws from measured intervals, which only --profile has; 'loggap \
+                 measure -o FILE' makes one",
+            )
+        })?;
+        let parameters = ProfileDraws::new(profile).map_err(CliError::usage)?;
+        let eager_limit = args.parameters.profile_eager_limit();
+        let measured = measured.clone();
+        Ok(Some(Self { draws, seed: args.pattern.seed, parameters, eager_limit, measured }))
+    }
+
+    pub(super) fn run(
+        &self,
+        args: &Args,
+        (source, noise): (&Source, Option<&NoiseSource>),
+        console: &mut Console,
+    ) -> Result<Distribution, CliError> {
+        if self.parameters.is_exact() && noise.is_none() {
+            console.warn(
+                "no interval of the profile has a width, so that all draws are equal; measure \
+                 with 'loggap measure -o'",
+            );
+        }
+        let plan = Plan {
+            settings: args.settings.settings(),
+            noise,
+            most_bytes: args.max_memory.unwrap_or(u64::MAX),
+            threads: args.threads(),
+            finish: 0,
+        };
+        let line = RunsLine::new(console, self.draws.into());
+        let point = |at: usize| self.point(at, args);
+        let runs = (self.draws as usize, &point as &(dyn Fn(usize) -> Point + Sync));
+        let runs = run_points(source, runs, &plan, &|| line.advance())?;
+        drop(line);
+        let makespans: Vec<u64> = runs.iter().map(|run| run.makespan.0).collect();
+        Distribution::of(makespans, self.seed)
+            .ok_or_else(|| CliError::failed("--monte-carlo needs a draw"))
+    }
+
+    /// The draw `at`, whichever were made before.
+    fn point(&self, at: usize, args: &Args) -> Point {
+        let mut random = Random::stream(self.seed, at as u64);
+        let phases = args.noise.phases(random.draw());
+        let ranges = self.parameters.draw(&mut random);
+        let sets = ParameterSets::of_ranges(&ranges, self.eager_limit);
+        debug_assert!(sets.is_ok(), "drawn ranges are as usable as measured ones: {sets:?}");
+        Point { sets: sets.unwrap_or_else(|_| self.measured.clone()), phases }
+    }
+}
+
+impl Distribution {
+    /// Of these makespans in ps; `None` without any.
+    fn of(mut makespans: Vec<u64>, seed: u64) -> Option<Self> {
+        let draws = u32::try_from(makespans.len()).ok()?;
+        let sum: u128 = makespans.iter().map(|&makespan| u128::from(makespan)).sum();
+        let mean = (sum + u128::from(draws) / 2).checked_div(draws.into())?;
+        let mean = u64::try_from(mean).ok()?;
+        let sorted = Sorted::new(&mut makespans);
+        let [min, p05, p95, max] = [0, 5, 95, 100].map(|percent| sorted.quantile(percent, 100));
+        let (min, p05, p95, max) = (min?, p05?, p95?, max?);
+        let median = sorted.median()?;
+        let seconds = |picos| Picos(picos).seconds();
+        Some(Self {
+            draws,
+            seed,
+            min_s: seconds(min),
+            p05_s: seconds(p05),
+            median_s: seconds(median),
+            p95_s: seconds(p95),
+            max_s: seconds(max),
+            mean_s: seconds(mean),
+            min_ps: min,
+            p05_ps: p05,
+            median_ps: median,
+            p95_ps: p95,
+            max_ps: max,
+            mean_ps: mean,
+        })
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "# makespan of {} draws from the profile's intervals, seed {}, in ns",
+            self.draws, self.seed
+        )?;
+        writeln!(
+            out,
+            "#{:>15} {:>16} {:>16} {:>16} {:>16} {:>16}",
+            "min[ns]", "5%[ns]", "median[ns]", "95%[ns]", "max[ns]", "mean[ns]"
+        )?;
+        let columns =
+            [self.min_ps, self.p05_ps, self.median_ps, self.p95_ps, self.max_ps, self.mean_ps];
+        let columns: Vec<String> =
+            columns.iter().map(|&picos| format!("{:>16}", nanos(picos))).collect();
+        writeln!(out, "{}", columns.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_definition() {
+        let found = Distribution::of((1..=100).rev().collect(), 7).unwrap();
+        assert_eq!((found.draws, found.seed), (100, 7));
+        assert_eq!([found.min_ps, found.p05_ps, found.p95_ps, found.max_ps], [1, 5, 95, 100]);
+        // 50.5, rounded.
+        assert_eq!([found.median_ps, found.mean_ps], [50, 51]);
+        assert!(Distribution::of(Vec::new(), 7).is_none());
+    }
+
+    #[test]
+    fn a_single_draw_is_all_of_its_distribution() {
+        let found = Distribution::of(vec![u64::MAX], 0).unwrap();
+        assert_eq!([found.min_ps, found.p05_ps, found.median_ps, found.mean_ps], [u64::MAX; 4]);
+    }
+}

@@ -1,0 +1,312 @@
+//! `loggap study overlap`: what overlap could save an application.
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use loggap_core::noise::Phases;
+use loggap_core::units::Picos;
+use serde::Serialize;
+
+use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
+use crate::cli::pattern_args::PatternArgs;
+use crate::cli::runs_progress::RunsLine;
+use crate::cli::{CliError, Console, Exit, Interrupt, parse};
+use crate::decimal::fixed;
+use crate::output::PendingFile;
+use crate::simulation::{Completed, ParameterSets, Plan, Point, run_points};
+use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
+
+/// How much could overlap of communication and computation save?
+///
+/// Simulates a schedule three times: with full overlap (o = O = 0: the
+/// processor spends nothing on messages), as the parameters say, and without
+/// overlap (o = g, O = G: the processor is held for as long as the interface
+/// is), at both ends of each message. This is the first use case of the talk
+/// on LogGOPSim (LSAP'10, "Application Overlap Potential").
+///
+/// With '--receive hold', the rule of LogGOPSim, a receiver is held for
+/// (s - 1)G even where O = 0; '--receive overlap' lets it compute meanwhile.
+///
+/// Exits with 1 if the schedule cannot come to its end.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  loggap study overlap app.goal --profile cluster.json
+  loggap study overlap app.bin -o 200 -O 0.01 -g 1500 -G 0.08 --receive overlap --plot overlap.svg
+  loggap study overlap --pattern all-to-all --ranks 64 -s 64K --summary -J
+'loggap goal generate --help' lists the patterns.")]
+pub(super) struct Args {
+    /// Schedule to read; '-' is standard input.
+    #[arg(value_name = "FILE", conflicts_with = "pattern", required_unless_present = "pattern")]
+    input: Option<PathBuf>,
+
+    #[command(flatten)]
+    parameters: ParameterArgs,
+
+    #[command(flatten)]
+    overheads: OverheadArgs,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+
+    /// The most memory to take, in bytes, by all simulations that run at once.
+    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    max_memory: Option<u64>,
+
+    /// Simulations to run at once; all processors by default. The result is the
+    /// same for every number.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// Leave out the ranks: only makespans.
+    #[arg(long)]
+    summary: bool,
+
+    /// Draw the three makespans over g and G times --factors.
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    /// Factors on g and G, for the plot and a table of makespans [with --plot
+    /// default: 0.125,0.25,0.5,1,2,4,8].
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = factor)]
+    factors: Option<Vec<f64>>,
+
+    /// Print one JSON document.
+    #[arg(short = 'J', long)]
+    json: bool,
+
+    #[command(flatten)]
+    pattern: PatternArgs,
+}
+
+/// The factors of a plot without --factors.
+const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+
+fn factor(text: &str) -> Result<f64, String> {
+    /// Beyond this a gap of a nanosecond is less than a picosecond, or a
+    /// second.
+    const RANGE: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
+    let value = text.trim().parse::<f64>().ok().filter(|value| RANGE.contains(value));
+    value.ok_or_else(|| format!("'{text}' is no factor from 0.001 to 1000000000"))
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let sets = args.parameters.sets(&args.overheads)?;
+    let file = args.plot.as_deref().map(PendingFile::create).transpose();
+    let file = file.map_err(CliError::failed)?;
+    let interrupt = Interrupt::catch()
+        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    let temporary = file.as_ref().and_then(PendingFile::temporary);
+    interrupt.remove_at_end(temporary.map(Path::to_owned));
+    let (three, rows) = args.simulate(&sets, &args.factors(), console)?;
+    let report = Report::new(args, &sets, (&three, &rows));
+    if let Some(file) = file {
+        let chart = chart(&rows, &report.schedule);
+        file.commit(|out| chart.write(1, out)).map_err(CliError::failed)?;
+    }
+    if report.overhead_exceeds_gap {
+        console.note(
+            "note: o > g or O > G: without overlap (o = g, O = G) messages cost the processor less \
+             than as it is",
+        );
+    }
+    if args.json {
+        console.json(&report)?;
+    } else {
+        report.write(console.data())?;
+    }
+    Ok(Exit::Done)
+}
+
+impl Args {
+    fn factors(&self) -> Vec<f64> {
+        let usual = if self.plot.is_some() { FACTORS.to_vec() } else { Vec::new() };
+        let mut factors = self.factors.clone().unwrap_or(usual);
+        factors.sort_by(f64::total_cmp);
+        factors.dedup();
+        factors
+    }
+
+    /// The three with the gaps that were given, and those with others.
+    fn simulate(
+        &self,
+        sets: &ParameterSets,
+        factors: &[f64],
+        console: &Console,
+    ) -> Result<(Three<Completed>, Vec<GapRow>), CliError> {
+        let mut points = Overlap::ALL.map(|overlap| overlap.sets(sets)).to_vec();
+        for &factor in factors {
+            let too_long =
+                || CliError::usage(format_args!("g or G times {factor} is longer than 213 days"));
+            let gaps = with_gaps(sets, factor).ok_or_else(too_long)?;
+            points.extend(Overlap::ALL.map(|overlap| overlap.sets(&gaps)));
+        }
+        let all = || std::thread::available_parallelism().ok();
+        let plan = Plan {
+            settings: self.settings.settings(),
+            noise: None,
+            most_bytes: self.max_memory.unwrap_or(u64::MAX),
+            threads: self.threads.or_else(all).map_or(1, NonZeroUsize::get),
+            finish: if self.summary { 0 } else { Overlap::ALL.len() },
+        };
+        let source = self.pattern.source(self.input.as_deref())?;
+        let line = RunsLine::new(console, points.len() as u64);
+        let point = |at: usize| Point {
+            sets: points.get(at).unwrap_or(sets).clone(),
+            phases: Phases::Together { seed: 0 },
+        };
+        let ran = run_points(&source, (points.len(), &point), &plan, &|| line.advance());
+        drop(line);
+        let mut runs = ran?.into_iter();
+        let mut three = || Three {
+            full: runs.next().unwrap_or_default(),
+            present: runs.next().unwrap_or_default(),
+            none: runs.next().unwrap_or_default(),
+        };
+        let given = three();
+        let row = |&factor| GapRow { factor, makespans: makespans(&three()) };
+        Ok((given, factors.iter().map(row).collect()))
+    }
+
+    /// What is simulated, as a title has it.
+    fn schedule(&self) -> String {
+        match (&self.input, self.pattern.pattern) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Some(pattern)) => pattern.name().to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+const fn makespans(three: &Three<Completed>) -> Three<Picos> {
+    Three { full: three.full.makespan, present: three.present.makespan, none: three.none.makespan }
+}
+
+/// What `--json` prints and the text says.
+#[derive(Serialize)]
+struct Report {
+    schema_version: u32,
+    study: &'static str,
+    /// File or pattern.
+    schedule: String,
+    /// An overhead is above its gap.
+    overhead_exceeds_gap: bool,
+    makespan: Times,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ranks: Vec<RankTimes>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<GapTimes>,
+}
+
+/// A makespan or a finishing time.
+#[derive(Serialize)]
+struct Times {
+    full_s: f64,
+    present_s: f64,
+    none_s: f64,
+    full_ps: u64,
+    present_ps: u64,
+    none_ps: u64,
+    /// (present − full) / present; null where nothing takes time.
+    saved_share: Option<f64>,
+    /// (none − present) / (none − full); null where overlap saves nothing or present
+    /// is not between.
+    used_share: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct RankTimes {
+    rank: usize,
+    #[serde(flatten)]
+    times: Times,
+}
+
+#[derive(Serialize)]
+struct GapTimes {
+    /// On g and G.
+    factor: f64,
+    #[serde(flatten)]
+    times: Times,
+}
+
+/// The names of [`Times::columns`].
+const COLUMNS: &str = "        full[ns]      present[ns]         none[ns]  saved[%]  used[%]";
+
+impl Times {
+    fn of(three: &Three<Picos>) -> Self {
+        Self {
+            full_s: three.full.seconds(),
+            present_s: three.present.seconds(),
+            none_s: three.none.seconds(),
+            full_ps: three.full.0,
+            present_ps: three.present.0,
+            none_ps: three.none.0,
+            saved_share: three.saved(),
+            used_share: three.used(),
+        }
+    }
+
+    /// Columns of a table.
+    fn columns(&self) -> String {
+        let nanos = |picos: u64| fixed(picos.into(), 3);
+        let percent = |share: Option<f64>| {
+            share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share))
+        };
+        format!(
+            "{:>16} {:>16} {:>16} {:>9} {:>8}",
+            nanos(self.full_ps),
+            nanos(self.present_ps),
+            nanos(self.none_ps),
+            percent(self.saved_share),
+            percent(self.used_share),
+        )
+    }
+}
+
+impl Report {
+    fn new(
+        args: &Args,
+        sets: &ParameterSets,
+        (three, rows): (&Three<Completed>, &[GapRow]),
+    ) -> Self {
+        let ends = three.full.finish.iter().zip(&three.present.finish).zip(&three.none.finish);
+        let rank = |(rank, ((full, present), none)): (usize, ((&Picos, &Picos), &Picos))| {
+            let times = Three { full: *full, present: *present, none: *none };
+            RankTimes { rank, times: Times::of(&times) }
+        };
+        let gap = |row: &GapRow| GapTimes { factor: row.factor, times: Times::of(&row.makespans) };
+        Self {
+            schema_version: 1,
+            study: "overlap",
+            schedule: args.schedule(),
+            overhead_exceeds_gap: overhead_exceeds_gap(sets),
+            makespan: Times::of(&makespans(three)),
+            ranks: ends.enumerate().map(rank).collect(),
+            gaps: rows.iter().map(gap).collect(),
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "# potential for overlap of {}\n# full: o = O = 0; present: as given; none: o = g, O = G\n\
+             # saved = (present - full) / present; used = (none - present) / (none - full)",
+            self.schedule
+        )?;
+        writeln!(out, "# {:>9} {COLUMNS}", "makespan")?;
+        writeln!(out, "{:>11} {}", "all", self.makespan.columns())?;
+        if !self.gaps.is_empty() {
+            writeln!(out, "# {:>9} {COLUMNS}", "g, G *")?;
+        }
+        for gap in &self.gaps {
+            writeln!(out, "{:>11} {}", gap.factor, gap.times.columns())?;
+        }
+        if !self.ranks.is_empty() {
+            writeln!(out, "# {:>9} {COLUMNS}", "rank")?;
+        }
+        for rank in &self.ranks {
+            writeln!(out, "{:>11} {}", rank.rank, rank.times.columns())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! Parameters drawn at random from the intervals of a profile.
+//!
+//! Each parameter is normally distributed about its measured value; its
+//! interval holds as much of the distribution as the profile's confidence
+//! says. A line (o_s, o_r, g with their values per byte) is drawn at the size
+//! where it is known best, and its slope independently of that, because about
+//! that size the fit makes them independent ([`SizeLine`]); L independently of
+//! all. An interval counts by its longer side: measured ones end at 0 where
+//! they would go on below. What would be negative is drawn again, which truncates the
+//! distribution. Ranges keep their sizes and with them their order.
+
+use loggap_core::model::{Estimate, Parameter, Range, SizeLine};
+use loggap_core::random::Random;
+use loggap_core::stats::Confidence;
+use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
+
+use super::ProfileDocument;
+
+/// Draws in a row that may be negative before a parameter is left as it was
+/// measured.
+const TRIES: u32 = 1_000;
+
+/// The distribution of a profile's parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileDraws {
+    ranges: Vec<Range>,
+    /// Half an interval in standard deviations.
+    half_interval: f64,
+}
+
+/// An interval without an end: nothing can be drawn from it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "messages from {first} to {last} B: the interval of {parameter} has no end; measure for longer",
+    first = .first.0, last = .last.0
+)]
+pub struct NoInterval {
+    /// The smallest size of the range.
+    pub first: Bytes,
+    /// Its largest.
+    pub last: Bytes,
+    /// Whose interval.
+    pub parameter: Parameter,
+}
+
+impl ProfileDraws {
+    /// The distribution of `document`'s parameters; of 95% intervals where
+    /// it does not say.
+    ///
+    /// # Errors
+    ///
+    /// [`NoInterval`] names the first parameter that cannot be drawn.
+    pub fn new(document: &ProfileDocument) -> Result<Self, NoInterval> {
+        let ranges: Vec<Range> = document.ranges.iter().map(|record| record.range).collect();
+        for range in &ranges {
+            let &Range { first, last, .. } = range;
+            let refused = |parameter| NoInterval { first, last, parameter };
+            let lines = [
+                (Some(&range.gap), Parameter::Gap),
+                (range.send_overhead.as_ref(), Parameter::SendOverhead),
+                (range.recv_overhead.as_ref(), Parameter::RecvOverhead),
+            ];
+            for (line, parameter) in lines {
+                line.is_none_or(is_bounded).then_some(()).ok_or_else(|| refused(parameter))?;
+            }
+            let bounded = range.latency.is_none_or(|of| is_finite(of.low.0, of.high.0));
+            bounded.then_some(()).ok_or_else(|| refused(Parameter::Latency))?;
+        }
+        Ok(Self { ranges, half_interval: confidence(document).normal() })
+    }
+
+    /// The parameters of one draw.
+    #[must_use]
+    pub fn draw(&self, random: &mut Random) -> Vec<Range> {
+        let mut normal = Normal { random, half_interval: self.half_interval };
+        let mut drawn = self.ranges.clone();
+        for range in &mut drawn {
+            range.latency = range.latency.map(|latency| normal.latency(&latency));
+            let sizes = (range.first, range.last);
+            range.send_overhead = range.send_overhead.map(|line| normal.line(&line, sizes));
+            range.recv_overhead = range.recv_overhead.map(|line| normal.line(&line, sizes));
+            range.gap = normal.line(&range.gap, sizes);
+        }
+        drawn
+    }
+
+    /// Whether no interval has a width, so that all draws are equal.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        let exact = |line: &SizeLine| {
+            line.centre_half_width == Picos::ZERO && line.per_byte.low == line.per_byte.high
+        };
+        self.ranges.iter().all(|range| {
+            let lines =
+                [Some(&range.gap), range.send_overhead.as_ref(), range.recv_overhead.as_ref()];
+            lines.into_iter().flatten().all(exact)
+                && range.latency.is_none_or(|latency| latency.low == latency.high)
+        })
+    }
+}
+
+/// What the intervals of `document` hold.
+fn confidence(document: &ProfileDocument) -> Confidence {
+    Confidence::from_percent(document.requested.confidence_percent).unwrap_or_default()
+}
+
+const fn is_finite(low: i64, high: i64) -> bool {
+    low > i64::MIN && high < i64::MAX
+}
+
+/// The longer of both sides of an interval.
+fn longer_side(value: i64, (low, high): (i64, i64)) -> u64 {
+    value.abs_diff(low).max(high.abs_diff(value))
+}
+
+fn is_bounded(line: &SizeLine) -> bool {
+    line.centre_half_width.0 < i64::MAX.cast_unsigned()
+        && is_finite(line.per_byte.low.0, line.per_byte.high.0)
+}
+
+/// Deviations from measured values.
+struct Normal<'a> {
+    random: &'a mut Random,
+    half_interval: f64,
+}
+
+impl Normal<'_> {
+    /// A deviation, of an interval whose half is so wide.
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "a random number needs no more digits than a double has, and saturates"
+    )]
+    fn deviation(&mut self, half: u64) -> i64 {
+        (self.random.normal() * (half as f64 / self.half_interval)).round() as i64
+    }
+
+    /// One that was measured negative counts as 0 in a simulation, and stays.
+    fn latency(&mut self, measured: &Estimate<SignedPicos>) -> Estimate<SignedPicos> {
+        let Estimate { value, low, high, .. } = *measured;
+        let half = longer_side(value.0, (low.0, high.0));
+        let mut again = (0..TRIES).map(|_| {
+            let drawn = value.0.saturating_add(self.deviation(half));
+            Estimate { value: SignedPicos(drawn), ..*measured }
+        });
+        again.find(|drawn| value.0 >= 0 && drawn.value.0 >= 0).unwrap_or(*measured)
+    }
+
+    /// A line that is not negative where the measured one is not. A slope that
+    /// was measured negative stays.
+    fn line(&mut self, measured: &SizeLine, (first, last): (Bytes, Bytes)) -> SizeLine {
+        let slope = measured.per_byte;
+        let side = longer_side(slope.value.0, (slope.low.0, slope.high.0));
+        let slope_half = if slope.value.0 < 0 { 0 } else { side };
+        let middle = Bytes(first.0.midpoint(last.0));
+        let place = if measured.at(first).0 < 0 { middle } else { first };
+        let mut again = (0..TRIES).map(|_| {
+            let at_centre = self.deviation(measured.centre_half_width.0);
+            let per_byte = self.deviation(slope_half);
+            let mut drawn = *measured;
+            drawn.at_centre.0 = drawn.at_centre.0.saturating_add(at_centre);
+            drawn.per_byte.value = SignedPerByte(slope.value.0.saturating_add(per_byte));
+            drawn
+        });
+        let fits = |drawn: &SizeLine| {
+            let falls = drawn.per_byte.value.0 < 0 && slope.value.0 >= 0;
+            drawn.at(place).0 >= 0 && drawn.at(middle).0 >= 0 && !falls
+        };
+        let drawn = again.find(fits).unwrap_or(*measured);
+        // As the fit has it: no line is negative at size 1.
+        let at_one = SignedPicos(drawn.at(Bytes(1)).0.max(0));
+        SizeLine { at_one: Estimate { value: at_one, ..drawn.at_one }, ..drawn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::ParameterSets;
+
+    const PROFILE: &str = r#"{"schema_version":1,"ranges":[
+        {"first_bytes":1,"last_bytes":1000,"latency_s":2e-6,"latency_s_lo":1e-6,"latency_s_hi":3e-6,
+         "send_overhead_s":1e-6,"send_overhead_s_lo":0.9e-6,"send_overhead_s_hi":1.1e-6,
+         "send_overhead_per_byte_s":1e-9,"recv_overhead_s":1e-6,"recv_overhead_per_byte_s":1e-9,
+         "gap_s":1e-6,"gap_per_byte_s":1e-9,"gap_per_byte_s_lo":-3e-9,"gap_per_byte_s_hi":5e-9},
+        {"first_bytes":1001,"last_bytes":9000,"latency_s":1e-7,"latency_s_lo":-2e-6,
+         "latency_s_hi":2.2e-6,"send_overhead_s":1e-6,"recv_overhead_s":2e-6,
+         "send_overhead_per_byte_s":0,"recv_overhead_per_byte_s":0,
+         "gap_s":0,"gap_s_lo":-5e-6,"gap_s_hi":5e-6,"gap_per_byte_s":1e-9}]}"#;
+
+    fn document() -> ProfileDocument {
+        ProfileDocument::parse(PROFILE.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn every_draw_is_a_parameter_set_and_none_is_negative() {
+        let draws = ProfileDraws::new(&document()).unwrap();
+        let mut random = Random::new(5);
+        for _ in 0..2_000 {
+            let drawn = draws.draw(&mut random);
+            assert!(drawn.iter().all(|range| range.latency.unwrap().value.0 >= 0));
+            assert!(drawn.iter().all(|range| range.gap.per_byte.value.0 >= 0));
+            assert!(drawn.iter().all(|range| range.gap.at(range.first).0 >= 0));
+            let sets = ParameterSets::of_ranges(&drawn, Bytes(65_535)).unwrap();
+            assert!(sets.parameters().is_ok());
+        }
+    }
+
+    #[test]
+    fn the_interval_holds_95_percent_of_the_draws_about_the_value() {
+        let draws = ProfileDraws::new(&document()).unwrap();
+        let mut random = Random::new(8);
+        let (mut inside, mut below, mut sum) = (0, 0, 0);
+        for _ in 0..10_000 {
+            let drawn = draws.draw(&mut random);
+            let latency = drawn[0].latency.unwrap().value.0;
+            inside += u32::from((1_000_000..=3_000_000).contains(&latency));
+            below += u32::from(latency < 2_000_000);
+            sum += drawn[0].send_overhead.unwrap().at(Bytes(1)).0;
+        }
+        // Standard deviations: 22, 50, and 510 ps of the mean.
+        assert!((9_400..9_600).contains(&inside), "{inside}");
+        assert!((4_800..5_200).contains(&below), "{below}");
+        assert!((sum / 10_000 - 1_000_000).abs() < 2_500, "{sum}");
+    }
+
+    #[test]
+    fn a_drawn_line_varies_at_each_size_as_its_interval_says() {
+        let mut document = document();
+        let line = SizeLine {
+            at_one: Estimate::exact(SignedPicos(1_000_000)),
+            per_byte: Estimate {
+                value: SignedPerByte(1_000 << 16),
+                low: SignedPerByte(900 << 16),
+                high: SignedPerByte(1_100 << 16),
+                ..Estimate::default()
+            },
+            centre: Bytes(501),
+            at_centre: SignedPicos(1_500_000),
+            centre_half_width: Picos(30_000),
+            scatter_ppm: 0,
+        };
+        document.ranges[0].range.gap = line;
+        let draws = ProfileDraws::new(&document).unwrap();
+        let mut random = Random::new(9);
+        let mut inside = [0; 3];
+        for _ in 0..10_000 {
+            let drawn = draws.draw(&mut random)[0].gap;
+            for (inside, size) in inside.iter_mut().zip([1, 501, 1_000].map(Bytes)) {
+                let off = drawn.at(size).0.abs_diff(line.at(size).0);
+                *inside += u32::from(off <= line.half_width(size).0);
+            }
+        }
+        assert!(inside.iter().all(|inside| (9_400..9_600).contains(inside)), "{inside:?}");
+    }
+
+    #[test]
+    fn intervals_without_width_give_what_was_measured() {
+        let mut document = document();
+        for record in &mut document.ranges {
+            let range = &mut record.range;
+            for line in [Some(&mut range.gap), range.send_overhead.as_mut()].into_iter().flatten() {
+                line.centre_half_width = Picos::ZERO;
+                line.per_byte = Estimate::exact(line.per_byte.value);
+            }
+            range.latency = range.latency.map(|latency| Estimate::exact(latency.value));
+        }
+        let draws = ProfileDraws::new(&document).unwrap();
+        assert!(draws.is_exact());
+        let measured: Vec<Range> = document.ranges.iter().map(|record| record.range).collect();
+        assert_eq!(draws.draw(&mut Random::new(1)), measured);
+        assert!(!ProfileDraws::new(&self::document()).unwrap().is_exact());
+    }
+
+    #[test]
+    fn another_confidence_is_another_spread() {
+        let mut narrow = document();
+        narrow.requested.confidence_percent = 99.0;
+        let spread = |document: &ProfileDocument| {
+            let draws = ProfileDraws::new(document).unwrap();
+            let latency = draws.draw(&mut Random::new(3))[0].latency.unwrap().value.0;
+            (latency - 2_000_000) as f64
+        };
+        let ratio = spread(&narrow) / spread(&document());
+        assert!((ratio - 1.959_964 / 2.575_829).abs() < 1e-4, "{ratio}");
+    }
+
+    #[test]
+    fn an_interval_without_an_end_is_refused_by_name() {
+        let text = PROFILE.replace(r#""latency_s_hi":3e-6"#, r#""latency_s_hi":null"#);
+        let document = ProfileDocument::parse(text.as_bytes()).unwrap();
+        let error = ProfileDraws::new(&document).unwrap_err();
+        assert_eq!((error.first, error.parameter), (Bytes(1), Parameter::Latency));
+        assert!(error.to_string().contains("the latency L has no end"), "{error}");
+    }
+}

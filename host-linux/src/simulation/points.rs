@@ -1,0 +1,411 @@
+//! One schedule under many parameters: loaded once, run side by side.
+//!
+//! Patterns are computed where they can be. What is left is loaded, and each
+//! run has a copy: in windows, on one thread each, or where that is not
+//! possible event by event. Results do not depend on the number of threads.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use loggap_core::noise::Phases;
+use loggap_core::sim::implicit::{ImplicitError, PatternProgram};
+use loggap_core::sim::windows::Schedule as WindowSchedule;
+use loggap_core::sim::{
+    Engine, NoNoise, Noise, Receive, Requirements, Schedule, Settings, TraceNoise,
+};
+use loggap_core::units::Picos;
+
+use super::windows::{self, Resources, WindowError, WindowMemory};
+use super::{
+    Limit, LoadError, NoiseSource, OwnedMemory, ParameterSets, PatternError, RunError, Source,
+    bytes_needed, run_pattern,
+};
+
+/// What one run differs in.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Point {
+    /// What messages cost.
+    pub sets: ParameterSets,
+    /// Where ranks are in the noise of the plan.
+    pub phases: Phases,
+}
+
+/// What all runs have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// How messages are received and sent.
+    pub settings: Settings,
+    /// Time that the operating system takes.
+    pub noise: Option<&'a NoiseSource>,
+    /// Bytes of memory that all may take together. Where they do not suffice
+    /// for all threads, fewer are used.
+    pub most_bytes: u64,
+    /// Threads, at least one.
+    pub threads: usize,
+    /// Of so many points, the first ones, it is to be known when each rank was
+    /// done.
+    pub finish: usize,
+}
+
+/// How one run ended.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Completed {
+    /// When the last rank was done.
+    pub makespan: Picos,
+    /// When each was; empty unless that was to be known.
+    pub finish: Vec<Picos>,
+}
+
+/// Runs `source` at so many points and calls `note` after each run, on the
+/// thread that ran it. Results are in the order of points.
+///
+/// # Errors
+///
+/// [`RunError`] of the first point that has one.
+pub fn run_points(
+    source: &Source,
+    (count, point): (usize, &(dyn Fn(usize) -> Point + Sync)),
+    plan: &Plan<'_>,
+    note: &(dyn Fn() + Sync),
+) -> Result<Vec<Completed>, RunError> {
+    let batch = Batch { plan, point, note };
+    let all: Vec<usize> = (0..count).collect();
+    let mut results = batch.computed(source, &all)?;
+    results.resize(count, None);
+    let open: Vec<usize> =
+        all.into_iter().filter(|&at| results.get(at).is_some_and(Option::is_none)).collect();
+    for (at, completed) in open.iter().zip(batch.in_windows(source, &open)?) {
+        if let Some(result) = results.get_mut(*at) {
+            *result = completed;
+        }
+    }
+    let open: Vec<usize> =
+        open.into_iter().filter(|&at| results.get(at).is_some_and(Option::is_none)).collect();
+    for (at, completed) in open.iter().zip(batch.in_order(source, &open)?) {
+        if let Some(result) = results.get_mut(*at) {
+            *result = Some(completed);
+        }
+    }
+    let whole: Vec<Completed> = results.into_iter().flatten().collect();
+    debug_assert_eq!(whole.len(), count, "every point was run");
+    Ok(whole)
+}
+
+struct Batch<'a> {
+    plan: &'a Plan<'a>,
+    point: &'a (dyn Fn(usize) -> Point + Sync),
+    note: &'a (dyn Fn() + Sync),
+}
+
+/// What noise a run has, as the engine wants it.
+enum Hooks<'a> {
+    Quiet,
+    Noisy(TraceNoise<'a>),
+}
+
+impl Batch<'_> {
+    fn hooks(&self, phases: Phases) -> Result<Hooks<'_>, RunError> {
+        let Some(noise) = self.plan.noise else { return Ok(Hooks::Quiet) };
+        let trace = noise.trace().map_err(RunError::Noise)?;
+        Ok(Hooks::Noisy(TraceNoise { trace, phases }))
+    }
+
+    /// Points of a pattern that can be computed; nothing, or `None` for a
+    /// point, where the schedule has to be stored.
+    fn computed(
+        &self,
+        source: &Source,
+        points: &[usize],
+    ) -> Result<Vec<Option<Completed>>, RunError> {
+        let Source::Pattern(pattern, options) = source else { return Ok(Vec::new()) };
+        if self.plan.settings.receive != Receive::Hold {
+            return Ok(Vec::new());
+        }
+        // Storing the pattern says what is wrong with the options.
+        let Ok(Some(program)) = PatternProgram::new(*pattern, options) else {
+            return Ok(Vec::new());
+        };
+        let kept = self.kept(options.ranks);
+        let needed = bytes_needed(&program);
+        let threads = self.threads((needed, kept), points.len())?;
+        let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
+        side_by_side(
+            threads,
+            points,
+            || Ok(()),
+            |(), at| {
+                let completed = self.compute(&program, at, share)?;
+                if completed.is_some() {
+                    (self.note)();
+                }
+                Ok(completed)
+            },
+        )
+    }
+
+    fn compute(
+        &self,
+        program: &PatternProgram,
+        at: usize,
+        most_bytes: u64,
+    ) -> Result<Option<Completed>, RunError> {
+        let point = (self.point)(at);
+        let mut finish = Vec::new();
+        let each = |_, time| {
+            if at < self.plan.finish {
+                finish.push(time);
+            }
+        };
+        let parameters = point.sets.parameters()?;
+        let result = match self.hooks(point.phases)? {
+            Hooks::Quiet => run_pattern(program, (parameters, NoNoise), most_bytes, each),
+            Hooks::Noisy(noise) => run_pattern(program, (parameters, noise), most_bytes, each),
+        };
+        match result {
+            Ok(outcome) if outcome.open_ties == 0 => {
+                Ok(Some(Completed { makespan: outcome.makespan, finish }))
+            }
+            Ok(_)
+            | Err(PatternError::Stopped(
+                ImplicitError::NoLookahead
+                | ImplicitError::Rendezvous { .. }
+                | ImplicitError::Protocols,
+            )) => Ok(None),
+            Err(error) => Err(RunError::Pattern(error)),
+        }
+    }
+
+    /// Loads the schedule and runs copies of it in windows, each on one
+    /// thread; nothing, or `None` for a point, where it has to be run event by
+    /// event.
+    fn in_windows(
+        &self,
+        source: &Source,
+        points: &[usize],
+    ) -> Result<Vec<Option<Completed>>, RunError> {
+        let mut suitable = points.iter().map(|&at| (self.point)(at)).skip_while(|point| {
+            point.sets.parameters().is_ok_and(|parameters| parameters.lookahead().0 == 0)
+        });
+        let Some(first) = suitable.next() else { return Ok(Vec::new()) };
+        let limit = Limit {
+            bytes: self.plan.most_bytes,
+            besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
+        };
+        let with = (first.sets.parameters()?, self.plan.settings);
+        let ran = windows::load(source, with, &limit, 1, |schedule, needs, _| {
+            let copy = schedule.copy_requirements();
+            // What a window's messages take is not known before.
+            let each = copy.bytes().saturating_add(needs.bytes.saturating_sub(schedule.bytes()));
+            let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
+            let threads = self.threads((each, kept), points.len())?;
+            let mail = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
+            let mail = mail.saturating_sub(copy.bytes());
+            let memory = || {
+                WindowMemory::new(&copy).map_err(|error| RunError::Load(LoadError::Pages(error)))
+            };
+            side_by_side(threads, points, memory, |memory, at| {
+                let completed = self.run_windows(&schedule, memory, (at, mail))?;
+                if completed.is_some() {
+                    (self.note)();
+                }
+                Ok(completed)
+            })
+        });
+        match ran {
+            Ok(Ok(completed)) => completed,
+            // Event by event takes less memory, or says how much it takes.
+            Ok(Err(_)) | Err(LoadError::Memory { .. }) => Ok(Vec::new()),
+            Err(error) => Err(RunError::Load(error)),
+        }
+    }
+
+    fn run_windows(
+        &self,
+        schedule: &WindowSchedule<'_>,
+        memory: &mut WindowMemory,
+        (at, mail_bytes): (usize, u64),
+    ) -> Result<Option<Completed>, RunError> {
+        let point = (self.point)(at);
+        let Some(copy) = schedule.copy(memory.lend(), point.sets.parameters()?) else {
+            return Ok(None);
+        };
+        match self.hooks(point.phases)? {
+            Hooks::Quiet => self.run_window(copy, (at, mail_bytes), NoNoise),
+            Hooks::Noisy(noise) => self.run_window(copy, (at, mail_bytes), noise),
+        }
+    }
+
+    fn run_window<N: Noise + Clone + Send>(
+        &self,
+        schedule: WindowSchedule<'_>,
+        (at, mail_bytes): (usize, u64),
+        noise: N,
+    ) -> Result<Option<Completed>, RunError> {
+        let resources = Resources { threads: 1, mail_bytes, small: Resources::SMALL };
+        let ended = match windows::run(schedule, noise, &resources, &mut |_| {}) {
+            Ok(ended) => ended,
+            Err(WindowError::Steps) => return Ok(None),
+            Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
+            Err(WindowError::Memory(error)) => {
+                return Err(RunError::Load(LoadError::Pages(error)));
+            }
+        };
+        let mut left = None;
+        ended.unfinished(|first| left = left.or(Some(first)));
+        if let Some(left) = left {
+            return Err(RunError::Unfinished(left));
+        }
+        let listed = if at < self.plan.finish { usize::MAX } else { 0 };
+        let finish = ended.finish().take(listed).collect();
+        Ok(Some(Completed { makespan: ended.finished().makespan, finish }))
+    }
+
+    /// Loads the schedule and runs copies of it event by event.
+    fn in_order(&self, source: &Source, points: &[usize]) -> Result<Vec<Completed>, RunError> {
+        if points.is_empty() {
+            return Ok(Vec::new());
+        }
+        let limit = Limit {
+            bytes: self.plan.most_bytes,
+            // One copy; there are more where there is room for them.
+            besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
+        };
+        let ran = source.load(self.plan.settings, &limit, |schedule, needs| {
+            let copy = schedule.copy_requirements();
+            let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
+            let threads = self.threads((copy.bytes(), kept), points.len())?;
+            let memory = || Self::memory(&copy);
+            side_by_side(threads, points, memory, |memory, at| {
+                let completed = self.run_copy(&schedule, memory, (at, needs.ranks));
+                (self.note)();
+                completed
+            })
+        });
+        ran.map_err(RunError::Load)?
+    }
+
+    fn memory(requirements: &Requirements) -> Result<OwnedMemory, RunError> {
+        OwnedMemory::new(requirements).map_err(|error| RunError::Load(LoadError::Pages(error)))
+    }
+
+    fn run_copy(
+        &self,
+        schedule: &Schedule<'_>,
+        memory: &mut OwnedMemory,
+        (at, ranks): (usize, u32),
+    ) -> Result<Completed, RunError> {
+        let ranks = if at < self.plan.finish { ranks } else { 0 };
+        let point = (self.point)(at);
+        let too_small = || RunError::Load(LoadError::Pages(io::ErrorKind::OutOfMemory.into()));
+        let copy = schedule.copy(memory.lend()).ok_or_else(too_small)?;
+        match self.hooks(point.phases)? {
+            Hooks::Quiet => self.run(copy, (&point, ranks), NoNoise),
+            Hooks::Noisy(noise) => self.run(copy, (&point, ranks), noise),
+        }
+    }
+
+    fn run<N: Noise>(
+        &self,
+        schedule: Schedule<'_>,
+        (point, listed): (&Point, u32),
+        noise: N,
+    ) -> Result<Completed, RunError> {
+        let costs = (point.sets.parameters()?, self.plan.settings);
+        let mut engine = Engine::with(schedule, costs, noise, loggap_core::sim::Silent);
+        let makespan = engine.run().map_err(RunError::Stopped)?.makespan;
+        let mut left = None;
+        engine.unfinished(|first| left = left.or(Some(first)));
+        if let Some(left) = left {
+            return Err(RunError::Unfinished(left));
+        }
+        Ok(Completed { makespan, finish: (0..listed).map(|rank| engine.finish(rank)).collect() })
+    }
+
+    /// Bytes of the finishing times that are kept.
+    fn kept(&self, ranks: u32) -> u64 {
+        const EACH: u64 = size_of::<Picos>() as u64;
+        u64::from(ranks).saturating_mul(EACH).saturating_mul(self.plan.finish as u64)
+    }
+
+    /// How many threads have room for `each` besides `kept` bytes.
+    fn threads(&self, (each, kept): (u64, u64), points: usize) -> Result<usize, RunError> {
+        let allowed = self.plan.most_bytes;
+        let room = allowed.saturating_sub(kept) / each.max(1);
+        if room == 0 {
+            let needed = each.saturating_add(kept);
+            return Err(RunError::Load(LoadError::Memory { needed, allowed }));
+        }
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        Ok(self.plan.threads.min(room).min(points).max(1))
+    }
+}
+
+/// Calls `work` once for each of `points`, on so many threads, each with a
+/// state that `start` makes; what it returned, in the order of points.
+///
+/// # Errors
+///
+/// That of the first point that has one: points begin in their order, and none
+/// after an error.
+fn side_by_side<S, T: Send, E: Send>(
+    threads: usize,
+    points: &[usize],
+    start: impl Fn() -> Result<S, E> + Sync,
+    work: impl Fn(&mut S, usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let results = Mutex::new(Vec::with_capacity(points.len()));
+    let put = |at: usize, result: Result<T, E>| {
+        failed.fetch_or(result.is_err(), Ordering::Relaxed);
+        results.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+    };
+    let turn = || {
+        let mut state = match start() {
+            Ok(state) => state,
+            Err(error) => return put(0, Err(error)),
+        };
+        while !failed.load(Ordering::Relaxed) {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(point) = points.get(at) else { return };
+            put(at, work(&mut state, *point));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // Where no thread can be had, the others do its work.
+            let _unhelped = std::thread::Builder::new().spawn_scoped(scope, turn);
+        }
+        turn();
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_points_for_every_number_of_threads() {
+        let points: Vec<usize> = (0..100).rev().collect();
+        for threads in [1, 2, 7, 200] {
+            let squares =
+                side_by_side(threads, &points, || Ok::<_, ()>(0), |_, at| Ok(at * at)).unwrap();
+            assert!(squares.iter().zip(&points).all(|(square, at)| *square == at * at));
+            assert_eq!(squares.len(), points.len());
+        }
+    }
+
+    #[test]
+    fn the_first_error_is_the_one_that_is_told() {
+        let points: Vec<usize> = (0..100).collect();
+        for threads in [1, 2, 7] {
+            let work = |_: &mut (), at: usize| if at % 10 == 3 { Err(at) } else { Ok(at) };
+            assert_eq!(side_by_side(threads, &points, || Ok(()), work), Err(3));
+        }
+        let refused = side_by_side(3, &points, || Err::<(), _>(7), |(), at| Ok(at));
+        assert_eq!(refused, Err(7));
+    }
+}

@@ -1,0 +1,231 @@
+//! An application's potential for overlap of communication and computation.
+//!
+//! The first use case of the talk on `LogGOPSim` (Hoefler, Schneider and
+//! Lumsdaine, LSAP'10, "Application Overlap Potential"): the overhead is what
+//! a message takes from the processor. Without it (o = O = 0) the interface
+//! does everything while the processor computes; with o = g and O = G the
+//! processor is held for as long as the interface is, so that nothing
+//! overlaps. The makespans with these two enclose what another
+//! implementation of message passing could change, as long as o ≤ g and
+//! O ≤ G.
+
+use loggap_core::model::Protocol;
+use loggap_core::units::{PerByte, Picos};
+
+use super::plot::{Chart, Series};
+use crate::simulation::ParameterSets;
+
+/// How much of a message the processor is spared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Overlap {
+    /// All: o = O = 0, at both ends.
+    Full,
+    /// What the parameters say.
+    Present,
+    /// Nothing: o = g and O = G, at both ends.
+    None,
+}
+
+/// A thing for each [`Overlap`].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Three<T> {
+    /// With full overlap.
+    pub full: T,
+    /// With the overlap that the parameters say.
+    pub present: T,
+    /// Without overlap.
+    pub none: T,
+}
+
+/// The makespans with one size of the gap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GapRow {
+    /// What g and G were multiplied with.
+    pub factor: f64,
+    /// The makespans.
+    pub makespans: Three<Picos>,
+}
+
+impl Overlap {
+    /// All, from the least time to the most.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Present, Self::None];
+
+    /// `sets` with this overlap.
+    #[must_use]
+    pub fn sets(self, sets: &ParameterSets) -> ParameterSets {
+        let with = |overheads: fn(&Protocol) -> (Picos, PerByte)| {
+            let change = |protocol: &Protocol| {
+                let mut protocol = *protocol;
+                let set = (protocol.parameters, overheads(&protocol));
+                protocol.parameters = set.0;
+                (protocol.parameters.overhead, protocol.parameters.overhead_per_byte) = set.1;
+                protocol
+            };
+            ParameterSets::new(sets.protocols.iter().map(change).collect(), Vec::new())
+        };
+        match self {
+            Self::Full => with(|_| (Picos::ZERO, PerByte::ZERO)),
+            Self::Present => sets.clone(),
+            Self::None => {
+                with(|Protocol { parameters, .. }| (parameters.gap, parameters.gap_per_byte))
+            }
+        }
+    }
+}
+
+/// `sets` with g and G times `factor`, rounded; `None` past 2⁶⁴ of their
+/// units.
+#[must_use]
+pub fn with_gaps(sets: &ParameterSets, factor: f64) -> Option<ParameterSets> {
+    let mut sets = sets.clone();
+    for Protocol { parameters, .. } in &mut sets.protocols {
+        parameters.gap = Picos(scaled(parameters.gap.0, factor)?);
+        parameters.gap_per_byte = PerByte(scaled(parameters.gap_per_byte.0, factor)?);
+    }
+    Some(sets)
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "gaps below 2^53 are exact; what is negative or too large was refused"
+)]
+fn scaled(value: u64, factor: f64) -> Option<u64> {
+    let product = (value as f64 * factor).round();
+    (0.0..u64::MAX as f64).contains(&product).then_some(product as u64)
+}
+
+/// Whether an overhead is above its gap, so that "without overlap" costs the
+/// processor less than the parameters as they are.
+#[must_use]
+pub fn overhead_exceeds_gap(sets: &ParameterSets) -> bool {
+    let above = |o: Picos, per_byte: PerByte, Protocol { parameters, .. }: &Protocol| {
+        o > parameters.gap || per_byte > parameters.gap_per_byte
+    };
+    let send = |protocol: &Protocol| {
+        above(protocol.parameters.overhead, protocol.parameters.overhead_per_byte, protocol)
+    };
+    let mut receive = sets.receive.iter().zip(&sets.protocols);
+    sets.protocols.iter().any(send)
+        || receive.any(|(ends, protocol)| above(ends.overhead, ends.overhead_per_byte, protocol))
+}
+
+impl Three<Picos> {
+    /// The share of the present time that full overlap saves; negative where
+    /// messages then meet in a worse order. `None` where there is no time.
+    #[must_use]
+    pub fn saved(&self) -> Option<f64> {
+        ratio(
+            self.present.signed_difference(self.full),
+            self.present.signed_difference(Picos::ZERO),
+        )
+    }
+
+    /// The share of what overlap can save that the present parameters do
+    /// save. `None` where overlap saves nothing, and where the present time is
+    /// not between the two others.
+    #[must_use]
+    pub fn used(&self) -> Option<f64> {
+        if !(self.full..=self.none).contains(&self.present) {
+            return None;
+        }
+        ratio(self.none.signed_difference(self.present), self.none.signed_difference(self.full))
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of few digits")]
+fn ratio(part: i64, whole: i64) -> Option<f64> {
+    (whole != 0).then(|| part as f64 / whole as f64)
+}
+
+/// Makespans in microseconds over the factor on g and G.
+#[must_use]
+pub fn chart(rows: &[GapRow], schedule: &str) -> Chart {
+    let series = |label: &str, of: fn(&Three<Picos>) -> Picos| {
+        let point = |row: &GapRow| (row.factor, of(&row.makespans).seconds() * 1e6);
+        Series::new(label.to_owned(), rows.iter().map(point).collect())
+    };
+    Chart {
+        title: format!("Potential for overlap of {schedule}"),
+        x_label: "g and G, times those given".into(),
+        y_label: "makespan [us]".into(),
+        series: vec![
+            series("no overlap (o = g, O = G)", |three| three.none),
+            series("present o and O", |three| three.present),
+            series("full overlap (o = O = 0)", |three| three.full),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap_core::model::{LogGops, ReceiveOverhead};
+    use loggap_core::units::Bytes;
+
+    fn sets() -> ParameterSets {
+        let parameters = LogGops {
+            latency: Picos(7),
+            overhead: Picos(5),
+            gap: Picos(11),
+            gap_per_byte: PerByte(13),
+            overhead_per_byte: PerByte(3),
+            eager_limit: Bytes(17),
+        };
+        let receive = ReceiveOverhead { overhead: Picos(6), overhead_per_byte: PerByte(2) };
+        ParameterSets::new(vec![Protocol { first: Bytes(0), parameters }], vec![receive])
+    }
+
+    #[test]
+    fn both_ends_get_the_overheads_and_nothing_else_changes() {
+        let given = sets();
+        assert_eq!(Overlap::Present.sets(&given), given);
+        for (overlap, overhead, per_byte) in [(Overlap::Full, 0, 0), (Overlap::None, 11, 13)] {
+            let with = overlap.sets(&given);
+            let expected = LogGops {
+                overhead: Picos(overhead),
+                overhead_per_byte: PerByte(per_byte),
+                ..given.protocols[0].parameters
+            };
+            assert_eq!(with.protocols[0].parameters, expected);
+            assert!(with.receive.is_empty());
+        }
+    }
+
+    #[test]
+    fn gaps_are_scaled_and_overheads_are_not() {
+        let doubled = with_gaps(&sets(), 2.0).unwrap();
+        let parameters = doubled.protocols[0].parameters;
+        assert_eq!((parameters.gap, parameters.gap_per_byte), (Picos(22), PerByte(26)));
+        assert_eq!(parameters.overhead, Picos(5));
+        assert_eq!(doubled.receive, sets().receive);
+        assert_eq!(with_gaps(&sets(), 1e300), None);
+    }
+
+    #[test]
+    fn an_overhead_above_its_gap_is_noticed_at_either_end() {
+        assert!(!overhead_exceeds_gap(&sets()));
+        let mut above = sets();
+        above.receive[0].overhead = Picos(12);
+        assert!(overhead_exceeds_gap(&above));
+        let mut above = sets();
+        above.protocols[0].parameters.overhead_per_byte = PerByte(14);
+        assert!(overhead_exceeds_gap(&above));
+    }
+
+    #[test]
+    fn shares_are_those_of_the_definition() {
+        let three = |full, present, none| Three {
+            full: Picos(full),
+            present: Picos(present),
+            none: Picos(none),
+        };
+        assert_eq!(three(60, 80, 140).saved(), Some(0.25));
+        assert_eq!(three(60, 80, 140).used(), Some(0.75));
+        assert_eq!(three(0, 0, 0).saved(), None);
+        assert_eq!(three(5, 5, 5).used(), None);
+        assert_eq!(three(5, 9, 8).used(), None);
+        assert_eq!(three(10, 8, 12).saved(), Some(-0.25));
+    }
+}
