@@ -293,6 +293,40 @@ fn more_messages_under_way_than_expected_only_take_another_run() {
 }
 
 #[test]
+fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
+    let folder = TempDir::new().unwrap();
+    let range = |first: u64, last: u64, latency: f64| {
+        serde_json::json!({
+            "first_bytes": first, "last_bytes": last, "latency_s": latency,
+            "gap_s": 50e-9, "gap_per_byte_s": 1e-9,
+            "send_overhead_s": 100e-9, "send_overhead_per_byte_s": 0,
+            "recv_overhead_s": 100e-9, "recv_overhead_per_byte_s": 0
+        })
+    };
+    let profile = serde_json::json!({
+        "schema_version": 1,
+        "ranges": [range(1, 999, 1e-6), range(1_000, 99_999, 1.5e-6)],
+        "changes": [{"at_bytes": 1_000, "lo_bytes": 900, "hi_bytes": 1_001}]
+    });
+    let (program, parameters) = (folder.path().join("program.goal"), folder.path().join("p.json"));
+    fs::write(&parameters, profile.to_string()).unwrap();
+    // The large message is slowed by that of rank 2; whichever is first takes the
+    // receive before the long calculation.
+    let text = "num_ranks 3\nrank 0 {\nl1: send 10001b to 1 tag 5\nl2: send 1b to 1 tag 5\n}\n\
+                rank 1 {\nl1: recv 10001b from 0 tag 5\nl2: recv 1b from 0 tag 5\n\
+                l3: recv 10001b from 2 tag 9\nc1: calc 1000000\nc2: calc 5000\n\
+                c1 requires l1\nc2 requires l2\n}\n\
+                rank 2 {\nl1: send 10001b to 1 tag 9\n}\n";
+    fs::write(&program, text).unwrap();
+    let (program, parameters) = (program.to_str().unwrap(), parameters.to_str().unwrap());
+    let report =
+        simulated(&[program, "--profile", parameters, "-S", "60000", "--topology", "star"]);
+    let makespan = report["makespan_ps"].as_u64().unwrap();
+    // Both large ones share the link of rank 1 for 20 us, and its latency is 1.5 us.
+    assert!(makespan >= 20_000_000 + 1_500_000 + 1_000_000_000 + 5_000_000, "{makespan}");
+}
+
+#[test]
 fn what_cannot_be_a_network_is_refused_with_what_to_do() {
     let folder = TempDir::new().unwrap();
     let places = folder.path().join("places");

@@ -42,6 +42,11 @@ pub enum SimError {
 impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Overflow { rank: NONE } => write!(
+                f,
+                "in the network a time passes 2^64 ps (213 days); make messages or parameters \
+                 smaller, or links wider"
+            ),
             Self::Overflow { rank } => write!(
                 f,
                 "on rank {rank} a time passes 2^64 ps (213 days); make calculations, messages or \

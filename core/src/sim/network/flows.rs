@@ -158,10 +158,14 @@ impl<'m> Flows<'m> {
         self.now = time;
         let Self { rates, arrivals, arriving, .. } = self;
         let mut late = false;
-        let mut through = |&Flow { created, seq, op, delay, .. }: &Flow| {
+        // Those of a pair that are through together come one after the other.
+        let mut before = (0, 0);
+        let mut through = |&Flow { created, seq, op, delay, pair, .. }: &Flow| {
             let arrival = time.checked_add(delay);
             late |= arrival.is_none();
-            let time = arrival.unwrap_or(u64::MAX);
+            let earliest = if before.0 == pair { before.1 } else { 0 };
+            let time = arrival.unwrap_or(u64::MAX).max(earliest);
+            before = (pair, time);
             arrive(arrivals, arriving, Entry { time, created, seq, rank: op });
         };
         while rates.end(time, &mut through).is_some() {}

@@ -85,7 +85,7 @@ impl<'m> Usage<'m> {
         for row in self.carried.chunks_exact_mut(steps) {
             for at in 0..steps {
                 let pair = row.get(2 * at..(2 * at + 2).min(steps)).unwrap_or_default();
-                let both = pair.iter().sum();
+                let both = pair.iter().fold(0.0, |sum, part| sum + part);
                 if let Some(place) = row.get_mut(at) {
                     *place = both;
                 }

@@ -92,7 +92,7 @@ impl NetworkReport {
                 let steep = (taper.max(1.0) * 100.0).ceil() / 100.0;
                 writeln!(
                     out,
-                    "network                flat; links would decide from a taper of {steep} on \
+                    "network                flat; links would decide at the latest from a taper of {steep} on \
                      (leaves of {leaf_ranks}): --network flows --topology tree:{leaf_ranks}:{steep}"
                 )
             }
