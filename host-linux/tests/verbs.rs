@@ -17,16 +17,18 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::hint::spin_loop;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use loggap::link::{LinkError, LinkSettings, Operation, VerbsLink, VerbsSettings};
 use loggap::machine::clock::HostClock;
 use loggap_core::measure::{
-    Buffers, Experiment, Initiator, Link, Outcome, Quantity, SessionOptions, serve,
+    Buffers, Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionOptions, serve,
 };
 use loggap_core::units::Picos;
 use loggap_core::wire::Bounds;
@@ -79,12 +81,48 @@ const RECVFROM: u64 = 45;
 /// Where the kernel counts system calls by thread.
 const EVENT: &str = "/sys/kernel/tracing/events/raw_syscalls/sys_enter";
 
-/// Two ends of a link over the first device.
-fn pair(operation: Operation, inline: Option<u32>) -> (VerbsLink, VerbsLink) {
+/// Two ends of a connection.
+fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (far, _) = listener.accept().unwrap();
+    (near, listener.accept().unwrap().0)
+}
+
+/// Two ends of a link over the first device.
+fn pair(operation: Operation, inline: Option<u32>) -> (VerbsLink, VerbsLink) {
     let verbs = VerbsSettings { operation: Some(operation), inline, ..VerbsSettings::DEFAULT };
+    joined(verbs, connection())
+}
+
+/// An offer, or an answer; `host-linux/src/link/verbs/offer.rs` says where what is.
+type ConnectionData = [u8; 1_024];
+
+/// Two ends of a link, between which an offer (false) and its answer (true) are
+/// changed.
+fn meddled(
+    verbs: VerbsSettings,
+    mut change: impl FnMut(&mut ConnectionData, bool) + Send + 'static,
+) -> (VerbsLink, VerbsLink) {
+    let ((near, mut client), (mut server, far)) = (connection(), connection());
+    thread::spawn(move || {
+        for is_answer in [false, true] {
+            let mut ends = [&mut client, &mut server];
+            if is_answer {
+                ends.reverse();
+            }
+            let [from, to] = ends;
+            let mut data = [0; 1_024];
+            from.read_exact(&mut data).unwrap();
+            change(&mut data, is_answer);
+            to.write_all(&data).unwrap();
+        }
+        // Open until an end leaves.
+        let _left = client.read(&mut [0]);
+    });
+    joined(verbs, (near, far))
+}
+
+fn joined(verbs: VerbsSettings, (near, far): (TcpStream, TcpStream)) -> (VerbsLink, VerbsLink) {
     let settings =
         LinkSettings { verbs, limit: Duration::from_secs(10), ..LinkSettings::default() };
     let answer = thread::spawn(move || {
@@ -301,4 +339,62 @@ fn outside_of_a_session_messages_arrive_whole() {
             }
         }
     }
+}
+
+#[test]
+#[ignore = "needs an RDMA device: tests/verbs/count"]
+fn a_receive_that_is_too_small_ends_with_its_status() {
+    let verbs = VerbsSettings {
+        operation: Some(Operation::Send),
+        longest_message: 8_192,
+        ..VerbsSettings::DEFAULT
+    };
+    // Messages of up to 8192 bytes here, of up to 512 there.
+    let (mut near, _far) = meddled(verbs, |data, is_answer| {
+        if !is_answer {
+            data[17] ^= 0x22;
+        }
+    });
+    near.send(&[1; 8_192]).unwrap();
+    let clock = HostClock::monotonic_raw();
+    let (began, limit) = (clock.now(), clock.ticks(Picos(20_000_000_000_000)));
+    let error = loop {
+        match near.poll_receive(&mut [0; 8_192]) {
+            Err(error) => break error.to_string(),
+            Ok(_) => assert!(clock.now() - began < limit, "no error"),
+        }
+    };
+    // Remote invalid request; soft-RoCE says remote operation error.
+    assert!(error.contains("(status 9,") || error.contains("(status 11,"), "{error}");
+}
+
+#[test]
+#[ignore = "needs an RDMA device: tests/verbs/count"]
+fn a_datagram_of_a_stranger_who_knows_the_key_is_dropped() {
+    /// Queue pair, address and key of the answering end.
+    const STATION: std::ops::Range<usize> = 11..54;
+    let verbs = VerbsSettings { operation: Some(Operation::Datagram), ..VerbsSettings::DEFAULT };
+    let known = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&known);
+    let (mut near, mut far) = meddled(verbs, move |data, is_answer| {
+        if is_answer {
+            told.lock().unwrap().extend_from_slice(&data[STATION]);
+        }
+    });
+    // One who sends where `near` does.
+    let (mut stranger, _other) = meddled(verbs, move |data, is_answer| {
+        if is_answer {
+            data[STATION].copy_from_slice(&known.lock().unwrap());
+        }
+    });
+    // More than there are places.
+    for _ in 0..300 {
+        stranger.send(&[7; 64]).unwrap();
+        for _ in 0..100 {
+            assert_eq!(far.poll_receive(&mut [0; 64]).unwrap(), None, "a stranger's datagram");
+        }
+    }
+    near.send(&[9; 64]).unwrap();
+    let mut arrived = [0; 64];
+    assert_eq!((receive(&mut far, &mut arrived).unwrap(), arrived), (64, [9; 64]));
 }

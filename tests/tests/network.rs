@@ -27,13 +27,16 @@ const LATENCY: u64 = 2_500_000;
 const OVERHEAD: u64 = 1_500_000;
 const PER_BYTE: u64 = 250;
 /// Sixteen hosts at least, of every kind.
-const TOPOLOGIES: [&str; 11] = [
+const TOPOLOGIES: [&str; 14] = [
     "star",
     "tree:4",
     "tree:8:4",
     "tree:5:3",
     "fat-tree:4",
     "fat-tree:6",
+    "fat-tree:4:2",
+    "fat-tree:6:2",
+    "fat-tree:8:2.5",
     "torus:4x4",
     "torus:3x3x2",
     "dragonfly:4:2:2",

@@ -298,7 +298,8 @@ mod tests {
         assert!(measured.samples.is_sorted_by_key(|timed| timed.time));
         assert!(measured.samples.iter().all(|timed| timed.sample.elapsed > Picos::ZERO));
         let profile = measured.assessment.unwrap().profile;
-        assert!(profile.ranges.iter().all(|range| range.gap.at_one.value.0 != 0));
+        // At size 1 it may fit best as 0, on a machine that others use.
+        assert!(profile.ranges.iter().all(|range| range.gap.at(range.last).0 > 0));
         assert_eq!(measured.rows.len(), SIZES.len());
     }
 

@@ -28,6 +28,8 @@ fn one_of(count: NonZeroU32, hash: u64) -> u32 {
 /// Switches of a fat tree, and where the links of each level begin.
 struct FatTree {
     half: NonZeroU32,
+    /// Uplinks of an edge switch, and aggregations of a pod.
+    up: NonZeroU32,
     first: u32,
     level: u32,
 }
@@ -35,14 +37,15 @@ struct FatTree {
 impl FatTree {
     /// From an edge switch to one of its pod's aggregations, and back.
     const fn edge(&self, edge: u32, aggregation: u32) -> [u32; 2] {
-        let up = self.first + edge * self.half.get() + aggregation;
+        let up = self.first + edge * self.up.get() + aggregation;
         [up, up + self.level]
     }
 
     /// From an aggregation of a pod to one of its cores, and back.
     const fn core(&self, pod: u32, aggregation: u32, core: u32) -> [u32; 2] {
         let half = self.half.get();
-        let up = self.first + 2 * self.level + (pod * half + aggregation) * half + core;
+        let switch = pod * self.up.get() + aggregation;
+        let up = self.first + 2 * self.level + switch * half + core;
         [up, up + self.level]
     }
 }
@@ -87,8 +90,8 @@ impl Topology {
                     each(first + leaves + to);
                 }
             }
-            Shape::FatTree { half } => {
-                let tree = FatTree { half, first, level: self.hosts };
+            Shape::FatTree { half, up } => {
+                let tree = FatTree { half, up, first, level: self.hosts / half * up.get() };
                 tree.between([source / half, target / half], choice(source, target, seed), each);
             }
             Shape::Torus { sizes } => self.around(sizes, [source, target], seed, each),
@@ -166,10 +169,10 @@ impl FatTree {
         }
         let half = self.half;
         let (here, there) = (from / half, to / half);
-        let aggregation = one_of(half, hash);
+        let aggregation = one_of(self.up, hash);
         each(self.edge(from, aggregation)[0]);
         if here != there {
-            let core = one_of(half, hash / NonZeroU64::from(half));
+            let core = one_of(half, hash / NonZeroU64::from(self.up));
             each(self.core(here, aggregation, core)[0]);
             each(self.core(there, aggregation, core)[1]);
         }
@@ -235,16 +238,18 @@ impl fmt::Display for LinkName<'_> {
             Shape::Star => write!(f, "link {link}"),
             Shape::Tree { leaves, .. } if inner < leaves => write!(f, "leaf {inner} out"),
             Shape::Tree { leaves, .. } => write!(f, "leaf {} in", inner - leaves),
-            Shape::FatTree { half } => {
-                let level = inner.checked_div(hosts).unwrap_or(0);
-                let at = inner - level * hosts;
-                let (switch, port) = (at / half, at % half);
-                let (pod, here, half) = (switch / half, switch % half, half.get());
+            Shape::FatTree { half, up } => {
+                let links = hosts / half * up.get();
+                let level = inner.checked_div(links).unwrap_or(0);
+                let at = inner - level * links;
+                let (edge, port) = (at / up, at % up);
+                let aggregation = edge / half * up.get() + port;
+                let (switch, core) = (at / half, at / half % up * half.get() + at % half);
                 match level {
-                    0 => write!(f, "edge {switch} to aggregation {}", pod * half + port),
-                    1 => write!(f, "aggregation {} to edge {switch}", pod * half + port),
-                    2 => write!(f, "aggregation {switch} to core {}", here * half + port),
-                    _ => write!(f, "core {} to aggregation {switch}", here * half + port),
+                    0 => write!(f, "edge {edge} to aggregation {aggregation}"),
+                    1 => write!(f, "aggregation {aggregation} to edge {edge}"),
+                    2 => write!(f, "aggregation {switch} to core {core}"),
+                    _ => write!(f, "core {core} to aggregation {switch}"),
                 }
             }
             Shape::Torus { .. } => {

@@ -23,8 +23,8 @@ pub(super) enum Shape {
     /// of a leaf are one link.
     Tree { each: NonZeroU32, leaves: u32 },
     /// Three levels of switches with `half`·2 ports (Al-Fares, Loukissas and
-    /// Vahdat, SIGCOMM '08).
-    FatTree { half: NonZeroU32 },
+    /// Vahdat, SIGCOMM '08), `up` uplinks of each edge switch.
+    FatTree { half: NonZeroU32, up: NonZeroU32 },
     /// A router a host, in a grid that is closed in every direction.
     Torus { sizes: [NonZeroU32; DIMENSIONS] },
     /// Groups of routers, all connected within a group, one link between each
@@ -208,8 +208,9 @@ impl Topology {
         tree.with_inner(f64::from(each) / positive(taper)?)
     }
 
-    /// Three levels of switches with `ports` ports: `ports`³/4 hosts. Links
-    /// between switches are 1/`taper` as wide as those of hosts.
+    /// Three levels of switches with `ports` ports: `ports`³/4 hosts. The uplinks
+    /// of an edge switch carry together what 1/`taper` of its hosts do: as many
+    /// of them are there as are no narrower than a host's link, one at least.
     ///
     /// # Errors
     ///
@@ -221,8 +222,16 @@ impl Topology {
         }
         let half = ports / 2;
         let hosts = product(&[ports, half, half])?;
-        let shape = Shape::FatTree { half: some(half)? };
-        Self::new(shape, hosts, (2, 4 * u64::from(hosts)))?.with_inner(1.0 / positive(taper)?)
+        let together = f64::from(half) / positive(taper)?;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, and what is more than a u32 becomes the largest one"
+        )]
+        let up = some((together as u32).clamp(1, half.max(1)))?;
+        let shape = Shape::FatTree { half: some(half)?, up };
+        let level = u64::from(ports) * u64::from(half) * u64::from(up.get());
+        Self::new(shape, hosts, (2, 4 * level))?.with_inner(together / f64::from(up.get()))
     }
 
     /// A grid of `sizes` routers, closed in every dimension, a host each.
@@ -372,7 +381,7 @@ impl Topology {
         match self.shape {
             Shape::Star => self.hosts,
             Shape::Tree { each, .. } | Shape::Dragonfly { each, .. } => each.get(),
-            Shape::FatTree { half } => half.get(),
+            Shape::FatTree { half, .. } => half.get(),
             Shape::Torus { .. } => 1,
             Shape::Rail { rails, .. } => rails.get(),
         }
