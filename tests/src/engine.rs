@@ -70,10 +70,7 @@ pub fn run(
     settings: &shadow::Settings,
     noise: Option<shadow::Noise<'_>>,
 ) -> Outcome {
-    match noise {
-        Some(noise) => run_with(program, settings, Function(noise)),
-        None => run_with(program, settings, NoNoise),
-    }
+    run_seen(program, settings, noise, |_| Silent).0
 }
 
 /// How a run in windows is divided.
@@ -164,11 +161,7 @@ pub fn timeline(
     noise: Option<shadow::Noise<'_>>,
 ) -> Timeline {
     let everything = |first_ops: &[u32]| Recorder::new(first_ops, Selection::default());
-    let recorder = match noise {
-        Some(noise) => run_observed(program, settings, Function(noise), everything).1,
-        None => run_observed(program, settings, NoNoise, everything).1,
-    };
-    recorder.finish()
+    run_seen(program, settings, noise, everything).1.finish()
 }
 
 /// What delayed each event of the same run.
@@ -178,11 +171,7 @@ pub fn causes(
     settings: &shadow::Settings,
     noise: Option<shadow::Noise<'_>>,
 ) -> Causes {
-    let recorder = match noise {
-        Some(noise) => run_observed(program, settings, Function(noise), CauseRecorder::new).1,
-        None => run_observed(program, settings, NoNoise, CauseRecorder::new).1,
-    };
-    recorder.finish()
+    run_seen(program, settings, noise, CauseRecorder::new).1.finish()
 }
 
 /// The most receives that are posted, and the most messages that wait, at a
@@ -198,8 +187,17 @@ pub fn longest_queues(program: &Program, settings: &shadow::Settings) -> [u32; 2
     [most(|rank| rank.posted_most), most(|rank| rank.unexpected_most)]
 }
 
-fn run_with(program: &Program, settings: &shadow::Settings, noise: impl Noise) -> Outcome {
-    run_observed(program, settings, noise, |_| Silent).0
+/// [`run_observed`] with noise or without.
+fn run_seen<O: Observer>(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: Option<shadow::Noise<'_>>,
+    observe: impl FnOnce(&[u32]) -> O,
+) -> (Outcome, O) {
+    match noise {
+        Some(noise) => run_observed(program, settings, Function(noise), observe),
+        None => run_observed(program, settings, NoNoise, observe),
+    }
 }
 
 /// What the engine stops with, if it does.

@@ -6,6 +6,7 @@ use loggap_core::measure::Clock;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::machine::clock::HostClock;
+use crate::machine::environment::read_entry;
 use crate::machine::placement::Cpu;
 use crate::machine::warning::{End, Warning};
 
@@ -117,9 +118,8 @@ fn own_preemptions() -> Option<u64> {
 }
 
 fn preemptions_of(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let count = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))?;
-    count.trim().parse().ok()
+    let status = format!("/proc/{process}/status");
+    read_entry(status, "nonvoluntary_ctxt_switches")?.parse().ok()
 }
 
 #[cfg(test)]

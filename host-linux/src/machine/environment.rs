@@ -206,6 +206,19 @@ pub(crate) fn read_setting(path: impl AsRef<Path>) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+/// What stands behind `key:` in a file of `/proc`.
+pub(crate) fn read_entry(path: impl AsRef<Path>, key: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    Some(value.trim().to_owned())
+}
+
+/// Bytes that the kernel's account of memory names `key`.
+pub(crate) fn memory_entry(key: &str) -> Option<u64> {
+    let kilobytes = read_entry("/proc/meminfo", key)?;
+    kilobytes.strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1 << 10)
+}
+
 /// The interface that owns `address`.
 fn interface_of(address: IpAddr) -> Option<String> {
     let owned = |storage: &SockaddrStorage| {

@@ -10,6 +10,7 @@ use loggap_core::sim::network::{
     TopologyError, Usage,
 };
 
+use crate::machine::environment::memory_entry;
 use crate::sys::pages::Pages;
 
 /// The longest file of hosts that is read: 1 GiB.
@@ -197,7 +198,9 @@ impl NetworkPlan {
         let needs = NetworkRequirements::new(&topology, messages);
         let steps = self.steps(&topology);
         let needed = self.bytes(ranks, messages);
-        if let Some(available) = available_memory().filter(|available| needed > *available) {
+        if let Some(available) =
+            memory_entry("MemAvailable").filter(|available| needed > *available)
+        {
             return Err(NetworkError::TooLarge { needed, available });
         }
         Ok(PlacedNetwork {
@@ -236,13 +239,6 @@ impl NetworkPlan {
             .saturating_add(watched)
             .saturating_add(u64::from(ranks) * size_of::<u32>() as u64)
     }
-}
-
-/// Bytes that the system can give to new programs, where it says.
-fn available_memory() -> Option<u64> {
-    let known = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = known.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
 /// A network of its size, and its memory.

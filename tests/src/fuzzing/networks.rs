@@ -1,10 +1,7 @@
 //! Networks: what a topology is called, its routes, and messages on it.
 
-use loggap_core::sim::Entry;
-use loggap_core::sim::network::{
-    Departure, End, Flow, Flows, Hop, Link, Network, NetworkMemory, NetworkRequirements,
-    NetworkStopped, Share, Topology,
-};
+use loggap::simulation::{NetworkPlan, Placement};
+use loggap_core::sim::network::{Departure, Flows, Network, NetworkStopped, Topology};
 
 use super::Numbers;
 
@@ -38,34 +35,22 @@ pub fn topology(data: &[u8]) {
         assert!(links <= topology.longest_route() && (links == 0) == (source == target));
     }
     if topology.links() <= MOST_LINKS {
-        run(&topology, &mut numbers);
+        let plan = NetworkPlan {
+            topology: name.to_owned(),
+            placement: Placement::Block,
+            link_capacity: 1.0,
+            seed: 7,
+            watched: false,
+        };
+        run((&plan, &topology), &mut numbers);
     }
 }
 
 /// Every message arrives, once, not before it could alone, and time goes on.
-fn run(topology: &Topology, numbers: &mut Numbers<'_>) {
-    let needs = NetworkRequirements::new(topology, MOST_MESSAGES);
-    let (mut links, mut shares) =
-        (vec![Link::default(); needs.links], vec![Share::default(); needs.links]);
-    let (mut relieved, mut affected) = (vec![0; needs.links], vec![0; needs.messages]);
-    let (mut hops, mut flows) =
-        (vec![Hop::default(); needs.hops], vec![Flow::default(); needs.messages]);
-    let mut ends = vec![End::default(); needs.messages];
-    let mut arrivals = vec![Entry::default(); needs.messages];
-    let memory = NetworkMemory {
-        links: &mut links,
-        shares: &mut shares,
-        relieved: &mut relieved,
-        hops: &mut hops,
-        flows: &mut flows,
-        ends: &mut ends,
-        affected: &mut affected,
-        arrivals: &mut arrivals,
-    };
+fn run((plan, topology): (&NetworkPlan, &Topology), numbers: &mut Numbers<'_>) {
     let hosts = topology.hosts();
-    let Ok(mut network) = Flows::new(*topology, (hosts, &[]), (7, MOST_MESSAGES), memory) else {
-        return;
-    };
+    let Ok(mut placed) = plan.place((hosts, 1), MOST_MESSAGES) else { return };
+    let Ok(mut network) = placed.lend() else { return };
     let mut earliest = Vec::new();
     let mut last = 0;
     // What arrives before `until`, the last possible time included; false where a time is past its range.

@@ -10,7 +10,7 @@ use super::error::VerbsError;
 use super::offer::StationData;
 use super::record::VerbsPort;
 use super::settings::{Operation, VerbsSettings};
-use crate::machine::environment::read_setting;
+use crate::machine::environment::{read_entry, read_setting};
 use crate::sys::verbs::{
     Context, Domain, Gid, GidKind, LinkLayer, Path, Port, Queue, QueueKind, QueueOptions,
     QueuePeer, Region,
@@ -449,10 +449,8 @@ fn lent_of(limit: Option<u64>) -> usize {
 /// Whether the limit does not hold for this process: it has `CAP_IPC_LOCK`.
 fn may_lock_everything() -> bool {
     const IPC_LOCK: u32 = 14;
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    effective
-        .and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
+    read_entry("/proc/self/status", "CapEff")
+        .and_then(|digits| u64::from_str_radix(&digits, 16).ok())
         .is_some_and(|capabilities| capabilities >> IPC_LOCK & 1 == 1)
 }
 

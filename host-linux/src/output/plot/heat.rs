@@ -101,7 +101,11 @@ impl HeatMap {
 fn colour(value: f64, low: f64, high: f64) -> RGBColor {
     let whole = (high / low).ln();
     let share = if whole > 0.0 { (value / low).ln() / whole } else { 0.0 };
-    let [cold, middle, hot] = SCALE;
+    on_scale(SCALE, share)
+}
+
+/// The colour at a share of the way along three.
+pub(super) fn on_scale([cold, middle, hot]: [RGBColor; 3], share: f64) -> RGBColor {
     let (from, to, part) =
         if share < 0.5 { (cold, middle, share * 2.0) } else { (middle, hot, share * 2.0 - 1.0) };
     #[allow(

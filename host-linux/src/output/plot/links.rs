@@ -3,6 +3,7 @@
 use plotters::style::RGBColor;
 
 use super::canvas::{Align, BLACK, GREY, Sheet, TITLE};
+use super::heat::on_scale;
 use super::{PlotError, Unit};
 use crate::simulation::{BusyLink, NetworkUse};
 
@@ -73,9 +74,9 @@ fn draw_row(
             step.copied().unwrap_or_default().clamp(0.0, 1.0)
         };
         let first = share(at);
-        let shade = colour(first);
+        let shade = on_scale(SCALE, first);
         let mut end = at + 1;
-        while end < steps && colour(share(end)) == shade {
+        while end < steps && on_scale(SCALE, share(end)) == shade {
             end += 1;
         }
         let place = |step: i32| LEFT + ACROSS * step / steps;
@@ -85,19 +86,6 @@ fn draw_row(
         at = end;
     }
     Ok(())
-}
-
-fn colour(share: f64) -> RGBColor {
-    let [idle, middle, full] = SCALE;
-    let (from, to, part) =
-        if share < 0.5 { (idle, middle, share * 2.0) } else { (middle, full, share * 2.0 - 1.0) };
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between two colours: from 0 to 255"
-    )]
-    let mix = |from: u8, to: u8| (f64::from(from) + part * (f64::from(to) - f64::from(from))) as u8;
-    RGBColor(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
 }
 
 #[cfg(test)]

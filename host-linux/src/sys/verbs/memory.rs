@@ -1,14 +1,15 @@
 //! Memory that a device may reach.
 
+use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::{fs, io};
 
 use ibverbs_sys as ffi;
 use memmap2::{MmapOptions, MmapRaw};
 
 use super::device::{Domain, not_null};
+use crate::machine::environment::memory_entry;
 
 /// The pages that memory is made of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -167,8 +168,6 @@ impl Drop for Region {
 
 /// Bytes of a huge page of this system; 2 MiB where it does not say.
 fn huge_page() -> usize {
-    let known = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = known.lines().find_map(|line| line.strip_prefix("Hugepagesize:"));
-    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<usize>().ok());
-    kilobytes.map_or(2 << 20, |kilobytes| kilobytes << 10)
+    let said = memory_entry("Hugepagesize").and_then(|bytes| usize::try_from(bytes).ok());
+    said.unwrap_or(2 << 20)
 }
