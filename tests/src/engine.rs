@@ -3,15 +3,15 @@
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
-use loggap::simulation::{self, NetworkPlan, OwnedMemory, Placement};
+use loggap::simulation::{self, NetworkPlan, OwnedMemory, ParameterSets, Placement};
 use loggap::timeline::causes::{CauseRecorder, Causes};
 use loggap::timeline::{Recorder, Selection, Timeline};
-use loggap_core::model::Protocol;
+use loggap_core::model::{LogGops, Protocol};
 use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
-    BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, Parameters, RankCounters,
-    Receive, Rendezvous, Settings, Silent, SimError, Survey, Unfinished,
+    BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, RankCounters, Receive,
+    Rendezvous, Settings, Silent, SimError, Survey, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 
@@ -43,23 +43,26 @@ pub fn settings(settings: &shadow::Settings) -> Settings {
 
 /// The engine's parameter sets for the shadow's.
 #[must_use]
-pub fn protocols(settings: &shadow::Settings) -> Vec<Protocol> {
-    let mut first = Bytes(0);
-    let of = |(last, parameters): &(u64, _)| {
-        let protocol = Protocol { first, parameters: *parameters };
-        first = Bytes(last.saturating_add(1));
-        protocol
+pub fn sets(settings: &shadow::Settings) -> ParameterSets {
+    let of = |sets: &[(u64, LogGops)]| {
+        let mut first = Bytes(0);
+        let of = |(last, parameters): &(u64, LogGops)| {
+            let protocol = Protocol { first, parameters: *parameters };
+            first = Bytes(last.saturating_add(1));
+            protocol
+        };
+        sets.iter().map(of).collect::<Vec<_>>()
     };
-    settings.parameters.iter().map(of).collect()
-}
-
-/// The same with what receiving costs.
-fn parameters<'a>(protocols: &'a [Protocol], settings: &'a shadow::Settings) -> Parameters<'a> {
-    let parameters = Parameters::per_protocol(protocols).unwrap();
-    if settings.receive_overheads.is_empty() {
-        return parameters;
+    let own = ParameterSets { protocols: of(&settings.parameters), ..ParameterSets::default() };
+    let with = |sets: ParameterSets, level: &shadow::Level| {
+        let near = ParameterSets { protocols: of(&level.parameters), ..ParameterSets::default() };
+        sets.with_level(level.places.try_into().unwrap(), near)
+    };
+    ParameterSets {
+        receive: settings.receive_overheads.clone(),
+        places: settings.places.clone(),
+        ..settings.levels.iter().fold(own, with)
     }
-    parameters.with_receive(&settings.receive_overheads).unwrap()
 }
 
 /// What the engine makes of `program`. Timeline and spans stay empty: they
@@ -118,8 +121,8 @@ fn in_windows<N: Noise + Clone + Send>(
 ) -> Result<Outcome, Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let protocols = protocols(settings);
-    let parameters = parameters(&protocols, settings);
+    let sets = sets(settings);
+    let parameters = sets.parameters().unwrap();
     let settings = self::settings(settings);
     let needs = windows::Requirements::of(&survey, (&parameters, settings), cut.shift);
     let needs = needs.map_err(Stopped::Unsuitable)?;
@@ -205,8 +208,8 @@ fn run_seen<O: Observer>(
 pub fn error(program: &Program, settings: &shadow::Settings) -> Option<SimError> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let protocols = protocols(settings);
-    let parameters = parameters(&protocols, settings);
+    let sets = sets(settings);
+    let parameters = sets.parameters().unwrap();
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
     let mut memory = OwnedMemory::new(&requirements).unwrap();
@@ -225,8 +228,8 @@ pub fn run_observed<O: Observer>(
 ) -> (Outcome, O) {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let protocols = protocols(settings);
-    let parameters = parameters(&protocols, settings);
+    let sets = sets(settings);
+    let parameters = sets.parameters().unwrap();
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
     let mut memory = OwnedMemory::new(&requirements).unwrap();
@@ -244,8 +247,8 @@ pub fn run_observed<O: Observer>(
 pub fn on_network(program: &Program, settings: &shadow::Settings, topology: &str) -> Outcome {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let protocols = protocols(settings);
-    let parameters = Parameters::per_protocol(&protocols).unwrap();
+    let sets = sets(settings);
+    let parameters = sets.parameters().unwrap();
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
     let mut memory = OwnedMemory::new(&requirements).unwrap();

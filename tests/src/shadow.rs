@@ -54,12 +54,26 @@ pub struct Settings {
     /// What receiving costs, one for each set; none where that is what sending
     /// costs.
     pub receive_overheads: Vec<ReceiveOverhead>,
+    /// Sets between near ranks, the nearest first; their receivers' overheads
+    /// come after the others.
+    pub levels: Vec<Level>,
+    /// Of each rank its place; none where that is its number.
+    pub places: Vec<u32>,
     /// How messages are received.
     pub receive: Receive,
     /// How long messages are sent.
     pub rendezvous: Rendezvous,
     /// Errors to repeat.
     pub quirks: Quirks,
+}
+
+/// Parameter sets of ranks in one block of places.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// Places of a block.
+    pub places: u32,
+    /// As those of [`Settings`].
+    pub parameters: Vec<(u64, LogGops)>,
 }
 
 impl Settings {
@@ -69,6 +83,8 @@ impl Settings {
         Self {
             parameters: vec![(u64::MAX, parameters)],
             receive_overheads: Vec::new(),
+            levels: Vec::new(),
+            places: Vec::new(),
             receive: Receive::default(),
             rendezvous: Rendezvous::default(),
             quirks: Quirks::default(),
@@ -76,16 +92,28 @@ impl Settings {
     }
 
     /// What receiving costs: o, and O for each byte after the first.
-    fn receive_overhead(&self, size: u64) -> ReceiveOverhead {
-        let index = self.parameters.iter().position(|(last, _)| size <= *last);
-        let index = index.unwrap_or(self.parameters.len() - 1);
-        let own = self.parameters[index].1.receive_overhead();
-        self.receive_overheads.get(index).copied().unwrap_or(own)
+    fn receive_overhead(&self, ends: [usize; 2], size: u64) -> ReceiveOverhead {
+        let (index, set) = self.at(ends, size);
+        self.receive_overheads.get(index).copied().unwrap_or(set.receive_overhead())
     }
 
-    fn at(&self, size: u64) -> LogGops {
-        let found = self.parameters.iter().find(|(last, _)| size <= *last);
-        found.or(self.parameters.last()).expect("at least one set").1
+    /// The set of a message between two ranks, and its number.
+    fn at(&self, ends: [usize; 2], size: u64) -> (usize, LogGops) {
+        let place = |rank: usize| self.places.get(rank).copied().unwrap_or(rank as u32);
+        let [one, other] = ends.map(place);
+        let mut before = self.parameters.len();
+        let mut found = (0, &self.parameters);
+        for Level { places, parameters } in &self.levels {
+            if one / places == other / places {
+                found = (before, parameters);
+                break;
+            }
+            before += parameters.len();
+        }
+        let (before, sets) = found;
+        let index = sets.iter().position(|(last, _)| size <= *last);
+        let index = index.unwrap_or(sets.len() - 1);
+        (before + index, sets[index].1)
     }
 }
 
@@ -346,7 +374,7 @@ impl<'a> Shadow<'a> {
     }
 
     fn send(&mut self, time: u64, send: (usize, usize), receiver: usize, size: u64) {
-        let rendezvous = size > self.settings.at(size).eager_limit.0;
+        let rendezvous = size > self.settings.at([send.0, receiver], size).1.eager_limit.0;
         let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
         let part = if handshake { Part::Request } else { Part::Whole };
         self.satisfy(send.0, send.1, 0, time);
@@ -368,7 +396,7 @@ impl<'a> Shadow<'a> {
             Part::Whole | Part::Data { .. } => size,
             Part::Request | Part::Ready { .. } => 1,
         };
-        let set = self.settings.at(size);
+        let set = self.settings.at([message.send.0, message.receiver], size).1;
         if size == 0 && self.settings.quirks.empty_wraps {
             let less = |per_byte: u64| (per_byte >> 16).wrapping_neg();
             return (set, less(set.overhead_per_byte.0), less(set.gap_per_byte.0));
@@ -390,7 +418,9 @@ impl<'a> Shadow<'a> {
             Part::Whole | Part::Data { .. } => size,
             Part::Request | Part::Ready { .. } => 1,
         };
-        let ReceiveOverhead { overhead, overhead_per_byte } = self.settings.receive_overhead(size);
+        let ends = [message.send.0, message.receiver];
+        let ReceiveOverhead { overhead, overhead_per_byte } =
+            self.settings.receive_overhead(ends, size);
         if self.settings.receive_overheads.is_empty() {
             return (overhead.0, by_cpu);
         }
@@ -510,7 +540,8 @@ impl<'a> Shadow<'a> {
             unreachable!("only sends make messages")
         };
         let size = decides.unwrap_or(size);
-        if message.part == Part::Whole && size > self.settings.at(size).eager_limit.0 {
+        let (_, set) = self.settings.at([message.send.0, rank], size);
+        if message.part == Part::Whole && size > set.eager_limit.0 {
             self.release_sender(time, index, &message);
         }
         let end = message.end.max(time);

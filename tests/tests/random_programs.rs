@@ -14,19 +14,25 @@ use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
 use loggap_tests::program::{Program, RankProgram};
-use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
+use loggap_tests::random_program::{
+    Shape, add_levels, crowded, parameters, program, receive_overheads,
+};
 use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
 
 /// The settings of `seed`: all combinations of the switches.
 fn settings(random: &mut Random) -> Settings {
     let switches = random.below(4);
     let set = parameters(random);
-    Settings {
+    let mut settings = Settings {
         receive: if switches & 1 == 0 { Receive::Hold } else { Receive::Overlap },
         rendezvous: if switches & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
         receive_overheads: receive_overheads(random),
         ..Settings::new(set)
+    };
+    if random.below(3) == 0 {
+        add_levels(random, &mut settings, parameters);
     }
+    settings
 }
 
 fn count(program: &Program, wanted: fn(&OpKind) -> bool) -> usize {
@@ -155,6 +161,7 @@ fn the_engine_equals_the_shadow_where_many_messages_wait_for_several_processors(
         let near = LogGops { latency: Picos(far.latency.0 / 8), ..far };
         settings.parameters = vec![(random.below(8), near), (u64::MAX, far)];
         settings.receive_overheads.clear();
+        settings.levels.clear();
         let theirs = shadow::run(&program, &settings, None);
         let ours = engine::run(&program, &settings, None);
         assert_eq!(ours.common(), theirs.common(), "seed {seed} {settings:?} {program:?}");

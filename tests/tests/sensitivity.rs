@@ -10,7 +10,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
 use loggap_tests::engine;
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::random_program::{Shape, add_levels, parameters, program};
 use loggap_tests::shadow::{Receive, Rendezvous, Settings};
 
 /// One whole ps, or ps per byte: smaller steps are rounded by the simulation.
@@ -19,12 +19,20 @@ const STEP: u128 = 1 << 16;
 /// `settings` with the parameter of a range at another value.
 fn moved(settings: &Settings, of: &Sensitivity, value: u128) -> Settings {
     let mut settings = settings.clone();
-    let mut first = 0;
-    let apart = &mut settings.receive_overheads;
-    for (range, (last, set)) in settings.parameters.iter_mut().enumerate() {
+    let far = settings.levels.len();
+    let levels = settings.levels.iter_mut().map(|level| &mut level.parameters).enumerate();
+    let all = std::iter::once((far, &mut settings.parameters)).chain(levels);
+    let mut apart = settings.receive_overheads.iter_mut();
+    let sets = all.flat_map(|(level, sets)| {
+        let mut first = 0;
+        sets.iter_mut().map(move |(last, set)| {
+            (level, std::mem::replace(&mut first, last.saturating_add(1)), set)
+        })
+    });
+    for (level, first, set) in sets {
         let mut unused = ReceiveOverhead::default();
-        let receive = apart.get_mut(range).unwrap_or(&mut unused);
-        if first == of.first_bytes {
+        let receive = apart.next().unwrap_or(&mut unused);
+        if (level, first) == (of.level, of.first_bytes) {
             let time = Picos(u64::try_from(value / STEP).unwrap());
             let per_byte = PerByte(u64::try_from(value).unwrap());
             match of.parameter {
@@ -39,7 +47,6 @@ fn moved(settings: &Settings, of: &Sensitivity, value: u128) -> Settings {
                 Parameter::ReceiveOverheadPerByte => receive.overhead_per_byte = per_byte,
             }
         }
-        first = last.saturating_add(1);
     }
     settings
 }
@@ -63,8 +70,8 @@ struct Seen {
 /// and as close to them as whole steps come.
 fn compare(name: &str, program: &Program, settings: &Settings, seen: &mut Seen) {
     let causes = engine::causes(program, settings, None);
-    let protocols = engine::protocols(settings);
-    let analysis = Analysis::new(&causes, &protocols, &settings.receive_overheads);
+    let sets = engine::sets(settings);
+    let analysis = Analysis::new(&causes, &sets).unwrap();
     let makespan = |settings| engine::run(program, &settings, None).makespan();
     let now = makespan(settings.clone());
     for found in analysis.sensitivities() {
@@ -148,13 +155,19 @@ fn slopes_are_finite_differences_on_random_programs() {
             1 | 2 => sets.iter().map(&mut ends).collect(),
             _ => Vec::new(),
         };
-        let settings = Settings {
+        let mut settings = Settings {
             receive_overheads,
             receive: if seed % 5 == 0 { Receive::Overlap } else { Receive::Hold },
             rendezvous: if seed % 2 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
             parameters: sets,
             ..Settings::new(set)
         };
+        if seed % 7 == 3 {
+            add_levels(&mut random, &mut settings, |random| LogGops {
+                latency: Picos(random.below(1 << 22)),
+                ..parameters(random)
+            });
+        }
         compare(&format!("seed {seed}"), &program, &settings, &mut seen);
     }
     assert!(seen.growing > 1_000, "{seen:?}");

@@ -235,6 +235,78 @@ fn the_switches_change_how_messages_are_received_and_sent() {
     assert_eq!(makespan(&handshake), whole + 4 * 1_500_000 + 2 * 2_500_000);
 }
 
+/// A broadcast of 8 B over 16 ranks is four rounds: two within blocks of four
+/// ranks, two between them.
+#[test]
+fn near_ranks_have_parameters_of_their_own() {
+    const NEAR: &str = "4:L=100,o=100,g=100,G=1";
+    let broadcast = ["--pattern", "binomialtreebcast", "--ranks", "16", "-s", "8"];
+    let with = |more: &[&str]| simulated(&[&broadcast[..], more].concat());
+    let (near, far) = (100 + 100 + 107, 1_500 + 2_500 + 1_542);
+    let blocks = with(&["--level", NEAR]);
+    assert_eq!(blocks["makespan_ps"], (2 * near + 2 * far) * 1_000);
+    assert_eq!(blocks["engine"], "windows");
+    assert_eq!(blocks["network"]["kind"], "levels");
+    assert_eq!(blocks["network"]["levels"][0]["block"], 4);
+    // A larger level comes after the smaller ones, in whatever order they are given.
+    let nested = with(&["--level", "16:L=200,o=200,g=200,G=2", "--level", NEAR]);
+    let rack = 200 + 200 + 214;
+    assert_eq!(nested["makespan_ps"], (2 * near + 2 * rack) * 1_000);
+
+    // With ranks dealt out to four nodes, the first two rounds are between nodes.
+    let folder = TempDir::new().unwrap();
+    let nodes: Vec<_> = (0..16).map(|rank| (rank % 4).to_string()).collect();
+    let nodes = written(&folder, "nodes", nodes.join(" "));
+    let dealt = ["--level", "1:L=100,o=100,g=100,G=1", "--nodes", nodes.to_str().unwrap()];
+    let dealt = with(&dealt);
+    assert_eq!(dealt["makespan_ps"], (2 * near + 2 * far) * 1_000);
+    let first = |run: &Value| run["finish_ps"][1].as_u64().unwrap();
+    let finish = |level: &[&str]| with(&[level, &["--finish"]].concat());
+    assert!(first(&finish(&["--level", NEAR])) < far * 1_000);
+    let all = ["--level", "1:L=100,o=100,g=100,G=1", "--nodes", nodes.to_str().unwrap()];
+    assert!(first(&finish(&all)) >= far * 1_000);
+
+    // Slopes: each parameter stands on the path once a round of its level.
+    let slopes = with(&["--level", NEAR, "--sensitivity"]);
+    let latencies: Vec<_> = slopes["sensitivity"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|slope| slope["parameter"] == "L")
+        .map(|slope| [&slope["level"], &slope["slope"]].map(|number| number.as_u64().unwrap()))
+        .collect();
+    assert_eq!(latencies, [[0, 2], [1, 2]]);
+}
+
+#[test]
+fn levels_that_are_none_are_refused_in_words() {
+    let folder = TempDir::new().unwrap();
+    let short = written(&folder, "nodes", "0 0 1");
+    let refused = |more: &[&str]| {
+        refused(&[&["--pattern", "gather", "--ranks", "4", "-s", "8"], more].concat())
+    };
+    let near = "4:L=1,o=1,g=1,G=1";
+    for (options, words) in [
+        (&["--level", "8"][..], "expected RANKS:WHAT"),
+        (&["--level", "0:ompi-ib-sdr"], "'0' is no number of ranks"),
+        (&["--level", "4:L=1,o=1,g=1"], "G is missing"),
+        (&["--level", "4:L=1,o=1,L=2,g=1,G=1"], "'L=2' is none of"),
+        (&["--level", "4:L=1,o=x,g=1,G=1"], "'o=x'"),
+        (&["--level", "4:missing.json"], "'missing.json'"),
+        (&["--level", near, "--level", "6:ompi-ib-sdr"], "6 is no multiple of the level of 4"),
+        (&["--level", near, "--level", near], "4 is no multiple of the level of 4"),
+        (&["--level", near, "--nodes", short.to_str().unwrap()], "nodes for 3 of 4 ranks"),
+        (&["--nodes", short.to_str().unwrap()], "--level"),
+        (&["--network", "levels"], "needs --level"),
+        (&["--level", near, "--network", "flat"], "--network levels only"),
+        (&["--level", near, "--topology", "star"], "cannot be used with"),
+    ] {
+        let (code, error) = refused(options);
+        assert_eq!(code, 2, "{options:?}");
+        assert!(error.contains(words), "{options:?}: {error}");
+    }
+}
+
 #[test]
 fn noise_lengthens_runs_and_is_decided_by_the_seed() {
     let run = ["--pattern", "dissemination", "--ranks", "64"];

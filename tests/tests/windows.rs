@@ -10,14 +10,14 @@
 use loggap::simulation::windows::WindowError;
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
-use loggap_core::model::{LogGops, ReceiveOverhead};
+use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::SimError;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
 use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::random_program::{Shape, add_levels, parameters, program, receive_overhead};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 
 /// No limit to the memory of messages.
@@ -46,11 +46,16 @@ fn settings(random: &mut Random) -> Settings {
         settings.parameters = vec![first, (u64::MAX, second)];
     }
     if random.below(3) == 0 {
-        let ends = |_| ReceiveOverhead {
-            overhead: Picos(random.below(4) * 1_000),
-            overhead_per_byte: PerByte((random.below(4) * 1_000) << 15),
-        };
+        let ends = |_| receive_overhead(random);
         settings.receive_overheads = settings.parameters.iter().map(ends).collect();
+    }
+    if random.below(3) == 0 {
+        let limit = match settings.rendezvous {
+            Rendezvous::Instant => Bytes(u64::MAX),
+            Rendezvous::Handshake => Bytes(random.below(7)),
+        };
+        let set = |random: &mut Random| LogGops { eager_limit: limit, ..parameters(random) };
+        add_levels(random, &mut settings, set);
     }
     settings
 }

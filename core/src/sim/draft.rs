@@ -1,7 +1,7 @@
 //! A schedule while it is built: what all forms of it have in common.
 
 use super::build_error::BuildError;
-use super::record::{Slot, Successors};
+use super::record::{NONE, Slot, Successors};
 use crate::goal::{ANY, OpKind};
 
 /// What grouping dependencies needs of a record.
@@ -142,7 +142,7 @@ impl Draft {
         for record in &mut *records {
             let [ends, starts] = record.counts().map(|count| *count);
             match (ends, starts) {
-                (0, 0) => record.set_successors(Successors::None, 0),
+                (0, 0) => record.set_successors(Successors::None, NONE),
                 (1, 0) => record.set_successors(Successors::Ends, 0),
                 (0, 1) => record.set_successors(Successors::Starts, 0),
                 _ => {

@@ -9,7 +9,7 @@ use super::operation::cpu_index;
 use super::parameters::{Receive, Rendezvous};
 use super::price::{Handling, Price};
 use super::rank::Class;
-use super::record::{Phase, Record, Successors};
+use super::record::{NONE, Phase, Successors};
 use super::release::Reached;
 use crate::units::Picos;
 
@@ -20,7 +20,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let rank = record.peer;
         let source = match record.phase() {
             Phase::Ready => self.owner(record.tag),
-            _ if record.successors() == Successors::None && self.is_eager(&record) => record.next,
+            // An eager send that has left.
+            _ if record.successors() == Successors::None && record.next != NONE => record.next,
             _ => self.owner(op),
         };
         self.records.at_mut(op).peer = source;
@@ -49,12 +50,6 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         }
     }
 
-    /// Whether the record of a message on its way keeps its sender.
-    fn is_eager(&mut self, record: &Record) -> bool {
-        record.phase() == Phase::Whole
-            && self.prices.of(record.amount).is_ok_and(|price| !price.costs.rendezvous)
-    }
-
     /// The interface takes a message, or the processor handles it.
     pub(super) fn message(&mut self, rank: u32, next: Candidate) -> Result<(), SimError> {
         let op = next.at;
@@ -79,7 +74,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             return Ok(());
         }
         let control = matches!(record.phase(), Phase::Request | Phase::Ready);
-        let price = *self.prices.of(if control { 1 } else { record.amount })?;
+        let size = if control { 1 } else { record.amount };
+        let price = *self.prices.between(rank, record.peer, size)?;
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
             self.take(rank, (op, place), &price)?;
             self.wait(rank, Class::Taken, (op, self.now), receive);
@@ -199,8 +195,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             self.records.at_mut(message).tag = receive;
             return self.depart(rank, message, Phase::Ready);
         }
-        if record.phase() == Phase::Whole && self.is_rendezvous(&record) {
-            self.release_sender(record.peer, message)?;
+        if record.phase() == Phase::Whole && self.settings.rendezvous == Rendezvous::Instant {
+            let price = *self.prices.between(rank, record.peer, record.amount)?;
+            if price.costs.rendezvous {
+                self.release_sender(record.peer, message, &price)?;
+            }
         }
         if let Some(done) = self.done.get_mut(rank as usize) {
             *done = (*done).max(end);
@@ -209,16 +208,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         Ok(())
     }
 
-    fn is_rendezvous(&mut self, record: &Record) -> bool {
-        self.settings.rendezvous == Rendezvous::Instant && self.prices.is_rendezvous(record.amount)
-    }
-
     /// The send of `message` is done at the instant of its match, not before
     /// its processor is done with it.
-    fn release_sender(&mut self, sender: u32, message: u32) -> Result<(), SimError> {
+    fn release_sender(&mut self, sender: u32, message: u32, price: &Price) -> Result<(), SimError> {
         let now = self.now;
         let record = *self.records.at(message);
-        let price = self.prices.of(record.amount)?;
         let (sent, length) = (Picos(record.created), Picos(price.costs.overhead));
         let noise = self.noise.lost(sender, sent, length).0;
         let end = price.sent(record.created, noise)?;

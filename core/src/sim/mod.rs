@@ -72,7 +72,7 @@ pub use hooks::{
     Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
 pub use memory::{Memory, Requirements};
-pub use parameters::{Parameters, Receive, Rendezvous, Settings};
+pub use parameters::{Level, Parameters, Receive, Rendezvous, Settings};
 pub use queue::Entry;
 pub use rank::Rank;
 pub use record::{Record, Slot};

@@ -83,13 +83,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let record = *self.records.at(op);
         match record.phase() {
             Phase::Whole | Phase::Request => {
-                let price = *self.prices.of(record.amount)?;
+                let price = *self.prices.between(rank, record.peer, record.amount)?;
                 let rendezvous = price.costs.rendezvous;
                 let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
                 self.satisfy(rank, op, Reached::Start, now);
                 if handshake {
                     self.records.at_mut(op).set_phase(Phase::Request);
-                    let price = *self.prices.of(1)?;
+                    let price = *self.prices.between(rank, record.peer, 1)?;
                     self.transmit(rank, (op, op), &price)?;
                     return Ok(());
                 }
@@ -100,11 +100,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
                 }
             }
             Phase::Ready => {
-                let price = *self.prices.of(1)?;
+                let price = *self.prices.between(rank, record.peer, 1)?;
                 self.transmit(rank, (op, record.tag), &price)?;
             }
             Phase::Data => {
-                let price = *self.prices.of(record.amount)?;
+                let price = *self.prices.between(rank, record.peer, record.amount)?;
                 let end = self.transmit(rank, (op, op), &price)?;
                 self.satisfy(rank, op, Reached::End, end);
             }
@@ -150,7 +150,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             overhead: Picos(costs.overhead),
             overhead_bytes: Picos(costs.overhead_bytes),
             receive_overhead: Picos(costs.receive_overhead),
-            receive_overhead_bytes: Picos(price.receive_overhead_bytes()),
+            receive_overhead_bytes: Picos(costs.receive_overhead_bytes),
             gap: Picos(costs.gap),
             gap_bytes: Picos(costs.gap_bytes),
             arrival: Picos(arrival),

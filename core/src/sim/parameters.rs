@@ -1,5 +1,7 @@
 //! What messages cost.
 
+use core::num::NonZeroU32;
+
 use crate::model::{LogGops, Protocol, ReceiveOverhead};
 use crate::units::{Bytes, Overflow, Picos};
 
@@ -45,17 +47,20 @@ pub(super) struct Costs {
     pub(super) overhead_bytes: u64,
     /// That of the receiver, o_r.
     pub(super) receive_overhead: u64,
+    /// (s − 1)·O_r.
+    pub(super) receive_overhead_bytes: u64,
     pub(super) gap: u64,
     /// (s − 1)·G.
     pub(super) gap_bytes: u64,
     pub(super) latency: u64,
-    /// Which protocol.
+    /// Which of all sets.
     pub(super) protocol: usize,
     /// Whether the message is longer than the eager limit.
     pub(super) rendezvous: bool,
 }
 
-/// Parameter sets, one for each range of sizes.
+/// Parameter sets, one for each range of sizes, and others between ranks that are
+/// near each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters<'a> {
     first: Protocol,
@@ -63,16 +68,35 @@ pub struct Parameters<'a> {
     /// What receiving costs, for each set; none where that is what sending
     /// costs.
     receive: &'a [ReceiveOverhead],
+    /// The nearest first. Their sets are the last ones, in the same order.
+    levels: &'a [Level],
+    /// Of each rank its place; none where that is its number.
+    places: &'a [u32],
 }
 
+/// A level of nearness: ranks of one block, for whom messages cost something
+/// else.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Level {
+    /// Places of a block; ranks at the places i and j are in one where
+    /// ⌊i / `places`⌋ = ⌊j / `places`⌋.
+    pub places: NonZeroU32,
+    /// Number of its parameter sets.
+    pub sets: usize,
+}
+
+/// The level of all ranks where there are no levels.
+pub(super) const EVERYWHERE: usize = 0;
+
 impl<'a> Parameters<'a> {
-    /// The most protocols that a simulation takes.
+    /// The most sets that a simulation takes, of all levels together.
     pub const MOST: usize = 16;
 
     /// One set for all sizes.
     #[must_use]
     pub const fn one(parameters: LogGops) -> Self {
-        Self { first: Protocol { first: Bytes(0), parameters }, further: &[], receive: &[] }
+        let first = Protocol { first: Bytes(0), parameters };
+        Self { first, further: &[], receive: &[], levels: &[], places: &[] }
     }
 
     /// One set per protocol, ascending in size; the first also holds for
@@ -80,10 +104,36 @@ impl<'a> Parameters<'a> {
     /// [`Self::MOST`], or out of order.
     #[must_use]
     pub fn per_protocol(protocols: &'a [Protocol]) -> Option<Self> {
+        Self::by_level(protocols, &[], &[])
+    }
+
+    /// The same by nearness: `protocols` are those between ranks that share no
+    /// block, then those of each level. Blocks ascend, and each has whole blocks of
+    /// the level before. A rank is at its place among `places`, or where there is
+    /// none, at that of its number. `None` where a level has no set, as well.
+    #[must_use]
+    pub fn by_level(
+        protocols: &'a [Protocol],
+        levels: &'a [Level],
+        places: &'a [u32],
+    ) -> Option<Self> {
         let (first, further) = protocols.split_first()?;
-        let ascending = protocols.is_sorted_by(|a, b| a.first < b.first);
-        let few = protocols.len() <= Self::MOST;
-        (ascending && few).then_some(Self { first: *first, further, receive: &[] })
+        let near = levels.iter().try_fold(0_usize, |sum, level| sum.checked_add(level.sets))?;
+        let own = protocols.len().checked_sub(near)?;
+        let mut rest = protocols;
+        for sets in core::iter::once(own).chain(levels.iter().map(|level| level.sets)) {
+            let (some, others) = rest.split_at_checked(sets)?;
+            rest = others;
+            if some.is_empty() || !some.is_sorted_by(|a, b| a.first < b.first) {
+                return None;
+            }
+        }
+        let nested = |pair: &[Level]| match pair {
+            [near, far] => far.places > near.places && far.places.get() % near.places == 0,
+            _ => true,
+        };
+        let usable = levels.windows(2).all(nested) && protocols.len() <= Self::MOST;
+        usable.then_some(Self { first: *first, further, receive: &[], levels, places })
     }
 
     /// The same, with receivers that pay these overheads and senders that pay
@@ -94,17 +144,40 @@ impl<'a> Parameters<'a> {
         if receive.len() == self.further.len() + 1 { Some(Self { receive, ..self }) } else { None }
     }
 
+    /// Levels of nearness; what is beyond them not counted.
+    #[must_use]
+    pub const fn levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// How near two ranks are: the number of their level, the nearest being 0, and
+    /// that of levels where they share no block.
+    #[inline]
+    #[must_use]
+    pub fn level(&self, one: u32, other: u32) -> usize {
+        if self.levels.is_empty() { EVERYWHERE } else { self.level_of(one, other) }
+    }
+
+    #[inline(never)]
+    fn level_of(&self, one: u32, other: u32) -> usize {
+        let place = |rank: u32| self.places.get(rank as usize).copied().unwrap_or(rank);
+        let (one, other) = (place(one), place(other));
+        let together = |level: &Level| one / level.places == other / level.places;
+        self.levels.iter().position(together).unwrap_or(self.levels.len())
+    }
+
     /// The sets.
     fn all(&self) -> impl Iterator<Item = &Protocol> {
         core::iter::once(&self.first).chain(self.further)
     }
 
-    /// Whether the sets begin at the same sizes and have the same eager limits
-    /// as `other`'s.
+    /// Whether messages between the same ranks, of the same sizes, are above the
+    /// eager limit as with `other`.
     #[cfg(target_has_atomic = "64")]
     pub(super) fn has_limits_of(&self, other: &Parameters<'_>) -> bool {
         let limits = |of: &Protocol| (of.first, of.parameters.eager_limit);
         self.further.len() == other.further.len()
+            && (self.levels, self.places) == (other.levels, other.places)
             && self.all().zip(other.all()).all(|(own, other)| limits(own) == limits(other))
     }
 
@@ -118,40 +191,55 @@ impl<'a> Parameters<'a> {
     }
 
     /// Time from the start of a send of `size` bytes to the arrival of its
-    /// message.
+    /// message at that level.
     #[inline]
-    pub(super) fn delay(&self, size: u64) -> Result<u64, Overflow> {
-        let set = if self.further.is_empty() { &self.first.parameters } else { self.at(size).1 };
+    #[cfg(target_has_atomic = "64")]
+    pub(super) fn delay(&self, level: usize, size: u64) -> Result<u64, Overflow> {
+        let (_, set) = self.at(level, size);
         Ok(set.overhead.plus(set.latency)?.0)
     }
 
-    fn at(&self, size: u64) -> (usize, &LogGops) {
-        let later = self.further.iter().rposition(|protocol| protocol.first.0 <= size);
-        match later.and_then(|at| Some((at + 1, self.further.get(at)?))) {
-            Some((at, protocol)) => (at, &protocol.parameters),
-            None => (0, &self.first.parameters),
+    /// The number of the set of such messages, and the set.
+    #[inline]
+    fn at(&self, level: usize, size: u64) -> (usize, &LogGops) {
+        if self.further.is_empty() {
+            return (0, &self.first.parameters);
         }
+        let number = self.number(level, size);
+        let further = number.checked_sub(1).and_then(|at| self.further.get(at));
+        (number, &further.unwrap_or(&self.first).parameters)
     }
 
-    /// (s − 1)·O_r of a message that costs its sender so much.
-    #[inline]
-    pub(super) fn receive_bytes(&self, size: u64, sender: &Costs) -> Result<u64, Overflow> {
-        let Some(receive) = self.receive.get(sender.protocol) else {
-            return Ok(sender.overhead_bytes);
+    /// The number of the set of messages of `size` bytes at that level of nearness,
+    /// as sets were given.
+    #[must_use]
+    pub fn number(&self, level: usize, size: u64) -> usize {
+        let sets = |levels: &[Level]| levels.iter().map(|level| level.sets).sum::<usize>();
+        let own = self.further.len() + 1 - sets(self.levels);
+        let (before, count) = match self.levels.split_at_checked(level) {
+            Some((nearer, [level, ..])) => (own + sets(nearer), level.sets),
+            _ => (0, own),
         };
-        Ok(receive.overhead_per_byte.times(Bytes(size).after_first())?.0)
+        // The first of them holds for smaller sizes, too.
+        let later = self.further.get(before..before + count - 1).unwrap_or_default();
+        before + later.iter().rposition(|set| set.first.0 <= size).map_or(0, |at| at + 1)
     }
 
+    /// What a message costs at that level.
     #[inline]
-    pub(super) fn costs(&self, size: u64) -> Result<Costs, Overflow> {
-        let (protocol, set) =
-            if self.further.is_empty() { (0, &self.first.parameters) } else { self.at(size) };
+    pub(super) fn costs(&self, level: usize, size: u64) -> Result<Costs, Overflow> {
+        let (protocol, set) = self.at(level, size);
         let rest = Bytes(size).after_first();
-        let receive = self.receive.get(protocol).map_or(set.overhead, |ends| ends.overhead);
+        let overhead_bytes = set.overhead_per_byte.times(rest)?.0;
+        let (receive_overhead, receive_overhead_bytes) = match self.receive.get(protocol) {
+            None => (set.overhead.0, overhead_bytes),
+            Some(ends) => (ends.overhead.0, ends.overhead_per_byte.times(rest)?.0),
+        };
         Ok(Costs {
-            receive_overhead: receive.0,
+            receive_overhead,
+            receive_overhead_bytes,
             overhead: set.overhead.0,
-            overhead_bytes: set.overhead_per_byte.times(rest)?.0,
+            overhead_bytes,
             gap: set.gap.0,
             gap_bytes: set.gap_per_byte.times(rest)?.0,
             latency: set.latency.0,
@@ -166,5 +254,57 @@ impl<'a> Parameters<'a> {
     #[must_use]
     pub fn lookahead(&self) -> Picos {
         Picos(self.delays().min().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "test code")]
+mod tests {
+    use super::*;
+
+    fn protocol(first: u64, latency: u64) -> Protocol {
+        let zero = LogGops {
+            latency: Picos(latency),
+            overhead: Picos(0),
+            gap: Picos(0),
+            gap_per_byte: crate::units::PerByte(0),
+            overhead_per_byte: crate::units::PerByte(0),
+            eager_limit: Bytes(0),
+        };
+        Protocol { first: Bytes(first), parameters: zero }
+    }
+
+    fn level(places: u32, sets: usize) -> Level {
+        Level { places: NonZeroU32::new(places).unwrap(), sets }
+    }
+
+    #[test]
+    fn the_nearest_level_that_holds_both_ranks_counts() {
+        let sets = [protocol(0, 1), protocol(9, 2), protocol(0, 3), protocol(0, 4), protocol(5, 5)];
+        let levels = [level(2, 1), level(4, 2)];
+        let parameters = Parameters::by_level(&sets, &levels, &[7, 6]).unwrap();
+        // Ranks 0 and 1 change places with 7 and 6, who stay there themselves.
+        assert_eq!(
+            [(0, 1), (0, 7), (2, 3), (0, 4), (3, 4)].map(|(a, b)| parameters.level(a, b)),
+            [0, 0, 0, 1, 2]
+        );
+        let latency = |level, size| parameters.costs(level, size).unwrap().latency;
+        assert_eq!([8, 9].map(|size| latency(2, size)), [1, 2]);
+        assert_eq!([0, 100].map(|size| latency(0, size)), [3, 3]);
+        assert_eq!([4, 5].map(|size| latency(1, size)), [4, 5]);
+        assert_eq!(parameters.number(1, 5), 4);
+        assert_eq!(parameters.lookahead(), Picos(1));
+    }
+
+    #[test]
+    fn levels_without_sets_or_whole_blocks_are_none() {
+        let sets = [protocol(0, 1), protocol(0, 2), protocol(0, 3)];
+        let usable = |levels: &[Level]| Parameters::by_level(&sets, levels, &[]).is_some();
+        assert!(usable(&[level(2, 1), level(4, 1)]));
+        assert!(!usable(&[level(4, 1), level(2, 1)]) && !usable(&[level(4, 1), level(6, 1)]));
+        assert!(!usable(&[level(2, 1), level(2, 1)]), "nothing is in the second alone");
+        assert!(!usable(&[level(2, 3)]) && !usable(&[level(2, 4)]), "none is left for the others");
+        assert!(!usable(&[level(2, 1)]) && !usable(&[level(2, 0), level(4, 2)]));
+        assert!(!usable(&[level(2, usize::MAX), level(4, 2)]));
     }
 }

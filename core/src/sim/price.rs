@@ -16,7 +16,8 @@ pub(super) fn sum(a: u64, b: u64) -> Sum {
 /// What a message costs, added up once for many of one size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
-    pub(super) size: u64,
+    level: usize,
+    size: u64,
     pub(super) costs: Costs,
     /// o_s + (s − 1)·O_s.
     send: Sum,
@@ -53,18 +54,23 @@ pub(super) struct Handling {
 }
 
 impl Price {
-    /// That of messages of `size` bytes. Out of line, so that looking at the
-    /// last price is not.
+    /// That of messages of `size` bytes at that level of nearness. Out of line, so
+    /// that looking at the last price is not.
     #[inline(never)]
-    pub(super) fn of(parameters: &Parameters<'_>, size: u64) -> Result<Self, Overflow> {
-        let costs = parameters.costs(size)?;
-        let receive_bytes = parameters.receive_bytes(size, &costs)?;
+    pub(super) fn of(
+        parameters: &Parameters<'_>,
+        level: usize,
+        size: u64,
+    ) -> Result<Self, Overflow> {
+        let costs = parameters.costs(level, size)?;
+        let (overhead, bytes) = (costs.receive_overhead, costs.receive_overhead_bytes);
         Ok(Self {
+            level,
             size,
             send: sum(costs.overhead, costs.overhead_bytes),
             gap: sum(costs.gap, costs.gap_bytes),
-            receive: sum(costs.receive_overhead, receive_bytes.max(costs.gap_bytes)),
-            receive_taken: sum(costs.receive_overhead, receive_bytes),
+            receive: sum(overhead, bytes.max(costs.gap_bytes)),
+            receive_taken: sum(overhead, bytes),
             delay: sum(costs.overhead, costs.latency),
             costs,
         })
@@ -105,11 +111,6 @@ impl Price {
     #[inline]
     pub(super) fn take(&self, now: u64) -> Sum {
         sum(now, self.gap?)
-    }
-
-    /// (s − 1)·O_r.
-    pub(super) fn receive_overhead_bytes(&self) -> u64 {
-        self.receive_taken.unwrap_or_default().saturating_sub(self.costs.receive_overhead)
     }
 
     /// The processor receives while the interface does.
@@ -195,18 +196,18 @@ impl<'p> Prices<'p> {
         Self { parameters, last: None }
     }
 
-    /// That of messages of `size` bytes.
+    /// That of messages of `size` bytes from the one rank to the other.
     #[inline]
-    pub(super) fn of(&mut self, size: u64) -> Result<&Price, Overflow> {
-        if self.last.as_ref().is_none_or(|last| last.size != size) {
-            self.last = Some(Price::of(&self.parameters, size)?);
-        }
-        self.last.as_ref().ok_or(Overflow)
+    pub(super) fn between(&mut self, one: u32, other: u32, size: u64) -> Result<&Price, Overflow> {
+        self.at(self.parameters.level(one, other), size)
     }
 
-    /// Whether messages of `size` bytes are above the eager limit.
+    /// That of messages of `size` bytes at that level of nearness.
     #[inline]
-    pub(super) fn is_rendezvous(&mut self, size: u64) -> bool {
-        self.of(size).is_ok_and(|price| price.costs.rendezvous)
+    pub(super) fn at(&mut self, level: usize, size: u64) -> Result<&Price, Overflow> {
+        if self.last.as_ref().is_none_or(|last| last.size != size || last.level != level) {
+            self.last = Some(Price::of(&self.parameters, level, size)?);
+        }
+        self.last.as_ref().ok_or(Overflow)
     }
 }

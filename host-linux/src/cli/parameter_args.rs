@@ -1,7 +1,7 @@
 //! Options that say what messages cost, the same for every verb that
 //! simulates or predicts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loggap_core::model::{LogGops, Preset, Protocol, ReceiveOverhead, UnknownPreset};
 use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
@@ -87,10 +87,7 @@ impl ParameterArgs {
         }
         if let Some(preset) = &self.preset {
             let mut protocols = preset.protocols.to_vec();
-            for protocol in &mut protocols {
-                let limit = &mut protocol.parameters.eager_limit;
-                *limit = self.eager_limit.map_or(*limit, Bytes);
-            }
+            self.limit(&mut protocols);
             return Ok(protocols);
         }
         let parameters = LogGops {
@@ -102,6 +99,14 @@ impl ParameterArgs {
             eager_limit: self.eager_limit.map_or(DEFAULT.eager_limit, Bytes),
         };
         Ok(vec![Protocol { first: Bytes(0), parameters }])
+    }
+
+    /// Gives sets that have an S the one that was asked for, if any.
+    pub(super) fn limit(&self, protocols: &mut [Protocol]) {
+        for protocol in protocols {
+            let limit = &mut protocol.parameters.eager_limit;
+            *limit = self.eager_limit.map_or(*limit, Bytes);
+        }
     }
 
     /// S beside a profile, which has none.
@@ -161,14 +166,21 @@ impl ParameterArgs {
         &self,
         overheads: &OverheadArgs,
     ) -> Result<(ParameterSets, Option<ProfileDocument>), CliError> {
-        if let Some(path) = &self.profile {
-            let document = ProfileDocument::read(path).map_err(CliError::usage)?;
-            let sets = self.apart(&document).map_err(|reason| {
-                CliError::usage(format_args!("'{}': {reason}", path.display()))
-            })?;
-            return Ok((sets, Some(document)));
-        }
-        Ok((self.one_by_one(overheads)?, None))
+        let Some(path) = &self.profile else { return Ok((self.one_by_one(overheads)?, None)) };
+        let (sets, document) = self.sets_of_profile(path)?;
+        Ok((sets, Some(document)))
+    }
+
+    /// Those of a profile, with the S that was asked for.
+    pub(super) fn sets_of_profile(
+        &self,
+        path: &Path,
+    ) -> Result<(ParameterSets, ProfileDocument), CliError> {
+        let document = ProfileDocument::read(path).map_err(CliError::usage)?;
+        let sets = self.apart(&document);
+        let sets =
+            sets.map_err(|reason| CliError::usage(format_args!("'{}': {reason}", path.display())))?;
+        Ok((sets, document))
     }
 
     /// Those of a preset, or of their options.
@@ -212,7 +224,7 @@ pub(super) fn parameters(protocols: &[Protocol]) -> Result<Parameters<'_>, CliEr
 impl From<SetsError> for CliError {
     fn from(error: SetsError) -> Self {
         match error {
-            SetsError::Number => Self::usage(error),
+            SetsError::Number | SetsError::Levels { .. } => Self::usage(error),
             SetsError::Receive => Self::failed(error),
         }
     }

@@ -1,6 +1,6 @@
 //! The happens-before graph with each instant as a function.
 
-use loggap_core::model::Protocol;
+use loggap_core::sim::Parameters;
 
 use super::Stored;
 use super::function::{FunctionId, Functions, Term, Weight};
@@ -11,7 +11,7 @@ use crate::timeline::causes::{Cause, Causes, Event, EventId, Kind, Via};
 #[derive(Debug)]
 pub(super) struct Graph<'a> {
     causes: &'a Causes,
-    protocols: &'a [Protocol],
+    parameters: Parameters<'a>,
     pub(super) functions: Functions,
     /// When each event begins.
     times: Vec<FunctionId>,
@@ -63,10 +63,10 @@ impl Turn {
 }
 
 impl<'a> Graph<'a> {
-    pub(super) fn new(causes: &'a Causes, protocols: &'a [Protocol]) -> Self {
+    pub(super) fn new(causes: &'a Causes, parameters: Parameters<'a>) -> Self {
         let mut graph = Self {
             causes,
-            protocols,
+            parameters,
             functions: Functions::new(),
             times: Vec::with_capacity(causes.events().len()),
             by_rank: Vec::new(),
@@ -132,8 +132,9 @@ impl<'a> Graph<'a> {
     fn weights(&self, cause: Cause) -> [Option<Weight>; 2] {
         let event = self.causes.event(cause.from);
         let costs = self.causes.costs(&event);
-        let range = self.protocols.iter().rposition(|protocol| protocol.first.0 <= costs.size);
-        let of = |stored: Stored| stored.of_range(range.unwrap_or_default());
+        let level = self.parameters.level(event.rank, event.peer);
+        let set = self.parameters.number(level, costs.size);
+        let of = |stored: Stored| stored.of_set(set);
         let rest = costs.size.saturating_sub(1);
         let sends = [(of(Stored::SendOverhead), 1), (of(Stored::SendOverheadPerByte), rest)];
         let receives = (of(Stored::ReceiveOverhead), 1);

@@ -25,12 +25,13 @@ mod function;
 mod graph;
 mod order;
 
-use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
+use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::units::{PerByte, Picos};
 
 use self::function::{FRACTION_BITS, FunctionId, Moved, Side, Value};
 use self::graph::Graph;
 use self::order::Order;
+use crate::simulation::{ParameterSets, SetsError};
 use crate::timeline::causes::Causes;
 
 /// A parameter of `LogGOPS`.
@@ -91,9 +92,9 @@ impl Stored {
     /// How many there are.
     const COUNT: usize = 7;
 
-    /// Its number in a range of sizes.
-    fn of_range(self, range: usize) -> u16 {
-        u16::try_from(range * Self::COUNT + self as usize).unwrap_or(u16::MAX)
+    /// Its number in a set.
+    fn of_set(self, set: usize) -> u16 {
+        u16::try_from(set * Self::COUNT + self as usize).unwrap_or(u16::MAX)
     }
 }
 
@@ -177,6 +178,8 @@ pub struct Sensitivity {
     pub parameter: Parameter,
     /// First size of the range of messages whose parameter it is.
     pub first_bytes: u64,
+    /// How near the ranks are whose parameter it is; 0 is the nearest level.
+    pub level: usize,
     /// Its value.
     pub value: Units,
     /// d(makespan)/d(parameter): a count, or bytes. Where it is another below
@@ -210,8 +213,7 @@ const GROWTHS: [u32; 3] = [1, 5, 10];
 #[derive(Debug)]
 pub struct Analysis<'a> {
     graph: Graph<'a>,
-    protocols: &'a [Protocol],
-    receive: &'a [ReceiveOverhead],
+    sets: &'a ParameterSets,
     order: Order,
     pairs: Vec<(FunctionId, FunctionId)>,
     end: FunctionId,
@@ -228,22 +230,20 @@ const REFINEMENTS: (u64, u64) = (8, 32);
 const LOOKS: u64 = 1 << 25;
 
 impl<'a> Analysis<'a> {
-    /// Of a run without noise and with these parameter sets, ascending in
-    /// size, whose receivers pay `receive` where that is not empty.
-    #[must_use]
-    pub fn new(
-        causes: &'a Causes,
-        protocols: &'a [Protocol],
-        receive: &'a [ReceiveOverhead],
-    ) -> Self {
-        let mut graph = Graph::new(causes, protocols);
+    /// Of a run without noise and with these parameter sets.
+    ///
+    /// # Errors
+    ///
+    /// [`SetsError`] of sets that no run can have had.
+    pub fn new(causes: &'a Causes, sets: &'a ParameterSets) -> Result<Self, SetsError> {
+        let mut graph = Graph::new(causes, sets.parameters()?);
         let mut order = Order::of(&mut graph);
         debug_assert!(graph.agrees(), "each event begins at the latest of its causes");
         order.known &= graph.agrees();
         let mut pairs: Vec<_> = order.pairs.drain().collect();
         pairs.sort_unstable();
         let end = graph.end();
-        Self { graph, protocols, receive, order, pairs, end }
+        Ok(Self { graph, sets, order, pairs, end })
     }
 
     /// Number of comparisons that have to come out as they did.
@@ -252,22 +252,25 @@ impl<'a> Analysis<'a> {
         self.pairs.len()
     }
 
-    /// The dependence on each parameter of each range.
+    /// The dependence on each parameter of each range, level by level.
     #[must_use]
     pub fn sensitivities(&self) -> Vec<Sensitivity> {
-        let ranges = self.protocols.iter().enumerate();
-        let all = ranges.flat_map(|(range, protocol)| {
-            let parameters = if self.receive.is_empty() { TOGETHER } else { APART };
-            parameters.iter().map(move |&parameter| self.sensitivity(range, protocol, parameter))
+        let all = self.sets.by_level().flat_map(|(level, set, protocol)| {
+            let parameters = if self.sets.receive.is_empty() { TOGETHER } else { APART };
+            let of = move |&parameter| Sensitivity {
+                level,
+                first_bytes: protocol.first.0,
+                ..self.sensitivity(set, &protocol.parameters, parameter)
+            };
+            parameters.iter().map(of)
         });
         all.collect()
     }
 
-    fn sensitivity(&self, range: usize, protocol: &Protocol, parameter: Parameter) -> Sensitivity {
+    fn sensitivity(&self, number: usize, set: &LogGops, parameter: Parameter) -> Sensitivity {
         let stored = parameter.stored().iter();
-        let parameters: Vec<_> = stored.map(|stored| stored.of_range(range)).collect();
-        let set = &protocol.parameters;
-        let receive = self.receive.get(range).copied().unwrap_or(set.receive_overhead());
+        let parameters: Vec<_> = stored.map(|stored| stored.of_set(number)).collect();
+        let receive = self.sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
         let value = parameter.of(set, receive);
         let farthest = if parameter.is_per_byte() { FARTHEST_PER_BYTE } else { FARTHEST };
         let below = i128::try_from(value).unwrap_or(farthest).min(farthest);
@@ -282,7 +285,8 @@ impl<'a> Analysis<'a> {
         let wide = |length: i128| u128::try_from(length).unwrap_or_default();
         Sensitivity {
             parameter,
-            first_bytes: protocol.first.0,
+            first_bytes: 0,
+            level: 0,
             value: Units(value),
             slope: u64::try_from(slope).unwrap_or(u64::MAX),
             low: Units(value.saturating_sub(wide(low))),
@@ -294,7 +298,7 @@ impl<'a> Analysis<'a> {
     /// by 1, 5 and 10%.
     #[must_use]
     pub fn tolerances(&self) -> Vec<Tolerance> {
-        let latencies = (0..self.protocols.len()).map(|range| Stored::Latency.of_range(range));
+        let latencies = (0..self.sets.protocols.len()).map(|set| Stored::Latency.of_set(set));
         let moved = Moved { parameters: latencies.collect(), direction: 1 };
         let tolerance = |percent| {
             let grown = self.grown(&moved, percent);

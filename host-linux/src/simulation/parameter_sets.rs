@@ -1,16 +1,24 @@
-//! What messages cost, owned, with the overheads of both ends.
+//! What messages cost, owned, with the overheads of both ends, by nearness.
+
+use std::mem;
+use std::num::NonZeroU32;
 
 use loggap_core::model::{Protocol, Range, ReceiveOverhead, UnusableParameter};
-use loggap_core::sim::Parameters;
+use loggap_core::sim::{Level, Parameters};
 use loggap_core::units::Bytes;
 
-/// Parameter sets with the overheads of both ends.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// Parameter sets with the overheads of both ends, by nearness.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ParameterSets {
-    /// One set for each protocol, ascending in size, at least one.
+    /// One set for each protocol, ascending in size, at least one; then those of
+    /// each level.
     pub protocols: Vec<Protocol>,
     /// What receiving costs with each; empty where that is what sending costs.
     pub receive: Vec<ReceiveOverhead>,
+    /// Which ranks are near each other, the nearest first.
+    pub levels: Vec<Level>,
+    /// Of each rank its place; empty where that is its number.
+    pub places: Vec<u32>,
 }
 
 /// Why sets cannot be simulated with.
@@ -19,6 +27,14 @@ pub enum SetsError {
     /// None, too many, or out of order.
     #[error("a simulation takes up to {most} parameter sets, in ascending order of size", most = Parameters::MOST)]
     Number,
+    /// A level is no multiple of the one before.
+    #[error("a level of {far} is no multiple of the level of {near} before it")]
+    Levels {
+        /// Places of a block of the nearer one.
+        near: u32,
+        /// Those of the other.
+        far: u32,
+    },
     /// Not as many overheads of the receiver as sets.
     #[error("each parameter set needs an overhead of the receiver")]
     Receive,
@@ -42,9 +58,30 @@ impl ParameterSets {
     pub fn new(protocols: Vec<Protocol>, receive: Vec<ReceiveOverhead>) -> Self {
         let mut ends = protocols.iter().zip(&receive);
         if ends.all(|(protocol, receive)| protocol.parameters.receive_overhead() == *receive) {
-            return Self { protocols, receive: Vec::new() };
+            return Self { protocols, ..Self::default() };
         }
-        Self { protocols, receive }
+        Self { protocols, receive, ..Self::default() }
+    }
+
+    /// The same with `near` between ranks of one block of so many places; nearer
+    /// levels come first.
+    #[must_use]
+    pub fn with_level(mut self, places: NonZeroU32, near: Self) -> Self {
+        let ends = |sets: &mut Self| {
+            let own = |protocol: &Protocol| protocol.parameters.receive_overhead();
+            match mem::take(&mut sets.receive) {
+                same if same.is_empty() => sets.protocols.iter().map(own).collect(),
+                receive => receive,
+            }
+        };
+        let mut near = near;
+        if !(self.receive.is_empty() && near.receive.is_empty()) {
+            self.receive = ends(&mut self);
+            self.receive.extend(ends(&mut near));
+        }
+        self.levels.push(Level { places, sets: near.protocols.len() });
+        self.protocols.extend(near.protocols);
+        self
     }
 
     /// Those of measured ranges, with both overheads as they were measured,
@@ -68,16 +105,39 @@ impl ParameterSets {
         Ok(Self::new(protocols, receive))
     }
 
+    /// The sets from the nearest level on, those of no level last: the number of
+    /// the level, that of the set, and the set.
+    pub fn by_level(&self) -> impl Iterator<Item = (usize, usize, &Protocol)> {
+        let near: usize = self.levels.iter().map(|level| level.sets).sum();
+        let own = self.protocols.len().saturating_sub(near);
+        let levels = self.levels.iter().enumerate();
+        let of_level = levels.flat_map(|(at, level)| std::iter::repeat_n(at, level.sets));
+        let near = of_level.zip(self.protocols.iter().enumerate().skip(own));
+        let far = self.protocols.iter().enumerate().take(own);
+        let far = far.map(|set| (self.levels.len(), set));
+        near.chain(far).map(|(level, (number, protocol))| (level, number, protocol))
+    }
+
     /// The sets as a simulation takes them.
     ///
     /// # Errors
     ///
     /// [`SetsError`].
     pub fn parameters(&self) -> Result<Parameters<'_>, SetsError> {
-        let parameters = Parameters::per_protocol(&self.protocols).ok_or(SetsError::Number)?;
+        let parameters = Parameters::by_level(&self.protocols, &self.levels, &self.places);
+        let parameters = parameters.ok_or_else(|| self.unusable())?;
         if self.receive.is_empty() {
             return Ok(parameters);
         }
         parameters.with_receive(&self.receive).ok_or(SetsError::Receive)
+    }
+
+    fn unusable(&self) -> SetsError {
+        let pairs = self.levels.iter().zip(self.levels.iter().skip(1));
+        let mut places = pairs.map(|(near, far)| (near.places.get(), far.places.get()));
+        match places.find(|(near, far)| far <= near || far % near != 0) {
+            None => SetsError::Number,
+            Some((near, far)) => SetsError::Levels { near, far },
+        }
     }
 }

@@ -139,6 +139,15 @@ impl Source {
         }
     }
 
+    /// Number of ranks; of a file as it begins.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        match self {
+            Self::File(file) => file.extent().ranks,
+            Self::Pattern(_, options) => options.ranks,
+        }
+    }
+
     /// What is known of a file without reading its operations; enough memory
     /// if its ranks have one processor and one interface.
     pub(super) fn guess(&self) -> Option<Survey> {

@@ -3,12 +3,12 @@
 use super::Numbers;
 use crate::engine::{self, Cut, Stopped, run_in_windows};
 use crate::program::{Edge, Program, RankProgram};
-use crate::shadow::{self, Outcome, Receive, Rendezvous, Settings};
+use crate::shadow::{self, Level, Outcome, Receive, Rendezvous, Settings};
 use loggap::simulation::OwnedMemory;
 use loggap::simulation::windows::WindowError;
 use loggap_core::goal::{ANY, Op, OpKind};
 use loggap_core::model::LogGops;
-use loggap_core::sim::{Builder, Engine, NoNoise, Parameters, Silent, Survey};
+use loggap_core::sim::{Builder, Engine, NoNoise, Silent, Survey};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 /// Ranks and operations of a program at most.
@@ -93,8 +93,8 @@ pub fn overflow(data: &[u8]) {
     let program = program(&mut input, Shape::Huge);
     let mut survey = Survey::default();
     program.replay(&mut survey).expect("few operations");
-    let protocols = engine::protocols(&settings);
-    let parameters = Parameters::per_protocol(&protocols).expect("one set");
+    let sets = engine::sets(&settings);
+    let parameters = sets.parameters().expect("one set");
     let switches = engine::settings(&settings);
     let requirements = survey.requirements(switches).expect("few operations");
     let mut memory = OwnedMemory::new(&requirements).unwrap();
@@ -123,20 +123,29 @@ fn huge(input: &mut Numbers<'_>) -> u64 {
 }
 
 fn settings(input: &mut Numbers<'_>) -> Settings {
+    let set = set(input);
+    let flags = input.byte();
+    let levels = match flags & 4 {
+        0 => Vec::new(),
+        _ => vec![Level { places: 2, parameters: vec![(u64::MAX, self::set(input))] }],
+    };
+    Settings {
+        receive: if flags & 1 == 0 { Receive::Hold } else { Receive::Overlap },
+        rendezvous: if flags & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
+        levels,
+        ..Settings::new(set)
+    }
+}
+
+fn set(input: &mut Numbers<'_>) -> LogGops {
     let mut nanos = |bound| u64::from(input.below(bound)) * 1_000;
-    let set = LogGops {
+    LogGops {
         latency: Picos(nanos(9)),
         overhead: Picos(nanos(5)),
         gap: Picos(nanos(5)),
         gap_per_byte: PerByte(nanos(4) << 16),
         overhead_per_byte: PerByte(nanos(4) << 16),
         eager_limit: Bytes(nanos(12) / 1_000),
-    };
-    let flags = input.byte();
-    Settings {
-        receive: if flags & 1 == 0 { Receive::Hold } else { Receive::Overlap },
-        rendezvous: if flags & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
-        ..Settings::new(set)
     }
 }
 

@@ -18,7 +18,7 @@ pub enum ImplicitError {
         /// Bytes.
         size: u64,
     },
-    /// The messages are of more than one protocol.
+    /// The messages are of more than one protocol or level of nearness.
     Protocols,
     /// More messages and operations wait than there are nodes.
     Nodes {
@@ -62,7 +62,7 @@ impl fmt::Display for ImplicitError {
                 "messages of {size} bytes are above the eager limit; take a stored schedule"
             ),
             Self::Protocols => f.write_str(
-                "the messages are of several protocols of the profile; take a stored schedule",
+                "the messages are of several protocols or levels; take a stored schedule",
             ),
             Self::Nodes { lent } => {
                 write!(f, "more than {lent} messages and operations wait; lend more nodes")

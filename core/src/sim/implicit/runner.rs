@@ -10,7 +10,7 @@ use super::program::Program;
 use super::rank::{Rank, RankState};
 use crate::sim::chain::Chain;
 use crate::sim::hooks::{NoNoise, Noise};
-use crate::sim::parameters::Parameters;
+use crate::sim::parameters::{EVERYWHERE, Parameters};
 use crate::sim::price::{Price, Prices};
 use crate::sim::wheel::{Due, Wheel};
 use crate::units::{Overflow, Picos};
@@ -128,10 +128,10 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
         let [shortest, longest] = program.sizes();
         let overflow = ImplicitError::Overflow { rank: 0 };
-        let price = Price::of(&parameters, longest).map_err(|_| overflow)?;
+        let price = Price::of(&parameters, EVERYWHERE, longest).map_err(|_| overflow)?;
         let costs = price.costs;
-        let least = parameters.costs(shortest).map_err(|_| overflow)?;
-        if costs.protocol != least.protocol {
+        let least = parameters.costs(EVERYWHERE, shortest).map_err(|_| overflow)?;
+        if costs.protocol != least.protocol || parameters.levels() > 0 {
             return Err(ImplicitError::Protocols);
         }
         if costs.rendezvous {

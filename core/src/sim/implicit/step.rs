@@ -8,6 +8,7 @@ use super::rank::Rank;
 use super::runner::{Next, Simulation, Stop, created, kind};
 use crate::sim::chain::{self, Chain};
 use crate::sim::hooks::Noise;
+use crate::sim::parameters::EVERYWHERE;
 use crate::sim::price::{Leaving, sum};
 use crate::units::Picos;
 
@@ -101,7 +102,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         debug_assert!(now >= state.cpu && now >= state.out, "its turn had come");
         self.started(state, next);
         let transfer = self.program.transfer(rank, send);
-        let price = self.prices.of(transfer.size)?;
+        let price = self.prices.at(EVERYWHERE, transfer.size)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
         let Leaving { cpu, out, arrival } = price.leave(now, noise)?;
         (state.cpu, state.out) = (cpu, out);
@@ -204,7 +205,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
     ) -> Result<(), Stop> {
         let now = next.time;
         self.pool.remove_after(&mut state.inbox, next.before);
-        let price = self.prices.of(self.program.expected(rank, next.item.last))?;
+        let price = self.prices.at(EVERYWHERE, self.program.expected(rank, next.item.last))?;
         let noise = self.noise.lost(rank, Picos(now), Picos(self.receive_overhead)).0;
         state.cpu = price.handle(now, noise)?.cpu;
         state.into = price.take(now)?;

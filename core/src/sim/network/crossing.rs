@@ -130,7 +130,8 @@ impl Sink for Crossing<'_, '_> {
 
     fn op(&mut self, op: Op) -> Result<u32, BuildError> {
         if let OpKind::Send { peer, size, .. } = op.kind
-            && let Ok(price) = Price::of(&self.parameters, size)
+            && let Ok(price) =
+                Price::of(&self.parameters, self.parameters.level(self.rank, peer), size)
         {
             self.add(peer, price.costs.gap_bytes);
         }

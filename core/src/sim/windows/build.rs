@@ -147,16 +147,17 @@ impl<'m> Builder<'m> {
         Some(())
     }
 
-    /// Whether a send of `size` bytes is a handshake.
-    fn check(&mut self, size: u64) -> Result<bool, BuildError> {
-        if size == self.eager {
+    /// Whether a send of `size` bytes to `peer` is a handshake.
+    fn check(&mut self, peer: u32, size: u64) -> Result<bool, BuildError> {
+        if size == self.eager && self.parameters.levels() == 0 {
             return Ok(false);
         }
         if size >= u64::from(u32::MAX) {
             return Err(BuildError::Unsuitable(Unsuitable::Long { size }));
         }
+        let level = self.parameters.level(self.draft.rank(), peer);
         // What costs too much is found out by the run.
-        if self.parameters.costs(size).is_ok_and(|costs| costs.rendezvous) {
+        if self.parameters.costs(level, size).is_ok_and(|costs| costs.rendezvous) {
             if self.requirements.records > self.requirements.ops {
                 return Ok(true);
             }
@@ -191,7 +192,7 @@ impl Sink for Builder<'_> {
         }
         self.draft.count(op.kind, self.memory.slots)?;
         let handshake = match op.kind {
-            OpKind::Send { size, peer, .. } if self.check(size)? => Some((peer, size)),
+            OpKind::Send { size, peer, .. } if self.check(peer, size)? => Some((peer, size)),
             _ => None,
         };
         let at = self.draft.ops as usize;

@@ -75,12 +75,12 @@ impl<N: Noise> Partition<'_, N> {
     /// Takes a message among those that wait; they come in the order of their
     /// stamps.
     #[cold]
-    pub(super) fn await_interface(&mut self, state: &mut WindowRank, send: u32) {
+    pub(super) fn await_interface(&mut self, (rank, state): (u32, &mut WindowRank), send: u32) {
         let shared = &self.shared;
         let record = shared.at(send);
         record.set_link(self.came);
         self.came += 1;
-        let arrival = self.arrival(record.time(), shared.kept_size(send));
+        let arrival = self.arrival(rank, (send, record.time()));
         shared.set_time_of(send, arrival);
         let key = |send| (shared.time_of(send), shared.at(send).link());
         self.heaps.push(&mut state.waiting, send, |a, b| key(a) < key(b));
@@ -221,7 +221,11 @@ impl<N: Noise> Partition<'_, N> {
         (rank, state): (u32, &mut WindowRank),
         next: &Next,
     ) -> Result<(), Overflow> {
-        let price = self.prices.of(self.shared.kept_size(next.op))?;
+        let price = self.prices.between(
+            rank,
+            self.shared.at(next.op).peer(),
+            self.shared.kept_size(next.op),
+        )?;
         state.into = price.take(next.time)?;
         self.shared.set_time_of(next.op, next.time);
         let mut taken = self.receiving(rank).taken;

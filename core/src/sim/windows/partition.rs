@@ -192,8 +192,11 @@ impl<'s, N: Noise> Partition<'s, N> {
             while send != END {
                 let record = shared.at(send);
                 let (next, local) = (record.link(), record.peer().wrapping_sub(*first));
-                // Who sent a later message of a handshake does not matter.
-                let source = if send < shared.further { shared.owner(send) } else { NONE };
+                let source = match send < shared.further {
+                    true => shared.owner(send),
+                    // Noted there as it left.
+                    false => shared.handshake(send).link(),
+                };
                 record.keep(source, record.next());
                 if let Some(state) = ranks.get_mut(local as usize) {
                     record.set_link(core::mem::replace(&mut state.spilled, send));
@@ -223,7 +226,7 @@ impl<'s, N: Noise> Partition<'s, N> {
     fn turn(&mut self, local: u32, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
         let Some(&(mut state)) = self.ranks.get(local as usize) else { return };
         let rank = self.first.wrapping_add(local);
-        self.sort(&mut state, inbox);
+        self.sort((rank, &mut state), inbox);
         while let Some(next) = self.next_of((rank, &mut state), inbox) {
             let more = STEPS.saturating_mul(self.events - self.events_before);
             if self.steps > self.most_steps.saturating_add(more) {
@@ -240,7 +243,7 @@ impl<'s, N: Noise> Partition<'s, N> {
                 break;
             }
         }
-        self.keep(&mut state, inbox);
+        self.keep((rank, &mut state), inbox);
         if let Some(place) = self.ranks.get_mut(local as usize) {
             *place = state;
         }
@@ -248,9 +251,9 @@ impl<'s, N: Noise> Partition<'s, N> {
 
     /// Brings what came in the mail in order.
     #[inline]
-    fn sort(&mut self, state: &mut WindowRank, inbox: &Mail<'_>) {
+    fn sort(&mut self, (rank, state): (u32, &mut WindowRank), inbox: &Mail<'_>) {
         if state.spilled != NONE {
-            self.keep_spilled(state, inbox);
+            self.keep_spilled((rank, state), inbox);
             return;
         }
         if let Some(message) = inbox.message(state.incoming)
@@ -261,7 +264,7 @@ impl<'s, N: Noise> Partition<'s, N> {
                 incoming::sort(&self.shared, &mut messages, state.incoming, &mut self.steps);
         }
         if self.several || self.overlap {
-            self.keep(state, inbox);
+            self.keep((rank, state), inbox);
         }
     }
 
@@ -273,10 +276,12 @@ impl<'s, N: Noise> Partition<'s, N> {
         time / self.width
     }
 
-    /// When a message of `size` bytes sent at `time` arrives; checked when it
-    /// left.
-    pub(super) fn arrival(&self, time: u64, size: u64) -> u64 {
-        let delay = self.shared.parameters.delay(size);
+    /// When the kept message of `send`, which left at `time`, arrives at `rank`;
+    /// checked when it left.
+    pub(super) fn arrival(&self, rank: u32, (send, time): (u32, u64)) -> u64 {
+        let (parameters, shared) = (&self.shared.parameters, &self.shared);
+        let level = parameters.level(rank, shared.at(send).peer());
+        let delay = parameters.delay(level, shared.kept_size(send));
         let arrival = delay.and_then(|delay| sum(time, delay));
         debug_assert!(arrival.is_ok(), "it was checked when the message left");
         arrival.unwrap_or(u64::MAX)

@@ -66,7 +66,7 @@ impl<N: Noise> Partition<'_, N> {
         }
         let mut best = None;
         if state.waiting != NONE {
-            best = self.next_waiting(state);
+            best = self.next_waiting((rank, state));
         } else if let Some(letter) = inbox.message(state.incoming) {
             let arrival = letter.created().saturating_add(self.width.get());
             best = Some(Next {
@@ -98,7 +98,7 @@ impl<N: Noise> Partition<'_, N> {
     /// The next of the messages that came in earlier windows: the oldest of
     /// those that can be handled first.
     #[inline]
-    fn next_waiting(&self, state: &WindowRank) -> Option<Next> {
+    fn next_waiting(&self, (rank, state): (u32, &WindowRank)) -> Option<Next> {
         let free = state.cpu.max(state.into);
         let class = Class::Waiting;
         if !self.several {
@@ -109,7 +109,7 @@ impl<N: Noise> Partition<'_, N> {
         let mut best: Option<Next> = None;
         for (before, op) in self.shared.walk(state.waiting) {
             let record = self.shared.at(op);
-            let time = free.max(self.arrival(record.time(), self.shared.kept_size(op)));
+            let time = free.max(self.arrival(rank, (op, record.time())));
             if best.is_none_or(|best| time < best.time) {
                 best = Some(Next { time, class, before, op });
             }
@@ -217,7 +217,8 @@ impl<N: Noise> Partition<'_, N> {
         let record = self.shared.at(op);
         // That of a request says where its other records are.
         let size = record.time();
-        let price = self.prices.of(if part == Part::Request { 1 } else { size })?;
+        let priced = if part == Part::Request { 1 } else { size };
+        let price = self.prices.between(rank, record.peer(), priced)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
         let Leaving { cpu, out, .. } = price.leave(now, noise)?;
         (state.cpu, state.out) = (cpu, out);
@@ -238,6 +239,9 @@ impl<N: Noise> Partition<'_, N> {
             // The record is of no further use to its own rank.
             let record = self.shared.at(op);
             record.keep(target, letter.size);
+            if matches!(part, Part::Ready | Part::Data) {
+                self.shared.handshake(op).set_link(rank);
+            }
             record.set_link(outbox.spill(target >> self.shift, op));
         }
         Ok(())
@@ -278,7 +282,8 @@ impl<N: Noise> Partition<'_, N> {
     ) -> Result<(), Overflow> {
         let now = next.time;
         let part = self.shared.part(letter.send);
-        let price = self.prices.of(if part == Part::Request { 1 } else { letter.size.into() })?;
+        let size = if part == Part::Request { 1 } else { letter.size.into() };
+        let price = self.prices.between(rank, letter.source, size)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.receive_overhead)).0;
         let handling = if self.overlap {
             price.handle_taken(now, self.shared.time_of(letter.send), noise)?
@@ -328,12 +333,12 @@ impl<N: Noise> Partition<'_, N> {
     }
 
     /// Keeps what has not been handled of the mail beyond the window.
-    pub(super) fn keep(&mut self, state: &mut WindowRank, inbox: &Mail<'_>) {
+    pub(super) fn keep(&mut self, (rank, state): (u32, &mut WindowRank), inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(state.incoming) {
             let letter = message.read();
             state.incoming = message.link();
             self.shared.at(letter.send).keep(letter.source, letter.size);
-            self.await_handling(state, letter.send);
+            self.await_handling((rank, &mut *state), letter.send);
         }
         state.incoming = END;
     }
@@ -341,9 +346,9 @@ impl<N: Noise> Partition<'_, N> {
     /// Takes a message among those that wait; they come in the order of their
     /// stamps.
     #[inline]
-    fn await_handling(&mut self, state: &mut WindowRank, send: u32) {
+    fn await_handling(&mut self, (rank, state): (u32, &mut WindowRank), send: u32) {
         if self.overlap {
-            self.await_interface(state, send);
+            self.await_interface((rank, state), send);
         } else {
             self.shared.push(&mut state.waiting, send);
         }
@@ -352,7 +357,7 @@ impl<N: Noise> Partition<'_, N> {
     /// Takes the messages that found no room in the mail among those that
     /// wait, and all others that came with them.
     #[cold]
-    pub(super) fn keep_spilled(&mut self, state: &mut WindowRank, inbox: &Mail<'_>) {
+    pub(super) fn keep_spilled(&mut self, (rank, state): (u32, &mut WindowRank), inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(state.incoming) {
             let letter = message.read();
             state.incoming = message.link();
@@ -365,7 +370,7 @@ impl<N: Noise> Partition<'_, N> {
         while next != END {
             let send = next;
             next = self.shared.at(send).link();
-            self.await_handling(state, send);
+            self.await_handling((rank, &mut *state), send);
         }
     }
 }

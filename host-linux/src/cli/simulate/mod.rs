@@ -3,6 +3,7 @@
 mod computed;
 mod explanation;
 mod job;
+mod level_args;
 mod monte_carlo;
 mod network_args;
 mod network_report;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 use loggap_core::measure::Clock;
 
 use self::job::{Job, NetworkJob, Wanted};
+use self::level_args::LevelArgs;
 use self::monte_carlo::MonteCarlo;
 use self::network_args::{NetworkArgs, NetworkPicture};
 use self::noise_args::NoiseArgs;
@@ -49,6 +51,7 @@ use crate::simulation::least_taper;
   loggap simulate app.goal --profile cluster.json --monte-carlo 1000 --seed 7
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
+  loggap simulate app.goal --level 8:node.json --level 64:rack.json --profile fabric.json
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Schedule to read; '-' is standard input.
@@ -112,6 +115,9 @@ pub(super) struct Args {
     network: NetworkArgs,
 
     #[command(flatten)]
+    levels: LevelArgs,
+
+    #[command(flatten)]
     picture: PictureArgs,
 
     #[command(flatten)]
@@ -125,7 +131,9 @@ const ONE_RUN: [&str; 7] =
 impl Args {
     /// What is between ranks.
     fn network(&self) -> Result<Option<NetworkJob>, CliError> {
-        let Some(mut network) = self.network.job(self.pattern.seed)? else { return Ok(None) };
+        let Some(mut network) = self.network.job(self.pattern.seed, &self.levels)? else {
+            return Ok(None);
+        };
         network.plan.watched |= self.json;
         if self.explain || self.sensitivity {
             return Err(CliError::usage(
@@ -145,6 +153,7 @@ impl Args {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
     let monte_carlo = MonteCarlo::new(args, (profile.as_ref(), &sets))?;
+    let sets = args.levels.add_to(sets, &args.parameters)?;
     let noise = args.noise.source(args.pattern.seed)?;
     let network = args.network()?;
     let picture = args.picture.open()?;
@@ -157,6 +166,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let source = args.pattern.source(args.input.as_deref())?;
+    args.levels.check(&sets, &source)?;
     let job = Job {
         parameters: sets.parameters()?,
         settings: args.settings.settings(),
@@ -173,14 +183,14 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         },
     };
     let mut outcome = job.run(&source, (clock, started), console)?;
-    if job.network.is_none() && outcome.stuck.total == 0 {
+    if job.network.is_none() && sets.levels.is_empty() && outcome.stuck.total == 0 {
         let size = (outcome.ranks, outcome.ops);
         let taper = least_taper(&source, job.parameters, size, outcome.finished.makespan);
         outcome.taper = taper.map_err(CliError::usage)?;
     }
-    let mut report = Report::new(args, &source, &outcome)?;
+    let mut report = Report::new(args, (&source, &sets), &outcome)?;
     if let (Some(causes), true, true) = (&outcome.causes, args.sensitivity, report.is_whole()) {
-        report.add_sensitivities(Sensitivities::of(causes, &sets));
+        report.add_sensitivities(Sensitivities::of(causes, &sets)?);
     }
     if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
         picture.draw(timeline)?;

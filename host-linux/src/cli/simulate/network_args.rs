@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use super::job::NetworkJob;
+use super::level_args::LevelArgs;
 use crate::cli::CliError;
 use crate::output::PendingFile;
 use crate::simulation::{NetworkPlan, NetworkUse, Placement};
@@ -12,8 +13,8 @@ use crate::simulation::{NetworkPlan, NetworkUse, Placement};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(super) struct NetworkArgs {
-    /// Whether messages share links between ranks [default: flat, or flows
-    /// with --topology].
+    /// What is between ranks [default: flat, levels with --level, flows with
+    /// --topology].
     #[arg(long, value_enum, value_name = "HOW")]
     network: Option<NetworkName>,
 
@@ -41,18 +42,33 @@ pub(super) struct NetworkArgs {
 enum NetworkName {
     /// No link inside the network is shared: LogGP.
     Flat,
+    /// Parameters differ by nearness.
+    Levels,
     /// Messages share links max-min fairly.
     Flows,
 }
 
 impl NetworkArgs {
-    /// The network, where there is one; watched over time if it is drawn.
-    pub(super) fn job(&self, seed: u64) -> Result<Option<NetworkJob>, CliError> {
+    /// The network, where messages share its links; watched over time if it is
+    /// drawn. `levels` exclude a topology.
+    pub(super) fn job(
+        &self,
+        seed: u64,
+        levels: &LevelArgs,
+    ) -> Result<Option<NetworkJob>, CliError> {
         let topology = match (self.network, &self.topology) {
-            (None | Some(NetworkName::Flat), None) => return Ok(None),
-            (Some(NetworkName::Flat), Some(_)) => {
+            (Some(NetworkName::Flat | NetworkName::Flows), None) if levels.are_given() => {
+                return Err(CliError::usage("--level has a meaning with --network levels only"));
+            }
+            (Some(NetworkName::Levels), None) if !levels.are_given() => {
                 return Err(CliError::usage(
-                    "--topology has no meaning with --network flat; leave one out",
+                    "--network levels needs --level RANKS:WHAT, such as 8:node.json; see --help",
+                ));
+            }
+            (None | Some(NetworkName::Flat | NetworkName::Levels), None) => return Ok(None),
+            (Some(NetworkName::Flat | NetworkName::Levels), Some(_)) => {
+                return Err(CliError::usage(
+                    "--topology has a meaning with --network flows only; leave one out",
                 ));
             }
             (Some(NetworkName::Flows), None) => {

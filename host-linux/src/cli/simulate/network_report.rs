@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
+use loggap_core::sim::Level;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::job::Outcome;
 use super::network_args::NetworkArgs;
-use crate::simulation::BusyLink;
+use crate::simulation::{BusyLink, ParameterSets};
 
 /// Links that the text lists; JSON lists more.
 const SHOWN: usize = 5;
@@ -23,6 +24,13 @@ pub(super) enum NetworkReport {
         /// From which taper on links would decide; `null` where nothing
         /// crosses leaves, or the schedule is too long to be looked at again.
         decisive_taper: Option<TaperDocument>,
+    },
+    /// Parameters differ by nearness.
+    Levels {
+        /// The nearest first.
+        levels: Vec<LevelDocument>,
+        /// Whether blocks are of nodes, not ranks.
+        of_nodes: bool,
     },
     /// Messages share links.
     Flows {
@@ -46,6 +54,15 @@ pub(super) struct TaperDocument {
     taper: f64,
 }
 
+/// Ranks that are near each other.
+#[derive(Serialize)]
+pub(super) struct LevelDocument {
+    /// Ranks, or nodes, of a block.
+    block: u32,
+    /// L of the smallest messages.
+    latency_s: f64,
+}
+
 #[derive(Serialize)]
 pub(super) struct LinkDocument {
     link: String,
@@ -64,7 +81,16 @@ impl LinkDocument {
 }
 
 impl NetworkReport {
-    pub(super) fn new(args: &NetworkArgs, outcome: &Outcome) -> Self {
+    pub(super) fn new(args: &NetworkArgs, sets: &ParameterSets, outcome: &Outcome) -> Self {
+        if !sets.levels.is_empty() {
+            let first = |at| sets.by_level().find(|(level, ..)| *level == at);
+            let of = |(at, level): (usize, &Level)| LevelDocument {
+                block: level.places.get(),
+                latency_s: first(at).map_or(0.0, |(.., set)| set.parameters.latency.seconds()),
+            };
+            let levels = sets.levels.iter().enumerate().map(of).collect();
+            return Self::Levels { levels, of_nodes: !sets.places.is_empty() };
+        }
         let Some(usage) = &outcome.network else {
             let taper = outcome
                 .taper
@@ -97,6 +123,14 @@ impl NetworkReport {
                 )
             }
             Self::Flat { .. } => Ok(()),
+            Self::Levels { levels, of_nodes } => {
+                let what = if *of_nodes { "nodes" } else { "ranks" };
+                let block = |level: &LevelDocument| {
+                    format!("blocks of {} {what} (L {:.1} ns)", level.block, level.latency_s * 1e9)
+                };
+                let blocks: Vec<_> = levels.iter().map(block).collect();
+                writeln!(out, "network                by nearness: {}", blocks.join(", "))
+            }
             Self::Flows { topology, placement, hosts, links, busiest_links, .. } => {
                 writeln!(
                     out,

@@ -15,7 +15,7 @@ use super::monte_carlo::Distribution;
 use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
 use crate::cli::{CliError, Console, Exit};
-use crate::simulation::Source;
+use crate::simulation::{ParameterSets, Source};
 
 /// What `--json` prints and the text says.
 #[derive(Serialize)]
@@ -131,7 +131,11 @@ impl CountersDocument {
 }
 
 impl Report {
-    pub(super) fn new(args: &Args, source: &Source, outcome: &Outcome) -> Result<Self, CliError> {
+    pub(super) fn new(
+        args: &Args,
+        (source, sets): (&Source, &ParameterSets),
+        outcome: &Outcome,
+    ) -> Result<Self, CliError> {
         let finished = outcome.finished;
         let whole = outcome.stuck.total == 0;
         let explanation = match &outcome.causes {
@@ -169,7 +173,7 @@ impl Report {
                 .map(|finish| finish.iter().map(|time| time.0).collect()),
             counters,
             explanation,
-            network: NetworkReport::new(&args.network, outcome),
+            network: NetworkReport::new(&args.network, sets, outcome),
             sensitivities: None,
             monte_carlo: None,
         })

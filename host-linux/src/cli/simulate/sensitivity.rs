@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::explanation::nanos;
 use crate::sensitivity::{Analysis, Sensitivity, Tolerance, Units};
-use crate::simulation::ParameterSets;
+use crate::simulation::{ParameterSets, SetsError};
 use crate::timeline::causes::Causes;
 
 /// What `--sensitivity` adds.
@@ -15,6 +15,8 @@ pub(super) struct Sensitivities {
     sensitivity: Vec<SensitivityDocument>,
     latency_tolerance: Vec<ToleranceDocument>,
     #[serde(skip)]
+    levels: usize,
+    #[serde(skip)]
     found: Vec<Sensitivity>,
 }
 
@@ -22,8 +24,8 @@ pub(super) struct Sensitivities {
 struct SensitivityDocument {
     parameter: &'static str,
     first_bytes: u64,
-    /// Of nearness; one network has the level 0 alone.
-    level: u32,
+    /// Of nearness, the nearest being 0.
+    level: usize,
     /// Seconds, or seconds per byte, as `low` and `high`.
     value: f64,
     slope: u64,
@@ -47,7 +49,7 @@ impl SensitivityDocument {
         Self {
             parameter: found.parameter.symbol(),
             first_bytes: found.first_bytes,
-            level: 0,
+            level: found.level,
             value: found.value.seconds(),
             slope: found.slope,
             low: found.low.seconds(),
@@ -69,15 +71,20 @@ impl ToleranceDocument {
 
 impl Sensitivities {
     /// Of a run with these parameter sets.
-    pub(super) fn of(causes: &Causes, sets: &ParameterSets) -> Self {
-        let analysis = Analysis::new(causes, &sets.protocols, &sets.receive);
+    ///
+    /// # Errors
+    ///
+    /// [`SetsError`], as of the run.
+    pub(super) fn of(causes: &Causes, sets: &ParameterSets) -> Result<Self, SetsError> {
+        let analysis = Analysis::new(causes, sets)?;
         let found = analysis.sensitivities();
         let tolerances = analysis.tolerances();
-        Self {
+        Ok(Self {
             sensitivity: found.iter().map(SensitivityDocument::new).collect(),
             latency_tolerance: tolerances.iter().map(ToleranceDocument::new).collect(),
+            levels: sets.levels.len(),
             found,
-        }
+        })
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -85,16 +92,21 @@ impl Sensitivities {
             out,
             "# by how much the makespan grows with each parameter, and from where to where it does"
         )?;
+        let level = if self.levels > 0 { " level" } else { "" };
         writeln!(
             out,
-            "#  parameter first[B]        slope        value[ns]          from[ns]            to[ns]"
+            "#  parameter{level} first[B]        slope        value[ns]          from[ns]            to[ns]"
         )?;
         for found in &self.found {
             let Units(low) = found.low;
             let high = found.high.map_or_else(|| "-".to_owned(), |Units(high)| decimal(high));
+            let level = match self.levels {
+                0 => String::new(),
+                _ => format!(" {:>5}", found.level),
+            };
             writeln!(
                 out,
-                "{:>12} {:>8} {:>12} {:>16} {:>17} {high:>17}",
+                "{:>12}{level} {:>8} {:>12} {:>16} {:>17} {high:>17}",
                 label(found),
                 found.first_bytes,
                 found.slope,
