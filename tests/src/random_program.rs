@@ -6,8 +6,6 @@ use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 
-use crate::shadow::{Level, Settings};
-
 /// Limits of a random schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
@@ -183,28 +181,5 @@ pub fn receive_overhead(random: &mut Random) -> ReceiveOverhead {
     ReceiveOverhead {
         overhead: Picos(random.below(4) * 1_000),
         overhead_per_byte: PerByte((random.below(4) * 1_000) << 15),
-    }
-}
-
-/// Gives `settings` one or two levels of nearness, whose sets `set` makes, of one
-/// range of sizes or two; in half of all cases ranks are at places of their own.
-pub fn add_levels(
-    random: &mut Random,
-    settings: &mut Settings,
-    mut set: impl FnMut(&mut Random) -> LogGops,
-) {
-    for places in [2, 4].into_iter().take(1 + random.below(2) as usize) {
-        let mut parameters = vec![(u64::MAX, set(random))];
-        if random.below(2) == 0 {
-            parameters.insert(0, (random.below(6), set(random)));
-        }
-        if !settings.receive_overheads.is_empty() {
-            let ends = parameters.iter().map(|_| receive_overhead(random));
-            settings.receive_overheads.extend(ends);
-        }
-        settings.levels.push(Level { places, parameters });
-    }
-    if random.below(2) == 0 {
-        settings.places = (0..random.below(12)).map(|_| random.below(8) as u32).collect();
     }
 }

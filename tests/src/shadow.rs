@@ -4,9 +4,11 @@
 //! must agree with it on every schedule.
 
 use crate::program::Program;
+use crate::random_program::receive_overhead;
 use loggap::timeline::{self, Calc, Costs, End, Timeline};
 use loggap_core::goal::{ANY, Op, OpKind};
 use loggap_core::model::{LogGops, ReceiveOverhead};
+use loggap_core::random::Random;
 use loggap_core::units::Picos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -88,6 +90,25 @@ impl Settings {
             receive: Receive::default(),
             rendezvous: Rendezvous::default(),
             quirks: Quirks::default(),
+        }
+    }
+
+    /// Adds one or two levels, whose sets `set` makes, of one range of sizes or two;
+    /// in half of all cases ranks are at places of their own.
+    pub fn add_levels(&mut self, random: &mut Random, mut set: impl FnMut(&mut Random) -> LogGops) {
+        for places in [2, 4].into_iter().take(1 + random.below(2) as usize) {
+            let mut parameters = vec![(u64::MAX, set(random))];
+            if random.below(2) == 0 {
+                parameters.insert(0, (random.below(6), set(random)));
+            }
+            if !self.receive_overheads.is_empty() {
+                let ends = parameters.iter().map(|_| receive_overhead(random));
+                self.receive_overheads.extend(ends);
+            }
+            self.levels.push(Level { places, parameters });
+        }
+        if random.below(2) == 0 {
+            self.places = (0..random.below(12)).map(|_| random.below(8) as u32).collect();
         }
     }
 

@@ -14,9 +14,7 @@ use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
 use loggap_tests::program::{Program, RankProgram};
-use loggap_tests::random_program::{
-    Shape, add_levels, crowded, parameters, program, receive_overheads,
-};
+use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
 use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
 
 /// The settings of `seed`: all combinations of the switches.
@@ -30,7 +28,7 @@ fn settings(random: &mut Random) -> Settings {
         ..Settings::new(set)
     };
     if random.below(3) == 0 {
-        add_levels(random, &mut settings, parameters);
+        settings.add_levels(random, parameters);
     }
     settings
 }

@@ -10,7 +10,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
 use loggap_tests::engine;
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, add_levels, parameters, program};
+use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::shadow::{Receive, Rendezvous, Settings};
 
 /// One whole ps, or ps per byte: smaller steps are rounded by the simulation.
@@ -163,7 +163,7 @@ fn slopes_are_finite_differences_on_random_programs() {
             ..Settings::new(set)
         };
         if seed % 7 == 3 {
-            add_levels(&mut random, &mut settings, |random| LogGops {
+            settings.add_levels(&mut random, |random| LogGops {
                 latency: Picos(random.below(1 << 22)),
                 ..parameters(random)
             });

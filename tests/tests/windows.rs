@@ -17,7 +17,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
 use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, add_levels, parameters, program, receive_overhead};
+use loggap_tests::random_program::{Shape, parameters, program, receive_overhead};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 
 /// No limit to the memory of messages.
@@ -55,7 +55,7 @@ fn settings(random: &mut Random) -> Settings {
             Rendezvous::Handshake => Bytes(random.below(7)),
         };
         let set = |random: &mut Random| LogGops { eager_limit: limit, ..parameters(random) };
-        add_levels(random, &mut settings, set);
+        settings.add_levels(random, set);
     }
     settings
 }
