@@ -18,7 +18,7 @@ use std::io::Write;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use loggap::schedule::{Extent, ScheduleFile, WriteError, write_text};
-use loggap::simulation::{Limit, Source, makespan};
+use loggap::simulation::{Job, Limit, Source, makespan};
 use loggap_core::goal::binary::{NativeWriter, ReferenceWriter};
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::goal::text::Survey;
@@ -146,7 +146,7 @@ fn benches(criterion: &mut Criterion) {
     group.bench_function("text to makespan", |b| {
         b.iter(|| {
             let source = Source::File(ScheduleFile::open(on_disk.path()).unwrap());
-            let time = makespan(&source, set, Settings::default(), &Limit::none()).unwrap();
+            let time = makespan(&source, &Job::new(set, Settings::default())).unwrap();
             assert_eq!(time, Picos(110_000_000));
         });
     });

@@ -8,8 +8,8 @@
 use loggap::schedule::ScheduleFile;
 use loggap::simulation::windows::{self, WindowMemory};
 use loggap::simulation::{
-    Limit, NoiseSource, OwnedMemory, ParameterSets, Plan, Point, RunError, Source, makespan,
-    run_points,
+    Job, Limit, NoiseSource, OwnedMemory, ParameterSets, Plan, Point, RunError, Source, Wanted,
+    makespan, run_points,
 };
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
@@ -56,10 +56,11 @@ fn compare_with(limit: Option<Bytes>, source: &Source, random: &mut Random, whos
     for receive in [Receive::Hold, Receive::Overlap] {
         for rendezvous in [Rendezvous::Instant, Rendezvous::Handshake] {
             let settings = Settings { receive, rendezvous };
-            let alone: Result<Vec<Picos>, RunError> = all
-                .iter()
-                .map(|sets| makespan(source, sets.parameters()?, settings, &Limit::none()))
-                .collect();
+            // What is counted runs event by event.
+            let wanted = Wanted { counters: true, ..Wanted::default() };
+            let job = |parameters| Job { wanted: wanted.clone(), ..Job::new(parameters, settings) };
+            let alone: Result<Vec<Picos>, RunError> =
+                all.iter().map(|sets| makespan(source, &job(sets.parameters()?))).collect();
             let alone = alone.map_err(|error| error.to_string());
             let plan =
                 Plan { settings, noise: None, most_bytes: u64::MAX, threads: 1, finish: POINTS };

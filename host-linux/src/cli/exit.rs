@@ -110,7 +110,7 @@ impl From<RunError> for CliError {
         match &error {
             RunError::Load(LoadError::Memory { .. } | LoadError::Pages(_)) => Self::failed(error),
             RunError::Parameters(error) => (*error).into(),
-            RunError::Load(_) | RunError::Noise(_) => Self::usage(error),
+            RunError::Load(_) | RunError::Noise(_) | RunError::Network(_) => Self::usage(error),
             RunError::Unfinished(_) => Self::failed(format_args!(
                 "{error}; 'loggap simulate' lists everything that is left"
             )),

@@ -12,7 +12,7 @@ use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
 use crate::decimal;
-use crate::simulation::{Limit, LoadError, RunError, Source, makespan};
+use crate::simulation::{Job, Source, makespan};
 
 /// The most ranks that are simulated.
 const MOST_RANKS: u64 = 1 << 27;
@@ -171,8 +171,9 @@ impl Args {
         let caveat = form.caveat(set, ranks, Bytes(size)).map_err(overflow)?;
         let settings = self.settings.settings();
         let source = Source::Pattern(collective.pattern(), Options::new(ranks, size));
-        let limit = Limit { bytes: self.max_memory.unwrap_or(u64::MAX), besides: &|_| 0 };
-        let simulated = makespan(&source, parameters, settings, &limit).map_err(refused)?;
+        let most_bytes = self.max_memory.unwrap_or(u64::MAX);
+        let job = Job { most_bytes, ..Job::new(parameters, settings) };
+        let simulated = makespan(&source, &job)?;
         let reason = (simulated != printed).then(|| reason(caveat, settings, (set, size)));
         Ok(Row {
             collective: collective.name(),
@@ -185,15 +186,6 @@ impl Args {
             difference_ps: i128::from(simulated.0) - i128::from(printed.0),
             reason,
         })
-    }
-}
-
-fn refused(error: RunError) -> CliError {
-    match error {
-        RunError::Load(error) if !matches!(error, LoadError::Memory { .. }) => {
-            CliError::usage(error)
-        }
-        other => CliError::failed(other),
     }
 }
 

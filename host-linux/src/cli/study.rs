@@ -15,7 +15,7 @@ use super::parameter_args::{preset, preset_help};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
 use crate::output::PendingFile;
-use crate::simulation::{Limit, LoadError, RunError, Source, makespan};
+use crate::simulation::{Job, LoadError, RunError, Source, makespan};
 use crate::study::Chart;
 use crate::study::in_order::{self, Series};
 use crate::study::pipelining::{Algorithm, Growth, Question, Row, charts, winners};
@@ -105,16 +105,15 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 /// By the simulator's rules.
 fn simulated(pattern: Pattern, options: &Options, set: &LogGops) -> Result<Picos, CliError> {
     let source = Source::Pattern(pattern, *options);
-    let limit = Limit { bytes: MOST_BYTES, besides: &|_| 0 };
-    makespan(&source, Parameters::one(*set), Settings::default(), &limit).map_err(|error| {
-        match error {
-            RunError::Load(LoadError::Memory { needed, allowed }) => CliError::usage(format_args!(
-                "{} broadcasts over {} ranks need {needed} bytes of memory, and {allowed} are \
-                     allowed; take fewer --ranks or -n",
-                options.repeat, options.ranks
-            )),
-            other => CliError::failed(other),
-        }
+    let job =
+        Job { most_bytes: MOST_BYTES, ..Job::new(Parameters::one(*set), Settings::default()) };
+    makespan(&source, &job).map_err(|error| match error {
+        RunError::Load(LoadError::Memory { needed, allowed }) => CliError::usage(format_args!(
+            "{} broadcasts over {} ranks need {needed} bytes of memory, and {allowed} are \
+             allowed; take fewer --ranks or -n",
+            options.repeat, options.ranks
+        )),
+        other => CliError::failed(other),
     })
 }
 

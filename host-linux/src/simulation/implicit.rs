@@ -2,11 +2,15 @@
 
 use std::io;
 
+use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::{
     ImplicitError, Memory, Needs, Node, Outcome, PatternProgram, Program, RankState, Simulation,
 };
-use loggap_core::sim::{Noise, Parameters};
+use loggap_core::sim::{NoNoise, Noise, Parameters};
 use loggap_core::units::Picos;
+
+use super::noise::trace_noise;
+use super::{NoiseSource, RunError};
 
 use crate::sys::pages::Pages;
 
@@ -40,6 +44,34 @@ pub fn bytes_needed(program: &PatternProgram) -> u64 {
         PatternProgram::Doubling(program) => Needs::of(program),
     }
     .bytes()
+}
+
+/// Runs `program` with `noise`, and calls `each` with every rank and when it was
+/// done; `None` where the pattern has to be stored, to decide ties or because of
+/// what messages cost. Takes up to `most_bytes`.
+///
+/// # Errors
+///
+/// [`RunError`].
+pub fn compute(
+    program: &PatternProgram,
+    (parameters, noise): (Parameters<'_>, Option<(&NoiseSource, Phases)>),
+    most_bytes: u64,
+    each: impl FnMut(u32, Picos),
+) -> Result<Option<Outcome>, RunError> {
+    let result = match noise {
+        None => run_pattern(program, (parameters, NoNoise), most_bytes, each),
+        Some(noise) => run_pattern(program, (parameters, trace_noise(noise)?), most_bytes, each),
+    };
+    match result {
+        Ok(outcome) => Ok(Some(outcome).filter(|outcome| outcome.open_ties == 0)),
+        Err(PatternError::Stopped(
+            ImplicitError::NoLookahead
+            | ImplicitError::Rendezvous { .. }
+            | ImplicitError::Protocols,
+        )) => Ok(None),
+        Err(error) => Err(RunError::Pattern(error)),
+    }
 }
 
 /// Runs `program`, and calls `each` with every rank and when it was done.

@@ -3,8 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loggap_core::noise::{self, Detour, InvalidTrace, Trace};
+use loggap_core::noise::{self, Detour, InvalidTrace, Phases, Trace};
+use loggap_core::sim::TraceNoise;
 use loggap_core::units::Picos;
+
+use super::RunError;
 
 /// The longest noise trace that is read: 1 GiB.
 const LONGEST: u64 = 1 << 30;
@@ -97,4 +100,11 @@ impl NoiseSource {
     pub fn trace(&self) -> Result<Trace<'_>, InvalidTrace> {
         Ok(Trace::new(&self.detours, self.length)?.with_sums(&self.sums))
     }
+}
+
+/// Noise whose ranks begin at these phases.
+pub(super) fn trace_noise(
+    (source, phases): (&NoiseSource, Phases),
+) -> Result<TraceNoise<'_>, RunError> {
+    Ok(TraceNoise { trace: source.trace().map_err(RunError::Noise)?, phases })
 }

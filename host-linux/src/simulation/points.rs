@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use loggap_core::noise::Phases;
-use loggap_core::sim::implicit::{ImplicitError, PatternProgram};
+use loggap_core::sim::implicit::PatternProgram;
 use loggap_core::sim::windows::Schedule as WindowSchedule;
 use loggap_core::sim::{
     Engine, NoNoise, Noise, Receive, Requirements, Schedule, Settings, TraceNoise,
@@ -18,8 +18,8 @@ use loggap_core::units::Picos;
 
 use super::windows::{self, Resources, WindowError, WindowMemory};
 use super::{
-    Limit, LoadError, NoiseSource, OwnedMemory, ParameterSets, PatternError, RunError, Source,
-    bytes_needed, run_pattern,
+    Limit, LoadError, NoiseSource, OwnedMemory, ParameterSets, RunError, Source, bytes_needed,
+    compute, trace_noise,
 };
 
 /// What one run differs in.
@@ -107,8 +107,7 @@ enum Hooks<'a> {
 impl Batch<'_> {
     fn hooks(&self, phases: Phases) -> Result<Hooks<'_>, RunError> {
         let Some(noise) = self.plan.noise else { return Ok(Hooks::Quiet) };
-        let trace = noise.trace().map_err(RunError::Noise)?;
-        Ok(Hooks::Noisy(TraceNoise { trace, phases }))
+        Ok(Hooks::Noisy(trace_noise((noise, phases))?))
     }
 
     /// Points of a pattern that can be computed; nothing, or `None` for a
@@ -157,23 +156,10 @@ impl Batch<'_> {
                 finish.push(time);
             }
         };
-        let parameters = point.sets.parameters()?;
-        let result = match self.hooks(point.phases)? {
-            Hooks::Quiet => run_pattern(program, (parameters, NoNoise), most_bytes, each),
-            Hooks::Noisy(noise) => run_pattern(program, (parameters, noise), most_bytes, each),
-        };
-        match result {
-            Ok(outcome) if outcome.open_ties == 0 => {
-                Ok(Some(Completed { makespan: outcome.makespan, finish }))
-            }
-            Ok(_)
-            | Err(PatternError::Stopped(
-                ImplicitError::NoLookahead
-                | ImplicitError::Rendezvous { .. }
-                | ImplicitError::Protocols,
-            )) => Ok(None),
-            Err(error) => Err(RunError::Pattern(error)),
-        }
+        let noise = self.plan.noise.map(|noise| (noise, point.phases));
+        let with = (point.sets.parameters()?, noise);
+        let computed = compute(program, with, most_bytes, each)?;
+        Ok(computed.map(|outcome| Completed { makespan: outcome.makespan, finish }))
     }
 
     /// Loads the schedule and runs copies of it in windows, each on one

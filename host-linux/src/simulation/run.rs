@@ -1,10 +1,10 @@
-//! A whole simulation in one call, without an observer.
+//! How long a schedule takes, in one call.
 
 use loggap_core::noise::InvalidTrace;
-use loggap_core::sim::{Engine, Parameters, Settings, SimError, Unfinished};
+use loggap_core::sim::{SimError, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Limit, LoadError, PatternError, SetsError, Source};
+use super::{Job, LoadError, NetworkError, PatternError, SetsError, Source};
 
 /// Why there is no makespan.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,9 @@ pub enum RunError {
     /// The noise is no trace.
     #[error("noise: {0}")]
     Noise(InvalidTrace),
+    /// There is no such network.
+    #[error(transparent)]
+    Network(NetworkError),
     /// A computed pattern stopped.
     #[error(transparent)]
     Pattern(PatternError),
@@ -29,26 +32,15 @@ pub enum RunError {
     Unfinished(Unfinished),
 }
 
-/// How long `source` takes.
+/// How long `source` takes, which has to come to its end.
 ///
 /// # Errors
 ///
 /// [`RunError`].
-pub fn makespan(
-    source: &Source,
-    parameters: Parameters<'_>,
-    settings: Settings,
-    limit: &Limit<'_>,
-) -> Result<Picos, RunError> {
-    let ran = source.load(settings, limit, |schedule, _| {
-        let mut engine = Engine::new(schedule, parameters, settings);
-        let finished = engine.run().map_err(RunError::Stopped)?;
-        let mut left = None;
-        engine.unfinished(|first| left = left.or(Some(first)));
-        match left {
-            None => Ok(finished.makespan),
-            Some(left) => Err(RunError::Unfinished(left)),
-        }
-    });
-    ran.map_err(RunError::Load)?
+pub fn makespan(source: &Source, job: &Job<'_>) -> Result<Picos, RunError> {
+    let outcome = job.simulate(source, &|_| {})?;
+    match outcome.stuck.listed().next() {
+        None => Ok(outcome.finished.makespan),
+        Some(left) => Err(RunError::Unfinished(*left)),
+    }
 }

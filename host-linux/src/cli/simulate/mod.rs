@@ -1,8 +1,6 @@
 //! `loggap simulate`: how long a schedule takes, and why.
 
-mod computed;
 mod explanation;
-mod job;
 mod level_args;
 mod monte_carlo;
 mod network_args;
@@ -12,26 +10,25 @@ mod picture;
 mod progress;
 mod report;
 mod sensitivity;
-mod windows;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use loggap_core::measure::Clock;
 
-use self::job::{Job, NetworkJob, Wanted};
 use self::level_args::LevelArgs;
 use self::monte_carlo::MonteCarlo;
 use self::network_args::{NetworkArgs, NetworkPicture};
 use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
+use self::progress::ProgressLine;
 use self::report::Report;
 use self::sensitivity::Sensitivities;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
-use crate::simulation::least_taper;
+use crate::simulation::{Job, NetworkPlan, Wanted, least_taper};
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -130,11 +127,11 @@ const ONE_RUN: [&str; 7] =
 
 impl Args {
     /// What is between ranks.
-    fn network(&self) -> Result<Option<NetworkJob>, CliError> {
-        let Some(mut network) = self.network.job(self.pattern.seed, &self.levels)? else {
+    fn network(&self) -> Result<Option<NetworkPlan>, CliError> {
+        let Some(mut network) = self.network.plan(self.pattern.seed, &self.levels)? else {
             return Ok(None);
         };
-        network.plan.watched |= self.json;
+        network.watched |= self.json;
         if self.explain || self.sensitivity {
             return Err(CliError::usage(
                 "--explain and --sensitivity know no links between ranks; use them without --topology, \
@@ -166,12 +163,13 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let source = args.pattern.source(args.input.as_deref())?;
+    let opening = clock.duration(clock.now().saturating_sub(started));
     args.levels.check(&sets, &source)?;
     let job = Job {
         parameters: sets.parameters()?,
         settings: args.settings.settings(),
         noise: noise.as_ref().map(|noise| (noise, args.noise.phases(args.pattern.seed))),
-        network,
+        network: network.as_ref(),
         most_bytes: args.max_memory.unwrap_or(u64::MAX),
         threads: args.threads(),
         wanted: Wanted {
@@ -182,13 +180,16 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             sensitivity: args.sensitivity,
         },
     };
-    let mut outcome = job.run(&source, (clock, started), console)?;
-    if job.network.is_none() && sets.levels.is_empty() && outcome.stuck.total == 0 {
+    let progress = ProgressLine::new(console);
+    let mut outcome = job.simulate(&source, &|so_far| progress.show(so_far))?;
+    drop(progress);
+    outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
+    let mut report = Report::new(args, (&source, &sets), &outcome)?;
+    if job.network.is_none() && sets.levels.is_empty() && report.is_whole() {
         let size = (outcome.ranks, outcome.ops);
         let taper = least_taper(&source, job.parameters, size, outcome.finished.makespan);
-        outcome.taper = taper.map_err(CliError::usage)?;
+        report.add_taper(taper.map_err(CliError::usage)?);
     }
-    let mut report = Report::new(args, (&source, &sets), &outcome)?;
     if let (Some(causes), true, true) = (&outcome.causes, args.sensitivity, report.is_whole()) {
         report.add_sensitivities(Sensitivities::of(causes, &sets)?);
     }

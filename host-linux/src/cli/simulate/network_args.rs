@@ -1,9 +1,7 @@
 //! Options that put a network between the ranks.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-use super::job::NetworkJob;
 use super::level_args::LevelArgs;
 use crate::cli::CliError;
 use crate::output::PendingFile;
@@ -51,11 +49,11 @@ enum NetworkName {
 impl NetworkArgs {
     /// The network, where messages share its links; watched over time if it is
     /// drawn. `levels` exclude a topology.
-    pub(super) fn job(
+    pub(super) fn plan(
         &self,
         seed: u64,
         levels: &LevelArgs,
-    ) -> Result<Option<NetworkJob>, CliError> {
+    ) -> Result<Option<NetworkPlan>, CliError> {
         let topology = match (self.network, &self.topology) {
             (Some(NetworkName::Flat | NetworkName::Flows), None) if levels.are_given() => {
                 return Err(CliError::usage("--level has a meaning with --network levels only"));
@@ -89,7 +87,7 @@ impl NetworkArgs {
         let plan = NetworkPlan { topology, link_capacity, placement, seed, watched };
         // Whether it is one at all does not depend on the ranks.
         plan.topology(1, 1).map_err(CliError::usage)?;
-        Ok(Some(NetworkJob { plan, messages: Cell::new(0), full: Cell::new(false) }))
+        Ok(Some(plan))
     }
 
     /// Topology, placement and capacity as they were given.

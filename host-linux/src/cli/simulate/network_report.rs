@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use loggap_core::sim::Level;
+use loggap_core::sim::network::Taper;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::job::Outcome;
 use super::network_args::NetworkArgs;
-use crate::simulation::{BusyLink, ParameterSets};
+use crate::simulation::{BusyLink, Outcome, ParameterSets};
 
 /// Links that the text lists; JSON lists more.
 const SHOWN: usize = 5;
@@ -92,10 +92,7 @@ impl NetworkReport {
             return Self::Levels { levels, of_nodes: !sets.places.is_empty() };
         }
         let Some(usage) = &outcome.network else {
-            let taper = outcome
-                .taper
-                .map(|taper| TaperDocument { leaf_ranks: taper.leaf, taper: taper.taper });
-            return Self::Flat { decisive_taper: taper };
+            return Self::Flat { decisive_taper: None };
         };
         let (topology, placement, link_capacity) = args.named();
         Self::Flows {
@@ -106,6 +103,14 @@ impl NetworkReport {
             links: usage.links,
             step_s: usage.step.map(|step| Picos(step).seconds()),
             busiest_links: usage.busiest.iter().map(LinkDocument::new).collect(),
+        }
+    }
+
+    /// From which taper on links would decide a flat run.
+    pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
+        if let Self::Flat { decisive_taper } = self {
+            let document = |Taper { leaf, taper }| TaperDocument { leaf_ranks: leaf, taper };
+            *decisive_taper = taper.map(document);
         }
     }
 

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use loggap_core::goal::ANY;
+use loggap_core::sim::network::Taper;
 use loggap_core::sim::{RankCounters, Unfinished};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::Args;
 use super::explanation::{Explanation, nanos};
-use super::job::{LISTED, Outcome};
 use super::monte_carlo::Distribution;
 use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
 use crate::cli::{CliError, Console, Exit};
-use crate::simulation::{ParameterSets, Source};
+use crate::simulation::{Driver, Outcome, ParameterSets, Source, Stuck};
 
 /// What `--json` prints and the text says.
 #[derive(Serialize)]
@@ -149,6 +149,11 @@ impl Report {
                 |(rank, counters)| CountersDocument::new(rank, counters, finished.makespan);
             (0..).zip(counters).map(document).collect()
         });
+        let (engine, engine_reason, [threads, partitions]) = match &outcome.driver {
+            Driver::Computed => ("computed", None, [1, 1]),
+            &Driver::Windows { threads, partitions } => ("windows", None, [threads, partitions]),
+            Driver::InOrder { reason } => ("sequential", Some(reason.clone()), [1, 1]),
+        };
         Ok(Self {
             schema_version: 1,
             ranks: outcome.ranks,
@@ -161,10 +166,10 @@ impl Report {
             run_s: outcome.run.seconds(),
             events_per_s: rate(finished.events, outcome.run),
             memory_bytes: outcome.memory_bytes,
-            engine: outcome.engine.name,
-            engine_reason: outcome.engine.reason.clone(),
-            threads: outcome.engine.threads,
-            partitions: outcome.engine.partitions,
+            engine,
+            engine_reason,
+            threads,
+            partitions,
             unmatched_total: outcome.stuck.total,
             unmatched: stuck(source, outcome)?,
             finish_ps: outcome
@@ -177,6 +182,10 @@ impl Report {
             sensitivities: None,
             monte_carlo: None,
         })
+    }
+
+    pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
+        self.network.add_taper(taper);
     }
 
     pub(super) fn add_sensitivities(&mut self, sensitivities: Sensitivities) {
@@ -300,7 +309,8 @@ fn write_counters(out: &mut dyn Write, counters: &[CountersDocument]) -> io::Res
 
 /// The list of what is left, with places where the schedule is a text.
 fn stuck(source: &Source, outcome: &Outcome) -> Result<Vec<StuckDocument>, CliError> {
-    let mut left: Vec<_> = outcome.stuck.listed().take(LISTED).map(StuckDocument::new).collect();
+    let mut left: Vec<_> =
+        outcome.stuck.listed().take(Stuck::LISTED).map(StuckDocument::new).collect();
     let Source::File(file) = source else { return Ok(left) };
     if left.is_empty() {
         return Ok(left);

@@ -1,4 +1,4 @@
-use loggap::simulation::{Limit, Source};
+use loggap::simulation::{Job, Source};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::sim::{Parameters, Settings};
@@ -137,9 +137,8 @@ fn broadcast_and_reduction_are_cores_patterns() {
     ] {
         for ranks in [2, 4, 8, 16] {
             let source = Source::Pattern(pattern, Options::new(ranks, SIZE));
-            let settings = Settings::default();
-            let set = Parameters::one(SET);
-            let core = loggap::simulation::makespan(&source, set, settings, &Limit::none());
+            let job = Job::new(Parameters::one(SET), Settings::default());
+            let core = loggap::simulation::makespan(&source, &job);
             assert_eq!(time(&program(shape, ranks)), core.unwrap().0, "{shape:?} {ranks}");
         }
     }

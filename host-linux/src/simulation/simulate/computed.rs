@@ -1,0 +1,53 @@
+//! Runs of patterns that need not be stored.
+
+use loggap_core::sim::implicit::{self, PatternProgram};
+use loggap_core::sim::{Finished, Receive};
+use loggap_core::units::Picos;
+
+use super::{Driver, Job, Outcome, Stopwatch};
+use crate::simulation::{LoadError, RunError, Source, bytes_needed, compute};
+
+impl Job<'_> {
+    /// Runs a pattern without storing it; `None` where the pattern has to be
+    /// stored, because of what it is or of what is to be known, or to decide
+    /// ties.
+    pub(super) fn computed(&self, source: &Source) -> Result<Option<Outcome>, RunError> {
+        let Source::Pattern(pattern, options) = source else { return Ok(None) };
+        if self.wanted.observed() || self.settings.receive != Receive::Hold {
+            return Ok(None);
+        }
+        // Storing the pattern says what is wrong with the options.
+        let Ok(Some(program)) = PatternProgram::new(*pattern, options) else { return Ok(None) };
+        let loading = Stopwatch::start();
+        let mut finish = Vec::new();
+        let listed = if self.wanted.finish { options.ranks } else { 0 };
+        let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
+        let memory_bytes = bytes_needed(&program).saturating_add(listed_bytes);
+        if memory_bytes > self.most_bytes {
+            let error = LoadError::Memory { needed: memory_bytes, allowed: self.most_bytes };
+            return Err(RunError::Load(error));
+        }
+        finish.reserve_exact(listed as usize);
+        let load = loading.read();
+        let running = Stopwatch::start();
+        let room = self.most_bytes - listed_bytes;
+        let computed = compute(&program, (self.parameters, self.noise), room, |rank, time| {
+            if rank < listed {
+                finish.push(time);
+            }
+        })?;
+        let Some(outcome) = computed else { return Ok(None) };
+        let implicit::Outcome { makespan, last_rank, events, messages, .. } = outcome;
+        Ok(Some(Outcome {
+            ranks: options.ranks,
+            ops: events - messages,
+            memory_bytes,
+            finished: Finished { makespan, last_rank, events },
+            load,
+            run: running.read(),
+            finish: self.wanted.finish.then_some(finish),
+            driver: Driver::Computed,
+            ..Outcome::default()
+        }))
+    }
+}

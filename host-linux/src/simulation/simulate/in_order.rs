@@ -1,0 +1,169 @@
+//! Runs event by event.
+
+use loggap_core::sim::network::Network;
+use loggap_core::sim::{
+    Counters, Engine, NoNoise, Noise, Observer, RankCounters, Schedule, Silent, SimError,
+};
+use loggap_core::units::Picos;
+
+use super::{Driver, Job, Outcome, Progress, Stopwatch, Stuck, Watch};
+use crate::simulation::{Needs, NetworkUse, RunError, Source, trace_noise};
+use crate::timeline::Recorder;
+use crate::timeline::causes::CauseRecorder;
+
+/// Turns of the engine between two looks at how far it is.
+const TURNS: u64 = 1 << 18;
+
+/// Messages under way for each rank that a network has memory for at first, and
+/// the fewest in all; where there are more, the run begins anew with memory for
+/// [`MORE`] times as many.
+const EACH: usize = 16;
+const LEAST: usize = 1 << 12;
+const MORE: usize = 8;
+
+/// One run event by event.
+struct InOrder<'j> {
+    job: &'j Job<'j>,
+    /// Memory for messages in the network, in multiples of the usual.
+    more: usize,
+    watch: Watch<'j>,
+}
+
+impl Job<'_> {
+    /// Runs event by event, in windows not for this `reason`.
+    pub(super) fn in_order(
+        &self,
+        source: &Source,
+        reason: &str,
+        watch: Watch<'_>,
+    ) -> Result<Outcome, RunError> {
+        let mut more = 1usize;
+        loop {
+            let run = InOrder { job: self, more, watch };
+            match run.of(source, reason) {
+                Err(RunError::Stopped(SimError::NetworkFull { .. })) => {
+                    more = more.saturating_mul(MORE);
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+impl InOrder<'_> {
+    fn of(&self, source: &Source, reason: &str) -> Result<Outcome, RunError> {
+        let besides = |needs: &Needs| self.besides(needs);
+        let loading = Stopwatch::start();
+        let ran = source.load(self.job.settings, &self.job.limit(&besides), |schedule, needs| {
+            let load = loading.read();
+            let driver = Driver::InOrder { reason: reason.to_owned() };
+            Ok(Outcome { load, driver, ..self.with_noise(schedule, needs)? })
+        });
+        ran.map_err(RunError::Load)?
+    }
+
+    /// Messages under way at a time that there is memory for; no more than
+    /// operations.
+    fn messages(&self, needs: &Needs) -> usize {
+        let usual = (needs.ranks as usize).saturating_mul(EACH).max(LEAST);
+        let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
+        usual.saturating_mul(self.more).min(ops.max(1))
+    }
+
+    /// Bytes that observers and the network take.
+    fn besides(&self, needs: &Needs) -> u64 {
+        let network = self.job.network;
+        let network = network.map_or(0, |plan| plan.bytes(needs.ranks, self.messages(needs)));
+        self.job.besides(needs).saturating_add(network)
+    }
+
+    fn with_noise(&self, schedule: Schedule<'_>, needs: &Needs) -> Result<Outcome, RunError> {
+        match self.job.noise {
+            None => self.with_observer(schedule, needs, NoNoise),
+            Some(noise) => self.with_observer(schedule, needs, trace_noise(noise)?),
+        }
+    }
+
+    fn with_observer<N: Noise>(
+        &self,
+        schedule: Schedule<'_>,
+        needs: &Needs,
+        noise: N,
+    ) -> Result<Outcome, RunError> {
+        let wanted = &self.job.wanted;
+        if !wanted.observed() {
+            return Ok(self.drive(schedule, needs, (noise, Silent))?.0);
+        }
+        let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
+        let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
+        let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
+        let mut arrivals = vec![Picos::ZERO; size(wanted.counters, ops)];
+        let counting = wanted.counters.then(|| Counters::new(&mut ranks, &mut arrivals));
+        let first_ops = schedule.first_ops();
+        let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops, kept));
+        let causes = wanted.causes.then(|| CauseRecorder::new(first_ops));
+        let observers = ((counting, recorder), causes);
+        let (outcome, ((counting, recorder), causes)) =
+            self.drive(schedule, needs, (noise, observers))?;
+        Ok(Outcome {
+            counters: counting.map(|counting| counting.finish().to_vec()),
+            timeline: recorder.map(Recorder::finish),
+            causes: causes.map(CauseRecorder::finish),
+            ..outcome
+        })
+    }
+
+    fn drive<N: Noise, O: Observer>(
+        &self,
+        schedule: Schedule<'_>,
+        needs: &Needs,
+        hooks: (N, O),
+    ) -> Result<(Outcome, O), RunError> {
+        let of = schedule.events();
+        let costs = (self.job.parameters, self.job.settings);
+        let Some(plan) = self.job.network else {
+            let engine = Engine::with(schedule, costs, hooks.0, hooks.1);
+            let (outcome, engine) = self.finish(engine, needs, of)?;
+            return Ok((outcome, engine.into_observer()));
+        };
+        let size = (needs.ranks, schedule.interfaces());
+        let mut placed = plan.place(size, self.messages(needs)).map_err(RunError::Network)?;
+        let flows = placed.lend().map_err(RunError::Network)?;
+        let engine = Engine::on_network(schedule, costs, hooks, flows);
+        let (outcome, engine) = self.finish(engine, needs, of)?;
+        let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));
+        Ok((Outcome { network, ..outcome }, engine.into_observer()))
+    }
+
+    /// Runs `engine`, of about so many events, to the end.
+    fn finish<'m, 'p, N: Noise, O: Observer, W: Network>(
+        &self,
+        mut engine: Engine<'m, 'p, N, O, W>,
+        needs: &Needs,
+        of: u64,
+    ) -> Result<(Outcome, Engine<'m, 'p, N, O, W>), RunError> {
+        let running = Stopwatch::start();
+        let finished = loop {
+            if let Some(finished) = engine.run_some(TURNS).map_err(RunError::Stopped)? {
+                break finished;
+            }
+            (self.watch)(Progress { events: engine.events(), of });
+        };
+        let run = running.read();
+        let mut stuck = Stuck::default();
+        engine.unfinished(|left| stuck.add(left));
+        let wanted = self.job.wanted.finish;
+        let finish = wanted.then(|| (0..needs.ranks).map(|rank| engine.finish(rank)).collect());
+        let outcome = Outcome {
+            ranks: needs.ranks,
+            ops: needs.ops,
+            memory_bytes: needs.bytes.saturating_add(self.besides(needs)),
+            finished,
+            run,
+            stuck,
+            finish,
+            ..Outcome::default()
+        };
+        Ok((outcome, engine))
+    }
+}

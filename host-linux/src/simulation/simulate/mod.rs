@@ -1,0 +1,298 @@
+//! A whole simulation in one call: computed where the pattern allows, otherwise
+//! in windows on threads, otherwise event by event, which suits everything.
+
+mod computed;
+mod in_order;
+mod windows;
+
+use loggap_core::measure::Clock;
+use loggap_core::noise::Phases;
+use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished};
+use loggap_core::units::Picos;
+
+use super::{Limit, Needs, NetworkPlan, NetworkUse, NoiseSource, RunError, Source};
+use crate::machine::clock::HostClock;
+use crate::timeline::causes::Causes;
+use crate::timeline::{Message, Selection, Timeline};
+
+/// What is simulated with, and what is to be known.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// What messages cost.
+    pub parameters: Parameters<'a>,
+    /// How messages are received and sent.
+    pub settings: Settings,
+    /// Time that the operating system takes, and where in it each rank begins.
+    pub noise: Option<(&'a NoiseSource, Phases)>,
+    /// What is between ranks, where messages share links.
+    pub network: Option<&'a NetworkPlan>,
+    /// Bytes of memory that all may take together.
+    pub most_bytes: u64,
+    /// Threads to use, where several can be used; at least one.
+    pub threads: usize,
+    /// What is to be known besides the makespan.
+    pub wanted: Wanted,
+}
+
+/// What is to be known besides the makespan.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// When each rank is done.
+    pub finish: bool,
+    /// What each rank did.
+    pub counters: bool,
+    /// The part of the timeline that is drawn.
+    pub selection: Option<Selection>,
+    /// What delayed each event.
+    pub causes: bool,
+    /// Each instant as a function of the parameters: [`Job::simulate`] leaves
+    /// memory for that, beside the causes.
+    pub sensitivity: bool,
+}
+
+impl Wanted {
+    /// Whether the run needs an observer.
+    const fn observed(&self) -> bool {
+        self.counters || self.causes || self.selection.is_some()
+    }
+}
+
+/// How a schedule was simulated.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Driver {
+    /// The pattern was computed while it ran, and never stored.
+    #[default]
+    Computed,
+    /// Window after window, rank by rank.
+    Windows {
+        /// Threads.
+        threads: usize,
+        /// Parts of the ranks.
+        partitions: usize,
+    },
+    /// Event by event, in the order in which they happen.
+    InOrder {
+        /// Why not in windows.
+        reason: String,
+    },
+}
+
+/// What came of a simulation.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Operations of all ranks.
+    pub ops: u64,
+    /// Bytes of memory that it took.
+    pub memory_bytes: u64,
+    /// How the run ended.
+    pub finished: Finished,
+    /// Time to load the schedule.
+    pub load: Picos,
+    /// Time to run it.
+    pub run: Picos,
+    /// What never came to its end.
+    pub stuck: Stuck,
+    /// When each rank was done.
+    pub finish: Option<Vec<Picos>>,
+    /// What each rank did.
+    pub counters: Option<Vec<RankCounters>>,
+    /// The course of the run.
+    pub timeline: Option<Timeline>,
+    /// What delayed each event.
+    pub causes: Option<Causes>,
+    /// How it was simulated, and why so.
+    pub driver: Driver,
+    /// Which links were busy, where messages shared them.
+    pub network: Option<NetworkUse>,
+}
+
+/// What never came to its end: the first [`Stuck::LISTED`] of each kind, and how
+/// many there are.
+#[derive(Debug, Default)]
+pub struct Stuck {
+    unreceived: Vec<Unfinished>,
+    waiting: Vec<Unfinished>,
+    never_ready: Vec<Unfinished>,
+    /// How many there are of all kinds.
+    pub total: u64,
+}
+
+impl Stuck {
+    /// Of each kind, this many are kept.
+    pub const LISTED: usize = 100;
+
+    fn add(&mut self, left: Unfinished) {
+        self.total += 1;
+        let kind = match left {
+            Unfinished::Unreceived { .. } => &mut self.unreceived,
+            Unfinished::Waiting { .. } => &mut self.waiting,
+            Unfinished::NeverReady { .. } => &mut self.never_ready,
+        };
+        if kind.len() < Self::LISTED {
+            kind.push(left);
+        }
+    }
+
+    /// What is kept, causes before consequences.
+    pub fn listed(&self) -> impl Iterator<Item = &Unfinished> {
+        self.unreceived.iter().chain(&self.waiting).chain(&self.never_ready)
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Operations released and messages created.
+    pub events: u64,
+    /// How many there will be, about.
+    pub of: u64,
+}
+
+/// Is told how far a run is, now and then.
+pub type Watch<'w> = &'w dyn Fn(Progress);
+
+impl<'a> Job<'a> {
+    /// A job with nothing to be known besides the makespan, on one thread, in
+    /// as much memory as there is.
+    #[must_use]
+    pub fn new(parameters: Parameters<'a>, settings: Settings) -> Self {
+        Self {
+            parameters,
+            settings,
+            noise: None,
+            network: None,
+            most_bytes: u64::MAX,
+            threads: 1,
+            wanted: Wanted::default(),
+        }
+    }
+
+    /// Simulates `source`, after loading it where it has to be stored. The outcome
+    /// says how, and does not depend on it. Where the schedule cannot come to its
+    /// end, [`Outcome::stuck`] has what is left.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`].
+    pub fn simulate(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        if self.network.is_some() {
+            let reason = "messages that share links are simulated in the order in which they do";
+            return self.in_order(source, reason, watch);
+        }
+        if let Some(outcome) = self.computed(source)? {
+            return Ok(outcome);
+        }
+        match self.in_windows(source, watch)? {
+            Ok(outcome) => Ok(outcome),
+            Err(reason) => self.in_order(source, &reason, watch),
+        }
+    }
+
+    /// How much memory there is beside what observers take.
+    fn limit<'l>(&self, besides: &'l dyn Fn(&Needs) -> u64) -> Limit<'l> {
+        Limit { bytes: self.most_bytes, besides }
+    }
+
+    /// Bytes that observers take.
+    fn besides(&self, needs: &Needs) -> u64 {
+        // The operation and its message, each an event or three.
+        const CAUSES: usize = 4 * Causes::bytes_an_event();
+        // Their functions, each kept in a table and evaluated at both ends of an
+        // interval, where none equals another.
+        const FUNCTIONS: usize = 4 * 160;
+        // The table of messages under way.
+        const RECORDED: usize = size_of::<Message>() + 40;
+        let (ranks, ops) = (u64::from(needs.ranks), needs.ops);
+        let mut bytes = 0u64;
+        let mut take = |count: u64, size: usize| {
+            bytes = bytes.saturating_add(count.saturating_mul(size as u64));
+        };
+        if self.wanted.finish {
+            take(ranks, size_of::<Picos>());
+        }
+        if self.wanted.counters {
+            take(ranks, size_of::<RankCounters>());
+            take(ops, size_of::<Picos>());
+        }
+        if self.wanted.causes {
+            take(ops, CAUSES);
+        }
+        if self.wanted.sensitivity {
+            take(ops, FUNCTIONS);
+        }
+        if let Some(selection) = &self.wanted.selection {
+            let kept = u64::from(selection.ranks.end.min(needs.ranks))
+                .saturating_sub(u64::from(selection.ranks.start));
+            // Both ends of a message may be selected.
+            let share = u128::from(ops) * u128::from(kept) * 2 / u128::from(ranks.max(1));
+            take(u64::try_from(share).unwrap_or(u64::MAX).min(ops), RECORDED);
+        }
+        bytes
+    }
+}
+
+/// Tells the time from its making on.
+#[derive(Clone, Copy, Debug)]
+struct Stopwatch {
+    clock: HostClock,
+    started: u64,
+}
+
+impl Stopwatch {
+    fn start() -> Self {
+        let clock = HostClock::monotonic_raw();
+        Self { clock, started: clock.now() }
+    }
+
+    fn read(&self) -> Picos {
+        self.clock.duration(self.clock.now().saturating_sub(self.started))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::goal::pattern::{Options, Pattern};
+    use loggap_core::model::LogGops;
+    use loggap_core::sim::Rendezvous;
+    use loggap_core::units::{Bytes, PerByte};
+
+    use super::*;
+
+    const SET: LogGops = LogGops {
+        latency: Picos(2_500_000),
+        overhead: Picos(1_500_000),
+        gap: Picos(1_000_000),
+        gap_per_byte: PerByte(6_000 << PerByte::FRACTION_BITS),
+        overhead_per_byte: PerByte::ZERO,
+        eager_limit: Bytes(65_535),
+    };
+
+    #[test]
+    fn the_driver_is_chosen_by_what_is_to_be_known_and_changes_no_result() {
+        let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 8));
+        let job = Job::new(Parameters::one(SET), Settings::default());
+        let computed = job.simulate(&source, &|_| {}).unwrap();
+        assert_eq!(computed.driver, Driver::Computed);
+
+        // Sends that wait for their receivers have messages of several kinds.
+        let long = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 70_000));
+        let handshake = Settings { rendezvous: Rendezvous::Handshake, ..job.settings };
+        let windows = Job { settings: handshake, threads: 2, ..job.clone() };
+        let windows = windows.simulate(&long, &|_| {}).unwrap();
+        assert!(matches!(windows.driver, Driver::Windows { .. }), "{:?}", windows.driver);
+        let at_once = job.simulate(&long, &|_| {}).unwrap();
+        assert!(matches!(at_once.driver, Driver::InOrder { .. }), "{:?}", at_once.driver);
+        assert!(at_once.finished.makespan < windows.finished.makespan);
+
+        let counters = Wanted { counters: true, finish: true, ..Wanted::default() };
+        let watched = Job { wanted: counters, ..job.clone() }.simulate(&source, &|_| {}).unwrap();
+        let Driver::InOrder { reason } = &watched.driver else { panic!("{:?}", watched.driver) };
+        assert!(reason.contains("in which it happens"), "{reason}");
+        assert_eq!(watched.finished, computed.finished);
+        let last = watched.finish.iter().flatten().max().copied();
+        assert_eq!(last, Some(computed.finished.makespan));
+        assert_eq!(watched.counters.map(|ranks| ranks.len()), Some(64));
+    }
+}
