@@ -62,8 +62,7 @@ fn compare_with(limit: Option<Bytes>, source: &Source, random: &mut Random, whos
             let alone: Result<Vec<Picos>, RunError> =
                 all.iter().map(|sets| makespan(source, &job(sets.parameters()?))).collect();
             let alone = alone.map_err(|error| error.to_string());
-            let plan =
-                Plan { settings, noise: None, most_bytes: u64::MAX, threads: 1, finish: POINTS };
+            let plan = Plan { finish: POINTS, ..Plan::new(settings) };
             for threads in [1, 3] {
                 let plan = Plan { threads, ..plan };
                 let together = run_points(source, (POINTS, &point), &plan, &|| {});
@@ -121,7 +120,7 @@ fn phases_of_noise_are_those_of_the_point() -> Result<(), Box<dyn std::error::Er
     for (receive, threads) in [(Receive::Hold, 1), (Receive::Hold, 3), (Receive::Overlap, 3)] {
         let settings = Settings { receive, ..Settings::default() };
         let (noise, most_bytes) = (Some(&noise), u64::MAX);
-        let plan = Plan { settings, noise, most_bytes, threads, finish: 1 };
+        let plan = Plan { noise, most_bytes, threads, finish: 1, ..Plan::new(settings) };
         let runs = run_points(&source, (20, &point), &plan, &|| {})?;
         assert!(runs.chunks(2).all(|pair| pair[0].makespan == pair[1].makespan));
         assert!(runs.iter().any(|run| run.makespan != runs[0].makespan));

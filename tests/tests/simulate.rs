@@ -689,6 +689,22 @@ fn the_makespan_of_one_message_is_as_uncertain_as_its_latency() {
     assert!((seconds * 1e12 - found["median_ps"].as_f64().unwrap()).abs() < 0.01);
 }
 
+/// Where nothing shares a link, the network changes no draw.
+#[test]
+fn draws_are_simulated_on_the_network() {
+    let draws = |more: &[&str]| {
+        let common = ["--ranks", "16", "--monte-carlo", "40", "--threads", "2"];
+        monte_carlo(UNCERTAIN, &[&common, more].concat())
+    };
+    let (flat, star) = (draws(&[]), draws(&["--topology", "star"]));
+    assert_eq!(star["network"]["kind"], "flows");
+    assert_eq!(flat["monte_carlo"], star["monte_carlo"]);
+    // Three messages cross at the same time: 3 · 7 B · 1 ns/B on an uplink that is
+    // a millionth of a link wide.
+    let narrow = draws(&["--topology", "tree:4:4", "--link-capacity", "0.000001"]);
+    assert!(narrow["monte_carlo"]["min_ps"].as_u64() > star["monte_carlo"]["max_ps"].as_u64());
+}
+
 #[test]
 fn a_latency_that_may_be_negative_is_drawn_above_0() {
     let wide = UNCERTAIN.replace("1.5e-6", "-2e-6").replace("2.5e-6", "6e-6");
@@ -746,7 +762,7 @@ fn monte_carlo_names_what_it_lacks_or_does_not_know() {
         (&["--monte-carlo", "5", "--profile", profile, "--sensitivity"], "--sensitivity"),
         (&["--monte-carlo", "5", "--profile", profile, "--counters"], "--counters"),
         (&["--monte-carlo", "5", "--profile", profile, "--finish"], "--finish"),
-        (&["--monte-carlo", "5", "--profile", profile, "--topology", "star"], "--topology"),
+        (&["--monte-carlo", "5", "--profile", profile, "--level", "4:odin"], "--level"),
         (&["--monte-carlo", "5", "--profile", endless.to_str().unwrap()], "L has no end"),
     ] {
         let ring = ["simulate", "--pattern", "dissemination", "--ranks", "4"];

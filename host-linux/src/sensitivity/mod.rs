@@ -21,6 +21,7 @@
 //! Between `low` and `high` the makespan is a line. At them the simulation may
 //! do either.
 
+mod differences;
 mod function;
 mod graph;
 mod order;
@@ -28,6 +29,7 @@ mod order;
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::units::{PerByte, Picos};
 
+pub use self::differences::{Differences, differences, runs};
 use self::function::{FRACTION_BITS, FunctionId, Moved, Side, Value};
 use self::graph::Graph;
 use self::order::Order;

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use loggap_core::random::Random;
-use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
     End, Flow, Flows, FlowsError, Hop, Link, NetworkMemory, NetworkRequirements, Share, Topology,
     TopologyError, Usage,
 };
+use loggap_core::sim::{Entry, SimError};
 
+use super::{Needs, RunError};
 use crate::machine::environment::memory_entry;
 use crate::sys::pages::Pages;
 
@@ -162,6 +163,12 @@ pub struct NetworkPlan {
 }
 
 impl NetworkPlan {
+    /// The same without an eye on links.
+    #[must_use]
+    pub fn unwatched(&self) -> Self {
+        Self { watched: false, ..self.clone() }
+    }
+
     /// The topology for so many ranks of so many interfaces.
     ///
     /// # Errors
@@ -238,6 +245,33 @@ impl NetworkPlan {
             .bytes()
             .saturating_add(watched)
             .saturating_add(u64::from(ranks) * size_of::<u32>() as u64)
+    }
+}
+
+/// Messages under way at a time that there is memory for, in multiples of what is
+/// usual; no more than operations.
+pub(super) fn messages(needs: &Needs, times: usize) -> usize {
+    const EACH_RANK: usize = 16;
+    const LEAST: usize = 1 << 12;
+    let usual = (needs.ranks as usize).saturating_mul(EACH_RANK).max(LEAST);
+    let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
+    usual.saturating_mul(times).min(ops.max(1))
+}
+
+/// Runs with memory for the usual number of messages; anew with more where there
+/// are more.
+pub(super) fn with_more_memory<T>(
+    mut run: impl FnMut(usize) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    const MORE: usize = 8;
+    let mut times = 1usize;
+    loop {
+        match run(times) {
+            Err(RunError::Stopped(SimError::NetworkFull { .. })) => {
+                times = times.saturating_mul(MORE);
+            }
+            other => return other,
+        }
     }
 }
 

@@ -10,16 +10,18 @@ use std::sync::{Mutex, PoisonError};
 
 use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::PatternProgram;
+use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::Schedule as WindowSchedule;
 use loggap_core::sim::{
-    Engine, NoNoise, Noise, Receive, Requirements, Schedule, Settings, TraceNoise,
+    Engine, NoNoise, Noise, Receive, Requirements, Schedule, Settings, Silent, TraceNoise,
 };
 use loggap_core::units::Picos;
 
+use super::network::{messages, with_more_memory};
 use super::windows::{self, Resources, WindowError, WindowMemory};
 use super::{
-    Limit, LoadError, NoiseSource, OwnedMemory, ParameterSets, RunError, Source, bytes_needed,
-    compute, trace_noise,
+    Limit, LoadError, Needs, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError,
+    Source, bytes_needed, compute, trace_noise,
 };
 
 /// What one run differs in.
@@ -38,6 +40,8 @@ pub struct Plan<'a> {
     pub settings: Settings,
     /// Time that the operating system takes.
     pub noise: Option<&'a NoiseSource>,
+    /// What is between ranks, where messages share links.
+    pub network: Option<&'a NetworkPlan>,
     /// Bytes of memory that all may take together. Where they do not suffice
     /// for all threads, fewer are used.
     pub most_bytes: u64,
@@ -46,6 +50,15 @@ pub struct Plan<'a> {
     /// Of so many points, the first ones, it is to be known when each rank was
     /// done.
     pub finish: usize,
+}
+
+impl Plan<'_> {
+    /// For one thread and all memory, without noise and network.
+    #[must_use]
+    pub const fn new(settings: Settings) -> Self {
+        let (noise, network) = (None, None);
+        Self { settings, noise, network, most_bytes: u64::MAX, threads: 1, finish: 0 }
+    }
 }
 
 /// How one run ended.
@@ -71,6 +84,9 @@ pub fn run_points(
 ) -> Result<Vec<Completed>, RunError> {
     let batch = Batch { plan, point, note };
     let all: Vec<usize> = (0..count).collect();
+    if plan.network.is_some() {
+        return batch.in_order(source, &all);
+    }
     let mut results = batch.computed(source, &all)?;
     results.resize(count, None);
     let open: Vec<usize> =
@@ -260,10 +276,15 @@ impl Batch<'_> {
         let ran = source.load(self.plan.settings, &limit, |schedule, needs| {
             let copy = schedule.copy_requirements();
             let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
-            let threads = self.threads((copy.bytes(), kept), points.len())?;
+            let links = self.plan.network;
+            let links = links.map_or(0, |plan| plan.bytes(needs.ranks, messages(needs, 1)));
+            let each = copy.bytes().saturating_add(links);
+            let threads = self.threads((each, kept), points.len())?;
             let memory = || Self::memory(&copy);
             side_by_side(threads, points, memory, |memory, at| {
-                let completed = self.run_copy(&schedule, memory, (at, needs.ranks));
+                let completed = with_more_memory(|times| {
+                    self.run_copy(&schedule, memory, (at, needs, messages(needs, times)))
+                });
                 (self.note)();
                 completed
             })
@@ -279,26 +300,41 @@ impl Batch<'_> {
         &self,
         schedule: &Schedule<'_>,
         memory: &mut OwnedMemory,
-        (at, ranks): (usize, u32),
+        (at, needs, messages): (usize, &Needs, usize),
     ) -> Result<Completed, RunError> {
-        let ranks = if at < self.plan.finish { ranks } else { 0 };
         let point = (self.point)(at);
         let too_small = || RunError::Load(LoadError::Pages(io::ErrorKind::OutOfMemory.into()));
         let copy = schedule.copy(memory.lend()).ok_or_else(too_small)?;
         match self.hooks(point.phases)? {
-            Hooks::Quiet => self.run(copy, (&point, ranks), NoNoise),
-            Hooks::Noisy(noise) => self.run(copy, (&point, ranks), noise),
+            Hooks::Quiet => self.run(copy, (at, &point), (needs, messages), NoNoise),
+            Hooks::Noisy(noise) => self.run(copy, (at, &point), (needs, messages), noise),
         }
     }
 
+    /// Runs event by event, with links for so many messages under way, if any.
     fn run<N: Noise>(
         &self,
         schedule: Schedule<'_>,
-        (point, listed): (&Point, u32),
+        (at, point): (usize, &Point),
+        (needs, messages): (&Needs, usize),
         noise: N,
     ) -> Result<Completed, RunError> {
         let costs = (point.sets.parameters()?, self.plan.settings);
-        let mut engine = Engine::with(schedule, costs, noise, loggap_core::sim::Silent);
+        let listed = if at < self.plan.finish { needs.ranks } else { 0 };
+        let Some(plan) = self.plan.network else {
+            return Self::end(Engine::with(schedule, costs, noise, Silent), listed);
+        };
+        let placed = plan.place((needs.ranks, schedule.interfaces()), messages);
+        let mut placed = placed.map_err(RunError::Network)?;
+        let flows = placed.lend().map_err(RunError::Network)?;
+        Self::end(Engine::on_network(schedule, costs, (noise, Silent), flows), listed)
+    }
+
+    /// Runs `engine` to the end; the first so many ranks are listed.
+    fn end<N: Noise, W: Network>(
+        mut engine: Engine<'_, '_, N, Silent, W>,
+        listed: u32,
+    ) -> Result<Completed, RunError> {
         let makespan = engine.run().map_err(RunError::Stopped)?.makespan;
         let mut left = None;
         engine.unfinished(|first| left = left.or(Some(first)));

@@ -26,9 +26,12 @@ use self::report::Report;
 use self::sensitivity::Sensitivities;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
+use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
-use crate::simulation::{Job, NetworkPlan, Wanted, least_taper};
+use crate::sensitivity::{differences, runs as sensitivity_runs};
+use crate::simulation::{Job, NetworkPlan, ParameterSets, Plan, Source, Wanted, least_taper};
+use crate::timeline::causes::Causes;
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -122,8 +125,8 @@ pub(super) struct Args {
 }
 
 /// What describes one run, and what many runs do not know.
-const ONE_RUN: [&str; 7] =
-    ["timeline", "explain", "sensitivity", "counters", "finish", "topology", "network_plot"];
+const ONE_RUN: [&str; 6] =
+    ["timeline", "explain", "sensitivity", "counters", "finish", "network_plot"];
 
 impl Args {
     /// What is between ranks.
@@ -132,13 +135,22 @@ impl Args {
             return Ok(None);
         };
         network.watched |= self.json;
-        if self.explain || self.sensitivity {
+        if self.explain {
             return Err(CliError::usage(
-                "--explain and --sensitivity know no links between ranks; use them without --topology, \
-                 or see the busiest links with --network-plot FILE.svg",
+                "--explain knows no links between ranks; use it without --topology, or see the busiest \
+                 links with --network-plot FILE.svg",
             ));
         }
         Ok(Some(network))
+    }
+
+    /// For further runs, without noise and network.
+    fn plan(&self) -> Plan<'_> {
+        Plan {
+            most_bytes: self.max_memory.unwrap_or(u64::MAX),
+            threads: self.threads(),
+            ..Plan::new(self.settings.settings())
+        }
     }
 
     fn threads(&self) -> usize {
@@ -176,8 +188,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             finish: args.finish,
             counters: args.counters,
             selection: picture.as_ref().map(Picture::selection),
-            causes: args.explain || args.sensitivity,
-            sensitivity: args.sensitivity,
+            causes: (args.explain || args.sensitivity) && network.is_none(),
+            sensitivity: args.sensitivity && network.is_none(),
         },
     };
     let progress = ProgressLine::new(console);
@@ -190,8 +202,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         let taper = least_taper(&source, job.parameters, size, outcome.finished.makespan);
         report.add_taper(taper.map_err(CliError::usage)?);
     }
-    if let (Some(causes), true, true) = (&outcome.causes, args.sensitivity, report.is_whole()) {
-        report.add_sensitivities(Sensitivities::of(causes, &sets)?);
+    let unwatched = network.as_ref().map(NetworkPlan::unwatched);
+    let plan = Plan { noise: noise.as_ref(), network: unwatched.as_ref(), ..args.plan() };
+    if args.sensitivity && report.is_whole() {
+        let causes = outcome.causes.as_ref();
+        report.add_sensitivities(sensitivities(causes, (&source, &sets), &plan, console)?);
     }
     if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
         picture.draw(timeline)?;
@@ -202,7 +217,22 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         picture.draw(usage)?;
     }
     if let (Some(monte_carlo), true) = (monte_carlo, report.is_whole()) {
-        report.add_monte_carlo(monte_carlo.run(args, (&source, noise.as_ref()), console)?);
+        report.add_monte_carlo(monte_carlo.run(args, &source, &plan, console)?);
     }
     report.print(args, console)
+}
+
+/// From the causes of events, or without them by further runs.
+fn sensitivities(
+    causes: Option<&Causes>,
+    (source, sets): (&Source, &ParameterSets),
+    plan: &Plan<'_>,
+    console: &Console,
+) -> Result<Sensitivities, CliError> {
+    if let Some(causes) = causes {
+        return Ok(Sensitivities::of(causes, sets)?);
+    }
+    let line = RunsLine::new(console, sensitivity_runs(sets));
+    let found = differences(source, sets, plan, &|| line.advance())?;
+    Ok(Sensitivities::by_differences(found, sets))
 }

@@ -12,7 +12,7 @@ use super::explanation::nanos;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console};
 use crate::profile::{ProfileDocument, ProfileDraws};
-use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, Source, run_points};
+use crate::simulation::{ParameterSets, Plan, Point, Source, run_points};
 
 /// Runs with parameters from the intervals of a profile.
 pub(super) struct MonteCarlo {
@@ -66,26 +66,20 @@ impl MonteCarlo {
     pub(super) fn run(
         &self,
         args: &Args,
-        (source, noise): (&Source, Option<&NoiseSource>),
+        source: &Source,
+        plan: &Plan<'_>,
         console: &mut Console,
     ) -> Result<Distribution, CliError> {
-        if self.parameters.is_exact() && noise.is_none() {
+        if self.parameters.is_exact() && plan.noise.is_none() {
             console.warn(
                 "no interval of the profile has a width, so that all draws are equal; measure \
                  with 'loggap measure -o'",
             );
         }
-        let plan = Plan {
-            settings: args.settings.settings(),
-            noise,
-            most_bytes: args.max_memory.unwrap_or(u64::MAX),
-            threads: args.threads(),
-            finish: 0,
-        };
         let line = RunsLine::new(console, self.draws.into());
         let point = |at: usize| self.point(at, args);
         let runs = (self.draws as usize, &point as &(dyn Fn(usize) -> Point + Sync));
-        let runs = run_points(source, runs, &plan, &|| line.advance())?;
+        let runs = run_points(source, runs, plan, &|| line.advance())?;
         drop(line);
         let makespans: Vec<u64> = runs.iter().map(|run| run.makespan.0).collect();
         Distribution::of(makespans, self.seed)

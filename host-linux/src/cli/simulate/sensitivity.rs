@@ -5,13 +5,24 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::explanation::nanos;
-use crate::sensitivity::{Analysis, Sensitivity, Tolerance, Units};
+use crate::sensitivity::{Analysis, Differences, Sensitivity, Tolerance, Units};
 use crate::simulation::{ParameterSets, SetsError};
 use crate::timeline::causes::Causes;
+
+/// How slopes were found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Method {
+    /// From the causes of events; intervals are proved.
+    Causes,
+    /// By runs at other values, which is all that is known of the intervals.
+    Differences,
+}
 
 /// What `--sensitivity` adds.
 #[derive(Serialize)]
 pub(super) struct Sensitivities {
+    sensitivity_method: Method,
     sensitivity: Vec<SensitivityDocument>,
     latency_tolerance: Vec<ToleranceDocument>,
     #[serde(skip)]
@@ -77,21 +88,39 @@ impl Sensitivities {
     /// [`SetsError`], as of the run.
     pub(super) fn of(causes: &Causes, sets: &ParameterSets) -> Result<Self, SetsError> {
         let analysis = Analysis::new(causes, sets)?;
-        let found = analysis.sensitivities();
-        let tolerances = analysis.tolerances();
-        Ok(Self {
+        let method = Method::Causes;
+        Ok(Self::new(method, sets, analysis.sensitivities(), &analysis.tolerances()))
+    }
+
+    /// By runs with other parameters.
+    pub(super) fn by_differences(differences: Differences, sets: &ParameterSets) -> Self {
+        let Differences { sensitivities, tolerances } = differences;
+        Self::new(Method::Differences, sets, sensitivities, &tolerances)
+    }
+
+    fn new(
+        method: Method,
+        sets: &ParameterSets,
+        found: Vec<Sensitivity>,
+        tolerances: &[Tolerance],
+    ) -> Self {
+        Self {
+            sensitivity_method: method,
             sensitivity: found.iter().map(SensitivityDocument::new).collect(),
             latency_tolerance: tolerances.iter().map(ToleranceDocument::new).collect(),
             levels: sets.levels.len(),
             found,
-        })
+        }
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(
-            out,
-            "# by how much the makespan grows with each parameter, and from where to where it does"
-        )?;
+        let (until, note) = match self.sensitivity_method {
+            Method::Causes => {
+                ("from where to where it does", "  if messages still meet in the present order")
+            }
+            Method::Differences => ("between which of the values that were tried it does", ""),
+        };
+        writeln!(out, "# by how much the makespan grows with each parameter, and {until}")?;
         let level = if self.levels > 0 { " level" } else { "" };
         writeln!(
             out,
@@ -117,11 +146,8 @@ impl Sensitivities {
         writeln!(out, "# L may grow until the makespan has grown\n#   by[%]  growth of L[ns]")?;
         for tolerance in &self.latency_tolerance {
             let latency = tolerance.latency_ps.map_or_else(|| "-".to_owned(), nanos);
-            let note = if tolerance.order_stays || tolerance.latency_ps.is_none() {
-                ""
-            } else {
-                "  if messages still meet in the present order"
-            };
+            let sure = tolerance.order_stays || tolerance.latency_ps.is_none();
+            let note = if sure { "" } else { note };
             writeln!(out, "{:>9} {latency:>16}{note}", tolerance.growth_percent)?;
         }
         Ok(())

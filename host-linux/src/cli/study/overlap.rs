@@ -143,11 +143,10 @@ impl Args {
         }
         let all = || std::thread::available_parallelism().ok();
         let plan = Plan {
-            settings: self.settings.settings(),
-            noise: None,
             most_bytes: self.max_memory.unwrap_or(u64::MAX),
             threads: self.threads.or_else(all).map_or(1, NonZeroUsize::get),
             finish: if self.summary { 0 } else { Overlap::ALL.len() },
+            ..Plan::new(self.settings.settings())
         };
         let source = self.pattern.source(self.input.as_deref())?;
         let line = RunsLine::new(console, points.len() as u64);

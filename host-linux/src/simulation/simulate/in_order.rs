@@ -2,11 +2,12 @@
 
 use loggap_core::sim::network::Network;
 use loggap_core::sim::{
-    Counters, Engine, NoNoise, Noise, Observer, RankCounters, Schedule, Silent, SimError,
+    Counters, Engine, NoNoise, Noise, Observer, RankCounters, Schedule, Silent,
 };
 use loggap_core::units::Picos;
 
 use super::{Driver, Job, Outcome, Progress, Stopwatch, Stuck, Watch};
+use crate::simulation::network::{messages, with_more_memory};
 use crate::simulation::{Needs, NetworkUse, RunError, Source, trace_noise};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
@@ -14,18 +15,11 @@ use crate::timeline::causes::CauseRecorder;
 /// Turns of the engine between two looks at how far it is.
 const TURNS: u64 = 1 << 18;
 
-/// Messages under way for each rank that a network has memory for at first, and
-/// the fewest in all; where there are more, the run begins anew with memory for
-/// [`MORE`] times as many.
-const EACH: usize = 16;
-const LEAST: usize = 1 << 12;
-const MORE: usize = 8;
-
 /// One run event by event.
 struct InOrder<'j> {
     job: &'j Job<'j>,
     /// Memory for messages in the network, in multiples of the usual.
-    more: usize,
+    times: usize,
     watch: Watch<'j>,
 }
 
@@ -37,16 +31,7 @@ impl Job<'_> {
         reason: &str,
         watch: Watch<'_>,
     ) -> Result<Outcome, RunError> {
-        let mut more = 1usize;
-        loop {
-            let run = InOrder { job: self, more, watch };
-            match run.of(source, reason) {
-                Err(RunError::Stopped(SimError::NetworkFull { .. })) => {
-                    more = more.saturating_mul(MORE);
-                }
-                other => return other,
-            }
-        }
+        with_more_memory(|times| InOrder { job: self, times, watch }.of(source, reason))
     }
 }
 
@@ -62,18 +47,11 @@ impl InOrder<'_> {
         ran.map_err(RunError::Load)?
     }
 
-    /// Messages under way at a time that there is memory for; no more than
-    /// operations.
-    fn messages(&self, needs: &Needs) -> usize {
-        let usual = (needs.ranks as usize).saturating_mul(EACH).max(LEAST);
-        let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
-        usual.saturating_mul(self.more).min(ops.max(1))
-    }
-
     /// Bytes that observers and the network take.
     fn besides(&self, needs: &Needs) -> u64 {
         let network = self.job.network;
-        let network = network.map_or(0, |plan| plan.bytes(needs.ranks, self.messages(needs)));
+        let network =
+            network.map_or(0, |plan| plan.bytes(needs.ranks, messages(needs, self.times)));
         self.job.besides(needs).saturating_add(network)
     }
 
@@ -127,7 +105,8 @@ impl InOrder<'_> {
             return Ok((outcome, engine.into_observer()));
         };
         let size = (needs.ranks, schedule.interfaces());
-        let mut placed = plan.place(size, self.messages(needs)).map_err(RunError::Network)?;
+        let mut placed =
+            plan.place(size, messages(needs, self.times)).map_err(RunError::Network)?;
         let flows = placed.lend().map_err(RunError::Network)?;
         let engine = Engine::on_network(schedule, costs, hooks, flows);
         let (outcome, engine) = self.finish(engine, needs, of)?;
