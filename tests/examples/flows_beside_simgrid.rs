@@ -18,9 +18,9 @@ use std::path::Path;
 use std::process::{Command, exit};
 use std::time::Instant;
 
-use loggap::simulation::{NetworkPlan, Placement};
+use loggap::simulation::{NetworkPlan, Placement, TopologyPlan, Wiring};
 use loggap_core::random::Random;
-use loggap_core::sim::network::{Departure, Network, Topology};
+use loggap_core::sim::network::{Departure, Fabric, Network};
 
 /// The largest difference, as a share of the time at which a message ends.
 const TOLERANCE: f64 = 1e-6;
@@ -138,7 +138,7 @@ impl Case {
         (numbers, self.messages.len() as f64 / wall)
     }
 
-    fn text(&self, topology: &Topology) -> String {
+    fn text(&self, topology: &Wiring) -> String {
         let mode = if self.chained { "chained" } else { "timed" };
         let mut text = format!("{mode} {} {}\n", topology.hosts(), topology.links());
         for link in 0..topology.links() {
@@ -188,7 +188,7 @@ impl Case {
             "{}: {} on {} hosts, {} messages: largest difference {most:.1e}; messages/s {fast:.0} \
              here, {slow:.0} SimGrid, {:.1} times",
             if same { "ok" } else { "FAILED" },
-            self.topology,
+            self.topology.rsplit('/').next().unwrap_or_default(),
             self.hosts,
             self.messages.len(),
             fast / slow
@@ -218,7 +218,7 @@ fn pair(random: &mut Random, hosts: u32) -> (u32, u32) {
 
 fn plan(topology: &str) -> NetworkPlan {
     NetworkPlan {
-        topology: topology.to_owned(),
+        topology: TopologyPlan::new(topology).unwrap(),
         link_capacity: 1.0,
         placement: Placement::Block,
         seed: 0,
@@ -245,6 +245,7 @@ fn main() {
         "torus:3x2x2x2x2",
         "dragonfly:6:4:2",
         "rail:4:5:3",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/data/ring-of-switches.dot"),
     ]) {
         for seed in 0..3 {
             cases.push(Case::random(topology, 40, 3 * at + seed));

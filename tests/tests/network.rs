@@ -296,6 +296,68 @@ fn sensitivities_on_a_network_are_those_of_its_closed_forms() {
     }
 }
 
+/// The same tapered tree as `tree:8:4`, as a graph; and routes that are given.
+#[test]
+fn a_file_is_a_topology() {
+    let folder = TempDir::new().unwrap();
+    let mut text = String::from("graph {\n A -- C -- B [capacity=2]\n");
+    for host in 0..16 {
+        writeln!(text, " H{host} -- {}", if host < 8 { "A" } else { "B" }).unwrap();
+    }
+    let tree = folder.path().join("tree.dot");
+    fs::write(&tree, text + "}\n").unwrap();
+    let pattern = ["--pattern", "linear_alltoall", "--ranks", "16", "-s", "4K"];
+    let on = |more: &[&str]| simulated(&[&pattern[..], &PARAMETERS, more].concat());
+    for placement in ["block", "round-robin"] {
+        let [file, named] = [tree.to_str().unwrap(), "tree:8:4"]
+            .map(|topology| on(&["--topology", topology, "--placement", placement]));
+        assert_eq!(file["makespan_ps"], named["makespan_ps"], "{placement}");
+        assert_eq!(file["network"]["hosts"], 16);
+    }
+    let busiest =
+        &on(&["--topology", tree.to_str().unwrap()])["network"]["busiest_links"][0]["link"];
+    assert!(
+        ["A to C", "C to A", "B to C", "C to B"].contains(&busiest.as_str().unwrap()),
+        "{busiest}"
+    );
+
+    // Given routes send everything over one of two cores.
+    let given = folder.path().join("given.dot");
+    let mut text = String::from(
+        "digraph {\n A -> C [comment=\"*\"]; B -> C [comment=\"*\"]; A -> D [comment=\"\"]; D -> B\n",
+    );
+    let hosts = |range: std::ops::Range<u32>| {
+        range.map(|host| format!("H{host}")).collect::<Vec<_>>().join(",")
+    };
+    writeln!(text, " C -> A [comment=\"{}\"]; C -> B [comment=\"{}\"]", hosts(0..8), hosts(8..16))
+        .unwrap();
+    for host in 0..16 {
+        let switch = if host < 8 { "A" } else { "B" };
+        writeln!(text, " H{host} -> {switch}; {switch} -> H{host} [comment=\"H{host}\"]").unwrap();
+    }
+    fs::write(&given, text + "}\n").unwrap();
+    let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
+    let path = schedule(&folder, &sends);
+    let alone = LATENCY + 2 * OVERHEAD;
+    let options = ["-S", "1G", "--topology", given.to_str().unwrap()];
+    assert_eq!(makespan(&path, &options), alone + 8 * 1_000_000 * PER_BYTE);
+    let wider = [&options[..], &["--link-capacity", "8"]].concat();
+    assert_eq!(makespan(&path, &wider), alone + 1_000_000 * PER_BYTE);
+
+    for (name, text, words) in [
+        ("none.dot", "digraph { a -> }", "none.dot: line 1: expected a node"),
+        ("few.gv", "graph { H0 -- S; H1 -- S }", "2 hosts for 16 ranks"),
+    ] {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        let topology = ["--topology", file.to_str().unwrap()];
+        let (code, error) = refused(&[&pattern[..], &topology].concat());
+        assert!(code == 2 && error.contains(words), "{error}");
+    }
+    let (code, error) = refused(&[&pattern[..], &["--topology", "missing.dot"]].concat());
+    assert!(code == 2 && error.contains("missing.dot: No such file"), "{error}");
+}
+
 #[test]
 fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     let arguments = ["--pattern", "all-to-all", "--ranks", "64", "-s", "100000", "-S", "1G"];

@@ -16,7 +16,10 @@ pub mod windows;
 pub use crossing::least_taper;
 pub use implicit::{PatternError, bytes_needed, compute, run_pattern};
 pub use memory::OwnedMemory;
-pub use network::{BusyLink, NetworkError, NetworkPlan, NetworkUse, PlacedNetwork, Placement};
+pub use network::{
+    BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,
+    PlacedNetwork, Placement, TopologyPlan, Wiring,
+};
 use noise::trace_noise;
 pub use noise::{NoiseError, NoiseSource};
 pub use parameter_sets::{ParameterSets, SetsError, UnusableRange};

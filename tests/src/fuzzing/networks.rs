@@ -1,7 +1,9 @@
 //! Networks: what a topology is called, its routes, and messages on it.
 
-use loggap::simulation::{NetworkPlan, Placement};
-use loggap_core::sim::network::{Departure, Flows, Network, NetworkStopped, Topology};
+use std::path::PathBuf;
+
+use loggap::simulation::{GraphTopology, NetworkPlan, Placement, TopologyPlan, Wiring};
+use loggap_core::sim::network::{Departure, Fabric, Flows, Network, NetworkStopped, Topology};
 
 use super::Numbers;
 
@@ -12,15 +14,22 @@ const LONGEST_ROUTE: u32 = 1 << 10;
 /// Messages of one run.
 const MOST_MESSAGES: usize = 48;
 
-/// The name of a topology up to the end of its line, then numbers for its routes and
-/// for messages on it.
+/// The name of a topology up to the end of its line, or a graph up to a zero, then
+/// numbers for its routes and for messages on it.
 pub fn topology(data: &[u8]) {
-    let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
+    let graph = data.iter().position(|&byte| byte == 0).filter(|end| data[..*end].contains(&b'{'));
+    let end = graph.or_else(|| data.iter().position(|&byte| byte == b'\n')).unwrap_or(data.len());
     let (name, rest) = data.split_at(end);
     let mut numbers = Numbers(rest);
     let ranks = u32::from(numbers.short()).max(1);
     let Ok(name) = std::str::from_utf8(name) else { return };
-    let Ok(topology) = Topology::parse(name, ranks) else { return };
+    let (source, topology) = if graph.is_some() {
+        let Ok(graph) = GraphTopology::parse(name) else { return };
+        (TopologyPlan::File(PathBuf::new(), graph.clone()), Wiring::Graph(graph))
+    } else {
+        let Ok(topology) = Topology::parse(name, ranks) else { return };
+        (TopologyPlan::Named(name.to_owned()), Wiring::Generated(topology))
+    };
     let hosts = topology.hosts();
     // A ring of millions has routes of millions.
     let pairs = if topology.longest_route() <= LONGEST_ROUTE { 8 } else { 0 };
@@ -30,13 +39,13 @@ pub fn topology(data: &[u8]) {
         topology.route(source, target, 7, |link| {
             links += 1;
             assert!(link < topology.links() && topology.capacity(link) > 0.0, "link {link}");
-            assert!(!topology.link_name(link).to_string().is_empty());
+            assert!(!topology.link_name(link).is_empty());
         });
         assert!(links <= topology.longest_route() && (links == 0) == (source == target));
     }
     if topology.links() <= MOST_LINKS {
         let plan = NetworkPlan {
-            topology: name.to_owned(),
+            topology: source,
             placement: Placement::Block,
             link_capacity: 1.0,
             seed: 7,
@@ -47,28 +56,29 @@ pub fn topology(data: &[u8]) {
 }
 
 /// Every message arrives, once, not before it could alone, and time goes on.
-fn run((plan, topology): (&NetworkPlan, &Topology), numbers: &mut Numbers<'_>) {
+fn run((plan, topology): (&NetworkPlan, &Wiring), numbers: &mut Numbers<'_>) {
     let hosts = topology.hosts();
     let Ok(mut placed) = plan.place((hosts, 1), MOST_MESSAGES) else { return };
     let Ok(mut network) = placed.lend() else { return };
     let mut earliest = Vec::new();
     let mut last = 0;
     // What arrives before `until`, the last possible time included; false where a time is past its range.
-    let mut drain = |network: &mut Flows<'_>, earliest: &mut Vec<Option<u64>>, until: u64| loop {
-        let entry = match network.first(until) {
-            Ok(entry) => entry.filter(|entry| entry.time().0 < until || until == u64::MAX),
-            Err(NetworkStopped::Overflow) => return false,
-            Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
+    let mut drain =
+        |network: &mut Flows<'_, &Wiring>, earliest: &mut Vec<Option<u64>>, until: u64| loop {
+            let entry = match network.first(until) {
+                Ok(entry) => entry.filter(|entry| entry.time().0 < until || until == u64::MAX),
+                Err(NetworkStopped::Overflow) => return false,
+                Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
+            };
+            let Some(entry) = entry else { return true };
+            let (time, op) = (entry.time().0, entry.index());
+            let alone = earliest[op as usize].take().expect("a message arrives once");
+            // Rates are doubles, and ends are rounded.
+            let alone = alone - (1 + (alone >> 50)).min(alone);
+            assert!(time >= alone && time >= last, "{time} of {alone} after {last}");
+            last = time;
+            network.land();
         };
-        let Some(entry) = entry else { return true };
-        let (time, op) = (entry.time().0, entry.index());
-        let alone = earliest[op as usize].take().expect("a message arrives once");
-        // Rates are doubles, and ends are rounded.
-        let alone = alone - (1 + (alone >> 50)).min(alone);
-        assert!(time >= alone && time >= last, "{time} of {alone} after {last}");
-        last = time;
-        network.land();
-    };
     let mut now = 0_u64;
     for op in 0..48_u32 {
         if numbers.is_empty() {

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::fabric::Fabric;
 use super::heap::{self, Keyed};
 use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
 use super::rates::{Parts, Rates, Route};
@@ -48,8 +49,8 @@ impl core::error::Error for FlowsError {}
 
 /// A network whose links messages share, max-min fairly.
 #[derive(Debug)]
-pub struct Flows<'m> {
-    topology: Topology,
+pub struct Flows<'m, F = Topology> {
+    fabric: F,
     /// The host of each rank; empty where each rank is on the host of its
     /// number.
     placement: &'m [u32],
@@ -64,8 +65,8 @@ pub struct Flows<'m> {
     now: u64,
 }
 
-impl<'m> Flows<'m> {
-    /// A network of `topology` for `ranks` ranks, on the hosts that
+impl<'m, F: Fabric> Flows<'m, F> {
+    /// A network of `fabric` for `ranks` ranks, on the hosts that
     /// `placement` names or, where it is empty, on the first ones; `seed`
     /// chooses among equal routes, `messages` may be under way at a time.
     ///
@@ -73,16 +74,16 @@ impl<'m> Flows<'m> {
     ///
     /// [`FlowsError`].
     pub fn new(
-        topology: Topology,
+        fabric: F,
         (ranks, placement): (u32, &'m [u32]),
         (seed, messages): (u64, usize),
         memory: NetworkMemory<'m>,
     ) -> Result<Self, FlowsError> {
-        let requirements = NetworkRequirements::new(&topology, messages);
+        let requirements = NetworkRequirements::new(&fabric, messages);
         if !memory.holds(&requirements) || u32::try_from(requirements.hops).is_err() {
             return Err(FlowsError::Full);
         }
-        let hosts = topology.hosts();
+        let hosts = fabric.hosts();
         if placement.is_empty() {
             if hosts < ranks {
                 return Err(FlowsError::Topology(TopologyError::TooFewHosts { hosts, ranks }));
@@ -98,16 +99,16 @@ impl<'m> Flows<'m> {
             memory;
         let links = links.get_mut(..requirements.links).ok_or(FlowsError::Full)?;
         for (link, state) in (0..).zip(links.iter_mut()) {
-            let capacity = topology.capacity(link);
+            let capacity = fabric.capacity(link);
             *state = Link { capacity, first: NONE, place: NONE, ..Link::default() };
         }
         let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
         let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage: None };
         Ok(Self {
-            topology,
             placement,
             seed,
-            rates: Rates::new(parts, topology.longest_route()),
+            rates: Rates::new(parts, fabric.longest_route()),
+            fabric,
             arrivals,
             arriving: 0,
             most: messages,
@@ -129,10 +130,10 @@ impl<'m> Flows<'m> {
         self.rates.usage.as_ref()
     }
 
-    /// The topology.
+    /// What messages travel over.
     #[must_use]
-    pub const fn topology(&self) -> &Topology {
-        &self.topology
+    pub const fn fabric(&self) -> &F {
+        &self.fabric
     }
 
     /// What each link carried: its bytes after the first of each message, times
@@ -180,7 +181,7 @@ fn arrive(arrivals: &mut [Entry], arriving: &mut usize, entry: Entry) {
     *arriving += 1;
 }
 
-impl Network for Flows<'_> {
+impl<F: Fabric> Network for Flows<'_, F> {
     const SHARED: bool = true;
 
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
@@ -198,14 +199,14 @@ impl Network for Flows<'_> {
         if volume == 0 || source == target {
             let time = now.checked_add(volume).and_then(|end| end.checked_add(delay));
             let time = time.ok_or(NetworkStopped::Overflow)?;
-            let first = self.topology.first_link(source, target);
+            let first = self.fabric.first_link(source, target, self.seed);
             if first.is_none_or(|first| !self.rates.hold_behind(flow, first)) {
                 let entry = Entry { time, created: now, seq, rank: op };
                 arrive(self.arrivals, &mut self.arriving, entry);
             }
             return Ok(());
         }
-        let route = Route { topology: &self.topology, source, target, seed: self.seed };
+        let route = Route { fabric: &self.fabric, source, target, seed: self.seed };
         self.rates.begin(flow, now, &route)
     }
 

@@ -1,6 +1,6 @@
 //! The memory that a network is lent.
 
-use super::topology::Topology;
+use super::fabric::Fabric;
 use crate::sim::queue::Entry;
 
 /// No link, no hop, no flow.
@@ -101,9 +101,9 @@ pub struct NetworkRequirements {
 impl NetworkRequirements {
     /// For at most so many `messages` under way at a time; saturating.
     #[must_use]
-    pub fn new(topology: &Topology, messages: usize) -> Self {
-        let links = topology.links() as usize;
-        let hops = messages.saturating_mul(topology.longest_route() as usize);
+    pub fn new(fabric: &impl Fabric, messages: usize) -> Self {
+        let links = fabric.links() as usize;
+        let hops = messages.saturating_mul(fabric.longest_route() as usize);
         Self { links, hops, messages }
     }
 

@@ -1,12 +1,13 @@
 //! Networks between ranks.
 //!
 //! With [`Flat`] every message travels alone, as in LogGP. With [`Flows`] a
-//! message of s bytes is a flow of s − 1 bytes over the links of a
-//! [`Topology`], which flows share max-min fairly. `docs/networks.md` has the
+//! message of s bytes is a flow of s − 1 bytes over the links of a [`Fabric`],
+//! such as a [`Topology`], which flows share max-min fairly. `docs/networks.md` has the
 //! rules. Which of both is chosen at compile time, so that a flat run pays
 //! nothing.
 
 mod crossing;
+mod fabric;
 mod filling;
 mod flows;
 mod heap;
@@ -20,6 +21,7 @@ mod topology;
 mod usage;
 
 pub use crossing::{Crossing, Taper};
+pub use fabric::Fabric;
 pub use flows::{Flows, FlowsError};
 pub use memory::{End, Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
 pub use routes::LinkName;

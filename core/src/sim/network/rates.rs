@@ -4,10 +4,10 @@
 //! are computed once, by [`Filling`], for the flows that they affect.
 
 use super::NetworkStopped;
+use super::fabric::Fabric;
 use super::filling::Filling;
 use super::heap::{self, Keyed};
 use super::memory::{End, Flow, Hop, Link, NONE, Share};
-use super::topology::Topology;
 use super::usage::Usage;
 use crate::units::Overflow;
 
@@ -46,8 +46,8 @@ pub(super) struct Rates<'m> {
 
 /// Which way a flow goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Route<'t> {
-    pub(super) topology: &'t Topology,
+pub(super) struct Route<'t, F> {
+    pub(super) fabric: &'t F,
     pub(super) source: u32,
     pub(super) target: u32,
     pub(super) seed: u64,
@@ -134,7 +134,7 @@ impl<'m> Rates<'m> {
         &mut self,
         flow: Flow,
         now: u64,
-        route: &Route<'_>,
+        route: &Route<'_, impl Fabric>,
     ) -> Result<(), NetworkStopped> {
         let full = NetworkStopped::Full { messages: self.flows.len() };
         let at = self.take().ok_or(full)?;
@@ -153,7 +153,7 @@ impl<'m> Rates<'m> {
         let (links, hops) = (&mut *self.links, &mut *self.hops);
         let (mut taken, width, first) = (0, self.width, at as usize * self.width as usize);
         let mut tight = false;
-        route.topology.route(route.source, route.target, route.seed, |link| {
+        route.fabric.route(route.source, route.target, route.seed, |link| {
             debug_assert!(taken < width, "no route is longer than the longest");
             let hop = first + taken as usize;
             tight |= enlist(links, hops, (link, at), hop);

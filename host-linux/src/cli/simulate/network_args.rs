@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::level_args::LevelArgs;
 use crate::cli::CliError;
 use crate::output::PendingFile;
-use crate::simulation::{NetworkPlan, NetworkUse, Placement};
+use crate::simulation::{NetworkPlan, NetworkUse, Placement, TopologyPlan};
 
 /// A network between the ranks; docs/networks.md has the rules.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,7 +17,8 @@ pub(super) struct NetworkArgs {
     network: Option<NetworkName>,
 
     /// How hosts are connected: star, tree:HOSTS:TAPER, fat-tree:PORTS[:TAPER],
-    /// torus:AxBxC, dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER].
+    /// torus:AxBxC, dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER]; or a
+    /// FILE.dot with a graph.
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
 
@@ -74,7 +75,7 @@ impl NetworkArgs {
                     "--network flows needs --topology, such as tree:16:2; see --help",
                 ));
             }
-            (_, Some(topology)) => topology.clone(),
+            (_, Some(topology)) => TopologyPlan::new(topology).map_err(CliError::usage)?,
         };
         let placement = match self.placement.as_deref() {
             None | Some("block") => Placement::Block,

@@ -1,15 +1,19 @@
 //! Networks between ranks: where ranks are, memory, and which links were busy.
 
+mod dot;
+mod graph;
+
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use loggap_core::random::Random;
 use loggap_core::sim::network::{
-    End, Flow, Flows, FlowsError, Hop, Link, NetworkMemory, NetworkRequirements, Share, Topology,
-    TopologyError, Usage,
+    End, Fabric, Flow, Flows, FlowsError, Hop, Link, NetworkMemory, NetworkRequirements, Share,
+    Topology, TopologyError, Usage,
 };
 use loggap_core::sim::{Entry, SimError};
 
+pub use self::graph::{DotError, GraphError, GraphTopology};
 use super::{Needs, RunError};
 use crate::machine::environment::memory_entry;
 use crate::sys::pages::Pages;
@@ -21,6 +25,116 @@ const STEPS: usize = 256;
 const WATCH_BYTES: usize = 64 << 20;
 /// Links that are named after a run.
 const BUSIEST: usize = 24;
+
+/// Hosts and links, before it is known for how many ranks.
+#[derive(Clone, Debug)]
+pub enum TopologyPlan {
+    /// As [`Topology::parse`] reads it.
+    Named(String),
+    /// From a file of this name.
+    File(PathBuf, GraphTopology),
+}
+
+impl TopologyPlan {
+    /// Ends of names of files with graphs.
+    const GRAPHS: [&str; 2] = ["dot", "gv"];
+
+    /// The topology of that name, or in that file where the name ends in `.dot` or
+    /// `.gv`.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError`] where there is a file and no topology in it.
+    pub fn new(name: &str) -> Result<Self, NetworkError> {
+        let path = PathBuf::from(name);
+        let end = path.extension();
+        if !end.is_some_and(|end| Self::GRAPHS.iter().any(|graph| end == *graph)) {
+            return Ok(Self::Named(name.to_owned()));
+        }
+        let text = read(&path)?;
+        let graph = GraphTopology::parse(&text)
+            .map_err(|error| NetworkError::Graph(path.clone(), error))?;
+        Ok(Self::File(path, graph))
+    }
+}
+
+/// Hosts and links.
+#[derive(Clone, Debug)]
+pub enum Wiring {
+    /// From a generator.
+    Generated(Topology),
+    /// From a file.
+    Graph(GraphTopology),
+}
+
+impl Wiring {
+    /// What a link joins.
+    #[must_use]
+    pub fn link_name(&self, link: u32) -> String {
+        match self {
+            Self::Generated(topology) => topology.link_name(link).to_string(),
+            Self::Graph(graph) => graph.link_name(link),
+        }
+    }
+}
+
+impl Fabric for Wiring {
+    fn hosts(&self) -> u32 {
+        match self {
+            Self::Generated(topology) => topology.hosts(),
+            Self::Graph(graph) => graph.hosts(),
+        }
+    }
+
+    fn links(&self) -> u32 {
+        match self {
+            Self::Generated(topology) => topology.links(),
+            Self::Graph(graph) => graph.links(),
+        }
+    }
+
+    fn capacity(&self, link: u32) -> f64 {
+        match self {
+            Self::Generated(topology) => topology.capacity(link),
+            Self::Graph(graph) => graph.capacity(link),
+        }
+    }
+
+    fn longest_route(&self) -> u32 {
+        match self {
+            Self::Generated(topology) => topology.longest_route(),
+            Self::Graph(graph) => graph.longest_route(),
+        }
+    }
+
+    #[inline]
+    fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32)) {
+        match self {
+            Self::Generated(topology) => topology.route(source, target, seed, each),
+            Self::Graph(graph) => graph.route(source, target, seed, each),
+        }
+    }
+
+    #[inline]
+    fn first_link(&self, source: u32, target: u32, seed: u64) -> Option<u32> {
+        match self {
+            Self::Generated(topology) => Fabric::first_link(topology, source, target, seed),
+            Self::Graph(graph) => graph.first_link(source, target, seed),
+        }
+    }
+}
+
+/// The text of a file of bounded length.
+fn read(path: &Path) -> Result<String, NetworkError> {
+    let failed = |error| NetworkError::Io(path.to_owned(), error);
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    io::Read::read_to_string(&mut io::Read::take(file, LONGEST + 1), &mut text).map_err(failed)?;
+    match text.len() as u64 > LONGEST {
+        true => Err(NetworkError::TooLong(path.to_owned(), LONGEST)),
+        false => Ok(text),
+    }
+}
 
 /// Which rank is on which host.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -41,7 +155,10 @@ pub enum NetworkError {
     /// There is no such topology.
     #[error("topology '{0}': {1}")]
     Topology(String, TopologyError),
-    /// A file of hosts cannot be read.
+    /// What is in a file is no topology.
+    #[error("{path}: {1}", path = .0.display())]
+    Graph(PathBuf, GraphError),
+    /// A file cannot be read.
     #[error("{path}: {1}", path = .0.display())]
     Io(PathBuf, io::Error),
     /// The file is longer than this many bytes.
@@ -82,14 +199,7 @@ impl Placement {
     ///
     /// [`NetworkError`] names the file and the line.
     pub fn read(path: &Path) -> Result<Self, NetworkError> {
-        let failed = |error| NetworkError::Io(path.to_owned(), error);
-        let mut text = String::new();
-        let file = fs::File::open(path).map_err(failed)?;
-        io::Read::read_to_string(&mut io::Read::take(file, LONGEST + 1), &mut text)
-            .map_err(failed)?;
-        if text.len() as u64 > LONGEST {
-            return Err(NetworkError::TooLong(path.to_owned(), LONGEST));
-        }
+        let text = read(path)?;
         let mut hosts = Vec::new();
         for (line, number) in text.lines().zip(1..) {
             let content = line.split('#').next().unwrap_or_default();
@@ -104,14 +214,22 @@ impl Placement {
     }
 
     /// The host of each of so many ranks; empty for each on its own.
-    fn hosts(&self, ranks: u32, topology: &Topology, seed: u64) -> Result<Vec<u32>, NetworkError> {
+    fn hosts(&self, ranks: u32, topology: &Wiring, seed: u64) -> Result<Vec<u32>, NetworkError> {
         match self {
             Self::Block => Ok(Vec::new()),
-            Self::RoundRobin => {
-                let together = topology.hosts_together();
-                let switches = (topology.hosts() / together).max(1);
-                Ok((0..ranks).map(|rank| rank % switches * together + rank / switches).collect())
-            }
+            Self::RoundRobin => match topology {
+                Wiring::Generated(topology) => {
+                    let together = topology.hosts_together();
+                    let switches = (topology.hosts() / together).max(1);
+                    let host = |rank: u32| rank % switches * together + rank / switches;
+                    Ok((0..ranks).map(host).collect())
+                }
+                Wiring::Graph(graph) => {
+                    let mut dealt = graph.dealt();
+                    dealt.truncate(ranks as usize);
+                    Ok(dealt)
+                }
+            },
             Self::Random => {
                 let mut hosts: Vec<u32> = (0..topology.hosts()).collect();
                 let mut random = Random::new(seed);
@@ -150,8 +268,8 @@ impl Placement {
 /// A network, before it is known for how many ranks.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
-    /// The topology, as [`Topology::parse`] reads it.
-    pub topology: String,
+    /// Hosts and links.
+    pub topology: TopologyPlan,
     /// How much wider than the topology says links between switches are.
     pub link_capacity: f64,
     /// Which rank is on which host.
@@ -174,20 +292,35 @@ impl NetworkPlan {
     /// # Errors
     ///
     /// [`NetworkError::Topology`].
-    pub fn topology(&self, ranks: u32, interfaces: usize) -> Result<Topology, NetworkError> {
-        let failed = |error| NetworkError::Topology(self.topology.clone(), error);
+    pub fn topology(&self, ranks: u32, interfaces: usize) -> Result<Wiring, NetworkError> {
+        let interfaces = u8::try_from(interfaces).unwrap_or(u8::MAX).max(1);
+        let name = match &self.topology {
+            TopologyPlan::Named(name) => name,
+            TopologyPlan::File(path, graph) => {
+                let failed = |error| NetworkError::Topology(path.display().to_string(), error);
+                let factor = self.link_capacity;
+                if !(factor.is_finite() && factor > 0.0) {
+                    return Err(failed(TopologyError::Capacity));
+                }
+                let hosts = graph.hosts();
+                if hosts < ranks && !matches!(self.placement, Placement::Hosts(..)) {
+                    return Err(failed(TopologyError::TooFewHosts { hosts, ranks }));
+                }
+                return Ok(Wiring::Graph(graph.with_capacities(interfaces.into(), factor)));
+            }
+        };
+        let failed = |error| NetworkError::Topology(name.clone(), error);
         // A file of hosts may place several ranks on one.
         let asked = if matches!(self.placement, Placement::Hosts(..))
-            && Topology::parse(&self.topology, ranks.max(1)).is_err()
+            && Topology::parse(name, ranks.max(1)).is_err()
         {
             1
         } else {
             ranks.max(1)
         };
-        let topology = Topology::parse(&self.topology, asked).map_err(failed)?;
-        let interfaces = u8::try_from(interfaces).unwrap_or(u8::MAX).max(1);
+        let topology = Topology::parse(name, asked).map_err(failed)?;
         let topology = topology.with_link_capacity(self.link_capacity).map_err(failed)?;
-        topology.with_host_capacity(interfaces.into()).map_err(failed)
+        topology.with_host_capacity(interfaces.into()).map(Wiring::Generated).map_err(failed)
     }
 
     /// Memory and places for so many ranks, interfaces of a rank, and
@@ -211,8 +344,8 @@ impl NetworkPlan {
             return Err(NetworkError::TooLarge { needed, available });
         }
         Ok(PlacedNetwork {
-            topology,
             hosts: self.placement.hosts(ranks, &topology, self.seed)?,
+            topology,
             ranks,
             seed: self.seed,
             messages,
@@ -230,7 +363,7 @@ impl NetworkPlan {
     }
 
     /// Steps of time in which each link is watched.
-    fn steps(&self, topology: &Topology) -> usize {
+    fn steps(&self, topology: &Wiring) -> usize {
         let row = (topology.links() as usize).saturating_mul(size_of::<f32>());
         if self.watched { (WATCH_BYTES / row.max(1)).clamp(2, STEPS) } else { 0 }
     }
@@ -278,7 +411,7 @@ pub(super) fn with_more_memory<T>(
 /// A network of its size, and its memory.
 #[derive(Debug)]
 pub struct PlacedNetwork {
-    topology: Topology,
+    topology: Wiring,
     hosts: Vec<u32>,
     ranks: u32,
     seed: u64,
@@ -301,7 +434,7 @@ impl PlacedNetwork {
     /// # Errors
     ///
     /// [`NetworkError::Flows`].
-    pub fn lend(&mut self) -> Result<Flows<'_>, NetworkError> {
+    pub fn lend(&mut self) -> Result<Flows<'_, &Wiring>, NetworkError> {
         let memory = NetworkMemory {
             links: &mut self.links,
             shares: &mut self.shares,
@@ -313,7 +446,7 @@ impl PlacedNetwork {
             arrivals: &mut self.arrivals,
         };
         let ranks = (self.ranks, &*self.hosts);
-        let flows = Flows::new(self.topology, ranks, (self.seed, self.messages), memory)?;
+        let flows = Flows::new(&self.topology, ranks, (self.seed, self.messages), memory)?;
         Ok(match Usage::new(&mut self.carried, self.steps) {
             Some(usage) => flows.with_usage(usage),
             None => flows,
@@ -352,8 +485,8 @@ impl NetworkUse {
     /// Of a network after a run that took `makespan` ps.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]
-    pub fn of(flows: &Flows<'_>, makespan: u64) -> Self {
-        let topology = flows.topology();
+    pub fn of(flows: &Flows<'_, &Wiring>, makespan: u64) -> Self {
+        let topology = flows.fabric();
         let load = |(link, carried): (u32, f64)| (carried / topology.capacity(link), link);
         let mut loads: Vec<(f64, u32)> =
             (0..).zip(flows.carried()).map(load).filter(|(load, _)| *load > 0.0).collect();
@@ -369,7 +502,7 @@ impl NetworkUse {
                 row.take(usize::try_from(steps).unwrap_or(usize::MAX)).collect()
             };
             BusyLink {
-                name: topology.link_name(link).to_string(),
+                name: topology.link_name(link),
                 capacity,
                 utilization: load / makespan.max(1) as f64,
                 over_time: usage.map(steps).unwrap_or_default(),

@@ -1,0 +1,327 @@
+//! Graphs in the language of Graphviz, as far as networks need it: nodes, edges
+//! and their attributes; no subgraphs and ports.
+
+use std::collections::HashMap;
+
+/// A graph as it was written.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Graph {
+    /// Names of nodes, in the order in which they appear.
+    pub(super) nodes: Vec<String>,
+    pub(super) edges: Vec<Edge>,
+}
+
+/// An edge that goes one way.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Of the line in which it ends.
+    pub(super) line: usize,
+    pub(super) attributes: Vec<(String, String)>,
+}
+
+/// What is wrong in a line.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct DotError {
+    /// The line, from 1 on.
+    pub line: usize,
+    /// What was expected or is not understood.
+    pub what: String,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Token<'t> {
+    /// A name, a number, or what stood between quotes.
+    Word(String),
+    /// `->` or `--`.
+    Joint(&'t str),
+    /// One of `{}[]=;,`.
+    Sign(char),
+}
+
+/// A token and its line.
+type Placed<'t> = (Token<'t>, usize);
+
+/// Reads `text`.
+pub(super) fn parse(text: &str) -> Result<Graph, DotError> {
+    let tokens = tokens(text)?;
+    let mut reader = Reader { tokens: &tokens, at: 0, graph: Graph::default() };
+    let mut numbers = HashMap::new();
+    reader.graph(&mut numbers)?;
+    Ok(reader.graph)
+}
+
+fn tokens(text: &str) -> Result<Vec<Placed<'_>>, DotError> {
+    let mut tokens = Vec::new();
+    let (mut rest, mut line) = (text, 1);
+    while let Some(first) = rest.chars().next() {
+        let wrong = |what: &str| DotError { line, what: what.to_owned() };
+        let length = match first {
+            '\n' => {
+                line += 1;
+                1
+            }
+            _ if first.is_whitespace() => first.len_utf8(),
+            // A line of a preprocessor, or a remark.
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => {
+                let end = rest.find("*/").ok_or_else(|| wrong("a remark without an end"))? + 2;
+                line += rest.get(..end).unwrap_or_default().matches('\n').count();
+                end
+            }
+            '"' => {
+                let (word, length) = quoted(rest).ok_or_else(|| wrong("a quote without an end"))?;
+                tokens.push((Token::Word(word), line));
+                line += rest.get(..length).unwrap_or_default().matches('\n').count();
+                length
+            }
+            '{' | '}' | '[' | ']' | '=' | ';' | ',' => {
+                tokens.push((Token::Sign(first), line));
+                1
+            }
+            '-' if rest.starts_with("->") || rest.starts_with("--") => {
+                tokens.push((Token::Joint(rest.get(..2).unwrap_or_default()), line));
+                2
+            }
+            _ => {
+                let is_in_word = |(at, next): &(usize, char)| {
+                    let sign = *at == 0 && *next == '-';
+                    next.is_alphanumeric() || matches!(next, '_' | '.') || sign
+                };
+                let count = rest.char_indices().take_while(is_in_word).count();
+                let length = rest.chars().take(count).map(char::len_utf8).sum();
+                if length == 0 {
+                    return Err(wrong(&format!("'{first}' is not understood")));
+                }
+                let word = rest.get(..length).unwrap_or_default();
+                tokens.push((Token::Word(word.to_owned()), line));
+                length
+            }
+        };
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    Ok(tokens)
+}
+
+/// What stands between quotes at the beginning of `text`, and the bytes of it all.
+fn quoted(text: &str) -> Option<(String, usize)> {
+    let mut word = String::new();
+    let mut signs = text.char_indices().skip(1);
+    while let Some((at, sign)) = signs.next() {
+        match sign {
+            '"' => return Some((word, at + 1)),
+            '\\' => match signs.next()?.1 {
+                '"' => word.push('"'),
+                '\n' => {}
+                other => word.extend(['\\', other]),
+            },
+            _ => word.push(sign),
+        }
+    }
+    None
+}
+
+struct Reader<'t> {
+    tokens: &'t [Placed<'t>],
+    at: usize,
+    graph: Graph,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<&Token<'_>> {
+        self.tokens.get(self.at).map(|(token, _)| token)
+    }
+
+    fn line(&self) -> usize {
+        let last = self.at.min(self.tokens.len().saturating_sub(1));
+        self.tokens.get(last).map_or(1, |(_, line)| *line)
+    }
+
+    fn wrong<T>(&self, what: impl Into<String>) -> Result<T, DotError> {
+        Err(DotError { line: self.line(), what: what.into() })
+    }
+
+    fn takes(&mut self, wanted: &Token<'_>) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn word(&mut self) -> Option<String> {
+        let Some(Token::Word(word)) = self.peek() else { return None };
+        let word = word.clone();
+        self.at += 1;
+        Some(word)
+    }
+
+    /// `[strict] digraph|graph [NAME] { statements }`.
+    fn graph(&mut self, numbers: &mut HashMap<String, u32>) -> Result<(), DotError> {
+        let mut kind = self.word().unwrap_or_default().to_lowercase();
+        if kind == "strict" {
+            kind = self.word().unwrap_or_default().to_lowercase();
+        }
+        let joint = match kind.as_str() {
+            "digraph" => "->",
+            "graph" => "--",
+            _ => return self.wrong("expected 'digraph' or 'graph'"),
+        };
+        let _name = self.word();
+        if !self.takes(&Token::Sign('{')) {
+            return self.wrong("expected '{'");
+        }
+        while !self.takes(&Token::Sign('}')) {
+            self.statement(joint, numbers)?;
+        }
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => self.wrong("nothing is expected after the graph"),
+        }
+    }
+
+    /// A node, an edge, a chain of edges, or an attribute of the graph.
+    fn statement(
+        &mut self,
+        joint: &str,
+        numbers: &mut HashMap<String, u32>,
+    ) -> Result<(), DotError> {
+        if self.takes(&Token::Sign(';')) {
+            return Ok(());
+        }
+        let Some(first) = self.word() else {
+            return self.wrong("expected a node, or '}'; subgraphs are not understood");
+        };
+        if self.takes(&Token::Sign('=')) {
+            return match self.word() {
+                Some(_) => Ok(()),
+                None => self.wrong("expected a value"),
+            };
+        }
+        match first.to_lowercase().as_str() {
+            "subgraph" => return self.wrong("subgraphs are not understood"),
+            "graph" | "node" | "edge" if self.peek() == Some(&Token::Sign('[')) => {
+                // Defaults are for drawing; those of edges would be for each.
+                let defaults = self.attributes()?;
+                let counts = |(name, _): &(String, String)| {
+                    first == "edge" && matches!(name.as_str(), "capacity" | "comment")
+                };
+                return match defaults.iter().any(counts) {
+                    true => self.wrong("capacity and comment are given edge by edge"),
+                    false => Ok(()),
+                };
+            }
+            _ => {}
+        }
+        let mut chain = vec![self.node(first, numbers)?];
+        while let Some(Token::Joint(found)) = self.peek() {
+            if *found != joint {
+                return self.wrong(format!("expected '{joint}'"));
+            }
+            self.at += 1;
+            match self.word() {
+                Some(next) => chain.push(self.node(next, numbers)?),
+                None => return self.wrong("expected a node; subgraphs are not understood"),
+            }
+        }
+        let line = self.line();
+        let attributes = self.attributes()?;
+        for pair in chain.windows(2) {
+            let &[from, to] = pair else { continue };
+            let edge = Edge { from, to, line, attributes: attributes.clone() };
+            if joint == "--" {
+                self.graph.edges.push(Edge { from: to, to: from, ..edge.clone() });
+            }
+            self.graph.edges.push(edge);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, name: String, numbers: &mut HashMap<String, u32>) -> Result<u32, DotError> {
+        if let Some(number) = numbers.get(&name) {
+            return Ok(*number);
+        }
+        let Ok(number) = u32::try_from(self.graph.nodes.len()) else {
+            return self.wrong("more than 2^32 nodes");
+        };
+        self.graph.nodes.push(name.clone());
+        numbers.insert(name, number);
+        Ok(number)
+    }
+
+    /// `[name=value, …]`, any number of times.
+    fn attributes(&mut self) -> Result<Vec<(String, String)>, DotError> {
+        let mut attributes = Vec::new();
+        while self.takes(&Token::Sign('[')) {
+            while !self.takes(&Token::Sign(']')) {
+                if self.takes(&Token::Sign(',')) || self.takes(&Token::Sign(';')) {
+                    continue;
+                }
+                let Some(name) = self.word() else {
+                    return self.wrong("expected an attribute, or ']'");
+                };
+                let value = match self.takes(&Token::Sign('=')) {
+                    true => self.word(),
+                    false => Some("true".to_owned()),
+                };
+                match value {
+                    Some(value) => attributes.push((name.to_lowercase(), value)),
+                    None => return self.wrong("expected a value"),
+                }
+            }
+        }
+        Ok(attributes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_edges_chains_and_attributes_are_read() {
+        let text = "// remark\nstrict digraph \"a net\" {\n rankdir=LR; node [shape=box]\n H0 [label=\"x\"];\n \
+                    H0 -> S1 -> \"H 2\" [capacity=2.5, comment=\"H0, \\\"q\\\"\"][x]\n /* two\n lines */ S1->H0 }\n";
+        let graph = parse(text).unwrap();
+        assert_eq!(graph.nodes, ["H0", "S1", "H 2"]);
+        let ends: Vec<_> = graph.edges.iter().map(|edge| (edge.from, edge.to, edge.line)).collect();
+        assert_eq!(ends, [(0, 1, 5), (1, 2, 5), (1, 0, 7)]);
+        let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected =
+            [named("capacity", "2.5"), named("comment", "H0, \"q\""), named("x", "true")];
+        assert_eq!(graph.edges[0].attributes, expected);
+        assert_eq!(graph.edges[1].attributes, expected);
+    }
+
+    #[test]
+    fn an_undirected_edge_is_two() {
+        let graph = parse("graph { a -- b [capacity=3] }").unwrap();
+        let ends: Vec<_> = graph.edges.iter().map(|edge| (edge.from, edge.to)).collect();
+        assert_eq!(ends, [(1, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named_with_its_line() {
+        for (text, line, words) in [
+            ("", 1, "'digraph'"),
+            ("digraph\n", 1, "'{'"),
+            ("digraph {\n a ->\n}", 3, "expected a node"),
+            ("digraph { a -- b }", 1, "expected '->'"),
+            ("digraph {\n subgraph x { a } }", 2, "subgraphs"),
+            ("digraph { a -> { b c } }", 1, "subgraphs"),
+            ("digraph { a [x=] }", 1, "a value"),
+            ("digraph { a [x=1", 1, "']'"),
+            ("digraph { a } b", 1, "after the graph"),
+            ("digraph { a:port -> b }", 1, "':'"),
+            ("digraph { \"a }", 1, "a quote"),
+            ("digraph { /* }", 1, "a remark"),
+            ("digraph {\n edge [capacity=2] }", 2, "edge by edge"),
+            ("digraph { a", 1, "expected a node"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.what.contains(words), "{text}: {error}");
+            assert_eq!(error.line, line, "{text}: {error}");
+        }
+    }
+}
