@@ -195,11 +195,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             self.records.at_mut(message).tag = receive;
             return self.depart(rank, message, Phase::Ready);
         }
-        if record.phase() == Phase::Whole && self.settings.rendezvous == Rendezvous::Instant {
-            let price = *self.prices.between(rank, record.peer, record.amount)?;
-            if price.costs.rendezvous {
-                self.release_sender(record.peer, message, &price)?;
-            }
+        if record.phase() == Phase::Whole
+            && self.settings.rendezvous == Rendezvous::Instant
+            && self.prices.between(rank, record.peer, record.amount)?.costs.rendezvous
+        {
+            self.release_sender(rank, message)?;
         }
         if let Some(done) = self.done.get_mut(rank as usize) {
             *done = (*done).max(end);
@@ -208,11 +208,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         Ok(())
     }
 
-    /// The send of `message` is done at the instant of its match, not before
-    /// its processor is done with it.
-    fn release_sender(&mut self, sender: u32, message: u32, price: &Price) -> Result<(), SimError> {
+    /// The send of `message` to `receiver` is done at the instant of its match, not
+    /// before its processor is done with it.
+    fn release_sender(&mut self, receiver: u32, message: u32) -> Result<(), SimError> {
         let now = self.now;
         let record = *self.records.at(message);
+        let sender = record.peer;
+        let price = self.prices.between(sender, receiver, record.amount)?;
         let (sent, length) = (Picos(record.created), Picos(price.costs.overhead));
         let noise = self.noise.lost(sender, sent, length).0;
         let end = price.sent(record.created, noise)?;

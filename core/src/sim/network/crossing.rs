@@ -2,8 +2,8 @@
 
 use crate::goal::{Op, OpKind, Sink};
 use crate::sim::parameters::Parameters;
-use crate::sim::{BuildError, price::Price};
-use crate::units::Picos;
+use crate::sim::{BuildError, price::Prices};
+use crate::units::{Overflow, Picos};
 
 /// Ranks of the smallest leaf that is looked at.
 const SMALLEST: u32 = 8;
@@ -22,7 +22,7 @@ pub struct Taper {
 /// contiguous ranks, and of halves.
 #[derive(Debug)]
 pub struct Crossing<'p, 'm> {
-    parameters: Parameters<'p>,
+    prices: Prices<'p>,
     ranks: u32,
     rank: u32,
     ops: u32,
@@ -61,7 +61,7 @@ impl<'p, 'm> Crossing<'p, 'm> {
     ) -> Option<Self> {
         let carried = carried.get_mut(..Self::requirement(ranks))?;
         carried.fill([0; 2]);
-        Some(Self { parameters, ranks, rank: 0, ops: 0, carried })
+        Some(Self { prices: Prices::new(parameters), ranks, rank: 0, ops: 0, carried })
     }
 
     /// The least taper at which what crosses the edge of the busiest leaf would
@@ -84,6 +84,11 @@ impl<'p, 'm> Crossing<'p, 'm> {
             }
         }
         least
+    }
+
+    /// (s − 1)·G of a message from the rank at hand.
+    fn volume(&mut self, peer: u32, size: u64) -> Result<u64, Overflow> {
+        Ok(self.prices.between(self.rank, peer, size)?.costs.gap_bytes)
     }
 
     fn add(&mut self, peer: u32, volume: u64) {
@@ -130,10 +135,9 @@ impl Sink for Crossing<'_, '_> {
 
     fn op(&mut self, op: Op) -> Result<u32, BuildError> {
         if let OpKind::Send { peer, size, .. } = op.kind
-            && let Ok(price) =
-                Price::of(&self.parameters, self.parameters.level(self.rank, peer), size)
+            && let Ok(volume) = self.volume(peer, size)
         {
-            self.add(peer, price.costs.gap_bytes);
+            self.add(peer, volume);
         }
         let index = self.ops;
         self.ops = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
