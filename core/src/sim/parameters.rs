@@ -81,12 +81,19 @@ pub struct Level {
     /// Places of a block; ranks at the places i and j are in one where
     /// ⌊i / `places`⌋ = ⌊j / `places`⌋.
     pub places: NonZeroU32,
+    /// Index of the first of its parameter sets.
+    pub first: usize,
     /// Number of its parameter sets.
     pub sets: usize,
 }
 
 /// The level of all ranks where there are no levels.
 pub(super) const EVERYWHERE: usize = 0;
+
+/// Whether sets are in the order of sizes.
+fn ascend(sets: &[Protocol]) -> bool {
+    sets.is_sorted_by(|a, b| a.first < b.first)
+}
 
 impl<'a> Parameters<'a> {
     /// The most sets that a simulation takes, of all levels together.
@@ -104,7 +111,13 @@ impl<'a> Parameters<'a> {
     /// [`Self::MOST`], or out of order.
     #[must_use]
     pub fn per_protocol(protocols: &'a [Protocol]) -> Option<Self> {
-        Self::by_level(protocols, &[], &[])
+        let (first, further) = protocols.split_first()?;
+        let few = protocols.len() <= Self::MOST;
+        (few && ascend(protocols)).then_some(Self {
+            first: *first,
+            further,
+            ..Self::one(first.parameters)
+        })
     }
 
     /// The same by nearness: `protocols` are those between ranks that share no
@@ -118,13 +131,11 @@ impl<'a> Parameters<'a> {
         places: &'a [u32],
     ) -> Option<Self> {
         let (first, further) = protocols.split_first()?;
-        let near = levels.iter().try_fold(0_usize, |sum, level| sum.checked_add(level.sets))?;
-        let own = protocols.len().checked_sub(near)?;
         let mut rest = protocols;
-        for sets in core::iter::once(own).chain(levels.iter().map(|level| level.sets)) {
-            let (some, others) = rest.split_at_checked(sets)?;
+        for level in levels.iter().rev() {
+            let (others, sets) = rest.split_at_checked(level.first)?;
             rest = others;
-            if some.is_empty() || !some.is_sorted_by(|a, b| a.first < b.first) {
+            if sets.len() != level.sets || sets.is_empty() || !ascend(sets) {
                 return None;
             }
         }
@@ -132,7 +143,8 @@ impl<'a> Parameters<'a> {
             [near, far] => far.places > near.places && far.places.get() % near.places == 0,
             _ => true,
         };
-        let usable = levels.windows(2).all(nested) && protocols.len() <= Self::MOST;
+        let nested = levels.windows(2).all(nested);
+        let usable = nested && !rest.is_empty() && ascend(rest) && protocols.len() <= Self::MOST;
         usable.then_some(Self { first: *first, further, receive: &[], levels, places })
     }
 
@@ -214,11 +226,9 @@ impl<'a> Parameters<'a> {
     /// as sets were given.
     #[must_use]
     pub fn number(&self, level: usize, size: u64) -> usize {
-        let sets = |levels: &[Level]| levels.iter().map(|level| level.sets).sum::<usize>();
-        let own = self.further.len() + 1 - sets(self.levels);
-        let (before, count) = match self.levels.split_at_checked(level) {
-            Some((nearer, [level, ..])) => (own + sets(nearer), level.sets),
-            _ => (0, own),
+        let (before, count) = match self.levels.get(level) {
+            Some(level) => (level.first, level.sets),
+            None => (0, self.levels.first().map_or(self.further.len() + 1, |near| near.first)),
         };
         // The first of them holds for smaller sizes, too.
         let later = self.further.get(before..before + count - 1).unwrap_or_default();
@@ -274,14 +284,14 @@ mod tests {
         Protocol { first: Bytes(first), parameters: zero }
     }
 
-    fn level(places: u32, sets: usize) -> Level {
-        Level { places: NonZeroU32::new(places).unwrap(), sets }
+    fn level(places: u32, first: usize, sets: usize) -> Level {
+        Level { places: NonZeroU32::new(places).unwrap(), first, sets }
     }
 
     #[test]
     fn the_nearest_level_that_holds_both_ranks_counts() {
         let sets = [protocol(0, 1), protocol(9, 2), protocol(0, 3), protocol(0, 4), protocol(5, 5)];
-        let levels = [level(2, 1), level(4, 2)];
+        let levels = [level(2, 2, 1), level(4, 3, 2)];
         let parameters = Parameters::by_level(&sets, &levels, &[7, 6]).unwrap();
         // Ranks 0 and 1 change places with 7 and 6, who stay there themselves.
         assert_eq!(
@@ -300,11 +310,14 @@ mod tests {
     fn levels_without_sets_or_whole_blocks_are_none() {
         let sets = [protocol(0, 1), protocol(0, 2), protocol(0, 3)];
         let usable = |levels: &[Level]| Parameters::by_level(&sets, levels, &[]).is_some();
-        assert!(usable(&[level(2, 1), level(4, 1)]));
-        assert!(!usable(&[level(4, 1), level(2, 1)]) && !usable(&[level(4, 1), level(6, 1)]));
-        assert!(!usable(&[level(2, 1), level(2, 1)]), "nothing is in the second alone");
-        assert!(!usable(&[level(2, 3)]) && !usable(&[level(2, 4)]), "none is left for the others");
-        assert!(!usable(&[level(2, 1)]) && !usable(&[level(2, 0), level(4, 2)]));
-        assert!(!usable(&[level(2, usize::MAX), level(4, 2)]));
+        assert!(usable(&[level(2, 1, 1), level(4, 2, 1)]));
+        assert!(!usable(&[level(4, 1, 1), level(2, 2, 1)]), "larger ones come later");
+        assert!(!usable(&[level(4, 1, 1), level(6, 2, 1)]), "six are no whole blocks of four");
+        assert!(!usable(&[level(2, 1, 1), level(2, 2, 1)]), "nothing is in the second alone");
+        assert!(!usable(&[level(2, 0, 3)]), "none is left for the others");
+        assert!(!usable(&[level(2, 2, 1)]), "those of the others do not ascend");
+        assert!(!usable(&[level(2, 1, 1), level(4, 1, 2)]) && !usable(&[level(2, 1, 1)]));
+        assert!(!usable(&[level(2, 1, 0), level(4, 1, 2)]) && !usable(&[level(2, 4, 0)]));
+        assert!(!usable(&[level(2, 1, usize::MAX), level(4, 2, 1)]));
     }
 }

@@ -79,7 +79,8 @@ impl ParameterSets {
             self.receive = ends(&mut self);
             self.receive.extend(ends(&mut near));
         }
-        self.levels.push(Level { places, sets: near.protocols.len() });
+        let (first, sets) = (self.protocols.len(), near.protocols.len());
+        self.levels.push(Level { places, first, sets });
         self.protocols.extend(near.protocols);
         self
     }
@@ -108,8 +109,7 @@ impl ParameterSets {
     /// The sets from the nearest level on, those of no level last: the number of
     /// the level, that of the set, and the set.
     pub fn by_level(&self) -> impl Iterator<Item = (usize, usize, &Protocol)> {
-        let near: usize = self.levels.iter().map(|level| level.sets).sum();
-        let own = self.protocols.len().saturating_sub(near);
+        let own = self.levels.first().map_or(self.protocols.len(), |near| near.first);
         let levels = self.levels.iter().enumerate();
         let of_level = levels.flat_map(|(at, level)| std::iter::repeat_n(at, level.sets));
         let near = of_level.zip(self.protocols.iter().enumerate().skip(own));
