@@ -13,11 +13,14 @@
 //! - [`output`]: exporters of results.
 //! - [`schedule`], [`simulation`]: GOAL schedules in files, under LogGOPS.
 //! - [`study`]: simulations in series that answer a question.
+//! - [`collective`]: algorithms of collective operations, as an MPI library
+//!   has them.
 //! - [`sensitivity`]: by how much the makespan changes with each parameter.
 //! - [`timeline`]: what happened when in a simulation, drawn and exported.
 //! - [`decimal`]: decimal text as exact integers.
 
 pub mod cli;
+pub mod collective;
 pub mod decimal;
 pub mod link;
 pub mod machine;
