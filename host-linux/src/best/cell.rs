@@ -33,6 +33,24 @@ impl Time {
     }
 }
 
+/// A candidate and how long it takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Timed {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// How long it takes.
+    pub time: Time,
+}
+
+/// What a candidate of a cell takes in each draw.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Drawn {
+    /// Index into [`Cell::candidates`].
+    pub(super) place: usize,
+    /// A time for each draw.
+    pub(super) times: Vec<Picos>,
+}
+
 /// What draws say of a winner.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Contest {
@@ -47,12 +65,11 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// Of the winner, whose times come first, against the others, which have
-    /// `places` in the cell. Element i of all is the time in draw i.
-    pub(super) fn of(winner: &[Picos], others: &[(usize, Vec<Picos>)]) -> Self {
+    /// Of the winner against the others.
+    pub(super) fn of(winner: &[Picos], others: &[Drawn]) -> Self {
         let draws = winner.len();
         let fastest = |draw: usize| {
-            let times = others.iter().filter_map(|(_, times)| times.get(draw)).copied();
+            let times = others.iter().filter_map(|other| other.times.get(draw)).copied();
             times.min()
         };
         let mut won = 0;
@@ -63,14 +80,14 @@ impl Contest {
                 continue;
             };
             won += usize::from(time < best);
-            for (count, (_, times)) in reached.iter_mut().zip(others) {
-                let own = times.get(draw).copied();
+            for (count, other) in reached.iter_mut().zip(others) {
+                let own = other.times.get(draw).copied();
                 *count += usize::from(own == Some(best) && best <= time);
             }
         }
         let many = |count: usize| count * 100 > draws * (100 - TOLD_APART_PERCENT);
         let rivals = reached.iter().zip(others).filter(|(count, _)| many(**count));
-        let rivals = rivals.map(|(_, (place, _))| *place).collect();
+        let rivals = rivals.map(|(_, other)| other.place).collect();
         Self { draws, won, rivals }
     }
 
@@ -90,7 +107,7 @@ pub struct Cell {
     pub size: u64,
     /// One for each algorithm offered, with its best size of segments, the
     /// fastest first.
-    pub candidates: Vec<(Candidate, Time)>,
+    pub candidates: Vec<Timed>,
     /// What draws say; `None` without intervals.
     pub contest: Option<Contest>,
 }
@@ -98,13 +115,13 @@ pub struct Cell {
 impl Cell {
     /// The fastest, with the measured parameters.
     #[must_use]
-    pub fn winner(&self) -> Option<(&Candidate, Picos)> {
-        self.candidates.first().map(|(candidate, time)| (candidate, time.bound()))
+    pub fn winner(&self) -> Option<&Timed> {
+        self.candidates.first()
     }
 
     /// The next one after the winner.
     #[must_use]
-    pub fn runner_up(&self) -> Option<&(Candidate, Time)> {
+    pub fn runner_up(&self) -> Option<&Timed> {
         self.candidates.get(1)
     }
 
@@ -112,8 +129,8 @@ impl Cell {
     /// the winner's time.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
-        let (_, best) = self.winner()?;
-        let next = self.runner_up()?.1.bound();
+        let best = self.winner()?.time.bound();
+        let next = self.runner_up()?.time.bound();
         (best > Picos::ZERO).then(|| next.since(best).seconds() / best.seconds())
     }
 
@@ -128,6 +145,6 @@ impl Cell {
         let contest = self.contest.as_ref().filter(|contest| !contest.is_told_apart());
         let rivals = contest.map_or(&[][..], |contest| &contest.rivals);
         let places = std::iter::once(0).chain(rivals.iter().copied());
-        places.filter_map(|place| self.candidates.get(place)).map(|(candidate, _)| candidate)
+        places.filter_map(|place| self.candidates.get(place)).map(|timed| &timed.candidate)
     }
 }

@@ -14,29 +14,37 @@ pub type Choice = Option<Candidate>;
 pub fn settle(cells: &[Cell]) -> Vec<Choice> {
     let mut choices = Vec::with_capacity(cells.len());
     while let Some(rest) = cells.get(choices.len()..).filter(|rest| !rest.is_empty()) {
-        let (length, choice) = longest_run(rest);
-        choices.extend(std::iter::repeat_n(choice, length));
+        let run = longest_run(rest);
+        let choice = run.as_ref().map(|run| run.candidate);
+        choices.extend(std::iter::repeat_n(choice, run.map_or(1, |run| run.length)));
     }
     choices
 }
 
-/// How many of the first cells have a choice in common that wins in one of
-/// them, and that choice; of several the one that wins more often.
-fn longest_run(cells: &[Cell]) -> (usize, Choice) {
-    let Some(first) = cells.first() else { return (0, None) };
-    let mut found: Option<(usize, usize, Candidate)> = None;
-    for candidate in first.possible() {
+/// Cells that follow one another and have a choice in common.
+struct Run {
+    candidate: Candidate,
+    length: usize,
+    /// In how many of them it is the winner.
+    wins: usize,
+}
+
+/// As many of the first cells as have a choice in common that wins in one of
+/// them; of several the one that wins more often.
+fn longest_run(cells: &[Cell]) -> Option<Run> {
+    let mut found: Option<Run> = None;
+    for candidate in cells.first()?.possible() {
         let length = cells.iter().take_while(|cell| cell.possible().any(|one| one == candidate));
         let length = length.count();
         let wins = cells
             .iter()
             .take(length)
-            .filter(|cell| cell.winner().is_some_and(|(winner, _)| winner == candidate));
+            .filter(|cell| cell.winner().is_some_and(|winner| winner.candidate == *candidate));
         let wins = wins.count();
-        let is_better = found.is_none_or(|(most, won, _)| (length, wins) > (most, won));
+        let is_better = found.as_ref().is_none_or(|run| (length, wins) > (run.length, run.wins));
         if wins > 0 && is_better {
-            found = Some((length, wins, *candidate));
+            found = Some(Run { candidate: *candidate, length, wins });
         }
     }
-    found.map_or((1, None), |(length, _, candidate)| (length, Some(candidate)))
+    found
 }

@@ -14,7 +14,7 @@ mod question;
 mod rules;
 mod spread;
 
-pub use cell::{Candidate, Cell, Contest, Time};
+pub use cell::{Candidate, Cell, Contest, Time, Timed};
 pub use choice::{Choice, settle};
 pub use question::{Answer, Offer, Question, Refused, SEGMENTS, Spot};
 pub use rules::{Rules, RulesRow, RulesWord, Threshold};

@@ -4,7 +4,7 @@ use loggap_core::model::{Protocol, ReceiveOverhead};
 use loggap_core::noise::Phases;
 use loggap_core::units::{Bytes, PerByte, Picos};
 
-use super::cell::{Candidate, Cell, Contest, Time};
+use super::cell::{Candidate, Cell, Contest, Drawn, Time, Timed};
 use super::spread::reach;
 use crate::collective::{Algorithm, Call, Operation};
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, Source, run_points};
@@ -118,20 +118,21 @@ impl Question<'_> {
 
     fn cell(&self, at: Spot, reach: f64) -> Result<Cell, Refused> {
         let candidates = self.times(at, if self.draws.is_empty() { 1.0 } else { reach })?;
-        let best = candidates.first().map(|(_, time)| time.bound());
+        let best = candidates.first().map(|timed| timed.time.bound());
         let mut drawn = Vec::new();
-        for (place, (candidate, time)) in candidates.iter().enumerate() {
+        for (place, Timed { candidate, time }) in candidates.iter().enumerate() {
             let near = best.is_some_and(|best| !is_beyond(time.bound(), best, reach));
             if near && matches!(time, Time::Simulated(_)) && !self.draws.is_empty() {
-                drawn.push((place, self.drawn(candidate, at)?));
+                drawn.push(Drawn { place, times: self.drawn(candidate, at)? });
             }
         }
-        let contest = drawn.split_first().map(|(winner, others)| Contest::of(&winner.1, others));
+        let contest =
+            drawn.split_first().map(|(winner, others)| Contest::of(&winner.times, others));
         Ok(Cell { ranks: at.ranks, size: at.size, candidates, contest })
     }
 
     /// The time of every algorithm that is offered, the fastest first.
-    fn times(&self, at: Spot, reach: f64) -> Result<Vec<(Candidate, Time)>, Refused> {
+    fn times(&self, at: Spot, reach: f64) -> Result<Vec<Timed>, Refused> {
         let offered = |algorithm: &&Algorithm| self.offer.holds(algorithm, at);
         let mut open: Vec<(Candidate, Picos)> = self
             .operation
@@ -142,7 +143,7 @@ impl Question<'_> {
             .collect();
         // What may be long is known to be too long when the rest has run.
         open.sort_by_key(|(_, bound)| *bound);
-        let mut times: Vec<(Candidate, Time)> = Vec::new();
+        let mut times: Vec<Timed> = Vec::new();
         let mut best: Option<Picos> = None;
         for (candidate, bound) in open {
             let time = if best.is_some_and(|best| is_beyond(bound, best, reach)) {
@@ -156,13 +157,17 @@ impl Question<'_> {
                 Time::Simulated(time)
             };
             // Of the sizes of segments of an algorithm the best one is kept.
-            match times.iter_mut().find(|(other, _)| other.algorithm == candidate.algorithm) {
-                None => times.push((candidate, time)),
-                Some(kept) if is_better(time, kept.1) => *kept = (candidate, time),
+            let of_same = |kept: &&mut Timed| kept.candidate.algorithm == candidate.algorithm;
+            match times.iter_mut().find(of_same) {
+                None => times.push(Timed { candidate, time }),
+                Some(kept) if is_better(time, kept.time) => *kept = Timed { candidate, time },
                 Some(_) => {}
             }
         }
-        times.sort_by_key(|(candidate, time)| (time.bound(), candidate.algorithm.number));
+        // Of two that take equally long, one that does not copy is preferred.
+        times.sort_by_key(|Timed { candidate: Candidate { algorithm, .. }, time }| {
+            (time.bound(), algorithm.copies, algorithm.number)
+        });
         Ok(times)
     }
 

@@ -113,6 +113,9 @@ pub struct Algorithm {
     /// Whether the library quietly takes another one where there are fewer
     /// elements than ranks.
     pub wants_elements: bool,
+    /// Whether it moves blocks in memory beside its messages, which is not
+    /// counted.
+    pub copies: bool,
     /// Whether results are wrong, without a word, where the operator does not
     /// commute.
     pub commutes: bool,
@@ -152,6 +155,7 @@ const fn known(
                 | Shape::AllreduceRing
                 | Shape::AllreduceRabenseifner
         ),
+        copies: matches!(shape, Shape::AllgatherBruck | Shape::AlltoallBruck),
         commutes: matches!(shape, Shape::AllreduceRing),
     }
 }

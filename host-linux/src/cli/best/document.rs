@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Report;
-use crate::best::{Candidate, Cell, RulesRow, TOLD_APART_PERCENT, Time};
+use crate::best::{Cell, RulesRow, TOLD_APART_PERCENT, Time, Timed};
 
 #[derive(Serialize)]
 pub(super) struct Document {
@@ -30,6 +30,8 @@ struct AlgorithmDocument {
     algorithm: &'static str,
     number: u32,
     needs_commutative: bool,
+    /// Whether it copies in memory beside its messages, which is not counted.
+    copies: bool,
 }
 
 #[derive(Serialize)]
@@ -83,6 +85,7 @@ impl Document {
             algorithm: algorithm.name,
             number: algorithm.number,
             needs_commutative: algorithm.commutes,
+            copies: algorithm.copies,
         });
         let cells = report.answer.cells.iter();
         Self {
@@ -121,7 +124,7 @@ impl CellDocument {
 }
 
 impl CandidateDocument {
-    fn of((candidate, time): &(Candidate, Time)) -> Self {
+    fn of(Timed { candidate, time }: &Timed) -> Self {
         let (time_s, at_least_s) = match time {
             Time::Simulated(time) => (Some(time.seconds()), None),
             Time::AtLeast(time) => (None, Some(time.seconds())),

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::{Args, Report};
-use crate::best::{Candidate, Cell};
+use crate::best::{Candidate, Cell, Timed};
 use crate::cli::CliError;
-use crate::output::plot::winners::{WinnerMap, Won};
+use crate::output::plot::winners::{Side, WinnerMap, Won};
 use crate::output::{PendingFile, number};
 
 /// Those that were asked for, open but not there yet.
@@ -101,13 +101,13 @@ fn map(report: &Report<'_>) -> WinnerMap {
     let Report { args, ranks, sizes, answer, draws, .. } = report;
     let algorithms: Vec<_> = args.operation.algorithms().collect();
     let won = |cell: &Cell| {
-        let (winner, time) = cell.winner()?;
+        let Timed { candidate: winner, time } = cell.winner()?;
         let place = algorithms.iter().position(|algorithm| *algorithm == winner.algorithm)?;
-        let time = number::in_units(time.seconds(), number::TIME);
+        let time = number::in_units(time.bound().seconds(), number::TIME);
         let mut told =
             format!("{} ranks, {}: {} {time}", cell.ranks, number::size(cell.size), name(winner));
-        if let (Some((next, _)), Some(margin)) = (cell.runner_up(), cell.margin()) {
-            told += &format!("; {} {}", name(next), number::signed_percent(margin));
+        if let (Some(next), Some(margin)) = (cell.runner_up(), cell.margin()) {
+            told += &format!("; {} {}", name(&next.candidate), number::signed_percent(margin));
         }
         if let Some(contest) = &cell.contest {
             told += &format!("; fastest in {} of {} draws", contest.won, contest.draws);
@@ -122,8 +122,14 @@ fn map(report: &Report<'_>) -> WinnerMap {
     WinnerMap {
         title: format!("{}: the fastest algorithm", args.operation),
         subtitle: "Open MPI 4.1's algorithms, simulated; all ranks begin together".to_owned(),
-        across: (across.to_owned(), sizes.iter().map(|&size| number::bytes(size)).collect()),
-        up: ("number of ranks".to_owned(), ranks.iter().map(ToString::to_string).collect()),
+        across: Side {
+            title: across.to_owned(),
+            names: sizes.iter().map(|&size| number::bytes(size)).collect(),
+        },
+        up: Side {
+            title: "number of ranks".to_owned(),
+            names: ranks.iter().map(ToString::to_string).collect(),
+        },
         names: algorithms.iter().map(|algorithm| algorithm.name.to_owned()).collect(),
         cells: answer.cells.iter().map(won).collect(),
         notes: vec![note],

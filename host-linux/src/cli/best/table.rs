@@ -71,8 +71,8 @@ fn letter(place: usize) -> char {
 fn write_map(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
     let algorithms: Vec<&Algorithm> = report.args.operation.algorithms().collect();
     let of_winner = |cell: &Cell| {
-        let (winner, _) = cell.winner()?;
-        let place = algorithms.iter().position(|algorithm| *algorithm == winner.algorithm)?;
+        let winner = cell.winner()?.candidate.algorithm;
+        let place = algorithms.iter().position(|algorithm| *algorithm == winner)?;
         let letter = letter(place);
         let sure = cell.is_told_apart() != Some(false);
         Some(if sure { letter } else { letter.to_ascii_lowercase() })
@@ -98,13 +98,13 @@ fn write_map(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
 }
 
 fn write_row(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
-    let Some((winner, time)) = cell.winner() else { return Ok(()) };
-    let micros = time.seconds() * 1e6;
+    let Some(winner) = cell.winner() else { return Ok(()) };
+    let micros = winner.time.bound().seconds() * 1e6;
     let (mut slower, mut next) = ("-".to_owned(), "-".to_owned());
-    if let (Some((candidate, time)), Some(margin)) = (cell.runner_up(), cell.margin()) {
-        let least = if matches!(time, Time::AtLeast(_)) { ">" } else { "" };
+    if let (Some(timed), Some(margin)) = (cell.runner_up(), cell.margin()) {
+        let least = if matches!(timed.time, Time::AtLeast(_)) { ">" } else { "" };
         slower = format!("{least}{:.1}", margin * 100.0);
-        next = name(candidate);
+        next = name(&timed.candidate);
     }
     #[allow(clippy::cast_precision_loss, reason = "a percentage of few digits")]
     let won = cell.contest.as_ref().map_or_else(
@@ -116,7 +116,7 @@ fn write_row(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
         "{:>9} {:>10} {micros:>13.3} {:<24} {slower:>9} {won:>6} {next}",
         cell.ranks,
         cell.size,
-        name(winner)
+        name(&winner.candidate)
     )
 }
 
@@ -126,7 +126,11 @@ fn remarks(report: &Report<'_>) -> Vec<String> {
         let found = args.operation.algorithms().filter(|algorithm| wanted(algorithm));
         found.map(|algorithm| algorithm.name).collect::<Vec<_>>().join(", ")
     };
-    let mut lines = vec!["copies in memory are not counted".to_owned()];
+    let copying = listed(|algorithm| algorithm.copies);
+    let mut lines = vec![match copying.as_str() {
+        "" => "copies in memory are not counted".to_owned(),
+        copying => format!("copies in memory are not counted, of which {copying} makes more"),
+    }];
     let commuting = listed(|algorithm| algorithm.commutes);
     if !commuting.is_empty() {
         if args.combine.0 == 0 {

@@ -18,6 +18,15 @@ pub struct Won {
     pub told: String,
 }
 
+/// Rows or columns.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Side {
+    /// What they are, with the unit.
+    pub title: String,
+    /// The name of each.
+    pub names: Vec<String>,
+}
+
 /// Which of several wins where.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct WinnerMap {
@@ -25,10 +34,10 @@ pub struct WinnerMap {
     pub title: String,
     /// Below the title.
     pub subtitle: String,
-    /// What columns are, with the unit, and their names.
-    pub across: (String, Vec<String>),
-    /// What rows are, and their names, the lowest first.
-    pub up: (String, Vec<String>),
+    /// The columns.
+    pub across: Side,
+    /// The rows, the lowest first.
+    pub up: Side,
     /// Those that can win, for the legend.
     pub names: Vec<String>,
     /// Row by row; `None` is left empty.
@@ -62,7 +71,7 @@ impl WinnerMap {
     /// [`PlotError::Nothing`] without a cell.
     pub fn svg(&self) -> Result<String, PlotError> {
         let count = |names: &[String]| i32::try_from(names.len()).map_err(|_| PlotError::Backend);
-        let (columns, rows) = (count(&self.across.1)?, count(&self.up.1)?);
+        let (columns, rows) = (count(&self.across.names)?, count(&self.up.names)?);
         if columns == 0 || rows == 0 {
             return Err(PlotError::Nothing);
         }
@@ -82,12 +91,12 @@ impl WinnerMap {
                     map.won(map.corner(index % columns, index / columns), won)?;
                 }
             }
-            map.labels(&self.across.1, &self.up.1)?;
+            map.labels(&self.across.names, &self.up.names)?;
             let bottom = TOP + rows * cell.1;
             let middle = (LEFT + columns * cell.0 / 2, bottom + 28);
-            canvas.text(&self.across.0, middle, (15, BLACK), Align::Below)?;
+            canvas.text(&self.across.title, middle, (15, BLACK), Align::Below)?;
             let beside = (24, TOP + rows * cell.1 / 2);
-            canvas.text(&self.up.0, beside, (15, BLACK), Align::Upwards)?;
+            canvas.text(&self.up.title, beside, (15, BLACK), Align::Upwards)?;
             self.legend(canvas, LEFT + across + 16)?;
             let places = (0..).map(|line| size.1 - foot + 64 + line * LINE);
             for (note, y) in self.notes.iter().zip(places) {
@@ -173,8 +182,8 @@ mod tests {
         WinnerMap {
             title: "bcast".into(),
             subtitle: "by simulation".into(),
-            across: ("message size [bytes]".into(), texts(&["8", "16"])),
-            up: ("ranks".into(), texts(&["4", "8"])),
+            across: Side { title: "message size [bytes]".into(), names: texts(&["8", "16"]) },
+            up: Side { title: "ranks".into(), names: texts(&["4", "8"]) },
             names: texts(&["linear", "binomial"]),
             cells: vec![
                 won(0, true, "first"),
@@ -210,7 +219,8 @@ mod tests {
 
     #[test]
     fn without_cells_there_is_no_picture() {
-        let empty = WinnerMap { across: (String::new(), Vec::new()), ..map() };
+        let nothing = Side { title: String::new(), names: Vec::new() };
+        let empty = WinnerMap { across: nothing, ..map() };
         assert_eq!(empty.svg(), Err(PlotError::Nothing));
     }
 }
