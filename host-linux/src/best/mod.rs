@@ -16,8 +16,8 @@ mod spread;
 
 pub use cell::{Candidate, Cell, Contest, Time, Timed};
 pub use choice::{Choice, settle};
-pub use question::{Answer, Offer, Question, Refused, SEGMENTS, Spot};
-pub use rules::{Rules, RulesRow, RulesWord, Threshold};
+pub use question::{Answer, Case, Offer, Question, Refused, SEGMENTS};
+pub use rules::{CommunicatorRules, Rule, Rules, Threshold};
 
 /// Of 100 draws, so many must be won by a winner that is told apart.
 pub const TOLD_APART_PERCENT: usize = 95;

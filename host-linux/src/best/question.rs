@@ -20,7 +20,7 @@ const MOST_REACH: f64 = 3.0;
 
 /// Where an algorithm is to be used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Spot {
+pub struct Case {
     /// Ranks that are simulated.
     pub ranks: u32,
     /// The largest number of ranks that has the same rules.
@@ -39,9 +39,9 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Whether `algorithm` is one for this spot.
+    /// Whether `algorithm` is one for this case.
     #[must_use]
-    pub fn holds(&self, algorithm: &Algorithm, at: Spot) -> bool {
+    pub fn holds(&self, algorithm: &Algorithm, at: Case) -> bool {
         let elements = at.size / self.element.max(1);
         algorithm.condition.holds(at.ranks)
             && (self.commutative || !algorithm.commutes)
@@ -109,14 +109,14 @@ impl Question<'_> {
             let next = self.ranks.get(place + 1).copied();
             let most_ranks = next.unwrap_or(ranks.saturating_mul(2)).saturating_sub(1);
             for &size in self.sizes {
-                cells.push(self.cell(Spot { ranks, most_ranks, size }, reach)?);
+                cells.push(self.cell(Case { ranks, most_ranks, size }, reach)?);
                 note();
             }
         }
         Ok(Answer { cells, reach })
     }
 
-    fn cell(&self, at: Spot, reach: f64) -> Result<Cell, Refused> {
+    fn cell(&self, at: Case, reach: f64) -> Result<Cell, Refused> {
         let candidates = self.times(at, if self.draws.is_empty() { 1.0 } else { reach })?;
         let best = candidates.first().map(|timed| timed.time.bound());
         let mut drawn = Vec::new();
@@ -132,7 +132,7 @@ impl Question<'_> {
     }
 
     /// The time of every algorithm that is offered, the fastest first.
-    fn times(&self, at: Spot, reach: f64) -> Result<Vec<Timed>, Refused> {
+    fn times(&self, at: Case, reach: f64) -> Result<Vec<Timed>, Refused> {
         let offered = |algorithm: &&Algorithm| self.offer.holds(algorithm, at);
         let mut open: Vec<(Candidate, Picos)> = self
             .operation
@@ -172,7 +172,7 @@ impl Question<'_> {
     }
 
     /// What `candidate` takes in each draw.
-    fn drawn(&self, candidate: &Candidate, at: Spot) -> Result<Vec<Picos>, Refused> {
+    fn drawn(&self, candidate: &Candidate, at: Case) -> Result<Vec<Picos>, Refused> {
         let point = |draw: usize| self.point(self.draws.get(draw).unwrap_or(self.measured));
         let call = self.call(candidate, at);
         let ran = self.run(candidate, call, (self.draws.len(), &point))?;
@@ -193,8 +193,8 @@ impl Question<'_> {
         Point { sets: sets.clone(), phases: Phases::Drawn { seed: 0 } }
     }
 
-    const fn call(&self, candidate: &Candidate, at: Spot) -> Call {
-        let Spot { ranks, size, .. } = at;
+    const fn call(&self, candidate: &Candidate, at: Case) -> Call {
+        let Case { ranks, size, .. } = at;
         let shape = candidate.algorithm.shape;
         Call { shape, ranks, size, segment: candidate.segment, combine: self.combine }
     }
@@ -242,7 +242,7 @@ fn is_better(time: Time, than: Time) -> bool {
 }
 
 /// `algorithm` with each size of segments that it can have.
-fn segments(algorithm: &'static Algorithm, at: Spot) -> impl Iterator<Item = Candidate> {
+fn segments(algorithm: &'static Algorithm, at: Case) -> impl Iterator<Item = Candidate> {
     let possible = move |segment: &u64| {
         let messages = at.size.div_ceil(*segment).saturating_mul(at.ranks.into());
         algorithm.segments && *segment < at.size && messages <= MOST_SEGMENTS

@@ -15,7 +15,7 @@ use crate::collective::Operation;
 
 /// What a rule names.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct RulesWord {
+pub struct Rule {
     /// Number of the algorithm; 0 for the library's own choice.
     pub algorithm: u32,
     /// Fan-out, for chains.
@@ -32,12 +32,12 @@ pub struct Threshold {
     /// The size.
     pub from: u64,
     /// What is done.
-    pub word: RulesWord,
+    pub rule: Rule,
 }
 
 /// From a number of ranks on.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct RulesRow {
+pub struct CommunicatorRules {
     /// The number of ranks.
     pub ranks: u32,
     /// By size; the first from 0.
@@ -50,17 +50,18 @@ pub struct Rules {
     /// The operation.
     pub operation: Operation,
     /// By number of ranks; the first from 0.
-    pub rows: Vec<RulesRow>,
+    pub rows: Vec<CommunicatorRules>,
 }
 
 /// What the library decides by itself.
-const OWN: RulesWord = RulesWord { algorithm: 0, fanout: 0, segment: 0, name: "Open MPI's choice" };
+const LIBRARY_DECIDES: Rule =
+    Rule { algorithm: 0, fanout: 0, segment: 0, name: "Open MPI's choice" };
 /// No algorithm has this number: whoever reads the rules fails.
-const NOBODY: u32 = 99;
+const NO_ALGORITHM: u32 = 99;
 
-impl RulesWord {
+impl Rule {
     fn of(choice: Choice) -> Self {
-        choice.map_or(OWN, |candidate| Self {
+        choice.map_or(LIBRARY_DECIDES, |candidate| Self {
             algorithm: candidate.algorithm.number,
             fanout: candidate.algorithm.fanout(),
             segment: candidate.segment,
@@ -73,11 +74,14 @@ impl Rules {
     /// The rules of `cells`, which come by ranks, then by size.
     #[must_use]
     pub fn of(operation: Operation, cells: &[Cell]) -> Self {
-        let own = |ranks| RulesRow { ranks, thresholds: vec![Threshold { from: 0, word: OWN }] };
+        let own = |ranks| CommunicatorRules {
+            ranks,
+            thresholds: vec![Threshold { from: 0, rule: LIBRARY_DECIDES }],
+        };
         let mut rows = vec![own(0)];
         for row in cells.chunk_by(|a, b| a.ranks == b.ranks) {
             let Some(ranks) = row.first().map(|cell| cell.ranks) else { continue };
-            let next = RulesRow { ranks, thresholds: thresholds(operation, row) };
+            let next = CommunicatorRules { ranks, thresholds: thresholds(operation, row) };
             if rows.last().is_none_or(|last| last.thresholds != next.thresholds) {
                 rows.push(next);
             }
@@ -94,9 +98,10 @@ impl Rules {
     pub fn probe(&self) -> Self {
         let mut probe = self.clone();
         for threshold in probe.rows.iter_mut().flat_map(|row| &mut row.thresholds) {
-            if threshold.word.algorithm != OWN.algorithm {
-                let word = RulesWord { algorithm: NOBODY, name: "no such algorithm", ..OWN };
-                threshold.word = word;
+            if threshold.rule.algorithm != LIBRARY_DECIDES.algorithm {
+                let rule =
+                    Rule { algorithm: NO_ALGORITHM, name: "no such algorithm", ..LIBRARY_DECIDES };
+                threshold.rule = rule;
             }
         }
         probe
@@ -118,8 +123,8 @@ impl Rules {
         for row in &self.rows {
             let ranks = if row.ranks == 0 { "fewer".to_owned() } else { row.ranks.to_string() };
             writeln!(out, "{} {} # {ranks} ranks", row.ranks, row.thresholds.len())?;
-            for Threshold { from, word } in &row.thresholds {
-                let RulesWord { algorithm, fanout, segment, name } = word;
+            for Threshold { from, rule } in &row.thresholds {
+                let Rule { algorithm, fanout, segment, name } = rule;
                 writeln!(out, "{from} {algorithm} {fanout} {segment} # {name}")?;
             }
         }
@@ -131,20 +136,20 @@ impl Rules {
 /// again.
 fn thresholds(operation: Operation, row: &[Cell]) -> Vec<Threshold> {
     let mut thresholds: Vec<Threshold> = Vec::new();
-    let mut add = |from: u64, word: RulesWord| {
-        if thresholds.last().is_none_or(|last| last.word != word) {
-            thresholds.push(Threshold { from, word });
+    let mut add = |from: u64, rule: Rule| {
+        if thresholds.last().is_none_or(|last| last.rule != rule) {
+            thresholds.push(Threshold { from, rule });
         }
     };
     let size = |cell: &Cell| operation.rule_size(cell.size, cell.ranks);
     if row.first().is_some_and(|cell| size(cell) > 0) {
-        add(0, OWN);
+        add(0, LIBRARY_DECIDES);
     }
     for (cell, choice) in row.iter().zip(settle(row)) {
-        add(size(cell), RulesWord::of(choice));
+        add(size(cell), Rule::of(choice));
     }
     if let Some(last) = row.last().filter(|cell| size(cell) > 0) {
-        add(size(last).saturating_mul(2), OWN);
+        add(size(last).saturating_mul(2), LIBRARY_DECIDES);
     }
     thresholds
 }

@@ -147,7 +147,7 @@ fn segments_are_chosen_where_they_help() {
 
 #[test]
 fn algorithms_that_are_not_themselves_are_not_offered() {
-    let at = |ranks, most_ranks, size| Spot { ranks, most_ranks, size };
+    let at = |ranks, most_ranks, size| Case { ranks, most_ranks, size };
     let safe = Offer { element: 8, commutative: false };
     let by_name = |operation: Operation, name: &str| {
         operation.algorithms().find(|algorithm| algorithm.name == name).unwrap()
@@ -347,7 +347,7 @@ fn every_operation_has_two_algorithms_for_any_number_of_ranks_and_size() {
     let safe = Offer { element: 8, commutative: false };
     for operation in Operation::ALL {
         for ranks in 2..70 {
-            let at = Spot { ranks, most_ranks: ranks, size: 1 };
+            let at = Case { ranks, most_ranks: ranks, size: 1 };
             let count = operation.algorithms().filter(|one| safe.holds(one, at)).count();
             assert!(count >= 2, "{operation} {ranks}");
         }

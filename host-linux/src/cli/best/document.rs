@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Report;
-use crate::best::{Cell, RulesRow, TOLD_APART_PERCENT, Time, Timed};
+use crate::best::{Cell, CommunicatorRules, TOLD_APART_PERCENT, Time, Timed};
 
 #[derive(Serialize)]
 pub(super) struct Document {
@@ -146,12 +146,12 @@ impl CandidateDocument {
 }
 
 impl RulesDocument {
-    fn of(row: &RulesRow) -> Self {
+    fn of(row: &CommunicatorRules) -> Self {
         let thresholds = row.thresholds.iter().map(|threshold| ThresholdDocument {
             rule_size_bytes: threshold.from,
-            number: threshold.word.algorithm,
-            fanout: threshold.word.fanout,
-            segment_bytes: threshold.word.segment,
+            number: threshold.rule.algorithm,
+            fanout: threshold.rule.fanout,
+            segment_bytes: threshold.rule.segment,
         });
         Self { ranks: row.ranks, thresholds: thresholds.collect() }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{Args, Report};
 use crate::best::{Candidate, Cell, Timed};
 use crate::cli::CliError;
-use crate::output::plot::winners::{Side, WinnerMap, Won};
+use crate::output::plot::winners::{Labels, WinnerMap, WonCell};
 use crate::output::{PendingFile, number};
 
 /// Those that were asked for, open but not there yet.
@@ -112,7 +112,7 @@ fn map(report: &Report<'_>) -> WinnerMap {
         if let Some(contest) = &cell.contest {
             told += &format!("; fastest in {} of {} draws", contest.won, contest.draws);
         }
-        Some(Won { winner: place, sure: cell.is_told_apart() != Some(false), told })
+        Some(WonCell { winner: place, sure: cell.is_told_apart() != Some(false), told })
     };
     let note = match draws {
         0 => "no intervals: whether the winners are sure is not known".to_owned(),
@@ -122,11 +122,11 @@ fn map(report: &Report<'_>) -> WinnerMap {
     WinnerMap {
         title: format!("{}: the fastest algorithm", args.operation),
         subtitle: "Open MPI 4.1's algorithms, simulated; all ranks begin together".to_owned(),
-        across: Side {
+        across: Labels {
             title: across.to_owned(),
             names: sizes.iter().map(|&size| number::bytes(size)).collect(),
         },
-        up: Side {
+        up: Labels {
             title: "number of ranks".to_owned(),
             names: ranks.iter().map(ToString::to_string).collect(),
         },

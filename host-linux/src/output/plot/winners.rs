@@ -9,7 +9,7 @@ use super::canvas::{
 
 /// A cell of the map.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Won {
+pub struct WonCell {
     /// Who won, as an index into [`WinnerMap::names`].
     pub winner: usize,
     /// Whether that is sure; a cell that is not is paler, and hatched.
@@ -20,7 +20,7 @@ pub struct Won {
 
 /// Rows or columns.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Side {
+pub struct Labels {
     /// What they are, with the unit.
     pub title: String,
     /// The name of each.
@@ -35,13 +35,13 @@ pub struct WinnerMap {
     /// Below the title.
     pub subtitle: String,
     /// The columns.
-    pub across: Side,
+    pub across: Labels,
     /// The rows, the lowest first.
-    pub up: Side,
+    pub up: Labels,
     /// Those that can win, for the legend.
     pub names: Vec<String>,
     /// Row by row; `None` is left empty.
-    pub cells: Vec<Option<Won>>,
+    pub cells: Vec<Option<WonCell>>,
     /// Below the map.
     pub notes: Vec<String>,
 }
@@ -134,7 +134,7 @@ impl Map<'_, '_> {
         (LEFT + column * self.cell.0, TOP + (self.rows - 1 - row) * self.cell.1)
     }
 
-    fn won(&self, corner: Pixel, won: &Won) -> Result<(), PlotError> {
+    fn won(&self, corner: Pixel, won: &WonCell) -> Result<(), PlotError> {
         let other = (corner.0 + self.cell.0 - 1, corner.1 + self.cell.1 - 1);
         let colour = colour(won.winner);
         self.canvas.bar([corner, other], colour, if won.sure { 1.0 } else { PALE })?;
@@ -178,12 +178,12 @@ mod tests {
 
     fn map() -> WinnerMap {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let won = |winner, sure, told: &str| Some(Won { winner, sure, told: told.into() });
+        let won = |winner, sure, told: &str| Some(WonCell { winner, sure, told: told.into() });
         WinnerMap {
             title: "bcast".into(),
             subtitle: "by simulation".into(),
-            across: Side { title: "message size [bytes]".into(), names: texts(&["8", "16"]) },
-            up: Side { title: "ranks".into(), names: texts(&["4", "8"]) },
+            across: Labels { title: "message size [bytes]".into(), names: texts(&["8", "16"]) },
+            up: Labels { title: "ranks".into(), names: texts(&["4", "8"]) },
             names: texts(&["linear", "binomial"]),
             cells: vec![
                 won(0, true, "first"),
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn without_cells_there_is_no_picture() {
-        let nothing = Side { title: String::new(), names: Vec::new() };
+        let nothing = Labels { title: String::new(), names: Vec::new() };
         let empty = WinnerMap { across: nothing, ..map() };
         assert_eq!(empty.svg(), Err(PlotError::Nothing));
     }
