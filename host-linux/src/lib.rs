@@ -13,11 +13,17 @@
 //! - [`output`]: exporters of results.
 //! - [`schedule`], [`simulation`]: GOAL schedules in files, under LogGOPS.
 //! - [`study`]: simulations in series that answer a question.
+//! - [`collective`]: algorithms of collective operations, as an MPI library
+//!   has them.
+//! - [`best`]: which of them is the fastest where, and rules that say so to
+//!   Open MPI.
 //! - [`sensitivity`]: by how much the makespan changes with each parameter.
 //! - [`timeline`]: what happened when in a simulation, drawn and exported.
 //! - [`decimal`]: decimal text as exact integers.
 
+pub mod best;
 pub mod cli;
+pub mod collective;
 pub mod decimal;
 pub mod link;
 pub mod machine;

@@ -40,6 +40,7 @@
 //! - Values are read by [`parse`], so that a size, a time or a percentage is
 //!   written in the same way everywhere.
 
+mod best;
 mod console;
 mod exit;
 mod fit;
@@ -93,6 +94,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Predict(predict::Args),
     Study(study::Args),
+    Best(Box<best::Args>),
     Noise(noise::Args),
 }
 
@@ -146,6 +148,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Simulate(args) => simulate::run(args, console),
         Command::Predict(args) => predict::run(args, console),
         Command::Study(args) => study::run(args, console),
+        Command::Best(args) => best::run(args, console),
         Command::Noise(args) => noise::run(args, console),
     }
 }

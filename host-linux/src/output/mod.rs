@@ -18,3 +18,4 @@ mod text;
 pub mod warnings;
 
 pub use file::{FileError, PendingFile};
+pub(crate) use text::wrap;

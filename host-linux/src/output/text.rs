@@ -118,7 +118,7 @@ impl Block {
 
 /// `text` in lines of at most `width` columns, those after the first
 /// indented; a word longer than that is cut.
-pub(super) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in text.split(' ') {

@@ -325,8 +325,8 @@ impl Batch<'_> {
             return Self::end(Engine::with(schedule, costs, noise, Silent), listed);
         };
         let placed = plan.place((needs.ranks, schedule.interfaces()), messages);
-        let mut placed = placed.map_err(RunError::Network)?;
-        let flows = placed.lend().map_err(RunError::Network)?;
+        let mut placed = placed?;
+        let flows = placed.lend()?;
         Self::end(Engine::on_network(schedule, costs, (noise, Silent), flows), listed)
     }
 

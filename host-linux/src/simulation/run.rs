@@ -23,13 +23,19 @@ pub enum RunError {
     Noise(InvalidTrace),
     /// There is no such network.
     #[error(transparent)]
-    Network(NetworkError),
+    Network(Box<NetworkError>),
     /// A computed pattern stopped.
     #[error(transparent)]
     Pattern(PatternError),
     /// The schedule cannot come to its end; this is left, and perhaps more.
     #[error("the schedule cannot come to its end: {0}")]
     Unfinished(Unfinished),
+}
+
+impl From<NetworkError> for RunError {
+    fn from(error: NetworkError) -> Self {
+        Self::Network(Box::new(error))
+    }
 }
 
 /// How long `source` takes, which has to come to its end.

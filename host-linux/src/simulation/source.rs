@@ -8,6 +8,7 @@ use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scra
 use loggap_core::sim::{BuildError, Builder, Requirements, Schedule, Settings, Survey};
 
 use super::OwnedMemory;
+use crate::collective::Call;
 use crate::schedule::{FeedError, RefusedInput, ScheduleFile};
 
 /// A schedule to simulate.
@@ -17,6 +18,8 @@ pub enum Source {
     File(ScheduleFile),
     /// A pattern, computed when it is needed.
     Pattern(Pattern, Options),
+    /// A collective operation by one of an MPI library's algorithms.
+    Collective(Call),
 }
 
 /// Why a schedule cannot be simulated.
@@ -136,6 +139,7 @@ impl Source {
                     },
                 )
             }
+            Self::Collective(call) => Ok(call.feed(sink)?),
         }
     }
 
@@ -145,6 +149,7 @@ impl Source {
         match self {
             Self::File(file) => file.extent().ranks,
             Self::Pattern(_, options) => options.ranks,
+            Self::Collective(call) => call.ranks,
         }
     }
 

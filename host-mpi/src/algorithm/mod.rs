@@ -15,7 +15,7 @@ mod table;
 
 pub use costs::{End, MessageCost, protocols};
 pub use noise::{Repeated, repeated};
-pub use program::{Message, Program, Round, Shape, Way};
+pub use program::{Program, Shape, Way};
 pub use simulate::{PredictError, makespan};
 pub use table::Known;
 

@@ -1,37 +1,11 @@
 //! Algorithms of collective operations as what each rank does: rounds of
 //! sends and receives.
 //!
-//! Core's patterns are Schedgen's, where what can wait for nothing does. Here
-//! a rank is as the library's code has it: it begins a round when the one
-//! before is over.
+//! As in `loggap::collective`, a rank begins a round when the one before is
+//! over. Here are two libraries, with what they do beside their messages.
 
+use loggap::collective::{Binomial, Message, Place, Round, doubled, power_of_two};
 use loggap_core::units::Picos;
-
-/// A message of a round.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Message {
-    /// The other rank.
-    pub peer: u32,
-    /// Bytes.
-    pub size: u64,
-}
-
-/// What a rank does at once, and then waits for.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Round {
-    /// Computes so long first.
-    pub calc: Picos,
-    /// What it sends, in this order.
-    pub sends: Vec<Message>,
-    /// What it receives.
-    pub receives: Vec<Message>,
-}
-
-impl Round {
-    const fn exchanges(&self) -> bool {
-        !self.sends.is_empty() && !self.receives.is_empty()
-    }
-}
 
 /// What messages an algorithm sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -102,16 +76,19 @@ impl Program {
     pub fn rounds(&self, rank: u32) -> Vec<Round> {
         let mut rounds = match self.shape {
             Shape::BroadcastNearFirst => {
-                self.down(Tree::Near.place(rank, self.ranks), |_| self.size)
+                self.down(rank, &Binomial::Near.place(rank, self.ranks), |_| self.size)
             }
-            Shape::BroadcastFarFirst => self.down(Tree::Far.place(rank, self.ranks), |_| self.size),
+            Shape::BroadcastFarFirst => {
+                self.down(rank, &Binomial::Far.place(rank, self.ranks), |_| self.size)
+            }
             Shape::ScatterFarFirst => {
-                self.down(Tree::Far.place(rank, self.ranks), |child| self.blocks(child))
+                let place = Binomial::Far.place(rank, self.ranks);
+                self.down(rank, &place, |child| self.blocks(child))
             }
             Shape::ScatterNearFirst => {
-                let mut place = Tree::Far.place(rank, self.ranks);
+                let mut place = Binomial::Far.place(rank, self.ranks);
                 place.children.reverse();
-                self.down(place, |child| self.blocks(child))
+                self.down(rank, &place, |child| self.blocks(child))
             }
             Shape::Reduce => self.up(rank, |_| self.size),
             Shape::GatherEvenCopy | Shape::GatherSmallCopy => {
@@ -204,14 +181,13 @@ impl Program {
     /// Bytes of the blocks of `rank` and of those below it, in a tree whose
     /// parents lack the lowest bit.
     fn blocks(&self, rank: u32) -> u64 {
-        let whole = if rank == 0 { self.ranks } else { rank & rank.wrapping_neg() };
-        let here = whole.min(self.ranks.saturating_sub(rank));
+        let here = Binomial::subtree(rank, self.ranks);
         self.size.saturating_mul(here.into())
     }
 
     /// From the parent, then to each child.
-    fn down(&self, place: Place, size: impl Fn(u32) -> u64) -> Vec<Round> {
-        let from = place.parent.map(|(own, parent)| receive(parent, size(own)));
+    fn down(&self, rank: u32, place: &Place, size: impl Fn(u32) -> u64) -> Vec<Round> {
+        let from = place.parent.map(|parent| Round::receive(parent, size(rank)));
         let sends = place.children.iter().map(|&child| Message { peer: child, size: size(child) });
         let sends: Vec<_> = sends.collect();
         let to = (!sends.is_empty()).then(|| Round { sends, ..Round::default() });
@@ -220,21 +196,21 @@ impl Program {
 
     /// From each child, the nearest first, then to the parent.
     fn up(&self, rank: u32, size: impl Fn(u32) -> u64) -> Vec<Round> {
-        let place = Tree::Far.place(rank, self.ranks);
+        let place = Binomial::Far.place(rank, self.ranks);
         let combines = self.shape == Shape::Reduce;
         let mut rounds = Vec::new();
         for &child in place.children.iter().rev() {
-            rounds.push(receive(child, size(child)));
+            rounds.push(Round::receive(child, size(child)));
             if combines {
                 rounds.push(self.combining());
             }
         }
-        rounds.extend(place.parent.map(|(own, parent)| send(parent, size(own))));
+        rounds.extend(place.parent.map(|parent| Round::send(parent, size(rank))));
         rounds
     }
 
     fn combining(&self) -> Round {
-        Round { calc: self.combine, ..Round::default() }
+        Round::compute(self.combine)
     }
 
     /// Below twice the rest, even ranks leave their part to the next one.
@@ -243,20 +219,20 @@ impl Program {
         let rest = self.ranks - lower;
         let shared = rank < 2 * rest;
         if shared && rank.is_multiple_of(2) {
-            return vec![send(rank + 1, self.size), receive(rank + 1, self.size)];
+            return vec![Round::send(rank + 1, self.size), Round::receive(rank + 1, self.size)];
         }
         let mut rounds = Vec::new();
         if shared {
-            rounds.extend([receive(rank - 1, self.size), self.combining()]);
+            rounds.extend([Round::receive(rank - 1, self.size), self.combining()]);
         }
         let own = if shared { rank / 2 } else { rank - rest };
         let real = |place: u32| if place < rest { 2 * place + 1 } else { place + rest };
         for distance in doubled(lower) {
             let peer = Message { peer: real(own ^ distance), size: self.size };
-            rounds.extend([exchange(peer, peer), self.combining()]);
+            rounds.extend([Round::exchange(peer, peer), self.combining()]);
         }
         if shared {
-            rounds.push(send(rank - 1, self.size));
+            rounds.push(Round::send(rank - 1, self.size));
         }
         rounds
     }
@@ -264,7 +240,10 @@ impl Program {
     fn dissemination(&self, rank: u32) -> Vec<Round> {
         let message = |peer| Message { peer, size: 0 };
         let round = |distance| {
-            exchange(message(self.above(rank, distance)), message(self.below(rank, distance)))
+            Round::exchange(
+                message(self.above(rank, distance)),
+                message(self.below(rank, distance)),
+            )
         };
         doubled(self.ranks).map(round).collect()
     }
@@ -273,21 +252,24 @@ impl Program {
         let round = |distance: u32| {
             let size = self.size.saturating_mul(distance.into());
             let peer = Message { peer: rank ^ distance, size };
-            exchange(peer, peer)
+            Round::exchange(peer, peer)
         };
         doubled(power_of_two(self.ranks)).map(round).collect()
     }
 
     fn ring(&self, rank: u32) -> Vec<Round> {
         let message = |peer| Message { peer, size: self.size };
-        let round = |_| exchange(message(self.above(rank, 1)), message(self.below(rank, 1)));
+        let round = |_| Round::exchange(message(self.above(rank, 1)), message(self.below(rank, 1)));
         (1..self.ranks).map(round).collect()
     }
 
     fn pairwise(&self, rank: u32) -> Vec<Round> {
         let message = |peer| Message { peer, size: self.size };
         let round = |distance| {
-            exchange(message(self.above(rank, distance)), message(self.below(rank, distance)))
+            Round::exchange(
+                message(self.above(rank, distance)),
+                message(self.below(rank, distance)),
+            )
         };
         (1..self.ranks).map(round).collect()
     }
@@ -306,66 +288,6 @@ const SMALL_BLOCK: u64 = 1024;
 
 /// Ranks at which sizes and counts are looked for: every one occurs there.
 const MOST_LOOKED_AT: u32 = 64;
-
-fn send(peer: u32, size: u64) -> Round {
-    Round { sends: vec![Message { peer, size }], ..Round::default() }
-}
-
-fn receive(peer: u32, size: u64) -> Round {
-    Round { receives: vec![Message { peer, size }], ..Round::default() }
-}
-
-fn exchange(to: Message, from: Message) -> Round {
-    Round { sends: vec![to], receives: vec![from], ..Round::default() }
-}
-
-/// The largest power of two up to `ranks`, of which there is at least one.
-fn power_of_two(ranks: u32) -> u32 {
-    1 << ranks.max(1).ilog2()
-}
-
-/// 1, 2, 4, … below `end`.
-fn doubled(end: u32) -> impl DoubleEndedIterator<Item = u32> {
-    (0..u32::BITS - end.saturating_sub(1).leading_zeros()).map(|bit| 1 << bit)
-}
-
-/// Binomial trees.
-#[derive(Clone, Copy)]
-enum Tree {
-    /// Parents lack the highest bit: a rank sends to the nearest first.
-    Near,
-    /// Parents lack the lowest bit: a rank sends to the farthest first.
-    Far,
-}
-
-/// A rank's place in a tree.
-struct Place {
-    /// The rank itself and its parent; `None` at the root.
-    parent: Option<(u32, u32)>,
-    /// In the order in which it sends to them.
-    children: Vec<u32>,
-}
-
-impl Tree {
-    fn place(self, rank: u32, ranks: u32) -> Place {
-        let root = rank == 0;
-        let lowest = rank & rank.wrapping_neg();
-        let parent = match self {
-            Self::Near => rank ^ power_of_two(rank),
-            Self::Far => rank ^ lowest,
-        };
-        let existing = |bit: u32| rank.checked_add(bit).filter(|&child| child < ranks);
-        let children: Vec<u32> = match self {
-            Self::Near if root => doubled(ranks).filter_map(existing).collect(),
-            Self::Near => doubled(ranks).filter(|&bit| bit > rank).filter_map(existing).collect(),
-            Self::Far => {
-                let end = if root { ranks } else { lowest };
-                doubled(end).rev().filter_map(existing).collect()
-            }
-        };
-        Place { parent: (!root).then_some((rank, parent)), children }
-    }
-}
 
 #[cfg(test)]
 mod tests;

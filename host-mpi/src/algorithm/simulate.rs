@@ -1,14 +1,15 @@
 //! What a program takes under LogGOPS, by the simulator.
 
+use loggap::collective;
 use loggap::simulation::OwnedMemory;
-use loggap_core::goal::{Op, OpKind, Sink};
+use loggap_core::goal::Sink;
 use loggap_core::sim::{
     BuildError, Builder, Engine, NoNoise, Noise, Parameters, Requirements, Settings, Silent,
     SimError, Survey,
 };
 use loggap_core::units::Picos;
 
-use super::program::{Message, Program};
+use super::program::Program;
 
 /// Why there is no prediction.
 #[derive(Debug, thiserror::Error)]
@@ -62,38 +63,6 @@ pub fn makespan(program: &Program, parameters: Parameters<'_>) -> Result<Picos, 
     Simulation::new(program)?.makespan(parameters, NoNoise)
 }
 
-/// Plays the program into `sink`: an operation of a round waits for all of the
-/// round before.
 fn feed<S: Sink>(program: &Program, sink: &mut S) -> Result<(), S::Error> {
-    sink.ranks(program.ranks)?;
-    for rank in 0..program.ranks {
-        sink.begin_rank(rank)?;
-        let mut before: Vec<u32> = Vec::new();
-        for round in program.rounds(rank) {
-            if round.calc > Picos::ZERO {
-                let kind = OpKind::Calc { duration: round.calc };
-                before = vec![add(sink, kind, &before)?];
-            }
-            let mut own = Vec::new();
-            for &Message { peer, size } in &round.sends {
-                own.push(add(sink, OpKind::Send { peer, size, tag: 0 }, &before)?);
-            }
-            for &Message { peer, size } in &round.receives {
-                own.push(add(sink, OpKind::Receive { peer, size, tag: 0 }, &before)?);
-            }
-            if !own.is_empty() {
-                before = own;
-            }
-        }
-        sink.end_rank()?;
-    }
-    Ok(())
-}
-
-fn add<S: Sink>(sink: &mut S, kind: OpKind, before: &[u32]) -> Result<u32, S::Error> {
-    let operation = sink.op(Op { kind, cpu: 0, nic: 0 })?;
-    for &on in before {
-        sink.requires(operation, on)?;
-    }
-    Ok(operation)
+    collective::feed(program.ranks, |rank| program.rounds(rank), sink)
 }

@@ -8,6 +8,7 @@ mod curve;
 mod frame;
 pub mod heat;
 pub mod links;
+pub mod winners;
 
 use loggap_core::model::Range;
 

@@ -105,9 +105,8 @@ impl InOrder<'_> {
             return Ok((outcome, engine.into_observer()));
         };
         let size = (needs.ranks, schedule.interfaces());
-        let mut placed =
-            plan.place(size, messages(needs, self.times)).map_err(RunError::Network)?;
-        let flows = placed.lend().map_err(RunError::Network)?;
+        let mut placed = plan.place(size, messages(needs, self.times))?;
+        let flows = placed.lend()?;
         let engine = Engine::on_network(schedule, costs, hooks, flows);
         let (outcome, engine) = self.finish(engine, needs, of)?;
         let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));

@@ -1,0 +1,150 @@
+//! What came of one number of ranks and one size.
+
+use loggap_core::units::Picos;
+
+use super::TOLD_APART_PERCENT;
+use crate::collective::Algorithm;
+
+/// An algorithm with a size of segments.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Candidate {
+    /// The algorithm.
+    pub algorithm: &'static Algorithm,
+    /// Bytes of a segment; 0 for whole messages.
+    pub segment: u64,
+}
+
+/// How long a candidate takes, with the measured parameters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Time {
+    /// So long.
+    Simulated(Picos),
+    /// No less than this, which is too much for it to win: not simulated.
+    AtLeast(Picos),
+}
+
+impl Time {
+    /// The time, or its lower bound.
+    #[must_use]
+    pub const fn bound(self) -> Picos {
+        match self {
+            Self::Simulated(time) | Self::AtLeast(time) => time,
+        }
+    }
+}
+
+/// A candidate and how long it takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Timed {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// How long it takes.
+    pub time: Time,
+}
+
+/// What a candidate of a cell takes in each draw.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Drawn {
+    /// Index into [`Cell::candidates`].
+    pub(super) place: usize,
+    /// A time for each draw.
+    pub(super) times: Vec<Picos>,
+}
+
+/// What draws say of a winner.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Contest {
+    /// How many there were.
+    pub draws: usize,
+    /// In how many the winner was faster than every other candidate.
+    pub won: usize,
+    /// Other candidates that were the fastest, or as fast, in more draws than
+    /// a winner that is told apart may lose: indices into
+    /// [`Cell::candidates`].
+    pub rivals: Vec<usize>,
+}
+
+impl Contest {
+    /// Of the winner against the others.
+    pub(super) fn of(winner: &[Picos], others: &[Drawn]) -> Self {
+        let draws = winner.len();
+        let fastest = |draw: usize| {
+            let times = others.iter().filter_map(|other| other.times.get(draw)).copied();
+            times.min()
+        };
+        let mut won = 0;
+        let mut reached = vec![0; others.len()];
+        for (draw, &time) in winner.iter().enumerate() {
+            let Some(best) = fastest(draw) else {
+                won += 1;
+                continue;
+            };
+            won += usize::from(time < best);
+            for (count, other) in reached.iter_mut().zip(others) {
+                let own = other.times.get(draw).copied();
+                *count += usize::from(own == Some(best) && best <= time);
+            }
+        }
+        let many = |count: usize| count * 100 > draws * (100 - TOLD_APART_PERCENT);
+        let rivals = reached.iter().zip(others).filter(|(count, _)| many(**count));
+        let rivals = rivals.map(|(_, other)| other.place).collect();
+        Self { draws, won, rivals }
+    }
+
+    /// Whether the winner is told apart from all others.
+    #[must_use]
+    pub const fn is_told_apart(&self) -> bool {
+        self.won * 100 >= self.draws * TOLD_APART_PERCENT
+    }
+}
+
+/// What came of one number of ranks and one size.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Cell {
+    /// Ranks.
+    pub ranks: u32,
+    /// Bytes of the vector, or of each block.
+    pub size: u64,
+    /// One for each algorithm offered, with its best size of segments, the
+    /// fastest first.
+    pub candidates: Vec<Timed>,
+    /// What draws say; `None` without intervals.
+    pub contest: Option<Contest>,
+}
+
+impl Cell {
+    /// The fastest, with the measured parameters.
+    #[must_use]
+    pub fn winner(&self) -> Option<&Timed> {
+        self.candidates.first()
+    }
+
+    /// The next one after the winner.
+    #[must_use]
+    pub fn runner_up(&self) -> Option<&Timed> {
+        self.candidates.get(1)
+    }
+
+    /// How much longer the runner-up takes, or takes at least, as a share of
+    /// the winner's time.
+    #[must_use]
+    pub fn margin(&self) -> Option<f64> {
+        let best = self.winner()?.time.bound();
+        let next = self.runner_up()?.time.bound();
+        (best > Picos::ZERO).then(|| next.since(best).seconds() / best.seconds())
+    }
+
+    /// Whether the winner is told apart; `None` without intervals.
+    #[must_use]
+    pub fn is_told_apart(&self) -> Option<bool> {
+        self.contest.as_ref().map(Contest::is_told_apart)
+    }
+
+    /// The winner, and what it is not told apart from.
+    pub fn possible(&self) -> impl Iterator<Item = &Candidate> {
+        let contest = self.contest.as_ref().filter(|contest| !contest.is_told_apart());
+        let rivals = contest.map_or(&[][..], |contest| &contest.rivals);
+        let places = std::iter::once(0).chain(rivals.iter().copied());
+        places.filter_map(|place| self.candidates.get(place)).map(|timed| &timed.candidate)
+    }
+}

@@ -1,0 +1,252 @@
+//! From a question to its answer: what is simulated, and what is left out.
+
+use loggap_core::model::{Protocol, ReceiveOverhead};
+use loggap_core::noise::Phases;
+use loggap_core::units::{Bytes, PerByte, Picos};
+
+use super::cell::{Candidate, Cell, Contest, Drawn, Time, Timed};
+use super::spread::reach;
+use crate::collective::{Algorithm, Call, Operation};
+use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, Source, run_points};
+
+/// Sizes of segments that are tried, beside whole messages.
+pub const SEGMENTS: [u64; 3] = [1 << 10, 8 << 10, 64 << 10];
+/// Segments are not made so small that more messages than this are sent.
+const MOST_SEGMENTS: u64 = 1 << 18;
+/// Draws are not made, and long chains not simulated, for algorithms that take
+/// longer than so many times as long as the winner, however wide intervals
+/// are.
+const MOST_REACH: f64 = 3.0;
+
+/// Where an algorithm is to be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Case {
+    /// Ranks that are simulated.
+    pub ranks: u32,
+    /// The largest number of ranks that has the same rules.
+    pub most_ranks: u32,
+    /// Bytes of the vector, or of each block.
+    pub size: u64,
+}
+
+/// Which algorithms take part.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// Bytes of an element: some algorithms need one for each rank.
+    pub element: u64,
+    /// Whether operators of reductions are known to commute.
+    pub commutative: bool,
+}
+
+impl Offer {
+    /// Whether `algorithm` is one for this case.
+    #[must_use]
+    pub fn holds(&self, algorithm: &Algorithm, at: Case) -> bool {
+        let elements = at.size / self.element.max(1);
+        algorithm.condition.holds(at.ranks)
+            && (self.commutative || !algorithm.commutes)
+            && (!algorithm.wants_elements || elements >= u64::from(at.most_ranks))
+    }
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub struct Question<'a> {
+    /// The operation.
+    pub operation: Operation,
+    /// Numbers of ranks, ascending.
+    pub ranks: &'a [u32],
+    /// Bytes of the vector, or of each block, ascending.
+    pub sizes: &'a [u64],
+    /// Which algorithms.
+    pub offer: Offer,
+    /// What combining a byte takes.
+    pub combine: PerByte,
+    /// The parameters, as they were measured or given.
+    pub measured: &'a ParameterSets,
+    /// The same, drawn from their intervals; none without intervals.
+    pub draws: &'a [ParameterSets],
+    /// How to simulate.
+    pub plan: Plan<'a>,
+}
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// By ranks, then by size.
+    pub cells: Vec<Cell>,
+    /// Algorithms that took more than so many times as long as the winner had
+    /// no draws, as these could not change that, or not by as much.
+    pub reach: f64,
+}
+
+/// A simulation that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{} of {} ranks, {} B: {source}", .algorithm.name, .call.ranks, .call.size)]
+pub struct Refused {
+    /// By which algorithm.
+    pub algorithm: &'static Algorithm,
+    /// Of what.
+    pub call: Call,
+    /// Why.
+    pub source: RunError,
+}
+
+impl Question<'_> {
+    /// Simulates whatever is needed; calls `note` after each cell.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] names the first simulation that failed.
+    pub fn answer(&self, note: &dyn Fn()) -> Result<Answer, Refused> {
+        let largest = self.sizes.last().copied().unwrap_or(0);
+        // The longest messages carry the blocks of all ranks.
+        let ranks = self.ranks.last().copied().unwrap_or(1);
+        let largest = largest.saturating_mul(ranks.into());
+        let reach = reach(self.measured, self.draws, (largest, self.combine)).min(MOST_REACH);
+        let mut cells = Vec::with_capacity(self.ranks.len().saturating_mul(self.sizes.len()));
+        for (place, &ranks) in self.ranks.iter().enumerate() {
+            let next = self.ranks.get(place + 1).copied();
+            let most_ranks = next.unwrap_or(ranks.saturating_mul(2)).saturating_sub(1);
+            for &size in self.sizes {
+                cells.push(self.cell(Case { ranks, most_ranks, size }, reach)?);
+                note();
+            }
+        }
+        Ok(Answer { cells, reach })
+    }
+
+    fn cell(&self, at: Case, reach: f64) -> Result<Cell, Refused> {
+        let candidates = self.times(at, if self.draws.is_empty() { 1.0 } else { reach })?;
+        let best = candidates.first().map(|timed| timed.time.bound());
+        let mut drawn = Vec::new();
+        for (place, Timed { candidate, time }) in candidates.iter().enumerate() {
+            let near = best.is_some_and(|best| !is_beyond(time.bound(), best, reach));
+            if near && matches!(time, Time::Simulated(_)) && !self.draws.is_empty() {
+                drawn.push(Drawn { place, times: self.drawn(candidate, at)? });
+            }
+        }
+        let contest =
+            drawn.split_first().map(|(winner, others)| Contest::of(&winner.times, others));
+        Ok(Cell { ranks: at.ranks, size: at.size, candidates, contest })
+    }
+
+    /// The time of every algorithm that is offered, the fastest first.
+    fn times(&self, at: Case, reach: f64) -> Result<Vec<Timed>, Refused> {
+        let offered = |algorithm: &&Algorithm| self.offer.holds(algorithm, at);
+        let mut open: Vec<(Candidate, Picos)> = self
+            .operation
+            .algorithms()
+            .filter(offered)
+            .flat_map(|algorithm| segments(algorithm, at))
+            .map(|candidate| (candidate, self.bound(&self.call(&candidate, at))))
+            .collect();
+        // What may be long is known to be too long when the rest has run.
+        open.sort_by_key(|(_, bound)| *bound);
+        let mut times: Vec<Timed> = Vec::new();
+        let mut best: Option<Picos> = None;
+        for (candidate, bound) in open {
+            let time = if best.is_some_and(|best| is_beyond(bound, best, reach)) {
+                Time::AtLeast(bound)
+            } else {
+                let call = self.call(&candidate, at);
+                let point = |_| self.point(self.measured);
+                let ran = self.run(&candidate, call, (1, &point))?;
+                let time = ran.first().map_or(Picos::ZERO, |run| run.makespan);
+                best = Some(best.map_or(time, |best| best.min(time)));
+                Time::Simulated(time)
+            };
+            // Of the sizes of segments of an algorithm the best one is kept.
+            let of_same = |kept: &&mut Timed| kept.candidate.algorithm == candidate.algorithm;
+            match times.iter_mut().find(of_same) {
+                None => times.push(Timed { candidate, time }),
+                Some(kept) if is_better(time, kept.time) => *kept = Timed { candidate, time },
+                Some(_) => {}
+            }
+        }
+        // Of two that take equally long, one that does not copy is preferred.
+        times.sort_by_key(|Timed { candidate: Candidate { algorithm, .. }, time }| {
+            (time.bound(), algorithm.copies, algorithm.number)
+        });
+        Ok(times)
+    }
+
+    /// What `candidate` takes in each draw.
+    fn drawn(&self, candidate: &Candidate, at: Case) -> Result<Vec<Picos>, Refused> {
+        let point = |draw: usize| self.point(self.draws.get(draw).unwrap_or(self.measured));
+        let call = self.call(candidate, at);
+        let ran = self.run(candidate, call, (self.draws.len(), &point))?;
+        Ok(ran.into_iter().map(|run| run.makespan).collect())
+    }
+
+    fn run(
+        &self,
+        candidate: &Candidate,
+        call: Call,
+        points: (usize, &(dyn Fn(usize) -> Point + Sync)),
+    ) -> Result<Vec<Completed>, Refused> {
+        run_points(&Source::Collective(call), points, &self.plan, &|| {})
+            .map_err(|source| Refused { algorithm: candidate.algorithm, call, source })
+    }
+
+    fn point(&self, sets: &ParameterSets) -> Point {
+        Point { sets: sets.clone(), phases: Phases::Drawn { seed: 0 } }
+    }
+
+    const fn call(&self, candidate: &Candidate, at: Case) -> Call {
+        let Case { ranks, size, .. } = at;
+        let shape = candidate.algorithm.shape;
+        Call { shape, ranks, size, segment: candidate.segment, combine: self.combine }
+    }
+
+    /// The least that a call takes, as far as its [`Call::chain`] says;
+    /// saturating.
+    fn bound(&self, call: &Call) -> Picos {
+        let chain = call.chain();
+        Picos(self.hop(Bytes(chain.size)).saturating_mul(chain.messages))
+    }
+
+    /// From the start of a send of so many bytes to the end of its receive, at
+    /// least, in ps.
+    fn hop(&self, size: Bytes) -> u64 {
+        let sets = self.measured;
+        let place = sets.protocols.iter().rposition(|protocol| protocol.first <= size);
+        let place = place.unwrap_or(0);
+        let Some(Protocol { parameters, .. }) = sets.protocols.get(place) else { return 0 };
+        let receive = sets.receive.get(place).copied();
+        let ReceiveOverhead { overhead, overhead_per_byte } =
+            receive.unwrap_or_else(|| parameters.receive_overhead());
+        let bytes = size.after_first();
+        let wire = parameters.gap_per_byte.times(bytes).map_or(u64::MAX, |time| time.0);
+        let handled = overhead_per_byte.times(bytes).and_then(|rest| overhead.plus(rest));
+        let handled = handled.map_or(u64::MAX, |time| time.0);
+        let sent = parameters.overhead.0.saturating_add(parameters.latency.0);
+        sent.saturating_add(handled.max(wire))
+    }
+}
+
+/// Whether `time` is more than `reach` times `best`.
+fn is_beyond(time: Picos, best: Picos, reach: f64) -> bool {
+    time.seconds() > best.seconds() * reach
+}
+
+/// A time that is known is better than a bound, and a lesser one than a
+/// greater one.
+fn is_better(time: Time, than: Time) -> bool {
+    match (time, than) {
+        (Time::Simulated(time), Time::Simulated(than)) => time < than,
+        (Time::Simulated(_), Time::AtLeast(_)) => true,
+        (Time::AtLeast(_), Time::Simulated(_)) => false,
+        (Time::AtLeast(time), Time::AtLeast(than)) => time < than,
+    }
+}
+
+/// `algorithm` with each size of segments that it can have.
+fn segments(algorithm: &'static Algorithm, at: Case) -> impl Iterator<Item = Candidate> {
+    let possible = move |segment: &u64| {
+        let messages = at.size.div_ceil(*segment).saturating_mul(at.ranks.into());
+        algorithm.segments && *segment < at.size && messages <= MOST_SEGMENTS
+    };
+    let cut = SEGMENTS.into_iter().filter(possible);
+    std::iter::once(0).chain(cut).map(move |segment| Candidate { algorithm, segment })
+}

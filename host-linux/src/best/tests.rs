@@ -1,0 +1,356 @@
+use loggap_core::model::{LogGops, Protocol};
+use loggap_core::random::Random;
+use loggap_core::sim::Settings;
+use loggap_core::units::{Bytes, PerByte, Picos};
+
+use super::*;
+use crate::collective::{Algorithm, Operation, Shape};
+use crate::simulation::{ParameterSets, Plan};
+
+const PLAN: Plan<'_> = Plan::new(Settings {
+    receive: loggap_core::sim::Receive::Hold,
+    rendezvous: loggap_core::sim::Rendezvous::Instant,
+});
+const ANYTHING: Offer = Offer { element: 1, commutative: true };
+
+/// L, o and g in ns, G in ps a byte.
+fn sets([latency, overhead, gap, gap_per_byte]: [u64; 4]) -> ParameterSets {
+    let parameters = LogGops {
+        latency: Picos(latency * 1_000),
+        overhead: Picos(overhead * 1_000),
+        gap: Picos(gap * 1_000),
+        gap_per_byte: PerByte(gap_per_byte << PerByte::FRACTION_BITS),
+        overhead_per_byte: PerByte::ZERO,
+        eager_limit: Bytes(u64::MAX),
+    };
+    ParameterSets::new(vec![Protocol { first: Bytes(0), parameters }], Vec::new())
+}
+
+fn question<'a>(
+    operation: Operation,
+    (ranks, sizes): (&'a [u32], &'a [u64]),
+    measured: &'a ParameterSets,
+    draws: &'a [ParameterSets],
+) -> Question<'a> {
+    let combine = PerByte::ZERO;
+    Question { operation, ranks, sizes, offer: ANYTHING, combine, measured, draws, plan: PLAN }
+}
+
+fn cell(operation: Operation, (ranks, size): (u32, u64), measured: &ParameterSets) -> Cell {
+    let (ranks, sizes) = ([ranks], [size]);
+    let answer = question(operation, (&ranks, &sizes), measured, &[]).answer(&|| {}).unwrap();
+    answer.cells.into_iter().next().unwrap()
+}
+
+fn timed<'a>(cell: &'a Cell, name: &str) -> &'a Timed {
+    let found = cell.candidates.iter().find(|one| one.candidate.algorithm.name == name);
+    found.unwrap_or_else(|| panic!("no {name}: {cell:?}"))
+}
+
+/// The time of an algorithm, in ns.
+fn time(cell: &Cell, name: &str) -> u64 {
+    let time = timed(cell, name).time;
+    assert!(matches!(time, Time::Simulated(_)), "{name}: {time:?}");
+    time.bound().0 / 1_000
+}
+
+fn winner(cell: &Cell) -> &'static str {
+    cell.winner().unwrap().candidate.algorithm.name
+}
+
+/// A broadcast of one byte to 15 others: by the root alone 14·max{o, g} + 2o +
+/// L, by a binomial tree 4(2o + L).
+#[test]
+fn a_tree_wins_where_processors_are_slow_and_the_root_alone_where_the_wire_is() {
+    let slow_processor = cell(Operation::Bcast, (16, 1), &sets([100, 1_000, 500, 0]));
+    assert_eq!(time(&slow_processor, "basic_linear"), 14_000 + 2_100);
+    assert_eq!(time(&slow_processor, "binomial"), 4 * 2_100);
+    assert_eq!(winner(&slow_processor), "binomial");
+    let slow_wire = cell(Operation::Bcast, (16, 1), &sets([10_000, 100, 50, 0]));
+    assert_eq!(time(&slow_wire, "basic_linear"), 1_400 + 10_200);
+    assert_eq!(winner(&slow_wire), "basic_linear");
+}
+
+/// L = 1 µs, o = 100 ns, g = 50 ns, G = 1 ns/B.
+const USUAL: [u64; 4] = [1_000, 100, 50, 1_000];
+
+/// With these an exchange takes 2o + L + (s − 1)G, in ns.
+fn round(size: u64) -> u64 {
+    1_200 + size.max(1) - 1
+}
+
+/// Rounds of one after the other.
+#[test]
+fn exchanges_take_their_closed_forms_and_the_winner_changes_with_the_size() {
+    let set = sets(USUAL);
+    let small = cell(Operation::Allgather, (8, 1), &set);
+    assert_eq!(time(&small, "recursive_doubling"), [1, 2, 4].map(round).iter().sum::<u64>());
+    assert_eq!(time(&small, "bruck"), time(&small, "recursive_doubling"));
+    assert_eq!(time(&small, "neighbor"), round(1) + 3 * round(2));
+    // Of the two the one that copies nothing in memory.
+    assert_eq!(winner(&small), "recursive_doubling");
+    let blocks = cell(Operation::Alltoall, (8, 100_000), &set);
+    assert_eq!(time(&blocks, "pairwise"), 7 * round(100_000));
+    assert_eq!(time(&blocks, "modified_bruck"), 3 * round(400_000));
+    let small = cell(Operation::Alltoall, (8, 1), &set);
+    assert_eq!(time(&small, "modified_bruck"), 3 * round(4));
+    let sum = cell(Operation::Allreduce, (8, 800_000), &set);
+    assert_eq!(time(&sum, "recursive_doubling"), 3 * round(800_000));
+    assert_eq!(time(&sum, "ring"), 14 * round(100_000));
+    let halves = [400_000, 200_000, 100_000].map(round).iter().sum::<u64>();
+    assert_eq!(time(&sum, "rabenseifner"), 2 * halves);
+    assert_eq!(winner(&sum), "rabenseifner");
+    let sum = cell(Operation::Allreduce, (8, 8), &set);
+    assert_eq!(winner(&sum), "recursive_doubling");
+}
+
+/// Of s bytes on P ranks, trees send all on each level, scatter and allgather
+/// 2s(P − 1)/P.
+#[test]
+fn long_broadcasts_are_scattered_and_gathered() {
+    let set = sets(USUAL);
+    let long = cell(Operation::Bcast, (8, 8_000_000), &set);
+    // Down the tree 4, 2 and 1 blocks of a million bytes, then as many again.
+    let blocks = [4_000_000, 2_000_000, 1_000_000].map(round).iter().sum::<u64>();
+    assert_eq!(time(&long, "scatter_allgather"), 2 * blocks);
+    assert!(timed(&long, "binomial").time.bound().0 / 1_000 > 2 * blocks);
+    let short = cell(Operation::Bcast, (8, 8), &set);
+    assert!(winner(&short) != "scatter_allgather" && winner(&short) != "scatter_allgather_ring");
+}
+
+#[test]
+fn combining_is_counted_where_it_is_asked_for() {
+    let set = sets([1_000, 100, 50, 0]);
+    let (ranks, sizes) = ([4], [1_000]);
+    let mut question = question(Operation::Allreduce, (&ranks, &sizes), &set, &[]);
+    question.combine = PerByte(2_000 << PerByte::FRACTION_BITS);
+    let cell = &question.answer(&|| {}).unwrap().cells[0];
+    assert_eq!(time(cell, "recursive_doubling"), 2 * (1_200 + 2_000));
+    assert_eq!(time(cell, "rabenseifner"), 4 * 1_200 + 2_000 * 3 / 4);
+}
+
+#[test]
+fn segments_are_chosen_where_they_help() {
+    let set = sets(USUAL);
+    let (ranks, sizes) = ([16], [1 << 20]);
+    let answer = question(Operation::Bcast, (&ranks, &sizes), &set, &[]).answer(&|| {}).unwrap();
+    let segment = |name: &str| timed(&answer.cells[0], name).candidate.segment;
+    assert!(SEGMENTS.contains(&segment("pipeline")));
+    assert_eq!(segment("scatter_allgather"), 0);
+}
+
+#[test]
+fn algorithms_that_are_not_themselves_are_not_offered() {
+    let at = |ranks, most_ranks, size| Case { ranks, most_ranks, size };
+    let safe = Offer { element: 8, commutative: false };
+    let by_name = |operation: Operation, name: &str| {
+        operation.algorithms().find(|algorithm| algorithm.name == name).unwrap()
+    };
+    let ring = by_name(Operation::Allreduce, "ring");
+    assert!(!safe.holds(ring, at(4, 7, 1 << 20)));
+    assert!(Offer { commutative: true, ..safe }.holds(ring, at(4, 7, 1 << 20)));
+    let scattered = by_name(Operation::Bcast, "scatter_allgather_ring");
+    assert!(safe.holds(scattered, at(4, 7, 7 * 8)));
+    assert!(!safe.holds(scattered, at(4, 7, 7 * 8 - 1)));
+    let neighbour = by_name(Operation::Allgather, "neighbor");
+    assert!(safe.holds(neighbour, at(6, 7, 1)) && !safe.holds(neighbour, at(5, 7, 1)));
+}
+
+/// All times grow by a tenth in every draw: the order stays whatever else.
+#[test]
+fn draws_are_paired() {
+    let measured = sets([80_000, 1_000, 500, 1_000]);
+    let scaled = |tenths: u64| sets([8_000, 100, 50, 100].map(|part| part * tenths));
+    let draws: Vec<ParameterSets> = (1..=100).map(scaled).collect();
+    let (ranks, sizes) = ([16], [8]);
+    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &draws).answer(&|| {});
+    let answer = answer.unwrap();
+    let contest = answer.cells[0].contest.as_ref().unwrap();
+    assert_eq!((contest.draws, contest.won), (100, 100));
+    assert!(contest.is_told_apart() && contest.rivals.is_empty());
+    // In proportion all the same: nothing beyond the winner's time can win.
+    assert!((answer.reach - 1.0).abs() < 1e-9, "{}", answer.reach);
+}
+
+/// Whatever wins in a draw was within reach of the winner before it.
+#[test]
+fn no_draw_lets_something_beyond_reach_win() {
+    let mut random = Random::new(7);
+    let mut changed = 0;
+    for _ in 0..60 {
+        let parts = [3_000, 900, 1_500, 2_000].map(|most| random.below(most) + 200);
+        let (before, after) =
+            (sets(parts), sets(parts.map(|part| part * (70 + random.below(60)) / 100)));
+        let reach = spread::reach(&before, std::slice::from_ref(&after), (1_000, PerByte::ZERO));
+        for operation in Operation::ALL {
+            let size = if operation.has_size() { 1_000 } else { 0 };
+            let [before, after] = [&before, &after].map(|sets| cell(operation, (8, size), sets));
+            let now = winner(&after);
+            let [then, best] = [now, winner(&before)].map(|name| timed(&before, name).time.bound());
+            let ratio = then.seconds() / best.seconds();
+            assert!(ratio <= reach * (1.0 + 1e-9), "{operation}: {ratio} {reach}");
+            changed += u32::from(winner(&before) != now);
+        }
+    }
+    assert!(changed > 5, "{changed}");
+}
+
+/// Where o is as likely above as below the value at which two algorithms take
+/// equally long, neither is told apart, and each is a rival of the other.
+#[test]
+fn what_intervals_do_not_tell_apart_is_said() {
+    // 16·o + L against 4(2o + L): equal where 8o = 3L.
+    let mut random = Random::new(1);
+    let mut draw = || sets([8_000, 2_500 + random.below(1_001), 50, 0]);
+    let draws: Vec<ParameterSets> = (0..200).map(|_| draw()).collect();
+    let measured = sets([8_000, 3_001, 50, 0]);
+    let (ranks, sizes) = ([16], [1]);
+    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &draws).answer(&|| {});
+    let cell = &answer.unwrap().cells[0];
+    let contest = cell.contest.as_ref().unwrap();
+    assert!(!contest.is_told_apart(), "{contest:?}");
+    assert!(cell.possible().count() >= 2, "{cell:?}");
+    let measured = sets([80_000, 3_001, 50, 0]);
+    let exact = vec![measured.clone(); 50];
+    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &exact).answer(&|| {});
+    assert_eq!(answer.unwrap().cells[0].is_told_apart(), Some(true));
+}
+
+#[test]
+fn a_contest_counts_draws_and_ties_are_nobodys() {
+    let picos = |times: &[u64]| times.iter().map(|&time| Picos(time)).collect::<Vec<_>>();
+    let mut winner = vec![1; 100];
+    (winner[0], winner[1]) = (9, 5);
+    let mut other = vec![2; 100];
+    (other[2], other[3]) = (1, 1);
+    let others = |other: &[u64]| {
+        let slow = cell::Drawn { place: 4, times: picos(&[7; 100]) };
+        [cell::Drawn { place: 1, times: picos(other) }, slow]
+    };
+    let contest = Contest::of(&picos(&winner), &others(&other));
+    // Lost 0 and 1, tied 2 and 3.
+    assert_eq!((contest.draws, contest.won), (100, 96));
+    assert!(contest.is_told_apart() && contest.rivals.is_empty());
+    other[..8].fill(1);
+    let contest = Contest::of(&picos(&winner), &others(&other));
+    assert_eq!((contest.won, contest.rivals.as_slice()), (92, &[1][..]));
+    assert!(!contest.is_told_apart());
+}
+
+/// A cell with winners and rivals by their numbers in the order of `names`.
+fn made(size: u64, winner: usize, rivals: &[usize]) -> Cell {
+    let all: Vec<&'static Algorithm> = Operation::Bcast.algorithms().collect();
+    let places = std::iter::once(&winner).chain(rivals);
+    let candidate = |place: &usize| {
+        let candidate = Candidate { algorithm: all[*place], segment: 0 };
+        Timed { candidate, time: Time::Simulated(Picos(1)) }
+    };
+    let rivals: Vec<usize> = (1..=rivals.len()).collect();
+    let contest = Contest { draws: 100, won: if rivals.is_empty() { 100 } else { 50 }, rivals };
+    let contest = Some(contest);
+    Cell { ranks: 4, size, candidates: places.map(candidate).collect(), contest }
+}
+
+#[test]
+fn cells_that_are_not_told_apart_take_a_neighbours_winner() {
+    let settled = |cells: &[Cell]| -> Vec<&str> {
+        settle(cells).iter().map(|choice| choice.unwrap().algorithm.name).collect()
+    };
+    let (a, b, c) = ("basic_linear", "chain", "pipeline");
+    let cells = [made(1, 0, &[1]), made(2, 1, &[]), made(4, 0, &[1]), made(8, 2, &[0])];
+    assert_eq!(settled(&cells), [b, b, b, c]);
+    // Each has its own where no draw says otherwise.
+    let cells = [made(1, 0, &[]), made(2, 1, &[]), made(4, 0, &[])];
+    assert_eq!(settled(&cells), [a, b, a]);
+    // Nobody's winner is not taken, though it is possible everywhere.
+    let cells = [made(1, 0, &[2]), made(2, 1, &[2])];
+    assert_eq!(settled(&cells), [a, b]);
+}
+
+/// A number of ranks, with sizes, algorithms, fan-outs and segments.
+type Row = (u64, Vec<[u64; 4]>);
+
+/// What a strict reader of Open MPI's format finds: the operation, and its
+/// rules.
+fn read(text: &str) -> (u64, Vec<Row>) {
+    let mut words = text
+        .lines()
+        .flat_map(|line| line.split('#').next().unwrap().split_whitespace())
+        .map(|word| {
+            assert!(word == "0" || !word.starts_with('0'), "an octal number: {word}");
+            word.parse::<u64>().unwrap()
+        });
+    let mut next = || words.next().expect("one more number");
+    assert_eq!(next(), 1, "one operation");
+    let operation = next();
+    let mut rows = Vec::new();
+    for _ in 0..next() {
+        let (ranks, count) = (next(), next());
+        let thresholds: Vec<[u64; 4]> =
+            (0..count).map(|_| [next(), next(), next(), next()]).collect();
+        assert_eq!(thresholds[0][0], 0, "the first size is 0");
+        assert!(thresholds.is_sorted_by(|a, b| a[0] < b[0]), "{thresholds:?}");
+        rows.push((ranks, thresholds));
+    }
+    assert_eq!(words.next(), None, "nothing behind");
+    assert_eq!(rows[0], (0, vec![[0; 4]]), "a guard for fewer ranks");
+    assert!(rows.is_sorted_by(|a, b| a.0 < b.0));
+    (operation, rows)
+}
+
+fn written(rules: &Rules) -> String {
+    let mut out = Vec::new();
+    rules.write(&mut out, &["a remark\n1 2 3".to_owned()]).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn rules_are_read_back_by_a_strict_reader() {
+    let mut cells: Vec<Cell> = vec![made(8, 0, &[]), made(16, 0, &[]), made(32, 1, &[])];
+    let more = cells.clone().into_iter().map(|cell| Cell { ranks: 8, ..cell });
+    cells.extend(more);
+    cells.push(Cell { ranks: 16, ..made(8, 4, &[]) });
+    cells[2].candidates[0].candidate.segment = 8_192;
+    cells[5].candidates[0].candidate.segment = 8_192;
+    let rules = Rules::of(Operation::Bcast, &cells);
+    let (operation, rows) = read(&written(&rules));
+    assert_eq!(operation, 7);
+    // 4 and 8 ranks have the same rules, which are written once.
+    let four = (4, vec![[0; 4], [8, 1, 0, 0], [32, 2, 4, 8_192], [64, 0, 0, 0]]);
+    let sixteen = (16, vec![[0; 4], [8, 6, 0, 0], [16, 0, 0, 0]]);
+    assert_eq!(rows, [(0, vec![[0; 4]]), four, sixteen, (32, vec![[0; 4]])]);
+    let (_, probe) = read(&written(&rules.probe()));
+    assert_eq!(probe[1].1, [[0; 4], [8, 99, 0, 0], [32, 99, 0, 0], [64, 0, 0, 0]]);
+}
+
+#[test]
+fn sizes_in_rules_are_in_the_unit_of_the_operation() {
+    let cells = [Cell { ranks: 4, ..made(8, 0, &[]) }];
+    let first = |operation| Rules::of(operation, &cells).rows[1].thresholds[1].from;
+    assert_eq!([Operation::Bcast, Operation::Allreduce].map(first), [8, 8]);
+    let blocks = [Operation::Allgather, Operation::Alltoall, Operation::Gather, Operation::Scatter];
+    assert_eq!(blocks.map(first), [32; 4]);
+    // A barrier has no sizes.
+    let barrier = Rules::of(Operation::Barrier, &[Cell { size: 0, ..cells[0].clone() }]);
+    assert_eq!(barrier.rows[1].thresholds.len(), 1);
+    assert_eq!(barrier.rows[1].thresholds[0].from, 0);
+}
+
+#[test]
+fn every_operation_has_two_algorithms_for_any_number_of_ranks_and_size() {
+    let safe = Offer { element: 8, commutative: false };
+    for operation in Operation::ALL {
+        for ranks in 2..70 {
+            let at = Case { ranks, most_ranks: ranks, size: 1 };
+            let count = operation.algorithms().filter(|one| safe.holds(one, at)).count();
+            assert!(count >= 2, "{operation} {ranks}");
+        }
+        // Nothing fails where the number of ranks is not what was tested.
+        assert!(operation.algorithms().all(|one| !one.name.contains("two_proc")));
+        assert!(
+            operation
+                .algorithms()
+                .all(|one| one.fanout() == 0 || one.shape == Shape::BroadcastChains { chains: 4 })
+        );
+    }
+}

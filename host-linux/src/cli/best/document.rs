@@ -1,0 +1,195 @@
+//! `loggap best` for programs: JSON and CSV.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::Report;
+use crate::best::{Cell, CommunicatorRules, TOLD_APART_PERCENT, Time, Timed};
+
+#[derive(Serialize)]
+pub(super) struct Document {
+    schema_version: u32,
+    collective: &'static str,
+    /// Draws from the intervals of the profile; 0 without any.
+    draws: usize,
+    seed: u64,
+    told_apart_percent: usize,
+    /// Algorithms that took more than so many times as long had no draws.
+    draws_reach: f64,
+    combine_s_per_byte: f64,
+    element_bytes: u64,
+    assume_commutative: bool,
+    algorithms: Vec<AlgorithmDocument>,
+    cells: Vec<CellDocument>,
+    rules: Vec<RulesDocument>,
+}
+
+#[derive(Serialize)]
+struct AlgorithmDocument {
+    algorithm: &'static str,
+    number: u32,
+    needs_commutative: bool,
+    /// Whether it copies in memory beside its messages, which is not counted.
+    copies: bool,
+}
+
+#[derive(Serialize)]
+struct CellDocument {
+    ranks: u32,
+    size_bytes: u64,
+    /// The size as Open MPI's rules count it.
+    rule_size_bytes: u64,
+    winner: Option<CandidateDocument>,
+    runner_up: Option<CandidateDocument>,
+    /// How much longer the runner-up takes, as a share of the winner's time.
+    margin: Option<f64>,
+    told_apart: Option<bool>,
+    draws_won: Option<usize>,
+    /// Others that may be the fastest as well.
+    not_told_from: Vec<&'static str>,
+    candidates: Vec<CandidateDocument>,
+}
+
+#[derive(Clone, Serialize)]
+struct CandidateDocument {
+    algorithm: &'static str,
+    number: u32,
+    /// 0 for whole messages.
+    segment_bytes: u64,
+    /// Null where the algorithm is known to be slower without a simulation.
+    time_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_least_s: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct RulesDocument {
+    ranks: u32,
+    thresholds: Vec<ThresholdDocument>,
+}
+
+#[derive(Serialize)]
+struct ThresholdDocument {
+    rule_size_bytes: u64,
+    /// 0 for the library's own choice.
+    number: u32,
+    fanout: u32,
+    segment_bytes: u64,
+}
+
+impl Document {
+    pub(super) fn of(report: &Report<'_>) -> Self {
+        let args = report.args;
+        let algorithms = args.operation.algorithms().map(|algorithm| AlgorithmDocument {
+            algorithm: algorithm.name,
+            number: algorithm.number,
+            needs_commutative: algorithm.commutes,
+            copies: algorithm.copies,
+        });
+        let cells = report.answer.cells.iter();
+        Self {
+            schema_version: 1,
+            collective: args.operation.name(),
+            draws: report.draws,
+            seed: args.seed,
+            told_apart_percent: TOLD_APART_PERCENT,
+            draws_reach: report.answer.reach,
+            combine_s_per_byte: args.combine.seconds(),
+            element_bytes: args.element,
+            assume_commutative: args.assume_commutative,
+            algorithms: algorithms.collect(),
+            cells: cells.map(|cell| CellDocument::of(report, cell)).collect(),
+            rules: report.rules.rows.iter().map(RulesDocument::of).collect(),
+        }
+    }
+}
+
+impl CellDocument {
+    fn of(report: &Report<'_>, cell: &Cell) -> Self {
+        let candidates: Vec<_> = cell.candidates.iter().map(CandidateDocument::of).collect();
+        Self {
+            ranks: cell.ranks,
+            size_bytes: cell.size,
+            rule_size_bytes: report.args.operation.rule_size(cell.size, cell.ranks),
+            winner: candidates.first().cloned(),
+            runner_up: candidates.get(1).cloned(),
+            margin: cell.margin(),
+            told_apart: cell.is_told_apart(),
+            draws_won: cell.contest.as_ref().map(|contest| contest.won),
+            not_told_from: cell.possible().skip(1).map(|rival| rival.algorithm.name).collect(),
+            candidates,
+        }
+    }
+}
+
+impl CandidateDocument {
+    fn of(Timed { candidate, time }: &Timed) -> Self {
+        let (time_s, at_least_s) = match time {
+            Time::Simulated(time) => (Some(time.seconds()), None),
+            Time::AtLeast(time) => (None, Some(time.seconds())),
+        };
+        Self {
+            algorithm: candidate.algorithm.name,
+            number: candidate.algorithm.number,
+            segment_bytes: candidate.segment,
+            time_s,
+            at_least_s,
+        }
+    }
+
+    /// As columns.
+    fn fields(&self) -> [String; 4] {
+        let Self { algorithm, number, segment_bytes, time_s, .. } = self;
+        [(*algorithm).to_owned(), number.to_string(), segment_bytes.to_string(), text(*time_s)]
+    }
+}
+
+impl RulesDocument {
+    fn of(row: &CommunicatorRules) -> Self {
+        let thresholds = row.thresholds.iter().map(|threshold| ThresholdDocument {
+            rule_size_bytes: threshold.from,
+            number: threshold.rule.algorithm,
+            fanout: threshold.rule.fanout,
+            segment_bytes: threshold.rule.segment,
+        });
+        Self { ranks: row.ranks, thresholds: thresholds.collect() }
+    }
+}
+
+fn text<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Heads of the columns.
+const HEADS: [&str; 13] = [
+    "ranks",
+    "size_bytes",
+    "winner",
+    "number",
+    "segment_bytes",
+    "time_s",
+    "runner_up",
+    "runner_up_number",
+    "runner_up_segment_bytes",
+    "runner_up_time_s",
+    "margin",
+    "told_apart",
+    "draws_won",
+];
+
+/// Writes a row for each cell; what is not known is empty.
+pub(super) fn write_csv(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(HEADS)?;
+    for cell in &report.answer.cells {
+        let cell = CellDocument::of(report, cell);
+        let head = [cell.ranks.to_string(), cell.size_bytes.to_string()];
+        let both = [&cell.winner, &cell.runner_up];
+        let both = both.map(|candidate| candidate.as_ref().map(CandidateDocument::fields));
+        let both = both.into_iter().flat_map(Option::unwrap_or_default);
+        let tail = [text(cell.margin), text(cell.told_apart), text(cell.draws_won)];
+        writer.write_record(head.into_iter().chain(both).chain(tail))?;
+    }
+    writer.flush()
+}

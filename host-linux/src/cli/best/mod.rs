@@ -1,0 +1,270 @@
+//! `loggap best`: which algorithm of a collective operation wins where.
+
+mod document;
+mod files;
+mod table;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use loggap_core::random::Random;
+use loggap_core::units::PerByte;
+
+use self::document::Document;
+use self::files::Files;
+use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
+use super::parse::{self, Sizes};
+use super::runs_progress::RunsLine;
+use super::{CliError, Console, Exit, Interrupt};
+use crate::best::{Answer, Offer, Question, Refused, Rules};
+use crate::collective::Operation;
+use crate::profile::{ProfileDocument, ProfileDraws};
+use crate::simulation::{ParameterSets, Plan};
+
+/// The most ranks.
+const MOST_RANKS: u64 = 1 << 20;
+/// The longest vector or block, in bytes.
+const MOST_BYTES: u64 = 1 << 40;
+/// The most pairs of ranks and sizes.
+const MOST_CELLS: usize = 4_096;
+
+/// Which algorithm of a collective operation wins where.
+///
+/// Simulates the algorithms of Open MPI 4.1's tuned component for each number
+/// of ranks and each size, and says which one is the fastest, by how much, and
+/// whether the intervals of a measured profile allow to tell: the same draws
+/// from them are given to all algorithms, and a winner is told apart where it
+/// is the fastest in at least 95% of draws. '--rules FILE' writes the winners
+/// as rules that Open MPI reads.
+///
+/// Sizes are those of a call, its count times its type: of the vector for bcast
+/// and allreduce, of one block for allgather, alltoall, gather and scatter.
+/// Ranks begin together; copies in memory and, without --combine, arithmetic
+/// are not counted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  loggap best bcast --ranks 64:4096 -s 8:1M --profile cluster.json
+  loggap best allreduce --ranks 16,64,256 --preset ompi-ib-sdr --assume-commutative --combine 0.1
+  loggap best alltoall --ranks 8:512 -s 1:64K --profile cluster.json --plot alltoall.svg --csv
+  loggap best bcast --ranks 64:4096 --profile cluster.json --rules bcast.rules
+  mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename bcast.rules ...
+docs/best.md has the algorithms, what is and is not counted, and how to prove that Open MPI has read
+the rules.")]
+pub(super) struct Args {
+    /// The operation: bcast, allreduce, allgather, alltoall, barrier, gather or
+    /// scatter.
+    #[arg(value_name = "COLLECTIVE", value_parser = operation)]
+    operation: Operation,
+
+    /// Numbers of ranks, written like sizes; a range goes in factors of two.
+    #[arg(long, value_name = "LIST", value_parser = parse::sizes)]
+    ranks: Sizes,
+
+    /// Bytes of the vector, or of each block; a range goes in factors of two
+    /// [default: 8:1M].
+    #[arg(short = 's', long, value_name = "LIST", value_parser = parse::sizes)]
+    sizes: Option<Sizes>,
+
+    #[command(flatten)]
+    parameters: ParameterArgs,
+
+    #[command(flatten)]
+    overheads: OverheadArgs,
+
+    /// Draws from the intervals of the profile; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(..=10_000))]
+    draws: u32,
+
+    /// Decides the draws.
+    #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
+    seed: u64,
+
+    /// What combining two vectors takes for each byte, in ns, in allreduce.
+    #[arg(long, value_name = "NS/B", value_parser = parse::nanos_per_byte, default_value = "0")]
+    combine: PerByte,
+
+    /// Take also algorithms whose results are wrong, without a word, for
+    /// operators that do not commute: Open MPI does not look at the operator
+    /// where rules apply.
+    #[arg(long)]
+    assume_commutative: bool,
+
+    /// Bytes of an element of the vectors: for fewer elements than ranks Open
+    /// MPI quietly takes another algorithm in place of some.
+    #[arg(long, value_name = "BYTES", value_parser = parse::size, default_value = "8")]
+    element: u64,
+
+    /// The most memory to take, in bytes, by all simulations that run at once.
+    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    max_memory: Option<u64>,
+
+    /// Simulations to run at once; all processors by default. The result is the
+    /// same for every number.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// Write rules for the tuned component of Open MPI 4.1.
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+
+    /// Write rules that name an algorithm that does not exist: a call that they
+    /// apply to fails with MPI_ERR_ARG, which proves that Open MPI reads the
+    /// file.
+    #[arg(long, requires = "rules")]
+    rules_probe: bool,
+
+    /// Draw a map of the winners.
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    /// Print a row for each number of ranks and size, as CSV.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+
+    /// Print one JSON document.
+    #[arg(short = 'J', long)]
+    json: bool,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+/// Reads the name of an operation.
+fn operation(name: &str) -> Result<Operation, String> {
+    let found = Operation::ALL.into_iter().find(|operation| operation.name() == name);
+    found.ok_or_else(|| {
+        let all: Vec<&str> = Operation::ALL.iter().map(|operation| operation.name()).collect();
+        format!(
+            "the simulator does not know two algorithms of '{name}'; there are: {}",
+            all.join(", ")
+        )
+    })
+}
+
+/// What was asked and what came of it.
+pub(super) struct Report<'a> {
+    args: &'a Args,
+    ranks: Vec<u32>,
+    sizes: Vec<u64>,
+    /// Draws that were made.
+    draws: usize,
+    answer: Answer,
+    rules: Rules,
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
+    let ranks = args.numbers_of_ranks()?;
+    let sizes = args.all_sizes(&ranks)?;
+    let draws = args.drawn(profile.as_ref(), &sets, console)?;
+    let files = Files::open(args)?;
+    let interrupt = Interrupt::catch()
+        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    interrupt.remove_at_end(files.temporary());
+    let all = || std::thread::available_parallelism().ok();
+    let question = Question {
+        operation: args.operation,
+        ranks: &ranks,
+        sizes: &sizes,
+        offer: Offer { element: args.element, commutative: args.assume_commutative },
+        combine: args.combine,
+        measured: &sets,
+        draws: &draws,
+        plan: Plan {
+            most_bytes: args.max_memory.unwrap_or(u64::MAX),
+            threads: args.threads.or_else(all).map_or(1, NonZeroUsize::get),
+            ..Plan::new(args.settings.settings())
+        },
+    };
+    let line = RunsLine::new(console, (ranks.len() * sizes.len()) as u64);
+    let answer = question.answer(&|| line.advance()).map_err(refused)?;
+    drop(line);
+    let rules = Rules::of(args.operation, &answer.cells);
+    let report = Report { args, ranks, sizes, draws: draws.len(), answer, rules };
+    files.write(&report)?;
+    if args.json {
+        console.json(&Document::of(&report))?;
+    } else if args.csv {
+        document::write_csv(console.data(), &report)?;
+    } else {
+        table::write(console.data(), &report)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// With what was simulated in front.
+fn refused(error: Refused) -> CliError {
+    let whose =
+        format!("{} ({} ranks, {} B)", error.algorithm.name, error.call.ranks, error.call.size);
+    match CliError::from(error.source) {
+        CliError::Message { exit, text } => {
+            CliError::Message { exit, text: format!("{whose}: {text}") }
+        }
+        gone @ CliError::ReaderGone => gone,
+    }
+}
+
+impl Args {
+    fn numbers_of_ranks(&self) -> Result<Vec<u32>, CliError> {
+        let narrow =
+            |ranks: u64| u32::try_from(ranks).ok().filter(|_| (2..=MOST_RANKS).contains(&ranks));
+        let list: Option<Vec<u32>> = self.ranks.list().into_iter().map(narrow).collect();
+        list.ok_or_else(|| CliError::usage("--ranks takes numbers from 2 to 1M"))
+    }
+
+    fn all_sizes(&self, ranks: &[u32]) -> Result<Vec<u64>, CliError> {
+        let sizes = match (&self.sizes, self.operation.has_size()) {
+            (Some(_), false) => {
+                return Err(CliError::usage("messages of a barrier are empty; leave -s out"));
+            }
+            (None, false) => vec![0],
+            (Some(sizes), true) => sizes.list(),
+            (None, true) => Sizes::Span { first: 8, last: 1 << 20 }.list(),
+        };
+        let possible = 1..=MOST_BYTES;
+        if self.operation.has_size() && sizes.iter().any(|size| !possible.contains(size)) {
+            return Err(CliError::usage("-s takes sizes from 1 B to 1024G"));
+        }
+        if sizes.len().saturating_mul(ranks.len()) > MOST_CELLS {
+            return Err(CliError::usage(format_args!(
+                "{} numbers of ranks times {} sizes are more than {MOST_CELLS}; take larger steps, \
+                 as in 8:1M:x4",
+                ranks.len(),
+                sizes.len()
+            )));
+        }
+        if self.element == 0 {
+            return Err(CliError::usage("--element takes at least one byte"));
+        }
+        Ok(sizes)
+    }
+
+    /// Parameters drawn from the intervals of `profile`, as many as wanted;
+    /// none where there are no intervals.
+    fn drawn(
+        &self,
+        profile: Option<&ProfileDocument>,
+        measured: &ParameterSets,
+        console: &mut Console,
+    ) -> Result<Vec<ParameterSets>, CliError> {
+        let Some(profile) = profile.filter(|_| self.draws > 0) else { return Ok(Vec::new()) };
+        let parameters = ProfileDraws::new(profile).map_err(CliError::usage)?;
+        if parameters.is_exact() {
+            console.warn(
+                "no interval of the profile has a width, so that nothing can be told apart; \
+                 measure with 'loggap measure -o'",
+            );
+            return Ok(Vec::new());
+        }
+        let limit = self.parameters.profile_eager_limit();
+        let draw = |at: u32| {
+            let mut random = Random::stream(self.seed, at.into());
+            // As 'loggap simulate --monte-carlo' draws, whose phases come first.
+            random.draw();
+            let ranges = parameters.draw(&mut random);
+            ParameterSets::of_ranges(&ranges, limit).unwrap_or_else(|_| measured.clone())
+        };
+        Ok((0..self.draws).map(draw).collect())
+    }
+}

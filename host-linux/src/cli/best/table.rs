@@ -1,0 +1,161 @@
+//! `loggap best` for people: a map of letters, then a row for each cell.
+
+use std::io::{self, Write};
+
+use super::Report;
+use super::files::name;
+use crate::best::{Cell, TOLD_APART_PERCENT, Time};
+use crate::collective::Algorithm;
+use crate::output::{number, wrap};
+
+/// Columns of a terminal that a line of the map takes at most.
+const WIDTH: usize = 100;
+/// Columns of the number of ranks.
+const RANKS: usize = 9;
+
+pub(super) fn write(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    write_remarks(out, &heading(report))?;
+    write_map(out, report)?;
+    writeln!(
+        out,
+        "#{:>8} {:>10} {:>13} {:<24} {:>9} {:>6} runner-up",
+        "ranks", "size[B]", "time[us]", "winner", "slower[%]", "won[%]"
+    )?;
+    for cell in &report.answer.cells {
+        write_row(out, cell)?;
+    }
+    write_remarks(out, &remarks(report))
+}
+
+/// Comments, no wider than a terminal.
+fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
+    let lines = remarks.iter().flat_map(|remark| wrap(remark, WIDTH - 2, 2));
+    for line in lines {
+        writeln!(out, "# {line}")?;
+    }
+    Ok(())
+}
+
+fn heading(report: &Report<'_>) -> Vec<String> {
+    let args = report.args;
+    let number = args.operation.algorithms().count();
+    let mut lines = vec![
+        format!(
+            "{}: the fastest of {number} algorithms of Open MPI 4.1, by simulation; all ranks begin \
+             together",
+            args.operation
+        ),
+        match report.draws {
+            0 => "no draws from intervals: whether the winners are sure is not known".to_owned(),
+            draws => format!(
+                "{draws} draws from the profile's intervals, seed {}; a winner is told apart where \
+                 it is the fastest in {TOLD_APART_PERCENT}% of them (capitals in the map)",
+                args.seed
+            ),
+        },
+    ];
+    let items = args.operation.algorithms().enumerate().map(|(place, algorithm)| {
+        format!("{} {} ({})", letter(place), algorithm.name, algorithm.number)
+    });
+    lines.push(items.collect::<Vec<_>>().join(", "));
+    lines
+}
+
+/// The letter of the algorithm at `place`.
+fn letter(place: usize) -> char {
+    ('A'..='Z').nth(place).unwrap_or('?')
+}
+
+/// Letters of the winners: a line for each number of ranks, a column for each
+/// size, as many beside each other as there is width for.
+fn write_map(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    let algorithms: Vec<&Algorithm> = report.args.operation.algorithms().collect();
+    let of_winner = |cell: &Cell| {
+        let winner = cell.winner()?.candidate.algorithm;
+        let place = algorithms.iter().position(|algorithm| *algorithm == winner)?;
+        let letter = letter(place);
+        let sure = cell.is_told_apart() != Some(false);
+        Some(if sure { letter } else { letter.to_ascii_lowercase() })
+    };
+    let columns = report.sizes.len().max(1);
+    let names: Vec<String> = report.sizes.iter().map(|&size| number::bytes(size)).collect();
+    let width = names.iter().map(String::len).max().unwrap_or(1) + 1;
+    let beside = ((WIDTH - RANKS - 1) / width).max(1);
+    for first in (0..columns).step_by(beside) {
+        let shown = names.iter().skip(first).take(beside);
+        let shown: String = shown.map(|name| format!("{name:>width$}")).collect();
+        writeln!(out, "#{:>8} {shown}", "ranks")?;
+        for row in report.answer.cells.chunks(columns) {
+            let Some(ranks) = row.first().map(|cell| cell.ranks) else { continue };
+            let shown = row.iter().skip(first).take(beside).map(|cell| {
+                let letter = of_winner(cell).unwrap_or('?');
+                format!("{letter:>width$}")
+            });
+            writeln!(out, "#{ranks:>8} {}", shown.collect::<String>())?;
+        }
+    }
+    Ok(())
+}
+
+fn write_row(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
+    let Some(winner) = cell.winner() else { return Ok(()) };
+    let micros = winner.time.bound().seconds() * 1e6;
+    let (mut slower, mut next) = ("-".to_owned(), "-".to_owned());
+    if let (Some(timed), Some(margin)) = (cell.runner_up(), cell.margin()) {
+        let least = if matches!(timed.time, Time::AtLeast(_)) { ">" } else { "" };
+        slower = format!("{least}{:.1}", margin * 100.0);
+        next = name(&timed.candidate);
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a percentage of few digits")]
+    let won = cell.contest.as_ref().map_or_else(
+        || "-".to_owned(),
+        |contest| format!("{:.0}", (contest.won * 100) as f64 / contest.draws.max(1) as f64),
+    );
+    writeln!(
+        out,
+        "{:>9} {:>10} {micros:>13.3} {:<24} {slower:>9} {won:>6} {next}",
+        cell.ranks,
+        cell.size,
+        name(&winner.candidate)
+    )
+}
+
+fn remarks(report: &Report<'_>) -> Vec<String> {
+    let args = report.args;
+    let listed = |wanted: fn(&Algorithm) -> bool| {
+        let found = args.operation.algorithms().filter(|algorithm| wanted(algorithm));
+        found.map(|algorithm| algorithm.name).collect::<Vec<_>>().join(", ")
+    };
+    let copying = listed(|algorithm| algorithm.copies);
+    let mut lines = vec![match copying.as_str() {
+        "" => "copies in memory are not counted".to_owned(),
+        copying => format!("copies in memory are not counted, of which {copying} makes more"),
+    }];
+    let commuting = listed(|algorithm| algorithm.commutes);
+    if !commuting.is_empty() {
+        if args.combine.0 == 0 {
+            lines.push("combining vectors takes no time; --combine NS/B counts it".to_owned());
+        }
+        if !args.assume_commutative {
+            lines.push(format!(
+                "left out: {commuting}, which gives wrong results, without a word, where an operator \
+                 does not commute; --assume-commutative takes it"
+            ));
+        }
+    }
+    let wanting = listed(|algorithm| algorithm.wants_elements);
+    if !wanting.is_empty() {
+        lines.push(format!(
+            "left out where a communicator with the same rules may have more ranks than the vector \
+             has elements of {} B: {wanting}",
+            args.element
+        ));
+    }
+    if report.draws > 0 {
+        lines.push(format!(
+            "no draws for algorithms that take more than {:.2} times as long as the winner",
+            report.answer.reach
+        ));
+    }
+    lines
+}

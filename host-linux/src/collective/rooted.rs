@@ -1,0 +1,42 @@
+//! Gather and scatter.
+
+use super::call::Call;
+use super::rounds::{Binomial, Round};
+
+impl Call {
+    /// `size` bytes from each rank to rank 0, in any order.
+    pub(super) fn root_receives(&self, rank: u32, size: u64) -> Vec<Round> {
+        self.root_sends(rank, size).into_iter().map(Round::reversed).collect()
+    }
+
+    pub(super) fn gather_linear(&self, rank: u32) -> Vec<Round> {
+        self.root_receives(rank, self.size)
+    }
+
+    pub(super) fn scatter_linear(&self, rank: u32) -> Vec<Round> {
+        self.root_sends(rank, self.size)
+    }
+
+    /// Bytes of the blocks of a rank and of those below it.
+    fn subtree_size(&self, rank: u32) -> u64 {
+        self.size.saturating_mul(Binomial::subtree(rank, self.ranks).into())
+    }
+
+    /// From each child, the nearest first, then to the parent.
+    pub(super) fn gather_binomial(&self, rank: u32) -> Vec<Round> {
+        let place = Binomial::Far.place(rank, self.ranks);
+        let children = place.children.iter().rev();
+        let receives = children.map(|&child| Round::receive(child, self.subtree_size(child)));
+        let send = place.parent.map(|parent| Round::send(parent, self.subtree_size(rank)));
+        receives.chain(send).collect()
+    }
+
+    /// From the parent, then to each child, the nearest first.
+    pub(super) fn scatter_binomial(&self, rank: u32) -> Vec<Round> {
+        let place = Binomial::Far.place(rank, self.ranks);
+        let receive = place.parent.map(|parent| Round::receive(parent, self.subtree_size(rank)));
+        let children = place.children.iter().rev();
+        let sends = children.map(|&child| Round::send(child, self.subtree_size(child)));
+        receive.into_iter().chain(sends).collect()
+    }
+}

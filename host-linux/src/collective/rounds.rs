@@ -1,0 +1,176 @@
+//! What each rank of a collective operation does: rounds of sends and
+//! receives, and how they become a schedule.
+//!
+//! The core's patterns are Schedgen's, in which whatever can wait for nothing
+//! does. Here a rank is as the code of an MPI library has it: it begins a
+//! round when the one before is over.
+
+use loggap_core::goal::{Op, OpKind, Sink};
+use loggap_core::units::Picos;
+
+/// A message of a round.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Message {
+    /// The other rank.
+    pub peer: u32,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What a rank does at once, and then waits for.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Round {
+    /// Computes so long first.
+    pub calc: Picos,
+    /// What it sends, in this order.
+    pub sends: Vec<Message>,
+    /// What it receives.
+    pub receives: Vec<Message>,
+}
+
+impl Round {
+    /// Whether it both sends and receives.
+    #[must_use]
+    pub const fn exchanges(&self) -> bool {
+        !self.sends.is_empty() && !self.receives.is_empty()
+    }
+
+    /// One that only sends `size` bytes to `peer`.
+    #[must_use]
+    pub fn send(peer: u32, size: u64) -> Self {
+        Self { sends: vec![Message { peer, size }], ..Self::default() }
+    }
+
+    /// One that only receives `size` bytes from `peer`.
+    #[must_use]
+    pub fn receive(peer: u32, size: u64) -> Self {
+        Self { receives: vec![Message { peer, size }], ..Self::default() }
+    }
+
+    /// One that sends a message and receives one.
+    #[must_use]
+    pub fn exchange(to: Message, from: Message) -> Self {
+        Self { sends: vec![to], receives: vec![from], ..Self::default() }
+    }
+
+    /// The same the other way: what was sent is received.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { sends: self.receives, receives: self.sends, ..self }
+    }
+
+    /// One that only computes.
+    #[must_use]
+    pub fn compute(calc: Picos) -> Self {
+        Self { calc, ..Self::default() }
+    }
+}
+
+/// The most dependencies between two rounds that are written one by one.
+const MOST_PAIRS: usize = 16;
+
+/// Plays rank after rank into `sink`: an operation of a round waits for all of
+/// the round before. Large rounds wait for an empty calculation between them,
+/// so that dependencies are as many as operations and not their square.
+///
+/// # Errors
+///
+/// Those of `sink`.
+pub fn feed<S: Sink>(
+    ranks: u32,
+    rounds: impl Fn(u32) -> Vec<Round>,
+    sink: &mut S,
+) -> Result<(), S::Error> {
+    sink.ranks(ranks)?;
+    for rank in 0..ranks {
+        sink.begin_rank(rank)?;
+        let mut before: Vec<u32> = Vec::new();
+        for round in rounds(rank) {
+            let messages = round.sends.len() + round.receives.len();
+            let joins = before.len().saturating_mul(messages) > MOST_PAIRS && before.len() > 1;
+            if round.calc > Picos::ZERO || joins {
+                before = vec![add(sink, OpKind::Calc { duration: round.calc }, &before)?];
+            }
+            let mut own = Vec::with_capacity(messages);
+            for &Message { peer, size } in &round.sends {
+                own.push(add(sink, OpKind::Send { peer, size, tag: 0 }, &before)?);
+            }
+            for &Message { peer, size } in &round.receives {
+                own.push(add(sink, OpKind::Receive { peer, size, tag: 0 }, &before)?);
+            }
+            if !own.is_empty() {
+                before = own;
+            }
+        }
+        sink.end_rank()?;
+    }
+    Ok(())
+}
+
+fn add<S: Sink>(sink: &mut S, kind: OpKind, before: &[u32]) -> Result<u32, S::Error> {
+    let operation = sink.op(Op { kind, cpu: 0, nic: 0 })?;
+    for &on in before {
+        sink.requires(operation, on)?;
+    }
+    Ok(operation)
+}
+
+/// The largest power of two up to `ranks`, of which there is at least one.
+#[must_use]
+pub fn power_of_two(ranks: u32) -> u32 {
+    1 << ranks.max(1).ilog2()
+}
+
+/// 1, 2, 4, … below `end`.
+pub fn doubled(end: u32) -> impl DoubleEndedIterator<Item = u32> {
+    (0..u32::BITS - end.saturating_sub(1).leading_zeros()).map(|bit| 1 << bit)
+}
+
+/// Binomial trees with rank 0 at the root.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Binomial {
+    /// Parents lack the highest bit: a rank sends to the nearest first.
+    Near,
+    /// Parents lack the lowest bit: a rank sends to the farthest first.
+    Far,
+}
+
+/// A rank's place in a tree.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// `None` at the root.
+    pub parent: Option<u32>,
+    /// In the order in which it sends to them.
+    pub children: Vec<u32>,
+}
+
+impl Binomial {
+    /// The place of `rank`.
+    #[must_use]
+    pub fn place(self, rank: u32, ranks: u32) -> Place {
+        let root = rank == 0;
+        let lowest = rank & rank.wrapping_neg();
+        let parent = match self {
+            Self::Near => rank ^ power_of_two(rank),
+            Self::Far => rank ^ lowest,
+        };
+        let existing = |bit: u32| rank.checked_add(bit).filter(|&child| child < ranks);
+        let children: Vec<u32> = match self {
+            Self::Near if root => doubled(ranks).filter_map(existing).collect(),
+            Self::Near => doubled(ranks).filter(|&bit| bit > rank).filter_map(existing).collect(),
+            Self::Far => {
+                let end = if root { ranks } else { lowest };
+                doubled(end).rev().filter_map(existing).collect()
+            }
+        };
+        Place { parent: (!root).then_some(parent), children }
+    }
+
+    /// Ranks in the subtree of `rank` where parents lack the lowest bit: they
+    /// follow one another from it on.
+    #[must_use]
+    pub fn subtree(rank: u32, ranks: u32) -> u32 {
+        let whole = if rank == 0 { ranks } else { rank & rank.wrapping_neg() };
+        whole.min(ranks.saturating_sub(rank))
+    }
+}

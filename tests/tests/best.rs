@@ -1,0 +1,196 @@
+//! `loggap best`: winners, draws, rules, and what is refused.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code; the lints only know functions marked #[test]"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use loggap_tests::command::loggap;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Intervals of L of this many per cent on both sides; everything else is
+/// exact.
+fn profile(folder: &TempDir, percent: f64) -> PathBuf {
+    let latency = 2e-6;
+    let (low, high) = (latency * (1.0 - percent / 100.0), latency * (1.0 + percent / 100.0));
+    let text = format!(
+        r#"{{"schema_version":1,"ranges":[{{"first_bytes":1,"last_bytes":4194304,
+            "latency_s":{latency},"latency_s_lo":{low},"latency_s_hi":{high},
+            "send_overhead_s":3e-7,"send_overhead_per_byte_s":0,"recv_overhead_s":3e-7,
+            "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}}]}}"#
+    );
+    let path = folder.path().join(format!("profile-{percent}.json"));
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn output(arguments: &[&str]) -> String {
+    let output = loggap().arg("best").args(arguments).assert().success();
+    String::from_utf8(output.get_output().stdout.clone()).unwrap()
+}
+
+fn document(arguments: &[&str]) -> Value {
+    serde_json::from_str(&output(&[arguments, &["-J"]].concat())).unwrap()
+}
+
+#[test]
+fn winners_change_with_size_and_are_the_least_of_all_candidates() {
+    let found = document(&["bcast", "--ranks", "4:64", "-s", "8:1M:x8", "--preset", "ompi-ib-sdr"]);
+    assert_eq!(found["schema_version"], 1);
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 5 * 6);
+    let mut winners = Vec::new();
+    for cell in cells {
+        let candidates = cell["candidates"].as_array().unwrap();
+        let bound = |of: &Value| of["time_s"].as_f64().or(of["at_least_s"].as_f64()).unwrap();
+        let best = cell["winner"]["time_s"].as_f64().unwrap();
+        assert!(candidates.iter().all(|other| best <= bound(other)), "{cell}");
+        let margin = bound(&cell["runner_up"]) / best - 1.0;
+        assert!((margin - cell["margin"].as_f64().unwrap()).abs() < 1e-9, "{cell}");
+        // A preset has no intervals.
+        assert!(cell["told_apart"].is_null() && cell["draws_won"].is_null(), "{cell}");
+        winners.push(cell["winner"]["algorithm"].as_str().unwrap().to_owned());
+    }
+    winners.sort();
+    winners.dedup();
+    assert!(winners.len() > 1, "{winners:?}");
+}
+
+#[test]
+fn intervals_decide_what_is_told_apart_and_the_seed_what_is_drawn() {
+    let folder = TempDir::new().unwrap();
+    let ask = |percent: f64, more: &[&str]| {
+        let path = profile(&folder, percent);
+        let fixed = ["bcast", "--ranks", "8:32", "-s", "8:256K:x4", "--profile"];
+        document(&[&fixed[..], &[path.to_str().unwrap(), "--draws", "40"], more].concat())
+    };
+    let apart = |found: &Value| {
+        let cells = found["cells"].as_array().unwrap().clone();
+        let apart = cells.iter().filter(|cell| cell["told_apart"] == true).count();
+        for cell in cells {
+            let (won, apart) = (cell["draws_won"].as_u64().unwrap(), cell["told_apart"] == true);
+            assert_eq!(won >= 38, apart, "{cell}");
+            assert!(!apart || cell["not_told_from"].as_array().unwrap().is_empty(), "{cell}");
+        }
+        apart
+    };
+    let (narrow, wide) = (ask(0.1, &[]), ask(80.0, &[]));
+    assert!(apart(&narrow) > apart(&wide), "{} {}", apart(&narrow), apart(&wide));
+    assert_eq!(wide, ask(80.0, &["--threads", "1"]));
+    assert_ne!(wide["cells"], ask(80.0, &["--seed", "1"])["cells"]);
+    let none = ask(0.0, &[]);
+    assert_eq!(none["draws"], 0);
+    assert!(none["cells"][0]["told_apart"].is_null());
+}
+
+/// Words of a file of rules without comments, as numbers.
+fn numbers(path: &Path) -> Vec<u64> {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains("--mca coll_tuned_use_dynamic_rules 1"), "{text}");
+    assert!(text.contains("--rules-probe"), "{text}");
+    let words = text.lines().flat_map(|line| line.split('#').next().unwrap().split_whitespace());
+    words.map(|word| word.parse().unwrap()).collect()
+}
+
+#[test]
+fn rules_and_map_are_files_and_the_probe_names_no_algorithm() {
+    let folder = TempDir::new().unwrap();
+    let (rules, map) = (folder.path().join("b.rules"), folder.path().join("b.svg"));
+    let files = ["--rules", rules.to_str().unwrap(), "--plot", map.to_str().unwrap()];
+    let fixed = ["alltoall", "--ranks", "4,8", "-s", "8:64K", "--preset", "ompi-ib-sdr"];
+    let found = document(&[&fixed[..], &files].concat());
+    let written = numbers(&rules);
+    assert_eq!(written[..2], [1, 3]);
+    // The same rows as in the document.
+    let rows = found["rules"].as_array().unwrap();
+    let mut expected = vec![1, 3, rows.len() as u64];
+    for row in rows {
+        let thresholds = row["thresholds"].as_array().unwrap();
+        expected.extend([row["ranks"].as_u64().unwrap(), thresholds.len() as u64]);
+        for threshold in thresholds {
+            let keys = ["rule_size_bytes", "number", "fanout", "segment_bytes"];
+            expected.extend(keys.map(|key| threshold[key].as_u64().unwrap()));
+        }
+    }
+    assert_eq!(written, expected);
+    let svg = fs::read_to_string(&map).unwrap();
+    for text in ["message size [bytes]", "number of ranks", "pairwise", "modified_bruck", "64K"] {
+        assert!(svg.contains(text), "{text}");
+    }
+    output(&[&fixed[..], &files, &["--rules-probe"]].concat());
+    let probe = numbers(&rules);
+    assert_eq!(probe.len(), expected.len());
+    assert!(probe.contains(&99));
+}
+
+#[test]
+fn the_table_is_no_wider_than_a_terminal_and_csv_has_a_row_for_each_cell() {
+    let folder = TempDir::new().unwrap();
+    let path = profile(&folder, 20.0);
+    let fixed = ["bcast", "--ranks", "4:64:x4", "-s", "1:4M", "--draws", "10", "--profile"];
+    let arguments = [&fixed[..], &[path.to_str().unwrap()]].concat();
+    let text = output(&arguments);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    assert!(text.contains("time[us]") && text.contains("won[%]"), "{text}");
+    let rows = text.lines().filter(|line| !line.starts_with('#')).count();
+    assert_eq!(rows, 3 * 23);
+    let csv = output(&[&arguments[..], &["--csv"]].concat());
+    assert_eq!(csv.lines().count(), 1 + rows);
+    assert!(csv.starts_with("ranks,size_bytes,winner,"), "{csv}");
+}
+
+#[test]
+fn every_collective_has_an_answer() {
+    for collective in ["allreduce", "allgather", "alltoall", "gather", "scatter"] {
+        let found = document(&[collective, "--ranks", "2,3,6,8", "-s", "8,64K"]);
+        assert_eq!(found["cells"].as_array().unwrap().len(), 8, "{collective}");
+    }
+    let found = document(&["barrier", "--ranks", "2:4096"]);
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 12);
+    assert!(cells.iter().all(|cell| cell["size_bytes"] == 0));
+}
+
+#[test]
+fn what_does_not_commute_is_safe_unless_said_otherwise() {
+    let fixed = ["allreduce", "--ranks", "8", "-s", "8:1M"];
+    let names = |found: &Value| {
+        let cells = found["cells"].as_array().unwrap().iter();
+        let candidates = cells.flat_map(|cell| cell["candidates"].as_array().unwrap().clone());
+        candidates.map(|one| one["algorithm"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(!names(&document(&fixed)).contains(&"ring".to_owned()));
+    let all = document(&[&fixed[..], &["--assume-commutative"]].concat());
+    assert!(names(&all).contains(&"ring".to_owned()));
+    assert!(output(&fixed).contains("--assume-commutative"));
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused() {
+    let nowhere = ["--rules", "/nonexistent/rules"];
+    for (arguments, code, message) in [
+        (&["reduce", "--ranks", "4"][..], 2, "there are: bcast"),
+        (&["bcast"], 2, "--ranks"),
+        (&["bcast", "--ranks", "1:8"], 2, "from 2"),
+        (&["bcast", "--ranks", "4", "-s", "0"], 2, "from 1 B"),
+        (&["barrier", "--ranks", "4", "-s", "8"], 2, "leave -s out"),
+        (&["bcast", "--ranks", "2:1M", "-s", "1:1G:x1"], 2, "step"),
+        (&["bcast", "--ranks", "2:512:+1", "-s", "8:1M"], 2, "larger steps"),
+        (&["bcast", "--ranks", "4", "--rules-probe"], 2, "--rules"),
+        (&["bcast", "--ranks", "4", "--element", "0"], 2, "--element"),
+        (&["bcast", "--ranks", "4", "--profile", "/nonexistent"], 2, "/nonexistent"),
+        (&["bcast", "--ranks", "4K", "-s", "8", "--max-memory", "10K"], 1, "--max-memory"),
+        (&["bcast", "--ranks", "4", nowhere[0], nowhere[1]], 1, "folder"),
+    ] {
+        let output = loggap().arg("best").args(arguments).assert().code(code);
+        let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        assert!(text.contains(message), "{arguments:?}: {text}");
+    }
+}
