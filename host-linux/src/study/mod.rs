@@ -5,4 +5,4 @@ pub mod overlap;
 pub mod pipelining;
 mod plot;
 
-pub use plot::{Chart, Interval, Series};
+pub use plot::{Axes, Chart, Interval, Series};
