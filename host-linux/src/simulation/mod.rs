@@ -9,6 +9,7 @@ mod noise;
 mod parameter_sets;
 mod points;
 mod run;
+mod side_by_side;
 mod source;
 pub mod windows;
 

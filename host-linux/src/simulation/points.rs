@@ -5,21 +5,20 @@
 //! possible event by event. Results do not depend on the number of threads.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use loggap_core::noise::Phases;
-use loggap_core::sim::implicit::{ImplicitError, PatternProgram};
+use loggap_core::sim::implicit::{ImplicitError, Needs, PatternProgram, Program};
 use loggap_core::sim::windows::Schedule as WindowSchedule;
 use loggap_core::sim::{
     Engine, NoNoise, Noise, Receive, Requirements, Schedule, Settings, TraceNoise,
 };
 use loggap_core::units::Picos;
 
+use super::implicit::PatternMemory;
+use super::side_by_side::side_by_side;
 use super::windows::{self, Resources, WindowError, WindowMemory};
 use super::{
     Limit, LoadError, NoiseSource, OwnedMemory, ParameterSets, PatternError, RunError, Source,
-    bytes_needed, run_pattern,
 };
 
 /// What one run differs in.
@@ -126,41 +125,52 @@ impl Batch<'_> {
         let Ok(Some(program)) = PatternProgram::new(*pattern, options) else {
             return Ok(Vec::new());
         };
-        let kept = self.kept(options.ranks);
-        let needed = bytes_needed(&program);
-        let threads = self.threads((needed, kept), points.len())?;
-        let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
-        side_by_side(
-            threads,
-            points,
-            || Ok(()),
-            |(), at| {
-                let completed = self.compute(&program, at, share)?;
-                if completed.is_some() {
-                    (self.note)();
-                }
-                Ok(completed)
-            },
-        )
+        match &program {
+            PatternProgram::Tree(program) => self.computed_by(program, points),
+            PatternProgram::Reduction(program) => self.computed_by(program, points),
+            PatternProgram::Linear(program) => self.computed_by(program, points),
+            PatternProgram::Ring(program) => self.computed_by(program, points),
+            PatternProgram::Rounds(program) => self.computed_by(program, points),
+            PatternProgram::Doubling(program) => self.computed_by(program, points),
+        }
     }
 
-    fn compute(
+    fn computed_by<P: Program + Sync>(
         &self,
-        program: &PatternProgram,
-        at: usize,
-        most_bytes: u64,
+        program: &P,
+        points: &[usize],
+    ) -> Result<Vec<Option<Completed>>, RunError> {
+        let kept = self.kept(program.ranks());
+        let threads = self.threads((Needs::of(program).bytes(), kept), points.len())?;
+        let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
+        let memory = || PatternMemory::new(program).map_err(RunError::Pattern);
+        side_by_side(threads, points, memory, |memory, at| {
+            let completed = self.compute(program, memory, (at, share))?;
+            if completed.is_some() {
+                (self.note)();
+            }
+            Ok(completed)
+        })
+    }
+
+    fn compute<P: Program>(
+        &self,
+        program: &P,
+        memory: &mut PatternMemory<P::State>,
+        (at, most_bytes): (usize, u64),
     ) -> Result<Option<Completed>, RunError> {
         let point = (self.point)(at);
         let mut finish = Vec::new();
+        let listed = at < self.plan.finish;
         let each = |_, time| {
-            if at < self.plan.finish {
+            if listed {
                 finish.push(time);
             }
         };
         let parameters = point.sets.parameters()?;
         let result = match self.hooks(point.phases)? {
-            Hooks::Quiet => run_pattern(program, (parameters, NoNoise), most_bytes, each),
-            Hooks::Noisy(noise) => run_pattern(program, (parameters, noise), most_bytes, each),
+            Hooks::Quiet => memory.run(program, (parameters, NoNoise), most_bytes, each),
+            Hooks::Noisy(noise) => memory.run(program, (parameters, noise), most_bytes, each),
         };
         match result {
             Ok(outcome) if outcome.open_ties == 0 => {
@@ -338,74 +348,5 @@ impl Batch<'_> {
         }
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         Ok(self.plan.threads.min(room).min(points).max(1))
-    }
-}
-
-/// Calls `work` once for each of `points`, on so many threads, each with a
-/// state that `start` makes; what it returned, in the order of points.
-///
-/// # Errors
-///
-/// That of the first point that has one: points begin in their order, and none
-/// after an error.
-fn side_by_side<S, T: Send, E: Send>(
-    threads: usize,
-    points: &[usize],
-    start: impl Fn() -> Result<S, E> + Sync,
-    work: impl Fn(&mut S, usize) -> Result<T, E> + Sync,
-) -> Result<Vec<T>, E> {
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let results = Mutex::new(Vec::with_capacity(points.len()));
-    let put = |at: usize, result: Result<T, E>| {
-        failed.fetch_or(result.is_err(), Ordering::Relaxed);
-        results.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-    };
-    let turn = || {
-        let mut state = match start() {
-            Ok(state) => state,
-            Err(error) => return put(0, Err(error)),
-        };
-        while !failed.load(Ordering::Relaxed) {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(point) = points.get(at) else { return };
-            put(at, work(&mut state, *point));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // Where no thread can be had, the others do its work.
-            let _unhelped = std::thread::Builder::new().spawn_scoped(scope, turn);
-        }
-        turn();
-    });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_come_in_the_order_of_points_for_every_number_of_threads() {
-        let points: Vec<usize> = (0..100).rev().collect();
-        for threads in [1, 2, 7, 200] {
-            let squares =
-                side_by_side(threads, &points, || Ok::<_, ()>(0), |_, at| Ok(at * at)).unwrap();
-            assert!(squares.iter().zip(&points).all(|(square, at)| *square == at * at));
-            assert_eq!(squares.len(), points.len());
-        }
-    }
-
-    #[test]
-    fn the_first_error_is_the_one_that_is_told() {
-        let points: Vec<usize> = (0..100).collect();
-        for threads in [1, 2, 7] {
-            let work = |_: &mut (), at: usize| if at % 10 == 3 { Err(at) } else { Ok(at) };
-            assert_eq!(side_by_side(threads, &points, || Ok(()), work), Err(3));
-        }
-        let refused = side_by_side(3, &points, || Err::<(), _>(7), |(), at| Ok(at));
-        assert_eq!(refused, Err(7));
     }
 }
