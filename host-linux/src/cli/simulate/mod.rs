@@ -11,6 +11,7 @@ mod picture;
 mod progress;
 mod report;
 mod sensitivity;
+mod sweep;
 mod windows;
 
 use std::num::NonZeroUsize;
@@ -25,11 +26,12 @@ use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::report::Report;
 use self::sensitivity::Sensitivities;
+use self::sweep::{SweepArgs, SweepJob};
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
-use crate::simulation::least_taper;
+use crate::simulation::{NoiseSource, Plan, least_taper};
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -47,6 +49,7 @@ use crate::simulation::least_taper;
   loggap simulate ring.bin -L 1200.5 -o 800 -g 1500 -G 0.08 -S 64K --receive overlap --explain
   loggap simulate --pattern binomialtreebcast --ranks 64 -s 8 --sensitivity
   loggap simulate app.goal --profile cluster.json --monte-carlo 1000 --seed 7
+  loggap simulate app.goal --sweep L=1us:100us:20 --sensitivity --sweep-plot latency.svg
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
 'loggap goal generate --help' lists the patterns.")]
@@ -98,12 +101,15 @@ pub(super) struct Args {
     /// profile and phases of noise drawn anew (--seed): the makespan as a
     /// distribution.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-          conflicts_with_all = ONE_RUN)]
+          conflicts_with_all = ONE_RUN, conflicts_with = "sensitivity")]
     monte_carlo: Option<u32>,
 
     /// Print one JSON document.
     #[arg(short = 'J', long)]
     json: bool,
+
+    #[command(flatten)]
+    sweep: SweepArgs,
 
     #[command(flatten)]
     noise: NoiseArgs,
@@ -119,8 +125,8 @@ pub(super) struct Args {
 }
 
 /// What describes one run, and what many runs do not know.
-const ONE_RUN: [&str; 7] =
-    ["timeline", "explain", "sensitivity", "counters", "finish", "topology", "network_plot"];
+const ONE_RUN: [&str; 6] =
+    ["timeline", "explain", "counters", "finish", "topology", "network_plot"];
 
 impl Args {
     /// What is between ranks.
@@ -136,6 +142,17 @@ impl Args {
         Ok(Some(network))
     }
 
+    /// What runs with other parameters have in common.
+    fn plan<'a>(&self, noise: Option<&'a NoiseSource>) -> Plan<'a> {
+        Plan {
+            settings: self.settings.settings(),
+            noise,
+            most_bytes: self.max_memory.unwrap_or(u64::MAX),
+            threads: self.threads(),
+            finish: 0,
+        }
+    }
+
     fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().ok();
         self.threads.or_else(all).map_or(1, NonZeroUsize::get)
@@ -145,6 +162,7 @@ impl Args {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
     let monte_carlo = MonteCarlo::new(args, (profile.as_ref(), &sets))?;
+    let sweep = args.sweep.open(&sets)?;
     let noise = args.noise.source(args.pattern.seed)?;
     let network = args.network()?;
     let picture = args.picture.open()?;
@@ -154,6 +172,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.remove_at_end(picture.as_ref().and_then(Picture::temporary));
     interrupt.remove_at_end(network_picture.as_ref().and_then(NetworkPicture::temporary));
+    interrupt.remove_at_end(sweep.iter().flat_map(SweepJob::temporaries));
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let source = args.pattern.source(args.input.as_deref())?;
@@ -180,6 +199,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
     let mut report = Report::new(args, &source, &outcome)?;
     if let (Some(causes), true, true) = (&outcome.causes, args.sensitivity, report.is_whole()) {
+        let sets = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
         report.add_sensitivities(Sensitivities::of(causes, &sets));
     }
     if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
@@ -192,6 +212,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
     if let (Some(monte_carlo), true) = (monte_carlo, report.is_whole()) {
         report.add_monte_carlo(monte_carlo.run(args, (&source, noise.as_ref()), console)?);
+    }
+    if let (Some(sweep), true) = (sweep, report.is_whole()) {
+        let given = (outcome.finished.makespan, report.sensitivities());
+        let sweep = sweep.run(args, (&source, noise.as_ref()), given, console)?;
+        report.add_sweep(sweep);
     }
     report.print(args, console)
 }

@@ -12,7 +12,7 @@ use super::explanation::nanos;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console};
 use crate::profile::{ProfileDocument, ProfileDraws};
-use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, Source, run_points};
+use crate::simulation::{NoiseSource, ParameterSets, Point, Source, run_points};
 
 /// Runs with parameters from the intervals of a profile.
 pub(super) struct MonteCarlo {
@@ -75,13 +75,7 @@ impl MonteCarlo {
                  with 'loggap measure -o'",
             );
         }
-        let plan = Plan {
-            settings: args.settings.settings(),
-            noise,
-            most_bytes: args.max_memory.unwrap_or(u64::MAX),
-            threads: args.threads(),
-            finish: 0,
-        };
+        let plan = args.plan(noise);
         let line = RunsLine::new(console, self.draws.into());
         let point = |at: usize| self.point(at, args);
         let runs = (self.draws as usize, &point as &(dyn Fn(usize) -> Point + Sync));

@@ -80,6 +80,10 @@ impl Sensitivities {
         }
     }
 
+    pub(super) fn found(&self) -> &[Sensitivity] {
+        &self.found
+    }
+
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
@@ -90,16 +94,15 @@ impl Sensitivities {
             "#  parameter first[B]        slope        value[ns]          from[ns]            to[ns]"
         )?;
         for found in &self.found {
-            let Units(low) = found.low;
-            let high = found.high.map_or_else(|| "-".to_owned(), |Units(high)| decimal(high));
+            let high = found.high.map_or_else(|| "-".to_owned(), Units::nanos);
             writeln!(
                 out,
                 "{:>12} {:>8} {:>12} {:>16} {:>17} {high:>17}",
                 label(found),
                 found.first_bytes,
                 found.slope,
-                decimal(found.value.0),
-                decimal(low),
+                found.value.nanos(),
+                found.low.nanos(),
             )?;
         }
         writeln!(out, "# L may grow until the makespan has grown\n#   by[%]  growth of L[ns]")?;
@@ -119,11 +122,4 @@ impl Sensitivities {
 fn label(found: &Sensitivity) -> String {
     let unit = if found.parameter.is_per_byte() { " (per B)" } else { "" };
     format!("{}{unit}", found.parameter.symbol())
-}
-
-/// 2⁻¹⁶ ps as nanoseconds, to 10⁻⁶ ns.
-fn decimal(units: u128) -> String {
-    // A millionth of a nanosecond is a thousandth of a ps.
-    let thousandths = units.saturating_mul(1_000) >> 16;
-    crate::decimal::fixed(thousandths, 6)
 }
