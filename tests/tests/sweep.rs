@@ -119,6 +119,21 @@ fn several_sweeps_make_a_grid_whatever_the_number_of_threads() {
     assert_eq!(found[3]["makespan_ps"], alone["makespan_ps"]);
 }
 
+#[test]
+fn points_that_share_a_run_are_those_that_run_alone() {
+    for pattern in ["binomialtreebcast", "dissemination", "gather"] {
+        let pattern = ["--pattern", pattern, "--ranks", "50", "-s", "8"];
+        let swept = |threads| {
+            let sweep = ["--sweep", "L=0.1us:9us:40", "--threads", threads];
+            points(&simulated(&[&pattern[..], &sweep].concat()))
+        };
+        // Too few points for eight threads to take eight each.
+        let alone = swept("8");
+        assert_eq!(swept("1"), alone, "{pattern:?}");
+        assert_eq!(swept("2"), alone, "{pattern:?}");
+    }
+}
+
 /// Two ranges; the second has twice the latency.
 fn profile(latency: f64) -> String {
     let range = |first: u32, last: u32, latency: f64| {

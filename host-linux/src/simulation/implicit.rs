@@ -71,10 +71,11 @@ fn run<P: Program, N: Noise + Copy>(
     most_bytes: u64,
     each: impl FnMut(u32, Picos),
 ) -> Result<Outcome, PatternError> {
-    PatternMemory::new(program)?.run(program, costs, most_bytes, each)
+    PatternMemory::new(Needs::of(program))?.run(program, costs, most_bytes, each)
 }
 
-/// The memory of runs of one program, used again for each.
+/// The memory of runs of a program with this state of a rank, used again for
+/// each.
 #[derive(Debug)]
 pub(super) struct PatternMemory<S> {
     needs: Needs,
@@ -84,13 +85,12 @@ pub(super) struct PatternMemory<S> {
 }
 
 impl<S: Copy + Default> PatternMemory<S> {
-    /// For runs of `program`, as far as can be foreseen.
+    /// As much as `needs` foresee.
     ///
     /// # Errors
     ///
     /// [`PatternError::Memory`].
-    pub(super) fn new<P: Program<State = S>>(program: &P) -> Result<Self, PatternError> {
-        let needs = Needs::of(program);
+    pub(super) fn new(needs: Needs) -> Result<Self, PatternError> {
         let refused = |error| PatternError::Memory { bytes: needs.bytes(), error };
         let mut ranks = Vec::new();
         ranks.try_reserve_exact(needs.ranks).map_err(|error| refused(io::Error::other(error)))?;
@@ -100,7 +100,7 @@ impl<S: Copy + Default> PatternMemory<S> {
         Ok(Self { needs, ranks, words, nodes })
     }
 
-    /// As [`run_pattern`] the program that the memory was made for.
+    /// As [`run_pattern`] a program that the memory was made for.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! Simulations on this machine: schedules from files and patterns, memory
 //! for them, noise.
 
+mod computed;
 mod crossing;
 mod implicit;
 mod memory;

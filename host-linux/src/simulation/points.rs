@@ -7,19 +7,13 @@
 use std::io;
 
 use loggap_core::noise::Phases;
-use loggap_core::sim::implicit::{ImplicitError, Needs, PatternProgram, Program};
 use loggap_core::sim::windows::Schedule as WindowSchedule;
-use loggap_core::sim::{
-    Engine, NoNoise, Noise, Receive, Requirements, Schedule, Settings, TraceNoise,
-};
+use loggap_core::sim::{Engine, NoNoise, Noise, Requirements, Schedule, Settings, TraceNoise};
 use loggap_core::units::Picos;
 
-use super::implicit::PatternMemory;
 use super::side_by_side::side_by_side;
 use super::windows::{self, Resources, WindowError, WindowMemory};
-use super::{
-    Limit, LoadError, NoiseSource, OwnedMemory, ParameterSets, PatternError, RunError, Source,
-};
+use super::{Limit, LoadError, NoiseSource, OwnedMemory, ParameterSets, RunError, Source};
 
 /// What one run differs in.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -91,99 +85,24 @@ pub fn run_points(
     Ok(whole)
 }
 
-struct Batch<'a> {
-    plan: &'a Plan<'a>,
-    point: &'a (dyn Fn(usize) -> Point + Sync),
-    note: &'a (dyn Fn() + Sync),
+/// Points to run.
+pub(super) struct Batch<'a> {
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) point: &'a (dyn Fn(usize) -> Point + Sync),
+    pub(super) note: &'a (dyn Fn() + Sync),
 }
 
 /// What noise a run has, as the engine wants it.
-enum Hooks<'a> {
+pub(super) enum Hooks<'a> {
     Quiet,
     Noisy(TraceNoise<'a>),
 }
 
 impl Batch<'_> {
-    fn hooks(&self, phases: Phases) -> Result<Hooks<'_>, RunError> {
+    pub(super) fn hooks(&self, phases: Phases) -> Result<Hooks<'_>, RunError> {
         let Some(noise) = self.plan.noise else { return Ok(Hooks::Quiet) };
         let trace = noise.trace().map_err(RunError::Noise)?;
         Ok(Hooks::Noisy(TraceNoise { trace, phases }))
-    }
-
-    /// Points of a pattern that can be computed; nothing, or `None` for a
-    /// point, where the schedule has to be stored.
-    fn computed(
-        &self,
-        source: &Source,
-        points: &[usize],
-    ) -> Result<Vec<Option<Completed>>, RunError> {
-        let Source::Pattern(pattern, options) = source else { return Ok(Vec::new()) };
-        if self.plan.settings.receive != Receive::Hold {
-            return Ok(Vec::new());
-        }
-        // Storing the pattern says what is wrong with the options.
-        let Ok(Some(program)) = PatternProgram::new(*pattern, options) else {
-            return Ok(Vec::new());
-        };
-        match &program {
-            PatternProgram::Tree(program) => self.computed_by(program, points),
-            PatternProgram::Reduction(program) => self.computed_by(program, points),
-            PatternProgram::Linear(program) => self.computed_by(program, points),
-            PatternProgram::Ring(program) => self.computed_by(program, points),
-            PatternProgram::Rounds(program) => self.computed_by(program, points),
-            PatternProgram::Doubling(program) => self.computed_by(program, points),
-        }
-    }
-
-    fn computed_by<P: Program + Sync>(
-        &self,
-        program: &P,
-        points: &[usize],
-    ) -> Result<Vec<Option<Completed>>, RunError> {
-        let kept = self.kept(program.ranks());
-        let threads = self.threads((Needs::of(program).bytes(), kept), points.len())?;
-        let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
-        let memory = || PatternMemory::new(program).map_err(RunError::Pattern);
-        side_by_side(threads, points, memory, |memory, at| {
-            let completed = self.compute(program, memory, (at, share))?;
-            if completed.is_some() {
-                (self.note)();
-            }
-            Ok(completed)
-        })
-    }
-
-    fn compute<P: Program>(
-        &self,
-        program: &P,
-        memory: &mut PatternMemory<P::State>,
-        (at, most_bytes): (usize, u64),
-    ) -> Result<Option<Completed>, RunError> {
-        let point = (self.point)(at);
-        let mut finish = Vec::new();
-        let listed = at < self.plan.finish;
-        let each = |_, time| {
-            if listed {
-                finish.push(time);
-            }
-        };
-        let parameters = point.sets.parameters()?;
-        let result = match self.hooks(point.phases)? {
-            Hooks::Quiet => memory.run(program, (parameters, NoNoise), most_bytes, each),
-            Hooks::Noisy(noise) => memory.run(program, (parameters, noise), most_bytes, each),
-        };
-        match result {
-            Ok(outcome) if outcome.open_ties == 0 => {
-                Ok(Some(Completed { makespan: outcome.makespan, finish }))
-            }
-            Ok(_)
-            | Err(PatternError::Stopped(
-                ImplicitError::NoLookahead
-                | ImplicitError::Rendezvous { .. }
-                | ImplicitError::Protocols,
-            )) => Ok(None),
-            Err(error) => Err(RunError::Pattern(error)),
-        }
     }
 
     /// Loads the schedule and runs copies of it in windows, each on one
@@ -333,13 +252,17 @@ impl Batch<'_> {
     }
 
     /// Bytes of the finishing times that are kept.
-    fn kept(&self, ranks: u32) -> u64 {
+    pub(super) fn kept(&self, ranks: u32) -> u64 {
         const EACH: u64 = size_of::<Picos>() as u64;
         u64::from(ranks).saturating_mul(EACH).saturating_mul(self.plan.finish as u64)
     }
 
     /// How many threads have room for `each` besides `kept` bytes.
-    fn threads(&self, (each, kept): (u64, u64), points: usize) -> Result<usize, RunError> {
+    pub(super) fn threads(
+        &self,
+        (each, kept): (u64, u64),
+        points: usize,
+    ) -> Result<usize, RunError> {
         let allowed = self.plan.most_bytes;
         let room = allowed.saturating_sub(kept) / each.max(1);
         if room == 0 {
