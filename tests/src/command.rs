@@ -64,6 +64,20 @@ pub fn loggap() -> assert_cmd::Command {
     command
 }
 
+/// The JSON of a simulation that succeeds.
+pub fn simulated(arguments: &[&str]) -> serde_json::Value {
+    let output = loggap().arg("simulate").args(arguments).arg("-J").assert().success();
+    serde_json::from_slice(&output.get_output().stdout).expect("a document")
+}
+
+/// Exit code and standard error of a simulation that fails.
+pub fn refused(arguments: &[&str]) -> (i32, String) {
+    let failed = loggap().arg("simulate").args(arguments).assert().failure();
+    let output = failed.get_output();
+    let code = output.status.code().expect("an exit code");
+    (code, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
 /// `loggap` as a plain command, for processes that run beside the test.
 pub fn loggap_process() -> Command {
     Command::new(binary())

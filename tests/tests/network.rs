@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::units::PerByte;
-use loggap_tests::command::loggap;
+use loggap_tests::command::{loggap, refused, simulated};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
@@ -67,21 +67,9 @@ fn schedule(folder: &TempDir, sends: &[(u32, u32, u64)]) -> PathBuf {
     path
 }
 
-fn simulated(arguments: &[&str]) -> Value {
-    let output = loggap().arg("simulate").args(arguments).arg("-J").assert().success();
-    serde_json::from_slice(&output.get_output().stdout).unwrap()
-}
-
 fn makespan(path: &std::path::Path, arguments: &[&str]) -> u64 {
     let arguments = [&[path.to_str().unwrap()], &PARAMETERS[..], arguments].concat();
     simulated(&arguments)["makespan_ps"].as_u64().unwrap()
-}
-
-/// Exit code and standard error of a simulation that fails.
-fn refused(arguments: &[&str]) -> (i32, String) {
-    let output = loggap().arg("simulate").args(arguments).assert().failure();
-    let output = output.get_output();
-    (output.status.code().unwrap(), String::from_utf8(output.stderr.clone()).unwrap())
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loggap_tests::cases::Case;
-use loggap_tests::command::loggap;
+use loggap_tests::command::{loggap, refused, simulated};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -23,25 +23,12 @@ fn written(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// The JSON of a simulation that succeeds.
-fn simulated(arguments: &[&str]) -> Value {
-    let output = loggap().arg("simulate").args(arguments).arg("-J").assert().success();
-    serde_json::from_slice(&output.get_output().stdout).unwrap()
-}
-
 fn simulated_file(path: &Path, arguments: &[&str]) -> Value {
     simulated(&[&[path.to_str().unwrap()], arguments].concat())
 }
 
 fn makespan(arguments: &[&str]) -> u64 {
     simulated(arguments)["makespan_ps"].as_u64().unwrap()
-}
-
-/// Exit code and standard error of a simulation that fails.
-fn refused(arguments: &[&str]) -> (i32, String) {
-    let output = loggap().arg("simulate").args(arguments).assert().failure();
-    let output = output.get_output();
-    (output.status.code().unwrap(), String::from_utf8(output.stderr.clone()).unwrap())
 }
 
 /// A case's parameters as options.

@@ -109,6 +109,15 @@ impl PatternArgs {
         }
     }
 
+    /// What is simulated, as a title has it: the file or the pattern.
+    pub(super) fn schedule(&self, input: Option<&Path>) -> String {
+        match (input, self.pattern) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Some(pattern)) => pattern.name().to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+
     /// The settings, for `ranks` ranks.
     pub(super) fn options(&self, ranks: u32) -> Options {
         let background =

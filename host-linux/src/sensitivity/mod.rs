@@ -25,153 +25,19 @@ mod differences;
 mod function;
 mod graph;
 mod order;
+mod parameter;
 
-use loggap_core::model::{LogGops, ReceiveOverhead};
-use loggap_core::units::{PerByte, Picos};
+use loggap_core::model::LogGops;
+use loggap_core::units::Picos;
 
 pub use self::differences::{Differences, differences, runs};
 use self::function::{FRACTION_BITS, FunctionId, Moved, Side, Value};
 use self::graph::Graph;
 use self::order::Order;
+use self::parameter::{APART, Stored, TOGETHER};
+pub use self::parameter::{Parameter, Units};
 use crate::simulation::{ParameterSets, SetsError};
 use crate::timeline::causes::Causes;
-
-/// A parameter of `LogGOPS`.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Parameter {
-    /// L.
-    Latency,
-    /// o, of both ends.
-    Overhead,
-    /// o of the sender alone, where it is told from the receiver's.
-    SendOverhead,
-    /// o of the receiver alone.
-    ReceiveOverhead,
-    /// g.
-    Gap,
-    /// G.
-    GapPerByte,
-    /// O, of both ends.
-    OverheadPerByte,
-    /// O of the sender alone.
-    SendOverheadPerByte,
-    /// O of the receiver alone.
-    ReceiveOverheadPerByte,
-}
-
-/// Where both ends of a message cost the same.
-const TOGETHER: &[Parameter] = &[
-    Parameter::Latency,
-    Parameter::Overhead,
-    Parameter::Gap,
-    Parameter::GapPerByte,
-    Parameter::OverheadPerByte,
-];
-/// Where they do not.
-const APART: &[Parameter] = &[
-    Parameter::Latency,
-    Parameter::SendOverhead,
-    Parameter::ReceiveOverhead,
-    Parameter::Gap,
-    Parameter::GapPerByte,
-    Parameter::SendOverheadPerByte,
-    Parameter::ReceiveOverheadPerByte,
-];
-
-/// A number of a parameter set, as the functions count it.
-#[derive(Clone, Copy, Debug)]
-enum Stored {
-    Latency,
-    SendOverhead,
-    ReceiveOverhead,
-    Gap,
-    GapPerByte,
-    SendOverheadPerByte,
-    ReceiveOverheadPerByte,
-}
-
-impl Stored {
-    /// How many there are.
-    const COUNT: usize = 7;
-
-    /// Its number in a set.
-    fn of_set(self, set: usize) -> u16 {
-        u16::try_from(set * Self::COUNT + self as usize).unwrap_or(u16::MAX)
-    }
-}
-
-impl Parameter {
-    /// As the papers write it.
-    #[must_use]
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Latency => "L",
-            Self::Overhead => "o",
-            Self::SendOverhead => "o_s",
-            Self::ReceiveOverhead => "o_r",
-            Self::Gap => "g",
-            Self::GapPerByte => "G",
-            Self::OverheadPerByte => "O",
-            Self::SendOverheadPerByte => "O_s",
-            Self::ReceiveOverheadPerByte => "O_r",
-        }
-    }
-
-    /// Whether it is a time per byte.
-    #[must_use]
-    pub const fn is_per_byte(self) -> bool {
-        matches!(
-            self,
-            Self::GapPerByte
-                | Self::OverheadPerByte
-                | Self::SendOverheadPerByte
-                | Self::ReceiveOverheadPerByte
-        )
-    }
-
-    /// The numbers that move with it.
-    const fn stored(self) -> &'static [Stored] {
-        match self {
-            Self::Latency => &[Stored::Latency],
-            Self::Overhead => &[Stored::SendOverhead, Stored::ReceiveOverhead],
-            Self::SendOverhead => &[Stored::SendOverhead],
-            Self::ReceiveOverhead => &[Stored::ReceiveOverhead],
-            Self::Gap => &[Stored::Gap],
-            Self::GapPerByte => &[Stored::GapPerByte],
-            Self::OverheadPerByte => &[Stored::SendOverheadPerByte, Stored::ReceiveOverheadPerByte],
-            Self::SendOverheadPerByte => &[Stored::SendOverheadPerByte],
-            Self::ReceiveOverheadPerByte => &[Stored::ReceiveOverheadPerByte],
-        }
-    }
-
-    /// Its value in a set, in 2⁻¹⁶ ps or ps per byte.
-    fn of(self, set: &LogGops, receive: ReceiveOverhead) -> u128 {
-        let time = |Picos(picos): Picos| u128::from(picos) << FRACTION_BITS;
-        let per_byte = |PerByte(units): PerByte| u128::from(units);
-        match self {
-            Self::Latency => time(set.latency),
-            Self::Overhead | Self::SendOverhead => time(set.overhead),
-            Self::ReceiveOverhead => time(receive.overhead),
-            Self::Gap => time(set.gap),
-            Self::GapPerByte => per_byte(set.gap_per_byte),
-            Self::OverheadPerByte | Self::SendOverheadPerByte => per_byte(set.overhead_per_byte),
-            Self::ReceiveOverheadPerByte => per_byte(receive.overhead_per_byte),
-        }
-    }
-}
-
-/// A value of a parameter, in 2⁻¹⁶ ps, or 2⁻¹⁶ ps per byte.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Units(pub u128);
-
-impl Units {
-    /// In seconds, or seconds per byte; rounded to the nearest `f64`.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest double is the contract")]
-    pub fn seconds(self) -> f64 {
-        self.0 as f64 / f64::from(1u32 << FRACTION_BITS) * 1e-12
-    }
-}
 
 /// How the makespan depends on one parameter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

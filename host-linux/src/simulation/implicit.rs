@@ -11,7 +11,6 @@ use loggap_core::units::Picos;
 
 use super::noise::trace_noise;
 use super::{NoiseSource, RunError};
-
 use crate::sys::pages::Pages;
 
 /// Why a pattern was not run, or not to its end.
@@ -63,6 +62,11 @@ pub fn compute(
         None => run_pattern(program, (parameters, NoNoise), most_bytes, each),
         Some(noise) => run_pattern(program, (parameters, trace_noise(noise)?), most_bytes, each),
     };
+    settled(result)
+}
+
+/// What came of a computed run; `None` where the pattern has to be stored.
+pub(super) fn settled(result: Result<Outcome, PatternError>) -> Result<Option<Outcome>, RunError> {
     match result {
         Ok(outcome) => Ok(Some(outcome).filter(|outcome| outcome.open_ties == 0)),
         Err(PatternError::Stopped(
@@ -99,36 +103,83 @@ pub fn run_pattern<N: Noise + Copy>(
 
 fn run<P: Program, N: Noise + Copy>(
     program: &P,
-    (parameters, noise): (Parameters<'_>, N),
+    costs: (Parameters<'_>, N),
     most_bytes: u64,
-    mut each: impl FnMut(u32, Picos),
+    each: impl FnMut(u32, Picos),
 ) -> Result<Outcome, PatternError> {
-    let needs = Needs::of(program);
-    let mut lent = needs.nodes;
-    loop {
-        let refused = |error| PatternError::Memory { bytes: needs.bytes_with(lent), error };
+    PatternMemory::new(Needs::of(program))?.run(program, costs, most_bytes, each)
+}
+
+/// The memory of runs of a program with this state of a rank, used again for
+/// each.
+#[derive(Debug)]
+pub(super) struct PatternMemory<S> {
+    needs: Needs,
+    ranks: Vec<RankState<S>>,
+    words: Pages<u64>,
+    nodes: Pages<Node>,
+}
+
+impl<S: Copy + Default> PatternMemory<S> {
+    /// As much as `needs` foresee.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError::Memory`].
+    pub(super) fn new(needs: Needs) -> Result<Self, PatternError> {
+        let refused = |error| PatternError::Memory { bytes: needs.bytes(), error };
         let mut ranks = Vec::new();
         ranks.try_reserve_exact(needs.ranks).map_err(|error| refused(io::Error::other(error)))?;
-        ranks.resize(needs.ranks, RankState::default());
         // Zeroed memory costs nothing before it is used.
-        let mut words = Pages::<u64>::zeroed(needs.words).map_err(refused)?;
-        let mut nodes = Pages::<Node>::zeroed(lent).map_err(refused)?;
-        let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
-        let mut simulation = Simulation::new(program, parameters, noise, memory)?;
-        match simulation.run() {
-            Err(ImplicitError::Nodes { .. })
-                if lent < needs.nodes_most && needs.bytes_with(more(lent)) <= most_bytes =>
-            {
-                lent = more(lent).min(needs.nodes_most);
-            }
-            result => {
-                let outcome = result?;
-                for rank in 0..program.ranks() {
-                    each(rank, simulation.finish(rank));
+        let words = Pages::zeroed(needs.words).map_err(refused)?;
+        let nodes = Pages::zeroed(needs.nodes).map_err(refused)?;
+        Ok(Self { needs, ranks, words, nodes })
+    }
+
+    /// As [`run_pattern`] a program that the memory was made for.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`].
+    pub(super) fn run<P: Program<State = S>, N: Noise + Copy>(
+        &mut self,
+        program: &P,
+        (parameters, noise): (Parameters<'_>, N),
+        most_bytes: u64,
+        mut each: impl FnMut(u32, Picos),
+    ) -> Result<Outcome, PatternError> {
+        loop {
+            let Self { needs, ranks, words, nodes } = self;
+            ranks.clear();
+            ranks.resize(needs.ranks, RankState::default());
+            let lent = nodes.len();
+            let memory = Memory { ranks, words, nodes };
+            let mut simulation = Simulation::new(program, parameters, noise, memory)?;
+            match simulation.run() {
+                Err(ImplicitError::Nodes { .. })
+                    if lent < needs.nodes_most && needs.bytes_with(more(lent)) <= most_bytes =>
+                {
+                    self.lend_nodes(more(lent).min(self.needs.nodes_most))?;
                 }
-                return Ok(outcome);
+                result => {
+                    let outcome = result?;
+                    for rank in 0..program.ranks() {
+                        each(rank, simulation.finish(rank));
+                    }
+                    return Ok(outcome);
+                }
             }
         }
+    }
+
+    /// Takes so many nodes in place of those that there are.
+    fn lend_nodes(&mut self, nodes: usize) -> Result<(), PatternError> {
+        let bytes = self.needs.bytes_with(nodes);
+        let refused = |error| PatternError::Memory { bytes, error };
+        // Both together may be more than there is.
+        self.nodes = Pages::zeroed(0).map_err(refused)?;
+        self.nodes = Pages::zeroed(nodes).map_err(refused)?;
+        Ok(())
     }
 }
 

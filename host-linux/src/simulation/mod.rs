@@ -1,6 +1,7 @@
 //! Simulations on this machine: schedules from files and patterns, memory
 //! for them, noise.
 
+mod computed;
 mod crossing;
 mod implicit;
 mod memory;
@@ -9,6 +10,7 @@ mod noise;
 mod parameter_sets;
 mod points;
 mod run;
+mod side_by_side;
 mod simulate;
 mod source;
 pub mod windows;

@@ -56,11 +56,18 @@ impl ParameterSets {
     /// These sets; `receive` has as many elements as `protocols`, or none.
     #[must_use]
     pub fn new(protocols: Vec<Protocol>, receive: Vec<ReceiveOverhead>) -> Self {
-        let mut ends = protocols.iter().zip(&receive);
+        Self { protocols, receive, ..Self::default() }.simplified()
+    }
+
+    /// The same without overheads of the receiver where they are those of the
+    /// sender.
+    #[must_use]
+    pub fn simplified(self) -> Self {
+        let mut ends = self.protocols.iter().zip(&self.receive);
         if ends.all(|(protocol, receive)| protocol.parameters.receive_overhead() == *receive) {
-            return Self { protocols, ..Self::default() };
+            return Self { receive: Vec::new(), ..self };
         }
-        Self { protocols, receive, ..Self::default() }
+        self
     }
 
     /// The same with `near` between ranks of one block of so many places; nearer

@@ -5,23 +5,21 @@
 //! possible event by event. Results do not depend on the number of threads.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use loggap_core::noise::Phases;
-use loggap_core::sim::implicit::PatternProgram;
 use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::Schedule as WindowSchedule;
 use loggap_core::sim::{
-    Engine, NoNoise, Noise, Receive, Requirements, Schedule, Settings, Silent, TraceNoise,
+    Engine, NoNoise, Noise, Requirements, Schedule, Settings, Silent, TraceNoise,
 };
 use loggap_core::units::Picos;
 
 use super::network::{messages, with_more_memory};
+use super::side_by_side::side_by_side;
 use super::windows::{self, Resources, WindowError, WindowMemory};
 use super::{
     Limit, LoadError, Needs, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError,
-    Source, bytes_needed, compute, trace_noise,
+    Source, trace_noise,
 };
 
 /// What one run differs in.
@@ -108,74 +106,23 @@ pub fn run_points(
     Ok(whole)
 }
 
-struct Batch<'a> {
-    plan: &'a Plan<'a>,
-    point: &'a (dyn Fn(usize) -> Point + Sync),
-    note: &'a (dyn Fn() + Sync),
+/// Points to run.
+pub(super) struct Batch<'a> {
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) point: &'a (dyn Fn(usize) -> Point + Sync),
+    pub(super) note: &'a (dyn Fn() + Sync),
 }
 
 /// What noise a run has, as the engine wants it.
-enum Hooks<'a> {
+pub(super) enum Hooks<'a> {
     Quiet,
     Noisy(TraceNoise<'a>),
 }
 
 impl Batch<'_> {
-    fn hooks(&self, phases: Phases) -> Result<Hooks<'_>, RunError> {
+    pub(super) fn hooks(&self, phases: Phases) -> Result<Hooks<'_>, RunError> {
         let Some(noise) = self.plan.noise else { return Ok(Hooks::Quiet) };
         Ok(Hooks::Noisy(trace_noise((noise, phases))?))
-    }
-
-    /// Points of a pattern that can be computed; nothing, or `None` for a
-    /// point, where the schedule has to be stored.
-    fn computed(
-        &self,
-        source: &Source,
-        points: &[usize],
-    ) -> Result<Vec<Option<Completed>>, RunError> {
-        let Source::Pattern(pattern, options) = source else { return Ok(Vec::new()) };
-        if self.plan.settings.receive != Receive::Hold {
-            return Ok(Vec::new());
-        }
-        // Storing the pattern says what is wrong with the options.
-        let Ok(Some(program)) = PatternProgram::new(*pattern, options) else {
-            return Ok(Vec::new());
-        };
-        let kept = self.kept(options.ranks);
-        let needed = bytes_needed(&program);
-        let threads = self.threads((needed, kept), points.len())?;
-        let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
-        side_by_side(
-            threads,
-            points,
-            || Ok(()),
-            |(), at| {
-                let completed = self.compute(&program, at, share)?;
-                if completed.is_some() {
-                    (self.note)();
-                }
-                Ok(completed)
-            },
-        )
-    }
-
-    fn compute(
-        &self,
-        program: &PatternProgram,
-        at: usize,
-        most_bytes: u64,
-    ) -> Result<Option<Completed>, RunError> {
-        let point = (self.point)(at);
-        let mut finish = Vec::new();
-        let each = |_, time| {
-            if at < self.plan.finish {
-                finish.push(time);
-            }
-        };
-        let noise = self.plan.noise.map(|noise| (noise, point.phases));
-        let with = (point.sets.parameters()?, noise);
-        let computed = compute(program, with, most_bytes, each)?;
-        Ok(computed.map(|outcome| Completed { makespan: outcome.makespan, finish }))
     }
 
     /// Loads the schedule and runs copies of it in windows, each on one
@@ -345,13 +292,17 @@ impl Batch<'_> {
     }
 
     /// Bytes of the finishing times that are kept.
-    fn kept(&self, ranks: u32) -> u64 {
+    pub(super) fn kept(&self, ranks: u32) -> u64 {
         const EACH: u64 = size_of::<Picos>() as u64;
         u64::from(ranks).saturating_mul(EACH).saturating_mul(self.plan.finish as u64)
     }
 
     /// How many threads have room for `each` besides `kept` bytes.
-    fn threads(&self, (each, kept): (u64, u64), points: usize) -> Result<usize, RunError> {
+    pub(super) fn threads(
+        &self,
+        (each, kept): (u64, u64),
+        points: usize,
+    ) -> Result<usize, RunError> {
         let allowed = self.plan.most_bytes;
         let room = allowed.saturating_sub(kept) / each.max(1);
         if room == 0 {
@@ -360,74 +311,5 @@ impl Batch<'_> {
         }
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         Ok(self.plan.threads.min(room).min(points).max(1))
-    }
-}
-
-/// Calls `work` once for each of `points`, on so many threads, each with a
-/// state that `start` makes; what it returned, in the order of points.
-///
-/// # Errors
-///
-/// That of the first point that has one: points begin in their order, and none
-/// after an error.
-fn side_by_side<S, T: Send, E: Send>(
-    threads: usize,
-    points: &[usize],
-    start: impl Fn() -> Result<S, E> + Sync,
-    work: impl Fn(&mut S, usize) -> Result<T, E> + Sync,
-) -> Result<Vec<T>, E> {
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let results = Mutex::new(Vec::with_capacity(points.len()));
-    let put = |at: usize, result: Result<T, E>| {
-        failed.fetch_or(result.is_err(), Ordering::Relaxed);
-        results.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
-    };
-    let turn = || {
-        let mut state = match start() {
-            Ok(state) => state,
-            Err(error) => return put(0, Err(error)),
-        };
-        while !failed.load(Ordering::Relaxed) {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(point) = points.get(at) else { return };
-            put(at, work(&mut state, *point));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // Where no thread can be had, the others do its work.
-            let _unhelped = std::thread::Builder::new().spawn_scoped(scope, turn);
-        }
-        turn();
-    });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_come_in_the_order_of_points_for_every_number_of_threads() {
-        let points: Vec<usize> = (0..100).rev().collect();
-        for threads in [1, 2, 7, 200] {
-            let squares =
-                side_by_side(threads, &points, || Ok::<_, ()>(0), |_, at| Ok(at * at)).unwrap();
-            assert!(squares.iter().zip(&points).all(|(square, at)| *square == at * at));
-            assert_eq!(squares.len(), points.len());
-        }
-    }
-
-    #[test]
-    fn the_first_error_is_the_one_that_is_told() {
-        let points: Vec<usize> = (0..100).collect();
-        for threads in [1, 2, 7] {
-            let work = |_: &mut (), at: usize| if at % 10 == 3 { Err(at) } else { Ok(at) };
-            assert_eq!(side_by_side(threads, &points, || Ok(()), work), Err(3));
-        }
-        let refused = side_by_side(3, &points, || Err::<(), _>(7), |(), at| Ok(at));
-        assert_eq!(refused, Err(7));
     }
 }

@@ -12,7 +12,7 @@
 use loggap_core::model::Protocol;
 use loggap_core::units::{PerByte, Picos};
 
-use super::plot::{Chart, Series};
+use super::plot::{Axes, Chart, Series};
 use crate::simulation::ParameterSets;
 
 /// How much of a message the processor is spared.
@@ -150,6 +150,7 @@ pub fn chart(rows: &[GapRow], schedule: &str) -> Chart {
         title: format!("Potential for overlap of {schedule}"),
         x_label: "g and G, times those given".into(),
         y_label: "makespan [us]".into(),
+        axes: Axes::Powers,
         series: vec![
             series("no overlap (o = g, O = G)", |three| three.none),
             series("present o and O", |three| three.present),

@@ -13,7 +13,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::units::Picos;
 
-use super::plot::{Chart, Series};
+use super::plot::{Axes, Chart, Series};
 
 /// A broadcast algorithm of the study.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -240,12 +240,14 @@ pub fn charts(links: &[(String, Vec<Row>)]) -> [Chart; 2] {
             title: "Time of a broadcast as measured".into(),
             x_label: "ranks".into(),
             y_label: "time [µs]".into(),
+            axes: Axes::Powers,
             series: times,
         },
         Chart {
             title: "Error: time of one broadcast less time as measured".into(),
             x_label: "ranks".into(),
             y_label: "error [µs]".into(),
+            axes: Axes::Powers,
             series: errors,
         },
     ]

@@ -1,4 +1,4 @@
-//! Line charts with logarithmic axes, as scalable vector graphics.
+//! Line charts, as scalable vector graphics.
 
 use std::io::{self, Write};
 
@@ -15,11 +15,13 @@ use crate::output::plot::canvas::{
 pub struct Series {
     /// Its name in the legend.
     pub label: String,
-    /// Its points; those without a positive ordinate have no place on the
-    /// chart and are left out.
+    /// Its points; on logarithmic axes those that are not positive have no
+    /// place on the chart and are left out.
     pub points: Vec<(f64, f64)>,
     /// Intervals of its points, drawn as whiskers.
     pub intervals: Vec<Interval>,
+    /// Whether its points are drawn, and not only a dashed line through them.
+    pub dots: bool,
 }
 
 /// Between which ordinates a point may be.
@@ -37,7 +39,13 @@ impl Series {
     /// A named line.
     #[must_use]
     pub const fn new(label: String, points: Vec<(f64, f64)>) -> Self {
-        Self { label, points, intervals: Vec::new() }
+        Self { label, points, intervals: Vec::new(), dots: true }
+    }
+
+    /// A named line of which no point stands out, dashed.
+    #[must_use]
+    pub fn line(label: String, points: Vec<(f64, f64)>) -> Self {
+        Self { dots: false, ..Self::new(label, points) }
     }
 
     /// With intervals of its points.
@@ -45,6 +53,18 @@ impl Series {
     pub fn with_intervals(self, intervals: Vec<Interval>) -> Self {
         Self { intervals, ..self }
     }
+}
+
+/// What the axes of a chart are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Axes {
+    /// Logarithmic, from a power of two to another across and from a decade to
+    /// another up.
+    Powers,
+    /// Logarithmic, as far as points lie.
+    Logarithmic,
+    /// Linear, as far as points lie; up from 0 where they are not far from it.
+    Linear,
 }
 
 /// Lines over one abscissa.
@@ -56,6 +76,8 @@ pub struct Chart {
     pub x_label: String,
     /// Beside it.
     pub y_label: String,
+    /// Along both.
+    pub axes: Axes,
     /// The lines.
     pub series: Vec<Series>,
 }
@@ -86,23 +108,29 @@ impl Chart {
         let plot = canvas.plot_area();
         canvas.text(&self.title, (plot.across.0, 24), (TITLE, BLACK), Align::Left)?;
         let ((left, right), (bottom, top)) = self.bounds();
-        let (across, up) = (Axis::new(left, right, plot.across), Axis::new(bottom, top, plot.up));
-        axis::draw(canvas, (&across, &up), (&self.x_label, &self.y_label))?;
+        let axis = if self.axes == Axes::Linear { Axis::linear } else { Axis::new };
+        let (across, up) = (axis(left, right, plot.across), axis(bottom, top, plot.up));
+        let ticks = match self.axes {
+            Axes::Powers => across.binary_ticks(),
+            Axes::Logarithmic | Axes::Linear => across.decimal_ticks(),
+        };
+        axis::draw(canvas, (&across, &up), ticks, (&self.x_label, &self.y_label))?;
         let mut y = plot.up.1 + LINE / 2;
         for (index, series) in self.series.iter().enumerate() {
             let colour = COLOURS.get(index / group.max(1) % COLOURS.len()).unwrap_or(&BLACK);
-            let dashes = DASHES.get(index % group.max(1) % DASHES.len()).copied().flatten();
+            let dashes = if series.dots { index % group.max(1) % DASHES.len() } else { 1 };
+            let dashes = DASHES.get(dashes).copied().flatten();
             let line = |points: Vec<Pixel>| match dashes {
                 Some(lengths) => canvas.dashes(points, lengths, (*colour, 2)),
                 None => canvas.line(points, *colour, 2),
             };
             let points: Vec<Pixel> =
-                drawn(series).map(|(x, y)| (across.place(x), up.place(y))).collect();
+                self.drawn(series).map(|(x, y)| (across.place(x), up.place(y))).collect();
             line(points.clone())?;
-            for point in points {
+            for point in points.into_iter().filter(|_| series.dots) {
                 canvas.dot(point, *colour)?;
             }
-            for Interval { x, low, high } in drawn_intervals(series) {
+            for Interval { x, low, high } in self.drawn_intervals(series) {
                 let (x, low, high) = (across.place(x), up.place(low), up.place(high));
                 canvas.line(vec![(x, low), (x, high)], *colour, 1)?;
                 for end in [low, high] {
@@ -117,48 +145,75 @@ impl Chart {
         Ok(())
     }
 
-    /// Ends of the axes: whole powers of two for the abscissa, whole decades
-    /// for the ordinate.
+    /// Ends of the axes.
     fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let ends = |series| {
             let both = |of: Interval| [(of.x, of.low), (of.x, of.high)];
-            drawn_intervals(series).flat_map(both)
+            self.drawn_intervals(series).flat_map(both)
         };
         let points =
-            || self.series.iter().flat_map(move |series| drawn(series).chain(ends(series)));
+            || self.series.iter().flat_map(move |series| self.drawn(series).chain(ends(series)));
         let low =
             |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(f64::INFINITY, f64::min);
         let high = |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(0.0, f64::max);
         if points().next().is_none() {
             return ((1.0, 2.0), (1.0, 10.0));
         }
-        let (left, right) = (low(|p| p.0).log2().floor(), high(|p| p.0).log2().ceil());
-        let (bottom, top) = (low(|p| p.1).log10().floor(), high(|p| p.1).log10().ceil());
-        (
-            (left.exp2(), right.max(left + 1.0).exp2()),
-            (10f64.powf(bottom), 10f64.powf(top.max(bottom + 1.0))),
-        )
+        let ((left, right), (bottom, top)) =
+            ((low(|p| p.0), high(|p| p.0)), (low(|p| p.1), high(|p| p.1)));
+        match self.axes {
+            Axes::Powers => (powers_of_two(left, right), decades(bottom, top)),
+            Axes::Logarithmic => ((left, right), (bottom / MARGIN, top * MARGIN)),
+            Axes::Linear => {
+                let margin = (top - bottom) * (MARGIN - 1.0);
+                let bottom = if bottom < top / 2.0 { bottom.min(0.0) } else { bottom - margin };
+                ((left, right), (bottom, top + margin))
+            }
+        }
+    }
+
+    /// The points of a line that have a place on the axes.
+    fn drawn(&self, series: &Series) -> impl Iterator<Item = (f64, f64)> {
+        let everywhere = self.axes == Axes::Linear;
+        series.points.iter().copied().filter(move |(x, y)| everywhere || (*x > 0.0 && *y > 0.0))
+    }
+
+    fn drawn_intervals(&self, series: &Series) -> impl Iterator<Item = Interval> {
+        let everywhere = self.axes == Axes::Linear;
+        let has_place =
+            move |of: &Interval| everywhere || (of.x > 0.0 && of.low > 0.0 && of.high > 0.0);
+        series.intervals.iter().copied().filter(has_place)
     }
 }
 
-/// The points that have a place on logarithmic axes.
-fn drawn(series: &Series) -> impl Iterator<Item = (f64, f64)> {
-    series.points.iter().copied().filter(|(x, y)| *x > 0.0 && *y > 0.0)
+/// How much further than its points a chart reaches upwards and downwards.
+const MARGIN: f64 = 1.1;
+
+/// The powers of two around an interval.
+fn powers_of_two(low: f64, high: f64) -> (f64, f64) {
+    let (low, high) = (low.log2().floor(), high.log2().ceil());
+    (low.exp2(), high.max(low + 1.0).exp2())
 }
 
-fn drawn_intervals(series: &Series) -> impl Iterator<Item = Interval> {
-    series.intervals.iter().copied().filter(|of| of.x > 0.0 && of.low > 0.0 && of.high > 0.0)
+/// The powers of ten around an interval.
+fn decades(low: f64, high: f64) -> (f64, f64) {
+    let (low, high) = (low.log10().floor(), high.log10().ceil());
+    (10f64.powf(low), 10f64.powf(high.max(low + 1.0)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn chart(series: Vec<Series>, axes: Axes) -> Chart {
+        let (title, x_label, y_label) = ("t".into(), "x".into(), "y".into());
+        Chart { title, x_label, y_label, axes, series }
+    }
+
     #[test]
     fn axes_reach_round_values_on_both_sides() {
         let series = vec![Series::new("a".into(), vec![(3.0, 0.4), (900.0, 70.0), (5.0, -1.0)])];
-        let labels = ("t".into(), "x".into(), "y".into());
-        let chart = Chart { title: labels.0, x_label: labels.1, y_label: labels.2, series };
+        let chart = chart(series, Axes::Powers);
         assert_eq!(chart.bounds(), ((2.0, 1_024.0), (0.1, 100.0)));
         let mut out = Vec::new();
         chart.write(1, &mut out).unwrap();
@@ -169,9 +224,7 @@ mod tests {
     fn intervals_are_drawn_and_have_room() {
         let point = vec![(4.0, 5.0)];
         let draw = |series: Series| {
-            let labels = ("t".into(), "x".into(), "y".into());
-            let series = vec![series];
-            let chart = Chart { title: labels.0, x_label: labels.1, y_label: labels.2, series };
+            let chart = chart(vec![series], Axes::Powers);
             let mut out = Vec::new();
             chart.write(1, &mut out).unwrap();
             (chart.bounds().1, String::from_utf8(out).unwrap().matches("<polyline").count())
@@ -185,5 +238,24 @@ mod tests {
         // A stem and two ends.
         assert_eq!(with(2.0, 8.0), (bounds, lines + 3));
         assert_eq!(with(0.5, 50.0).0, (0.1, 100.0));
+    }
+
+    #[test]
+    fn linear_axes_have_room_for_0_and_lines_have_no_dots() {
+        let points = vec![(0.0, 3.0), (10.0, 23.0)];
+        let series =
+            vec![Series::new("a".into(), points.clone()), Series::line("b".into(), points)];
+        let chart = chart(series, Axes::Linear);
+        assert_eq!(chart.bounds(), ((0.0, 10.0), (0.0, 25.0)));
+        let mut out = Vec::new();
+        chart.write(1, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap().matches("<circle").count(), 2);
+        let far = Chart {
+            series: vec![Series::new("a".into(), vec![(1.0, 90.0), (2.0, 100.0)])],
+            ..chart
+        };
+        assert_eq!(far.bounds(), ((1.0, 2.0), (89.0, 101.0)));
+        let far = Chart { axes: Axes::Logarithmic, ..far };
+        assert_eq!(far.bounds().0, (1.0, 2.0));
     }
 }

@@ -5,6 +5,8 @@
 //! wait. [`PatternProgram`] has the built-in patterns; a [`Simulation`] runs
 //! any program, with the results of the [`Engine`](super::Engine).
 //!
+//! [`Lanes`] are a program under several parameters in one simulation.
+//!
 //! # How it runs
 //!
 //! A message arrives at least o + L after its send began. So time is cut
@@ -24,6 +26,7 @@
 //! bit.
 
 mod error;
+mod lanes;
 mod memory;
 mod pool;
 mod program;
@@ -33,6 +36,7 @@ mod runner;
 mod step;
 
 pub use error::ImplicitError;
+pub use lanes::{LaneMemory, LaneState, Lanes};
 pub use memory::{Memory, Needs};
 pub use pool::Node;
 pub use program::{Program, Release, Transfer};

@@ -72,6 +72,28 @@ impl From<Overflow> for Stop {
     }
 }
 
+/// The price of the longest of messages of these sizes, which all have one
+/// protocol, are eager, and take time to arrive.
+pub(super) fn eager_price(
+    parameters: &Parameters<'_>,
+    [shortest, longest]: [u64; 2],
+) -> Result<Price, ImplicitError> {
+    let overflow = ImplicitError::Overflow { rank: 0 };
+    let price = Price::of(parameters, EVERYWHERE, longest).map_err(|_| overflow)?;
+    let least = parameters.costs(EVERYWHERE, shortest).map_err(|_| overflow)?;
+    if price.costs.protocol != least.protocol || parameters.levels() > 0 {
+        return Err(ImplicitError::Protocols);
+    }
+    if price.costs.rendezvous {
+        return Err(ImplicitError::Rendezvous { size: longest });
+    }
+    price.check().map_err(|_| overflow)?;
+    if price.delay() == Ok(0) {
+        return Err(ImplicitError::NoLookahead);
+    }
+    Ok(price)
+}
+
 /// A simulation of one program.
 pub struct Simulation<'m, 'p, P: Program, N = NoNoise> {
     pub(super) program: &'p P,
@@ -126,18 +148,9 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let Memory { ranks, words, nodes } = memory;
         let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
         let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
-        let [shortest, longest] = program.sizes();
-        let overflow = ImplicitError::Overflow { rank: 0 };
-        let price = Price::of(&parameters, EVERYWHERE, longest).map_err(|_| overflow)?;
+        let price = eager_price(&parameters, program.sizes())?;
         let costs = price.costs;
-        let least = parameters.costs(EVERYWHERE, shortest).map_err(|_| overflow)?;
-        if costs.protocol != least.protocol || parameters.levels() > 0 {
-            return Err(ImplicitError::Protocols);
-        }
-        if costs.rendezvous {
-            return Err(ImplicitError::Rendezvous { size: longest });
-        }
-        price.check().map_err(|_| overflow)?;
+        let overflow = ImplicitError::Overflow { rank: 0 };
         let delay = price.delay().map_err(|_| overflow)?;
         let delay = NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?;
         Ok(Self {

@@ -114,13 +114,53 @@ pub fn nanos(text: &str) -> Result<Picos, NumberError> {
 /// [`NumberError`].
 pub fn nanos_per_byte(text: &str) -> Result<PerByte, NumberError> {
     const FORM: &str = "nanoseconds per byte, such as 6 or 0.02";
+    per_byte(text, 9, FORM)
+}
+
+/// A multiple of 10^-`digits` ns per byte times 10⁹, to the nearest unit.
+fn per_byte(text: &str, digits: u32, expected: &'static str) -> Result<PerByte, NumberError> {
     const UNITS_PER_NANO: u128 = 1_000 << PerByte::FRACTION_BITS;
     const BILLION: u128 = 1_000_000_000;
-    let billionths = scaled(text, 9, FORM)?;
+    let billionths = scaled(text, digits, expected)?;
     let units = (u128::from(billionths) * UNITS_PER_NANO + BILLION / 2) / BILLION;
     u64::try_from(units)
         .map(PerByte)
-        .map_err(|_| NumberError::Decimal { reason: DecimalError::TooLarge, expected: FORM })
+        .map_err(|_| NumberError::Decimal { reason: DecimalError::TooLarge, expected })
+}
+
+/// Units of time, and how many digits of each make a nanosecond. Longer
+/// endings first: "ms" ends in "s" as well.
+const UNITS: [(&str, i32); 5] = [("ms", 6), ("us", 3), ("ns", 0), ("ps", -3), ("s", 9)];
+
+/// A number, and digits of its unit to a nanosecond, its own where there is
+/// none.
+fn with_unit(text: &str) -> (&str, i32) {
+    let split = |(unit, digits): (&str, i32)| Some((text.strip_suffix(unit)?.trim_end(), digits));
+    UNITS.into_iter().find_map(split).unwrap_or((text, 0))
+}
+
+/// Reads a time with its unit, `1us`, `2.5 ms`, `800ps`, to the picosecond;
+/// without a unit in nanoseconds, as [`nanos`].
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn time(text: &str) -> Result<Picos, NumberError> {
+    const FORM: &str = "a time such as 1.5us or 800ns; without a unit in ns";
+    let (number, digits) = with_unit(text);
+    scaled(number, 3u32.saturating_add_signed(digits), FORM).map(Picos)
+}
+
+/// Reads a time per byte with its unit, `80ps/B`, `0.02ns`; without a unit in
+/// nanoseconds, as [`nanos_per_byte`].
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn time_per_byte(text: &str) -> Result<PerByte, NumberError> {
+    const FORM: &str = "a time per byte such as 80ps/B or 0.02ns; without a unit in ns";
+    let (number, digits) = with_unit(text.strip_suffix("/B").unwrap_or(text));
+    per_byte(number, 9u32.saturating_add_signed(digits), FORM)
 }
 
 #[cfg(test)]
@@ -176,5 +216,32 @@ mod tests {
         assert_eq!(nanos_per_byte("6"), Ok(PerByte(6_000 << 16)));
         assert_eq!(nanos_per_byte("0.02"), Ok(PerByte(20 << 16)));
         assert!(nanos_per_byte("1e12").is_err());
+    }
+
+    #[test]
+    fn times_with_units_are_exact_and_nanoseconds_without() {
+        for (text, picos) in [
+            ("2500", 2_500_000),
+            ("0.5", 500),
+            ("0.5ns", 500),
+            ("1us", 1_000_000),
+            ("2.5 ms", 2_500_000_000),
+            ("1s", 1_000_000_000_000),
+            ("3ps", 3),
+            ("0", 0),
+        ] {
+            assert_eq!(time(text), Ok(Picos(picos)), "{text}");
+        }
+        for (text, picos) in
+            [("6", 6_000), ("80ps/B", 80), ("0.02ns", 20), ("0.001us/B", 1_000), ("1e-9s", 1_000)]
+        {
+            assert_eq!(time_per_byte(text), Ok(PerByte(picos << 16)), "{text}");
+        }
+        for text in ["", "us", "1m", "-1us", "1us/B", "1e20s"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+        for text in ["", "/B", "1/s", "1e9s"] {
+            assert!(time_per_byte(text).is_err(), "{text}");
+        }
     }
 }

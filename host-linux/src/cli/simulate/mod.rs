@@ -10,11 +10,13 @@ mod picture;
 mod progress;
 mod report;
 mod sensitivity;
+mod sweep;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use loggap_core::measure::Clock;
+use loggap_core::sim::Parameters;
 
 use self::level_args::LevelArgs;
 use self::monte_carlo::MonteCarlo;
@@ -24,13 +26,16 @@ use self::picture::{Picture, PictureArgs};
 use self::progress::ProgressLine;
 use self::report::Report;
 use self::sensitivity::Sensitivities;
+use self::sweep::{SweepArgs, SweepJob};
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
 use crate::sensitivity::{differences, runs as sensitivity_runs};
-use crate::simulation::{Job, NetworkPlan, ParameterSets, Plan, Source, Wanted, least_taper};
+use crate::simulation::{
+    Job, NetworkPlan, NoiseSource, ParameterSets, Plan, Source, Wanted, least_taper,
+};
 use crate::timeline::causes::Causes;
 
 /// Simulate a schedule under LogGOPS.
@@ -49,6 +54,7 @@ use crate::timeline::causes::Causes;
   loggap simulate ring.bin -L 1200.5 -o 800 -g 1500 -G 0.08 -S 64K --receive overlap --explain
   loggap simulate --pattern binomialtreebcast --ranks 64 -s 8 --sensitivity
   loggap simulate app.goal --profile cluster.json --monte-carlo 1000 --seed 7
+  loggap simulate app.goal --sweep L=1us:100us:20 --sensitivity --sweep-plot latency.svg
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
   loggap simulate app.goal --level 8:node.json --level 64:rack.json --profile fabric.json
@@ -101,12 +107,15 @@ pub(super) struct Args {
     /// profile and phases of noise drawn anew (--seed): the makespan as a
     /// distribution.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-          conflicts_with_all = ONE_RUN)]
+          conflicts_with_all = ONE_RUN, conflicts_with = "sensitivity")]
     monte_carlo: Option<u32>,
 
     /// Print one JSON document.
     #[arg(short = 'J', long)]
     json: bool,
+
+    #[command(flatten)]
+    sweep: SweepArgs,
 
     #[command(flatten)]
     noise: NoiseArgs,
@@ -125,8 +134,7 @@ pub(super) struct Args {
 }
 
 /// What describes one run, and what many runs do not know.
-const ONE_RUN: [&str; 6] =
-    ["timeline", "explain", "sensitivity", "counters", "finish", "network_plot"];
+const ONE_RUN: [&str; 5] = ["timeline", "explain", "counters", "finish", "network_plot"];
 
 impl Args {
     /// What is between ranks.
@@ -142,6 +150,29 @@ impl Args {
             ));
         }
         Ok(Some(network))
+    }
+
+    /// One run, of which the timeline is not wanted.
+    fn job<'a>(
+        &self,
+        parameters: Parameters<'a>,
+        (noise, network): (Option<&'a NoiseSource>, Option<&'a NetworkPlan>),
+    ) -> Job<'a> {
+        let wanted = Wanted {
+            finish: self.finish,
+            counters: self.counters,
+            causes: (self.explain || self.sensitivity) && network.is_none(),
+            sensitivity: self.sensitivity && network.is_none(),
+            ..Wanted::default()
+        };
+        Job {
+            noise: noise.map(|noise| (noise, self.noise.phases(self.pattern.seed))),
+            network,
+            most_bytes: self.max_memory.unwrap_or(u64::MAX),
+            threads: self.threads(),
+            wanted,
+            ..Job::new(parameters, self.settings.settings())
+        }
     }
 
     /// For further runs, without noise and network.
@@ -163,6 +194,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
     let monte_carlo = MonteCarlo::new(args, (profile.as_ref(), &sets))?;
     let sets = args.levels.add_to(sets, &args.parameters)?;
+    let sweep = args.sweep.open(&sets)?;
     let noise = args.noise.source(args.pattern.seed)?;
     let network = args.network()?;
     let picture = args.picture.open()?;
@@ -172,52 +204,48 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.remove_at_end(picture.as_ref().and_then(Picture::temporary));
     interrupt.remove_at_end(network_picture.as_ref().and_then(NetworkPicture::temporary));
+    interrupt.remove_at_end(sweep.iter().flat_map(SweepJob::temporaries));
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let source = args.pattern.source(args.input.as_deref())?;
     let opening = clock.duration(clock.now().saturating_sub(started));
     args.levels.check(&sets, &source)?;
-    let job = Job {
-        parameters: sets.parameters()?,
-        settings: args.settings.settings(),
-        noise: noise.as_ref().map(|noise| (noise, args.noise.phases(args.pattern.seed))),
-        network: network.as_ref(),
-        most_bytes: args.max_memory.unwrap_or(u64::MAX),
-        threads: args.threads(),
-        wanted: Wanted {
-            finish: args.finish,
-            counters: args.counters,
-            selection: picture.as_ref().map(Picture::selection),
-            causes: (args.explain || args.sensitivity) && network.is_none(),
-            sensitivity: args.sensitivity && network.is_none(),
-        },
-    };
+    let parameters = sets.parameters()?;
+    let mut job = args.job(parameters, (noise.as_ref(), network.as_ref()));
+    job.wanted.selection = picture.as_ref().map(Picture::selection);
     let progress = ProgressLine::new(console);
     let mut outcome = job.simulate(&source, &|so_far| progress.show(so_far))?;
     drop(progress);
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
     let mut report = Report::new(args, (&source, &sets), &outcome)?;
-    if job.network.is_none() && sets.levels.is_empty() && report.is_whole() {
+    if !report.is_whole() {
+        return report.print(args, console);
+    }
+    if job.network.is_none() && sets.levels.is_empty() {
         let size = (outcome.ranks, outcome.ops);
         let taper = least_taper(&source, job.parameters, size, outcome.finished.makespan);
         report.add_taper(taper.map_err(CliError::usage)?);
     }
     let unwatched = network.as_ref().map(NetworkPlan::unwatched);
     let plan = Plan { noise: noise.as_ref(), network: unwatched.as_ref(), ..args.plan() };
-    if args.sensitivity && report.is_whole() {
+    if args.sensitivity {
+        let given = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
         let causes = outcome.causes.as_ref();
-        report.add_sensitivities(sensitivities(causes, (&source, &sets), &plan, console)?);
+        report.add_sensitivities(sensitivities(causes, (&source, &given), &plan, console)?);
     }
-    if let (Some(picture), Some(timeline), true) = (picture, &outcome.timeline, report.is_whole()) {
+    if let (Some(picture), Some(timeline)) = (picture, &outcome.timeline) {
         picture.draw(timeline)?;
     }
-    if let (Some(picture), Some(usage), true) =
-        (network_picture, &outcome.network, report.is_whole())
-    {
+    if let (Some(picture), Some(usage)) = (network_picture, &outcome.network) {
         picture.draw(usage)?;
     }
-    if let (Some(monte_carlo), true) = (monte_carlo, report.is_whole()) {
+    if let Some(monte_carlo) = monte_carlo {
         report.add_monte_carlo(monte_carlo.run(args, &source, &plan, console)?);
+    }
+    if let Some(sweep) = sweep {
+        let given = (outcome.finished.makespan, report.sensitivities());
+        let sweep = sweep.run(args, (&source, &plan), given, console)?;
+        report.add_sweep(sweep);
     }
     report.print(args, console)
 }

@@ -14,6 +14,7 @@ use super::explanation::{Explanation, nanos};
 use super::monte_carlo::Distribution;
 use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
+use super::sweep::SweepReport;
 use crate::cli::{CliError, Console, Exit};
 use crate::simulation::{Driver, Outcome, ParameterSets, Source, Stuck};
 
@@ -52,6 +53,8 @@ pub(super) struct Report {
     sensitivities: Option<Sensitivities>,
     #[serde(skip_serializing_if = "Option::is_none")]
     monte_carlo: Option<Distribution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<SweepReport>,
 }
 
 /// Something that never came to its end.
@@ -181,11 +184,16 @@ impl Report {
             network: NetworkReport::new(&args.network, sets, outcome),
             sensitivities: None,
             monte_carlo: None,
+            sweep: None,
         })
     }
 
     pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
         self.network.add_taper(taper);
+    }
+
+    pub(super) const fn sensitivities(&self) -> Option<&Sensitivities> {
+        self.sensitivities.as_ref()
     }
 
     pub(super) fn add_sensitivities(&mut self, sensitivities: Sensitivities) {
@@ -194,6 +202,10 @@ impl Report {
 
     pub(super) const fn add_monte_carlo(&mut self, distribution: Distribution) {
         self.monte_carlo = Some(distribution);
+    }
+
+    pub(super) fn add_sweep(&mut self, sweep: SweepReport) {
+        self.sweep = Some(sweep);
     }
 
     /// Whether the schedule came to its end.
@@ -260,6 +272,9 @@ impl Report {
         }
         if let Some(distribution) = &self.monte_carlo {
             distribution.write(out)?;
+        }
+        if let Some(sweep) = &self.sweep {
+            sweep.write(out)?;
         }
         if let Some(counters) = &self.counters {
             write_counters(out, counters)?;

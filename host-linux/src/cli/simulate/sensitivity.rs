@@ -113,6 +113,10 @@ impl Sensitivities {
         }
     }
 
+    pub(super) fn found(&self) -> &[Sensitivity] {
+        &self.found
+    }
+
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let (until, note) = match self.sensitivity_method {
             Method::Causes => {
@@ -127,8 +131,7 @@ impl Sensitivities {
             "#  parameter{level} first[B]        slope        value[ns]          from[ns]            to[ns]"
         )?;
         for found in &self.found {
-            let Units(low) = found.low;
-            let high = found.high.map_or_else(|| "-".to_owned(), |Units(high)| decimal(high));
+            let high = found.high.map_or_else(|| "-".to_owned(), Units::nanos);
             let level = match self.levels {
                 0 => String::new(),
                 _ => format!(" {:>5}", found.level),
@@ -139,8 +142,8 @@ impl Sensitivities {
                 label(found),
                 found.first_bytes,
                 found.slope,
-                decimal(found.value.0),
-                decimal(low),
+                found.value.nanos(),
+                found.low.nanos(),
             )?;
         }
         writeln!(out, "# L may grow until the makespan has grown\n#   by[%]  growth of L[ns]")?;
@@ -157,11 +160,4 @@ impl Sensitivities {
 fn label(found: &Sensitivity) -> String {
     let unit = if found.parameter.is_per_byte() { " (per B)" } else { "" };
     format!("{}{unit}", found.parameter.symbol())
-}
-
-/// 2⁻¹⁶ ps as nanoseconds, to 10⁻⁶ ns.
-fn decimal(units: u128) -> String {
-    // A millionth of a nanosecond is a thousandth of a ps.
-    let thousandths = units.saturating_mul(1_000) >> 16;
-    crate::decimal::fixed(thousandths, 6)
 }

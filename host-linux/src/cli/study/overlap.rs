@@ -166,15 +166,6 @@ impl Args {
         let row = |&factor| GapRow { factor, makespans: makespans(&three()) };
         Ok((given, factors.iter().map(row).collect()))
     }
-
-    /// What is simulated, as a title has it.
-    fn schedule(&self) -> String {
-        match (&self.input, self.pattern.pattern) {
-            (Some(path), _) => path.display().to_string(),
-            (None, Some(pattern)) => pattern.name().to_owned(),
-            (None, None) => String::new(),
-        }
-    }
 }
 
 const fn makespans(three: &Three<Completed>) -> Three<Picos> {
@@ -277,7 +268,7 @@ impl Report {
         Self {
             schema_version: 1,
             study: "overlap",
-            schedule: args.schedule(),
+            schedule: args.pattern.schedule(args.input.as_deref()),
             overhead_exceeds_gap: overhead_exceeds_gap(sets),
             makespan: Times::of(&makespans(three)),
             ranks: ends.enumerate().map(rank).collect(),

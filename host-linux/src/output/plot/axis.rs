@@ -1,13 +1,23 @@
-//! Logarithmic axes: where a value lies, which values to label, and the frame
-//! that they make.
+//! Axes: where a value lies, which values to label, and the frame that they
+//! make.
 
 use super::super::number;
 use super::PlotError;
 use super::canvas::{Align, BLACK, Canvas, LIGHT};
 
-/// A logarithmic axis between two pixels.
+/// What equal distances on an axis are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Scale {
+    /// Equal factors.
+    Logarithmic,
+    /// Equal differences.
+    Linear,
+}
+
+/// An axis between two pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
+    scale: Scale,
     low: f64,
     high: f64,
     /// Pixels of both ends; the second may be the smaller one.
@@ -23,19 +33,28 @@ pub(crate) struct Tick {
 }
 
 impl Axis {
-    /// From `low` to `high`, which are set apart if they are one; both
-    /// positive.
+    /// A logarithmic one from `low` to `high`, which are set apart if they are
+    /// one; both positive.
     pub(crate) fn new(low: f64, high: f64, pixels: (i32, i32)) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         let (low, high) = if high > low { (low, high) } else { (low / 2.0, low * 2.0) };
-        Self { low, high, pixels }
+        Self { scale: Scale::Logarithmic, low, high, pixels }
+    }
+
+    /// A linear one from `low` to `high`, which are set apart if they are one.
+    pub(crate) fn linear(low: f64, high: f64, pixels: (i32, i32)) -> Self {
+        let high = if high > low { high } else { low + low.abs().max(1.0) };
+        Self { scale: Scale::Linear, low, high, pixels }
     }
 
     /// The pixel of `value`; what lies outside is moved to the nearer end.
     #[allow(clippy::cast_possible_truncation, reason = "between two i32 pixels")]
     pub(crate) fn place(&self, value: f64) -> i32 {
         let value = value.clamp(self.low, self.high);
-        let share = (value / self.low).ln() / (self.high / self.low).ln();
+        let share = match self.scale {
+            Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+        };
         let (start, end) = (f64::from(self.pixels.0), f64::from(self.pixels.1));
         (start + share * (end - start)).round() as i32
     }
@@ -71,10 +90,11 @@ impl Axis {
     }
 
     /// Round decimals: 1, 2, 5 times powers of ten; over more than three
-    /// decades only the powers have labels, below one decade finer steps.
+    /// decades only the powers have labels, below one decade finer steps, as
+    /// on a linear axis.
     pub(crate) fn decimal_ticks(&self) -> Vec<Tick> {
         let ratio = self.high / self.low;
-        if ratio < 8.0 {
+        if self.scale == Scale::Linear || ratio < 8.0 {
             return self.linear_ticks();
         }
         let labelled: &[u32] = if ratio > 2e3 { &[1] } else { &[1, 2, 5] };
@@ -107,15 +127,17 @@ impl Axis {
     }
 }
 
-/// Grid, labels and names of both axes, across and up.
+/// Grid, labels and names of both axes, across, where `ticks` are marked, and
+/// up.
 pub(crate) fn draw(
     canvas: &Canvas<'_>,
     (across, up): (&Axis, &Axis),
+    ticks: Vec<Tick>,
     (across_name, up_name): (&str, &str),
 ) -> Result<(), PlotError> {
     let plot = canvas.plot_area();
     let ((left, right), (bottom, top)) = (plot.across, plot.up);
-    for tick in across.binary_ticks() {
+    for tick in ticks {
         let x = across.place(tick.value);
         let length = if tick.label.is_some() { 6 } else { 3 };
         if let Some(label) = &tick.label {
@@ -186,6 +208,15 @@ mod tests {
         assert_eq!(labels_of(0.01, 100.0), ["0.01", "0.1", "1", "10", "100"]);
         assert_eq!(labels_of(1.0, 1.3), ["1", "1.05", "1.1", "1.15", "1.2", "1.25", "1.3"]);
         assert!(!labels_of(5.0, 5.0).is_empty());
+    }
+
+    #[test]
+    fn equal_differences_are_equal_distances_on_a_linear_axis() {
+        let axis = Axis::linear(0.0, 20.0, (200, 0));
+        assert_eq!([0.0, 5.0, 20.0, 30.0].map(|value| axis.place(value)), [200, 150, 0, 0]);
+        let expected = ["0", "5", "10", "15", "20"];
+        assert_eq!(labels(&axis.decimal_ticks()), expected);
+        assert!(!labels(&Axis::linear(7.0, 7.0, (0, 9)).decimal_ticks()).is_empty());
     }
 
     #[test]

@@ -75,7 +75,8 @@ pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
         let up = Axis::new(low / unit.picos, high / unit.picos, plot.up);
         frame::draw_head(canvas, (&title, &subtitle), &curves)?;
         let time = format!("time [{}]", unit.name);
-        axis::draw(canvas, (&across, &up), ("message size s [bytes]", &time))?;
+        let names = ("message size s [bytes]", &*time);
+        axis::draw(canvas, (&across, &up), across.binary_ticks(), names)?;
         frame::draw_changes(canvas, &across, &document.changes)?;
         let drawing = curve::Drawing { canvas, across, up, unit };
         drawing.rounds(&document.sizes)?;

@@ -1,6 +1,6 @@
 //! A picture.
 
-use loggap::study::{Chart, Interval, Series};
+use loggap::study::{Axes, Chart, Interval, Series};
 
 use super::{Document, ResultRecord};
 
@@ -30,6 +30,7 @@ pub fn chart(document: &Document) -> Chart {
         title: format!("Collectives, {} ranks, {}, {scheme}", document.ranks, document.library),
         x_label: "size [bytes]".to_owned(),
         y_label: "median of the last exit, 95% interval [us]".to_owned(),
+        axes: Axes::Powers,
         series: series.collect(),
     }
 }

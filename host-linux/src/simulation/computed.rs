@@ -1,0 +1,259 @@
+//! Points of a pattern that is computed.
+//!
+//! Points that follow each other differ little: ranks mostly have the same
+//! events in the same order, which several points then share in one run (see
+//! [`Lanes`]). Where they do not, each is run alone.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loggap_core::sim::implicit::{
+    LaneMemory, LaneState, Lanes, Needs, PatternProgram, Program, RankState,
+};
+use loggap_core::sim::{NoNoise, Receive};
+use loggap_core::units::Picos;
+
+use super::implicit::{PatternMemory, settled};
+use super::points::{Batch, Completed, Hooks, Point};
+use super::side_by_side::side_by_side;
+use super::{PatternError, RunError, Source};
+use crate::sys::pages::Pages;
+
+/// Points that are computed beside one that is simulated.
+const LANES: usize = 7;
+/// Points of a run.
+const GROUP: usize = 1 + LANES;
+/// The most bytes that a thread takes for running points together.
+const MOST_GROUP_BYTES: u64 = 1 << 30;
+
+/// How many groups did go together, and how many did not.
+#[derive(Debug, Default)]
+struct Tried {
+    together: AtomicUsize,
+    apart: AtomicUsize,
+}
+
+impl Tried {
+    /// Groups that may fail before one succeeds.
+    const FIRST: usize = 2;
+
+    /// Notes what came of a group.
+    fn note<T>(&self, found: Option<&T>) {
+        let count = if found.is_some() { &self.together } else { &self.apart };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether most go together so far.
+    fn is_worth_it(&self) -> bool {
+        let together = self.together.load(Ordering::Relaxed);
+        self.apart.load(Ordering::Relaxed) < Self::FIRST.saturating_add(together)
+    }
+}
+
+/// What a thread runs points in, each made where it is needed first.
+struct PatternMemories<S> {
+    needs: Needs,
+    /// Bytes of one thread.
+    share: u64,
+    group: Option<GroupMemory<S>>,
+    single: Option<PatternMemory<S>>,
+}
+
+/// See [`LaneMemory`].
+struct LaneWords {
+    clocks: usize,
+    messages: usize,
+}
+
+/// For points that are run together.
+struct GroupMemory<S> {
+    memory: PatternMemory<LaneState<S>>,
+    clocks: Pages<u64>,
+    messages: Pages<u64>,
+}
+
+impl<S: Copy + Default> PatternMemories<S> {
+    fn single(&mut self) -> Result<&mut PatternMemory<S>, RunError> {
+        Ok(match &mut self.single {
+            Some(single) => single,
+            none => none.insert(PatternMemory::new(self.needs).map_err(RunError::Pattern)?),
+        })
+    }
+
+    /// `None` where there is no memory for a group; there may be for one.
+    fn group(&mut self) -> Option<&mut GroupMemory<S>> {
+        match &mut self.group {
+            Some(group) => Some(group),
+            none => Some(none.insert(GroupMemory::new(self.needs).ok()?)),
+        }
+    }
+}
+
+impl<S: Copy + Default> GroupMemory<S> {
+    fn new(needs: Needs) -> Result<Self, PatternError> {
+        let refused = |error| PatternError::Memory { bytes: Self::bytes(&needs), error };
+        let LaneWords { clocks, messages } = Self::words(&needs);
+        let clocks = Pages::zeroed(clocks).map_err(refused)?;
+        let messages = Pages::zeroed(messages).map_err(refused)?;
+        Ok(Self { memory: PatternMemory::new(needs)?, clocks, messages })
+    }
+
+    /// Words that lanes take.
+    const fn words(needs: &Needs) -> LaneWords {
+        LaneWords {
+            clocks: needs.ranks.saturating_mul(4 * LANES),
+            messages: needs.nodes.saturating_mul(LANES + 1),
+        }
+    }
+
+    /// Bytes that it takes.
+    fn bytes(needs: &Needs) -> u64 {
+        let wide = |count: usize, size: usize| (count as u64).saturating_mul(size as u64);
+        let ranks = wide(needs.ranks, size_of::<RankState<LaneState<S>>>());
+        let LaneWords { clocks, messages } = Self::words(needs);
+        let lanes = wide(clocks.saturating_add(messages), size_of::<u64>());
+        needs.bytes().saturating_add(ranks).saturating_add(lanes)
+    }
+}
+
+impl Batch<'_> {
+    /// Points of a pattern that can be computed; nothing, or `None` for a
+    /// point, where the schedule has to be stored.
+    pub(super) fn computed(
+        &self,
+        source: &Source,
+        points: &[usize],
+    ) -> Result<Vec<Option<Completed>>, RunError> {
+        let Source::Pattern(pattern, options) = source else { return Ok(Vec::new()) };
+        if self.plan.settings.receive != Receive::Hold {
+            return Ok(Vec::new());
+        }
+        // Storing the pattern says what is wrong with the options.
+        let Ok(Some(program)) = PatternProgram::new(*pattern, options) else {
+            return Ok(Vec::new());
+        };
+        match &program {
+            PatternProgram::Tree(program) => self.computed_by(program, points),
+            PatternProgram::Reduction(program) => self.computed_by(program, points),
+            PatternProgram::Linear(program) => self.computed_by(program, points),
+            PatternProgram::Ring(program) => self.computed_by(program, points),
+            PatternProgram::Rounds(program) => self.computed_by(program, points),
+            PatternProgram::Doubling(program) => self.computed_by(program, points),
+        }
+    }
+
+    fn computed_by<P: Program + Sync>(
+        &self,
+        program: &P,
+        points: &[usize],
+    ) -> Result<Vec<Option<Completed>>, RunError> {
+        let (needs, kept) = (Needs::of(program), self.kept(program.ranks()));
+        let threads = self.threads((needs.bytes(), kept), points.len())?;
+        let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
+        let further = GroupMemory::<P::State>::bytes(&needs);
+        // Runs alone keep what they may come to need.
+        let room = share.saturating_sub(needs.bytes_with(needs.nodes_most)).min(MOST_GROUP_BYTES);
+        let whole = points.len() / GROUP;
+        let grouped = self.plan.noise.is_none()
+            && self.plan.finish == 0
+            && further <= room
+            && whole >= threads;
+        let (together, rest) = points.split_at(if grouped { whole * GROUP } else { 0 });
+        let groups: Vec<&[usize]> = together.chunks(GROUP).chain(rest.chunks(1)).collect();
+        let all: Vec<usize> = (0..groups.len()).collect();
+        let tried = Tried::default();
+        let found = side_by_side(
+            threads,
+            &all,
+            || {
+                Ok(PatternMemories {
+                    needs,
+                    share: share - if grouped { further } else { 0 },
+                    group: None,
+                    single: None,
+                })
+            },
+            |memory, at| {
+                let group = groups.get(at).copied().unwrap_or_default();
+                let together = group.len() == GROUP && tried.is_worth_it();
+                if together {
+                    let found = self.together(program, memory, group)?;
+                    tried.note(found.as_ref());
+                    if let Some(found) = found {
+                        found.iter().for_each(|_| (self.note)());
+                        return Ok(found.into_iter().map(Some).collect());
+                    }
+                }
+                group.iter().map(|&at| self.one(program, memory, at)).collect::<Result<Vec<_>, _>>()
+            },
+        )?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// All of a group in one run; `None` where they do not go together.
+    fn together<P: Program>(
+        &self,
+        program: &P,
+        memory: &mut PatternMemories<P::State>,
+        group: &[usize],
+    ) -> Result<Option<Vec<Completed>>, RunError> {
+        let points: Vec<Point> = group.iter().map(|&at| (self.point)(at)).collect();
+        let parameters = points.iter().map(|point| point.sets.parameters());
+        let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+        let Some((&first, others)) = parameters.split_first() else { return Ok(None) };
+        let Ok(others) = others.try_into() else { return Ok(None) };
+        let Some(GroupMemory { memory, clocks, messages }) = memory.group() else {
+            return Ok(None);
+        };
+        let lent = LaneMemory { clocks, messages };
+        // What is wrong with one of them is found where it is run alone.
+        let Ok(lanes) = Lanes::<_, LANES>::new(program, others, lent) else { return Ok(None) };
+        let outcome = match memory.run(&lanes, (first, NoNoise), 0, |_, _| {}) {
+            Ok(outcome) if outcome.open_ties == 0 => outcome,
+            Ok(_) | Err(PatternError::Stopped(_)) => return Ok(None),
+            Err(error) => return Err(RunError::Pattern(error)),
+        };
+        let completed = |makespan| Completed { makespan, finish: Vec::new() };
+        let together = |others: [Picos; LANES]| {
+            std::iter::once(outcome.makespan).chain(others).map(completed).collect()
+        };
+        Ok(lanes.makespans().map(together))
+    }
+
+    /// One alone; `None` where the schedule has to be stored.
+    fn one<P: Program>(
+        &self,
+        program: &P,
+        memory: &mut PatternMemories<P::State>,
+        at: usize,
+    ) -> Result<Option<Completed>, RunError> {
+        let share = memory.share;
+        let completed = self.compute(program, memory.single()?, (at, share))?;
+        if completed.is_some() {
+            (self.note)();
+        }
+        Ok(completed)
+    }
+
+    fn compute<P: Program>(
+        &self,
+        program: &P,
+        memory: &mut PatternMemory<P::State>,
+        (at, most_bytes): (usize, u64),
+    ) -> Result<Option<Completed>, RunError> {
+        let point = (self.point)(at);
+        let mut finish = Vec::new();
+        let listed = at < self.plan.finish;
+        let each = |_, time| {
+            if listed {
+                finish.push(time);
+            }
+        };
+        let parameters = point.sets.parameters()?;
+        let result = match self.hooks(point.phases)? {
+            Hooks::Quiet => memory.run(program, (parameters, NoNoise), most_bytes, each),
+            Hooks::Noisy(noise) => memory.run(program, (parameters, noise), most_bytes, each),
+        };
+        let computed = settled(result)?;
+        Ok(computed.map(|outcome| Completed { makespan: outcome.makespan, finish }))
+    }
+}

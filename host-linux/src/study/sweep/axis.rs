@@ -1,0 +1,374 @@
+//! One swept parameter: which values it takes.
+
+use std::fmt;
+
+use loggap_core::model::{LogGops, ReceiveOverhead};
+use loggap_core::units::{PerByte, Picos};
+use serde::Serialize;
+
+use crate::decimal::fixed;
+use crate::sensitivity::{Parameter, Units};
+
+/// What can be swept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Swept {
+    /// What messages cost.
+    Cost(Parameter),
+    /// S, the largest message that does not wait for its receiver.
+    EagerLimit,
+}
+
+/// What the numbers of an axis are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Form {
+    /// Values of the parameter, in the units of its type: ps, 2⁻¹⁶ ps per
+    /// byte, bytes.
+    Value,
+    /// Factors on the value of each range of sizes, in 10⁻⁹.
+    Factor,
+}
+
+/// Digits of a factor.
+pub const FACTOR_DIGITS: u32 = 9;
+const FACTOR_ONE: u128 = 10u128.pow(FACTOR_DIGITS);
+
+/// How far the numbers of an axis are apart.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Spacing {
+    /// By the same difference, rounded.
+    Linear,
+    /// By the same factor, rounded.
+    Logarithmic,
+}
+
+/// The ends of an axis, and how many numbers it has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Span {
+    /// The first number.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+    /// How many, both ends included.
+    pub points: u32,
+    /// How they lie between.
+    pub spacing: Spacing,
+}
+
+/// Why there is no such axis.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SpanError {
+    /// Fewer than two points.
+    #[error("a sweep has at least 2 points")]
+    Points,
+    /// The last number is not above the first.
+    #[error("a sweep ends above where it begins")]
+    Backwards,
+    /// Equal factors do not lead away from 0.
+    #[error("a sweep in equal factors begins above 0")]
+    FromZero,
+}
+
+/// A parameter and the values that it takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Axis {
+    /// Which parameter.
+    pub swept: Swept,
+    /// What the numbers of the span are.
+    pub form: Form,
+    span: Span,
+}
+
+/// A value as people and programs read it: seconds, seconds per byte, bytes, or
+/// a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Reading {
+    /// A whole number of bytes.
+    Bytes(u64),
+    /// Anything else.
+    Number(f64),
+}
+
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+impl Reading {
+    /// As a place on a picture.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
+    pub const fn number(self) -> f64 {
+        match self {
+            Self::Bytes(bytes) => bytes as f64,
+            Self::Number(number) => number,
+        }
+    }
+}
+
+impl Swept {
+    /// All that can be swept.
+    pub const ALL: [Self; 10] = [
+        Self::Cost(Parameter::Latency),
+        Self::Cost(Parameter::Overhead),
+        Self::Cost(Parameter::SendOverhead),
+        Self::Cost(Parameter::ReceiveOverhead),
+        Self::Cost(Parameter::Gap),
+        Self::Cost(Parameter::GapPerByte),
+        Self::Cost(Parameter::OverheadPerByte),
+        Self::Cost(Parameter::SendOverheadPerByte),
+        Self::Cost(Parameter::ReceiveOverheadPerByte),
+        Self::EagerLimit,
+    ];
+
+    /// As the papers write it.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Cost(parameter) => parameter.symbol(),
+            Self::EagerLimit => "S",
+        }
+    }
+
+    /// Its name in files, without a unit.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cost(Parameter::Latency) => "latency",
+            Self::Cost(Parameter::Overhead) => "overhead",
+            Self::Cost(Parameter::SendOverhead) => "send_overhead",
+            Self::Cost(Parameter::ReceiveOverhead) => "recv_overhead",
+            Self::Cost(Parameter::Gap) => "gap",
+            Self::Cost(Parameter::GapPerByte) => "gap_per_byte",
+            Self::Cost(Parameter::OverheadPerByte) => "overhead_per_byte",
+            Self::Cost(Parameter::SendOverheadPerByte) => "send_overhead_per_byte",
+            Self::Cost(Parameter::ReceiveOverheadPerByte) => "recv_overhead_per_byte",
+            Self::EagerLimit => "eager_limit",
+        }
+    }
+
+    /// Whether it is a time per byte.
+    #[must_use]
+    pub const fn is_per_byte(self) -> bool {
+        matches!(self, Self::Cost(parameter) if parameter.is_per_byte())
+    }
+
+    /// The numbers of a set that it stands for, in the units of their types.
+    pub(super) const fn numbers<'a>(
+        self,
+        set: &'a mut LogGops,
+        receive: &'a mut ReceiveOverhead,
+    ) -> [Option<&'a mut u64>; 2] {
+        let (one, other) = match self {
+            Self::EagerLimit => (&mut set.eager_limit.0, None),
+            Self::Cost(Parameter::Latency) => (&mut set.latency.0, None),
+            Self::Cost(Parameter::Gap) => (&mut set.gap.0, None),
+            Self::Cost(Parameter::GapPerByte) => (&mut set.gap_per_byte.0, None),
+            Self::Cost(Parameter::SendOverhead) => (&mut set.overhead.0, None),
+            Self::Cost(Parameter::ReceiveOverhead) => (&mut receive.overhead.0, None),
+            Self::Cost(Parameter::Overhead) => (&mut set.overhead.0, Some(&mut receive.overhead.0)),
+            Self::Cost(Parameter::SendOverheadPerByte) => (&mut set.overhead_per_byte.0, None),
+            Self::Cost(Parameter::ReceiveOverheadPerByte) => {
+                (&mut receive.overhead_per_byte.0, None)
+            }
+            Self::Cost(Parameter::OverheadPerByte) => {
+                (&mut set.overhead_per_byte.0, Some(&mut receive.overhead_per_byte.0))
+            }
+        };
+        [Some(one), other]
+    }
+}
+
+impl Axis {
+    /// These numbers of a parameter.
+    ///
+    /// # Errors
+    ///
+    /// [`SpanError`].
+    pub const fn new(swept: Swept, form: Form, span: Span) -> Result<Self, SpanError> {
+        if span.points < 2 {
+            return Err(SpanError::Points);
+        }
+        if span.to <= span.from {
+            return Err(SpanError::Backwards);
+        }
+        if span.from == 0 && matches!(span.spacing, Spacing::Logarithmic) {
+            return Err(SpanError::FromZero);
+        }
+        Ok(Self { swept, form, span })
+    }
+
+    /// Ends, number of points and spacing.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Its name in files, with its unit.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let unit = match (self.form, self.swept) {
+            (Form::Factor, _) => "factor",
+            (Form::Value, Swept::EagerLimit) => "bytes",
+            (Form::Value, Swept::Cost(_)) => "s",
+        };
+        format!("{}_{unit}", self.swept.name())
+    }
+
+    /// Its unit in tables.
+    #[must_use]
+    pub const fn unit(&self) -> &'static str {
+        match (self.form, self.swept) {
+            (Form::Factor, _) => "times",
+            (Form::Value, Swept::EagerLimit) => "B",
+            (Form::Value, Swept::Cost(parameter)) if parameter.is_per_byte() => "ns/B",
+            (Form::Value, Swept::Cost(_)) => "ns",
+        }
+    }
+
+    /// The number `index`, from 0 on; the last one beyond the end.
+    #[must_use]
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "values between two equal factors are rounded anyway, and lie between the ends"
+    )]
+    pub fn raw(&self, index: u32) -> u64 {
+        let Span { from, to, points, spacing } = self.span;
+        let last = points.saturating_sub(1).max(1);
+        if index == 0 {
+            return from;
+        }
+        if index >= last {
+            return to;
+        }
+        match spacing {
+            Spacing::Linear => {
+                let part = u128::from(to - from) * u128::from(index) + u128::from(last / 2);
+                from + u64::try_from(part / u128::from(last)).unwrap_or(to - from)
+            }
+            Spacing::Logarithmic => {
+                let share = f64::from(index) / f64::from(last);
+                let value = from as f64 * (to as f64 / from as f64).powf(share);
+                (value.round() as u64).clamp(from, to)
+            }
+        }
+    }
+
+    /// What the number `raw` makes of a value; `None` past 2⁶⁴.
+    pub(super) fn applied(&self, raw: u64, value: u64) -> Option<u64> {
+        match self.form {
+            Form::Value => Some(raw),
+            Form::Factor => {
+                let product = u128::from(value) * u128::from(raw) + FACTOR_ONE / 2;
+                u64::try_from(product / FACTOR_ONE).ok()
+            }
+        }
+    }
+
+    /// The number `raw` in seconds, seconds per byte, bytes, or as a factor.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest double is the contract")]
+    pub fn reading(&self, raw: u64) -> Reading {
+        match (self.form, self.swept) {
+            (Form::Factor, _) => Reading::Number(raw as f64 / FACTOR_ONE as f64),
+            (Form::Value, Swept::EagerLimit) => Reading::Bytes(raw),
+            (Form::Value, swept) if swept.is_per_byte() => Reading::Number(PerByte(raw).seconds()),
+            (Form::Value, Swept::Cost(_)) => Reading::Number(Picos(raw).seconds()),
+        }
+    }
+
+    /// The number `raw` in [`Self::unit`].
+    #[must_use]
+    pub fn text(&self, raw: u64) -> String {
+        match (self.form, self.swept) {
+            (Form::Factor, _) => fixed(raw.into(), FACTOR_DIGITS),
+            (Form::Value, Swept::EagerLimit) => raw.to_string(),
+            (Form::Value, swept) if swept.is_per_byte() => Units(raw.into()).nanos(),
+            (Form::Value, Swept::Cost(_)) => fixed(raw.into(), 3),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quickcheck::quickcheck;
+
+    fn axis(swept: Swept, form: Form, [from, to]: [u64; 2], points: u32) -> Axis {
+        Axis::new(swept, form, Span { from, to, points, spacing: Spacing::Linear }).unwrap()
+    }
+
+    const LATENCY: Swept = Swept::Cost(Parameter::Latency);
+
+    #[test]
+    fn values_are_evenly_spaced_and_have_both_ends() {
+        let latency = axis(LATENCY, Form::Value, [1_000, 2_000], 5);
+        let values: Vec<u64> = (0..6).map(|index| latency.raw(index)).collect();
+        assert_eq!(values, [1_000, 1_250, 1_500, 1_750, 2_000, 2_000]);
+        let span = Span { from: 10, to: 10_000, points: 4, spacing: Spacing::Logarithmic };
+        let decades = Axis::new(LATENCY, Form::Value, span).unwrap();
+        let values: Vec<u64> = (0..4).map(|index| decades.raw(index)).collect();
+        assert_eq!(values, [10, 100, 1_000, 10_000]);
+    }
+
+    #[test]
+    fn what_is_no_span_is_refused() {
+        let with = |from, to, points, spacing| {
+            Axis::new(LATENCY, Form::Value, Span { from, to, points, spacing }).unwrap_err()
+        };
+        assert_eq!(with(1, 2, 1, Spacing::Linear), SpanError::Points);
+        assert_eq!(with(2, 2, 9, Spacing::Linear), SpanError::Backwards);
+        assert_eq!(with(0, 2, 9, Spacing::Logarithmic), SpanError::FromZero);
+    }
+
+    #[test]
+    fn values_are_read_in_their_units() {
+        let per_byte = Swept::Cost(Parameter::GapPerByte);
+        let read = |swept, form, raw| {
+            let axis = axis(swept, form, [0, 1], 2);
+            (axis.key(), axis.reading(raw).to_string(), axis.text(raw), axis.unit())
+        };
+        let of = |key: &str, reading: &str, text: &str, unit| {
+            (key.to_owned(), reading.to_owned(), text.to_owned(), unit)
+        };
+        assert_eq!(
+            read(LATENCY, Form::Value, 2_500_500),
+            of("latency_s", "0.0000025005", "2500.5", "ns")
+        );
+        assert_eq!(
+            read(per_byte, Form::Value, 20 << 16),
+            of("gap_per_byte_s", "0.00000000002", "0.02", "ns/B")
+        );
+        assert_eq!(
+            read(Swept::EagerLimit, Form::Value, 65_536),
+            of("eager_limit_bytes", "65536", "65536", "B")
+        );
+        assert_eq!(
+            read(LATENCY, Form::Factor, 1_500_000_000),
+            of("latency_factor", "1.5", "1.5", "times")
+        );
+    }
+
+    #[test]
+    fn factors_are_rounded_to_the_unit_and_bounded() {
+        let halves = axis(LATENCY, Form::Factor, [0, 500_000_000], 2);
+        assert_eq!(halves.applied(500_000_000, 3), Some(2));
+        assert_eq!(halves.applied(2_000_000_000, u64::MAX), None);
+    }
+
+    quickcheck! {
+        fn values_ascend_between_the_ends(from: u64, to: u64, points: u16, even: bool) -> bool {
+            let spacing = if even { Spacing::Linear } else { Spacing::Logarithmic };
+            let span = Span { from, to, points: points.into(), spacing };
+            let Ok(axis) = Axis::new(LATENCY, Form::Value, span) else { return true };
+            let values: Vec<u64> = (0..axis.span().points).map(|index| axis.raw(index)).collect();
+            values.is_sorted() && values.first() == Some(&from) && values.last() == Some(&to)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The makespan over one swept parameter, or over two.
+
+use loggap_core::units::Picos;
+
+use super::{Axis, Form, Spacing, Sweep, Swept, Tangent};
+use crate::output::number::{self, Unit};
+use crate::study::{Axes, Chart, Series};
+
+/// The most axes that a chart shows.
+pub const MOST_AXES: usize = 2;
+/// The most curves, one for each value of the second axis.
+const MOST_CURVES: usize = 7;
+/// Points of a tangent, which is bent on logarithmic axes.
+const TANGENT_POINTS: u32 = 33;
+
+/// Makespans of all points of `sweep` over its first axis; with two, a curve
+/// for each value of the second, or for seven of them. `None` for more.
+#[must_use]
+pub fn chart(
+    sweep: &Sweep,
+    makespans: &[Picos],
+    tangent: Option<&Tangent>,
+    schedule: &str,
+) -> Option<Chart> {
+    let (across, curves) = match sweep.axes() {
+        [across] => (across, Vec::new()),
+        [across, second] => (across, chosen(second.span().points as usize)),
+        _ => return None,
+    };
+    let last = makespans.iter().max().copied().unwrap_or_default();
+    let (x_unit, y_unit) = (unit(across), Unit::fitting(number::TIME, last.seconds(), 1.0));
+    let each = if curves.is_empty() { 1 } else { sweep.count() / across.span().points as usize };
+    let curve = |index: usize| {
+        let points = (0..sweep.count()).skip(index).step_by(each.max(1));
+        let place = |point: usize| {
+            let x = across.reading(sweep.at(point).next()?).number() / x_unit.size;
+            Some((x, makespans.get(point)?.seconds() / y_unit.size))
+        };
+        points.filter_map(place).collect::<Vec<_>>()
+    };
+    let mut series = match sweep.axes() {
+        [_, second] => {
+            let named = |&index: &usize| Series::new(label(second, index), curve(index));
+            curves.iter().map(named).collect()
+        }
+        _ => vec![Series::new("makespan".into(), curve(0))],
+    };
+    series.extend(tangent.and_then(|tangent| line(tangent, (&x_unit, &y_unit))));
+    let logarithmic = across.span().spacing == Spacing::Logarithmic;
+    Some(Chart {
+        title: title(sweep, curves.len(), schedule),
+        x_label: x_label(across, &x_unit),
+        y_label: format!("makespan [{}]", y_unit.name),
+        axes: if logarithmic { Axes::Logarithmic } else { Axes::Linear },
+        series,
+    })
+}
+
+/// Up to [`MOST_CURVES`] of so many, evenly spread with both ends.
+fn chosen(values: usize) -> Vec<usize> {
+    if values <= MOST_CURVES {
+        return (0..values).collect();
+    }
+    (0..MOST_CURVES).map(|curve| curve * (values - 1) / (MOST_CURVES - 1)).collect()
+}
+
+fn title(sweep: &Sweep, curves: usize, schedule: &str) -> String {
+    let symbols: Vec<&str> = sweep.axes().iter().map(|axis| axis.swept.symbol()).collect();
+    let some = match sweep.axes() {
+        [_, second] if curves < second.span().points as usize => {
+            format!(" ({curves} of {} values)", second.span().points)
+        }
+        _ => String::new(),
+    };
+    format!("Makespan of {schedule} over {}{some}", symbols.join(" and "))
+}
+
+/// The unit of the abscissa.
+fn unit(axis: &Axis) -> Unit {
+    let last = axis.reading(axis.span().to).number();
+    match (axis.form, axis.swept) {
+        (Form::Factor, _) | (_, Swept::EagerLimit) => Unit { name: "", size: 1.0 },
+        (Form::Value, swept) if swept.is_per_byte() => {
+            Unit::fitting(number::TIME_PER_BYTE, last, 1.0)
+        }
+        (Form::Value, _) => Unit::fitting(number::TIME, last, 1.0),
+    }
+}
+
+fn x_label(axis: &Axis, unit: &Unit) -> String {
+    let symbol = axis.swept.symbol();
+    match (axis.form, axis.swept) {
+        (Form::Factor, _) => format!("{symbol}, times that given"),
+        (Form::Value, Swept::EagerLimit) => format!("{symbol} [bytes]"),
+        (Form::Value, _) => format!("{symbol} [{}]", unit.name),
+    }
+}
+
+/// The name of a curve: the value of the second axis.
+fn label(axis: &Axis, index: usize) -> String {
+    let raw = axis.raw(u32::try_from(index).unwrap_or(u32::MAX));
+    match axis.form {
+        Form::Factor => format!("{} times {}", axis.swept.symbol(), axis.text(raw)),
+        Form::Value => format!("{} = {} {}", axis.swept.symbol(), axis.text(raw), axis.unit()),
+    }
+}
+
+fn line(tangent: &Tangent, (x_unit, y_unit): (&Unit, &Unit)) -> Option<Series> {
+    let stretch = tangent.stretch()?;
+    let point = |index: u32| {
+        let share = f64::from(index) / f64::from(TANGENT_POINTS - 1);
+        let x = stretch.from + share * (stretch.to - stretch.from);
+        (x / x_unit.size, stretch.value(x) / y_unit.size)
+    };
+    let label = format!("as given: slope {}", number::count(tangent.slope()));
+    Some(Series::line(label, (0..TANGENT_POINTS).map(point).collect()))
+}

@@ -1,0 +1,199 @@
+//! The makespan over a range of parameters: one swept parameter, or the grid of
+//! several.
+
+mod axis;
+mod chart;
+mod tangent;
+
+pub use self::axis::{Axis, FACTOR_DIGITS, Form, Reading, Spacing, Span, SpanError, Swept};
+pub use self::chart::{MOST_AXES, chart};
+pub use self::tangent::{Stretch, Tangent};
+use crate::simulation::ParameterSets;
+
+/// The most points of all axes together.
+pub const MOST_POINTS: usize = 1_000_000;
+
+/// Axes and the parameters from which they depart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    axes: Vec<Axis>,
+    /// With what receiving costs in each set, also where both ends are equal.
+    given: ParameterSets,
+    count: usize,
+}
+
+/// Why parameters cannot be swept so.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SweepError {
+    /// Two axes change the same number.
+    #[error("the sweeps of {0} and {1} change the same parameter; leave one out")]
+    Same(&'static str, &'static str),
+    /// More than [`MOST_POINTS`].
+    #[error("the sweeps have more than {MOST_POINTS} points together; take fewer")]
+    TooMany,
+    /// One value for ranges that have each its own.
+    #[error(
+        "{symbol} has a value for each of {ranges} ranges of message sizes; sweep factors of \
+         them, such as {symbol}=0.5x:2x:20"
+    )]
+    Ranges {
+        /// Which parameter.
+        symbol: &'static str,
+        /// How many ranges there are.
+        ranges: usize,
+    },
+    /// One value for ends that have each its own.
+    #[error(
+        "sender and receiver have different {symbol}; sweep {symbol}_s or {symbol}_r, or factors \
+         of both, such as {symbol}=0.5x:2x:20"
+    )]
+    Ends {
+        /// Which parameter.
+        symbol: &'static str,
+    },
+    /// Factors of nothing.
+    #[error("{symbol} is 0, which no factor changes; sweep values of it")]
+    Zero {
+        /// Which parameter.
+        symbol: &'static str,
+    },
+    /// A factor leads past 2⁶⁴ of the parameter's unit.
+    #[error("the largest factor makes {symbol} longer than 213 days")]
+    TooLarge {
+        /// Which parameter.
+        symbol: &'static str,
+    },
+}
+
+impl Sweep {
+    /// The grid of `axes` around `given`; the last axis varies fastest.
+    ///
+    /// # Errors
+    ///
+    /// [`SweepError`].
+    pub fn new(axes: Vec<Axis>, given: &ParameterSets) -> Result<Self, SweepError> {
+        let mut rest = &axes[..];
+        while let Some((axis, others)) = rest.split_first() {
+            if let Some(other) = others.iter().find(|other| clash(axis.swept, other.swept)) {
+                return Err(SweepError::Same(axis.swept.symbol(), other.swept.symbol()));
+            }
+            rest = others;
+        }
+        let points = axes.iter().map(|axis| axis.span().points as usize);
+        let count = points.into_iter().try_fold(1, usize::checked_mul);
+        let count = count.filter(|&count| count <= MOST_POINTS).ok_or(SweepError::TooMany)?;
+        let sweep = Self { axes, given: told_apart(given), count };
+        for axis in &sweep.axes {
+            sweep.check(axis)?;
+        }
+        Ok(sweep)
+    }
+
+    /// Whether `axis` has one meaning for the parameters that were given.
+    fn check(&self, axis: &Axis) -> Result<(), SweepError> {
+        let symbol = axis.swept.symbol();
+        let (ranges, values) = (self.given.protocols.len(), self.values(axis.swept));
+        match (axis.form, axis.swept) {
+            (Form::Value, Swept::EagerLimit) => Ok(()),
+            (Form::Value, _) if ranges > 1 => Err(SweepError::Ranges { symbol, ranges }),
+            (Form::Value, _) if values.iter().any(|value| Some(value) != values.first()) => {
+                Err(SweepError::Ends { symbol })
+            }
+            (Form::Value, _) => Ok(()),
+            (Form::Factor, _) if values.iter().all(|&value| value == 0) => {
+                Err(SweepError::Zero { symbol })
+            }
+            (Form::Factor, _) => {
+                let fits = |&value: &u64| axis.applied(axis.span().to, value).is_some();
+                let fits = values.iter().all(fits);
+                if fits { Ok(()) } else { Err(SweepError::TooLarge { symbol }) }
+            }
+        }
+    }
+
+    /// What a parameter was given as, in each range and at each end that it
+    /// stands for.
+    fn values(&self, swept: Swept) -> Vec<u64> {
+        let mut sets = self.given.clone();
+        numbers(&mut sets, swept).map(|number| *number).collect()
+    }
+
+    /// The axes.
+    #[must_use]
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// How many points the grid has.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The number of each axis at a point.
+    pub fn at(&self, point: usize) -> impl Iterator<Item = u64> {
+        let mut stride = self.count;
+        self.axes.iter().map(move |axis| {
+            let points = axis.span().points as usize;
+            stride /= points.max(1);
+            let index = point / stride.max(1) % points.max(1);
+            axis.raw(u32::try_from(index).unwrap_or(u32::MAX))
+        })
+    }
+
+    /// The parameters of a point.
+    #[must_use]
+    pub fn sets(&self, point: usize) -> ParameterSets {
+        let mut sets = self.given.clone();
+        for (axis, raw) in self.axes.iter().zip(self.at(point)) {
+            for number in numbers(&mut sets, axis.swept) {
+                let applied = axis.applied(raw, *number);
+                debug_assert!(applied.is_some(), "the largest factor was tried");
+                *number = applied.unwrap_or(u64::MAX);
+            }
+        }
+        sets.simplified()
+    }
+
+    /// The parameters that were given, as the sensitivities of the swept ones
+    /// need them: with the ends apart where one of them is swept.
+    #[must_use]
+    pub fn given(&self) -> ParameterSets {
+        let is_one_end = |axis: &Axis| match axis.swept {
+            Swept::Cost(parameter) => parameter.is_of_one_end(),
+            Swept::EagerLimit => false,
+        };
+        if self.axes.iter().any(is_one_end) {
+            return self.given.clone();
+        }
+        self.given.clone().simplified()
+    }
+}
+
+/// The numbers that a parameter stands for, in all sets.
+fn numbers(sets: &mut ParameterSets, swept: Swept) -> impl Iterator<Item = &mut u64> {
+    let ends = sets.protocols.iter_mut().zip(&mut sets.receive);
+    ends.flat_map(move |(protocol, receive)| swept.numbers(&mut protocol.parameters, receive))
+        .flatten()
+}
+
+/// `sets` with what receiving costs in each.
+fn told_apart(sets: &ParameterSets) -> ParameterSets {
+    let mut sets = sets.clone();
+    if sets.receive.is_empty() {
+        let ends = sets.protocols.iter().map(|protocol| protocol.parameters.receive_overhead());
+        sets.receive = ends.collect();
+    }
+    sets
+}
+
+/// Whether two parameters stand for the same number.
+fn clash(one: Swept, other: Swept) -> bool {
+    match (one, other) {
+        (Swept::Cost(one), Swept::Cost(other)) => one.shares(other),
+        _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests;
