@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
 
-use loggap::sensitivity::{Analysis, Parameter, Sensitivity, Units};
+use loggap::sensitivity::{Analysis, Sensitivity, Units};
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -33,19 +33,7 @@ fn moved(settings: &Settings, of: &Sensitivity, value: u128) -> Settings {
         let mut unused = ReceiveOverhead::default();
         let receive = apart.next().unwrap_or(&mut unused);
         if (level, first) == (of.level, of.first_bytes) {
-            let time = Picos(u64::try_from(value / STEP).unwrap());
-            let per_byte = PerByte(u64::try_from(value).unwrap());
-            match of.parameter {
-                Parameter::Latency => set.latency = time,
-                Parameter::Overhead | Parameter::SendOverhead => set.overhead = time,
-                Parameter::ReceiveOverhead => receive.overhead = time,
-                Parameter::Gap => set.gap = time,
-                Parameter::GapPerByte => set.gap_per_byte = per_byte,
-                Parameter::OverheadPerByte | Parameter::SendOverheadPerByte => {
-                    set.overhead_per_byte = per_byte;
-                }
-                Parameter::ReceiveOverheadPerByte => receive.overhead_per_byte = per_byte,
-            }
+            of.parameter.set(set, receive, Units(value));
         }
     }
     settings

@@ -2,7 +2,7 @@
 //! where messages share links.
 
 use loggap_core::noise::Phases;
-use loggap_core::units::{PerByte, Picos};
+use loggap_core::units::Picos;
 
 use super::{APART, GROWTHS, Parameter, Sensitivity, TOGETHER, Tolerance, Units};
 use crate::sensitivity::function::FRACTION_BITS;
@@ -119,19 +119,7 @@ impl Moved {
         let set = &mut protocol.parameters;
         let mut unused = set.receive_overhead();
         let receive = sets.receive.get_mut(self.number).unwrap_or(&mut unused);
-        let time = Picos(u64::try_from(value >> FRACTION_BITS).unwrap_or(u64::MAX));
-        let per_byte = PerByte(u64::try_from(value).unwrap_or(u64::MAX));
-        match self.parameter {
-            Parameter::Latency => set.latency = time,
-            Parameter::Overhead | Parameter::SendOverhead => set.overhead = time,
-            Parameter::ReceiveOverhead => receive.overhead = time,
-            Parameter::Gap => set.gap = time,
-            Parameter::GapPerByte => set.gap_per_byte = per_byte,
-            Parameter::OverheadPerByte | Parameter::SendOverheadPerByte => {
-                set.overhead_per_byte = per_byte;
-            }
-            Parameter::ReceiveOverheadPerByte => receive.overhead_per_byte = per_byte,
-        }
+        self.parameter.set(set, receive, Units(value));
         sets
     }
 

@@ -131,6 +131,21 @@ impl Parameter {
         }
     }
 
+    /// Gives it another value in a set; times are rounded down to whole ps.
+    pub fn set(self, set: &mut LogGops, receive: &mut ReceiveOverhead, Units(value): Units) {
+        let time = Picos(u64::try_from(value >> FRACTION_BITS).unwrap_or(u64::MAX));
+        let per_byte = PerByte(u64::try_from(value).unwrap_or(u64::MAX));
+        match self {
+            Self::Latency => set.latency = time,
+            Self::Overhead | Self::SendOverhead => set.overhead = time,
+            Self::ReceiveOverhead => receive.overhead = time,
+            Self::Gap => set.gap = time,
+            Self::GapPerByte => set.gap_per_byte = per_byte,
+            Self::OverheadPerByte | Self::SendOverheadPerByte => set.overhead_per_byte = per_byte,
+            Self::ReceiveOverheadPerByte => receive.overhead_per_byte = per_byte,
+        }
+    }
+
     /// Its value in a set, in 2⁻¹⁶ ps or ps per byte.
     pub(super) fn of(self, set: &LogGops, receive: ReceiveOverhead) -> u128 {
         let time = |Picos(picos): Picos| u128::from(picos) << FRACTION_BITS;
