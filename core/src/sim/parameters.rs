@@ -68,10 +68,21 @@ pub struct Parameters<'a> {
     /// What receiving costs, for each set; none where that is what sending
     /// costs.
     receive: &'a [ReceiveOverhead],
+    near: Option<Nearness<'a>>,
+}
+
+/// Levels, and what they mean: behind pointers, so that a program whose ranks are
+/// all equally near has no code for that.
+#[derive(Clone, Copy, Debug)]
+struct Nearness<'a> {
     /// The nearest first. Their sets are the last ones, in the same order.
     levels: &'a [Level],
     /// Of each rank its place; none where that is its number.
     places: &'a [u32],
+    /// The level of two ranks.
+    level: fn(&Nearness<'_>, u32, u32) -> usize,
+    /// Of a level, and so many sets in all, the first set and the end.
+    sets: fn(&Nearness<'_>, usize, usize) -> [usize; 2],
 }
 
 /// A level of nearness: ranks of one block, for whom messages cost something
@@ -103,7 +114,7 @@ impl<'a> Parameters<'a> {
     #[must_use]
     pub const fn one(parameters: LogGops) -> Self {
         let first = Protocol { first: Bytes(0), parameters };
-        Self { first, further: &[], receive: &[], levels: &[], places: &[] }
+        Self { first, further: &[], receive: &[], near: None }
     }
 
     /// One set per protocol, ascending in size; the first also holds for
@@ -145,7 +156,9 @@ impl<'a> Parameters<'a> {
         };
         let nested = levels.windows(2).all(nested);
         let usable = nested && !rest.is_empty() && ascend(rest) && protocols.len() <= Self::MOST;
-        usable.then_some(Self { first: *first, further, receive: &[], levels, places })
+        let near = Nearness { levels, places, level: level_of, sets: sets_of };
+        let near = Some(near).filter(|near| !near.levels.is_empty());
+        usable.then_some(Self { first: *first, further, receive: &[], near })
     }
 
     /// The same, with receivers that pay these overheads and senders that pay
@@ -159,7 +172,10 @@ impl<'a> Parameters<'a> {
     /// Levels of nearness; what is beyond them not counted.
     #[must_use]
     pub const fn levels(&self) -> usize {
-        self.levels.len()
+        match self.near {
+            Some(near) => near.levels.len(),
+            None => 0,
+        }
     }
 
     /// How near two ranks are: the number of their level, the nearest being 0, and
@@ -167,15 +183,7 @@ impl<'a> Parameters<'a> {
     #[inline]
     #[must_use]
     pub fn level(&self, one: u32, other: u32) -> usize {
-        if self.levels.is_empty() { EVERYWHERE } else { self.level_of(one, other) }
-    }
-
-    #[inline(never)]
-    fn level_of(&self, one: u32, other: u32) -> usize {
-        let place = |rank: u32| self.places.get(rank as usize).copied().unwrap_or(rank);
-        let (one, other) = (place(one), place(other));
-        let together = |level: &Level| one / level.places == other / level.places;
-        self.levels.iter().position(together).unwrap_or(self.levels.len())
+        self.near.as_ref().map_or(EVERYWHERE, |near| (near.level)(near, one, other))
     }
 
     /// The sets.
@@ -189,7 +197,7 @@ impl<'a> Parameters<'a> {
     pub(super) fn has_limits_of(&self, other: &Parameters<'_>) -> bool {
         let limits = |of: &Protocol| (of.first, of.parameters.eager_limit);
         self.further.len() == other.further.len()
-            && (self.levels, self.places) == (other.levels, other.places)
+            && self.near.map(Nearness::blocks) == other.near.map(Nearness::blocks)
             && self.all().zip(other.all()).all(|(own, other)| limits(own) == limits(other))
     }
 
@@ -226,12 +234,13 @@ impl<'a> Parameters<'a> {
     /// as sets were given.
     #[must_use]
     pub fn number(&self, level: usize, size: u64) -> usize {
-        let (before, count) = match self.levels.get(level) {
-            Some(level) => (level.first, level.sets),
-            None => (0, self.levels.first().map_or(self.further.len() + 1, |near| near.first)),
+        let all = self.further.len() + 1;
+        let [before, end] = match &self.near {
+            Some(near) => (near.sets)(near, level, all),
+            None => [0, all],
         };
         // The first of them holds for smaller sizes, too.
-        let later = self.further.get(before..before + count - 1).unwrap_or_default();
+        let later = self.further.get(before..end - 1).unwrap_or_default();
         before + later.iter().rposition(|set| set.first.0 <= size).map_or(0, |at| at + 1)
     }
 
@@ -264,6 +273,28 @@ impl<'a> Parameters<'a> {
     #[must_use]
     pub fn lookahead(&self) -> Picos {
         Picos(self.delays().min().unwrap_or_default())
+    }
+}
+
+fn level_of(near: &Nearness<'_>, one: u32, other: u32) -> usize {
+    let place = |rank: u32| near.places.get(rank as usize).copied().unwrap_or(rank);
+    let (one, other) = (place(one), place(other));
+    let together = |level: &Level| one / level.places == other / level.places;
+    near.levels.iter().position(together).unwrap_or(near.levels.len())
+}
+
+fn sets_of(near: &Nearness<'_>, level: usize, all: usize) -> [usize; 2] {
+    match near.levels.get(level) {
+        Some(level) => [level.first, level.first + level.sets],
+        None => [0, near.levels.first().map_or(all, |near| near.first)],
+    }
+}
+
+#[cfg(target_has_atomic = "64")]
+impl<'a> Nearness<'a> {
+    /// Which ranks are near each other.
+    const fn blocks(self) -> (&'a [Level], &'a [u32]) {
+        (self.levels, self.places)
     }
 }
 

@@ -197,7 +197,8 @@ impl<'p> Prices<'p> {
     }
 
     /// That of messages of `size` bytes from the one rank to the other.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn between(&mut self, one: u32, other: u32, size: u64) -> Result<&Price, Overflow> {
         self.at(self.parameters.level(one, other), size)
     }
