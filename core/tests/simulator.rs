@@ -337,9 +337,9 @@ fn messages_that_wait_are_counted_at_their_most() {
     let counters = Counters::new(&mut ranks, &mut arrivals);
     let (_, counters) = run(&program, rules, NoNoise, counters).unwrap();
     let [sender, receiver] = counters.finish() else { panic!("two ranks") };
-    assert_eq!((sender.sent, sender.unexpected_most, sender.sending), (2, 0, Picos(3_000_000)));
-    assert_eq!((receiver.unexpected, receiver.unexpected_most), (2, 2));
-    assert_eq!((receiver.posted_most, receiver.receiving), (0, Picos(3_000_000)));
+    assert_eq!((sender.sent, sender.max_unexpected, sender.sending), (2, 0, Picos(3_000_000)));
+    assert_eq!((receiver.unexpected, receiver.max_unexpected), (2, 2));
+    assert_eq!((receiver.max_posted, receiver.receiving), (0, Picos(3_000_000)));
 }
 
 /// FNV-1a over the outcomes of many schedules.

@@ -187,7 +187,7 @@ pub fn longest_queues(program: &Program, settings: &shadow::Settings) -> [u32; 2
     let (_, counters) = run_observed(program, settings, NoNoise, |_| counters);
     let ranks = counters.finish();
     let most = |of: fn(&RankCounters) -> u32| ranks.iter().map(of).max().unwrap_or_default();
-    [most(|rank| rank.posted_most), most(|rank| rank.unexpected_most)]
+    [most(|rank| rank.max_posted), most(|rank| rank.max_unexpected)]
 }
 
 /// [`run_observed`] with noise or without.

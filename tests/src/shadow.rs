@@ -29,7 +29,7 @@ pub enum Rendezvous {
     /// The sender is released at the instant of the match.
     #[default]
     Instant,
-    /// Request, ready and data are messages of their own.
+    /// RTS, CTS and data are messages of their own.
     Handshake,
 }
 
@@ -200,9 +200,9 @@ enum Part {
     /// The only one.
     Whole,
     /// First of the handshake, without data; it is the one that matches.
-    Request,
+    Rts,
     /// Second, back to the sender, from the operation that matched.
-    Ready { receive: usize },
+    Cts { receive: usize },
     /// Third, to the operation that matched.
     Data { receive: usize },
 }
@@ -397,7 +397,7 @@ impl<'a> Shadow<'a> {
     fn send(&mut self, time: u64, send: (usize, usize), receiver: usize, size: u64) {
         let rendezvous = size > self.settings.at([send.0, receiver], size).1.eager_limit.0;
         let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
-        let part = if handshake { Part::Request } else { Part::Whole };
+        let part = if handshake { Part::Rts } else { Part::Whole };
         self.satisfy(send.0, send.1, 0, time);
         let end =
             self.transmit(time, Message { send, receiver, part, taken: None, end: 0, record: 0 });
@@ -415,7 +415,7 @@ impl<'a> Shadow<'a> {
         };
         let size = match message.part {
             Part::Whole | Part::Data { .. } => size,
-            Part::Request | Part::Ready { .. } => 1,
+            Part::Rts | Part::Cts { .. } => 1,
         };
         let set = self.settings.at([message.send.0, message.receiver], size).1;
         if size == 0 && self.settings.quirks.empty_wraps {
@@ -437,7 +437,7 @@ impl<'a> Shadow<'a> {
         };
         let size = match message.part {
             Part::Whole | Part::Data { .. } => size,
-            Part::Request | Part::Ready { .. } => 1,
+            Part::Rts | Part::Cts { .. } => 1,
         };
         let ends = [message.send.0, message.receiver];
         let ReceiveOverhead { overhead, overhead_per_byte } =
@@ -453,7 +453,7 @@ impl<'a> Shadow<'a> {
     /// Rank and operation at whose processor and interface a message leaves.
     fn source(&self, message: &Message) -> (usize, Op) {
         let (rank, index) = match message.part {
-            Part::Ready { receive } => (message.receiver, receive),
+            Part::Cts { receive } => (message.receiver, receive),
             _ => message.send,
         };
         (rank, self.op(rank, index))
@@ -551,9 +551,9 @@ impl<'a> Shadow<'a> {
     fn matched(&mut self, time: u64, index: usize, message: Message, decides: Option<u64>) {
         let rank = message.receiver;
         self.timeline.messages[message.record as usize].matched = Some(Picos(time));
-        if message.part == Part::Request {
+        if message.part == Part::Rts {
             let free = self.free_to_send(rank, self.op(rank, index));
-            let ready = message.part(Part::Ready { receive: index });
+            let ready = message.part(Part::Cts { receive: index });
             self.create(free.max(message.end).max(time), Item::Departure(ready));
             return;
         }
@@ -594,8 +594,8 @@ impl<'a> Shadow<'a> {
     fn partner(&self, message: &Message) -> Option<usize> {
         match message.part {
             Part::Data { receive } => Some(receive),
-            Part::Ready { .. } => None,
-            Part::Whole | Part::Request => {
+            Part::Cts { .. } => None,
+            Part::Whole | Part::Rts => {
                 let mut posted = self.ranks[message.receiver].posted.iter().copied();
                 posted.find(|&receive| self.matches(message.receiver, receive, message))
             }
@@ -612,11 +612,11 @@ impl<'a> Shadow<'a> {
         };
         let Some(end) = self.handle(time, stamp, op, &mut message) else { return };
         message.end = end;
-        let is_answer = matches!(message.part, Part::Ready { .. });
+        let is_answer = matches!(message.part, Part::Cts { .. });
         let at = if is_answer { message.send.0 } else { message.receiver };
         self.note_queue(0, self.ranks[at].posted.len());
         match (message.part, partner) {
-            (Part::Ready { receive }, _) => {
+            (Part::Cts { receive }, _) => {
                 let (rank, op) = (message.send.0, self.op(message.send.0, message.send.1));
                 let data = message.part(Part::Data { receive });
                 self.create(self.free_to_send(rank, op), Item::Departure(data));
@@ -645,7 +645,7 @@ impl<'a> Shadow<'a> {
         let (overhead, by_cpu) = self.receive_cost(message, by_cpu);
         let (cpu, nic) = (usize::from(op.cpu), usize::from(op.nic));
         let rank = match message.part {
-            Part::Ready { .. } => message.send.0,
+            Part::Cts { .. } => message.send.0,
             _ => message.receiver,
         };
         let overlap = self.settings.receive == Receive::Overlap;
@@ -695,8 +695,8 @@ impl<'a> Shadow<'a> {
         let (rank, op) = self.source(message);
         let part = match message.part {
             Part::Whole => timeline::Part::Whole,
-            Part::Request => timeline::Part::Rts,
-            Part::Ready { .. } => timeline::Part::Cts,
+            Part::Rts => timeline::Part::Rts,
+            Part::Cts { .. } => timeline::Part::Cts,
             Part::Data { .. } => timeline::Part::Data,
         };
         let data = matches!(part, timeline::Part::Whole | timeline::Part::Data);

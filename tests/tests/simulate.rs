@@ -382,8 +382,8 @@ fn counters_tell_what_each_rank_did() {
         "receiving_ps",
         "idle_ps",
         "messages_waited_ps",
-        "posted_most",
-        "unexpected_most",
+        "max_posted",
+        "max_unexpected",
     ];
     // Messages wait for 0, 1, ... 6 times 1800 ns.
     let expected = [7, 12_600_000, 4_000_000, 37_800_000, 7, 0];
@@ -397,7 +397,7 @@ fn counters_tell_what_each_rank_did() {
         let options = ["--counters", "-S", "1", "--rendezvous", rendezvous];
         let json = simulated_file(&path, &options);
         let root =
-            ["messages_unexpected", "unexpected_most"].map(|key| json["counters"][0][key].as_u64());
+            ["messages_unexpected", "max_unexpected"].map(|key| json["counters"][0][key].as_u64());
         assert_eq!(root, [2, 2].map(Some), "{rendezvous}");
     }
 }
@@ -488,8 +488,8 @@ fn what_cannot_come_to_its_end_is_named_by_rank_operation_peer_tag_and_line() {
     let offset = DEADLOCK.find("c: send").unwrap() as u64;
     assert_eq!(keys.map(|key| first[key].as_u64()), [1, 2, 0, 7, 11, offset].map(Some));
 
-    let circle = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n";
-    let path = written(&folder, "c.goal", circle);
+    let cycle = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n";
+    let path = written(&folder, "c.goal", cycle);
     let (code, text) = refused(&[path.to_str().unwrap()]);
     assert!(code == 1 && text.contains("loggap goal check"), "{text}");
     assert!(text.contains("line 3: operation 0 of rank 0 never becomes ready"), "{text}");

@@ -795,7 +795,7 @@ enum loggap_rendezvous_kind
    */
   LOGGAP_RENDEZVOUS_KIND_INSTANT = 0,
   /**
-   * Request, ready and data are messages, as in LogGPS.
+   * RTS, CTS and data are messages, as in LogGPS.
    */
   LOGGAP_RENDEZVOUS_KIND_HANDSHAKE = 1,
 };

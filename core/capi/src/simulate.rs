@@ -50,7 +50,7 @@ pub enum ReceiveKind {
 pub enum RendezvousKind {
     /// The sender is released at the instant of the match, as in LogGOPSim.
     Instant = 0,
-    /// Request, ready and data are messages, as in LogGPS.
+    /// RTS, CTS and data are messages, as in LogGPS.
     Handshake = 1,
 }
 
@@ -156,7 +156,7 @@ fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
         .array::<u32>(needs.index)
         .array::<u64>(needs.clocks)
         .array::<u64>(needs.times)
-        .array::<u64>(needs.tries)
+        .array::<u64>(needs.next_attempts)
         .array::<u64>(needs.links)
         .array::<u64>(needs.done)
         .array::<Entry>(needs.queue)
@@ -175,7 +175,7 @@ fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory
         index: arena.array(needs.index)?,
         clocks: arena.array(needs.clocks)?,
         times: arena.array(needs.times)?,
-        tries: arena.array(needs.tries)?,
+        next_attempts: arena.array(needs.next_attempts)?,
         links: arena.array(needs.links)?,
         done: arena.array(needs.done)?,
         queue: arena.array(needs.queue)?,

@@ -58,7 +58,7 @@ impl<N, O, W> Engine<'_, '_, N, O, W> {
         debug_assert!(place < self.clocks.len(), "no clock {place}");
         match self.clocks.get_mut(place) {
             Some(clock) => clock,
-            None => &mut self.ranks.hole.cpu,
+            None => &mut self.ranks.sentinel.cpu,
         }
     }
 

@@ -20,7 +20,7 @@ impl Schedule<'_> {
             index: self.index.len(),
             clocks: self.clocks.len(),
             times: self.times.len(),
-            tries: self.tries.len(),
+            next_attempts: self.next_attempts.len(),
             links: self.links.len(),
             done: self.done.len(),
             queue: self.queue.len(),
@@ -37,7 +37,7 @@ impl Schedule<'_> {
     #[must_use]
     pub fn copy<'n>(&'n self, memory: Memory<'n>) -> Option<Schedule<'n>> {
         let Memory { records, ranks, slots, crowds, index, clocks, .. } = memory;
-        let Memory { times, tries, links, done, queue, places, .. } = memory;
+        let Memory { times, next_attempts, links, done, queue, places, .. } = memory;
         // Only these have content before a run; everything else is 0 or need
         // not be anything.
         let records = records.get_mut(..self.records.all().len())?;
@@ -64,7 +64,7 @@ impl Schedule<'_> {
             index: index.get_mut(..self.index.len())?,
             clocks,
             times,
-            tries: tries.get_mut(..self.tries.len())?,
+            next_attempts: next_attempts.get_mut(..self.next_attempts.len())?,
             links: links.get_mut(..self.links.len())?,
             done,
             queue: queue.get_mut(..self.queue.len())?,

@@ -29,9 +29,9 @@ pub struct RankCounters {
     /// from its first byte to the processor's first look at it.
     pub messages_waited: Picos,
     /// The most receives that were posted at a time.
-    pub posted_most: u32,
+    pub max_posted: u32,
     /// The most messages that waited for their receive at a time.
-    pub unexpected_most: u32,
+    pub max_unexpected: u32,
     /// Messages that wait for their receive now.
     waiting: u32,
 }
@@ -48,7 +48,7 @@ impl RankCounters {
     /// One more message waits for its receive.
     fn queue(&mut self) {
         self.waiting = self.waiting.saturating_add(1);
-        self.unexpected_most = self.unexpected_most.max(self.waiting);
+        self.max_unexpected = self.max_unexpected.max(self.waiting);
     }
 }
 
@@ -123,13 +123,13 @@ impl Observer for Counters<'_> {
         let arrival = self.arrivals.get(event.op as usize).copied().unwrap_or(event.start);
         let Some(counters) = self.rank(event.rank) else { return };
         counters.received += 1;
-        counters.posted_most = counters.posted_most.max(event.posted);
+        counters.max_posted = counters.max_posted.max(event.posted);
         add(&mut counters.receiving, event.held);
         add(&mut counters.noise, event.noise);
         add(&mut counters.messages_waited, event.start.since(arrival));
         self.data = event.part == Part::Data;
         // The answer of a handshake goes to its send, not to a receive.
-        self.handled = (event.part != Part::Ready).then_some(event.rank);
+        self.handled = (event.part != Part::Cts).then_some(event.rank);
     }
 
     fn matched(&mut self, event: &Matched) {

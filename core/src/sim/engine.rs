@@ -101,14 +101,14 @@ pub struct Finished {
 #[derive(Debug)]
 pub(super) struct Ranks<'m> {
     all: &'m mut [Rank],
-    pub(super) hole: Rank,
+    pub(super) sentinel: Rank,
 }
 
 impl Ranks<'_> {
     #[inline]
     pub(super) fn at(&self, rank: u32) -> &Rank {
         debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
-        self.all.get(rank as usize).unwrap_or(&self.hole)
+        self.all.get(rank as usize).unwrap_or(&self.sentinel)
     }
 
     #[inline]
@@ -116,7 +116,7 @@ impl Ranks<'_> {
         debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
         match self.all.get_mut(rank as usize) {
             Some(state) => state,
-            None => &mut self.hole,
+            None => &mut self.sentinel,
         }
     }
 }
@@ -137,7 +137,7 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
     /// processor's clock says as much.
     pub(super) times: &'m mut [u64],
     /// Of each message, when it next tries to be received.
-    pub(super) tries: &'m mut [u64],
+    pub(super) next_attempts: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     queue: Queue<'m>,
     pub(super) cpus: usize,
@@ -194,8 +194,9 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         network: W,
     ) -> Self {
         let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
-        let Schedule { clocks, times, tries, links, done, queue, places, cpus, nics, .. } =
-            schedule;
+        let Schedule {
+            clocks, times, next_attempts, links, done, queue, places, cpus, nics, ..
+        } = schedule;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
             flight.1 = delay;
@@ -203,12 +204,12 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         Self {
             records,
             edges,
-            ranks: Ranks { all: ranks, hole: Rank::default() },
+            ranks: Ranks { all: ranks, sentinel: Rank::default() },
             firsts,
             waiting: Waiting::new(slots, crowds, index),
             clocks,
             times,
-            tries,
+            next_attempts,
             done,
             queue: Queue::new(queue, places),
             cpus,

@@ -28,9 +28,9 @@ pub enum Part {
     /// The only one.
     Whole,
     /// Of a handshake: asks the receiver.
-    Request,
+    Rts,
     /// Of a handshake: tells the sender to go on.
-    Ready,
+    Cts,
     /// Of a handshake: the data.
     Data,
 }
@@ -71,7 +71,7 @@ pub struct Sent {
     pub nic: u8,
     /// Bytes; 1 where only the handshake itself is sent.
     pub size: u64,
-    /// Tag; meaningless in ready and data messages.
+    /// Tag; meaningless in CTS and data messages.
     pub tag: u32,
     /// When the processor began.
     pub start: Picos,

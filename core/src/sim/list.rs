@@ -8,12 +8,12 @@ use super::record::{NONE, Record};
 #[derive(Debug)]
 pub(super) struct Records<'m> {
     all: &'m mut [Record],
-    hole: Record,
+    sentinel: Record,
 }
 
 impl<'m> Records<'m> {
     pub(super) fn new(all: &'m mut [Record]) -> Self {
-        Self { all, hole: Record::default() }
+        Self { all, sentinel: Record::default() }
     }
 
     pub(super) const fn all(&self) -> &[Record] {
@@ -23,7 +23,7 @@ impl<'m> Records<'m> {
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
         debug_assert!((index as usize) < self.all.len(), "no record {index}");
-        self.all.get(index as usize).unwrap_or(&self.hole)
+        self.all.get(index as usize).unwrap_or(&self.sentinel)
     }
 
     #[inline]
@@ -31,7 +31,7 @@ impl<'m> Records<'m> {
         debug_assert!((index as usize) < self.all.len(), "no record {index}");
         match self.all.get_mut(index as usize) {
             Some(record) => record,
-            None => &mut self.hole,
+            None => &mut self.sentinel,
         }
     }
 

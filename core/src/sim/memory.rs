@@ -27,8 +27,8 @@ pub struct Requirements {
     pub clocks: usize,
     /// [`Memory::times`].
     pub times: usize,
-    /// [`Memory::tries`].
-    pub tries: usize,
+    /// [`Memory::next_attempts`].
+    pub next_attempts: usize,
     /// [`Memory::links`].
     pub links: usize,
     /// [`Memory::done`].
@@ -64,7 +64,7 @@ impl Requirements {
             (self.index, size_of::<u32>()),
             (self.clocks, size_of::<u64>()),
             (self.times, size_of::<u64>()),
-            (self.tries, size_of::<u64>()),
+            (self.next_attempts, size_of::<u64>()),
             (self.links, size_of::<u64>()),
             (self.done, size_of::<u64>()),
             (self.queue, size_of::<Entry>()),
@@ -105,7 +105,7 @@ pub struct Memory<'m> {
     pub times: &'m mut [u64],
     /// When each message next tries to be received, where ranks have several
     /// processors or interfaces.
-    pub tries: &'m mut [u64],
+    pub next_attempts: &'m mut [u64],
     /// The heaps of what waits, where ranks have several processors or
     /// interfaces, or messages are received with overlap.
     pub links: &'m mut [u64],

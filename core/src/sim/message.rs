@@ -19,7 +19,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let record = *self.records.at(op);
         let rank = record.peer;
         let source = match record.phase() {
-            Phase::Ready => self.owner(record.tag),
+            Phase::Cts => self.owner(record.tag),
             // An eager send that has left.
             _ if record.successors() == Successors::None && record.next != NONE => record.next,
             _ => self.owner(op),
@@ -33,7 +33,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// what the receive that it claims names is free. An interface that takes
     /// messages by itself leaves their receives to others: no claim then.
     fn wait(&mut self, rank: u32, class: Class, (op, time): (u32, u64), receive: Option<u32>) {
-        if let Some(next) = self.tries.get_mut(op as usize) {
+        if let Some(next) = self.next_attempts.get_mut(op as usize) {
             *next = time;
         }
         let by_interface = class == Class::Arrived && self.settings.receive == Receive::Overlap;
@@ -56,11 +56,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         self.disclaim(op);
         let record = *self.records.at(op);
         let partner = match record.phase() {
-            Phase::Whole | Phase::Request => {
+            Phase::Whole | Phase::Rts => {
                 let envelope = (record.peer, record.tag);
                 self.waiting.posted(&mut self.records, self.ranks.at(rank), envelope)
             }
-            Phase::Ready | Phase::Data => None,
+            Phase::Cts | Phase::Data => None,
         };
         let place = match record.phase() {
             Phase::Data => record.tag,
@@ -73,7 +73,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             self.wait(rank, next.class, (op, free), receive);
             return Ok(());
         }
-        let control = matches!(record.phase(), Phase::Request | Phase::Ready);
+        let control = matches!(record.phase(), Phase::Rts | Phase::Cts);
         let size = if control { 1 } else { record.amount };
         let price = *self.prices.between(rank, record.peer, size)?;
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
@@ -83,7 +83,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         }
         let end = self.handle(rank, (op, place), &price)?;
         match (record.phase(), partner) {
-            (Phase::Ready, _) => self.depart(rank, op, Phase::Data),
+            (Phase::Cts, _) => self.depart(rank, op, Phase::Data),
             (Phase::Data, _) => {
                 self.note_match(rank, op, record.tag);
                 self.meet(rank, record.tag, op, end)
@@ -191,9 +191,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     ) -> Result<(), SimError> {
         let record = *self.records.at(message);
         let now = self.now;
-        if record.phase() == Phase::Request {
+        if record.phase() == Phase::Rts {
             self.records.at_mut(message).tag = receive;
-            return self.depart(rank, message, Phase::Ready);
+            return self.depart(rank, message, Phase::Cts);
         }
         if record.phase() == Phase::Whole
             && self.settings.rendezvous == Rendezvous::Instant
@@ -242,7 +242,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         record.set_phase(phase);
         record.created = now;
         record.seq = seq;
-        let at = if phase == Phase::Ready { record.tag } else { op };
+        let at = if phase == Phase::Cts { record.tag } else { op };
         let cpu = cpu_index(self.records.at(at).cpu());
         self.observer.released(&Released { rank, op, cpu });
         self.enlist(rank, Class::Sends, op);

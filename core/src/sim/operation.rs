@@ -15,8 +15,8 @@ impl Phase {
     pub(super) const fn part(self) -> Part {
         match self {
             Self::Whole => Part::Whole,
-            Self::Request => Part::Request,
-            Self::Ready => Part::Ready,
+            Self::Rts => Part::Rts,
+            Self::Cts => Part::Cts,
             Self::Data => Part::Data,
         }
     }
@@ -82,13 +82,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let now = self.now;
         let record = *self.records.at(op);
         match record.phase() {
-            Phase::Whole | Phase::Request => {
+            Phase::Whole | Phase::Rts => {
                 let price = *self.prices.between(rank, record.peer, record.amount)?;
                 let rendezvous = price.costs.rendezvous;
                 let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
                 self.satisfy(rank, op, Reached::Start, now);
                 if handshake {
-                    self.records.at_mut(op).set_phase(Phase::Request);
+                    self.records.at_mut(op).set_phase(Phase::Rts);
                     let price = *self.prices.between(rank, record.peer, 1)?;
                     self.transmit(rank, (op, op), &price)?;
                     return Ok(());
@@ -99,7 +99,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
                     self.records.at_mut(op).set_successors(Successors::None, rank);
                 }
             }
-            Phase::Ready => {
+            Phase::Cts => {
                 let price = *self.prices.between(rank, record.peer, 1)?;
                 self.transmit(rank, (op, record.tag), &price)?;
             }
@@ -139,11 +139,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             part: record.phase().part(),
             cpu: cpu_index(cpu),
             nic: cpu_index(nic),
-            size: if matches!(record.phase(), Phase::Request | Phase::Ready) {
-                1
-            } else {
-                record.amount
-            },
+            size: if matches!(record.phase(), Phase::Rts | Phase::Cts) { 1 } else { record.amount },
             tag: record.tag,
             start: Picos(now),
             noise: Picos(noise),

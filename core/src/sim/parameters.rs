@@ -25,7 +25,7 @@ pub enum Rendezvous {
     /// The sender is released at the instant of the match, as in LogGOPSim.
     #[default]
     Instant,
-    /// Request, ready and data are messages, as in LogGPS.
+    /// RTS, CTS and data are messages, as in LogGPS.
     Handshake,
 }
 

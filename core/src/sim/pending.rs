@@ -106,8 +106,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
                 self.join(rank, need, at);
             }
             _ => {
-                let Self { records, heaps, ranks, times, tries, .. } = self;
-                let key = |at| (due(records.at(at), at, times, tries), records.at(at).stamp());
+                let Self { records, heaps, ranks, times, next_attempts, .. } = self;
+                let key =
+                    |at| (due(records.at(at), at, times, next_attempts), records.at(at).stamp());
                 heaps.push(ranks.at_mut(rank).later(), at, |a, b| key(a) < key(b));
             }
         }
@@ -119,18 +120,18 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let class = record.class();
         let own = |record: &Record| (record.cpu(), record.nic());
         let answers =
-            |record: &Record| matches!((record.kind(), record.phase()), (Kind::Send, Phase::Ready));
+            |record: &Record| matches!((record.kind(), record.phase()), (Kind::Send, Phase::Cts));
         let (cpu, nic) = match class {
             Class::Receives => (0, 0),
             Class::Sends if answers(record) => own(self.records.at(record.tag)),
             Class::Sends | Class::Calcs => own(record),
             Class::Arrived | Class::Taken => match record.phase() {
                 Phase::Data => own(self.records.at(record.tag)),
-                Phase::Ready => own(record),
-                Phase::Whole | Phase::Request if record.is_claimed() => {
+                Phase::Cts => own(record),
+                Phase::Whole | Phase::Rts if record.is_claimed() => {
                     own(self.records.at(self.claimed_by(at)))
                 }
-                Phase::Whole | Phase::Request => self.rank(rank).unit()?,
+                Phase::Whole | Phase::Rts => self.rank(rank).unit()?,
             },
         };
         let overlap = self.settings.receive == Receive::Overlap;
@@ -154,7 +155,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     }
 
     fn due(&self, at: u32) -> u64 {
-        due(self.records.at(at), at, self.times, self.tries)
+        due(self.records.at(at), at, self.times, self.next_attempts)
     }
 
     /// Puts a record into the heap of those that need the same.
@@ -175,7 +176,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// The receive that a message claims.
     #[allow(clippy::cast_possible_truncation, reason = "a record's index was put there")]
     fn claimed_by(&self, message: u32) -> u32 {
-        self.tries.get(message as usize).map_or(NONE, |receive| *receive as u32)
+        self.next_attempts.get(message as usize).map_or(NONE, |receive| *receive as u32)
     }
 
     /// Lets a message claim a posted receive of `rank`, if it can: then what
@@ -185,7 +186,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let exact = wanted.peer != ANY && wanted.tag != ANY && self.records.at(message).tag != ANY;
         if !exact
             || wanted.is_claimed()
-            || self.tries.is_empty()
+            || self.next_attempts.is_empty()
             || self.rank(rank).unit().is_some()
         {
             return;
@@ -194,7 +195,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         wanted.set_claimed();
         wanted.created = u64::from(message);
         self.records.at_mut(message).set_claimed();
-        if let Some(place) = self.tries.get_mut(message as usize) {
+        if let Some(place) = self.next_attempts.get_mut(message as usize) {
             *place = u64::from(receive);
         }
     }
@@ -217,7 +218,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let Some(need) = self.need(rank, message) else { return };
         self.leave_group(rank, need, message);
         self.disclaim(message);
-        if let Some(next) = self.tries.get_mut(message as usize) {
+        if let Some(next) = self.next_attempts.get_mut(message as usize) {
             *next = self.now;
         }
         self.await_turn(rank, class, message);
@@ -281,8 +282,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     }
 
     fn pop_later(&mut self, rank: u32) {
-        let Self { records, heaps, ranks, times, tries, .. } = self;
-        let key = |at| (due(records.at(at), at, times, tries), records.at(at).stamp());
+        let Self { records, heaps, ranks, times, next_attempts, .. } = self;
+        let key = |at| (due(records.at(at), at, times, next_attempts), records.at(at).stamp());
         heaps.pop(ranks.at_mut(rank).later(), |a, b| key(a) < key(b));
     }
 
@@ -329,11 +330,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
 }
 
 /// The earliest time for a record that waits.
-fn due(record: &Record, at: u32, times: &[u64], tries: &[u64]) -> u64 {
+fn due(record: &Record, at: u32, times: &[u64], next_attempts: &[u64]) -> u64 {
     match record.class() {
         Class::Receives => record.amount,
         Class::Sends | Class::Calcs => times.get(at as usize).copied().unwrap_or_default(),
         Class::Arrived | Class::Taken if record.is_claimed() => 0,
-        Class::Arrived | Class::Taken => tries.get(at as usize).copied().unwrap_or_default(),
+        Class::Arrived | Class::Taken => {
+            next_attempts.get(at as usize).copied().unwrap_or_default()
+        }
     }
 }

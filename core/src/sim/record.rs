@@ -34,9 +34,9 @@ pub(super) enum Phase {
     /// The operation itself, or its only message.
     Whole,
     /// Handshake: asks the receiver.
-    Request,
+    Rts,
     /// Handshake: tells the sender to go on.
-    Ready,
+    Cts,
     /// Handshake: the data.
     Data,
 }
@@ -130,8 +130,8 @@ impl Record {
     pub(super) const fn phase(&self) -> Phase {
         match self.meta >> 4 & 3 {
             0 => Phase::Whole,
-            1 => Phase::Request,
-            2 => Phase::Ready,
+            1 => Phase::Rts,
+            2 => Phase::Cts,
             _ => Phase::Data,
         }
     }

@@ -23,7 +23,7 @@ pub struct Schedule<'m> {
     pub(super) index: &'m mut [u32],
     pub(super) clocks: &'m mut [u64],
     pub(super) times: &'m mut [u64],
-    pub(super) tries: &'m mut [u64],
+    pub(super) next_attempts: &'m mut [u64],
     pub(super) links: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     pub(super) queue: &'m mut [Entry],
@@ -116,7 +116,7 @@ impl<'m> Builder<'m> {
             && memory.index.len() >= requirements.index
             && memory.clocks.len() >= requirements.clocks
             && memory.times.len() >= requirements.times
-            && memory.tries.len() >= requirements.tries
+            && memory.next_attempts.len() >= requirements.next_attempts
             && memory.links.len() >= requirements.links
             && memory.done.len() >= requirements.done
             && memory.queue.len() >= requirements.queue
@@ -145,13 +145,14 @@ impl<'m> Builder<'m> {
         let Self { memory, requirements, draft, .. } = self;
         let Draft { ranks, ops, receives, sends, .. } = draft;
         let Memory { records, edges, ranks: states, firsts, slots, crowds, index, .. } = memory;
-        let Memory { clocks, times, tries, links, done, queue, places, .. } = memory;
+        let Memory { clocks, times, next_attempts, links, done, queue, places, .. } = memory;
         let (firsts, edges) = draft.finish(firsts, edges)?;
         let clocks = clocks.get_mut(..requirements.clocks).ok_or(BuildError::Full)?;
         clocks.fill(0);
         let times = times.get_mut(..requirements.times).ok_or(BuildError::Full)?;
         times.fill(0);
-        let tries = tries.get_mut(..requirements.tries).ok_or(BuildError::Full)?;
+        let next_attempts =
+            next_attempts.get_mut(..requirements.next_attempts).ok_or(BuildError::Full)?;
         let links = links.get_mut(..requirements.links).ok_or(BuildError::Full)?;
         let done = done.get_mut(..requirements.done).ok_or(BuildError::Full)?;
         done.fill(0);
@@ -166,7 +167,7 @@ impl<'m> Builder<'m> {
             index,
             clocks,
             times,
-            tries,
+            next_attempts,
             links,
             done,
             queue,

@@ -109,7 +109,7 @@ impl Survey {
             index: size(self.index)?,
             clocks: size(ranks * extra)?,
             times: if timed { size(self.ops)? } else { 0 },
-            tries: if several { size(self.ops)? } else { 0 },
+            next_attempts: if several { size(self.ops)? } else { 0 },
             links: if timed { size(self.ops)? } else { 0 },
             done: if settings.receive == Receive::Overlap { size(ranks)? } else { 0 },
             queue: size(ranks)?,

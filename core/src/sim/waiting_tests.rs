@@ -57,7 +57,7 @@ impl Program {
             index: &mut vec![7; needs.index],
             clocks: &mut vec![0; needs.clocks],
             times: &mut vec![0; needs.times],
-            tries: &mut vec![0; needs.tries],
+            next_attempts: &mut vec![0; needs.next_attempts],
             links: &mut vec![7; needs.links],
             done: &mut vec![0; needs.done],
             queue: &mut vec![Entry::default(); needs.queue],

@@ -70,7 +70,7 @@ pub fn run<O: Observer>(
         index: &mut vec![0; needs.index],
         clocks: &mut vec![0; needs.clocks],
         times: &mut vec![0; needs.times],
-        tries: &mut vec![0; needs.tries],
+        next_attempts: &mut vec![0; needs.next_attempts],
         links: &mut vec![0; needs.links],
         done: &mut vec![0; needs.done],
         queue: &mut vec![Entry::default(); needs.queue],

@@ -255,7 +255,7 @@ enum ReceiveName {
 enum RendezvousName {
     /// The sender goes on at the instant of the match, as in LogGOPSim.
     Instant,
-    /// Request, ready and data are messages, as in LogGPS.
+    /// RTS, CTS and data are messages, as in LogGPS.
     Handshake,
 }
 

@@ -340,8 +340,8 @@ impl Observer for CauseRecorder {
         let known = self.op(op);
         let mut causes = vec![self.clocks(rank, cpu).cpu, self.clocks(rank, nic).out];
         match part {
-            Part::Whole | Part::Request => causes.append(&mut self.dependencies(known)),
-            Part::Ready | Part::Data => causes.extend([Cause::instant(known.creator), known.done]),
+            Part::Whole | Part::Rts => causes.append(&mut self.dependencies(known)),
+            Part::Cts | Part::Data => causes.extend([Cause::instant(known.creator), known.done]),
         }
         self.set_causes(id, causes);
         let end = Cause { from: id, via: Via::Send };

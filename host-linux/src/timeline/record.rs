@@ -56,8 +56,8 @@ impl From<sim::Part> for Part {
     fn from(part: sim::Part) -> Self {
         match part {
             sim::Part::Whole => Self::Whole,
-            sim::Part::Request => Self::Rts,
-            sim::Part::Ready => Self::Cts,
+            sim::Part::Rts => Self::Rts,
+            sim::Part::Cts => Self::Cts,
             sim::Part::Data => Self::Data,
         }
     }

@@ -18,13 +18,13 @@ pub enum Finding {
         /// How many ranks there are.
         ranks: u32,
     },
-    /// Operations wait for each other in a circle and never run.
+    /// Operations wait for each other in a cycle and never run.
     Cycle {
         /// The first of them.
         place: Place,
         /// All of them.
         cycle: Cycle,
-        /// Operations that never run because of this circle or another one
+        /// Operations that never run because of this cycle or another one
         /// of the rank.
         blocked: u32,
     },

@@ -1,4 +1,4 @@
-//! Checks a schedule before it runs: circles among dependencies, peers that
+//! Checks a schedule before it runs: cycles among dependencies, peers that
 //! do not exist, messages that are not received or not sent or differ in
 //! size.
 //!
@@ -68,7 +68,7 @@ pub struct Checked {
     pub linked: u64,
 }
 
-/// A sink that reports circles among dependencies to a closure, as they come.
+/// A sink that reports cycles among dependencies to a closure, as they come.
 #[derive(Debug)]
 pub struct DependencyChecker<'m, F> {
     protocol: Protocol,
@@ -150,7 +150,7 @@ impl<F: FnMut(Finding)> Sink for DependencyChecker<'_, F> {
     }
 }
 
-/// A sink that reports findings to a closure: circles and wrong peers as
+/// A sink that reports findings to a closure: cycles and wrong peers as
 /// they come, messages at the end.
 #[derive(Debug)]
 pub struct Checker<'m, F> {

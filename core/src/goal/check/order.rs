@@ -1,5 +1,5 @@
 //! The order that dependencies leave to one rank's operations: how long its
-//! longest chain is, and which operations wait for each other in a circle.
+//! longest chain is, and which operations wait for each other in a cycle.
 
 use crate::goal::rank::{RankBuffer, RankNode};
 
@@ -8,7 +8,7 @@ use crate::goal::rank::{RankBuffer, RankNode};
 pub(super) struct Order {
     /// Operations on the longest chain of dependencies.
     pub(super) depth: u32,
-    /// Operations that wait on a circle, directly or not.
+    /// Operations that wait on a cycle, directly or not.
     pub(super) blocked: u32,
 }
 
@@ -52,7 +52,7 @@ fn release(nodes: &mut [RankNode], index: u32, level: u32, ready: &mut u32) {
     }
 }
 
-/// Operations that wait for each other in a circle, each for the next, the
+/// Operations that wait for each other in a cycle, each for the next, the
 /// last for the first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -65,7 +65,7 @@ impl Cycle {
     /// The most operations that are kept.
     pub const SHOWN: usize = 8;
 
-    /// The first operations of the circle, from the lowest on.
+    /// The first operations of the cycle, from the lowest on.
     #[must_use]
     pub fn ops(&self) -> &[u32] {
         let shown = Self::SHOWN.min(self.length as usize);
@@ -79,7 +79,7 @@ impl Cycle {
     }
 }
 
-/// A circle of the rank that [`order`] left blocked operations in.
+/// A cycle of the rank that [`order`] left blocked operations in.
 pub(super) fn cycle(rank: &mut RankBuffer<'_>) -> Option<Cycle> {
     let (edges, nodes) = rank.edges_and_nodes_mut();
     // Every blocked operation waits for another one: remember which.
@@ -93,15 +93,15 @@ pub(super) fn cycle(rank: &mut RankBuffer<'_>) -> Option<Cycle> {
     let next = |op: u32| nodes.get(op as usize).map_or(NONE, |node| node.next);
     let mut op = (0..).zip(nodes).find(|(_, node)| node.mark > 0)?.0;
     for _ in nodes {
-        op = next(op); // as many steps as operations lead into the circle
+        op = next(op); // as many steps as operations lead into the cycle
     }
     let steps = || core::iter::successors(Some(op), |&at| Some(next(at)).filter(|&at| at != op));
     let lowest = steps().min()?;
     let mut found = Cycle { ops: [0; Cycle::SHOWN], length: 0 };
-    let circle =
+    let cycle =
         core::iter::successors(Some(lowest), |&at| Some(next(at)).filter(|&at| at != lowest));
     let mut slots = found.ops.iter_mut();
-    for op in circle {
+    for op in cycle {
         found.length += 1;
         if let Some(slot) = slots.next() {
             *slot = op;

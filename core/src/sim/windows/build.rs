@@ -107,7 +107,7 @@ impl<'m> Builder<'m> {
     }
 
     /// Makes the last operation, a send to `peer`, begin a handshake.
-    fn shake_hands(&mut self, (peer, size): (u32, u64)) -> Result<(), BuildError> {
+    fn add_handshake(&mut self, (peer, size): (u32, u64)) -> Result<(), BuildError> {
         let further = self.further(self.handshakes[0])?;
         self.handshakes[0] += 1;
         let rank = self.draft.rank();
@@ -129,7 +129,7 @@ impl<'m> Builder<'m> {
     }
 
     /// The ends of sends that begin handshakes are those of their data.
-    fn hand_on(&mut self) -> Option<()> {
+    fn forward_ends(&mut self) -> Option<()> {
         let [end, first] = self.handshakes;
         self.handshakes[1] = end;
         if first == end {
@@ -205,7 +205,7 @@ impl Sink for Builder<'_> {
         let record: Option<&mut WindowRecord> = self.memory.records.get_mut(at);
         record.ok_or(BuildError::Full)?.set(&op);
         if let Some(message) = handshake {
-            self.shake_hands(message)?;
+            self.add_handshake(message)?;
         }
         self.draft.ops += 1;
         Ok(index)
@@ -223,7 +223,7 @@ impl Sink for Builder<'_> {
         let Memory { records, edges, scratch, .. } = &mut self.memory;
         self.draft
             .group(records, edges, scratch)
-            .and_then(|()| self.hand_on())
+            .and_then(|()| self.forward_ends())
             .and_then(|()| self.release())
             .ok_or(BuildError::Full)
     }

@@ -31,13 +31,13 @@ mod matching;
 mod memory;
 mod overlap;
 mod partition;
+mod prefetch;
 mod rank;
 mod record;
 mod release;
 mod schedule;
 mod shared;
 mod step;
-mod warm;
 
 pub use build::Builder;
 pub use mail::{CHUNK, Chain, Mail, Message, Outbox};

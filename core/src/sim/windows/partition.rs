@@ -159,7 +159,7 @@ impl<'s, N: Noise> Partition<'s, N> {
         self.last = window.saturating_mul(width).saturating_add(width - 1);
         while let Some(mut sweep) = self.wheel.nearer() {
             while let Some(local) = self.wheel.take(&mut sweep) {
-                self.look_ahead(local, inbox);
+                self.reschedule(local, inbox);
             }
         }
         self.collect(window, inbox);
@@ -169,7 +169,7 @@ impl<'s, N: Noise> Partition<'s, N> {
             if batch.ranks().is_empty() {
                 break;
             }
-            self.warm(&batch, inbox);
+            self.prefetch(&batch, inbox);
             for &local in batch.ranks() {
                 self.turn(local, inbox, outbox);
             }
@@ -208,7 +208,7 @@ impl<'s, N: Noise> Partition<'s, N> {
     }
 
     /// Sees to it that a rank is run when its next event is due.
-    fn look_ahead(&mut self, local: u32, inbox: &Mail<'_>) {
+    fn reschedule(&mut self, local: u32, inbox: &Mail<'_>) {
         let Some(&(mut state)) = self.ranks.get(local as usize) else { return };
         let rank = self.first.wrapping_add(local);
         if let Some(next) = self.next_of((rank, &mut state), inbox) {

@@ -31,18 +31,18 @@ pub(super) struct Shared<'s> {
     /// its release, the earliest time for it; of a message, when the interface
     /// took it, then when all of it was handled.
     pub(super) times: &'s [AtomicU64],
-    /// The first record of handshakes: of each the departure of the ready,
+    /// The first record of handshakes: of each the departure of the CTS,
     /// that of the data, and what is known of both.
     pub(super) further: u32,
-    pub(super) hole: WindowRecord,
+    pub(super) sentinel: WindowRecord,
 }
 
 /// Which message of a send a record stands for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
     Whole,
-    Request,
-    Ready,
+    Rts,
+    Cts,
     Data,
 }
 
@@ -52,8 +52,8 @@ impl<'s> Shared<'s> {
         firsts: &'s [u32],
         (parameters, times): (Parameters<'s>, &'s [AtomicU64]),
     ) -> Self {
-        let hole = WindowRecord::default();
-        Self { records, edges, firsts, parameters, times, further: NONE, hole }
+        let sentinel = WindowRecord::default();
+        Self { records, edges, firsts, parameters, times, further: NONE, sentinel }
     }
 
     /// Which message a send sends.
@@ -63,16 +63,16 @@ impl<'s> Shared<'s> {
             return Part::Whole;
         }
         match send.checked_sub(self.further) {
-            None if self.at(send).is_handshake() => Part::Request,
+            None if self.at(send).is_handshake() => Part::Rts,
             None => Part::Whole,
-            Some(place) if place % 3 == 0 => Part::Ready,
+            Some(place) if place % 3 == 0 => Part::Cts,
             Some(_) => Part::Data,
         }
     }
 
-    /// What is known of the handshake that the departure of a ready or of
-    /// data belongs to: the receive and when the request met it, and when
-    /// the ready was handled.
+    /// What is known of the handshake that the departure of a CTS or of
+    /// data belongs to: the receive and when the RTS met it, and when the CTS
+    /// was handled.
     #[inline]
     pub(super) fn handshake(&self, departure: u32) -> &WindowRecord {
         debug_assert!(departure >= self.further, "{departure} is no part of a handshake");
@@ -85,7 +85,7 @@ impl<'s> Shared<'s> {
     pub(super) fn kept_size(&self, send: u32) -> u64 {
         match self.part(send) {
             Part::Whole | Part::Data => self.at(send).next().into(),
-            Part::Request | Part::Ready => 1,
+            Part::Rts | Part::Cts => 1,
         }
     }
 
@@ -107,7 +107,7 @@ impl<'s> Shared<'s> {
     #[inline]
     pub(super) fn at(&self, op: u32) -> &WindowRecord {
         debug_assert!((op as usize) < self.records.len(), "no record {op}");
-        self.records.get(op as usize).unwrap_or(&self.hole)
+        self.records.get(op as usize).unwrap_or(&self.sentinel)
     }
 
     /// The rank that has an operation.
@@ -131,7 +131,7 @@ impl<'s> Shared<'s> {
                 if creator & (BY_MATCH | BY_ARRIVAL) == BY_ARRIVAL {
                     let known = self.handshake(op);
                     let time =
-                        if self.part(op) == Part::Ready { known.met().1 } else { known.time() };
+                        if self.part(op) == Part::Cts { known.met().1 } else { known.time() };
                     return Some((time, Element::Message(creator & !BY_ARRIVAL)));
                 }
                 if creator & BY_MATCH == 0 {

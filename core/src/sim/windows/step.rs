@@ -215,9 +215,9 @@ impl<N: Noise> Partition<'_, N> {
     ) -> Result<(), Overflow> {
         let part = self.shared.part(op);
         let record = self.shared.at(op);
-        // That of a request says where its other records are.
+        // That of an RTS says where its other records are.
         let size = record.time();
-        let priced = if part == Part::Request { 1 } else { size };
+        let priced = if part == Part::Rts { 1 } else { size };
         let price = self.prices.between(rank, record.peer(), priced)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
         let Leaving { cpu, out, .. } = price.leave(now, noise)?;
@@ -233,13 +233,13 @@ impl<N: Noise> Partition<'_, N> {
         let pushed = outbox.push(target >> self.shift, &letter);
         self.events += 1;
         let start = (part != Part::Data).then_some(now);
-        let end = (part != Part::Request).then_some(state.cpu);
+        let end = (part != Part::Rts).then_some(state.cpu);
         self.satisfy(state, op, Reached { creator: op, start, end });
         if !pushed {
             // The record is of no further use to its own rank.
             let record = self.shared.at(op);
             record.keep(target, letter.size);
-            if matches!(part, Part::Ready | Part::Data) {
+            if matches!(part, Part::Cts | Part::Data) {
                 self.shared.handshake(op).set_link(rank);
             }
             record.set_link(outbox.spill(target >> self.shift, op));
@@ -260,7 +260,7 @@ impl<N: Noise> Partition<'_, N> {
         if let Some(place) = found {
             self.shared.remove(&mut state.unexpected, place);
             let end = self.shared.time_of(place.1);
-            if self.shared.part(place.1) == Part::Request {
+            if self.shared.part(place.1) == Part::Rts {
                 self.answer(state, (place.1, op), (op, now));
             } else {
                 reached.end = Some(now.max(end));
@@ -282,7 +282,7 @@ impl<N: Noise> Partition<'_, N> {
     ) -> Result<(), Overflow> {
         let now = next.time;
         let part = self.shared.part(letter.send);
-        let size = if part == Part::Request { 1 } else { letter.size.into() };
+        let size = if part == Part::Rts { 1 } else { letter.size.into() };
         let price = self.prices.between(rank, letter.source, size)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.receive_overhead)).0;
         let handling = if self.overlap {
@@ -295,22 +295,22 @@ impl<N: Noise> Partition<'_, N> {
         let done = handling.done;
         self.shared.set_time_of(letter.send, done);
         let receive = match part {
-            Part::Ready => {
-                self.go_on(state, letter.send, (now, done));
+            Part::Cts => {
+                self.resume(state, letter.send, (now, done));
                 return Ok(());
             }
             // It has been found before.
             Part::Data => Some(letter.tag),
-            Part::Whole | Part::Request => {
+            Part::Whole | Part::Rts => {
                 let from = (letter.source, letter.tag);
                 self.slots.take(&self.shared, state, from, &mut self.steps)
             }
         };
-        if next.class == Class::Incoming && (receive.is_none() || part == Part::Request) {
+        if next.class == Class::Incoming && (receive.is_none() || part == Part::Rts) {
             self.shared.at(letter.send).keep(letter.source, letter.size);
         }
         if let Some(receive) = receive {
-            if part == Part::Request {
+            if part == Part::Rts {
                 self.answer(state, (letter.send, receive), (letter.send | BY_ARRIVAL, now));
                 return Ok(());
             }

@@ -15,7 +15,7 @@ use crate::schedule::Location;
 
 /// Check a schedule before it runs.
 ///
-/// Finds circles among dependencies, peers that do not exist, messages that
+/// Finds cycles among dependencies, peers that do not exist, messages that
 /// are sent and not received or the other way, sizes that differ, and labels
 /// that nothing refers to. What wildcards leave to chance is called possible
 /// and is a warning, as is a receive larger than its message. Not found are

@@ -108,8 +108,8 @@ struct CountersDocument {
     /// The makespan less all that; of several processors together.
     idle_ps: Option<u64>,
     messages_waited_ps: u64,
-    posted_most: u32,
-    unexpected_most: u32,
+    max_posted: u32,
+    max_unexpected: u32,
 }
 
 impl CountersDocument {
@@ -127,8 +127,8 @@ impl CountersDocument {
             noise_ps: counters.noise.0,
             idle_ps: makespan.0.checked_sub(counters.busy().0),
             messages_waited_ps: counters.messages_waited.0,
-            posted_most: counters.posted_most,
-            unexpected_most: counters.unexpected_most,
+            max_posted: counters.max_posted,
+            max_unexpected: counters.max_unexpected,
         }
     }
 }
@@ -230,8 +230,8 @@ impl Report {
         }
         let more = self.unmatched_total - self.unmatched.len() as u64;
         let more = if more > 0 { format!(" ({more} more are not listed)") } else { String::new() };
-        let circle = self.unmatched.iter().all(|left| left.kind == "never_ready");
-        let hint = if circle {
+        let cycle = self.unmatched.iter().all(|left| left.kind == "never_ready");
+        let hint = if cycle {
             "; operations that wait for each other are shown by 'loggap goal check'"
         } else {
             "; 'loggap goal check' finds messages that cannot match"
@@ -315,8 +315,8 @@ fn write_counters(out: &mut dyn Write, counters: &[CountersDocument]) -> io::Res
             nanos(c.noise_ps),
             idle,
             nanos(c.messages_waited_ps),
-            c.posted_most,
-            c.unexpected_most,
+            c.max_posted,
+            c.max_unexpected,
         )?;
     }
     Ok(())

@@ -106,15 +106,15 @@ pub enum GraphError {
         /// The host, or `*`.
         destination: String,
     },
-    /// There is no way, or it goes round in circles.
-    #[error("there is no way from {from} to {to}{}", if *.circle { ": messages go round in circles" } else { "" })]
+    /// There is no way, or it goes round in cycles.
+    #[error("there is no way from {from} to {to}{}", if *.cycle { ": messages go round a cycle" } else { "" })]
     NoWay {
         /// The host that sends.
         from: String,
         /// The one that receives.
         to: String,
         /// Whether links lead on for ever.
-        circle: bool,
+        cycle: bool,
     },
     /// A host stands between others.
     #[error("messages from {from} to {to} would pass the host {through}; hosts are ends")]
@@ -336,9 +336,9 @@ impl Wired {
     /// Links from one host to another; notes what is found on the way.
     fn walk(&self, [from, to]: [u32; 2], target: u32, far: &mut [u32]) -> Result<u32, GraphError> {
         let ends = || [from, to].map(|node| self.name(node).to_owned());
-        let no_way = |circle| {
+        let no_way = |cycle| {
             let [from, to] = ends();
-            GraphError::NoWay { from, to, circle }
+            GraphError::NoWay { from, to, cycle }
         };
         let known = |far: &[u32], node: u32| far.get(node as usize).copied().unwrap_or(NONE);
         let (mut node, mut passed) = (from, Vec::new());

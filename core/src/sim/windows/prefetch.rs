@@ -46,7 +46,7 @@ impl<N: Noise> Partition<'_, N> {
 
     /// Looks at what the ranks will need.
     #[inline]
-    pub(super) fn warm(&self, batch: &Batch, inbox: &Mail<'_>) {
+    pub(super) fn prefetch(&self, batch: &Batch, inbox: &Mail<'_>) {
         if batch.len < WORTHWHILE {
             return;
         }
