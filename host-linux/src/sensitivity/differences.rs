@@ -6,7 +6,7 @@ use loggap_core::units::Picos;
 
 use super::{APART, GROWTHS, Parameter, Sensitivity, TOGETHER, Tolerance, Units};
 use crate::sensitivity::function::FRACTION_BITS;
-use crate::simulation::{ParameterSets, Plan, Point, RunError, Source, run_points};
+use crate::simulation::{LevelSet, ParameterSets, Plan, Point, RunError, Source, run_points};
 
 /// By which parts of its value, or of what stands for it where that is 0, a
 /// parameter is moved each way: 1/1000, 1/100, 1/10, all of it.
@@ -85,7 +85,7 @@ pub fn differences(
 fn all(sets: &ParameterSets) -> Vec<Moved> {
     let parameters = if sets.receive.is_empty() { TOGETHER } else { APART };
     let mut all = Vec::new();
-    for (level, number, protocol) in sets.by_level() {
+    for LevelSet { level, number, protocol } in sets.by_level() {
         let set = &protocol.parameters;
         let receive = sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
         for &parameter in parameters {

@@ -27,7 +27,6 @@ mod graph;
 mod order;
 mod parameter;
 
-use loggap_core::model::LogGops;
 use loggap_core::units::Picos;
 
 pub use self::differences::{Differences, differences, runs};
@@ -36,7 +35,7 @@ use self::graph::Graph;
 use self::order::Order;
 use self::parameter::{APART, Stored, TOGETHER};
 pub use self::parameter::{Parameter, Units};
-use crate::simulation::{ParameterSets, SetsError};
+use crate::simulation::{LevelSet, ParameterSets, SetsError};
 use crate::timeline::causes::Causes;
 
 /// How the makespan depends on one parameter.
@@ -123,19 +122,16 @@ impl<'a> Analysis<'a> {
     /// The dependence on each parameter of each range, level by level.
     #[must_use]
     pub fn sensitivities(&self) -> Vec<Sensitivity> {
-        let all = self.sets.by_level().flat_map(|(level, set, protocol)| {
+        let all = self.sets.by_level().flat_map(|of| {
             let parameters = if self.sets.receive.is_empty() { TOGETHER } else { APART };
-            let of = move |&parameter| Sensitivity {
-                level,
-                first_bytes: protocol.first.0,
-                ..self.sensitivity(set, &protocol.parameters, parameter)
-            };
-            parameters.iter().map(of)
+            parameters.iter().map(move |&parameter| self.sensitivity(of, parameter))
         });
         all.collect()
     }
 
-    fn sensitivity(&self, number: usize, set: &LogGops, parameter: Parameter) -> Sensitivity {
+    fn sensitivity(&self, of: LevelSet<'_>, parameter: Parameter) -> Sensitivity {
+        let LevelSet { level, number, protocol } = of;
+        let set = &protocol.parameters;
         let stored = parameter.stored().iter();
         let parameters: Vec<_> = stored.map(|stored| stored.of_set(number)).collect();
         let receive = self.sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
@@ -153,8 +149,8 @@ impl<'a> Analysis<'a> {
         let wide = |length: i128| u128::try_from(length).unwrap_or_default();
         Sensitivity {
             parameter,
-            first_bytes: 0,
-            level: 0,
+            first_bytes: protocol.first.0,
+            level,
             value: Units(value),
             slope: u64::try_from(slope).unwrap_or(u64::MAX),
             low: Units(value.saturating_sub(wide(low))),

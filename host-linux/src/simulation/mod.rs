@@ -20,11 +20,11 @@ pub use implicit::{PatternError, bytes_needed, compute, run_pattern};
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,
-    PlacedNetwork, Placement, TopologyPlan, Wiring,
+    PlacedNetwork, Placement, TopologyPlan, Wiring, read_hosts,
 };
 use noise::trace_noise;
 pub use noise::{NoiseError, NoiseSource};
-pub use parameter_sets::{ParameterSets, SetsError, UnusableRange};
+pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
 pub use points::{Completed, Plan, Point, run_points};
 pub use run::{RunError, makespan};
 pub use simulate::{Driver, Job, Outcome, Progress, Stuck, Wanted, Watch};

@@ -21,6 +21,17 @@ pub struct ParameterSets {
     pub places: Vec<u32>,
 }
 
+/// A parameter set, and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct LevelSet<'a> {
+    /// Its level of nearness, the nearest being 0.
+    pub level: usize,
+    /// Its number among all sets.
+    pub number: usize,
+    /// The set.
+    pub protocol: &'a Protocol,
+}
+
 /// Why sets cannot be simulated with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SetsError {
@@ -113,16 +124,16 @@ impl ParameterSets {
         Ok(Self::new(protocols, receive))
     }
 
-    /// The sets from the nearest level on, those of no level last: the number of
-    /// the level, that of the set, and the set.
-    pub fn by_level(&self) -> impl Iterator<Item = (usize, usize, &Protocol)> {
+    /// The sets from the nearest level on, those of no level last.
+    pub fn by_level(&self) -> impl Iterator<Item = LevelSet<'_>> {
         let own = self.levels.first().map_or(self.protocols.len(), |near| near.first);
         let levels = self.levels.iter().enumerate();
         let of_level = levels.flat_map(|(at, level)| std::iter::repeat_n(at, level.sets));
         let near = of_level.zip(self.protocols.iter().enumerate().skip(own));
         let far = self.protocols.iter().enumerate().take(own);
         let far = far.map(|set| (self.levels.len(), set));
-        near.chain(far).map(|(level, (number, protocol))| (level, number, protocol))
+        let of = |(level, (number, protocol))| LevelSet { level, number, protocol };
+        near.chain(far).map(of)
     }
 
     /// The sets as a simulation takes them.

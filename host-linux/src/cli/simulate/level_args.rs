@@ -1,7 +1,7 @@
 //! Options that give near ranks parameters of their own.
 
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use loggap_core::model::{LogGops, Preset, Protocol};
@@ -9,7 +9,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 
 use crate::cli::parameter_args::ParameterArgs;
 use crate::cli::{CliError, parse};
-use crate::simulation::{ParameterSets, Placement, Source};
+use crate::simulation::{ParameterSets, Source, read_hosts};
 
 /// Parameters of ranks that are near each other.
 #[derive(Clone, Debug, clap::Args)]
@@ -161,7 +161,7 @@ impl LevelArgs {
             sets = sets.with_level(level.places, near);
         }
         if let Some(path) = &self.nodes {
-            sets.places = nodes(path)?;
+            sets.places = read_hosts(path).map_err(CliError::usage)?;
         }
         Ok(sets)
     }
@@ -183,11 +183,4 @@ fn preset_sets(preset: &Preset, parameters: &ParameterArgs) -> ParameterSets {
     let mut protocols = preset.protocols.to_vec();
     parameters.limit(&mut protocols);
     ParameterSets::new(protocols, Vec::new())
-}
-
-fn nodes(path: &Path) -> Result<Vec<u32>, CliError> {
-    match Placement::read(path).map_err(CliError::usage)? {
-        Placement::Hosts(_, nodes) => Ok(nodes),
-        _ => Ok(Vec::new()),
-    }
 }

@@ -83,10 +83,10 @@ impl LinkDocument {
 impl NetworkReport {
     pub(super) fn new(args: &NetworkArgs, sets: &ParameterSets, outcome: &Outcome) -> Self {
         if !sets.levels.is_empty() {
-            let first = |at| sets.by_level().find(|(level, ..)| *level == at);
+            let first = |at| sets.by_level().find(|set| set.level == at);
             let of = |(at, level): (usize, &Level)| LevelDocument {
                 block: level.places.get(),
-                latency_s: first(at).map_or(0.0, |(.., set)| set.parameters.latency.seconds()),
+                latency_s: first(at).map_or(0.0, |set| set.protocol.parameters.latency.seconds()),
             };
             let levels = sets.levels.iter().enumerate().map(of).collect();
             return Self::Levels { levels, of_nodes: !sets.places.is_empty() };

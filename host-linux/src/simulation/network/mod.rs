@@ -136,6 +136,27 @@ fn read(path: &Path) -> Result<String, NetworkError> {
     }
 }
 
+/// Reads the host, or node, of each rank: numbers with white space between; what
+/// follows `#` in a line is skipped.
+///
+/// # Errors
+///
+/// [`NetworkError`] names the file and the line.
+pub fn read_hosts(path: &Path) -> Result<Vec<u32>, NetworkError> {
+    let text = read(path)?;
+    let mut hosts = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let content = line.split('#').next().unwrap_or_default();
+        for word in content.split_whitespace() {
+            let host = word
+                .parse()
+                .map_err(|_| NetworkError::Word(path.to_owned(), number, word.to_owned()))?;
+            hosts.push(host);
+        }
+    }
+    Ok(hosts)
+}
+
 /// Which rank is on which host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Placement {
@@ -192,25 +213,13 @@ pub enum NetworkError {
 }
 
 impl Placement {
-    /// Reads the host of each rank: numbers with white space between; what
-    /// follows `#` in a line is skipped.
+    /// Reads the host of each rank, see [`read_hosts`].
     ///
     /// # Errors
     ///
     /// [`NetworkError`] names the file and the line.
     pub fn read(path: &Path) -> Result<Self, NetworkError> {
-        let text = read(path)?;
-        let mut hosts = Vec::new();
-        for (line, number) in text.lines().zip(1..) {
-            let content = line.split('#').next().unwrap_or_default();
-            for word in content.split_whitespace() {
-                let host = word
-                    .parse()
-                    .map_err(|_| NetworkError::Word(path.to_owned(), number, word.to_owned()))?;
-                hosts.push(host);
-            }
-        }
-        Ok(Self::Hosts(path.to_owned(), hosts))
+        Ok(Self::Hosts(path.to_owned(), read_hosts(path)?))
     }
 
     /// The host of each of so many ranks; empty for each on its own.
