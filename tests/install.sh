@@ -51,8 +51,8 @@ check() {
     echo "ok: $name"
   else
     failed=$((failed + 1))
-    tail -40 "$log"
     echo "FAILED: $name: $*"
+    tail -40 "$log" | sed 's/^/    /'
   fi
   rm -f "$log"
 }
