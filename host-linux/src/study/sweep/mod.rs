@@ -51,6 +51,12 @@ pub enum SweepError {
         /// Which parameter.
         symbol: &'static str,
     },
+    /// One eager limit for levels that have each its own.
+    #[error(
+        "S differs between levels; leave it out of --level, where it is that of -S, or sweep \
+         factors of all, such as S=0.5x:2x:20"
+    )]
+    EagerLimits,
     /// Factors of nothing.
     #[error("{symbol} is 0, which no factor changes; sweep values of it")]
     Zero {
@@ -93,12 +99,12 @@ impl Sweep {
     fn check(&self, axis: &Axis) -> Result<(), SweepError> {
         let symbol = axis.swept.symbol();
         let (ranges, values) = (self.given.protocols.len(), self.values(axis.swept));
+        let differ = values.iter().any(|value| Some(value) != values.first());
         match (axis.form, axis.swept) {
+            (Form::Value, Swept::EagerLimit) if differ => Err(SweepError::EagerLimits),
             (Form::Value, Swept::EagerLimit) => Ok(()),
             (Form::Value, _) if ranges > 1 => Err(SweepError::Ranges { symbol, ranges }),
-            (Form::Value, _) if values.iter().any(|value| Some(value) != values.first()) => {
-                Err(SweepError::Ends { symbol })
-            }
+            (Form::Value, _) if differ => Err(SweepError::Ends { symbol }),
             (Form::Value, _) => Ok(()),
             (Form::Factor, _) if values.iter().all(|&value| value == 0) => {
                 Err(SweepError::Zero { symbol })

@@ -95,6 +95,15 @@ fn what_has_no_meaning_is_refused() {
     apart.receive = vec![ReceiveOverhead { overhead: Picos(1), overhead_per_byte: PerByte(3) }];
     assert!(refused(vec![values(Parameter::Overhead)], &apart).contains("o_s or o_r"));
     assert!(Sweep::new(vec![values(Parameter::OverheadPerByte)], &apart).is_ok());
+    let eager_limit = |form, ends: [u64; 2]| {
+        let span = Span { from: ends[0], to: ends[1], points: 2, spacing: Spacing::Linear };
+        vec![Axis::new(Swept::EagerLimit, form, span).unwrap()]
+    };
+    let mut levels = given(2);
+    assert!(Sweep::new(eager_limit(Form::Value, [1, 9]), &levels).is_ok());
+    levels.protocols[1].parameters.eager_limit = Bytes(99);
+    assert!(refused(eager_limit(Form::Value, [1, 9]), &levels).contains("S differs"));
+    assert!(Sweep::new(eager_limit(Form::Factor, HALF_TO_DOUBLE), &levels).is_ok());
     let mut long = given(1);
     long.protocols[0].parameters.latency = Picos(u64::MAX);
     assert!(refused(vec![factors(Parameter::Latency)], &long).contains("213 days"));
