@@ -244,46 +244,6 @@ fn the_report_names_busy_links_and_draws_them() {
     assert!(text.contains("tree:8:4: 16 hosts, 36 links") && text.contains("leaf 0 out"), "{text}");
 }
 
-/// Slopes of a run of `arguments` by parameter, with the values between which they
-/// hold.
-fn slopes(arguments: &[&str]) -> Vec<(String, u64, [f64; 2])> {
-    let document = simulated(&[arguments, &["--sensitivity"]].concat());
-    let slope = |found: &Value| {
-        let ends = ["low", "high"].map(|end| found[end].as_f64().unwrap_or(f64::INFINITY));
-        (found["parameter"].to_string(), found["slope"].as_u64().unwrap(), ends)
-    };
-    document["sensitivity"].as_array().unwrap().iter().map(slope).collect()
-}
-
-#[test]
-fn sensitivities_on_a_network_are_those_of_its_closed_forms() {
-    let folder = TempDir::new().unwrap();
-    let broadcast = ["--pattern", "binomialtreebcast", "--ranks", "16", "-s", "8"];
-    let flat = slopes(&broadcast);
-    let star = slopes(&[&broadcast[..], &["--topology", "star"]].concat());
-    for ((parameter, slope, _), (same, tried, ends)) in flat.iter().zip(&star) {
-        assert_eq!((parameter, slope), (same, tried));
-        assert!(ends[0] < ends[1] && ends[1].is_finite(), "{parameter}: {ends:?}");
-    }
-    // Eight pairs share an uplink of two links: 2o + L + 4·w·G.
-    let sends: Vec<(u32, u32, u64)> = (0..8).map(|rank| (rank, 8 + rank, 65_536)).collect();
-    let path = schedule(&folder, &sends);
-    let tapered =
-        [&[path.to_str().unwrap()][..], &PARAMETERS, &["--topology", "tree:8:4"]].concat();
-    let counts: Vec<u64> = slopes(&tapered).iter().map(|(_, slope, _)| *slope).collect();
-    assert_eq!(counts, [1, 2, 0, 4 * 65_535, 0]);
-    let document = simulated(&[&tapered[..], &["--sensitivity"]].concat());
-    assert_eq!(document["sensitivity_method"], "differences");
-    // L alone makes the makespan grow, one to one.
-    let makespan = document["makespan_s"].as_f64().unwrap();
-    for tolerance in document["latency_tolerance"].as_array().unwrap() {
-        let growth = tolerance["growth_percent"].as_f64().unwrap() / 100.0 * makespan;
-        let latency = tolerance["latency_s"].as_f64().unwrap();
-        assert!((latency / growth - 1.0).abs() < 1e-3, "{latency} {growth}");
-        assert_eq!(tolerance["order_stays"], false);
-    }
-}
-
 /// The same tapered tree as `tree:8:4`, as a graph; and routes that are given.
 #[test]
 fn a_file_is_a_topology() {

@@ -11,10 +11,13 @@ use crate::simulation::{LevelSet, ParameterSets, Plan, Point, RunError, Source, 
 /// By which parts of its value, or of what stands for it where that is 0, a
 /// parameter is moved each way: 1/1000, 1/100, 1/10, all of it.
 const PARTS: [u128; 4] = [1_000, 100, 10, 1];
-/// Rounds in which the interval of a tolerated latency is cut into [`CUTS`] + 1
-/// parts: to 1/4096 of it.
-const ROUNDS: u32 = 4;
+/// Into so many parts and one an interval of tolerated latencies is cut in a round.
 const CUTS: u32 = 7;
+/// Rounds at most, and the part of the latency that the interval is at the end.
+const MOST_ROUNDS: u32 = 14;
+const RESOLUTION: u128 = 1_024;
+/// By how much the end of a message may be rounded, in ps.
+const ROUNDING: u64 = 2;
 
 /// One parameter, and the values that it is given.
 struct Moved {
@@ -32,7 +35,8 @@ struct Moved {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Differences {
     /// Slopes, rounded to whole numbers, and the values that were tried up to which
-    /// the makespan is on that line, to a picosecond or a millionth.
+    /// the makespan is on that line, but for what ends of messages are rounded. On a
+    /// side on which the makespan falls nothing is known.
     pub sensitivities: Vec<Sensitivity>,
     /// How much all latencies may grow, where the makespan grows with them.
     pub tolerances: Vec<Tolerance>,
@@ -41,19 +45,19 @@ pub struct Differences {
 /// Runs that [`differences`] makes at most.
 #[must_use]
 pub fn runs(sets: &ParameterSets) -> u64 {
-    let tolerances = u64::from(ROUNDS * CUTS + 1) * GROWTHS.len() as u64;
+    let tolerances = u64::from(2 + MOST_ROUNDS * CUTS) * GROWTHS.len() as u64;
     let values: usize = all(sets).iter().map(|moved| moved.down.len() + moved.up.len()).sum();
     1 + values as u64 + tolerances
 }
 
-/// How the makespan of `source` changes with each parameter of `sets`, by runs with
-/// other values. `note` is called after each run.
+/// How the makespan of `source`, which has so many `messages`, changes with each
+/// parameter of `sets`, by runs with other values. `note` is called after each run.
 ///
 /// # Errors
 ///
 /// [`RunError`].
 pub fn differences(
-    source: &Source,
+    (source, messages): (&Source, u64),
     sets: &ParameterSets,
     plan: &Plan<'_>,
     note: &(dyn Fn() + Sync),
@@ -67,6 +71,7 @@ pub fn differences(
     let runs = Runs { source, plan, note };
     let mut makespans = runs.of(&points)?.into_iter();
     let now = makespans.next().unwrap_or_default();
+    let given = Given { makespan: now, rounding: rounding(sets, now, messages) };
     let sensitivities: Vec<Sensitivity> = moved
         .iter()
         .map(|parameter| {
@@ -74,10 +79,12 @@ pub fn differences(
                 values.iter().copied().zip(makespans.by_ref()).collect()
             };
             let (down, up) = (of(&parameter.down), of(&parameter.up));
-            parameter.sensitivity(now, &down, &up)
+            parameter.sensitivity(&given, &down, &up)
         })
         .collect();
-    let tolerances = tolerances(&runs, sets, now)?;
+    let latencies = sensitivities.iter().filter(|found| found.parameter == Parameter::Latency);
+    let slope = latencies.map(|found| found.slope).sum();
+    let tolerances = tolerances(&runs, sets, now, slope)?;
     Ok(Differences { sensitivities, tolerances })
 }
 
@@ -123,54 +130,84 @@ impl Moved {
         sets
     }
 
-    /// Of the makespan `now` and those with values below and above.
-    fn sensitivity(&self, now: u64, down: &[(u128, u64)], up: &[(u128, u64)]) -> Sensitivity {
-        let slope = |&(value, makespan): &(u128, u64)| {
-            let grown = i128::from(makespan) - i128::from(now);
-            let by = value.cast_signed() - self.value.cast_signed();
-            rounded(grown << FRACTION_BITS, by)
-        };
-        // A larger step has the smaller error of rounding.
-        let last_alike = |ends: &[(u128, u64)]| {
-            let mut alike = None;
-            for end in ends {
-                match alike {
-                    Some((_, found)) if !self.is_on(now, end, found) => break,
-                    _ => alike = Some((end.0, slope(end))),
-                }
-            }
-            alike
-        };
-        let (below, above) = (last_alike(down), last_alike(up));
-        let slope = above.or(below).map_or(0, |(_, slope)| slope);
-        let far = |end: Option<(u128, i128)>| {
-            end.filter(|(_, found)| *found == slope).map_or(self.value, |(value, _)| value)
-        };
+    /// Of the makespans with values below and above.
+    fn sensitivity(&self, given: &Given, down: &[(u128, u64)], up: &[(u128, u64)]) -> Sensitivity {
+        let [below, above] = [down, up].map(|ends| self.line(given, ends));
+        let slope = above.or(below).map_or(0.0, |line| line.slope);
+        let apart =
+            above.zip(below).is_some_and(|(up, down)| up.least > down.most || down.least > up.most);
+        let low = below.filter(|_| !apart).map_or(self.value, |line| line.until);
+        let high = above.map_or(self.value, |line| line.until);
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "none is below 0"
+        )]
+        let slope = slope.round() as u64;
         Sensitivity {
             parameter: self.parameter,
             first_bytes: self.first_bytes,
             level: self.level,
             value: Units(self.value),
-            slope: u64::try_from(slope).unwrap_or_default(),
-            low: Units(far(below)),
-            high: Some(Units(far(above))),
+            slope,
+            low: Units(low),
+            high: Some(Units(high)),
         }
     }
 
-    /// Whether a makespan is on the line of that slope through `now`.
-    fn is_on(&self, now: u64, &(value, makespan): &(u128, u64), slope: i128) -> bool {
-        let by = value.cast_signed() - self.value.cast_signed();
-        let line = i128::from(now) + ((by * slope) >> FRACTION_BITS);
-        // A slope that is no whole number is off by up to half of one.
-        let rounding = (by.abs() >> FRACTION_BITS) / 2 + 1 + i128::from(now / 1_000_000);
-        (i128::from(makespan) - line).abs() <= rounding
+    /// The line on which the makespan is up to the last of `ends`, from the nearest
+    /// on, that can be on it with those before; `None` where it falls.
+    #[allow(clippy::cast_precision_loss, reason = "rounding of ends is more")]
+    fn line(&self, given: &Given, ends: &[(u128, u64)]) -> Option<Line> {
+        let mut line: Option<Line> = None;
+        for &(value, makespan) in ends {
+            let by = value.cast_signed() - self.value.cast_signed();
+            let by = by as f64 / (1u64 << FRACTION_BITS) as f64;
+            let grown = (i128::from(makespan) - i128::from(given.makespan)) as f64;
+            let (slope, off) = (grown / by, given.rounding as f64 / by.abs());
+            let (mut least, mut most) = (slope - off, slope + off);
+            if let Some(line) = line {
+                (least, most) = (least.max(line.least), most.min(line.most));
+            }
+            if least > most {
+                break;
+            }
+            line = Some(Line { slope, least, most, until: value });
+        }
+        // Half a unit is nothing but rounding.
+        line.filter(|line| line.slope > -0.5)
     }
 }
 
-/// A quotient rounded to the nearest.
-const fn rounded(numerator: i128, denominator: i128) -> i128 {
-    let (half, sign) = (denominator.abs() / 2, denominator.signum());
-    (numerator * sign + half).div_euclid(denominator.abs())
+/// The makespan that others are compared with.
+struct Given {
+    makespan: u64,
+    /// By how much differences may be off, in ps.
+    rounding: u64,
+}
+
+/// A makespan that grows evenly with a parameter.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// With the least error of rounding, and between which it is.
+    slope: f64,
+    least: f64,
+    most: f64,
+    /// The last value on it.
+    until: u128,
+}
+
+/// How far off the difference of two makespans can be: each message on the longest
+/// path ends at a whole picosecond. There are not more than fit into the makespan.
+fn rounding(sets: &ParameterSets, now: u64, messages: u64) -> u64 {
+    let alone = sets.by_level().map(|LevelSet { number, protocol, .. }| {
+        let set = &protocol.parameters;
+        let receive = sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
+        set.latency.0.saturating_add(set.overhead.0).saturating_add(receive.overhead.0)
+    });
+    let alone = alone.min().unwrap_or_default();
+    let path = now.checked_div(alone).map_or(messages, |most| messages.min(most));
+    path.saturating_mul(ROUNDING).saturating_add(1)
 }
 
 /// Runs with other parameters.
@@ -192,8 +229,50 @@ impl Runs<'_> {
     }
 }
 
+/// A tolerated latency that is looked for.
+struct Search {
+    /// The makespan may be so long.
+    most: u128,
+    /// With so much more latency it is not longer,
+    within: u128,
+    /// and with so much it is.
+    beyond: u128,
+    /// Probably it is with so much: if it goes on to grow as it does now.
+    guess: u128,
+    /// No latency makes it longer.
+    endless: bool,
+}
+
+impl Search {
+    fn is_over(&self) -> bool {
+        self.endless || self.beyond - self.within <= (self.within / RESOLUTION).max(1)
+    }
+
+    /// Values to be tried, evenly between both.
+    fn cuts(&self) -> impl Iterator<Item = u128> {
+        let width = self.beyond - self.within;
+        let cut = move |part: u32| self.within + width * u128::from(part) / u128::from(CUTS + 1);
+        (1..=CUTS).map(cut)
+    }
+
+    /// Notes a makespan; values rise.
+    fn note(&mut self, latency: u128, makespan: u64) {
+        if u128::from(makespan) > self.most {
+            self.beyond = self.beyond.min(latency);
+        } else if latency < self.beyond {
+            self.within = latency;
+        }
+    }
+}
+
 /// By how much all latencies may grow until the makespan has grown by so much.
-fn tolerances(runs: &Runs<'_>, sets: &ParameterSets, now: u64) -> Result<Vec<Tolerance>, RunError> {
+/// `slope` is how it grows with them now.
+fn tolerances(
+    runs: &Runs<'_>,
+    sets: &ParameterSets,
+    now: u64,
+    slope: u64,
+) -> Result<Vec<Tolerance>, RunError> {
     let with = |growth: u128| {
         let mut grown = sets.clone();
         for protocol in &mut grown.protocols {
@@ -202,40 +281,42 @@ fn tolerances(runs: &Runs<'_>, sets: &ParameterSets, now: u64) -> Result<Vec<Tol
         }
         grown
     };
-    let most = |percent: u32| u128::from(now) + u128::from(now) * u128::from(percent) / 100;
-    // The makespan has grown by as much at the latest when one latency has, if it
-    // grows with them at all.
-    let mut intervals: Vec<[u128; 2]> =
-        GROWTHS.iter().map(|&percent| [0, most(percent) - u128::from(now) + 1]).collect();
-    for round in 0..=ROUNDS {
-        // The first round looks whether the end of the interval is far enough.
-        let cuts = if round == 0 { 1 } else { CUTS };
-        let at = |&[low, high]: &[u128; 2], cut: u32| match round {
-            0 => high,
-            _ => low + (high - low) * u128::from(cut) / u128::from(CUTS + 1),
-        };
-        let values: Vec<u128> =
-            intervals.iter().flat_map(|ends| (1..=cuts).map(move |cut| at(ends, cut))).collect();
-        let points: Vec<_> = values.iter().map(|&growth| with(growth)).collect();
+    let search = |&percent: &u32| {
+        let growth = u128::from(now) * u128::from(percent) / 100;
+        let most = u128::from(now) + growth;
+        // One message that takes longer than all of it makes it longer.
+        let beyond = most + 1;
+        let even = growth.checked_div(slope.into());
+        let guess = even.map_or(beyond, |even| (even + even / 64 + 1).min(beyond));
+        Search { most, within: 0, beyond, guess, endless: false }
+    };
+    let mut all: Vec<Search> = GROWTHS.iter().map(search).collect();
+    for is_last in [false, true] {
+        let end = |search: &Search| if is_last { search.beyond } else { search.guess };
+        let latencies: Vec<u128> = all.iter().map(end).collect();
+        let points: Vec<_> = latencies.iter().map(|&latency| with(latency)).collect();
         let makespans = runs.of(&points)?;
-        let tried: Vec<(u128, u64)> = values.into_iter().zip(makespans).collect();
-        let each = usize::try_from(cuts).unwrap_or(1);
-        for ((ends, tried), &percent) in intervals.iter_mut().zip(tried.chunks(each)).zip(&GROWTHS)
-        {
-            let beyond = tried.iter().find(|(_, makespan)| u128::from(*makespan) > most(percent));
-            let within = |&&(value, _): &&(u128, u64)| beyond.is_none_or(|end| value < end.0);
-            let last = tried.iter().rfind(within).map(|(value, _)| *value);
-            match (round, beyond) {
-                (0, None) => *ends = [0, 0],
-                (0, Some(_)) => {}
-                _ => *ends = [last.unwrap_or(ends[0]), beyond.map_or(ends[1], |end| end.0)],
+        for ((search, latency), makespan) in all.iter_mut().zip(latencies).zip(makespans) {
+            search.endless = is_last && u128::from(makespan) <= search.most;
+            search.note(latency, makespan);
+        }
+    }
+    for _ in 0..MOST_ROUNDS {
+        let open = || all.iter().enumerate().filter(|(_, search)| !search.is_over());
+        let tried: Vec<(usize, u128)> = open()
+            .flat_map(|(at, search)| search.cuts().map(move |latency| (at, latency)))
+            .collect();
+        let points: Vec<_> = tried.iter().map(|&(_, latency)| with(latency)).collect();
+        for ((at, latency), makespan) in tried.into_iter().zip(runs.of(&points)?) {
+            if let Some(search) = all.get_mut(at) {
+                search.note(latency, makespan);
             }
         }
     }
-    let tolerance = |(&percent, [low, high]): (&u32, [u128; 2])| Tolerance {
+    let tolerance = |(&percent, search): (&u32, &Search)| Tolerance {
         percent,
-        latency: (high > 0).then(|| Picos(u64::try_from(low).unwrap_or(u64::MAX))),
+        latency: (!search.endless).then(|| Picos(u64::try_from(search.within).unwrap_or(u64::MAX))),
         proved: false,
     };
-    Ok(GROWTHS.iter().zip(intervals).map(tolerance).collect())
+    Ok(GROWTHS.iter().zip(&all).map(tolerance).collect())
 }

@@ -231,7 +231,13 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if args.sensitivity {
         let given = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
         let causes = outcome.causes.as_ref();
-        report.add_sensitivities(sensitivities(causes, (&source, &given), &plan, console)?);
+        let messages = outcome.finished.events.saturating_sub(outcome.ops);
+        report.add_sensitivities(sensitivities(
+            causes,
+            (&source, messages),
+            (&given, &plan),
+            console,
+        )?);
     }
     if let (Some(picture), Some(timeline)) = (picture, &outcome.timeline) {
         picture.draw(timeline)?;
@@ -253,14 +259,14 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 /// From the causes of events, or without them by further runs.
 fn sensitivities(
     causes: Option<&Causes>,
-    (source, sets): (&Source, &ParameterSets),
-    plan: &Plan<'_>,
+    (source, messages): (&Source, u64),
+    (sets, plan): (&ParameterSets, &Plan<'_>),
     console: &Console,
 ) -> Result<Sensitivities, CliError> {
     if let Some(causes) = causes {
         return Ok(Sensitivities::of(causes, sets)?);
     }
     let line = RunsLine::new(console, sensitivity_runs(sets));
-    let found = differences(source, sets, plan, &|| line.advance())?;
+    let found = differences((source, messages), sets, plan, &|| line.advance())?;
     Ok(Sensitivities::by_differences(found, sets))
 }
