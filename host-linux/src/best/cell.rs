@@ -140,6 +140,21 @@ impl Cell {
         self.contest.as_ref().map(Contest::is_told_apart)
     }
 
+    /// The same with the candidates that do what they are called for all numbers of
+    /// ranks from the first to the last. Nothing was drawn for another winner.
+    #[must_use]
+    pub(super) fn for_all(&self, (first, last): (u32, u32)) -> Self {
+        let holds = |timed: &&Timed| timed.candidate.algorithm.condition.holds_from(first, last);
+        if self.candidates.iter().all(|timed| holds(&timed)) {
+            return self.clone();
+        }
+        let known = |timed: &Timed| matches!(timed.time, Time::Simulated(_));
+        let mut candidates: Vec<Timed> = self.candidates.iter().filter(holds).copied().collect();
+        // What was too slow to be simulated is slower than what was.
+        candidates.sort_by_key(|timed| !known(timed));
+        Self { candidates, contest: None, ..*self }
+    }
+
     /// The winner, and what it is not told apart from.
     pub fn possible(&self) -> impl Iterator<Item = &Candidate> {
         let contest = self.contest.as_ref().filter(|contest| !contest.is_told_apart());

@@ -79,12 +79,26 @@ impl Rules {
             thresholds: vec![Threshold { from: 0, rule: LIBRARY_DECIDES }],
         };
         let mut rows = vec![own(0)];
-        for row in cells.chunk_by(|a, b| a.ranks == b.ranks) {
-            let Some(ranks) = row.first().map(|cell| cell.ranks) else { continue };
-            let next = CommunicatorRules { ranks, thresholds: thresholds(operation, row) };
+        let mut add = |ranks: u32, cells: &[Cell]| {
+            let next = CommunicatorRules { ranks, thresholds: thresholds(operation, cells) };
             if rows.last().is_none_or(|last| last.thresholds != next.thresholds) {
                 rows.push(next);
             }
+        };
+        let mut rest = cells;
+        while let Some(ranks) = rest.first().map(|cell| cell.ranks) {
+            let (row, others) =
+                rest.split_at(rest.iter().take_while(|cell| cell.ranks == ranks).count());
+            let next = others.first().map_or(ranks.saturating_mul(2), |cell| cell.ranks);
+            add(ranks, row);
+            // Numbers of ranks between tested ones, where the library would take
+            // another algorithm than the one that the row names.
+            let between = (ranks.saturating_add(1), next.saturating_sub(1));
+            if between.0 <= between.1 {
+                let row: Vec<Cell> = row.iter().map(|cell| cell.for_all(between)).collect();
+                add(between.0, &row);
+            }
+            rest = others;
         }
         if let Some(last) = cells.last() {
             rows.push(own(last.ranks.saturating_mul(2)));

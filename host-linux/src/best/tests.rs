@@ -323,6 +323,43 @@ fn rules_are_read_back_by_a_strict_reader() {
     assert_eq!(probe[1].1, [[0; 4], [8, 99, 0, 0], [32, 99, 0, 0], [64, 0, 0, 0]]);
 }
 
+/// Recursive doubling is what it is called for powers of two only.
+#[test]
+fn rules_between_tested_numbers_of_ranks_name_what_the_library_does_there() {
+    let sets = sets(USUAL);
+    let (ranks, sizes) = ([8, 16], [64]);
+    let answer = question(Operation::Allgather, (&ranks, &sizes), &sets, &[]).answer(&|| {});
+    let mut cells = answer.unwrap().cells;
+    for cell in &mut cells {
+        let doubling = |timed: &Timed| timed.candidate.algorithm.name == "recursive_doubling";
+        cell.candidates.sort_by_key(|timed| !doubling(timed));
+    }
+    let names = |rules: &Rules| -> Vec<(u32, &str)> {
+        rules
+            .rows
+            .iter()
+            .map(|row| (row.ranks, row.thresholds.iter().find(|at| at.rule.algorithm > 0)))
+            .map(|(ranks, at)| (ranks, at.map_or("", |at| at.rule.name)))
+            .collect()
+    };
+    let rules = Rules::of(Operation::Allgather, &cells);
+    let expected = [
+        (0, ""),
+        (8, "recursive_doubling"),
+        (9, "bruck"),
+        (16, "recursive_doubling"),
+        (17, "bruck"),
+        (32, ""),
+    ];
+    assert_eq!(names(&rules), expected);
+    // Nothing lies between 8 and 9 ranks.
+    let mut close = cells.clone();
+    close[1].ranks = 9;
+    close[1].candidates.retain(|timed| timed.candidate.algorithm.name == "bruck");
+    let close = Rules::of(Operation::Allgather, &close);
+    assert_eq!(names(&close)[..3], [(0, ""), (8, "recursive_doubling"), (9, "bruck")]);
+}
+
 #[test]
 fn sizes_in_rules_are_in_the_unit_of_the_operation() {
     let cells = [Cell { ranks: 4, ..made(8, 0, &[]) }];

@@ -93,6 +93,17 @@ impl Condition {
             Self::MoreThan(least) => ranks > least,
         }
     }
+
+    /// Whether it holds for all numbers of ranks from `first` to `last`.
+    #[must_use]
+    pub const fn holds_from(self, first: u32, last: u32) -> bool {
+        match self {
+            Self::Any => true,
+            // One of two numbers that follow each other is not; 1 and 2 are not asked for.
+            Self::PowerOfTwo | Self::Even => first == last && self.holds(first),
+            Self::MoreThan(_) => self.holds(first),
+        }
+    }
 }
 
 /// An algorithm of Open MPI's.
