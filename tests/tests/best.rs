@@ -173,6 +173,95 @@ fn what_does_not_commute_is_safe_unless_said_otherwise() {
 }
 
 #[test]
+fn collectives_are_named_as_people_write_them() {
+    for (name, expected) in [
+        ("Bcast", "bcast"),
+        ("broadcast", "bcast"),
+        ("MPI_Alltoall", "alltoall"),
+        ("all-to-all", "alltoall"),
+        ("ALL_REDUCE", "allreduce"),
+    ] {
+        let found = document(&[name, "--ranks", "4", "-s", "8"]);
+        assert_eq!(found["collective"], expected);
+    }
+}
+
+#[test]
+fn every_form_says_which_parameters_were_used() {
+    let folder = TempDir::new().unwrap();
+    let path = profile(&folder, 0.0);
+    let path = path.to_str().unwrap();
+    let (rules, map) = (folder.path().join("b.rules"), folder.path().join("b.svg"));
+    let files = ["--rules", rules.to_str().unwrap(), "--plot", map.to_str().unwrap()];
+    let given = ["-L", "2us", "-o", "300", "-g", "0.4us", "-G", "80ps/B"];
+    let values = "L = 2000 ns, o = 300 ns, O = 0 ns/B, g = 400 ns, G = 0.08 ns/B, S = 65535 B";
+    let fixed = ["bcast", "--ranks", "4", "-s", "8"];
+    for (options, expected, source) in [
+        (&["--profile", path][..], path, "profile"),
+        (&["--preset", "ompi-ib-sdr"], "preset ompi-ib-sdr", "preset"),
+        (&given, values, "options"),
+    ] {
+        let arguments = [&fixed[..], options, &files].concat();
+        let texts = [
+            output(&arguments),
+            output(&[&arguments[..], &["--csv"]].concat()),
+            fs::read_to_string(&rules).unwrap(),
+            fs::read_to_string(&map).unwrap(),
+        ];
+        for text in texts {
+            // The table may have a break within a line.
+            let text = text.replace("\n#  ", "");
+            assert!(
+                text.replace(' ', "").contains(&expected.replace(' ', "")),
+                "{expected}: {text}"
+            );
+        }
+        let found = document(&arguments);
+        assert_eq!(found["parameters"]["source"], source);
+        let set = &found["parameters"]["sets"][0];
+        assert!(set["latency_s"].is_f64(), "{found}");
+        let limit = if source == "preset" { Value::Null } else { 65_535.into() };
+        assert_eq!(set["eager_limit_bytes"], limit);
+    }
+    let found = document(&fixed);
+    assert_eq!(found["parameters"]["source"], "defaults");
+    assert!(output(&fixed).contains("defaults of LogGOPSim, of no machine"));
+}
+
+#[test]
+fn algorithms_are_left_out_for_few_elements_only_where_they_are() {
+    let remark = "than the vector has elements";
+    let small = output(&["bcast", "--ranks", "8", "-s", "8:64"]);
+    assert!(small.contains("left out at 8 B to 64 B: scatter_allgather"), "{small}");
+    let large = output(&["bcast", "--ranks", "8", "-s", "64K"]);
+    assert!(!large.contains(remark), "{large}");
+}
+
+#[test]
+fn a_profile_with_an_interval_without_an_end_has_winners_without_draws() {
+    let folder = TempDir::new().unwrap();
+    let path = profile(&folder, 1.0);
+    let text = fs::read_to_string(&path).unwrap();
+    let open = text.replace(
+        "\"send_overhead_s\":3e-7,",
+        "\"send_overhead_s\":3e-7,\"send_overhead_s_lo\":0,\"send_overhead_s_hi\":null,",
+    );
+    assert_ne!(open, text);
+    fs::write(&path, open).unwrap();
+    let path = path.to_str().unwrap();
+    let arguments = ["best", "bcast", "--ranks", "4", "-s", "8", "--profile", path, "-J"];
+    let output = loggap().args(arguments).assert().success();
+    let told = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(told.contains(path) && told.contains("--draws 0"), "{told}");
+    let found: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!(found["draws"], 0);
+    let arguments = ["simulate", "--pattern", "dissemination", "--ranks", "4", "--profile", path];
+    let output = loggap().args(arguments).args(["--monte-carlo", "3"]).assert().code(2);
+    let told = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(told.contains(path) && told.contains("has no end"), "{told}");
+}
+
+#[test]
 fn what_cannot_be_answered_is_refused() {
     let nowhere = ["--rules", "/nonexistent/rules"];
     for (arguments, code, message) in [
@@ -187,7 +276,22 @@ fn what_cannot_be_answered_is_refused() {
         (&["bcast", "--ranks", "4", "--element", "0"], 2, "--element"),
         (&["bcast", "--ranks", "4", "--profile", "/nonexistent"], 2, "/nonexistent"),
         (&["bcast", "--ranks", "4K", "-s", "8", "--max-memory", "10K"], 1, "--max-memory"),
-        (&["bcast", "--ranks", "4", nowhere[0], nowhere[1]], 1, "folder"),
+        (
+            &["bcast", "--ranks", "4", "--preset", "ompi-ib-sdr", nowhere[0], nowhere[1]],
+            1,
+            "folder",
+        ),
+        (&["bcast", "--ranks", "4", nowhere[0], nowhere[1]], 2, "--profile"),
+        (
+            &["bcast", "--ranks", "4", "-L", "1", "-o", "1", "-g", "1", nowhere[0], nowhere[1]],
+            2,
+            "all of -L, -o, -g and -G",
+        ),
+        (&["brodcast", "--ranks", "4"], 2, "unknown collective 'brodcast'; expected one of: bcast"),
+        (&["reduce_scatter", "--ranks", "4"], 2, "does not know two algorithms"),
+        (&["bcast", "--ranks", "abc"], 2, "'abc' is no number of ranks"),
+        (&["bcast", "--ranks", "4,3"], 2, "3 ranks follow 4"),
+        (&["bcast", "--ranks", "4", "--draws", "5"], 2, "--profile"),
     ] {
         let output = loggap().arg("best").args(arguments).assert().code(code);
         let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();

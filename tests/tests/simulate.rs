@@ -281,7 +281,7 @@ fn levels_that_are_none_are_refused_in_words() {
         (&["--level", "4:L=1,o=x,g=1,G=1"], "'o=x'"),
         (&["--level", "4:missing.json"], "'missing.json'"),
         (&["--level", near, "--level", "6:ompi-ib-sdr"], "6 is no multiple of the level of 4"),
-        (&["--level", near, "--level", near], "4 is no multiple of the level of 4"),
+        (&["--level", near, "--level", near], "--level 4: is given twice"),
         (&["--level", near, "--nodes", short.to_str().unwrap()], "nodes for 3 of 4 ranks"),
         (&["--nodes", short.to_str().unwrap()], "--level"),
         (&["--network", "levels"], "needs --level"),

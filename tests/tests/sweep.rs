@@ -302,7 +302,7 @@ fn what_cannot_be_swept_or_described_is_refused_by_name() {
         (&["--explain"], "--explain"),
         (&["--counters"], "--counters"),
         (&["--finish"], "--finish"),
-        (&["--level", "2:L=1,o=1,g=1,G=1"], "L has a value for each of 2 ranges"),
+        (&["--level", "2:L=1,o=1,g=1,G=1"], "L has a value for each of 2 levels"),
         (&["--network-plot", "a.svg"], "--network-plot"),
         (&["--monte-carlo", "5"], "--monte-carlo"),
         (&["--sweep", "L=3us:4us:2"], "the sweeps of L and L change the same parameter"),

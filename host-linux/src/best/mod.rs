@@ -16,7 +16,7 @@ mod spread;
 
 pub use cell::{Candidate, Cell, Contest, Time, Timed};
 pub use choice::{Choice, settle};
-pub use question::{Answer, Case, Offer, Question, Refused, SEGMENTS};
+pub use question::{Answer, Case, Offer, Question, Refused, SEGMENTS, TooShort};
 pub use rules::{CommunicatorRules, Rule, Rules, Threshold};
 
 /// Of 100 draws, so many must be won by a winner that is told apart.

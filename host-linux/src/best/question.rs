@@ -70,6 +70,17 @@ pub struct Question<'a> {
     pub plan: Plan<'a>,
 }
 
+/// An algorithm that was left out for vectors of too few elements.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TooShort {
+    /// Which one.
+    pub algorithm: &'static Algorithm,
+    /// The smallest size for which it was, in bytes.
+    pub first: u64,
+    /// The largest.
+    pub last: u64,
+}
+
 /// What was answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
@@ -105,15 +116,35 @@ impl Question<'_> {
         let largest = largest.saturating_mul(ranks.into());
         let reach = reach(self.measured, self.draws, (largest, self.combine)).min(MOST_REACH);
         let mut cells = Vec::with_capacity(self.ranks.len().saturating_mul(self.sizes.len()));
-        for (place, &ranks) in self.ranks.iter().enumerate() {
-            let next = self.ranks.get(place + 1).copied();
-            let most_ranks = next.unwrap_or(ranks.saturating_mul(2)).saturating_sub(1);
-            for &size in self.sizes {
-                cells.push(self.cell(Case { ranks, most_ranks, size }, reach)?);
-                note();
-            }
+        for case in self.cases() {
+            cells.push(self.cell(case, reach)?);
+            note();
         }
         Ok(Answer { cells, reach })
+    }
+
+    /// Algorithms that a cell has not because its vector has fewer elements than
+    /// ranks to which the same rules apply.
+    #[must_use]
+    pub fn too_short(&self) -> Vec<TooShort> {
+        let of = |algorithm: &'static Algorithm| {
+            let left_out = |&at: &Case| {
+                let long = Case { size: u64::MAX, ..at };
+                !self.offer.holds(algorithm, at) && self.offer.holds(algorithm, long)
+            };
+            let sizes = || self.cases().filter(left_out).map(|at| at.size);
+            Some(TooShort { algorithm, first: sizes().min()?, last: sizes().max()? })
+        };
+        self.operation.algorithms().filter_map(of).collect()
+    }
+
+    /// What every cell is about, by ranks, then by size.
+    fn cases(&self) -> impl Iterator<Item = Case> {
+        self.ranks.iter().enumerate().flat_map(|(place, &ranks)| {
+            let next = self.ranks.get(place + 1).copied();
+            let most_ranks = next.unwrap_or(ranks.saturating_mul(2)).saturating_sub(1);
+            self.sizes.iter().map(move |&size| Case { ranks, most_ranks, size })
+        })
     }
 
     fn cell(&self, at: Case, reach: f64) -> Result<Cell, Refused> {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
 use loggap_core::measure::AssessOptions;
 
+use super::failures::Failures;
+use super::named_files::NamedFiles;
 use super::report::{self, ExactArgs, ReportArgs, Strictness};
 use super::{CliError, Console, Exit, Interrupt};
 use crate::machine::environment::{Fingerprint, LinkFingerprint};
@@ -88,6 +90,10 @@ fn factor(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let options = AssessOptions { detector: args.detection.detector()?, ..args.exact.options()? };
+    let mut files = NamedFiles::default();
+    files.read("SAMPLES.csv", Some(&args.samples));
+    args.report.name_files(&mut files);
+    files.check()?;
     let plot = args.report.open_plot()?;
     let interrupt = Interrupt::catch().map_err(CliError::failed)?;
     interrupt.remove_at_end(plot.iter().filter_map(PendingFile::temporary).map(Path::to_owned));
@@ -96,7 +102,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let document = document(args, &analysis);
     let profile = as_profile(&args.samples, &document, &analysis);
     let drawn = plot.map_or(Ok(()), |file| report::draw(&profile, file));
-    drawn.and(args.report.print(&profile, &document, console))?;
+    let mut failures = Failures::default();
+    failures.add(drawn, console);
+    let printed = args.report.print(&profile, &document, console);
+    failures.add(printed, console);
+    failures.end()?;
     let strictness = if args.exact.strict { Strictness::Strict } else { Strictness::Lenient };
     Ok(report::exit(strictness, &analysis.assessment.profile))
 }

@@ -33,7 +33,10 @@
 //!
 //! - Results go to [`Console::data`], everything else to [`Console::note`]
 //!   and [`Console::warn`]; nobody calls `println!`. Files are written before
-//!   standard output, so that a reader who leaves early loses nothing.
+//!   standard output, so that a reader who leaves early loses nothing; what goes
+//!   wrong with one is kept in `Failures` until the report is printed.
+//! - Every file that is read or written is listed in `NamedFiles`, which refuses to
+//!   write over what is read and to write two results to one file.
 //! - Errors are [`CliError`]s, which carry the [`Exit`] code of the contract
 //!   and name the thing to try next. An `io::Error` of standard output
 //!   becomes one by `?`.
@@ -43,14 +46,17 @@
 mod best;
 mod console;
 mod exit;
+mod failures;
 mod fit;
 mod goal;
 mod interrupt;
 mod link;
 mod measure;
 pub mod measuring;
+mod named_files;
 mod noise;
 mod parameter_args;
+mod parameters_used;
 pub mod parse;
 mod pattern_args;
 mod perftest;

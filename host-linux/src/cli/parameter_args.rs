@@ -7,33 +7,34 @@ use loggap_core::model::{LogGops, Preset, Protocol, ReceiveOverhead, UnknownPres
 use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
+use super::named_files::NamedFiles;
 use super::{CliError, parse};
-use crate::profile::{ProfileDocument, RangeRecord};
+use crate::profile::{ProfileDocument, RangeRecord, SizeSpan};
 use crate::simulation::{ParameterSets, SetsError};
 
 /// Parameters, one by one, from a profile or from a published link.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters")]
 pub(super) struct ParameterArgs {
-    /// Latency of the wire, in ns [default: 2500].
-    #[arg(short = 'L', long, value_name = "NS", value_parser = parse::nanos)]
+    /// Latency of the wire, in ns or with a unit, as 2.5us [default: 2500].
+    #[arg(short = 'L', long, value_name = "NS", value_parser = parse::time)]
     latency: Option<Picos>,
 
     /// Overhead of the processor at each end of a message, in ns [default:
     /// 1500].
-    #[arg(short = 'o', long, value_name = "NS", value_parser = parse::nanos)]
+    #[arg(short = 'o', long, value_name = "NS", value_parser = parse::time)]
     overhead: Option<Picos>,
 
     /// Gap between two messages of an interface, in ns [default: 1000].
-    #[arg(short = 'g', long, value_name = "NS", value_parser = parse::nanos)]
+    #[arg(short = 'g', long, value_name = "NS", value_parser = parse::time)]
     gap: Option<Picos>,
 
-    /// Gap of each further byte, in ns [default: 6].
-    #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::nanos_per_byte)]
+    /// Gap of each further byte, in ns or with a unit, as 80ps/B [default: 6].
+    #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::time_per_byte)]
     gap_per_byte: Option<PerByte>,
 
     /// Overhead of each further byte, in ns [default: 0].
-    #[arg(short = 'O', long, value_name = "NS/B", value_parser = parse::nanos_per_byte)]
+    #[arg(short = 'O', long, value_name = "NS/B", value_parser = parse::time_per_byte)]
     overhead_per_byte: Option<PerByte>,
 
     /// Messages of more bytes wait for their receiver [default: 65535, or
@@ -76,7 +77,58 @@ const DEFAULT: LogGops = LogGops {
     eager_limit: Bytes(65_535),
 };
 
+/// Where parameters are from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin<'a> {
+    /// A file.
+    Profile(&'a Path),
+    /// A published link.
+    Preset(&'static str),
+    /// Options, at least one of them.
+    Options,
+    /// Nothing was given.
+    Defaults,
+}
+
 impl ParameterArgs {
+    /// Where they are from.
+    pub(super) fn origin(&self) -> Origin<'_> {
+        let times = [self.latency, self.overhead, self.gap];
+        let per_byte = [self.gap_per_byte, self.overhead_per_byte];
+        let is_given = times.iter().any(Option::is_some)
+            || per_byte.iter().any(Option::is_some)
+            || self.eager_limit.is_some();
+        match (&self.profile, &self.preset) {
+            (Some(path), _) => Origin::Profile(path),
+            (None, Some(preset)) => Origin::Preset(preset.name),
+            (None, None) if is_given => Origin::Options,
+            (None, None) => Origin::Defaults,
+        }
+    }
+
+    /// Whether nothing that matters is a default: a profile, a preset, or L, o, g
+    /// and G.
+    pub(super) const fn are_complete(&self, overheads: &OverheadArgs) -> bool {
+        let ends = overheads.send_overhead.is_some() && overheads.recv_overhead.is_some();
+        let overhead = self.overhead.is_some() || ends;
+        self.profile.is_some()
+            || self.preset.is_some()
+            || (self.latency.is_some()
+                && overhead
+                && self.gap.is_some()
+                && self.gap_per_byte.is_some())
+    }
+
+    /// The profile's file, if parameters are from one.
+    pub(super) fn profile(&self) -> Option<&Path> {
+        self.profile.as_deref()
+    }
+
+    /// Lists the files of these options.
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        files.read("--profile", self.profile.as_deref());
+    }
+
     /// One set for each protocol, ascending in size, at least one.
     pub(super) fn protocols(&self) -> Result<Vec<Protocol>, CliError> {
         if let Some(path) = &self.profile {
@@ -117,9 +169,9 @@ impl ParameterArgs {
     fn of_profile(&self, document: &ProfileDocument) -> Result<Vec<Protocol>, String> {
         let eager_limit = self.profile_eager_limit();
         let protocol = |RangeRecord { range, .. }: &RangeRecord| {
-            let parameters = range.loggops(eager_limit).map_err(|error| {
-                format!("messages from {} to {} B: {error}", range.first.0, range.last.0)
-            })?;
+            let parameters = range
+                .loggops(eager_limit)
+                .map_err(|error| format!("{}: {error}", SizeSpan::of(range)))?;
             Ok(Protocol { first: range.first, parameters })
         };
         let protocols: Result<Vec<_>, String> = document.ranges.iter().map(protocol).collect();
@@ -136,21 +188,21 @@ impl ParameterArgs {
 #[command(next_help_heading = "Parameters")]
 pub(super) struct OverheadArgs {
     /// Overhead of the processor that sends, in ns [default: that of -o].
-    #[arg(long, value_name = "NS", value_parser = parse::nanos, conflicts_with_all = ["profile", "preset"])]
+    #[arg(long, value_name = "NS", value_parser = parse::time, conflicts_with_all = ["profile", "preset"])]
     send_overhead: Option<Picos>,
 
     /// Overhead of the processor that receives, in ns [default: that of -o].
-    #[arg(long, value_name = "NS", value_parser = parse::nanos, conflicts_with_all = ["profile", "preset"])]
+    #[arg(long, value_name = "NS", value_parser = parse::time, conflicts_with_all = ["profile", "preset"])]
     recv_overhead: Option<Picos>,
 
     /// Overhead of each further byte for the sender, in ns [default: that of
     /// -O].
-    #[arg(long, value_name = "NS/B", value_parser = parse::nanos_per_byte, conflicts_with_all = ["profile", "preset"])]
+    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, conflicts_with_all = ["profile", "preset"])]
     send_overhead_per_byte: Option<PerByte>,
 
     /// Overhead of each further byte for the receiver, in ns [default: that of
     /// -O].
-    #[arg(long, value_name = "NS/B", value_parser = parse::nanos_per_byte, conflicts_with_all = ["profile", "preset"])]
+    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, conflicts_with_all = ["profile", "preset"])]
     recv_overhead_per_byte: Option<PerByte>,
 }
 

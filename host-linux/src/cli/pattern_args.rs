@@ -20,7 +20,7 @@ pub(super) struct PatternArgs {
     pub(super) pattern: Option<Pattern>,
 
     /// Number of ranks, such as 1024 or 1M.
-    #[arg(long, value_name = "P", value_parser = count, requires = "pattern")]
+    #[arg(long, value_name = "P", value_parser = parse::rank_count, requires = "pattern")]
     pub(super) ranks: Option<u32>,
 
     /// Bytes of the collective.
@@ -44,7 +44,7 @@ pub(super) struct PatternArgs {
     window: Option<u32>,
 
     /// Calculation between the rounds, in nanoseconds.
-    #[arg(long, value_name = "NS", value_parser = parse::nanos)]
+    #[arg(long, value_name = "NS", value_parser = parse::time)]
     compute: Option<Picos>,
 
     /// Divides the size for the small messages of the skewed all-to-all.
@@ -57,11 +57,11 @@ pub(super) struct PatternArgs {
     outcast: bool,
 
     /// A calculation of so many nanoseconds beside the pattern, on every rank.
-    #[arg(long, value_name = "NS", value_parser = parse::nanos)]
+    #[arg(long, value_name = "NS", value_parser = parse::time)]
     nb: Option<Picos>,
 
     /// Cuts that calculation into pieces of so many nanoseconds.
-    #[arg(long, value_name = "NS", value_parser = parse::nanos, requires = "nb")]
+    #[arg(long, value_name = "NS", value_parser = parse::time, requires = "nb")]
     nb_poll: Option<Picos>,
 
     /// The cpu of that calculation.
@@ -88,12 +88,6 @@ pub(super) struct PatternArgs {
     /// Decides everything that is random.
     #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
     pub(super) seed: u64,
-}
-
-/// A number of ranks, written like a size.
-fn count(text: &str) -> Result<u32, String> {
-    let count = parse::size(text).map_err(|error| error.to_string())?;
-    u32::try_from(count).map_err(|_| "there are at most 4294967295 ranks".into())
 }
 
 impl PatternArgs {

@@ -37,7 +37,7 @@ pub(super) struct Args {
     collectives: Vec<Collective>,
 
     /// Numbers of ranks, written like sizes; a range goes in factors of two.
-    #[arg(long, value_name = "LIST", value_parser = parse::sizes, default_value = "2,8,64,1024")]
+    #[arg(long, value_name = "LIST", value_parser = parse::rank_counts, default_value = "2,8,64,1024")]
     ranks: Sizes,
 
     /// Bytes of a message.

@@ -6,6 +6,7 @@ use loggap_core::stats::Confidence;
 use serde::Serialize;
 
 use super::console::Terminal;
+use super::named_files::NamedFiles;
 use super::{CliError, Console, Exit, parse};
 use crate::output::screen::{self, ScreenOptions};
 use crate::output::{FileError, PendingFile, csv, flags, plot, table};
@@ -92,6 +93,11 @@ pub(super) struct ReportArgs {
 }
 
 impl ReportArgs {
+    /// Lists the files of these options.
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        files.written("--plot", self.plot.as_deref());
+    }
+
     /// Opens the picture's file, so that a wrong path shows before the work.
     pub(super) fn open_plot(&self) -> Result<Option<PendingFile>, CliError> {
         Ok(self.plot.as_ref().map(PendingFile::create).transpose()?)

@@ -11,6 +11,7 @@ use loggap_core::sim::{Parameters, Settings};
 use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
 
+use super::failures::Failures;
 use super::parameter_args::{preset, preset_help};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
@@ -68,7 +69,7 @@ struct Pipelining {
     #[arg(long, value_name = "BYTES", value_parser = parse::size)]
     segment: Option<u64>,
     /// Numbers of ranks, written like sizes; a range goes in factors of two.
-    #[arg(short = 'p', long, value_name = "LIST", value_parser = parse::sizes,
+    #[arg(short = 'p', long, value_name = "LIST", value_parser = parse::rank_counts,
           default_value = "2:1024")]
     ranks: Sizes,
     /// Repetitions in a loop.
@@ -132,16 +133,19 @@ impl Pipelining {
         for preset in &self.preset {
             links.push(self.link(preset, &ranks)?);
         }
+        let mut failures = Failures::default();
         if let Some(files) = files {
             let named = links.iter().map(|link| (link.preset.name.to_owned(), link.rows.clone()));
-            draw(files, &charts(&named.collect::<Vec<_>>()))?;
+            let drawn = draw(files, &charts(&named.collect::<Vec<_>>()));
+            drawn.into_iter().for_each(|drawn| failures.add(drawn, console));
         }
-        if self.json {
-            console.json(&self.document(&links))?;
+        let printed = if self.json {
+            console.json(&self.document(&links)).map_err(CliError::from)
         } else {
-            self.write(console, &links)?;
-        }
-        Ok(Exit::Done)
+            self.write(console, &links)
+        };
+        failures.add(printed, console);
+        failures.end().map(|()| Exit::Done)
     }
 
     fn numbers_of_ranks(&self) -> Result<Vec<u32>, CliError> {
@@ -313,12 +317,12 @@ fn plot_files(prefix: &Path) -> Result<[PendingFile; 2], CliError> {
     Ok([open("-time.svg")?, open("-error.svg")?])
 }
 
-fn draw(files: [PendingFile; 2], charts: &[Chart; 2]) -> Result<(), CliError> {
+fn draw(files: [PendingFile; 2], charts: &[Chart; 2]) -> Vec<Result<(), CliError>> {
     // Times come as three lines for each link and algorithm, errors as two.
-    for ((file, chart), group) in files.into_iter().zip(charts).zip([3, 2]) {
-        file.commit(|out| chart.write(group, out)).map_err(CliError::failed)?;
-    }
-    Ok(())
+    let each = files.into_iter().zip(charts).zip([3, 2]).map(|((file, chart), group)| {
+        file.commit(|out| chart.write(group, out)).map_err(CliError::failed)
+    });
+    each.collect()
 }
 
 #[derive(Serialize)]

@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn the_line_is_read_back_by_simulate() {
-        assert_eq!(parse::nanos("2000.5"), Ok(Picos(2_000_500)));
-        assert_eq!(parse::nanos_per_byte(&nanos_per_byte(PerByte(12_345))), Ok(PerByte(12_345)));
+        assert_eq!(parse::time("2000.5"), Ok(Picos(2_000_500)));
+        assert_eq!(parse::time_per_byte(&nanos_per_byte(PerByte(12_345))), Ok(PerByte(12_345)));
     }
 
     #[test]

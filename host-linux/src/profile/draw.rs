@@ -14,7 +14,7 @@ use loggap_core::random::Random;
 use loggap_core::stats::Confidence;
 use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
-use super::ProfileDocument;
+use super::{ProfileDocument, SizeSpan};
 
 /// Draws in a row that may be negative before a parameter is left as it was
 /// measured.
@@ -31,8 +31,8 @@ pub struct ProfileDraws {
 /// An interval without an end: nothing can be drawn from it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "messages from {first} to {last} B: the interval of {parameter} has no end; measure for longer",
-    first = .first.0, last = .last.0
+    "{}: the interval of {parameter} has no end; measure for longer",
+    SizeSpan { first: *first, last: *last }
 )]
 pub struct NoInterval {
     /// The smallest size of the range.

@@ -11,6 +11,7 @@ mod error;
 mod range;
 mod record;
 mod size;
+mod span;
 mod warning;
 
 pub use document::{
@@ -21,4 +22,5 @@ pub use error::{ProfileError, ProfileErrorKind};
 pub use range::{ChangeRecord, RangeRecord, VALUES};
 pub(crate) use record::{Quantity, is_exact, to_si};
 pub use size::{PERCENTILES, RoundRecord, SizeRecord};
+pub use span::SizeSpan;
 pub use warning::{Severity, WarningRecord};

@@ -20,12 +20,12 @@ pub use implicit::{PatternError, bytes_needed, compute, run_pattern};
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,
-    PlacedNetwork, Placement, TopologyPlan, Wiring, read_hosts,
+    PlacedNetwork, Placement, RankPlace, TopologyPlan, Wiring, read_places,
 };
 use noise::trace_noise;
 pub use noise::{NoiseError, NoiseSource};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
-pub use points::{Completed, Plan, Point, run_points};
+pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
 pub use run::{RunError, makespan};
 pub use simulate::{Driver, Job, Outcome, Progress, Stuck, Wanted, Watch};
 pub use source::{Limit, LoadError, Needs, Source};

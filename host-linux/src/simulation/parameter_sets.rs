@@ -3,6 +3,7 @@
 use std::mem;
 use std::num::NonZeroU32;
 
+use crate::profile::SizeSpan;
 use loggap_core::model::{Protocol, Range, ReceiveOverhead, UnusableParameter};
 use loggap_core::sim::{Level, Parameters};
 use loggap_core::units::Bytes;
@@ -53,7 +54,7 @@ pub enum SetsError {
 
 /// A measured range that gives no parameter set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("messages from {first} to {last} B: {error}", first = .first.0, last = .last.0)]
+#[error("{}: {error}", SizeSpan { first: *first, last: *last })]
 pub struct UnusableRange {
     /// Its smallest size.
     pub first: Bytes,

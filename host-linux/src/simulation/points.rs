@@ -68,6 +68,9 @@ pub struct Completed {
     pub finish: Vec<Picos>,
 }
 
+/// How one point ended: a run that stopped says nothing about the others.
+pub type Ended = Result<Completed, RunError>;
+
 /// Runs `source` at so many points and calls `note` after each run, on the
 /// thread that ran it. Results are in the order of points.
 ///
@@ -76,34 +79,57 @@ pub struct Completed {
 /// [`RunError`] of the first point that has one.
 pub fn run_points(
     source: &Source,
-    (count, point): (usize, &(dyn Fn(usize) -> Point + Sync)),
+    points: (usize, &(dyn Fn(usize) -> Point + Sync)),
     plan: &Plan<'_>,
     note: &(dyn Fn() + Sync),
 ) -> Result<Vec<Completed>, RunError> {
+    run_each_point(source, points, plan, note)?.into_iter().collect()
+}
+
+/// As [`run_points`], where a point that stops, by a deadlock for instance, does
+/// not take the others along.
+///
+/// # Errors
+///
+/// [`RunError`] where it is not of one point: there is no memory, or the schedule
+/// cannot be read.
+pub fn run_each_point(
+    source: &Source,
+    (count, point): (usize, &(dyn Fn(usize) -> Point + Sync)),
+    plan: &Plan<'_>,
+    note: &(dyn Fn() + Sync),
+) -> Result<Vec<Ended>, RunError> {
     let batch = Batch { plan, point, note };
     let all: Vec<usize> = (0..count).collect();
     if plan.network.is_some() {
         return batch.in_order(source, &all);
     }
-    let mut results = batch.computed(source, &all)?;
-    results.resize(count, None);
-    let open: Vec<usize> =
-        all.into_iter().filter(|&at| results.get(at).is_some_and(Option::is_none)).collect();
-    for (at, completed) in open.iter().zip(batch.in_windows(source, &open)?) {
+    let mut results = batch.each_computed(source, &all)?;
+    let is_open =
+        |at: &usize, results: &[Option<Ended>]| results.get(*at).is_some_and(Option::is_none);
+    let open: Vec<usize> = all.into_iter().filter(|at| is_open(at, &results)).collect();
+    for (at, ended) in open.iter().zip(batch.in_windows(source, &open)?) {
         if let Some(result) = results.get_mut(*at) {
-            *result = completed;
+            *result = ended;
         }
     }
-    let open: Vec<usize> =
-        open.into_iter().filter(|&at| results.get(at).is_some_and(Option::is_none)).collect();
-    for (at, completed) in open.iter().zip(batch.in_order(source, &open)?) {
+    let open: Vec<usize> = open.into_iter().filter(|at| is_open(at, &results)).collect();
+    for (at, ended) in open.iter().zip(batch.in_order(source, &open)?) {
         if let Some(result) = results.get_mut(*at) {
-            *result = Some(completed);
+            *result = Some(ended);
         }
     }
-    let whole: Vec<Completed> = results.into_iter().flatten().collect();
+    let whole: Vec<Ended> = results.into_iter().flatten().collect();
     debug_assert_eq!(whole.len(), count, "every point was run");
     Ok(whole)
+}
+
+/// Keeps what ended one point apart from what ends all.
+fn of_one_point<T>(result: Result<T, RunError>) -> Result<Result<T, RunError>, RunError> {
+    match result {
+        Err(error) if error.is_of_one_point() => Ok(Err(error)),
+        other => other.map(Ok),
+    }
 }
 
 /// Points to run.
@@ -125,6 +151,32 @@ impl Batch<'_> {
         Ok(Hooks::Noisy(trace_noise((noise, phases))?))
     }
 
+    /// Points that can be computed, with a place for each. An error does not say
+    /// which point had it, which is found by halves.
+    fn each_computed(
+        &self,
+        source: &Source,
+        points: &[usize],
+    ) -> Result<Vec<Option<Ended>>, RunError> {
+        let error = match of_one_point(self.computed(source, points))? {
+            Ok(found) => {
+                let found = found.into_iter().map(|completed| completed.map(Ok));
+                return Ok(found
+                    .chain(std::iter::repeat_with(|| None))
+                    .take(points.len())
+                    .collect());
+            }
+            Err(error) => error,
+        };
+        if points.len() <= 1 {
+            return Ok(vec![Some(Err(error))]);
+        }
+        let (first, second) = points.split_at(points.len() / 2);
+        let mut ended = self.each_computed(source, first)?;
+        ended.extend(self.each_computed(source, second)?);
+        Ok(ended)
+    }
+
     /// Loads the schedule and runs copies of it in windows, each on one
     /// thread; nothing, or `None` for a point, where it has to be run event by
     /// event.
@@ -132,7 +184,7 @@ impl Batch<'_> {
         &self,
         source: &Source,
         points: &[usize],
-    ) -> Result<Vec<Option<Completed>>, RunError> {
+    ) -> Result<Vec<Option<Ended>>, RunError> {
         let mut suitable = points.iter().map(|&at| (self.point)(at)).skip_while(|point| {
             point.sets.parameters().is_ok_and(|parameters| parameters.lookahead().0 == 0)
         });
@@ -154,11 +206,11 @@ impl Batch<'_> {
                 WindowMemory::new(&copy).map_err(|error| RunError::Load(LoadError::Pages(error)))
             };
             side_by_side(threads, points, memory, |memory, at| {
-                let completed = self.run_windows(&schedule, memory, (at, mail))?;
-                if completed.is_some() {
+                let ended = of_one_point(self.run_windows(&schedule, memory, (at, mail)))?;
+                if !matches!(ended, Ok(None)) {
                     (self.note)();
                 }
-                Ok(completed)
+                Ok(ended.transpose())
             })
         });
         match ran {
@@ -211,7 +263,7 @@ impl Batch<'_> {
     }
 
     /// Loads the schedule and runs copies of it event by event.
-    fn in_order(&self, source: &Source, points: &[usize]) -> Result<Vec<Completed>, RunError> {
+    fn in_order(&self, source: &Source, points: &[usize]) -> Result<Vec<Ended>, RunError> {
         if points.is_empty() {
             return Ok(Vec::new());
         }
@@ -233,7 +285,7 @@ impl Batch<'_> {
                     self.run_copy(&schedule, memory, (at, needs, messages(needs, times)))
                 });
                 (self.note)();
-                completed
+                of_one_point(completed)
             })
         });
         ran.map_err(RunError::Load)?

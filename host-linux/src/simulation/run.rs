@@ -32,6 +32,18 @@ pub enum RunError {
     Unfinished(Unfinished),
 }
 
+impl RunError {
+    /// Whether it comes of these parameters and noise: the same schedule may come
+    /// to its end with others.
+    #[must_use]
+    pub const fn is_of_one_point(&self) -> bool {
+        matches!(
+            self,
+            Self::Stopped(_) | Self::Unfinished(_) | Self::Pattern(PatternError::Stopped(_))
+        )
+    }
+}
+
 impl From<NetworkError> for RunError {
     fn from(error: NetworkError) -> Self {
         Self::Network(Box::new(error))

@@ -16,7 +16,8 @@ pub struct Series {
     /// Its name in the legend.
     pub label: String,
     /// Its points; on logarithmic axes those that are not positive have no
-    /// place on the chart and are left out.
+    /// place on the chart and are left out. The line has a gap where an ordinate
+    /// is not finite.
     pub points: Vec<(f64, f64)>,
     /// Intervals of its points, drawn as whiskers.
     pub intervals: Vec<Interval>,
@@ -124,11 +125,15 @@ impl Chart {
                 Some(lengths) => canvas.dashes(points, lengths, (*colour, 2)),
                 None => canvas.line(points, *colour, 2),
             };
-            let points: Vec<Pixel> =
-                self.drawn(series).map(|(x, y)| (across.place(x), up.place(y))).collect();
-            line(points.clone())?;
-            for point in points.into_iter().filter(|_| series.dots) {
-                canvas.dot(point, *colour)?;
+            for stretch in series.points.split(|(_, y)| !y.is_finite()) {
+                let points: Vec<Pixel> =
+                    self.drawn(stretch).map(|(x, y)| (across.place(x), up.place(y))).collect();
+                if !points.is_empty() {
+                    line(points.clone())?;
+                }
+                for point in points.into_iter().filter(|_| series.dots) {
+                    canvas.dot(point, *colour)?;
+                }
             }
             for Interval { x, low, high } in self.drawn_intervals(series) {
                 let (x, low, high) = (across.place(x), up.place(low), up.place(high));
@@ -151,8 +156,11 @@ impl Chart {
             let both = |of: Interval| [(of.x, of.low), (of.x, of.high)];
             self.drawn_intervals(series).flat_map(both)
         };
-        let points =
-            || self.series.iter().flat_map(move |series| self.drawn(series).chain(ends(series)));
+        let points = || {
+            self.series
+                .iter()
+                .flat_map(move |series| self.drawn(&series.points).chain(ends(series)))
+        };
         let low =
             |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(f64::INFINITY, f64::min);
         let high = |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(0.0, f64::max);
@@ -173,9 +181,11 @@ impl Chart {
     }
 
     /// The points of a line that have a place on the axes.
-    fn drawn(&self, series: &Series) -> impl Iterator<Item = (f64, f64)> {
+    fn drawn(&self, points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
         let everywhere = self.axes == Axes::Linear;
-        series.points.iter().copied().filter(move |(x, y)| everywhere || (*x > 0.0 && *y > 0.0))
+        let has_place =
+            move |(x, y): &(f64, f64)| y.is_finite() && (everywhere || (*x > 0.0 && *y > 0.0));
+        points.iter().copied().filter(has_place)
     }
 
     fn drawn_intervals(&self, series: &Series) -> impl Iterator<Item = Interval> {
@@ -218,6 +228,23 @@ mod tests {
         let mut out = Vec::new();
         chart.write(1, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().matches("<circle").count(), 2);
+    }
+
+    #[test]
+    fn a_line_has_a_gap_where_a_point_is_missing() {
+        let points = vec![(1.0, 3.0), (2.0, 4.0), (3.0, f64::NAN), (4.0, 5.0), (5.0, 6.0)];
+        let drawn = |points: Vec<(f64, f64)>| {
+            let chart = chart(vec![Series::new("a".into(), points)], Axes::Linear);
+            let mut out = Vec::new();
+            chart.write(1, &mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert!(!text.contains("NaN"), "{text}");
+            (text.matches("<polyline").count(), text.matches("<circle").count())
+        };
+        let whole = points.iter().copied().filter(|(_, y)| y.is_finite()).collect();
+        let (lines, dots) = drawn(whole);
+        assert_eq!(drawn(points), (lines + 1, dots));
+        drawn(vec![(1.0, f64::NAN), (2.0, f64::NAN)]);
     }
 
     #[test]

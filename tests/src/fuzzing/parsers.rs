@@ -99,8 +99,8 @@ pub fn argument(data: &[u8]) {
     if let Ok(size) = parse::size(text) {
         assert_eq!(parse::size(&size.to_string()).expect("ours"), size);
     }
-    if let Ok(time) = parse::nanos(text) {
-        assert_eq!(parse::nanos(&decimal::fixed(u128::from(time.0), 3)), Ok(time));
+    if let Ok(time) = parse::time(text) {
+        assert_eq!(parse::time(&decimal::fixed(u128::from(time.0), 3)), Ok(time));
     }
     if let Ok(seed) = parse::seed(text) {
         assert_eq!(parse::seed(&format!("{seed:#x}")), Ok(seed));
@@ -111,7 +111,7 @@ pub fn argument(data: &[u8]) {
     if let Ok(time) = parse::duration(text) {
         assert_eq!(parse::duration(&format!("{}ns", time.as_nanos())), Ok(time));
     }
-    let _ = parse::nanos_per_byte(text);
+    let _ = parse::time_per_byte(text);
     if let Ok(time) = decimal::picos(text) {
         assert_eq!(decimal::picos(&decimal::seconds(time)), Ok(time));
     }

@@ -6,11 +6,13 @@ use serde::Serialize;
 
 use super::Report;
 use crate::best::{Cell, CommunicatorRules, TOLD_APART_PERCENT, Time, Timed};
+use crate::cli::parameters_used::ParametersUsed;
 
 #[derive(Serialize)]
 pub(super) struct Document {
     schema_version: u32,
     collective: &'static str,
+    parameters: ParametersUsed,
     /// Draws from the intervals of the profile; 0 without any.
     draws: usize,
     seed: u64,
@@ -91,6 +93,7 @@ impl Document {
         Self {
             schema_version: 1,
             collective: args.operation.name(),
+            parameters: report.parameters.clone(),
             draws: report.draws,
             seed: args.seed,
             told_apart_percent: TOLD_APART_PERCENT,
@@ -162,7 +165,7 @@ fn text<T: ToString>(value: Option<T>) -> String {
 }
 
 /// Heads of the columns.
-const HEADS: [&str; 13] = [
+const HEADS: [&str; 14] = [
     "ranks",
     "size_bytes",
     "winner",
@@ -176,6 +179,7 @@ const HEADS: [&str; 13] = [
     "margin",
     "told_apart",
     "draws_won",
+    "parameters",
 ];
 
 /// Writes a row for each cell; what is not known is empty.
@@ -188,7 +192,8 @@ pub(super) fn write_csv(out: &mut dyn Write, report: &Report<'_>) -> io::Result<
         let both = [&cell.winner, &cell.runner_up];
         let both = both.map(|candidate| candidate.as_ref().map(CandidateDocument::fields));
         let both = both.into_iter().flat_map(Option::unwrap_or_default);
-        let tail = [text(cell.margin), text(cell.told_apart), text(cell.draws_won)];
+        let parameters = report.parameters.text().to_owned();
+        let tail = [text(cell.margin), text(cell.told_apart), text(cell.draws_won), parameters];
         writer.write_record(head.into_iter().chain(both).chain(tail))?;
     }
     writer.flush()

@@ -27,18 +27,20 @@ impl Files {
         files.filter_map(PendingFile::temporary).map(PathBuf::from)
     }
 
-    pub(super) fn write(self, report: &Report<'_>) -> Result<(), CliError> {
-        if let Some(file) = self.rules {
+    /// Writes both; what goes wrong with one is not in the way of the other.
+    pub(super) fn write(self, report: &Report<'_>) -> [Result<(), CliError>; 2] {
+        let Self { rules, plot } = self;
+        let rules = rules.map_or(Ok(()), |file| {
             let remarks = remarks(report, &file.path().display().to_string());
             let rules =
                 if report.args.rules_probe { report.rules.probe() } else { report.rules.clone() };
-            file.commit(|out| rules.write(out, &remarks)).map_err(CliError::failed)?;
-        }
-        if let Some(file) = self.plot {
+            file.commit(|out| rules.write(out, &remarks)).map_err(CliError::failed)
+        });
+        let plot = plot.map_or(Ok(()), |file| {
             let svg = map(report).svg().map_err(CliError::failed)?;
-            file.commit(|out| out.write_all(svg.as_bytes())).map_err(CliError::failed)?;
-        }
-        Ok(())
+            file.commit(|out| out.write_all(svg.as_bytes())).map_err(CliError::failed)
+        });
+        [rules, plot]
     }
 }
 
@@ -62,6 +64,7 @@ fn remarks(report: &Report<'_>, path: &str) -> Vec<String> {
          more"
             .to_owned(),
         "with --rules-probe: a call that these rules apply to then fails with MPI_ERR_ARG.".to_owned(),
+        format!("Parameters: {}.", report.parameters.text()),
         unit.to_owned(),
         "A rule holds from the smallest tested size (number of ranks) at which it was the best until"
             .to_owned(),
@@ -132,6 +135,6 @@ fn map(report: &Report<'_>) -> WinnerMap {
         },
         names: algorithms.iter().map(|algorithm| algorithm.name.to_owned()).collect(),
         cells: answer.cells.iter().map(won).collect(),
-        notes: vec![note],
+        notes: vec![note, format!("parameters: {}", report.parameters.text())],
     }
 }

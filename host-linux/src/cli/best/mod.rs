@@ -4,19 +4,23 @@ mod document;
 mod files;
 mod table;
 
+use std::io;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loggap_core::random::Random;
 use loggap_core::units::PerByte;
 
 use self::document::Document;
 use self::files::Files;
+use super::failures::Failures;
+use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
+use super::parameters_used::ParametersUsed;
 use super::parse::{self, Sizes};
 use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt};
-use crate::best::{Answer, Offer, Question, Refused, Rules};
+use crate::best::{Answer, Offer, Question, Refused, Rules, TooShort};
 use crate::collective::Operation;
 use crate::profile::{ProfileDocument, ProfileDraws};
 use crate::simulation::{ParameterSets, Plan};
@@ -57,7 +61,7 @@ pub(super) struct Args {
     operation: Operation,
 
     /// Numbers of ranks, written like sizes; a range goes in factors of two.
-    #[arg(long, value_name = "LIST", value_parser = parse::sizes)]
+    #[arg(long, value_name = "LIST", value_parser = parse::rank_counts)]
     ranks: Sizes,
 
     /// Bytes of the vector, or of each block; a range goes in factors of two
@@ -71,17 +75,16 @@ pub(super) struct Args {
     #[command(flatten)]
     overheads: OverheadArgs,
 
-    /// Draws from the intervals of the profile; 0 for none.
-    #[arg(long, value_name = "N", default_value_t = 100,
-          value_parser = clap::value_parser!(u32).range(..=10_000))]
-    draws: u32,
+    /// Draws from the intervals of the profile; 0 for none [default: 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=10_000))]
+    draws: Option<u32>,
 
     /// Decides the draws.
     #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
     seed: u64,
 
     /// What combining two vectors takes for each byte, in ns, in allreduce.
-    #[arg(long, value_name = "NS/B", value_parser = parse::nanos_per_byte, default_value = "0")]
+    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, default_value = "0")]
     combine: PerByte,
 
     /// Take also algorithms whose results are wrong, without a word, for
@@ -130,15 +133,28 @@ pub(super) struct Args {
     settings: SettingsArgs,
 }
 
-/// Reads the name of an operation.
+/// Draws unless another number is given.
+const DRAWS: u32 = 100;
+
+/// Reads the name of an operation; case, `MPI_` in front and hyphens do not
+/// matter.
 fn operation(name: &str) -> Result<Operation, String> {
-    let found = Operation::ALL.into_iter().find(|operation| operation.name() == name);
+    let plain = name.to_lowercase().replace(['-', '_'], "");
+    let plain = match plain.strip_prefix("mpi").unwrap_or(&plain) {
+        "broadcast" => "bcast",
+        plain => plain,
+    };
+    let found = Operation::ALL.into_iter().find(|operation| operation.name() == plain);
     found.ok_or_else(|| {
         let all: Vec<&str> = Operation::ALL.iter().map(|operation| operation.name()).collect();
-        format!(
-            "the simulator does not know two algorithms of '{name}'; there are: {}",
-            all.join(", ")
-        )
+        let all = all.join(", ");
+        match plain {
+            "reduce" | "reducescatter" | "reducescatterblock" => format!(
+                "the simulator does not know two algorithms of '{name}' that are safe in rules; there \
+                 are: {all}"
+            ),
+            _ => format!("unknown collective '{name}'; expected one of: {all}"),
+        }
     })
 }
 
@@ -151,13 +167,18 @@ pub(super) struct Report<'a> {
     draws: usize,
     answer: Answer,
     rules: Rules,
+    parameters: ParametersUsed,
+    /// Algorithms that were left out for vectors of few elements, where.
+    short: Vec<TooShort>,
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    args.check_files()?;
     let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
+    args.check_parameters()?;
     let ranks = args.numbers_of_ranks()?;
     let sizes = args.all_sizes(&ranks)?;
-    let draws = args.drawn(profile.as_ref(), &sets, console)?;
+    let draws = args.drawn(profile.as_ref(), &sets, console);
     let files = Files::open(args)?;
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
@@ -181,16 +202,27 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let answer = question.answer(&|| line.advance()).map_err(refused)?;
     drop(line);
     let rules = Rules::of(args.operation, &answer.cells);
-    let report = Report { args, ranks, sizes, draws: draws.len(), answer, rules };
-    files.write(&report)?;
-    if args.json {
-        console.json(&Document::of(&report))?;
-    } else if args.csv {
-        document::write_csv(console.data(), &report)?;
-    } else {
-        table::write(console.data(), &report)?;
+    let parameters = ParametersUsed::new(&args.parameters, &sets);
+    let short = question.too_short();
+    let draws = draws.len();
+    let report = Report { args, ranks, sizes, draws, answer, rules, parameters, short };
+    let mut failures = Failures::default();
+    files.write(&report).into_iter().for_each(|written| failures.add(written, console));
+    let printed = report.print(console).map_err(CliError::from);
+    failures.add(printed, console);
+    failures.end().map(|()| Exit::Done)
+}
+
+impl Report<'_> {
+    fn print(&self, console: &mut Console) -> io::Result<()> {
+        if self.args.json {
+            console.json(&Document::of(self))
+        } else if self.args.csv {
+            document::write_csv(console.data(), self)
+        } else {
+            table::write(console.data(), self)
+        }
     }
-    Ok(Exit::Done)
 }
 
 /// With what was simulated in front.
@@ -206,6 +238,31 @@ fn refused(error: Refused) -> CliError {
 }
 
 impl Args {
+    /// Refuses results that would replace what is read, or each other.
+    fn check_files(&self) -> Result<(), CliError> {
+        let mut files = NamedFiles::default();
+        self.parameters.name_files(&mut files);
+        files.written("--rules", self.rules.as_deref());
+        files.written("--plot", self.plot.as_deref());
+        files.check()
+    }
+
+    /// Refuses rules for no machine, and draws from no intervals.
+    fn check_parameters(&self) -> Result<(), CliError> {
+        if self.rules.is_some() && !self.parameters.are_complete(&self.overheads) {
+            return Err(CliError::usage(
+                "--rules are for a machine, and its parameters are not given; give --profile (which \
+                 'loggap measure -o' makes), --preset, or all of -L, -o, -g and -G",
+            ));
+        }
+        if self.draws.is_some_and(|draws| draws > 0) && self.parameters.profile().is_none() {
+            return Err(CliError::usage(
+                "--draws draws from measured intervals, which only --profile has; leave it out",
+            ));
+        }
+        Ok(())
+    }
+
     fn numbers_of_ranks(&self) -> Result<Vec<u32>, CliError> {
         let narrow =
             |ranks: u64| u32::try_from(ranks).ok().filter(|_| (2..=MOST_RANKS).contains(&ranks));
@@ -247,15 +304,26 @@ impl Args {
         profile: Option<&ProfileDocument>,
         measured: &ParameterSets,
         console: &mut Console,
-    ) -> Result<Vec<ParameterSets>, CliError> {
-        let Some(profile) = profile.filter(|_| self.draws > 0) else { return Ok(Vec::new()) };
-        let parameters = ProfileDraws::new(profile).map_err(CliError::usage)?;
+    ) -> Vec<ParameterSets> {
+        let count = self.draws.unwrap_or(DRAWS);
+        let Some(profile) = profile.filter(|_| count > 0) else { return Vec::new() };
+        let parameters = match ProfileDraws::new(profile) {
+            Ok(parameters) => parameters,
+            Err(error) => {
+                let path = self.parameters.profile().unwrap_or(Path::new("")).display();
+                console.warn(format_args!(
+                    "'{path}': {error}; until then there are no draws, as with --draws 0, and \
+                     whether the winners are sure is not known"
+                ));
+                return Vec::new();
+            }
+        };
         if parameters.is_exact() {
             console.warn(
                 "no interval of the profile has a width, so that nothing can be told apart; \
                  measure with 'loggap measure -o'",
             );
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let limit = self.parameters.profile_eager_limit();
         let draw = |at: u32| {
@@ -265,6 +333,6 @@ impl Args {
             let ranges = parameters.draw(&mut random);
             ParameterSets::of_ranges(&ranges, limit).unwrap_or_else(|_| measured.clone())
         };
-        Ok((0..self.draws).map(draw).collect())
+        (0..count).map(draw).collect()
     }
 }

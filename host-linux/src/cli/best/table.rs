@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::Report;
 use super::files::name;
-use crate::best::{Cell, TOLD_APART_PERCENT, Time};
+use crate::best::{Cell, TOLD_APART_PERCENT, Time, TooShort};
 use crate::collective::Algorithm;
 use crate::output::{number, wrap};
 
@@ -45,6 +45,7 @@ fn heading(report: &Report<'_>) -> Vec<String> {
              together",
             args.operation
         ),
+        format!("parameters: {}", report.parameters.text()),
         match report.draws {
             0 => "no draws from intervals: whether the winners are sure is not known".to_owned(),
             draws => format!(
@@ -143,12 +144,15 @@ fn remarks(report: &Report<'_>) -> Vec<String> {
             ));
         }
     }
-    let wanting = listed(|algorithm| algorithm.wants_elements);
-    if !wanting.is_empty() {
+    for TooShort { algorithm, first, last } in &report.short {
+        let sizes = match first == last {
+            true => number::size(*first),
+            false => format!("{} to {}", number::size(*first), number::size(*last)),
+        };
         lines.push(format!(
-            "left out where a communicator with the same rules may have more ranks than the vector \
-             has elements of {} B: {wanting}",
-            args.element
+            "left out at {sizes}: {}, where a communicator with the same rules may have more ranks \
+             than the vector has elements of {} B",
+            algorithm.name, args.element
         ));
     }
     if report.draws > 0 {

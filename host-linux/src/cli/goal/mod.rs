@@ -14,6 +14,7 @@ use crate::schedule::{
 };
 use loggap_core::goal::text::TextWriter;
 
+use super::named_files::NamedFiles;
 use super::{CliError, Console, Exit};
 
 /// Make, convert, check and count GOAL schedules.
@@ -85,6 +86,14 @@ impl Target {
     /// The form asked for, by option or by ending.
     fn form(&self) -> Option<Form> {
         self.form.map(Form::from).or_else(|| Form::of_name(self.output.as_deref()?))
+    }
+
+    /// Refuses to write over `input`.
+    fn check_files(&self, input: &Path) -> Result<(), CliError> {
+        let mut files = NamedFiles::default();
+        files.read("FILE", Some(input));
+        files.written("-o", self.output.as_deref().filter(|path| *path != Path::new("-")));
+        files.check()
     }
 
     /// Writes what `source` plays; `form` where nothing else is asked for.

@@ -8,6 +8,7 @@ use loggap_core::model::{Change, Parameter, Profile};
 use loggap_core::units::Picos;
 
 use super::{MeasureArgs, ProtocolLimit};
+use crate::cli::named_files::NamedFiles;
 use crate::cli::report::{self, Strictness};
 use crate::cli::{CliError, Console, Exit};
 use crate::link::VerbsRecord;
@@ -34,6 +35,11 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn open(args: &MeasureArgs) -> Result<Self, CliError> {
+        let mut files = NamedFiles::default();
+        files.written("-o", args.output.as_deref());
+        files.written("--samples", args.samples.as_deref());
+        args.report.name_files(&mut files);
+        files.check()?;
         let create = |path: &Option<PathBuf>| -> Result<_, FileError> {
             path.as_ref().map(PendingFile::create).transpose()
         };

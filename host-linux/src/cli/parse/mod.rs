@@ -2,14 +2,14 @@
 //!
 //! Each function fits clap's `value_parser`. Sizes take `K`, `M`, `G` as
 //! powers of 1024; percentages are percentages with or without `%`; times
-//! without a unit are seconds.
+//! without a unit are seconds, parameters of messages nanoseconds.
 
 mod axis;
 mod number;
+mod ranks;
 mod sizes;
 
 pub use axis::{AxisError, axis};
-pub use number::{
-    NumberError, duration, nanos, nanos_per_byte, percent, seed, time, time_per_byte,
-};
+pub use number::{NumberError, duration, percent, seed, time, time_per_byte};
+pub use ranks::{RanksError, rank_count, rank_counts};
 pub use sizes::{SizeError, Sizes, message_sizes, size, sizes};

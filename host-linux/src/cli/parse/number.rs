@@ -96,27 +96,6 @@ pub fn seed(text: &str) -> Result<u64, NumberError> {
     parsed.map_err(|_| NumberError::Form(FORM))
 }
 
-/// Reads decimal nanoseconds, the customary unit of `LogGOPS` parameters, to
-/// the picosecond.
-///
-/// # Errors
-///
-/// [`NumberError`].
-pub fn nanos(text: &str) -> Result<Picos, NumberError> {
-    scaled(text, 3, "nanoseconds, such as 2500 or 0.5").map(Picos)
-}
-
-/// Reads decimal nanoseconds per byte, to 10⁻⁹ ns and then to the nearest
-/// unit of [`PerByte`], 1.5·10⁻⁸ ns.
-///
-/// # Errors
-///
-/// [`NumberError`].
-pub fn nanos_per_byte(text: &str) -> Result<PerByte, NumberError> {
-    const FORM: &str = "nanoseconds per byte, such as 6 or 0.02";
-    per_byte(text, 9, FORM)
-}
-
 /// A multiple of 10^-`digits` ns per byte times 10⁹, to the nearest unit.
 fn per_byte(text: &str, digits: u32, expected: &'static str) -> Result<PerByte, NumberError> {
     const UNITS_PER_NANO: u128 = 1_000 << PerByte::FRACTION_BITS;
@@ -140,7 +119,7 @@ fn with_unit(text: &str) -> (&str, i32) {
 }
 
 /// Reads a time with its unit, `1us`, `2.5 ms`, `800ps`, to the picosecond;
-/// without a unit in nanoseconds, as [`nanos`].
+/// without a unit in nanoseconds, the customary one of `LogGOPS` parameters.
 ///
 /// # Errors
 ///
@@ -151,8 +130,8 @@ pub fn time(text: &str) -> Result<Picos, NumberError> {
     scaled(number, 3u32.saturating_add_signed(digits), FORM).map(Picos)
 }
 
-/// Reads a time per byte with its unit, `80ps/B`, `0.02ns`; without a unit in
-/// nanoseconds, as [`nanos_per_byte`].
+/// Reads a time per byte with its unit, `80ps/B`, `0.02ns`, to 10⁻⁹ ns and then to
+/// the nearest unit of [`PerByte`], 1.5·10⁻⁸ ns; without a unit in nanoseconds.
 ///
 /// # Errors
 ///
@@ -210,15 +189,6 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_keep_their_picoseconds() {
-        assert_eq!(nanos("2500"), Ok(Picos(2_500_000)));
-        assert_eq!(nanos("0.5"), Ok(Picos(500)));
-        assert_eq!(nanos_per_byte("6"), Ok(PerByte(6_000 << 16)));
-        assert_eq!(nanos_per_byte("0.02"), Ok(PerByte(20 << 16)));
-        assert!(nanos_per_byte("1e12").is_err());
-    }
-
-    #[test]
     fn times_with_units_are_exact_and_nanoseconds_without() {
         for (text, picos) in [
             ("2500", 2_500_000),
@@ -232,15 +202,20 @@ mod tests {
         ] {
             assert_eq!(time(text), Ok(Picos(picos)), "{text}");
         }
-        for (text, picos) in
-            [("6", 6_000), ("80ps/B", 80), ("0.02ns", 20), ("0.001us/B", 1_000), ("1e-9s", 1_000)]
-        {
+        for (text, picos) in [
+            ("6", 6_000),
+            ("0.02", 20),
+            ("80ps/B", 80),
+            ("0.02ns", 20),
+            ("0.001us/B", 1_000),
+            ("1e-9s", 1_000),
+        ] {
             assert_eq!(time_per_byte(text), Ok(PerByte(picos << 16)), "{text}");
         }
         for text in ["", "us", "1m", "-1us", "1us/B", "1e20s"] {
             assert!(time(text).is_err(), "{text}");
         }
-        for text in ["", "/B", "1/s", "1e9s"] {
+        for text in ["", "/B", "1/s", "1e9s", "1e12"] {
             assert!(time_per_byte(text).is_err(), "{text}");
         }
     }

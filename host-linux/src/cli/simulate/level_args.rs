@@ -1,15 +1,18 @@
 //! Options that give near ranks parameters of their own.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use loggap_core::model::{LogGops, Preset, Protocol};
+use loggap_core::model::{LogGops, Preset, Protocol, UnknownPreset};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
-use crate::cli::parameter_args::ParameterArgs;
-use crate::cli::{CliError, parse};
-use crate::simulation::{ParameterSets, Source, read_hosts};
+use crate::cli::named_files::NamedFiles;
+use crate::cli::parameter_args::{Origin, ParameterArgs};
+use crate::cli::parameters_used::ParameterSource;
+use crate::cli::{CliError, Console, parse};
+use crate::simulation::{ParameterSets, RankPlace, Source, read_places};
 
 /// Parameters of ranks that are near each other.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,8 +20,8 @@ use crate::simulation::{ParameterSets, Source, read_hosts};
 pub(super) struct LevelArgs {
     /// What messages cost between ranks of one block of RANKS, such as those of a
     /// node; again for larger blocks, such as a rack. WHAT is a profile that
-    /// 'loggap measure -o' made, a preset, or L=NS,o=NS,g=NS,G=NS/B[,O=NS/B][,S=BYTES].
-    /// Other pairs take -L … -S, --profile or --preset.
+    /// 'loggap measure -o' made, a preset, or L=NS,o=NS,g=NS,G=NS/B[,O=NS/B][,S=BYTES],
+    /// also with units, and without S with that of -S. Other pairs take -L … -S, --profile or --preset.
     #[arg(long, value_name = "RANKS:WHAT", conflicts_with_all = ["topology", "monte_carlo"])]
     level: Vec<NearRanks>,
 
@@ -94,8 +97,8 @@ impl FromStr for Listed {
         for word in text.split(',') {
             let unknown = || LevelError::Parameter(word.to_owned());
             let (name, value) = word.split_once('=').ok_or_else(unknown)?;
-            let nanos = || parse::nanos(value).map_err(|error| wrong(word, error));
-            let per_byte = || parse::nanos_per_byte(value).map_err(|error| wrong(word, error));
+            let nanos = || parse::time(value).map_err(|error| wrong(word, error));
+            let per_byte = || parse::time_per_byte(value).map_err(|error| wrong(word, error));
             let [latency, overhead, gap] = &mut times;
             let [gap_per_byte, overhead_per_byte] = &mut per_bytes;
             let again = match name {
@@ -139,6 +142,30 @@ impl LevelArgs {
         !self.level.is_empty()
     }
 
+    /// Where the parameters of each level are from, the nearest first.
+    pub(super) fn sources(&self) -> Vec<ParameterSource> {
+        let mut levels: Vec<&NearRanks> = self.level.iter().collect();
+        levels.sort_by_key(|level| level.places);
+        let source = |level: &NearRanks| {
+            ParameterSource::from(match &level.what {
+                What::Profile(path) => Origin::Profile(path),
+                What::Preset(preset) => Origin::Preset(preset.name),
+                What::Listed(_) => Origin::Options,
+            })
+        };
+        levels.into_iter().map(source).collect()
+    }
+
+    /// Lists the files of these options.
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        for level in &self.level {
+            if let What::Profile(path) = &level.what {
+                files.read("--level", Some(path));
+            }
+        }
+        files.read("--nodes", self.nodes.as_deref());
+    }
+
     /// `far` with the levels, the nearest first whatever their order.
     pub(super) fn add_to(
         &self,
@@ -147,9 +174,23 @@ impl LevelArgs {
     ) -> Result<ParameterSets, CliError> {
         let mut levels: Vec<&NearRanks> = self.level.iter().collect();
         levels.sort_by_key(|level| level.places);
+        let twice = levels.iter().zip(levels.iter().skip(1));
+        if let Some((level, _)) = twice.into_iter().find(|(one, next)| one.places == next.places) {
+            return Err(CliError::usage(format_args!(
+                "--level {}: is given twice; leave one out",
+                level.places
+            )));
+        }
         let mut sets = far;
         for level in levels {
             let near = match &level.what {
+                What::Profile(path) if !path.exists() => {
+                    return Err(CliError::usage(format_args!(
+                        "--level {}: '{}' is no file, and {UnknownPreset}",
+                        level.places,
+                        path.display()
+                    )));
+                }
                 What::Profile(path) => parameters.sets_of_profile(path)?.0,
                 What::Preset(preset) => preset_sets(preset, parameters),
                 What::Listed(Listed { set, eager_limit }) => {
@@ -161,22 +202,64 @@ impl LevelArgs {
             sets = sets.with_level(level.places, near);
         }
         if let Some(path) = &self.nodes {
-            sets.places = read_hosts(path).map_err(CliError::usage)?;
+            sets.places = read_places(path, RankPlace::Node).map_err(CliError::usage)?;
         }
         Ok(sets)
     }
 
-    /// Whether the nodes of all ranks of `source` are known.
-    pub(super) fn check(&self, sets: &ParameterSets, source: &Source) -> Result<(), CliError> {
-        let (known, ranks) = (sets.places.len(), source.ranks());
-        match &self.nodes {
-            Some(path) if known < ranks as usize => Err(CliError::usage(format_args!(
-                "{}: nodes for {known} of {ranks} ranks",
-                path.display()
-            ))),
-            _ => Ok(()),
+    /// Refuses unknown nodes of ranks of `source`, and warns of what has no effect.
+    pub(super) fn check(
+        &self,
+        sets: &ParameterSets,
+        source: &Source,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let (known, ranks) = (sets.places.len(), source.ranks() as usize);
+        if let Some(path) = &self.nodes {
+            let path = path.display();
+            if known < ranks {
+                let told = format!("{path}: nodes for {known} of {ranks} ranks");
+                return Err(CliError::usage(told));
+            }
+            if known > ranks {
+                console.warn(format_args!(
+                    "{path}: nodes of {known} ranks, and there are {ranks}; those of the first are \
+                     taken"
+                ));
+            }
         }
+        let mut nearer = ranks;
+        for level in &sets.levels {
+            let (block, blocks) = (level.places, blocks(sets, level.places, ranks));
+            if blocks == nearer && ranks > 1 {
+                let hint = if self.nodes.is_some() { "" } else { "; --nodes FILE counts nodes" };
+                console.warn(format_args!(
+                    "--level {block} has no effect: no two ranks are within {block} and not nearer\
+                     {hint}"
+                ));
+            }
+            nearer = blocks;
+        }
+        if let Some(last) = sets.levels.last()
+            && nearer <= 1
+        {
+            console.warn(format_args!(
+                "all {ranks} ranks are within --level {}: the parameters of other pairs (-L … -S, \
+                 --profile or --preset) have no effect",
+                last.places
+            ));
+        }
+        Ok(())
     }
+}
+
+/// How many blocks of `block` places have a rank.
+fn blocks(sets: &ParameterSets, block: NonZeroU32, ranks: usize) -> usize {
+    if sets.places.is_empty() {
+        return ranks.div_ceil(usize::try_from(block.get()).unwrap_or(usize::MAX));
+    }
+    let blocks = sets.places.iter().take(ranks).map(|place| *place / block);
+    blocks.collect::<BTreeSet<_>>().len()
 }
 
 fn preset_sets(preset: &Preset, parameters: &ParameterArgs) -> ParameterSets {

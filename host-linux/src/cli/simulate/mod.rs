@@ -27,14 +27,17 @@ use self::progress::ProgressLine;
 use self::report::Report;
 use self::sensitivity::Sensitivities;
 use self::sweep::{SweepArgs, SweepJob};
+use super::failures::Failures;
+use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
+use crate::output::plot::links::LinksTitle;
 use crate::sensitivity::{differences, runs as sensitivity_runs};
 use crate::simulation::{
-    Job, NetworkPlan, NoiseSource, ParameterSets, Plan, Source, Wanted, least_taper,
+    Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, Source, Wanted, least_taper,
 };
 use crate::timeline::causes::Causes;
 
@@ -152,6 +155,19 @@ impl Args {
         Ok(Some(network))
     }
 
+    /// Refuses results that would replace what is read, or each other.
+    fn check_files(&self) -> Result<(), CliError> {
+        let mut files = NamedFiles::default();
+        files.read("FILE", self.input.as_deref());
+        self.parameters.name_files(&mut files);
+        self.levels.name_files(&mut files);
+        self.network.name_files(&mut files);
+        self.noise.name_files(&mut files);
+        self.picture.name_files(&mut files);
+        self.sweep.name_files(&mut files);
+        files.check()
+    }
+
     /// One run, of which the timeline is not wanted.
     fn job<'a>(
         &self,
@@ -190,29 +206,69 @@ impl Args {
     }
 }
 
+/// Files of pictures, open but not there yet.
+struct Pictures {
+    timeline: Option<Picture>,
+    network: Option<NetworkPicture>,
+}
+
+impl Pictures {
+    fn open(args: &Args) -> Result<Self, CliError> {
+        Ok(Self { timeline: args.picture.open()?, network: args.network.open()? })
+    }
+
+    /// The files while they are not complete.
+    fn temporaries(&self) -> impl Iterator<Item = PathBuf> {
+        let timeline = self.timeline.as_ref().and_then(Picture::temporary);
+        let network = self.network.as_ref().and_then(NetworkPicture::temporary);
+        timeline.into_iter().chain(network)
+    }
+
+    fn draw(
+        self,
+        args: &Args,
+        outcome: &Outcome,
+        (failures, console): (&mut Failures, &mut Console),
+    ) {
+        if let (Some(picture), Some(timeline)) = (self.timeline, &outcome.timeline) {
+            failures.add(picture.draw(timeline), console);
+        }
+        if let (Some(picture), Some(usage)) = (self.network, &outcome.network) {
+            let title = LinksTitle {
+                schedule: args.pattern.schedule(args.input.as_deref()),
+                topology: args.network.named().0,
+                makespan: outcome.finished.makespan,
+            };
+            failures.add(picture.draw(usage, &title), console);
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    args.check_files()?;
     let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
     let monte_carlo = MonteCarlo::new(args, (profile.as_ref(), &sets))?;
     let sets = args.levels.add_to(sets, &args.parameters)?;
     let sweep = args.sweep.open(&sets)?;
     let noise = args.noise.source(args.pattern.seed)?;
     let network = args.network()?;
-    let picture = args.picture.open()?;
-    let network_picture = args.network.open()?;
+    let pictures = Pictures::open(args)?;
     // Nothing is known before the end, so Ctrl-C ends at once.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
-    interrupt.remove_at_end(picture.as_ref().and_then(Picture::temporary));
-    interrupt.remove_at_end(network_picture.as_ref().and_then(NetworkPicture::temporary));
+    interrupt.remove_at_end(pictures.temporaries());
     interrupt.remove_at_end(sweep.iter().flat_map(SweepJob::temporaries));
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let source = args.pattern.source(args.input.as_deref())?;
     let opening = clock.duration(clock.now().saturating_sub(started));
-    args.levels.check(&sets, &source)?;
+    args.levels.check(&sets, &source, console)?;
+    if let Some(network) = &network {
+        network_args::warn(network, source.ranks(), console);
+    }
     let parameters = sets.parameters()?;
     let mut job = args.job(parameters, (noise.as_ref(), network.as_ref()));
-    job.wanted.selection = picture.as_ref().map(Picture::selection);
+    job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
     let progress = ProgressLine::new(console);
     let mut outcome = job.simulate(&source, &|so_far| progress.show(so_far))?;
     drop(progress);
@@ -239,21 +295,20 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             console,
         )?);
     }
-    if let (Some(picture), Some(timeline)) = (picture, &outcome.timeline) {
-        picture.draw(timeline)?;
-    }
-    if let (Some(picture), Some(usage)) = (network_picture, &outcome.network) {
-        picture.draw(usage)?;
-    }
+    let mut failures = Failures::default();
+    pictures.draw(args, &outcome, (&mut failures, console));
     if let Some(monte_carlo) = monte_carlo {
         report.add_monte_carlo(monte_carlo.run(args, &source, &plan, console)?);
     }
     if let Some(sweep) = sweep {
         let given = (outcome.finished.makespan, report.sensitivities());
-        let sweep = sweep.run(args, (&source, &plan), given, console)?;
-        report.add_sweep(sweep);
+        let mut swept = sweep.run(args, (&source, &plan), given, console)?;
+        swept.write_files(&args.pattern.schedule(args.input.as_deref()), &mut failures, console);
+        report.add_sweep(swept.report);
     }
-    report.print(args, console)
+    let printed = report.print(args, console).map(drop);
+    failures.add(printed, console);
+    failures.end().map(|()| Exit::Done)
 }
 
 /// From the causes of events, or without them by further runs.

@@ -1,6 +1,7 @@
 //! `--monte-carlo`: the makespan as a distribution.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use loggap_core::random::Random;
 use loggap_core::stats::Sorted;
@@ -57,7 +58,10 @@ impl MonteCarlo {
                  measure -o FILE' makes one",
             )
         })?;
-        let parameters = ProfileDraws::new(profile).map_err(CliError::usage)?;
+        let parameters = ProfileDraws::new(profile).map_err(|error| {
+            let path = args.parameters.profile().unwrap_or(Path::new("")).display();
+            CliError::usage(format_args!("'{path}': {error}, or leave --monte-carlo out"))
+        })?;
         let eager_limit = args.parameters.profile_eager_limit();
         let measured = measured.clone();
         Ok(Some(Self { draws, seed: args.pattern.seed, parameters, eager_limit, measured }))

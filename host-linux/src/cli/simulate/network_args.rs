@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::level_args::LevelArgs;
-use crate::cli::CliError;
+use crate::cli::named_files::NamedFiles;
+use crate::cli::{CliError, Console};
 use crate::output::PendingFile;
+use crate::output::plot::links::{self, LinksTitle};
 use crate::simulation::{NetworkPlan, NetworkUse, Placement, TopologyPlan};
 
 /// A network between the ranks; docs/networks.md has the rules.
@@ -16,9 +18,9 @@ pub(super) struct NetworkArgs {
     #[arg(long, value_enum, value_name = "HOW")]
     network: Option<NetworkName>,
 
-    /// How hosts are connected: star, tree:HOSTS:TAPER, fat-tree:PORTS[:TAPER],
+    /// How hosts are connected: star, tree:HOSTS[:TAPER], fat-tree:PORTS[:TAPER],
     /// torus:AxBxC, dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER]; or a
-    /// FILE.dot with a graph.
+    /// graph in FILE.dot or FILE.gv.
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
 
@@ -83,12 +85,28 @@ impl NetworkArgs {
             Some("random") => Placement::Random,
             Some(path) => Placement::read(Path::new(path)).map_err(CliError::usage)?,
         };
+        if self.link_capacity.is_some() && !topology.has_inner_links() {
+            return Err(CliError::usage(format_args!(
+                "--link-capacity is that of links between switches, and '{}' has none; leave it out",
+                self.named().0
+            )));
+        }
         let link_capacity = self.link_capacity.unwrap_or(1.0);
         let watched = self.network_plot.is_some();
         let plan = NetworkPlan { topology, link_capacity, placement, seed, watched };
         // Whether it is one at all does not depend on the ranks.
         plan.topology(1, 1).map_err(CliError::usage)?;
         Ok(Some(plan))
+    }
+
+    /// Lists the files of these options.
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        let topology = self.topology.as_deref().map(Path::new);
+        files.read("--topology", topology.filter(|path| TopologyPlan::is_file(path)));
+        let is_file = |name: &&str| !["block", "round-robin", "random"].contains(name);
+        let placement = self.placement.as_deref().filter(is_file);
+        files.read("--placement", placement.map(Path::new));
+        files.written("--network-plot", self.network_plot.as_deref());
     }
 
     /// Topology, placement and capacity as they were given.
@@ -106,6 +124,31 @@ impl NetworkArgs {
     }
 }
 
+/// Warns of what a network's files hold and a run of so many ranks does not take.
+pub(super) fn warn(plan: &NetworkPlan, ranks: u32, console: &mut Console) {
+    if let TopologyPlan::File(path, graph) = &plan.topology {
+        let unknown = graph.unknown_attributes();
+        let unknown: Vec<_> = unknown.iter().map(|name| format!("'{name}'")).collect();
+        if !unknown.is_empty() {
+            console.warn(format_args!(
+                "{}: {} ignored: neither capacity and comment, which count here, nor an attribute \
+                 that Graphviz draws by",
+                path.display(),
+                unknown.join(", ") + if unknown.len() == 1 { " is" } else { " are" }
+            ));
+        }
+    }
+    if let Placement::Hosts(path, hosts) = &plan.placement
+        && hosts.len() > ranks as usize
+    {
+        console.warn(format_args!(
+            "{}: hosts of {} ranks, and there are {ranks}; those of the first are taken",
+            path.display(),
+            hosts.len()
+        ));
+    }
+}
+
 /// A file that is open and not there yet.
 pub(super) struct NetworkPicture(PendingFile);
 
@@ -115,8 +158,8 @@ impl NetworkPicture {
         self.0.temporary().map(Path::to_owned)
     }
 
-    pub(super) fn draw(self, usage: &NetworkUse) -> Result<(), CliError> {
-        let svg = crate::output::plot::links::svg(usage).map_err(CliError::failed)?;
+    pub(super) fn draw(self, usage: &NetworkUse, title: &LinksTitle) -> Result<(), CliError> {
+        let svg = links::svg(usage, title).map_err(CliError::failed)?;
         self.0.commit(|out| out.write_all(svg.as_bytes())).map_err(CliError::failed)
     }
 }

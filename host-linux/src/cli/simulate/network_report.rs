@@ -7,7 +7,8 @@ use loggap_core::sim::network::Taper;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::network_args::NetworkArgs;
+use super::Args;
+use crate::cli::parameters_used::{ParameterSource, SetDocument};
 use crate::simulation::{BusyLink, Outcome, ParameterSets};
 
 /// Links that the text lists; JSON lists more.
@@ -29,6 +30,8 @@ pub(super) enum NetworkReport {
     Levels {
         /// The nearest first.
         levels: Vec<LevelDocument>,
+        /// Of all other pairs of ranks.
+        far: LevelParameters,
         /// Whether blocks are of nodes, not ranks.
         of_nodes: bool,
     },
@@ -44,6 +47,8 @@ pub(super) enum NetworkReport {
         #[serde(skip_serializing_if = "Option::is_none")]
         step_s: Option<f64>,
         busiest_links: Vec<LinkDocument>,
+        /// Links that are not listed and were as busy as the last one.
+        as_busy_links: usize,
     },
 }
 
@@ -61,6 +66,26 @@ pub(super) struct LevelDocument {
     block: u32,
     /// L of the smallest messages.
     latency_s: f64,
+    #[serde(flatten)]
+    parameters: LevelParameters,
+}
+
+/// What messages of a level cost.
+#[derive(Serialize)]
+pub(super) struct LevelParameters {
+    #[serde(flatten)]
+    source: ParameterSource,
+    /// Of each range of sizes, ascending.
+    sets: Vec<SetDocument>,
+}
+
+impl LevelParameters {
+    /// Of the level `level`, the nearest being 0.
+    fn new(source: ParameterSource, sets: &ParameterSets, level: usize) -> Self {
+        let own = sets.by_level().filter(|set| set.level == level);
+        let own = own.map(|set| SetDocument::new(sets, set.number, set.protocol));
+        Self { source, sets: own.collect() }
+    }
 }
 
 #[derive(Serialize)]
@@ -81,20 +106,14 @@ impl LinkDocument {
 }
 
 impl NetworkReport {
-    pub(super) fn new(args: &NetworkArgs, sets: &ParameterSets, outcome: &Outcome) -> Self {
+    pub(super) fn new(args: &Args, sets: &ParameterSets, outcome: &Outcome) -> Self {
         if !sets.levels.is_empty() {
-            let first = |at| sets.by_level().find(|set| set.level == at);
-            let of = |(at, level): (usize, &Level)| LevelDocument {
-                block: level.places.get(),
-                latency_s: first(at).map_or(0.0, |set| set.protocol.parameters.latency.seconds()),
-            };
-            let levels = sets.levels.iter().enumerate().map(of).collect();
-            return Self::Levels { levels, of_nodes: !sets.places.is_empty() };
+            return Self::of_levels(args, sets);
         }
         let Some(usage) = &outcome.network else {
             return Self::Flat { decisive_taper: None };
         };
-        let (topology, placement, link_capacity) = args.named();
+        let (topology, placement, link_capacity) = args.network.named();
         Self::Flows {
             topology,
             placement,
@@ -103,6 +122,23 @@ impl NetworkReport {
             links: usage.links,
             step_s: usage.step.map(|step| Picos(step).seconds()),
             busiest_links: usage.busiest.iter().map(LinkDocument::new).collect(),
+            as_busy_links: usage.as_busy,
+        }
+    }
+
+    fn of_levels(args: &Args, sets: &ParameterSets) -> Self {
+        let first = |at| sets.by_level().find(|set| set.level == at);
+        let each = sets.levels.iter().zip(args.levels.sources()).enumerate();
+        let of = |(at, (level, source)): (usize, (&Level, ParameterSource))| LevelDocument {
+            block: level.places.get(),
+            latency_s: first(at).map_or(0.0, |set| set.protocol.parameters.latency.seconds()),
+            parameters: LevelParameters::new(source, sets, at),
+        };
+        let source = ParameterSource::from(args.parameters.origin());
+        Self::Levels {
+            levels: each.map(of).collect(),
+            far: LevelParameters::new(source, sets, sets.levels.len()),
+            of_nodes: !sets.places.is_empty(),
         }
     }
 
@@ -128,7 +164,7 @@ impl NetworkReport {
                 )
             }
             Self::Flat { .. } => Ok(()),
-            Self::Levels { levels, of_nodes } => {
+            Self::Levels { levels, of_nodes, .. } => {
                 let what = if *of_nodes { "nodes" } else { "ranks" };
                 let block = |level: &LevelDocument| {
                     format!("blocks of {} {what} (L {:.1} ns)", level.block, level.latency_s * 1e9)

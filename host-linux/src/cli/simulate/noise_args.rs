@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
 
+use crate::cli::named_files::NamedFiles;
 use crate::cli::{CliError, parse};
 use crate::simulation::NoiseSource;
 
@@ -35,11 +36,16 @@ pub(super) struct NoiseArgs {
 pub(super) fn pair(text: &str) -> Result<(Picos, Picos), String> {
     let (first, second) =
         text.split_once(':').ok_or("expected two times in ns, such as 1000000:2500")?;
-    let nanos = |text| parse::nanos(text).map_err(|error| error.to_string());
+    let nanos = |text| parse::time(text).map_err(|error| error.to_string());
     Ok((nanos(first)?, nanos(second)?))
 }
 
 impl NoiseArgs {
+    /// Lists the files of these options.
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        files.read("--noise", self.noise.as_deref());
+    }
+
     pub(super) fn source(&self, seed: u64) -> Result<Option<NoiseSource>, CliError> {
         let source = match (&self.noise, self.noise_periodic, self.noise_exponential) {
             (Some(path), ..) => NoiseSource::read(path),

@@ -7,6 +7,7 @@ use loggap_core::units::Picos;
 
 use super::noise_args::pair;
 use crate::cli::CliError;
+use crate::cli::named_files::NamedFiles;
 use crate::output::PendingFile;
 use crate::timeline::{Selection, Timeline, chrome, svg, viz};
 
@@ -75,6 +76,11 @@ pub(super) struct Picture {
 }
 
 impl PictureArgs {
+    /// Lists the files of these options.
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        files.written("--timeline", self.timeline.as_deref());
+    }
+
     /// Opens the file before the work, so that a bad path is found early.
     pub(super) fn open(&self) -> Result<Option<Picture>, CliError> {
         let Some(path) = &self.timeline else { return Ok(None) };

@@ -181,7 +181,7 @@ impl Report {
                 .map(|finish| finish.iter().map(|time| time.0).collect()),
             counters,
             explanation,
-            network: NetworkReport::new(&args.network, sets, outcome),
+            network: NetworkReport::new(args, sets, outcome),
             sensitivities: None,
             monte_carlo: None,
             sweep: None,
@@ -256,7 +256,9 @@ impl Report {
         )?;
         match (&self.engine_reason, self.engine) {
             (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
-            (None, "computed") => writeln!(out, "simulated              without storing it")?,
+            (None, "computed") => {
+                writeln!(out, "simulated              computed from the pattern")?
+            }
             (None, _) => writeln!(
                 out,
                 "simulated              in windows; threads, parts of the ranks: {}, {}",

@@ -10,10 +10,12 @@ use serde::{Serialize, Serializer};
 use super::Args;
 use super::explanation::nanos;
 use super::sensitivity::Sensitivities;
+use crate::cli::failures::Failures;
+use crate::cli::named_files::NamedFiles;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console, parse};
-use crate::output::PendingFile;
-use crate::simulation::{ParameterSets, Plan, Point, Source, run_points};
+use crate::output::{FileError, PendingFile};
+use crate::simulation::{Ended, ParameterSets, Plan, Point, Source, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
 
 /// The makespan over ranges of parameters.
@@ -51,6 +53,13 @@ pub(super) struct SweepJob {
     plot: Option<PendingFile>,
 }
 
+/// A sweep that was run, with its files to be written.
+pub(super) struct Swept {
+    pub(super) report: SweepReport,
+    csv: Option<PendingFile>,
+    plot: Option<PendingFile>,
+}
+
 /// What `--sweep` adds.
 #[derive(Serialize)]
 pub(super) struct SweepReport {
@@ -73,7 +82,7 @@ struct AxisDocument {
 /// All points, in the order of the grid.
 struct Points {
     sweep: Sweep,
-    makespans: Vec<Picos>,
+    ended: Vec<Ended>,
     tangent: Option<Tangent>,
 }
 
@@ -93,6 +102,12 @@ impl AxisDocument {
 }
 
 impl SweepArgs {
+    /// Lists the files of these options.
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        files.written("--sweep-csv", self.sweep_csv.as_deref());
+        files.written("--sweep-plot", self.sweep_plot.as_deref());
+    }
+
     /// What is to be swept around `given`, with files opened before the work,
     /// so that a bad path is found early; `None` without a sweep.
     pub(super) fn open(&self, given: &ParameterSets) -> Result<Option<SweepJob>, CliError> {
@@ -126,21 +141,20 @@ impl SweepJob {
         self.sweep.given()
     }
 
-    /// Runs all points, after one run as given that took `makespan`, and writes
-    /// the files.
+    /// Runs all points, after one run as given that took `makespan`.
     pub(super) fn run(
         self,
         args: &Args,
         (source, plan): (&Source, &Plan<'_>),
         (makespan, sensitivities): (Picos, Option<&Sensitivities>),
         console: &mut Console,
-    ) -> Result<SweepReport, CliError> {
+    ) -> Result<Swept, CliError> {
         let Self { sweep, csv, plot } = self;
         let phases = args.noise.phases(args.pattern.seed);
         let line = RunsLine::new(console, sweep.count() as u64);
         let point = |at: usize| Point { sets: sweep.sets(at), phases };
         let runs = (sweep.count(), &point as &(dyn Fn(usize) -> Point + Sync));
-        let runs = run_points(source, runs, plan, &|| line.advance())?;
+        let ended = run_each_point(source, runs, plan, &|| line.advance())?;
         drop(line);
         let tangent =
             sensitivities.and_then(|sensitivities| sweep.tangent(sensitivities.found(), makespan));
@@ -151,25 +165,40 @@ impl SweepJob {
             );
         }
         let parameters = sweep.axes().iter().map(AxisDocument::new).collect();
-        let makespans = runs.iter().map(|run| run.makespan).collect();
-        let points = Points { sweep, makespans, tangent };
-        if let Some(csv) = csv {
-            csv.commit(|out| points.write_csv(out)).map_err(CliError::failed)?;
+        let points = Points { sweep, ended, tangent };
+        Ok(Swept { report: SweepReport { parameters, points }, csv, plot })
+    }
+}
+
+impl Swept {
+    /// Writes the files, and notes points without a makespan.
+    pub(super) fn write_files(
+        &mut self,
+        schedule: &str,
+        failures: &mut Failures,
+        console: &mut Console,
+    ) {
+        let points = &self.report.points;
+        let csv = self.csv.take().map(|csv| csv.commit(|out| points.write_csv(out)));
+        let plot = self.plot.take().and_then(|plot| points.draw(plot, schedule));
+        for written in [csv, plot].into_iter().flatten() {
+            failures.add(written.map_err(CliError::failed), console);
         }
-        let drawn = || {
-            let schedule = args.pattern.schedule(args.input.as_deref());
-            chart(&points.sweep, &points.makespans, points.tangent.as_ref(), &schedule)
-        };
-        if let Some((plot, chart)) = plot.and_then(|plot| Some((plot, drawn()?))) {
-            plot.commit(|out| chart.write(1, out)).map_err(CliError::failed)?;
-        }
-        Ok(SweepReport { parameters, points })
+        failures.add(points.failure().map_or(Ok(()), Err), console);
     }
 }
 
 impl Points {
-    fn rows(&self) -> impl ExactSizeIterator<Item = (usize, &Picos)> {
-        self.makespans.iter().enumerate()
+    /// The makespan of each point, where it has one.
+    fn makespans(&self) -> impl ExactSizeIterator<Item = Option<Picos>> {
+        self.ended.iter().map(|ended| ended.as_ref().ok().map(|completed| completed.makespan))
+    }
+
+    /// Draws what a picture shows, if it shows so many axes.
+    fn draw(&self, file: PendingFile, schedule: &str) -> Option<Result<(), FileError>> {
+        let makespans: Vec<_> = self.makespans().collect();
+        let chart = chart(&self.sweep, &makespans, self.tangent.as_ref(), schedule)?;
+        Some(file.commit(|out| chart.write(1, out)))
     }
 
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -177,21 +206,47 @@ impl Points {
         let axes = self.sweep.axes();
         let makespan = ["makespan_s", "makespan_ps"].map(str::to_owned);
         writer.write_record(axes.iter().map(Axis::key).chain(makespan))?;
-        for (at, makespan) in self.rows() {
+        for (at, makespan) in self.makespans().enumerate() {
             let values = axes.iter().zip(self.sweep.at(at));
             let values = values.map(|(axis, raw)| axis.reading(raw).to_string());
-            let makespan = [makespan.seconds().to_string(), makespan.0.to_string()];
+            let makespan = makespan.map_or_else(Default::default, |makespan| {
+                [makespan.seconds().to_string(), makespan.0.to_string()]
+            });
             writer.write_record(values.chain(makespan))?;
         }
         writer.flush()
+    }
+
+    /// A point as people write it: `L = 1 ns and S = 50 B`.
+    fn named(&self, at: usize) -> String {
+        let values =
+            self.sweep.axes().iter().zip(self.sweep.at(at)).map(|(axis, raw)| match axis.unit() {
+                "times" => format!("{} times {}", axis.swept.symbol(), axis.text(raw)),
+                unit => format!("{} = {} {unit}", axis.swept.symbol(), axis.text(raw)),
+            });
+        values.collect::<Vec<_>>().join(" and ")
+    }
+
+    /// Why points have no makespan, if any has none.
+    fn failure(&self) -> Option<CliError> {
+        let stopped = || self.ended.iter().enumerate().filter(|(_, ended)| ended.is_err());
+        let (at, first) = stopped().next()?;
+        let count = stopped().count();
+        let first = first.as_ref().err()?;
+        let others = if count > 1 { ", the first of them" } else { "" };
+        Some(CliError::failed(format_args!(
+            "{count} of {} points of the sweep did not come to an end{others} at {}: {first}",
+            self.sweep.count(),
+            self.named(at)
+        )))
     }
 }
 
 impl Serialize for Points {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut points = serializer.serialize_seq(Some(self.makespans.len()))?;
-        for (at, &makespan) in self.rows() {
-            points.serialize_element(&PointDocument { sweep: &self.sweep, at, makespan })?;
+        let mut points = serializer.serialize_seq(Some(self.ended.len()))?;
+        for (at, ended) in self.ended.iter().enumerate() {
+            points.serialize_element(&PointDocument { sweep: &self.sweep, at, ended })?;
         }
         points.end()
     }
@@ -201,7 +256,7 @@ impl Serialize for Points {
 struct PointDocument<'a> {
     sweep: &'a Sweep,
     at: usize,
-    makespan: Picos,
+    ended: &'a Ended,
 }
 
 impl Serialize for PointDocument<'_> {
@@ -210,8 +265,12 @@ impl Serialize for PointDocument<'_> {
         for (axis, raw) in self.sweep.axes().iter().zip(self.sweep.at(self.at)) {
             point.serialize_entry(&axis.key(), &axis.reading(raw))?;
         }
-        point.serialize_entry("makespan_s", &self.makespan.seconds())?;
-        point.serialize_entry("makespan_ps", &self.makespan.0)?;
+        let makespan = self.ended.as_ref().ok().map(|completed| completed.makespan);
+        point.serialize_entry("makespan_s", &makespan.map(Picos::seconds))?;
+        point.serialize_entry("makespan_ps", &makespan.map(|makespan| makespan.0))?;
+        if let Err(error) = self.ended {
+            point.serialize_entry("error", &error.to_string())?;
+        }
         point.end()
     }
 }
@@ -221,7 +280,7 @@ impl SweepReport {
     const MOST_ROWS: usize = 40;
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Points { sweep, makespans, tangent } = &self.points;
+        let Points { sweep, ended, tangent } = &self.points;
         let symbols: Vec<&str> = self.parameters.iter().map(|axis| axis.parameter).collect();
         write!(out, "# makespan over {}, {} points", symbols.join(" and "), sweep.count())?;
         if tangent.is_some() {
@@ -235,24 +294,25 @@ impl SweepReport {
         }
         let slope = if tangent.is_some() { "        slope" } else { "" };
         writeln!(out, "{:>16}{slope}", "makespan[ns]")?;
-        let rows = makespans.len().min(Self::MOST_ROWS);
+        let rows = ended.len().min(Self::MOST_ROWS);
         for row in 0..rows {
             // Both ends, and the others evenly between them.
-            let at = row * (makespans.len() - 1) / (rows - 1).max(1);
+            let at = row * (ended.len() - 1) / (rows - 1).max(1);
             for (axis, raw) in sweep.axes().iter().zip(sweep.at(at)) {
                 write!(out, "{:>16} ", axis.text(raw))?;
             }
-            let makespan = makespans.get(at).copied().unwrap_or_default();
-            write!(out, "{:>16}", nanos(makespan.0))?;
+            let completed = ended.get(at).and_then(|ended| ended.as_ref().ok());
+            let makespan = completed.map_or_else(|| "-".to_owned(), |run| nanos(run.makespan.0));
+            write!(out, "{makespan:>16}")?;
             if let Some(tangent) = tangent {
-                let holds = sweep.at(at).all(|raw| tangent.holds(raw));
+                let holds = completed.is_some() && sweep.at(at).all(|raw| tangent.holds(raw));
                 let slope = if holds { tangent.slope().to_string() } else { "-".to_owned() };
                 write!(out, " {slope:>12}")?;
             }
             writeln!(out)?;
         }
-        if rows < makespans.len() {
-            writeln!(out, "# {rows} of {} points; all: -J or --sweep-csv FILE", makespans.len())?;
+        if rows < ended.len() {
+            writeln!(out, "# {rows} of {} points; all: -J or --sweep-csv FILE", ended.len())?;
         }
         Ok(())
     }

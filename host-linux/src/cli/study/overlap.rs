@@ -8,6 +8,8 @@ use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
+use crate::cli::failures::Failures;
+use crate::cli::named_files::NamedFiles;
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
 use crate::cli::runs_progress::RunsLine;
@@ -91,6 +93,7 @@ fn factor(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    args.check_files()?;
     let sets = args.parameters.sets(&args.overheads)?;
     let file = args.plot.as_deref().map(PendingFile::create).transpose();
     let file = file.map_err(CliError::failed)?;
@@ -100,25 +103,31 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     interrupt.remove_at_end(temporary.map(Path::to_owned));
     let (three, rows) = args.simulate(&sets, &args.factors(), console)?;
     let report = Report::new(args, &sets, (&three, &rows));
-    if let Some(file) = file {
-        let chart = chart(&rows, &report.schedule);
-        file.commit(|out| chart.write(1, out)).map_err(CliError::failed)?;
-    }
+    let chart = chart(&rows, &report.schedule);
+    let drawn = file.map_or(Ok(()), |file| file.commit(|out| chart.write(1, out)));
+    let mut failures = Failures::default();
+    failures.add(drawn.map_err(CliError::failed), console);
     if report.overhead_exceeds_gap {
         console.note(
             "note: o > g or O > G: without overlap (o = g, O = G) messages cost the processor less \
              than as it is",
         );
     }
-    if args.json {
-        console.json(&report)?;
-    } else {
-        report.write(console.data())?;
-    }
-    Ok(Exit::Done)
+    let printed = if args.json { console.json(&report) } else { report.write(console.data()) };
+    failures.add(printed.map_err(CliError::from), console);
+    failures.end().map(|()| Exit::Done)
 }
 
 impl Args {
+    /// Refuses a picture that would replace what is read.
+    fn check_files(&self) -> Result<(), CliError> {
+        let mut files = NamedFiles::default();
+        files.read("FILE", self.input.as_deref());
+        self.parameters.name_files(&mut files);
+        files.written("--plot", self.plot.as_deref());
+        files.check()
+    }
+
     fn factors(&self) -> Vec<f64> {
         let usual = if self.plot.is_some() { FACTORS.to_vec() } else { Vec::new() };
         let mut factors = self.factors.clone().unwrap_or(usual);

@@ -1,7 +1,10 @@
 //! How busy links are over time: a row a link, the busiest first.
 
+use loggap_core::units::Picos;
 use plotters::style::RGBColor;
 
+use super::super::number;
+use super::axis::{Axis, Tick};
 use super::canvas::{Align, BLACK, GREY, Sheet, TITLE};
 use super::heat::on_scale;
 use super::{PlotError, Unit};
@@ -12,28 +15,48 @@ const ROW: i32 = 22;
 const ACROSS: i32 = 820;
 const LEFT: i32 = 240;
 const TOP: i32 = 76;
+/// Left of the title.
+const MARGIN: i32 = 24;
 /// From idle to full.
 const SCALE: [RGBColor; 3] =
     [RGBColor(247, 247, 247), RGBColor(253, 174, 97), RGBColor(165, 0, 38)];
 
-/// Draws the busiest links of a network that was watched.
+/// What was simulated.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LinksTitle {
+    /// File or pattern.
+    pub schedule: String,
+    /// Name or file.
+    pub topology: String,
+    /// When the last rank was done.
+    pub makespan: Picos,
+}
+
+/// Draws the busiest links of a network that was watched; only a sentence where
+/// none carried anything.
 ///
 /// # Errors
 ///
-/// [`PlotError::Nothing`] where no link carried anything, or none was watched.
-pub fn svg(usage: &NetworkUse) -> Result<String, PlotError> {
+/// [`PlotError::Nothing`] where none was watched.
+pub fn svg(usage: &NetworkUse, title: &LinksTitle) -> Result<String, PlotError> {
     let step = usage.step.ok_or(PlotError::Nothing)?;
     let steps = usage.busiest.iter().map(|link| link.over_time.len()).max().unwrap_or_default();
-    let steps = i32::try_from(steps).ok().filter(|steps| *steps > 0).ok_or(PlotError::Nothing)?;
+    let steps = i32::try_from(steps).map_err(|_| PlotError::Backend)?;
     let rows = i32::try_from(usage.busiest.len()).map_err(|_| PlotError::Backend)?;
     let size = (LEFT + ACROSS + 90, TOP + rows * ROW + 80);
     let sheet = Sheet { size, units: 1, bleed: 0, margins: (LEFT, 90, TOP, 80) };
     #[allow(clippy::cast_precision_loss, reason = "a label of few digits")]
     let whole = step as f64 * f64::from(steps);
     sheet.draw(|canvas| {
-        canvas.text("How busy links are", (LEFT, 24), (TITLE, BLACK), Align::Left)?;
-        let subtitle = format!("the busiest {rows} of {} links", usage.links);
-        canvas.text(&subtitle, (LEFT, 50), (14, GREY), Align::Left)?;
+        let LinksTitle { schedule, topology, makespan } = title;
+        let head = format!("How busy links are: {schedule} on {topology}");
+        canvas.text(&head, (MARGIN, 24), (TITLE, BLACK), Align::Left)?;
+        let makespan = number::in_units(makespan.seconds(), number::TIME);
+        let subtitle = format!("makespan {makespan}; {}", shown(usage));
+        canvas.text(&subtitle, (MARGIN, 50), (14, GREY), Align::Left)?;
+        if rows == 0 || steps == 0 {
+            return Ok(());
+        }
         for (row, link) in (0..rows).zip(&usage.busiest) {
             let top = TOP + row * ROW;
             let middle = top + ROW / 2;
@@ -42,19 +65,34 @@ pub fn svg(usage: &NetworkUse) -> Result<String, PlotError> {
             canvas.text(&share, (LEFT + ACROSS + 8, middle), (13, GREY), Align::Left)?;
             draw_row(canvas, link, (top, steps))?;
         }
+        let bottom = TOP + rows * ROW;
         let unit = Unit::of(whole / 8.0);
-        for tick in 0..=8 {
-            let x = LEFT + ACROSS * tick / 8;
-            let label = format!("{:.4}", whole * f64::from(tick) / 8.0 / unit.picos);
-            let label = label.trim_end_matches('0').trim_end_matches('.');
-            canvas.text(label, (x, TOP + rows * ROW + 6), (12, GREY), Align::Below)?;
+        let axis = Axis::linear(0.0, whole / unit.picos, (LEFT, LEFT + ACROSS));
+        for Tick { value, label } in axis.decimal_ticks() {
+            let x = axis.place(value);
+            canvas.line(vec![(x, bottom - 2), (x, bottom + 4)], GREY, 1)?;
+            canvas.text(&label.unwrap_or_default(), (x, bottom + 6), (12, GREY), Align::Below)?;
         }
         let caption = format!(
             "time [{}]; white: idle, dark red: full; right: share of the whole run",
             unit.name
         );
-        canvas.text(&caption, (LEFT, TOP + rows * ROW + 48), (15, BLACK), Align::Left)
+        canvas.text(&caption, (LEFT, bottom + 48), (15, BLACK), Align::Left)
     })
+}
+
+/// Which links are drawn.
+fn shown(usage: &NetworkUse) -> String {
+    let NetworkUse { busiest, links, as_busy, .. } = usage;
+    let tie = match as_busy {
+        0 => String::new(),
+        1 => ", and one more is as busy as the last".to_owned(),
+        more => format!(", and {more} more are as busy as the last"),
+    };
+    match busiest.len() {
+        0 => format!("no link was busy: of {links} links none carried more than first bytes"),
+        rows => format!("the busiest {rows} of {links} links{tie}"),
+    }
 }
 
 fn percent(share: f64) -> String {
@@ -100,10 +138,28 @@ mod tests {
             utilization: 0.625,
             over_time: vec![0.0, 1.0, 1.0, 0.5],
         };
-        let usage = NetworkUse { hosts: 16, links: 36, step: Some(1_000_000), busiest: vec![link] };
-        let svg = svg(&usage).unwrap();
+        let usage = NetworkUse {
+            hosts: 16,
+            links: 36,
+            step: Some(1_000_000),
+            busiest: vec![link],
+            as_busy: 3,
+        };
+        let title = LinksTitle {
+            schedule: "app.goal".into(),
+            topology: "tree:8:4".into(),
+            makespan: Picos(3_573_000),
+        };
+        let svg = svg(&usage, &title).unwrap();
         assert!(svg.contains("leaf 0 out: 100.0%") && svg.contains("62.5%"), "{svg}");
         assert!(svg.to_lowercase().contains("#a50026") && svg.contains("time [ns]"), "{svg}");
-        assert_eq!(super::svg(&NetworkUse::default()), Err(PlotError::Nothing));
+        for part in ["app.goal on tree:8:4", "makespan 3.57 us", "3 more are as busy"] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
+        // Round ticks.
+        assert!(svg.contains("\n500\n") && svg.contains("\n3500\n"), "{svg}");
+        assert_eq!(super::svg(&NetworkUse::default(), &title), Err(PlotError::Nothing));
+        let idle = NetworkUse { busiest: Vec::new(), as_busy: 0, ..usage };
+        assert!(super::svg(&idle, &title).unwrap().contains("no link was busy"));
     }
 }

@@ -1,7 +1,7 @@
 //! Graphs in the language of Graphviz, as far as networks need it: nodes, edges
 //! and their attributes; no subgraphs and ports.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// A graph as it was written.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -9,6 +9,8 @@ pub(super) struct Graph {
     /// Names of nodes, in the order in which they appear.
     pub(super) nodes: Vec<String>,
     pub(super) edges: Vec<Edge>,
+    /// Names of all attributes of nodes, edges and the graph, in small letters.
+    pub(super) attributes: BTreeSet<String>,
 }
 
 /// An edge that goes one way.
@@ -266,7 +268,10 @@ impl Reader<'_> {
                     false => Some("true".to_owned()),
                 };
                 match value {
-                    Some(value) => attributes.push((name.to_lowercase(), value)),
+                    Some(value) => {
+                        self.graph.attributes.insert(name.to_lowercase());
+                        attributes.push((name.to_lowercase(), value));
+                    }
                     None => return self.wrong("expected a value"),
                 }
             }

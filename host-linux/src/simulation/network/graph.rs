@@ -14,9 +14,13 @@ use std::sync::Arc;
 use loggap_core::random::Random;
 use loggap_core::sim::network::Fabric;
 
+use super::attributes::is_known;
 pub use super::dot::DotError;
 use super::dot::{self, Edge, Graph};
 
+/// What the author of a graph may not have known.
+const ENDS: &str =
+    "; nodes whose names begin with H are hosts, and hosts do not forward messages of others";
 /// No host, no link, no way.
 const NONE: u32 = u32::MAX;
 /// The most entries of the table of routes, two or four bytes each: 1 GiB at most.
@@ -44,6 +48,8 @@ struct Wired {
     out: Vec<u32>,
     ways: Ways,
     longest: u32,
+    /// Attributes that mean nothing here and are not for drawing.
+    unknown: Vec<String>,
 }
 
 /// A link of a topology from a file.
@@ -107,7 +113,7 @@ pub enum GraphError {
         destination: String,
     },
     /// There is no way, or it goes round in cycles.
-    #[error("there is no way from {from} to {to}{}", if *.cycle { ": messages go round a cycle" } else { "" })]
+    #[error("there is no way from {from} to {to}{}", if *.cycle { ": messages go round a cycle" } else { ENDS })]
     NoWay {
         /// The host that sends.
         from: String,
@@ -143,7 +149,8 @@ impl GraphTopology {
     ///
     /// [`GraphError`].
     pub fn parse(text: &str) -> Result<Self, GraphError> {
-        let Graph { nodes, mut edges } = dot::parse(text)?;
+        let Graph { nodes, mut edges, attributes } = dot::parse(text)?;
+        let unknown = attributes.into_iter().filter(|name| !is_known(name)).collect();
         let is_host: Vec<bool> = nodes.iter().map(|name| name.starts_with('H')).collect();
         let hosts: Vec<u32> =
             (0..).zip(&is_host).filter(|(_, host)| **host).map(|(at, _)| at).collect();
@@ -176,6 +183,7 @@ impl GraphTopology {
             out,
             ways: Ways::Minimal(Vec::new()),
             longest: 0,
+            unknown,
         };
         let given = edges.iter().any(|edge| comment(edge).is_some());
         graph.ways = if given { graph.given(&edges)? } else { graph.minimal() };
@@ -188,6 +196,19 @@ impl GraphTopology {
     #[must_use]
     pub fn with_capacities(&self, hosts: f64, links: f64) -> Self {
         Self { host_capacity: hosts, link_capacity: links, ..self.clone() }
+    }
+
+    /// Attributes that mean nothing here and are not for drawing: typing errors,
+    /// perhaps.
+    #[must_use]
+    pub fn unknown_attributes(&self) -> &[String] {
+        &self.graph.unknown
+    }
+
+    /// Whether there are links between switches.
+    #[must_use]
+    pub fn has_inner_links(&self) -> bool {
+        (self.graph.host_links as usize) < self.graph.links.len()
     }
 
     /// What a link joins.

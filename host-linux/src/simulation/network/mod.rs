@@ -1,10 +1,12 @@
 //! Networks between ranks: where ranks are, memory, and which links were busy.
 
+mod attributes;
 mod dot;
 mod graph;
+mod places;
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use loggap_core::random::Random;
 use loggap_core::sim::network::{
@@ -14,12 +16,12 @@ use loggap_core::sim::network::{
 use loggap_core::sim::{Entry, SimError};
 
 pub use self::graph::{DotError, GraphError, GraphTopology};
+use self::places::read;
+pub use self::places::{RankPlace, read_places};
 use super::{Needs, RunError};
 use crate::machine::environment::memory_entry;
 use crate::sys::pages::Pages;
 
-/// The longest file of hosts that is read: 1 GiB.
-const LONGEST: u64 = 1 << 30;
 /// The most steps of time in which links are watched, and bytes for that.
 const STEPS: usize = 256;
 const WATCH_BYTES: usize = 64 << 20;
@@ -39,6 +41,22 @@ impl TopologyPlan {
     /// Ends of names of files with graphs.
     const GRAPHS: [&str; 2] = ["dot", "gv"];
 
+    /// Whether a topology of that name is in a file.
+    #[must_use]
+    pub fn is_file(name: &Path) -> bool {
+        let end = name.extension();
+        end.is_some_and(|end| Self::GRAPHS.iter().any(|graph| end == *graph))
+    }
+
+    /// Whether there are links between switches, for some number of ranks.
+    #[must_use]
+    pub fn has_inner_links(&self) -> bool {
+        match self {
+            Self::Named(name) => name != "star",
+            Self::File(_, graph) => graph.has_inner_links(),
+        }
+    }
+
     /// The topology of that name, or in that file where the name ends in `.dot` or
     /// `.gv`.
     ///
@@ -47,8 +65,7 @@ impl TopologyPlan {
     /// [`NetworkError`] where there is a file and no topology in it.
     pub fn new(name: &str) -> Result<Self, NetworkError> {
         let path = PathBuf::from(name);
-        let end = path.extension();
-        if !end.is_some_and(|end| Self::GRAPHS.iter().any(|graph| end == *graph)) {
+        if !Self::is_file(&path) {
             return Ok(Self::Named(name.to_owned()));
         }
         let text = read(&path)?;
@@ -124,39 +141,6 @@ impl Fabric for Wiring {
     }
 }
 
-/// The text of a file of bounded length.
-fn read(path: &Path) -> Result<String, NetworkError> {
-    let failed = |error| NetworkError::Io(path.to_owned(), error);
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(failed)?;
-    io::Read::read_to_string(&mut io::Read::take(file, LONGEST + 1), &mut text).map_err(failed)?;
-    match text.len() as u64 > LONGEST {
-        true => Err(NetworkError::TooLong(path.to_owned(), LONGEST)),
-        false => Ok(text),
-    }
-}
-
-/// Reads the host, or node, of each rank: numbers with white space between; what
-/// follows `#` in a line is skipped.
-///
-/// # Errors
-///
-/// [`NetworkError`] names the file and the line.
-pub fn read_hosts(path: &Path) -> Result<Vec<u32>, NetworkError> {
-    let text = read(path)?;
-    let mut hosts = Vec::new();
-    for (line, number) in text.lines().zip(1..) {
-        let content = line.split('#').next().unwrap_or_default();
-        for word in content.split_whitespace() {
-            let host = word
-                .parse()
-                .map_err(|_| NetworkError::Word(path.to_owned(), number, word.to_owned()))?;
-            hosts.push(host);
-        }
-    }
-    Ok(hosts)
-}
-
 /// Which rank is on which host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Placement {
@@ -174,7 +158,7 @@ pub enum Placement {
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// There is no such topology.
-    #[error("topology '{0}': {1}")]
+    #[error("topology '{0}': {reason}", reason = reason(.1))]
     Topology(String, TopologyError),
     /// What is in a file is no topology.
     #[error("{path}: {1}", path = .0.display())]
@@ -185,9 +169,21 @@ pub enum NetworkError {
     /// The file is longer than this many bytes.
     #[error("{path}: longer than {1} bytes, the most that are read", path = .0.display())]
     TooLong(PathBuf, u64),
-    /// A word in this line is no host.
-    #[error("{path}: line {1}: '{2}' is no host; expected the host of each rank, as numbers from 0 on", path = .0.display())]
-    Word(PathBuf, usize, String),
+    /// A word is no host, or no node.
+    #[error(
+        "{path}: line {line}: '{word}' is no {what}; expected the {what} of each rank, as numbers from 0 on",
+        path = .path.display()
+    )]
+    Word {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1 on.
+        line: usize,
+        /// The word.
+        word: String,
+        /// What was expected.
+        what: RankPlace,
+    },
     /// The file has hosts for fewer ranks than there are.
     #[error("{path}: hosts for {1} of {2} ranks", path = .0.display())]
     TooFew(PathBuf, usize, u32),
@@ -212,14 +208,25 @@ pub enum NetworkError {
     },
 }
 
+/// Why there is no such topology; here there are also files.
+fn reason(error: &TopologyError) -> String {
+    match error {
+        TopologyError::Unknown => "expected star, tree:HOSTS[:TAPER], fat-tree:PORTS[:TAPER], \
+            torus:AxBxC, dragonfly:GROUPS:ROUTERS:HOSTS, rail:HOSTS:NODES[:TAPER], or a file with a \
+            graph, FILE.dot or FILE.gv"
+            .to_owned(),
+        other => other.to_string(),
+    }
+}
+
 impl Placement {
-    /// Reads the host of each rank, see [`read_hosts`].
+    /// Reads the host of each rank, see [`read_places`].
     ///
     /// # Errors
     ///
     /// [`NetworkError`] names the file and the line.
     pub fn read(path: &Path) -> Result<Self, NetworkError> {
-        Ok(Self::Hosts(path.to_owned(), read_hosts(path)?))
+        Ok(Self::Hosts(path.to_owned(), read_places(path, RankPlace::Host)?))
     }
 
     /// The host of each of so many ranks; empty for each on its own.
@@ -475,6 +482,8 @@ pub struct NetworkUse {
     /// The links that were busy for the greatest share of the run, in
     /// descending order.
     pub busiest: Vec<BusyLink>,
+    /// Links that are not listed and were as busy as the last one listed.
+    pub as_busy: usize,
 }
 
 /// A link, and how busy it was.
@@ -500,13 +509,18 @@ impl NetworkUse {
         let mut loads: Vec<(f64, u32)> =
             (0..).zip(flows.carried()).map(load).filter(|(load, _)| *load > 0.0).collect();
         loads.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let last = loads.get(BUSIEST - 1).map(|last| last.0);
+        let as_busy = |(load, _): &&(f64, u32)| last.is_some_and(|last| *load >= last);
+        let as_busy = loads.iter().skip(BUSIEST).take_while(as_busy).count();
         loads.truncate(BUSIEST);
         let usage = flows.usage();
         let busy = |(load, link): (f64, u32)| {
             let capacity = topology.capacity(link);
             let steps = |usage: &Usage<'_>| {
                 let whole = capacity * usage.step() as f64;
-                let row = usage.of_link(link).iter().map(|carried| f64::from(*carried) / whole);
+                // Summed in single precision: a full step may be a little more.
+                let share = |carried: &f32| (f64::from(*carried) / whole).min(1.0);
+                let row = usage.of_link(link).iter().map(share);
                 let steps = makespan.div_ceil(usage.step().max(1));
                 row.take(usize::try_from(steps).unwrap_or(usize::MAX)).collect()
             };
@@ -522,6 +536,7 @@ impl NetworkUse {
             links: topology.links(),
             step: usage.map(Usage::step),
             busiest: loads.into_iter().map(busy).collect(),
+            as_busy,
         }
     }
 }

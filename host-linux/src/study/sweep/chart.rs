@@ -14,11 +14,12 @@ const MOST_CURVES: usize = 7;
 const TANGENT_POINTS: u32 = 33;
 
 /// Makespans of all points of `sweep` over its first axis; with two, a curve
-/// for each value of the second, or for seven of them. `None` for more.
+/// for each value of the second, or for seven of them. `None` for more. A point
+/// without a makespan is a gap.
 #[must_use]
 pub fn chart(
     sweep: &Sweep,
-    makespans: &[Picos],
+    makespans: &[Option<Picos>],
     tangent: Option<&Tangent>,
     schedule: &str,
 ) -> Option<Chart> {
@@ -27,14 +28,15 @@ pub fn chart(
         [across, second] => (across, chosen(second.span().points as usize)),
         _ => return None,
     };
-    let last = makespans.iter().max().copied().unwrap_or_default();
+    let last = makespans.iter().flatten().max().copied().unwrap_or_default();
     let (x_unit, y_unit) = (unit(across), Unit::fitting(number::TIME, last.seconds(), 1.0));
     let each = if curves.is_empty() { 1 } else { sweep.count() / across.span().points as usize };
     let curve = |index: usize| {
         let points = (0..sweep.count()).skip(index).step_by(each.max(1));
         let place = |point: usize| {
             let x = across.reading(sweep.at(point).next()?).number() / x_unit.size;
-            Some((x, makespans.get(point)?.seconds() / y_unit.size))
+            let makespan = makespans.get(point)?.map_or(f64::NAN, Picos::seconds);
+            Some((x, makespan / y_unit.size))
         };
         points.filter_map(place).collect::<Vec<_>>()
     };

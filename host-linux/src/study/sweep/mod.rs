@@ -42,6 +42,17 @@ pub enum SweepError {
         /// How many ranges there are.
         ranges: usize,
     },
+    /// One value for levels of nearness that have each its own.
+    #[error(
+        "{symbol} has a value for each of {levels} levels of nearness, other pairs among them; sweep \
+         factors of them, such as {symbol}=0.5x:2x:20"
+    )]
+    Levels {
+        /// Which parameter.
+        symbol: &'static str,
+        /// How many levels there are.
+        levels: usize,
+    },
     /// One value for ends that have each its own.
     #[error(
         "sender and receiver have different {symbol}; sweep {symbol}_s or {symbol}_r, or factors \
@@ -103,6 +114,9 @@ impl Sweep {
         match (axis.form, axis.swept) {
             (Form::Value, Swept::EagerLimit) if differ => Err(SweepError::EagerLimits),
             (Form::Value, Swept::EagerLimit) => Ok(()),
+            (Form::Value, _) if !self.given.levels.is_empty() => {
+                Err(SweepError::Levels { symbol, levels: self.given.levels.len() + 1 })
+            }
             (Form::Value, _) if ranges > 1 => Err(SweepError::Ranges { symbol, ranges }),
             (Form::Value, _) if differ => Err(SweepError::Ends { symbol }),
             (Form::Value, _) => Ok(()),

@@ -159,8 +159,8 @@ fn a_chart_has_a_curve_for_each_of_a_few_values_of_the_second_axis() {
     let curves = |points| {
         let gap = axis(Parameter::Gap, Form::Value, [0, 1_000 * u64::from(points - 1)], points);
         let sweep = Sweep::new(vec![latency, gap], &given(1)).unwrap();
-        let makespans: Vec<Picos> =
-            (0..sweep.count() as u64).map(|at| Picos(at * 1_000_000)).collect();
+        let makespans: Vec<Option<Picos>> =
+            (0..sweep.count() as u64).map(|at| Some(Picos(at * 1_000_000))).collect();
         chart(&sweep, &makespans, None, "x").unwrap()
     };
     let two = curves(2);
@@ -184,7 +184,7 @@ fn a_chart_of_one_axis_has_its_tangent() {
     let sweep = sweep.unwrap();
     let found = sensitivity(Parameter::Latency, [1_000, 800, 1_500], 4_000);
     let tangent = sweep.tangent(&[found], Picos(9_000));
-    let chart = chart(&sweep, &[Picos(9_000); 4], tangent.as_ref(), "x").unwrap();
+    let chart = chart(&sweep, &[Some(Picos(9_000)); 4], tangent.as_ref(), "x").unwrap();
     let [curve, line] = &chart.series[..] else { panic!("{chart:?}") };
     assert!(curve.dots && !line.dots);
     assert_eq!((curve.points.len(), &*line.label), (4, "as given: slope 4,000"));

@@ -1,0 +1,131 @@
+//! Files that a command line names: what is read is not written to, and no two
+//! results go to one file.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::CliError;
+
+/// The files of a command, each with the option that names it.
+#[derive(Debug, Default)]
+pub(super) struct NamedFiles {
+    read: Vec<NamedFile>,
+    written: Vec<NamedFile>,
+}
+
+#[derive(Debug)]
+struct NamedFile {
+    option: &'static str,
+    path: PathBuf,
+}
+
+/// What tells a file from all others.
+#[derive(Debug, Eq, PartialEq)]
+enum Identity {
+    /// One that exists.
+    Inode { device: u64, inode: u64 },
+    /// One that does not exist yet, in a folder whose links are resolved.
+    Path(PathBuf),
+}
+
+impl NamedFiles {
+    /// `path` is read; `-` is standard input.
+    pub(super) fn read(&mut self, option: &'static str, path: Option<&Path>) {
+        let path = path.map(|path| if path == "-" { Path::new("/dev/stdin") } else { path });
+        self.read.extend(path.map(|path| NamedFile { option, path: path.to_owned() }));
+    }
+
+    /// `path` is written.
+    pub(super) fn written(&mut self, option: &'static str, path: Option<&Path>) {
+        self.written.extend(path.map(|path| NamedFile { option, path: path.to_owned() }));
+    }
+
+    /// Refuses files that would be lost: those that are read and written, and
+    /// those that are written twice. Devices and pipes may be named repeatedly.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        for (at, written) in self.written.iter().enumerate() {
+            let Some(identity) = Identity::of(&written.path) else { continue };
+            let same = |other: &&NamedFile| Identity::of(&other.path).as_ref() == Some(&identity);
+            if let Some(read) = self.read.iter().find(same) {
+                return Err(CliError::usage(format_args!(
+                    "{} '{}' is the file that {} '{}' reads, and would replace it; name another",
+                    written.option,
+                    written.path.display(),
+                    read.option,
+                    read.path.display()
+                )));
+            }
+            if let Some(first) = self.written.iter().take(at).find(same) {
+                return Err(CliError::usage(format_args!(
+                    "{} '{}' and {} '{}' are one file, which can hold one of them; name another",
+                    first.option,
+                    first.path.display(),
+                    written.option,
+                    written.path.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Identity {
+    /// `None` for devices, pipes, folders, and what cannot be looked at:
+    /// opening it says why.
+    fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        match fs::metadata(path) {
+            Ok(found) if found.is_file() => {
+                Some(Self::Inode { device: found.dev(), inode: found.ino() })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+                Some(Self::Path(folder.join(path.file_name()?)))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(read: &[&Path], written: &[&Path]) -> Option<String> {
+        let mut files = NamedFiles::default();
+        read.iter().for_each(|path| files.read("FILE", Some(path)));
+        written.iter().for_each(|path| files.written("--plot", Some(path)));
+        files.check().err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_is_known_by_other_names_and_before_it_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        fs::write(at("other"), "").unwrap();
+        fs::create_dir(at("sub")).unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        std::os::unix::fs::symlink(folder.path(), at("sub/up")).unwrap();
+        fs::hard_link(at("file"), at("hard")).unwrap();
+        for name in ["file", "link", "hard", "sub/../file", "sub/up/file"] {
+            let told = refusal(&[&at("file")], &[&at(name)]).unwrap();
+            assert!(told.contains("--plot") && told.contains("FILE"), "{told}");
+        }
+        assert_eq!(refusal(&[&at("file")], &[&at("other"), &at("new")]), None);
+        for name in ["new", "sub/../new", "sub/up/new"] {
+            let told = refusal(&[], &[&at("new"), &at(name)]).unwrap();
+            assert!(told.contains("are one file"), "{told}");
+        }
+        // Each opened on its own says what is wrong.
+        assert_eq!(refusal(&[], &[&at("none/new"), &at("none/new")]), None);
+    }
+
+    #[test]
+    fn devices_and_pipes_may_be_named_repeatedly() {
+        let null = Path::new("/dev/null");
+        assert_eq!(refusal(&[null], &[null, null]), None);
+    }
+}

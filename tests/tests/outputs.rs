@@ -1,0 +1,209 @@
+//! Files that commands write: never over what they read, never two into one, and
+//! never in place of the report.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code; the lints only know functions marked #[test]"
+)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use loggap_tests::command::loggap;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two ranks that each send before they receive.
+const EXCHANGE: &str = "num_ranks 2\n\
+    rank 0 {\na: send 100b to 1\nb: recv 100b from 1\nb requires a\n}\n\
+    rank 1 {\na: send 100b to 0\nb: recv 100b from 0\nb requires a\n}\n";
+
+const PROFILE: &str = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":4194304,
+    "latency_s":2e-6,"send_overhead_s":3e-7,"send_overhead_per_byte_s":0,"recv_overhead_s":3e-7,
+    "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}]}"#;
+
+/// A folder with files to read.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &str| fs::write(folder.path().join(name), content).unwrap();
+    file("b.goal", EXCHANGE);
+    file("p.json", PROFILE);
+    file("nodes.txt", "0 0 1 1\n");
+    file("net.dot", "graph { H0 -- S; H1 -- S; H2 -- S; H3 -- S }");
+    file("noise.txt", "# Runtime [ns]: 1000000\n1000 2000\n");
+    file("samples.csv", "size_bytes,value_s\n1,1e-6\n2,1e-6\n4,1e-6\n8,1e-6\n");
+    symlink("b.goal", folder.path().join("link.goal")).unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    folder
+}
+
+/// Exit code, standard output and standard error of a command in `folder`.
+fn ran(folder: &TempDir, command: &str) -> (i32, String, String) {
+    let words = command.split_whitespace();
+    let output = loggap().current_dir(folder.path()).args(words).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Names and contents of a folder's files.
+fn contents(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
+    let files = entries.filter(|entry| entry.path().is_file());
+    let mut found: Vec<_> = files
+        .map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn what_is_read_is_not_written_over_and_no_two_results_go_to_one_file() {
+    let folder = folder();
+    let before = contents(&folder);
+    let all = "simulate --pattern all-to-all --ranks 4 -s 1K";
+    for (command, first, second) in [
+        ("simulate b.goal --sweep L=1us:2us:2 --sweep-csv b.goal", "--sweep-csv", "FILE"),
+        ("simulate b.goal --sweep L=1us:2us:2 --sweep-csv link.goal", "--sweep-csv", "FILE"),
+        (
+            "simulate link.goal --sweep L=1us:2us:2 --sweep-plot sub/../b.goal",
+            "--sweep-plot",
+            "FILE",
+        ),
+        ("simulate b.goal --timeline b.goal --timeline-form svg", "--timeline", "FILE"),
+        (
+            "simulate b.goal --profile p.json --sweep L=1us:2us:2 --sweep-csv p.json",
+            "--sweep-csv",
+            "--profile",
+        ),
+        ("best bcast --ranks 4 -s 8 --profile p.json --rules p.json", "--rules", "--profile"),
+        ("best bcast --ranks 4 -s 8 --profile p.json --plot ./p.json", "--plot", "--profile"),
+        (
+            "best bcast --ranks 4 -s 8 --profile p.json --rules new --plot ./new",
+            "--rules",
+            "--plot",
+        ),
+        (
+            "{A} --nodes nodes.txt --level 1:p.json --sweep S=1:2:2 --sweep-csv nodes.txt",
+            "--sweep-csv",
+            "--nodes",
+        ),
+        ("{A} --level 2:p.json --sweep S=1:2:2 --sweep-csv p.json", "--sweep-csv", "--level"),
+        ("{A} --topology net.dot --network-plot net.dot", "--network-plot", "--topology"),
+        (
+            "{A} --topology star --placement nodes.txt --network-plot nodes.txt",
+            "--network-plot",
+            "--placement",
+        ),
+        ("{A} --noise noise.txt --timeline noise.txt --timeline-form svg", "--timeline", "--noise"),
+        ("{A} --sweep L=1us:2us:2 --sweep-csv x --sweep-plot x", "--sweep-csv", "--sweep-plot"),
+        (
+            "{A} --topology star --timeline x.svg --network-plot sub/../x.svg",
+            "--timeline",
+            "--network-plot",
+        ),
+        ("study overlap b.goal --plot b.goal", "--plot", "FILE"),
+        ("fit samples.csv --plot samples.csv", "--plot", "SAMPLES.csv"),
+        ("goal decompile b.goal -o link.goal", "-o", "FILE"),
+        ("goal compile b.goal -o ./b.goal", "-o", "FILE"),
+        ("measure --max-time 1 -o x --samples x", "-o", "--samples"),
+    ] {
+        let command = command.replace("{A}", all);
+        let (code, out, told) = ran(&folder, &command);
+        assert_eq!((code, &*out), (2, ""), "{command}: {told}");
+        assert!(told.contains(first) && told.contains(second), "{command}: {told}");
+        assert_eq!(contents(&folder), before, "{command}");
+    }
+}
+
+#[test]
+fn devices_may_be_named_repeatedly_and_names_are_no_files() {
+    let folder = folder();
+    let (code, _, told) = ran(
+        &folder,
+        "simulate b.goal --sweep L=1us:2us:2 --sweep-csv /dev/null --sweep-plot /dev/null",
+    );
+    assert_eq!(code, 0, "{told}");
+    // A topology's name is no file, whatever is called so.
+    let star = "simulate --pattern all-to-all --ranks 4 -s 1K".to_owned()
+        + " --topology star --network-plot star";
+    for _again in 0..2 {
+        assert_eq!(ran(&folder, &star).0, 0);
+    }
+}
+
+#[test]
+fn a_point_that_stops_does_not_take_the_sweep_along() {
+    let folder = folder();
+    let command = "simulate b.goal --sweep S=50:200:4 --rendezvous handshake";
+    let files = " --sweep-csv s.csv --sweep-plot s.svg";
+    let (code, out, told) = ran(&folder, &(command.to_owned() + files));
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("1 of 4 points") && told.contains("S = 50 B"), "{told}");
+    assert!(out.contains("makespan  "), "{out}");
+    let rows: Vec<&str> = out.lines().skip_while(|line| !line.starts_with("# makespan")).collect();
+    assert_eq!(rows.len(), 6, "{out}");
+    assert!(rows[2].ends_with(" -") && !rows[3].ends_with(" -"), "{out}");
+    let csv = fs::read_to_string(folder.path().join("s.csv")).unwrap();
+    let csv: Vec<&str> = csv.lines().collect();
+    assert_eq!((csv.len(), csv[1]), (5, "50,,"), "{csv:?}");
+    let svg = fs::read_to_string(folder.path().join("s.svg")).unwrap();
+    assert_eq!(svg.matches("<circle").count(), 3);
+    let (code, out, _) = ran(&folder, &(command.to_owned() + " -J"));
+    assert_eq!(code, 1);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    let points = found["sweep"]["points"].as_array().unwrap();
+    assert!(points[0]["makespan_ps"].is_null() && points[0]["makespan_s"].is_null(), "{found}");
+    assert!(points[0]["error"].as_str().unwrap().contains("cannot come to its end"), "{found}");
+    let alone = ran(&folder, "simulate b.goal --rendezvous handshake -S 100 -J").1;
+    let alone: Value = serde_json::from_str(&alone).unwrap();
+    assert_eq!(points[1]["makespan_ps"], alone["makespan_ps"]);
+    assert!(points[1].get("error").is_none());
+}
+
+#[test]
+fn points_of_computed_patterns_that_are_too_long_are_told_too() {
+    let folder = folder();
+    let command = "simulate --pattern dissemination --ranks 8 -s 100 --sweep L=1:18000000s:3 -J";
+    let (code, out, told) = ran(&folder, command);
+    assert_eq!(code, 1, "{told}");
+    let found: Value = serde_json::from_str(&out).unwrap();
+    let points = found["sweep"]["points"].as_array().unwrap();
+    assert!(points[0]["makespan_ps"].is_u64(), "{found}");
+    assert!(points[2]["makespan_ps"].is_null(), "{found}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_does_not_cost_the_report() {
+    let folder = folder();
+    let all = "--pattern all-to-all --ranks 4 -s 1K";
+    for (command, part) in [
+        (format!("simulate {all} --sweep L=1us:2us:2 --sweep-csv /dev/full"), "makespan  "),
+        (format!("simulate {all} --sweep L=1us:2us:2 --sweep-plot /dev/full"), "makespan  "),
+        (format!("simulate {all} --topology star --network-plot /dev/full"), "makespan  "),
+        (format!("simulate {all} --timeline /dev/full --timeline-form svg"), "makespan  "),
+        (format!("study overlap {all} --plot /dev/full"), "makespan"),
+        ("best bcast --ranks 4 -s 8 --profile p.json --rules /dev/full".into(), "winner"),
+        ("best bcast --ranks 4 -s 8 --profile p.json --plot /dev/full".into(), "winner"),
+    ] {
+        let (code, out, told) = ran(&folder, &command);
+        assert_eq!(code, 1, "{command}: {told}");
+        assert!(out.contains(part), "{command}: {out}");
+        assert!(told.contains("/dev/full"), "{command}: {told}");
+    }
+    // What goes wrong with one file is not in the way of the other.
+    let both = "best bcast --ranks 4 -s 8 --profile p.json --rules /dev/full --plot map.svg";
+    assert_eq!(ran(&folder, both).0, 1);
+    assert!(folder.path().join("map.svg").exists());
+}
+
+#[test]
+fn a_network_without_traffic_has_a_picture_that_says_so() {
+    let folder = folder();
+    let command = "simulate --pattern all-to-all --ranks 4 --topology star --network-plot n.svg";
+    let (code, out, told) = ran(&folder, command);
+    assert_eq!((code, &*told), (0, ""), "{out}");
+    assert!(out.contains("makespan  "), "{out}");
+    let svg = fs::read_to_string(folder.path().join("n.svg")).unwrap();
+    assert!(svg.contains("no link was busy"), "{svg}");
+}
