@@ -306,19 +306,19 @@ fn written(rules: &Rules) -> String {
 
 #[test]
 fn rules_are_read_back_by_a_strict_reader() {
-    let mut cells: Vec<Cell> = vec![made(8, 0, &[]), made(16, 0, &[]), made(32, 1, &[])];
-    let more = cells.clone().into_iter().map(|cell| Cell { ranks: 8, ..cell });
-    cells.extend(more);
-    cells.push(Cell { ranks: 16, ..made(8, 4, &[]) });
+    let row = [made(8, 0, &[]), made(16, 0, &[]), made(32, 1, &[])];
+    let of_ranks = |ranks| row.iter().map(move |cell| Cell { ranks, ..cell.clone() });
+    let mut cells: Vec<Cell> = of_ranks(8).chain(of_ranks(16)).collect();
+    cells.push(Cell { ranks: 32, ..made(8, 4, &[]) });
     cells[2].candidates[0].candidate.segment = 8_192;
     cells[5].candidates[0].candidate.segment = 8_192;
     let rules = Rules::of(Operation::Bcast, &cells);
     let (operation, rows) = read(&written(&rules));
     assert_eq!(operation, 7);
-    // 4 and 8 ranks have the same rules, which are written once.
-    let four = (4, vec![[0; 4], [8, 1, 0, 0], [32, 2, 4, 8_192], [64, 0, 0, 0]]);
-    let sixteen = (16, vec![[0; 4], [8, 6, 0, 0], [16, 0, 0, 0]]);
-    assert_eq!(rows, [(0, vec![[0; 4]]), four, sixteen, (32, vec![[0; 4]])]);
+    // 8 and 16 ranks have the same rules, which are written once.
+    let eight = (8, vec![[0; 4], [8, 1, 0, 0], [32, 2, 4, 8_192], [64, 0, 0, 0]]);
+    let more = (32, vec![[0; 4], [8, 6, 0, 0], [16, 0, 0, 0]]);
+    assert_eq!(rows, [(0, vec![[0; 4]]), eight, more, (64, vec![[0; 4]])]);
     let (_, probe) = read(&written(&rules.probe()));
     assert_eq!(probe[1].1, [[0; 4], [8, 99, 0, 0], [32, 99, 0, 0], [64, 0, 0, 0]]);
 }
