@@ -169,7 +169,12 @@ impl GraphTopology {
         let host_links = number(host_links.count());
         let mut out: Vec<u32> = (0..number(links.len())).collect();
         let from = |link: &u32| links.get(*link as usize).map_or(NONE, |link| link.from);
-        out.sort_by_key(from);
+        let host = |link: &u32| {
+            let to = links.get(*link as usize).map_or(NONE, |link| link.to);
+            if of_host(to) { to } else { NONE }
+        };
+        // Those to hosts by host, then the others.
+        out.sort_by_key(|link| (from(link), host(link)));
         let mut firsts = vec![0; nodes.len() + 1];
         for (node, first) in (0u32..).zip(&mut firsts) {
             *first = number(out.partition_point(|link| from(link) < node));
@@ -338,6 +343,20 @@ impl Wired {
         Ok(Ways::Given(all))
     }
 
+    /// The links that leave a node for the host `target`; those for switches where it
+    /// is none.
+    fn ahead(&self, node: u32, target: u32) -> &[u32] {
+        let leaving = self.leaving(node);
+        let host = |link: &u32| {
+            let to = self.link(*link).to;
+            if self.hosts.binary_search(&to).is_ok() { to } else { NONE }
+        };
+        let target = self.hosts.get(target as usize).copied().unwrap_or(NONE);
+        let first = leaving.partition_point(|link| host(link) < target);
+        let end = leaving.partition_point(|link| host(link) <= target);
+        leaving.get(first..end).unwrap_or_default()
+    }
+
     /// Whether every host reaches every other; the most links of a route.
     fn check(&self) -> Result<u32, GraphError> {
         let mut longest = 0;
@@ -395,10 +414,11 @@ impl Wired {
             Ways::Minimal(far) => {
                 let far = |node: u32| far.get(table + node as usize).copied().unwrap_or(u16::MAX);
                 let here = far(node).checked_sub(1).filter(|_| far(node) != u16::MAX)?;
+                let leaving = self.ahead(node, if here == 0 { target } else { NONE });
                 let on = |link: &&u32| far(self.link(**link).to) == here;
-                let count = self.leaving(node).iter().filter(on).count() as u64;
+                let count = leaving.iter().filter(on).count() as u64;
                 let chosen = usize::try_from(hash.checked_rem(count)?).ok()?;
-                self.leaving(node).iter().filter(on).nth(chosen).copied()
+                leaving.iter().filter(on).nth(chosen).copied()
             }
         }
     }
