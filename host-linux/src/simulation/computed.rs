@@ -22,6 +22,8 @@ use crate::sys::pages::Pages;
 const LANES: usize = 7;
 /// Points of a run.
 const GROUP: usize = 1 + LANES;
+/// A group takes about as long as so many points one after the other.
+const APART: usize = 3;
 /// The most bytes that a thread takes for running points together.
 const MOST_GROUP_BYTES: u64 = 1 << 30;
 
@@ -156,7 +158,7 @@ impl Batch<'_> {
         let grouped = self.plan.noise.is_none()
             && self.plan.finish == 0
             && further <= room
-            && whole >= threads;
+            && points.len() > APART * threads;
         let (together, rest) = points.split_at(if grouped { whole * GROUP } else { 0 });
         let groups: Vec<&[usize]> = together.chunks(GROUP).chain(rest.chunks(1)).collect();
         let all: Vec<usize> = (0..groups.len()).collect();

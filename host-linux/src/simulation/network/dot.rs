@@ -88,6 +88,9 @@ fn tokens(text: &str) -> Result<Vec<Placed<'_>>, DotError> {
                 tokens.push((Token::Joint(rest.get(..2).unwrap_or_default()), line));
                 2
             }
+            '-' if is_glued(text, rest) => {
+                return Err(wrong("a name with '-' in it has to be in quotes"));
+            }
             _ => {
                 let is_in_word = |(at, next): &(usize, char)| {
                     let sign = *at == 0 && *next == '-';
@@ -106,6 +109,16 @@ fn tokens(text: &str) -> Result<Vec<Placed<'_>>, DotError> {
         rest = rest.get(length..).unwrap_or_default();
     }
     Ok(tokens)
+}
+
+fn has_capacity(attributes: &[(String, String)]) -> bool {
+    attributes.iter().any(|(name, _)| name == "capacity")
+}
+
+/// Whether `rest`, an end of `text`, follows a letter or digit.
+fn is_glued(text: &str, rest: &str) -> bool {
+    let before = text.get(..text.len() - rest.len()).unwrap_or_default();
+    before.chars().next_back().is_some_and(|last| last.is_alphanumeric() || last == '_')
 }
 
 /// What stands between quotes at the beginning of `text`, and the bytes of it all.
@@ -207,7 +220,8 @@ impl Reader<'_> {
                 // Defaults are for drawing; those of edges would be for each.
                 let defaults = self.attributes()?;
                 let counts = |(name, _): &(String, String)| {
-                    first == "edge" && matches!(name.as_str(), "capacity" | "comment")
+                    first.eq_ignore_ascii_case("edge")
+                        && matches!(name.as_str(), "capacity" | "comment")
                 };
                 return match defaults.iter().any(counts) {
                     true => self.wrong("capacity and comment are given edge by edge"),
@@ -229,6 +243,9 @@ impl Reader<'_> {
         }
         let line = self.line();
         let attributes = self.attributes()?;
+        if chain.len() == 1 && has_capacity(&attributes) {
+            return self.wrong("capacity is that of an edge, not of a node");
+        }
         for pair in chain.windows(2) {
             let &[from, to] = pair else { continue };
             let edge = Edge { from, to, line, attributes: attributes.clone() };
@@ -268,6 +285,11 @@ impl Reader<'_> {
                     false => Some("true".to_owned()),
                 };
                 match value {
+                    Some(_)
+                        if name.eq_ignore_ascii_case("capacity") && has_capacity(&attributes) =>
+                    {
+                        return self.wrong("a second capacity");
+                    }
                     Some(value) => {
                         self.graph.attributes.insert(name.to_lowercase());
                         attributes.push((name.to_lowercase(), value));
@@ -322,6 +344,10 @@ mod tests {
             ("digraph { \"a }", 1, "a quote"),
             ("digraph { /* }", 1, "a remark"),
             ("digraph {\n edge [capacity=2] }", 2, "edge by edge"),
+            ("digraph {\n EDGE [Capacity=2] }", 2, "edge by edge"),
+            ("digraph {\n a [capacity=2] }", 2, "of an edge"),
+            ("digraph { a -> b [capacity=2, Capacity=3] }", 1, "a second"),
+            ("digraph {\n a -> b-1 }", 2, "in quotes"),
             ("digraph { a", 1, "expected a node"),
         ] {
             let error = parse(text).unwrap_err();
