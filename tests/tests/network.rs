@@ -413,3 +413,15 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
         assert!(code == 2 && text.contains(words), "{content}: {code} {text}");
     }
 }
+
+/// Where more messages are under way than usual, points ask for more memory, too.
+#[test]
+fn points_on_a_network_stay_within_the_memory() {
+    let arguments = [
+        &["--pattern", "linear_alltoall", "--ranks", "300", "-s", "1K"][..],
+        &["--topology", "tree:150:150", "-G", "0", "--sweep", "G=0:1:2"],
+    ]
+    .concat();
+    let (code, text) = refused(&[&arguments[..], &["--max-memory", "20M"]].concat());
+    assert!(code == 1 && text.contains("and may take 20971520"), "{code} {text}");
+}

@@ -145,6 +145,13 @@ pub(super) enum Hooks<'a> {
     Noisy(TraceNoise<'a>),
 }
 
+/// What a thread runs copies of a schedule in.
+struct CopyMemory {
+    schedule: OwnedMemory,
+    /// Messages in the network that there is memory for, in multiples of the usual.
+    times: usize,
+}
+
 impl Batch<'_> {
     pub(super) fn hooks(&self, phases: Phases) -> Result<Hooks<'_>, RunError> {
         let Some(noise) = self.plan.noise else { return Ok(Hooks::Quiet) };
@@ -275,14 +282,22 @@ impl Batch<'_> {
         let ran = source.load(self.plan.settings, &limit, |schedule, needs| {
             let copy = schedule.copy_requirements();
             let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
-            let links = self.plan.network;
-            let links = links.map_or(0, |plan| plan.bytes(needs.ranks, messages(needs, 1)));
-            let each = copy.bytes().saturating_add(links);
+            let network = self.plan.network;
+            let links = |messages| network.map_or(0, |plan| plan.bytes(needs.ranks, messages));
+            let each = copy.bytes().saturating_add(links(messages(needs, 1)));
             let threads = self.threads((each, kept), points.len())?;
-            let memory = || Self::memory(&copy);
+            let allowed = self.plan.most_bytes;
+            let all = |each: u64| each.saturating_mul(threads as u64).saturating_add(kept);
+            let memory = || Ok(CopyMemory { schedule: Self::memory(&copy)?, times: 1 });
             side_by_side(threads, points, memory, |memory, at| {
-                let completed = with_more_memory(|times| {
-                    self.run_copy(&schedule, memory, (at, needs, messages(needs, times)))
+                let CopyMemory { schedule: memory, times } = memory;
+                let completed = with_more_memory(times, |times| {
+                    let messages = messages(needs, times);
+                    let needed = all(copy.bytes().saturating_add(links(messages)));
+                    if needed > allowed {
+                        return Err(RunError::Load(LoadError::Memory { needed, allowed }));
+                    }
+                    self.run_copy(&schedule, memory, (at, needs, messages))
                 });
                 (self.note)();
                 of_one_point(completed)

@@ -407,17 +407,17 @@ pub(super) fn messages(needs: &Needs, times: usize) -> usize {
     usual.saturating_mul(times).min(ops.max(1))
 }
 
-/// Runs with memory for the usual number of messages; anew with more where there
-/// are more.
+/// Runs with memory for so many `times` the usual number of messages; anew with more
+/// where there are more.
 pub(super) fn with_more_memory<T>(
+    times: &mut usize,
     mut run: impl FnMut(usize) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     const MORE: usize = 8;
-    let mut times = 1usize;
     loop {
-        match run(times) {
+        match run(*times) {
             Err(RunError::Stopped(SimError::NetworkFull { .. })) => {
-                times = times.saturating_mul(MORE);
+                *times = times.saturating_mul(MORE);
             }
             other => return other,
         }

@@ -31,7 +31,7 @@ impl Job<'_> {
         reason: &str,
         watch: Watch<'_>,
     ) -> Result<Outcome, RunError> {
-        with_more_memory(|times| InOrder { job: self, times, watch }.of(source, reason))
+        with_more_memory(&mut 1, |times| InOrder { job: self, times, watch }.of(source, reason))
     }
 }
 
