@@ -256,6 +256,9 @@ impl Report {
         )?;
         match (&self.engine_reason, self.engine) {
             (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
+            (None, "computed") if matches!(self.network, NetworkReport::Flows { .. }) => {
+                writeln!(out, "simulated              event by event, without storing it")?;
+            }
             (None, "computed") => writeln!(out, "simulated              without storing it")?,
             (None, _) => writeln!(
                 out,
