@@ -173,6 +173,9 @@ mod reasons {
             (ImplicitError::Nodes { lent: 73 }.to_string(), &["73"]),
             (ImplicitError::Memory.to_string(), &["memory"]),
             (ImplicitError::Peer { rank, peer: 74 }.to_string(), &["rank 11", "rank 74"]),
+            (ImplicitError::TooManyAtOnce { time: Picos(77) }.to_string(), &["2^32", "77"]),
+            (ImplicitError::NetworkOverflow.to_string(), &["2^64 ps", "network"]),
+            (ImplicitError::NetworkFull { messages: 78 }.to_string(), &["78 messages"]),
             (ImplicitError::Unreceived { messages: 75 }.to_string(), &["75 messages"]),
             (ImplicitError::Waiting { receives: 76 }.to_string(), &["76 receives"]),
             (

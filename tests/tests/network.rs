@@ -244,6 +244,49 @@ fn the_report_names_busy_links_and_draws_them() {
     assert!(text.contains("tree:8:4: 16 hosts, 36 links") && text.contains("leaf 0 out"), "{text}");
 }
 
+#[test]
+fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
+    let folder = TempDir::new().unwrap();
+    let graph = folder.path().join("pair.dot");
+    let mut text = String::from("graph {\n A -- B [capacity=3]\n");
+    for host in 0..24 {
+        writeln!(text, " H{host} -- {}", if host % 3 == 0 { "A" } else { "B" }).unwrap();
+    }
+    fs::write(&graph, text + "}\n").unwrap();
+    for (pattern, size, topology) in [
+        ("ring-allreduce", "64K", "star"),
+        ("all-to-all", "9999", "fat-tree:6:3"),
+        ("binomial-broadcast", "1M", "torus:5x5"),
+        ("recursive-doubling", "3K", "dragonfly:3:3:3"),
+        ("pipelined-broadcast", "7K", "tree:5:2"),
+        ("dissemination", "100K", graph.to_str().unwrap()),
+    ] {
+        let plot = folder.path().join("busy.svg");
+        let arguments = [
+            &["--pattern", pattern, "--ranks", "24", "-s", size, "-S", "1G", "--finish"][..],
+            &["--topology", topology, "--placement", "random", "--seed", "5"],
+            &["--network-plot", plot.to_str().unwrap()],
+            &PARAMETERS,
+        ]
+        .concat();
+        let computed = simulated(&arguments);
+        assert_eq!(computed["engine"], "computed");
+        let drawn = fs::read(&plot).unwrap();
+        // Counters are told of events of stored operations.
+        let stored = simulated(&[&arguments[..], &["--counters"]].concat());
+        assert_eq!(stored["engine"], "sequential");
+        for field in ["makespan_ps", "last_rank", "events", "ops", "finish_ps", "network"] {
+            assert!(!computed[field].is_null(), "{field}");
+            assert_eq!(computed[field], stored[field], "{pattern} on {topology}: {field}");
+        }
+        assert!(drawn == fs::read(&plot).unwrap(), "{pattern} on {topology}: the plot");
+    }
+    let arguments = ["--pattern", "ring-allreduce", "--ranks", "24", "--topology", "star"];
+    let text = loggap().arg("simulate").args(arguments).assert().success();
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("event by event, computed from the pattern"), "{text}");
+}
+
 /// The same tapered tree as `tree:8:4`, as a graph; and routes that are given.
 #[test]
 fn a_file_is_a_topology() {

@@ -10,14 +10,16 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use loggap::simulation::OwnedMemory;
 use loggap::simulation::windows::{Resources, WindowMemory, run};
+use loggap::simulation::{NetworkPlan, OwnedMemory, Placement, TopologyPlan};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
 use loggap_core::random::Random;
-use loggap_core::sim::implicit::{Memory, Needs, PatternProgram, Program, RankState, Simulation};
+use loggap_core::sim::implicit::{
+    Memory, Needs, OrderedMemory, PatternProgram, Program, RankState, Simulation,
+};
 use loggap_core::sim::{
-    Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Survey, windows,
+    Builder, Engine, Entry, NoNoise, Parameters, Receive, Rendezvous, Settings, Survey, windows,
 };
 use loggap_tests::program;
 use loggap_tests::random_program::crowded;
@@ -167,6 +169,26 @@ fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P
     let (outcome, calls) = calls_of(|| simulation.run().unwrap());
     assert!(outcome.events > 0);
     assert_eq!(calls, 0, "{pattern}");
+
+    let plan = NetworkPlan {
+        topology: TopologyPlan::new("torus:10x10").unwrap(),
+        link_capacity: 1.0,
+        placement: Placement::Block,
+        seed: 1,
+        watched: true,
+    };
+    let mut placed = plan.place((program.ranks(), 1), needs.nodes_most).unwrap();
+    let memory = OrderedMemory {
+        ranks: &mut vec![RankState::default(); needs.ranks],
+        queue: &mut vec![Entry::default(); 2 * needs.ranks],
+        places: &mut vec![0; needs.ranks],
+        nodes: &mut vec![[0; 4]; needs.nodes_most],
+    };
+    let hooks = (NoNoise, placed.lend().unwrap());
+    let mut simulation = Simulation::on_network(program, parameters, hooks, memory).unwrap();
+    let (on_network, calls) = calls_of(|| simulation.run().unwrap());
+    assert_eq!(on_network.events, outcome.events, "{pattern}");
+    assert_eq!(calls, 0, "{pattern} on a network");
 }
 
 #[test]

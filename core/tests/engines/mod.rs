@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::sim::implicit::{self, ImplicitError, PatternProgram, RankState, Simulation};
+use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{
     self, CHUNK, Chain, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank,
     WindowRecord,
 };
 use loggap_core::sim::{
     BuildError, Builder, Crowd, Engine, Entry, Memory, Noise, Observer, Parameters, Rank, Record,
-    Rendezvous, Settings, SimError, Slot, Survey, Unfinished,
+    Rendezvous, Schedule, Settings, SimError, Slot, Survey, Unfinished,
 };
 use loggap_core::units::Picos;
 
@@ -50,16 +51,16 @@ fn zeroed<T: Default>(count: usize) -> Vec<T> {
 /// How messages cost and how they are received.
 pub type Rules<'r> = (Parameters<'r>, Settings);
 
-/// What the engine that goes event by event makes of `program`.
-pub fn run<O: Observer>(
+/// Calls `then` with `program` as a schedule of the engine that goes event by
+/// event.
+pub fn with_schedule<T>(
     program: &Program,
-    rules: Rules<'_>,
-    noise: impl Noise,
-    observer: O,
-) -> Result<(Outcome, O), SimError> {
+    settings: Settings,
+    then: impl FnOnce(Schedule<'_>) -> T,
+) -> T {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let needs = survey.requirements(rules.1).unwrap();
+    let needs = survey.requirements(settings).unwrap();
     let memory = Memory {
         records: &mut vec![Record::default(); needs.records],
         edges: &mut vec![0; needs.edges],
@@ -79,15 +80,36 @@ pub fn run<O: Observer>(
     };
     let mut builder = Builder::new(memory, needs).unwrap();
     program.replay(&mut builder).unwrap();
-    let schedule = builder.finish().unwrap();
-    let mut engine = Engine::with(schedule, rules, noise, observer);
+    then(builder.finish().unwrap())
+}
+
+/// What the engine that goes event by event makes of `program`.
+pub fn run<O: Observer>(
+    program: &Program,
+    rules: Rules<'_>,
+    noise: impl Noise,
+    observer: O,
+) -> Result<(Outcome, O), SimError> {
+    with_schedule(program, rules.1, |schedule| {
+        let engine = Engine::with(schedule, rules, noise, observer);
+        let (outcome, engine) = finish(engine, program)?;
+        Ok((outcome, engine.into_observer()))
+    })
+}
+
+/// Runs `engine` to the end.
+pub fn finish<'m, 'p, N: Noise, O: Observer, W: Network>(
+    mut engine: Engine<'m, 'p, N, O, W>,
+    program: &Program,
+) -> Result<(Outcome, Engine<'m, 'p, N, O, W>), SimError> {
     let finished = engine.run()?;
     assert_eq!(engine.events(), finished.events);
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
-    outcome.finish = (0..survey.ranks()).map(|rank| engine.finish(rank).0).collect();
+    let ranks = program.ranks.len() as u32;
+    outcome.finish = (0..ranks).map(|rank| engine.finish(rank).0).collect();
     assert_eq!(outcome.finish.iter().max().copied().unwrap_or_default(), finished.makespan.0);
     engine.unfinished(|left| outcome.note(left));
-    Ok((outcome, engine.into_observer()))
+    Ok((outcome, engine))
 }
 
 /// Why there is no outcome of windows.

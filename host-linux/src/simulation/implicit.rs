@@ -69,11 +69,7 @@ pub fn compute(
 pub(super) fn settled(result: Result<Outcome, PatternError>) -> Result<Option<Outcome>, RunError> {
     match result {
         Ok(outcome) => Ok(Some(outcome).filter(|outcome| outcome.open_ties == 0)),
-        Err(PatternError::Stopped(
-            ImplicitError::NoLookahead
-            | ImplicitError::Rendezvous { .. }
-            | ImplicitError::Protocols,
-        )) => Ok(None),
+        Err(PatternError::Stopped(error)) if error.wants_storing() => Ok(None),
         Err(error) => Err(RunError::Pattern(error)),
     }
 }
@@ -184,6 +180,6 @@ impl<S: Copy + Default> PatternMemory<S> {
 }
 
 /// The number of nodes to lend after `lent` were too few.
-const fn more(lent: usize) -> usize {
+pub(super) const fn more(lent: usize) -> usize {
     lent.saturating_mul(4)
 }

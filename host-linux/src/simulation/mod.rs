@@ -7,6 +7,7 @@ mod implicit;
 mod memory;
 mod network;
 mod noise;
+mod ordered;
 mod parameter_sets;
 mod points;
 mod run;

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use loggap_core::sim::network::{End, Flow, Hop, Link, Share};
+use loggap_core::sim::network::{Flow, Hop, Link, Share};
 use loggap_core::sim::windows::{Chain, Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -65,8 +65,6 @@ unsafe impl Integers for Share {}
 unsafe impl Integers for Hop {}
 // SAFETY: its fields are numbers.
 unsafe impl Integers for Flow {}
-// SAFETY: its fields are integers.
-unsafe impl Integers for End {}
 
 /// Elements in memory of their own.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter
 use loggap_core::goal::{RankEdge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Departure, End, Flow, Flows, Hop, Link, Network, NetworkMemory, Share, Topology, Usage,
+    Departure, Flow, Flows, Hop, Link, Network, NetworkMemory, Share, Topology, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -143,9 +143,11 @@ pub extern "C" fn footprint_network(
             relieved: &mut [0; POINTS],
             hops,
             flows: &mut [Flow::default(); POINTS],
-            ends: &mut [End::default(); POINTS],
+            ends: &mut [Entry::default(); POINTS],
+            ends_in_order: &mut [Entry::default(); POINTS],
             affected: &mut [0; POINTS],
             arrivals: &mut [Entry::default(); POINTS],
+            arrivals_in_order: &mut [Entry::default(); POINTS],
         };
         let Ok(network) = Flows::new(topology, (first, &[]), (3, 4), memory) else { continue };
         let Some(usage) = Usage::new(&mut steps, 2) else { continue };

@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+use crate::sim::network::NetworkStopped;
+use crate::units::Picos;
+
 /// Why a program was not run, or not to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -33,6 +36,19 @@ pub enum ImplicitError {
         rank: u32,
         /// The rank it sends to.
         peer: u32,
+    },
+    /// More than 2³² operations and messages were created at one instant.
+    TooManyAtOnce {
+        /// The instant.
+        time: Picos,
+    },
+    /// In the network a time passes 2⁶⁴ ps.
+    NetworkOverflow,
+    /// More messages are under way than the network has memory for; run again
+    /// with more.
+    NetworkFull {
+        /// The memory is for so many.
+        messages: usize,
     },
     /// The program ends with messages that nobody received.
     Unreceived {
@@ -71,6 +87,19 @@ impl fmt::Display for ImplicitError {
             Self::Peer { rank, peer } => {
                 write!(f, "rank {rank} sends to rank {peer}, which does not exist")
             }
+            Self::TooManyAtOnce { time } => {
+                write!(f, "more than 2^32 operations become ready at {time}")
+            }
+            Self::NetworkOverflow => f.write_str(
+                "in the network a time passes 2^64 ps (213 days); make messages or parameters \
+                 smaller, or links wider",
+            ),
+            Self::NetworkFull { messages } => {
+                write!(
+                    f,
+                    "more than {messages} messages are under way; lend the network more memory"
+                )
+            }
             Self::Unreceived { messages } => write!(f, "{messages} messages were never received"),
             Self::Waiting { receives } => write!(f, "{receives} receives never got a message"),
         }
@@ -78,3 +107,28 @@ impl fmt::Display for ImplicitError {
 }
 
 impl core::error::Error for ImplicitError {}
+
+impl From<NetworkStopped> for ImplicitError {
+    fn from(stopped: NetworkStopped) -> Self {
+        match stopped {
+            NetworkStopped::Overflow => Self::NetworkOverflow,
+            NetworkStopped::Full { messages } => Self::NetworkFull { messages },
+        }
+    }
+}
+
+impl ImplicitError {
+    /// Whether the program would run if it were stored.
+    #[must_use]
+    pub const fn wants_storing(&self) -> bool {
+        matches!(self, Self::NoLookahead | Self::Rendezvous { .. } | Self::Protocols)
+    }
+
+    /// The same where `rank` is known to have caused it.
+    pub(super) const fn on(self, rank: u32) -> Self {
+        match self {
+            Self::NetworkOverflow => Self::Overflow { rank },
+            other => other,
+        }
+    }
+}

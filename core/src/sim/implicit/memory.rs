@@ -3,6 +3,7 @@
 use super::pool::Node;
 use super::program::Program;
 use super::rank::RankState;
+use crate::sim::queue::Entry;
 use crate::sim::wheel;
 
 /// Elements of each part of [`Memory`].
@@ -50,6 +51,15 @@ impl Needs {
         let nodes = (nodes as u64).saturating_mul(size_of::<Node>() as u64);
         ranks.saturating_add(nodes).saturating_add((self.words as u64).saturating_mul(8))
     }
+
+    /// Bytes of all parts of [`OrderedMemory`] together, with this many nodes;
+    /// saturating.
+    #[must_use]
+    pub const fn ordered_bytes_with(&self, nodes: usize) -> u64 {
+        let rank = self.rank_bytes + 2 * size_of::<Entry>() + size_of::<u32>();
+        let ranks = (self.ranks as u64).saturating_mul(rank as u64);
+        ranks.saturating_add((nodes as u64).saturating_mul(size_of::<Node>() as u64))
+    }
 }
 
 /// Memory for a simulation; see [`Needs`] for how much of each part. Ranks
@@ -62,5 +72,19 @@ pub struct Memory<'m, S> {
     /// Which ranks are due when.
     pub words: &'m mut [u64],
     /// Messages and operations that wait; used from the first on.
+    pub nodes: &'m mut [Node],
+}
+
+/// Memory for a simulation in global order, as [`Memory`].
+#[derive(Debug)]
+pub struct OrderedMemory<'m, S> {
+    /// Ranks: [`Needs::ranks`].
+    pub ranks: &'m mut [RankState<S>],
+    /// The next event of each of them: two for each, one of them for those that are
+    /// put there in their order.
+    pub queue: &'m mut [Entry],
+    /// Where in the queue: as many.
+    pub places: &'m mut [u32],
+    /// As [`Memory::nodes`].
     pub nodes: &'m mut [Node],
 }

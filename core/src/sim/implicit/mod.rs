@@ -13,9 +13,13 @@
 //! into windows of that length, and in a window every rank can be simulated
 //! by itself: what it sends concerns later windows only.
 //!
+//! On a [network](super::network) whose links messages share, there are no
+//! windows: [`Simulation::on_network`] runs one event of all ranks after the
+//! other, in the order of stamps, as the engine does, and is exact.
+//!
 //! # When it is exact
 //!
-//! Ranks are run one after the other, so nobody draws stamps in the order in
+//! In windows ranks are run one after the other, so nobody draws stamps in the order in
 //! which things happen. What waits on a rank is ordered by when it was
 //! created, then by when that which created it was created, and at the start
 //! by rank; that is the order of stamps as far as it goes. Where it leaves a
@@ -25,9 +29,11 @@
 //! was counted, finishing times and events are those of the engine, bit for
 //! bit.
 
+mod driver;
 mod error;
 mod lanes;
 mod memory;
+mod ordered;
 mod pool;
 mod program;
 mod programs;
@@ -37,7 +43,8 @@ mod step;
 
 pub use error::ImplicitError;
 pub use lanes::{LaneMemory, LaneState, Lanes};
-pub use memory::{Memory, Needs};
+pub use memory::{Memory, Needs, OrderedMemory};
+pub use ordered::Ordered;
 pub use pool::Node;
 pub use program::{Program, Release, Transfer};
 pub use programs::{
@@ -45,4 +52,4 @@ pub use programs::{
     TreeKind,
 };
 pub use rank::RankState;
-pub use runner::{Outcome, Simulation};
+pub use runner::{Outcome, Simulation, Windows};

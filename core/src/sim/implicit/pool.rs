@@ -132,6 +132,45 @@ impl<'m> Pool<'m> {
         Some(())
     }
 
+    /// The first of a list that is not empty.
+    #[inline]
+    pub(super) fn first(&self, last: u32) -> u32 {
+        self.next(last)
+    }
+
+    /// A node of its own, in no list; `None` when there is no room.
+    #[inline]
+    pub(super) fn keep(&mut self, item: Item) -> Option<u32> {
+        let node = self.take()?;
+        self.write(node, NONE, item);
+        Some(node)
+    }
+
+    /// What orders nodes in a list of messages.
+    #[inline]
+    fn stamp(&self, node: u32) -> (u64, u64) {
+        let [_, _, created, parent] = self.raw(node);
+        (created, parent)
+    }
+
+    /// Puts a node of its own where it belongs by when it was created; at the
+    /// end as a rule.
+    #[inline]
+    pub(super) fn insert(&mut self, last: &mut u32, node: u32) {
+        let stamp = self.stamp(node);
+        if *last == NONE || self.stamp(*last) < stamp {
+            self.splice(last, [node, node]);
+            return;
+        }
+        let mut before = *last;
+        while self.stamp(self.next(before)) < stamp {
+            before = self.next(before);
+        }
+        let next = self.next(before);
+        self.set_next(node, next);
+        self.set_next(before, node);
+    }
+
     #[inline]
     fn write(&mut self, node: u32, next: u32, item: Item) {
         let Item { first, last, kind, created, parent } = item;

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::num::NonZeroU64;
 
+use super::driver::{Driver, Outgoing};
 use super::error::ImplicitError;
 use super::memory::{Memory, Needs};
 use super::pool::{Item, NONE, Pool};
@@ -10,8 +11,9 @@ use super::program::Program;
 use super::rank::{Rank, RankState};
 use crate::sim::chain::Chain;
 use crate::sim::hooks::{NoNoise, Noise};
+use crate::sim::network::NetworkStopped;
 use crate::sim::parameters::{EVERYWHERE, Parameters};
-use crate::sim::price::{Price, Prices};
+use crate::sim::price::{Price, Prices, sum};
 use crate::sim::wheel::{Due, Wheel};
 use crate::units::{Overflow, Picos};
 
@@ -64,6 +66,15 @@ pub(super) enum Stop {
     Overflow,
     Nodes,
     Peer(u32),
+    /// Too many stamps at this instant.
+    AtOnce(u64),
+    Network(NetworkStopped),
+}
+
+impl From<NetworkStopped> for Stop {
+    fn from(stopped: NetworkStopped) -> Self {
+        Self::Network(stopped)
+    }
 }
 
 impl From<Overflow> for Stop {
@@ -94,8 +105,45 @@ pub(super) fn eager_price(
     Ok(price)
 }
 
+/// The driver in windows: every rank by itself to the end of the window.
+#[derive(Debug)]
+pub struct Windows<'m> {
+    pub(super) wheel: Wheel<'m>,
+    /// End of the window.
+    pub(super) end: u64,
+}
+
+impl Driver for Windows<'_> {
+    const SHARED: bool = false;
+
+    #[inline]
+    fn stamps(now: u64, parent: u64) -> (u64, u64) {
+        (created(now), parent)
+    }
+
+    #[inline]
+    fn draw(&mut self, stamps: (u64, u64), _count: u32) -> Result<(u64, u64), Stop> {
+        Ok(stamps)
+    }
+
+    #[inline]
+    fn deliver<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+        own: &mut Rank<P::State>,
+        message: &Outgoing,
+    ) -> Result<(), Stop> {
+        // One picosecond is left for creation times.
+        sum(message.arrival, 1)?;
+        let to = message.transfer.to;
+        simulation.deliver(message.source, own, to, message.item(message.source))?;
+        let window = simulation.window_of(message.arrival);
+        simulation.driver.wheel.add(to, window);
+        Ok(())
+    }
+}
+
 /// A simulation of one program.
-pub struct Simulation<'m, 'p, P: Program, N = NoNoise> {
+pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) program: &'p P,
     pub(super) prices: Prices<'p>,
     /// o, the sender's.
@@ -106,9 +154,7 @@ pub struct Simulation<'m, 'p, P: Program, N = NoNoise> {
     pub(super) delay: NonZeroU64,
     pub(super) ranks: &'m mut [RankState<P::State>],
     pub(super) pool: Pool<'m>,
-    pub(super) wheel: Wheel<'m>,
-    /// End of the window.
-    pub(super) end: u64,
+    pub(super) driver: D,
     /// Operations released and messages created.
     pub(super) events: u64,
     /// Messages created, and matched; receives posted.
@@ -119,11 +165,10 @@ pub struct Simulation<'m, 'p, P: Program, N = NoNoise> {
     pub(super) noise: N,
 }
 
-impl<P: Program, N> fmt::Debug for Simulation<'_, '_, P, N> {
+impl<P: Program, N, D> fmt::Debug for Simulation<'_, '_, P, N, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Simulation")
             .field("ranks", &self.ranks.len())
-            .field("window", &self.wheel.now)
             .field("events", &self.events)
             .finish_non_exhaustive()
     }
@@ -161,8 +206,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
             delay,
             ranks,
             pool: Pool::new(nodes),
-            wheel: Wheel::new(words, needs.ranks),
-            end: delay.get(),
+            driver: Windows { wheel: Wheel::new(words, needs.ranks), end: delay.get() },
             events: 0,
             sent: 0,
             matched: 0,
@@ -184,25 +228,26 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
             }
         }
         loop {
-            match self.wheel.advance() {
+            match self.driver.wheel.advance() {
                 Due::Nothing => return self.outcome(),
                 Due::Run(slot) => {
-                    self.end = self.wheel.now.saturating_add(1).saturating_mul(self.delay.get());
-                    let mut sweep = self.wheel.sweep(slot);
-                    while let Some(rank) = self.wheel.take(&mut sweep) {
+                    self.driver.end =
+                        self.driver.wheel.now.saturating_add(1).saturating_mul(self.delay.get());
+                    let mut sweep = self.driver.wheel.sweep(slot);
+                    while let Some(rank) = self.driver.wheel.take(&mut sweep) {
                         self.turn(rank)?;
                     }
                 }
                 Due::Spread(slot) => {
-                    let mut sweep = self.wheel.sweep(slot);
-                    while let Some(rank) = self.wheel.take(&mut sweep) {
+                    let mut sweep = self.driver.wheel.sweep(slot);
+                    while let Some(rank) = self.driver.wheel.take(&mut sweep) {
                         self.schedule(rank);
                     }
                 }
                 Due::Far => {
-                    self.wheel.now = self.first_window();
-                    let mut sweep = self.wheel.far();
-                    while let Some(rank) = self.wheel.take(&mut sweep) {
+                    self.driver.wheel.now = self.first_window();
+                    let mut sweep = self.driver.wheel.far();
+                    while let Some(rank) = self.driver.wheel.take(&mut sweep) {
                         self.schedule(rank);
                     }
                 }
@@ -236,11 +281,14 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     /// Sees to it that `rank` is run when it is due.
     fn schedule(&mut self, rank: u32) {
         if let Some(time) = self.due(rank) {
-            self.wheel.add(rank, time / self.delay);
+            self.driver.wheel.add(rank, time / self.delay);
         }
     }
+}
 
-    fn outcome(&self) -> Result<Outcome, ImplicitError> {
+#[allow(private_bounds, reason = "both drivers are here")]
+impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
+    pub(super) fn outcome(&self) -> Result<Outcome, ImplicitError> {
         if self.sent > self.matched {
             return Err(ImplicitError::Unreceived { messages: self.sent - self.matched });
         }
@@ -263,7 +311,9 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     pub fn finish(&self, rank: u32) -> Picos {
         Picos(self.ranks.get(rank as usize).map_or(0, RankState::cpu))
     }
+}
 
+impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     /// Runs `rank` to the end of the window.
     #[inline]
     fn turn(&mut self, rank: u32) -> Result<(), ImplicitError> {
@@ -272,11 +322,14 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let result = self.run_rank(rank, &mut state);
         self.put(rank, &state, result)
     }
+}
 
+#[allow(private_bounds, reason = "both drivers are here")]
+impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     /// Releases what waits for nothing on `rank`; whether it can do something
     /// at once.
     #[inline]
-    fn begin(&mut self, rank: u32) -> Result<bool, ImplicitError> {
+    pub(super) fn begin(&mut self, rank: u32) -> Result<bool, ImplicitError> {
         let Some(state) = self.ranks.get(rank as usize) else { return Ok(false) };
         let mut state = state.load();
         let release = self.program.start(rank, &mut state.state);
@@ -291,7 +344,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
 
     /// Keeps the new state of `rank`, and names the rank in an error.
     #[inline]
-    fn put(
+    pub(super) fn put(
         &mut self,
         rank: u32,
         state: &Rank<P::State>,
@@ -304,15 +357,19 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
             Stop::Overflow => ImplicitError::Overflow { rank },
             Stop::Nodes => ImplicitError::Nodes { lent: self.pool.len() },
             Stop::Peer(peer) => ImplicitError::Peer { rank, peer },
+            Stop::AtOnce(time) => ImplicitError::TooManyAtOnce { time: Picos(time) },
+            Stop::Network(stopped) => ImplicitError::from(stopped).on(rank),
         })
     }
+}
 
+impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     #[inline]
     fn run_rank(&mut self, rank: u32, state: &mut Rank<P::State>) -> Result<(), Stop> {
         self.receive(rank, state);
         while let Some(next) = self.next(rank, state) {
-            if next.time >= self.end {
-                self.wheel.add(rank, self.window_of(next.time));
+            if next.time >= self.driver.end {
+                self.driver.wheel.add(rank, self.window_of(next.time));
                 break;
             }
             self.open_ties += u64::from(next.open);

@@ -2,10 +2,11 @@
 
 use core::cmp::Ordering;
 
+use super::driver::{Driver, Outgoing};
 use super::pool::{Item, NONE, Pool};
 use super::program::{Program, Release};
 use super::rank::Rank;
-use super::runner::{Next, Simulation, Stop, created, kind};
+use super::runner::{Next, Simulation, Stop, Windows, kind};
 use crate::sim::chain::{self, Chain};
 use crate::sim::hooks::Noise;
 use crate::sim::parameters::EVERYWHERE;
@@ -30,7 +31,8 @@ fn precedes(a: &Item, b: &Item, ties: &mut u64) -> bool {
     ordering.is_lt()
 }
 
-impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
+/// What only the driver in windows needs.
+impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     /// The next event of a rank.
     #[inline]
     pub(super) fn next(&self, rank: u32, state: &Rank<P::State>) -> Option<Next> {
@@ -53,27 +55,29 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         let (ordering, open) = order(&work.item, rank, &item, item.first);
         Some(if ordering.is_lt() { Next { open, ..work } } else { Next { open, ..message } })
     }
+}
 
+#[allow(private_bounds, reason = "both drivers are here")]
+impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     /// Puts released operations into the list of their rank.
     #[inline]
     pub(super) fn release(
         &mut self,
         state: &mut Rank<P::State>,
         release: Release,
-        (created, parent): (u64, u64),
+        stamps: (u64, u64),
     ) -> Result<(), Stop> {
         let Release { sends, receives, calcs } = release;
-        let lists = [
-            (kind::SENDS, sends, parent),
-            (kind::RECEIVES, 0..receives, state.cpu),
-            (kind::CALCS, calcs, parent),
-        ];
-        for (kind, range, parent) in lists {
+        let lists = [(kind::SENDS, sends), (kind::RECEIVES, 0..receives), (kind::CALCS, calcs)];
+        for (kind, range) in lists {
             if range.is_empty() {
                 continue;
             }
-            self.events += u64::from(range.end - range.start);
+            let count = range.end - range.start;
+            self.events += u64::from(count);
+            let (created, parent) = self.driver.draw(stamps, count)?;
             let item = Item { first: range.start, last: range.end, kind, created, parent };
+            let item = if kind == kind::RECEIVES { D::receives(item, state.cpu) } else { item };
             self.pool.push(&mut state.work, item).ok_or(Stop::Nodes)?;
         }
         Ok(())
@@ -105,28 +109,24 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         let price = self.prices.at(EVERYWHERE, transfer.size)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
         let Leaving { cpu, out, arrival } = price.leave(now, noise)?;
+        let volume = price.costs.gap_bytes;
         (state.cpu, state.out) = (cpu, out);
-        // One picosecond is left for creation times.
-        sum(arrival, 1)?;
-        let stamps = (created(now), next.item.created);
-        let message = Item {
-            first: rank,
-            last: transfer.receive,
-            kind: 0,
-            created: stamps.0,
-            parent: stamps.1,
-        };
-        self.deliver(rank, state, transfer.to, message)?;
-        self.wheel.add(transfer.to, self.window_of(arrival));
+        let stamps = D::stamps(now, next.item.created);
+        let drawn = self.driver.draw(stamps, 1)?;
+        let message = Outgoing { source: rank, transfer, stamps: drawn, arrival, volume };
+        D::deliver(self, state, &message)?;
         self.sent += 1;
         self.events += 1;
         let release = self.program.sent(rank, &mut state.state, send);
         self.release(state, release, stamps)
     }
+}
 
+/// What only the driver in windows needs.
+impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     /// Puts a message on its way to rank `to`.
     #[inline]
-    fn deliver(
+    pub(super) fn deliver(
         &mut self,
         rank: u32,
         own: &mut Rank<P::State>,
@@ -160,7 +160,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         let (mut due, mut sorted, mut ties) = (NONE, true, 0u64);
         while chain != NONE {
             let message = self.pool.item(chain);
-            if self.arrival(&message) >= self.end {
+            if self.arrival(&message) >= self.driver.end {
                 chain = self.pool.append(&mut state.incoming, chain);
                 continue;
             }
@@ -192,10 +192,13 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
     /// The window of an instant in one of the next ones, as a rule.
     #[inline]
     pub(super) fn window_of(&self, time: u64) -> u64 {
-        let later = time.wrapping_sub(self.end);
-        if later < self.delay.get() { self.wheel.now + 1 } else { time / self.delay }
+        let later = time.wrapping_sub(self.driver.end);
+        if later < self.delay.get() { self.driver.wheel.now + 1 } else { time / self.delay }
     }
+}
 
+#[allow(private_bounds, reason = "both drivers are here")]
+impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     #[inline]
     pub(super) fn handle(
         &mut self,
@@ -206,15 +209,19 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         let now = next.time;
         self.pool.remove_after(&mut state.inbox, next.before);
         let price = self.prices.at(EVERYWHERE, self.program.expected(rank, next.item.last))?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(self.receive_overhead)).0;
-        state.cpu = price.handle(now, noise)?.cpu;
-        state.into = price.take(now)?;
+        let start = if D::SHARED { price.begin_last(state.cpu, now) } else { now };
+        let noise = self.noise.lost(rank, Picos(start), Picos(self.receive_overhead)).0;
+        (state.cpu, state.into) = if D::SHARED {
+            (price.handle_last(start, now, noise)?.cpu, price.take_last(now)?)
+        } else {
+            (price.handle(now, noise)?.cpu, price.take(now)?)
+        };
         let receive = self.program.met(rank, &mut state.state, next.item.last);
         if receive >= state.posted {
             let message = Item { last: receive, ..next.item };
             return self.pool.push(&mut state.unexpected, message).ok_or(Stop::Nodes);
         }
-        self.meet(rank, state, receive, (created(now), next.item.created))
+        self.meet(rank, state, receive, D::stamps(now, next.item.created))
     }
 
     /// A receive has its message.
@@ -247,7 +254,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
             let node = self.pool.next(before);
             if self.pool.item(node).last == receive {
                 self.pool.remove_after(&mut state.unexpected, before);
-                let stamps = (created(next.time), next.item.created);
+                let stamps = D::stamps(next.time, next.item.created);
                 return self.meet(rank, state, receive, stamps);
             }
             if node == state.unexpected {
@@ -270,13 +277,13 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N> {
         let noise = self.noise.lost(rank, Picos(now), work).0;
         state.cpu = sum(sum(now, work.0)?, noise)?;
         let release = self.program.calculated(rank, &mut state.state, calc);
-        self.release(state, release, (created(now), next.item.created))
+        self.release(state, release, D::stamps(now, next.item.created))
     }
 }
 
 /// The next of the released operations: of each kind the oldest can be next.
 #[inline]
-fn next_work<S>(pool: &Pool<'_>, state: &Rank<S>) -> Option<Next> {
+pub(super) fn next_work<S>(pool: &Pool<'_>, state: &Rank<S>) -> Option<Next> {
     let mut before = state.work;
     if before == NONE {
         return None;

@@ -2,21 +2,14 @@
 
 use core::fmt;
 
+use super::agenda::Agenda;
 use super::fabric::Fabric;
-use super::heap::{self, Keyed};
 use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
 use super::rates::{Parts, Rates, Route};
 use super::topology::{Topology, TopologyError};
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
 use crate::sim::queue::Entry;
-
-impl Keyed for Entry {
-    #[inline]
-    fn before(&self, other: &Self) -> bool {
-        Self::before(self, other)
-    }
-}
 
 /// Why there is no network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,9 +49,8 @@ pub struct Flows<'m, F = Topology> {
     placement: &'m [u32],
     seed: u64,
     rates: Rates<'m>,
-    /// The queue of messages whose last byte is under way, and its length.
-    arrivals: &'m mut [Entry],
-    arriving: usize,
+    /// Messages whose last byte is under way.
+    arrivals: Agenda<'m>,
     /// Messages that there may be at a time.
     most: usize,
     under_way: usize,
@@ -95,8 +87,9 @@ impl<'m, F: Fabric> Flows<'m, F> {
                 return Err(FlowsError::Placement { rank });
             }
         }
-        let NetworkMemory { links, shares, relieved, hops, flows, ends, affected, arrivals } =
-            memory;
+        let NetworkMemory { links, shares, relieved, hops, flows, affected, .. } = memory;
+        let ends = Agenda::new(memory.ends, memory.ends_in_order);
+        let arrivals = Agenda::new(memory.arrivals, memory.arrivals_in_order);
         let links = links.get_mut(..requirements.links).ok_or(FlowsError::Full)?;
         for (link, state) in (0..).zip(links.iter_mut()) {
             let capacity = fabric.capacity(link);
@@ -110,7 +103,6 @@ impl<'m, F: Fabric> Flows<'m, F> {
             rates: Rates::new(parts, fabric.longest_route()),
             fabric,
             arrivals,
-            arriving: 0,
             most: messages,
             under_way: 0,
             now: 0,
@@ -149,15 +141,11 @@ impl<'m, F: Fabric> Flows<'m, F> {
         self.placement.get(rank as usize).copied().unwrap_or(NONE)
     }
 
-    fn first_arrival(&self) -> Option<Entry> {
-        if self.arriving == 0 { None } else { self.arrivals.first().copied() }
-    }
-
     /// Ends what ends at `time`.
     fn end(&mut self, time: u64) -> Result<(), NetworkStopped> {
         debug_assert!(time > self.now, "flows take time");
         self.now = time;
-        let Self { rates, arrivals, arriving, .. } = self;
+        let Self { rates, arrivals, .. } = self;
         let mut late = false;
         // Those of a pair that are through together come one after the other.
         let mut before = (0, 0);
@@ -167,18 +155,11 @@ impl<'m, F: Fabric> Flows<'m, F> {
             let earliest = if before.0 == pair { before.1 } else { 0 };
             let time = arrival.unwrap_or(u64::MAX).max(earliest);
             before = (pair, time);
-            arrive(arrivals, arriving, Entry { time, created, seq, rank: op });
+            arrivals.add(Entry { time, created, seq, rank: op }, |_, _| {});
         };
         while rates.end(time, &mut through).is_some() {}
         if late { Err(NetworkStopped::Overflow) } else { Ok(()) }
     }
-}
-
-/// Puts a message into the queue of arrivals.
-fn arrive(arrivals: &mut [Entry], arriving: &mut usize, entry: Entry) {
-    debug_assert!(*arriving < arrivals.len(), "every message has a place");
-    heap::rise(arrivals, *arriving, entry, |_, _| {});
-    *arriving += 1;
 }
 
 impl<F: Fabric> Network for Flows<'_, F> {
@@ -202,7 +183,7 @@ impl<F: Fabric> Network for Flows<'_, F> {
             let first = self.fabric.first_link(source, target, self.seed);
             if first.is_none_or(|first| !self.rates.hold_behind(flow, first)) {
                 let entry = Entry { time, created: now, seq, rank: op };
-                arrive(self.arrivals, &mut self.arriving, entry);
+                self.arrivals.add(entry, |_, _| {});
             }
             return Ok(());
         }
@@ -213,7 +194,7 @@ impl<F: Fabric> Network for Flows<'_, F> {
     #[inline]
     fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped> {
         loop {
-            let arrival = self.first_arrival();
+            let arrival = self.arrivals.first();
             let limit = arrival.map_or(next, |arrival| arrival.time.min(next));
             if self.rates.is_stale() {
                 if limit <= self.now {
@@ -229,11 +210,8 @@ impl<F: Fabric> Network for Flows<'_, F> {
     }
 
     fn land(&mut self) {
-        debug_assert!(self.arriving > 0, "what lands was under way");
-        if let Some(queue) = self.arrivals.get_mut(..self.arriving) {
-            heap::remove_first(queue, |_, _| {});
-        }
-        self.arriving = self.arriving.saturating_sub(1);
+        debug_assert!(self.under_way > 0, "what lands was under way");
+        self.arrivals.remove_first(|_, _| {});
         self.under_way = self.under_way.saturating_sub(1);
     }
 }

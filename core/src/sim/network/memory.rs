@@ -6,6 +6,10 @@ use crate::sim::queue::Entry;
 /// No link, no hop, no flow.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// Messages that wait in order, at most: as many as ranks often do the same at
+/// the same time.
+const MOST_IN_ORDER: usize = 1 << 16;
+
 /// A link, and what the solver knows of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
@@ -70,13 +74,6 @@ pub struct Flow {
     pub(super) place: u32,
 }
 
-/// The end of a flow, in a queue.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct End {
-    pub(super) time: u64,
-    pub(super) flow: u32,
-}
-
 /// A link and the rate below which nothing happens there, in a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Share {
@@ -96,6 +93,9 @@ pub struct NetworkRequirements {
     /// [`NetworkMemory::flows`], [`NetworkMemory::ends`],
     /// [`NetworkMemory::arrivals`] and [`NetworkMemory::affected`].
     pub messages: usize,
+    /// [`NetworkMemory::ends_in_order`] and
+    /// [`NetworkMemory::arrivals_in_order`].
+    pub in_order: usize,
 }
 
 impl NetworkRequirements {
@@ -104,18 +104,19 @@ impl NetworkRequirements {
     pub fn new(fabric: &impl Fabric, messages: usize) -> Self {
         let links = fabric.links() as usize;
         let hops = messages.saturating_mul(fabric.longest_route() as usize);
-        Self { links, hops, messages }
+        Self { links, hops, messages, in_order: messages.min(MOST_IN_ORDER) }
     }
 
     /// Bytes of all parts together; saturating.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         let link = size_of::<Link>() + size_of::<Share>() + size_of::<u32>();
-        let message = size_of::<Flow>() + size_of::<End>() + size_of::<Entry>() + size_of::<u32>();
+        let message = size_of::<Flow>() + 2 * size_of::<Entry>() + size_of::<u32>();
         (self.links as u64)
             .saturating_mul(link as u64)
             .saturating_add((self.hops as u64).saturating_mul(size_of::<Hop>() as u64))
             .saturating_add((self.messages as u64).saturating_mul(message as u64))
+            .saturating_add((self.in_order as u64).saturating_mul(2 * size_of::<Entry>() as u64))
     }
 }
 
@@ -134,17 +135,21 @@ pub struct NetworkMemory<'m> {
     /// Messages whose bytes are under way.
     pub flows: &'m mut [Flow],
     /// When they end.
-    pub ends: &'m mut [End],
+    pub ends: &'m mut [Entry],
+    /// The same, as far as they end in the order in which they began.
+    pub ends_in_order: &'m mut [Entry],
     /// Those whose rates are to be computed.
     pub affected: &'m mut [u32],
     /// Messages whose last byte is under way.
     pub arrivals: &'m mut [Entry],
+    /// The same, as far as they arrive in the order in which flows ended.
+    pub arrivals_in_order: &'m mut [Entry],
 }
 
 impl NetworkMemory<'_> {
     /// Whether there is enough of each part.
     pub(super) const fn holds(&self, requirements: &NetworkRequirements) -> bool {
-        let NetworkRequirements { links, hops, messages } = *requirements;
+        let NetworkRequirements { links, hops, messages, in_order } = *requirements;
         self.links.len() >= links
             && self.shares.len() >= links
             && self.relieved.len() >= links
@@ -153,5 +158,7 @@ impl NetworkMemory<'_> {
             && self.ends.len() >= messages
             && self.affected.len() >= messages
             && self.arrivals.len() >= messages
+            && self.ends_in_order.len() >= in_order
+            && self.arrivals_in_order.len() >= in_order
     }
 }

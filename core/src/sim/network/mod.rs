@@ -6,6 +6,7 @@
 //! rules. Which of both is chosen at compile time, so that a flat run pays
 //! nothing.
 
+pub(in crate::sim) mod agenda;
 mod crossing;
 mod fabric;
 mod filling;
@@ -23,7 +24,7 @@ mod usage;
 pub use crossing::{Crossing, Taper};
 pub use fabric::Fabric;
 pub use flows::{Flows, FlowsError};
-pub use memory::{End, Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
+pub use memory::{Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
 pub use routes::LinkName;
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;

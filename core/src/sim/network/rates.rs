@@ -4,19 +4,13 @@
 //! are computed once, by [`Filling`], for the flows that they affect.
 
 use super::NetworkStopped;
+use super::agenda::Agenda;
 use super::fabric::Fabric;
 use super::filling::Filling;
-use super::heap::{self, Keyed};
-use super::memory::{End, Flow, Hop, Link, NONE, Share};
+use super::memory::{Flow, Hop, Link, NONE, Share};
 use super::usage::Usage;
+use crate::sim::queue::Entry;
 use crate::units::Overflow;
-
-impl Keyed for End {
-    #[inline]
-    fn before(&self, other: &Self) -> bool {
-        if self.time == other.time { self.flow < other.flow } else { self.time < other.time }
-    }
-}
 
 /// Links, the flows on them, and when these end.
 #[derive(Debug)]
@@ -24,9 +18,8 @@ pub(super) struct Rates<'m> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
-    /// The queue of ends, and its length.
-    ends: &'m mut [End],
-    ending: usize,
+    /// When flows end; those of one instant in the order in which they began.
+    ends: Agenda<'m>,
     shares: &'m mut [Share],
     /// Flows that began, then all that are affected.
     affected: &'m mut [u32],
@@ -58,11 +51,19 @@ pub(super) struct Parts<'m> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
-    pub(super) ends: &'m mut [End],
+    pub(super) ends: Agenda<'m>,
     pub(super) shares: &'m mut [Share],
     pub(super) affected: &'m mut [u32],
     pub(super) relieved: &'m mut [u32],
     pub(super) usage: Option<Usage<'m>>,
+}
+
+impl Flow {
+    /// The entry for its end.
+    #[inline]
+    const fn ends_at(&self, time: u64, at: u32) -> Entry {
+        Entry { time, created: self.created, seq: self.seq, rank: at }
+    }
 }
 
 impl Link {
@@ -97,7 +98,6 @@ impl<'m> Rates<'m> {
             hops,
             flows,
             ends,
-            ending: 0,
             shares,
             affected,
             begun: 0,
@@ -115,7 +115,7 @@ impl<'m> Rates<'m> {
     /// among them before [`Rates::solve`].
     #[inline]
     pub(super) fn first_end(&self) -> Option<u64> {
-        if self.ending == 0 { None } else { self.ends.first().map(|end| end.time) }
+        self.ends.first().map(|end| end.time)
     }
 
     /// Whether rates have to be computed before time goes on.
@@ -168,9 +168,9 @@ impl<'m> Rates<'m> {
         // Nobody else is affected, and who comes later at this instant finds it.
         place.rate = 1.0;
         let time = now.checked_add(place.volume).ok_or(NetworkStopped::Overflow)?;
-        let Self { ends, flows, ending, .. } = self;
-        *ending += 1;
-        heap::rise(ends, *ending - 1, End { time, flow: at }, |end, at| note(flows, end, at));
+        let end = place.ends_at(time, at);
+        let Self { ends, flows, .. } = self;
+        ends.add(end, |end, at| note(flows, end, at));
         Ok(())
     }
 
@@ -178,12 +178,12 @@ impl<'m> Rates<'m> {
     /// `through` with the messages that are through by that; `None` where none
     /// has ended.
     pub(super) fn end(&mut self, now: u64, through: impl FnMut(&Flow)) -> Option<()> {
-        let end = *self.ends.first().filter(|end| self.ending > 0 && end.time <= now)?;
-        let Self { ends, flows, ending, .. } = self;
-        heap::remove_first(ends.get_mut(..*ending)?, |end, at| note(flows, end, at));
-        *ending -= 1;
-        let flow = *self.flows.get(end.flow as usize)?;
-        let route = route_of(end.flow, &flow, self.width);
+        let end = self.ends.first().filter(|end| end.time <= now)?;
+        let Self { ends, flows, .. } = self;
+        ends.remove_first(|end, at| note(flows, end, at));
+        let at = end.rank;
+        let flow = *self.flows.get(at as usize)?;
+        let route = route_of(at, &flow, self.width);
         if let Some(usage) = &mut self.usage {
             usage.add_flow(self.hops, route.clone(), &flow, now);
         }
@@ -196,8 +196,8 @@ impl<'m> Rates<'m> {
             link.holds -= 1;
         }
         match earlier {
-            Some(earlier) => self.hold(end.flow, earlier),
-            None => self.let_through(end.flow, through),
+            Some(earlier) => self.hold(at, earlier),
+            None => self.let_through(at, through),
         }
         Some(())
     }
@@ -317,17 +317,10 @@ impl<'m> Rates<'m> {
         flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
         (flow.since, flow.rate) = (now, rate);
         let time = now.checked_add(time_left(flow.remaining, rate)).ok_or(Overflow)?;
+        let end = flow.ends_at(time, at);
         let place = flow.place as usize;
-        let end = End { time, flow: at };
-        let Self { ends, flows, ending, .. } = self;
-        if place >= *ending {
-            *ending += 1;
-            heap::rise(ends, *ending - 1, end, |end, at| note(flows, end, at));
-        } else if ends.get(place).is_some_and(|old| end.before(old)) {
-            heap::rise(ends, place, end, |end, at| note(flows, end, at));
-        } else if let Some(ends) = ends.get_mut(..*ending) {
-            heap::sink(ends, place, end, |end, at| note(flows, end, at));
-        }
+        let Self { ends, flows, .. } = self;
+        ends.set(place, end, |end, at| note(flows, end, at));
         Ok(())
     }
 }
@@ -335,8 +328,8 @@ impl<'m> Rates<'m> {
 /// Notes where in the queue a flow's end is.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most one place a flow")]
-fn note(flows: &mut [Flow], end: &End, at: usize) {
-    if let Some(flow) = flows.get_mut(end.flow as usize) {
+fn note(flows: &mut [Flow], end: &Entry, at: usize) {
+    if let Some(flow) = flows.get_mut(end.rank as usize) {
         flow.place = at as u32;
     }
 }

@@ -21,7 +21,9 @@ fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
     let (mut relieved, mut affected) = (vec![0; needs.links], vec![0; needs.messages]);
     let (mut hops, mut flows) =
         (vec![Hop::default(); needs.hops], vec![Flow::default(); needs.messages]);
-    let mut queue = vec![End::default(); needs.messages];
+    let mut queue = vec![Entry::default(); needs.messages];
+    let mut in_order = [(); 2].map(|()| vec![Entry::default(); needs.in_order]);
+    let [ends_in_order, arrivals_in_order] = &mut in_order;
     let mut arrivals = vec![Entry::default(); needs.messages];
     let memory = NetworkMemory {
         links: &mut links,
@@ -30,6 +32,8 @@ fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
         hops: &mut hops,
         flows: &mut flows,
         ends: &mut queue,
+        ends_in_order,
+        arrivals_in_order,
         affected: &mut affected,
         arrivals: &mut arrivals,
     };

@@ -256,8 +256,11 @@ impl Report {
         )?;
         match (&self.engine_reason, self.engine) {
             (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
+            (None, "computed") if matches!(self.network, NetworkReport::Flows { .. }) => {
+                writeln!(out, "simulated              event by event, computed from the pattern")?;
+            }
             (None, "computed") => {
-                writeln!(out, "simulated              computed from the pattern")?
+                writeln!(out, "simulated              computed from the pattern")?;
             }
             (None, _) => writeln!(
                 out,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use loggap_core::random::Random;
 use loggap_core::sim::network::{
-    End, Fabric, Flow, Flows, FlowsError, Hop, Link, NetworkMemory, NetworkRequirements, Share,
+    Fabric, Flow, Flows, FlowsError, Hop, Link, NetworkMemory, NetworkRequirements, Share,
     Topology, TopologyError, Usage,
 };
 use loggap_core::sim::{Entry, SimError};
@@ -371,6 +371,8 @@ impl NetworkPlan {
             hops: Pages::zeroed(needs.hops).map_err(NetworkError::Pages)?,
             flows: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
             ends: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
+            ends_in_order: Pages::zeroed(needs.in_order).map_err(NetworkError::Pages)?,
+            arrivals_in_order: Pages::zeroed(needs.in_order).map_err(NetworkError::Pages)?,
             affected: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
             arrivals: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
             steps,
@@ -400,12 +402,19 @@ impl NetworkPlan {
 /// Messages under way at a time that there is memory for, in multiples of what is
 /// usual; no more than operations.
 pub(super) fn messages(needs: &Needs, times: usize) -> usize {
+    let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
+    usual_messages(needs.ranks as usize).saturating_mul(times).min(ops.max(1))
+}
+
+/// Messages under way at a time that are usual for so many ranks.
+pub(super) fn usual_messages(ranks: usize) -> usize {
     const EACH_RANK: usize = 16;
     const LEAST: usize = 1 << 12;
-    let usual = (needs.ranks as usize).saturating_mul(EACH_RANK).max(LEAST);
-    let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
-    usual.saturating_mul(times).min(ops.max(1))
+    ranks.saturating_mul(EACH_RANK).max(LEAST)
 }
+
+/// How many times as much memory for messages is taken where it was too little.
+pub(super) const MORE_MESSAGES: usize = 8;
 
 /// Runs with memory for so many `times` the usual number of messages; anew with more
 /// where there are more.
@@ -413,11 +422,10 @@ pub(super) fn with_more_memory<T>(
     times: &mut usize,
     mut run: impl FnMut(usize) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
-    const MORE: usize = 8;
     loop {
         match run(*times) {
             Err(RunError::Stopped(SimError::NetworkFull { .. })) => {
-                *times = times.saturating_mul(MORE);
+                *times = times.saturating_mul(MORE_MESSAGES);
             }
             other => return other,
         }
@@ -437,7 +445,9 @@ pub struct PlacedNetwork {
     relieved: Pages<u32>,
     hops: Pages<Hop>,
     flows: Pages<Flow>,
-    ends: Pages<End>,
+    ends: Pages<Entry>,
+    ends_in_order: Pages<Entry>,
+    arrivals_in_order: Pages<Entry>,
     affected: Pages<u32>,
     arrivals: Pages<Entry>,
     steps: usize,
@@ -458,6 +468,8 @@ impl PlacedNetwork {
             hops: &mut self.hops,
             flows: &mut self.flows,
             ends: &mut self.ends,
+            ends_in_order: &mut self.ends_in_order,
+            arrivals_in_order: &mut self.arrivals_in_order,
             affected: &mut self.affected,
             arrivals: &mut self.arrivals,
         };

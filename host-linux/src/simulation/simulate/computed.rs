@@ -1,11 +1,13 @@
 //! Runs of patterns that need not be stored.
 
+use loggap_core::goal::pattern::Options;
 use loggap_core::sim::implicit::{self, PatternProgram};
 use loggap_core::sim::{Finished, Receive};
 use loggap_core::units::Picos;
 
 use super::{Driver, Job, Outcome, Stopwatch};
-use crate::simulation::{LoadError, RunError, Source, bytes_needed, compute};
+use crate::simulation::ordered::{NetworkRun, OnNetwork};
+use crate::simulation::{LoadError, NetworkPlan, RunError, Source, bytes_needed, compute};
 
 impl Job<'_> {
     /// Runs a pattern without storing it; `None` where the pattern has to be
@@ -18,6 +20,9 @@ impl Job<'_> {
         }
         // Storing the pattern says what is wrong with the options.
         let Ok(Some(program)) = PatternProgram::new(*pattern, options) else { return Ok(None) };
+        if let Some(plan) = self.network {
+            return self.computed_on_network(&program, options, plan);
+        }
         let loading = Stopwatch::start();
         let mut finish = Vec::new();
         let listed = if self.wanted.finish { options.ranks } else { 0 };
@@ -47,6 +52,39 @@ impl Job<'_> {
             run: running.read(),
             finish: self.wanted.finish.then_some(finish),
             driver: Driver::Computed,
+            ..Outcome::default()
+        }))
+    }
+
+    /// The same where messages share links.
+    fn computed_on_network(
+        &self,
+        program: &PatternProgram,
+        options: &Options,
+        plan: &NetworkPlan,
+    ) -> Result<Option<Outcome>, RunError> {
+        let listed = if self.wanted.finish { options.ranks } else { 0 };
+        let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
+        let mut finish = Vec::with_capacity(listed as usize);
+        let running = Stopwatch::start();
+        let most_bytes = self.most_bytes.saturating_sub(listed_bytes);
+        let on_network = OnNetwork { parameters: self.parameters, plan, most_bytes };
+        let computed = on_network.compute(program, self.noise, |rank, time| {
+            if rank < listed {
+                finish.push(time);
+            }
+        })?;
+        let Some(NetworkRun { outcome, network, memory_bytes }) = computed else { return Ok(None) };
+        let implicit::Outcome { makespan, last_rank, events, messages, .. } = outcome;
+        Ok(Some(Outcome {
+            ranks: options.ranks,
+            ops: events - messages,
+            memory_bytes: memory_bytes.saturating_add(listed_bytes),
+            finished: Finished { makespan, last_rank, events },
+            run: running.read(),
+            finish: self.wanted.finish.then_some(finish),
+            driver: Driver::Computed,
+            network: Some(network),
             ..Outcome::default()
         }))
     }

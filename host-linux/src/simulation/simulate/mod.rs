@@ -1,5 +1,5 @@
-//! A whole simulation in one call: computed where the pattern allows, otherwise
-//! in windows on threads, otherwise event by event, which suits everything.
+//! A whole simulation in one call: computed where the pattern allows, also on a
+//! network, otherwise in windows on threads, otherwise event by event, which suits everything.
 
 mod computed;
 mod in_order;
@@ -177,12 +177,12 @@ impl<'a> Job<'a> {
     ///
     /// [`RunError`].
     pub fn simulate(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        if let Some(outcome) = self.computed(source)? {
+            return Ok(outcome);
+        }
         if self.network.is_some() {
             let reason = "messages that share links are simulated in the order in which they do";
             return self.in_order(source, reason, watch);
-        }
-        if let Some(outcome) = self.computed(source)? {
-            return Ok(outcome);
         }
         match self.in_windows(source, watch)? {
             Ok(outcome) => Ok(outcome),

@@ -1,0 +1,59 @@
+//! What the two drivers, in windows and in global order, do each in its way.
+
+use super::pool::Item;
+use super::program::{Program, Transfer};
+use super::rank::Rank;
+use super::runner::{Simulation, Stop};
+use crate::sim::hooks::Noise;
+
+/// A message leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    /// The rank that sends.
+    pub(super) source: u32,
+    pub(super) transfer: Transfer,
+    /// What was [drawn](Driver::draw) for it.
+    pub(super) stamps: (u64, u64),
+    /// When its first byte arrives, if it shares no link.
+    pub(super) arrival: u64,
+    /// (s − 1)·G, in ps.
+    pub(super) volume: u64,
+}
+
+impl Outgoing {
+    /// What a node says of it.
+    #[inline]
+    pub(super) const fn item(&self, first: u32) -> Item {
+        let (created, parent) = self.stamps;
+        Item { first, last: self.transfer.receive, kind: 0, created, parent }
+    }
+}
+
+/// Who has the next event, and how messages get on. The rules of events are
+/// in [`super::step`], for both.
+pub(super) trait Driver: Sized {
+    /// Whether messages share links, so that they are there with their last
+    /// byte.
+    const SHARED: bool;
+
+    /// The stamps of what an event creates `now` that was itself created at
+    /// `parent`.
+    fn stamps(now: u64, parent: u64) -> (u64, u64);
+
+    /// [`Item::created`] and [`Item::parent`] of the first of `count` things with
+    /// these stamps.
+    fn draw(&mut self, stamps: (u64, u64), count: u32) -> Result<(u64, u64), Stop>;
+
+    /// What a node says of receives that are posted at `time`.
+    #[inline]
+    fn receives(item: Item, time: u64) -> Item {
+        Item { parent: time, ..item }
+    }
+
+    /// Puts a message on its way; `own` is the rank that sends it.
+    fn deliver<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+        own: &mut Rank<P::State>,
+        message: &Outgoing,
+    ) -> Result<(), Stop>;
+}

@@ -1,0 +1,282 @@
+//! Global order: one event after the other, by (time, stamp), with a network
+//! whose links messages share.
+
+use core::num::NonZeroU64;
+
+use super::driver::{Driver, Outgoing};
+use super::error::ImplicitError;
+use super::memory::{Needs, OrderedMemory};
+use super::pool::{Item, NONE, Pool};
+use super::program::Program;
+use super::rank::Rank;
+use super::runner::{Next, Outcome, Simulation, Stop, eager_price, kind};
+use super::step::next_work;
+use crate::sim::hooks::Noise;
+use crate::sim::network::agenda::Agenda;
+use crate::sim::network::{Departure, Network};
+use crate::sim::parameters::Parameters;
+use crate::sim::price::Prices;
+use crate::sim::queue::Entry;
+
+/// The driver in global order. Stamps are those of the
+/// [`Engine`](crate::sim::Engine): the instant, and a number that counts
+/// within it. A node has the instant as [`Item::created`]; the number is
+/// [`Item::parent`], but of receives [`Item::first`], as they have their time
+/// there. Of several things in a node it is the first one's; nothing is
+/// between them.
+#[derive(Debug)]
+pub struct Ordered<'m, W> {
+    /// The next event of each rank that has one.
+    queue: Agenda<'m>,
+    /// Of each rank where its entry is; [`NOWHERE`] without one.
+    places: &'m mut [u32],
+    network: W,
+    now: u64,
+    /// The number of the next stamp.
+    seq: u32,
+}
+
+/// A rank without an entry.
+const NOWHERE: u32 = u32::MAX;
+
+impl<W> Ordered<'_, W> {
+    /// Sets the entry of a rank.
+    #[inline]
+    fn set(&mut self, entry: &Entry) {
+        let Self { queue, places, .. } = self;
+        let place = places.get(entry.rank as usize).copied().unwrap_or(NOWHERE);
+        queue.set(place as usize, *entry, |entry, at| note(places, entry, at));
+    }
+
+    /// Drops the entry of a rank, if it has one.
+    #[inline]
+    fn drop(&mut self, rank: u32) {
+        let Self { queue, places, .. } = self;
+        let Some(place) = places.get_mut(rank as usize) else { return };
+        let place = core::mem::replace(place, NOWHERE);
+        if place != NOWHERE {
+            queue.remove(place as usize, |entry, at| note(places, entry, at));
+        }
+    }
+
+    fn advance(&mut self, time: u64) {
+        debug_assert!(time >= self.now, "time goes on");
+        if time > self.now {
+            self.now = time;
+            self.seq = 0;
+        }
+    }
+}
+
+/// Notes where the entry of a rank is.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "at most two places a rank")]
+fn note(places: &mut [u32], entry: &Entry, at: usize) {
+    if let Some(place) = places.get_mut(entry.rank as usize) {
+        *place = at as u32;
+    }
+}
+
+impl<W: Network> Driver for Ordered<'_, W> {
+    const SHARED: bool = true;
+
+    #[inline]
+    fn stamps(now: u64, _parent: u64) -> (u64, u64) {
+        (now, 0)
+    }
+
+    #[inline]
+    fn draw(&mut self, (created, _): (u64, u64), count: u32) -> Result<(u64, u64), Stop> {
+        let seq = self.seq;
+        self.seq = seq.checked_add(count).ok_or(Stop::AtOnce(self.now))?;
+        Ok((created, seq.into()))
+    }
+
+    #[inline]
+    fn receives(item: Item, time: u64) -> Item {
+        let first = number(item.parent);
+        Item { first, last: first.wrapping_add(item.last), parent: time, ..item }
+    }
+
+    #[inline]
+    fn deliver<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+        _own: &mut Rank<P::State>,
+        message: &Outgoing,
+    ) -> Result<(), Stop> {
+        let target = message.transfer.to;
+        if target as usize >= simulation.ranks.len() {
+            return Err(Stop::Peer(target));
+        }
+        let op = simulation.pool.keep(message.item(target)).ok_or(Stop::Nodes)?;
+        let (now, seq) = message.stamps;
+        let departure = Departure {
+            op,
+            source: message.source,
+            target,
+            now,
+            seq: number(seq),
+            volume: message.volume,
+            delay: simulation.delay.get(),
+        };
+        Ok(simulation.driver.network.launch(&departure)?)
+    }
+}
+
+/// The number of a stamp.
+#[allow(clippy::cast_possible_truncation, reason = "drawn as a u32")]
+const fn number(seq: u64) -> u32 {
+    seq as u32
+}
+
+/// What the queue says of the next event of a rank.
+#[inline]
+const fn entry(rank: u32, next: &Next) -> Entry {
+    let Item { first, kind, created, parent, .. } = next.item;
+    let seq = if kind == kind::RECEIVES { first } else { number(parent) };
+    Entry { time: next.time, created, seq, rank }
+}
+
+impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<'m, W>> {
+    /// A simulation of `program` with `noise`, on a network whose links messages
+    /// share, in the lent `memory`. It decides all ties.
+    ///
+    /// # Errors
+    ///
+    /// As [`Simulation::new`].
+    pub fn on_network(
+        program: &'p P,
+        parameters: Parameters<'p>,
+        (noise, network): (N, W),
+        memory: OrderedMemory<'m, P::State>,
+    ) -> Result<Self, ImplicitError> {
+        const { assert!(W::SHARED, "windows are for messages that share nothing") };
+        let count = Needs::of(program).ranks;
+        let OrderedMemory { ranks, queue, places, nodes } = memory;
+        let ranks = ranks.get_mut(..count).ok_or(ImplicitError::Memory)?;
+        let (queue, ring) = queue.split_at_mut_checked(count).ok_or(ImplicitError::Memory)?;
+        let ring = ring.get_mut(..count).ok_or(ImplicitError::Memory)?;
+        let places = places.get_mut(..count).ok_or(ImplicitError::Memory)?;
+        places.fill(NOWHERE);
+        let queue = Agenda::new(queue, ring);
+        let price = eager_price(&parameters, program.sizes())?;
+        let overflow = ImplicitError::Overflow { rank: 0 };
+        let delay = price.delay().map_err(|_| overflow)?;
+        Ok(Self {
+            program,
+            prices: Prices::new(parameters),
+            overhead: price.costs.overhead,
+            receive_overhead: price.costs.receive_overhead,
+            delay: NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?,
+            ranks,
+            pool: Pool::new(nodes),
+            driver: Ordered { queue, places, network, now: 0, seq: 0 },
+            events: 0,
+            sent: 0,
+            matched: 0,
+            receives: 0,
+            open_ties: 0,
+            noise,
+        })
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError`]; the simulation is of no further use then.
+    pub fn run(&mut self) -> Result<Outcome, ImplicitError> {
+        for rank in 0..self.program.ranks() {
+            self.begin(rank)?;
+            let Some(state) = self.ranks.get(rank as usize) else { continue };
+            let state = state.load();
+            self.refresh(rank, &state);
+        }
+        while self.step()? {}
+        self.outcome()
+    }
+
+    /// The network, with what it has carried.
+    pub const fn network(&self) -> &W {
+        &self.driver.network
+    }
+
+    /// The next event; `false` when there is none.
+    #[inline]
+    fn step(&mut self) -> Result<bool, ImplicitError> {
+        let queued = self.driver.queue.first();
+        let landing = self.driver.network.first(queued.map_or(u64::MAX, |entry| entry.time))?;
+        match (queued, landing) {
+            (None, None) => return Ok(false),
+            (Some(queued), landing) if landing.is_none_or(|landing| queued.before(&landing)) => {
+                self.driver.advance(queued.time);
+                let Some(state) = self.ranks.get(queued.rank as usize) else { return Ok(false) };
+                let mut state = state.load();
+                let result = self.next_in_order(&state).map_or(Ok(()), |next| {
+                    debug_assert_eq!(entry(queued.rank, &next), queued, "the queue knows it");
+                    self.execute(queued.rank, &mut state, &next)
+                });
+                self.put(queued.rank, &state, result)?;
+            }
+            (_, Some(landing)) => self.land(landing)?,
+            (Some(_), None) => {}
+        }
+        Ok(true)
+    }
+
+    /// A message is there: it joins those that wait on its rank.
+    #[inline]
+    fn land(&mut self, landing: Entry) -> Result<(), ImplicitError> {
+        self.driver.advance(landing.time);
+        self.driver.network.land();
+        let node = landing.rank;
+        let rank = self.pool.item(node).first;
+        let Some(state) = self.ranks.get(rank as usize) else { return Ok(()) };
+        let mut state = state.load();
+        self.pool.insert(&mut state.inbox, node);
+        let result = match self.next_in_order(&state) {
+            // Nobody else is earlier.
+            Some(next) if entry(node, &next) == landing => self.execute(rank, &mut state, &next),
+            Some(next) => {
+                self.driver.set(&entry(rank, &next));
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        self.put(rank, &state, result)
+    }
+
+    #[inline]
+    fn execute(&mut self, rank: u32, state: &mut Rank<P::State>, next: &Next) -> Result<(), Stop> {
+        match next.item.kind {
+            kind::SENDS => self.send(rank, state, next)?,
+            kind::RECEIVES => self.post(rank, state, next)?,
+            kind::CALCS => self.calculate(rank, state, next)?,
+            _ => self.handle(rank, state, next)?,
+        }
+        self.refresh(rank, state);
+        Ok(())
+    }
+
+    /// Sees to it that the queue knows the next event of a rank.
+    #[inline]
+    fn refresh(&mut self, rank: u32, state: &Rank<P::State>) {
+        match self.next_in_order(state) {
+            Some(next) => self.driver.set(&entry(rank, &next)),
+            None => self.driver.drop(rank),
+        }
+    }
+
+    /// The next event of a rank, not before now.
+    #[inline]
+    fn next_in_order(&self, state: &Rank<P::State>) -> Option<Next> {
+        let work = next_work(&self.pool, state);
+        if state.inbox == NONE {
+            return work;
+        }
+        let item = self.pool.item(self.pool.first(state.inbox));
+        let time = self.driver.now.max(state.cpu).max(state.into);
+        let message = Next { time, before: state.inbox, item, open: false };
+        work.filter(|work| entry(0, work).before(&entry(0, &message))).or(Some(message))
+    }
+}

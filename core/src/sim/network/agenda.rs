@@ -1,0 +1,245 @@
+//! What happens when: a queue that is fast where entries are put into it in the
+//! order in which they come out, as where many ranks do the same.
+
+use super::heap::{self, Keyed};
+use super::memory::NONE;
+use crate::sim::queue::Entry;
+
+impl Keyed for Entry {
+    #[inline]
+    fn before(&self, other: &Self) -> bool {
+        Self::before(self, other)
+    }
+}
+
+/// A ring of entries in order, and a heap of those that came too late for it.
+#[derive(Debug)]
+pub(in crate::sim) struct Agenda<'m> {
+    heap: &'m mut [Entry],
+    heaped: usize,
+    ring: &'m mut [Entry],
+    /// Where in the ring the first entry is; it is never a cancelled one, which
+    /// names [`NONE`].
+    head: usize,
+    ringed: usize,
+}
+
+/// Where an entry is: places of the ring follow those of the heap.
+impl<'m> Agenda<'m> {
+    /// Without entries. The heap has room for all that there may be; the ring
+    /// may have any length.
+    pub(in crate::sim) const fn new(heap: &'m mut [Entry], ring: &'m mut [Entry]) -> Self {
+        Self { heap, heaped: 0, ring, head: 0, ringed: 0 }
+    }
+
+    /// The next entry.
+    #[inline]
+    pub(in crate::sim) fn first(&self) -> Option<Entry> {
+        let next = if self.is_ring_next() { self.ring.get(self.head) } else { self.heap.first() };
+        next.filter(|_| self.ringed + self.heaped > 0).copied()
+    }
+
+    /// Whether the next entry, if there is one, is in the ring.
+    #[inline]
+    fn is_ring_next(&self) -> bool {
+        if self.heaped == 0 || self.ringed == 0 {
+            return self.ringed > 0;
+        }
+        match (self.ring.get(self.head), self.heap.first()) {
+            (Some(ringed), Some(heaped)) => ringed.before(heaped),
+            _ => false,
+        }
+    }
+
+    /// Adds an entry; `moved` is told where it is, and where others are now.
+    #[inline]
+    pub(in crate::sim) fn add(&mut self, entry: Entry, mut moved: impl FnMut(&Entry, usize)) {
+        let last = self.ring_at(self.ringed.wrapping_sub(1));
+        match self.ring.get(last).filter(|_| self.ringed > 0) {
+            Some(&last) if entry.before(&last) => {
+                if self.ringed > 1 {
+                    return self.add_to_heap(entry, moved);
+                }
+                // One that is far off must not keep all others out.
+                self.ringed = 0;
+                self.add_to_heap(last, &mut moved);
+            }
+            _ => {}
+        }
+        if self.ringed == self.ring.len() {
+            return self.add_to_heap(entry, moved);
+        }
+        let at = self.ring_at(self.ringed);
+        if let Some(place) = self.ring.get_mut(at) {
+            *place = entry;
+            self.ringed += 1;
+            moved(&entry, self.heap.len() + at);
+        }
+    }
+
+    fn add_to_heap(&mut self, entry: Entry, moved: impl FnMut(&Entry, usize)) {
+        debug_assert!(self.heaped < self.heap.len(), "there is room for all");
+        heap::rise(self.heap, self.heaped, entry, moved);
+        self.heaped += 1;
+    }
+
+    /// Where in the ring the entry `after` the first is.
+    #[inline]
+    const fn ring_at(&self, after: usize) -> usize {
+        let at = self.head.wrapping_add(after);
+        if at >= self.ring.len() { at.wrapping_sub(self.ring.len()) } else { at }
+    }
+
+    /// Takes the next entry out.
+    #[inline]
+    pub(in crate::sim) fn remove_first(&mut self, moved: impl FnMut(&Entry, usize)) {
+        if self.is_ring_next() {
+            self.remove_ringed();
+        } else if let Some(heap) = self.heap.get_mut(..self.heaped) {
+            heap::remove_first(heap, moved);
+            self.heaped = self.heaped.saturating_sub(1);
+        }
+    }
+
+    /// Takes the first entry out of the ring, and those after it that were
+    /// cancelled.
+    #[inline]
+    fn remove_ringed(&mut self) {
+        loop {
+            self.head = self.ring_at(1);
+            self.ringed -= 1;
+            let next = self.ring.get(self.head).filter(|_| self.ringed > 0);
+            if next.is_none_or(|next| next.rank != NONE) {
+                return;
+            }
+        }
+    }
+
+    /// What is at a place, if that is in use.
+    #[inline]
+    fn at(&self, place: usize) -> Option<&Entry> {
+        match place.checked_sub(self.heap.len()) {
+            None => self.heap.get(place).filter(|_| place < self.heaped),
+            Some(at) => self.ring.get(at),
+        }
+    }
+
+    /// Puts `entry` in the place of another one, or adds it where `place` is
+    /// none.
+    #[inline]
+    pub(in crate::sim) fn set(
+        &mut self,
+        place: usize,
+        entry: Entry,
+        moved: impl FnMut(&Entry, usize),
+    ) {
+        let Some(&old) = self.at(place) else { return self.add(entry, moved) };
+        debug_assert_eq!(old.rank, entry.rank, "its place is known");
+        if old == entry {
+            return;
+        }
+        if place >= self.heap.len() {
+            self.cancel(place - self.heap.len());
+            self.add(entry, moved);
+        } else if entry.before(&old) {
+            heap::rise(self.heap, place, entry, moved);
+        } else if let Some(heap) = self.heap.get_mut(..self.heaped) {
+            heap::sink(heap, place, entry, moved);
+        }
+    }
+
+    /// Takes what is at a place out.
+    #[inline]
+    pub(in crate::sim) fn remove(&mut self, place: usize, moved: impl FnMut(&Entry, usize)) {
+        if place >= self.heap.len() {
+            return self.cancel(place - self.heap.len());
+        }
+        let Some((&mut last, rest)) =
+            self.heap.get_mut(..self.heaped).and_then(<[Entry]>::split_last_mut)
+        else {
+            return;
+        };
+        self.heaped -= 1;
+        match rest.get(place) {
+            Some(old) if last.before(old) => heap::rise(rest, place, last, moved),
+            Some(_) => heap::sink(rest, place, last, moved),
+            None => {}
+        }
+    }
+
+    fn cancel(&mut self, at: usize) {
+        if at == self.head {
+            return self.remove_ringed();
+        }
+        if let Some(entry) = self.ring.get_mut(at) {
+            entry.rank = NONE;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use std::collections::BTreeSet;
+    use std::vec;
+
+    const RANKS: u32 = 40;
+    const PLACES: usize = RANKS as usize;
+
+    /// Sets, drops and takes out at random, beside a set; how often the ring was
+    /// used.
+    fn compare(ring: usize, late: u64) -> usize {
+        let mut random = Random::new(7);
+        let (mut heap, mut ring) = (vec![Entry::default(); PLACES], vec![Entry::default(); ring]);
+        let mut agenda = Agenda::new(&mut heap, &mut ring);
+        let mut places = [usize::MAX; PLACES];
+        let mut keys = [None; PLACES];
+        let mut expected = BTreeSet::new();
+        let mut ringed = 0;
+        for seq in 0..40_000u32 {
+            let rank = u32::try_from(random.below(RANKS.into())).unwrap();
+            let at = rank as usize;
+            let mut moved = |entry: &Entry, at: usize| places[entry.rank as usize] = at;
+            match random.below(3) {
+                0 => {
+                    if let Some(first) = agenda.first() {
+                        agenda.remove_first(&mut moved);
+                        places[first.rank as usize] = usize::MAX;
+                        expected.remove(&keys[first.rank as usize].take().unwrap());
+                    }
+                }
+                1 if keys[at].is_some() => {
+                    let place = places[at];
+                    agenda.remove(place, |entry, at| places[entry.rank as usize] = at);
+                    places[at] = usize::MAX;
+                    expected.remove(&keys[at].take().unwrap());
+                }
+                _ => {
+                    let time = u64::from(seq / 4) + random.below(late);
+                    let entry = Entry { time, created: 0, seq, rank };
+                    let place = places[at];
+                    agenda.set(place, entry, |entry, at| places[entry.rank as usize] = at);
+                    if let Some(old) = keys[at].replace((time, seq, rank)) {
+                        expected.remove(&old);
+                    }
+                    expected.insert((time, seq, rank));
+                    ringed += usize::from(places[at] >= PLACES);
+                }
+            }
+            let first = agenda.first().map(|entry| (entry.time, entry.seq, entry.rank));
+            assert_eq!(first, expected.first().copied());
+        }
+        ringed
+    }
+
+    #[test]
+    fn the_first_entry_is_the_least_whatever_is_set_and_removed() {
+        assert_eq!(compare(0, 20), 0);
+        let sets = compare(PLACES, 1);
+        assert!(sets > 10_000, "all in order: {sets}");
+        let some = compare(PLACES, 20);
+        assert!(some > 100 && some < sets, "{some} of {sets}");
+        assert!(compare(3, 2) > 100);
+    }
+}

@@ -1,0 +1,156 @@
+//! Runs of patterns that are computed, on a network whose links messages share:
+//! one event of all ranks after the other.
+
+use loggap_core::noise::Phases;
+use loggap_core::sim::implicit::{
+    ImplicitError, Needs, Node, OrderedMemory, Outcome, PatternProgram, Program, RankState,
+    Simulation,
+};
+use loggap_core::sim::{Entry, NoNoise, Noise, Parameters};
+use loggap_core::units::Picos;
+
+use super::implicit::more;
+use super::network::{MORE_MESSAGES, usual_messages};
+use super::noise::trace_noise;
+use super::{LoadError, NetworkPlan, NetworkUse, NoiseSource, PatternError, RunError};
+use crate::sys::pages::Pages;
+
+/// A computed run, its network and its memory.
+#[derive(Debug)]
+pub(super) struct NetworkRun {
+    pub(super) outcome: Outcome,
+    pub(super) network: NetworkUse,
+    /// Bytes that it took.
+    pub(super) memory_bytes: u64,
+}
+
+/// What a pattern is run on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OnNetwork<'a> {
+    pub(super) parameters: Parameters<'a>,
+    pub(super) plan: &'a NetworkPlan,
+    /// Bytes that it may take.
+    pub(super) most_bytes: u64,
+}
+
+impl OnNetwork<'_> {
+    /// Runs `program` with `noise`, and calls `each` with every rank and when it
+    /// was done; `None` where the pattern has to be stored because of what
+    /// messages cost.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`].
+    pub(super) fn compute(
+        &self,
+        program: &PatternProgram,
+        noise: Option<(&NoiseSource, Phases)>,
+        each: impl FnMut(u32, Picos),
+    ) -> Result<Option<NetworkRun>, RunError> {
+        let result = match noise {
+            None => self.run_pattern(program, NoNoise, each),
+            Some(noise) => self.run_pattern(program, trace_noise(noise)?, each),
+        };
+        match result {
+            Err(RunError::Pattern(PatternError::Stopped(error))) if error.wants_storing() => {
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    fn run_pattern<N: Noise + Copy>(
+        &self,
+        program: &PatternProgram,
+        noise: N,
+        each: impl FnMut(u32, Picos),
+    ) -> Result<NetworkRun, RunError> {
+        match program {
+            PatternProgram::Tree(program) => self.run(program, noise, each),
+            PatternProgram::Reduction(program) => self.run(program, noise, each),
+            PatternProgram::Linear(program) => self.run(program, noise, each),
+            PatternProgram::Ring(program) => self.run(program, noise, each),
+            PatternProgram::Rounds(program) => self.run(program, noise, each),
+            PatternProgram::Doubling(program) => self.run(program, noise, each),
+        }
+    }
+
+    /// Begins anew with more memory where more waits, or is under way, than was
+    /// foreseen.
+    fn run<P: Program, N: Noise + Copy>(
+        &self,
+        program: &P,
+        noise: N,
+        mut each: impl FnMut(u32, Picos),
+    ) -> Result<NetworkRun, RunError> {
+        let needs = Needs::of(program);
+        let (mut nodes, mut messages) = (needs.nodes, usual_messages(needs.ranks));
+        loop {
+            // What is under way is counted among what waits.
+            messages = messages.min(needs.nodes_most);
+            let network = self.plan.bytes(program.ranks(), messages);
+            let memory_bytes = needs.ordered_bytes_with(nodes).saturating_add(network);
+            if memory_bytes > self.most_bytes {
+                let allowed = self.most_bytes;
+                return Err(RunError::Load(LoadError::Memory { needed: memory_bytes, allowed }));
+            }
+            let lent = Lent { needs: &needs, nodes, messages };
+            match self.try_run(program, noise, &lent, &mut each) {
+                Err(RunError::Pattern(PatternError::Stopped(error))) => match error {
+                    ImplicitError::Nodes { .. } if nodes < needs.nodes_most => {
+                        nodes = more(nodes).min(needs.nodes_most);
+                    }
+                    ImplicitError::NetworkFull { .. } if messages < needs.nodes_most => {
+                        messages = messages.saturating_mul(MORE_MESSAGES);
+                    }
+                    error => return Err(stopped(error)),
+                },
+                result => {
+                    let (outcome, network) = result?;
+                    return Ok(NetworkRun { outcome, network, memory_bytes });
+                }
+            }
+        }
+    }
+
+    fn try_run<P: Program, N: Noise>(
+        &self,
+        program: &P,
+        noise: N,
+        lent: &Lent<'_>,
+        each: &mut impl FnMut(u32, Picos),
+    ) -> Result<(Outcome, NetworkUse), RunError> {
+        let Lent { needs, nodes, messages } = *lent;
+        let bytes = needs.ordered_bytes_with(nodes);
+        let refused = |error| RunError::Pattern(PatternError::Memory { bytes, error });
+        let mut placed = self.plan.place((program.ranks(), 1), messages)?;
+        let mut nodes = Pages::<Node>::zeroed(nodes).map_err(refused)?;
+        let memory = OrderedMemory {
+            ranks: &mut vec![RankState::default(); needs.ranks],
+            queue: &mut vec![Entry::default(); 2 * needs.ranks],
+            places: &mut vec![0; needs.ranks],
+            nodes: &mut nodes,
+        };
+        let flows = placed.lend()?;
+        let mut simulation =
+            Simulation::on_network(program, self.parameters, (noise, flows), memory)
+                .map_err(stopped)?;
+        let outcome = simulation.run().map_err(stopped)?;
+        for rank in 0..program.ranks() {
+            each(rank, simulation.finish(rank));
+        }
+        let network = NetworkUse::of(simulation.network(), outcome.makespan.0);
+        Ok((outcome, network))
+    }
+}
+
+/// How much memory a run is lent.
+struct Lent<'n> {
+    needs: &'n Needs,
+    nodes: usize,
+    messages: usize,
+}
+
+fn stopped(error: ImplicitError) -> RunError {
+    RunError::Pattern(PatternError::Stopped(error))
+}
