@@ -232,7 +232,7 @@ impl Question<'_> {
 
     /// The least that a call takes, as far as its [`Call::chain`] says;
     /// saturating.
-    fn bound(&self, call: &Call) -> Picos {
+    pub(super) fn bound(&self, call: &Call) -> Picos {
         let chain = call.chain();
         Picos(self.hop(Bytes(chain.size)).saturating_mul(chain.messages))
     }

@@ -1,11 +1,12 @@
-use loggap_core::model::{LogGops, Protocol};
+use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
+use loggap_core::noise::Phases;
 use loggap_core::random::Random;
 use loggap_core::sim::Settings;
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 use super::*;
-use crate::collective::{Algorithm, Operation, Shape};
-use crate::simulation::{ParameterSets, Plan};
+use crate::collective::{Algorithm, Call, Operation, Shape};
+use crate::simulation::{ParameterSets, Plan, Point, Source, run_points};
 
 const PLAN: Plan<'_> = Plan::new(Settings {
     receive: loggap_core::sim::Receive::Hold,
@@ -235,6 +236,48 @@ fn a_contest_counts_draws_and_ties_are_nobodys() {
     let contest = Contest::of(&picos(&winner), &others(&other));
     assert_eq!((contest.won, contest.rivals.as_slice()), (92, &[1][..]));
     assert!(!contest.is_told_apart());
+}
+
+/// What is left out as too slow is known by this bound alone.
+#[test]
+fn no_call_takes_less_than_its_bound() {
+    let range = |first: u64, costs: [u64; 4], per_byte: u64| {
+        let mut parameters = sets(costs).protocols[0].parameters;
+        parameters.overhead_per_byte = PerByte(per_byte << PerByte::FRACTION_BITS);
+        Protocol { first: Bytes(first), parameters }
+    };
+    let receive = |overhead: u64, per_byte: u64| ReceiveOverhead {
+        overhead: Picos(overhead * 1_000),
+        overhead_per_byte: PerByte(per_byte << PerByte::FRACTION_BITS),
+    };
+    let ranges =
+        vec![range(0, [1_000, 100, 50, 1_000], 300), range(2_000, [2_500, 300, 400, 200], 900)];
+    // A processor that is slower than the wire, and one that is faster.
+    let measured = ParameterSets::new(ranges, vec![receive(700, 1_500), receive(20, 100)]);
+    let (mut called, mut tight) = (0, 0);
+    for operation in Operation::ALL {
+        for (ranks, size) in [(5, 1), (8, 700), (6, 1_999), (12, 2_000), (8, 60_000)] {
+            let (all, sizes) = ([ranks], [size]);
+            let question = question(operation, (&all, &sizes), &measured, &[]);
+            for algorithm in operation.algorithms() {
+                let condition = algorithm.condition.holds(ranks);
+                let segments: &[u64] = if algorithm.segments { &[0, 512] } else { &[0] };
+                for &segment in segments.iter().filter(|_| condition) {
+                    let (shape, combine) = (algorithm.shape, PerByte::ZERO);
+                    let call = Call { shape, ranks, size, segment, combine };
+                    let point =
+                        |_| Point { sets: measured.clone(), phases: Phases::Drawn { seed: 0 } };
+                    let source = Source::Collective(call);
+                    let ran = run_points(&source, (1, &point), &PLAN, &|| {}).unwrap();
+                    let (bound, time) = (question.bound(&call), ran[0].makespan);
+                    assert!(bound <= time, "{} {call:?}: {bound} {time}", algorithm.name);
+                    called += 1;
+                    tight += usize::from(bound.0 * 2 > time.0);
+                }
+            }
+        }
+    }
+    assert!(called > 100 && tight > 10, "{tight} of {called} are near their bound");
 }
 
 /// A cell with winners and rivals by their numbers in the order of `names`.
