@@ -160,3 +160,65 @@ impl ParameterSets {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::goal::pattern::{Options, Pattern};
+    use loggap_core::model::LogGops;
+    use loggap_core::noise::Phases;
+    use loggap_core::sim::Settings;
+    use loggap_core::units::{PerByte, Picos};
+
+    use super::*;
+    use crate::simulation::{Plan, Point, Source, run_points};
+
+    fn set([latency, overhead]: [u64; 2], receive: Option<u64>) -> ParameterSets {
+        let parameters = LogGops {
+            latency: Picos(latency),
+            overhead: Picos(overhead),
+            gap: Picos(0),
+            gap_per_byte: PerByte::ZERO,
+            overhead_per_byte: PerByte::ZERO,
+            eager_limit: Bytes(u64::MAX),
+        };
+        let receive = receive.map(|overhead| ReceiveOverhead {
+            overhead: Picos(overhead),
+            overhead_per_byte: PerByte::ZERO,
+        });
+        let protocols = vec![Protocol { first: Bytes(0), parameters }];
+        ParameterSets::new(protocols, receive.into_iter().collect())
+    }
+
+    /// A broadcast from rank 0 to 1 and 2, then from 1 to 3, of one byte: the last
+    /// message is sent after one was received.
+    fn makespan(sets: &ParameterSets, ranks: u32) -> u64 {
+        let options = Options::new(ranks, 1);
+        let source = Source::Pattern(Pattern::BinomialBroadcast, options);
+        let point = |_| Point { sets: sets.clone(), phases: Phases::Drawn { seed: 0 } };
+        let plan = Plan::new(Settings::default());
+        run_points(&source, (1, &point), &plan, &|| {}).unwrap()[0].makespan.0
+    }
+
+    #[test]
+    fn overheads_of_each_end_are_those_of_the_level() {
+        let pair = NonZeroU32::new(2).unwrap();
+        let (far, near) = ([1_000, 10], [100, 1]);
+        for (far_receive, near_receive) in
+            [(None, None), (Some(70), None), (None, Some(7)), (Some(70), Some(7))]
+        {
+            let sets = set(far, far_receive).with_level(pair, set(near, near_receive));
+            let (far_r, near_r) = (far_receive.unwrap_or(10), near_receive.unwrap_or(1));
+            // 0 to 1 within a pair.
+            assert_eq!(makespan(&sets, 2), 1 + 100 + near_r);
+            // 0 to 1, and 0 to 2 of the other pair when it has sent that; 2 or 1 to 3.
+            let to_two = 1 + 10 + 1_000 + far_r;
+            let to_one = 1 + 100 + near_r;
+            let to_three = to_one + 10 + 1_000 + far_r;
+            assert_eq!(
+                makespan(&sets, 4),
+                to_two.max(to_three),
+                "{far_receive:?} {near_receive:?}"
+            );
+        }
+    }
+}
