@@ -39,7 +39,6 @@ use crate::sensitivity::{differences, runs as sensitivity_runs};
 use crate::simulation::{
     Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, Source, Wanted, least_taper,
 };
-use crate::timeline::causes::Causes;
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -286,14 +285,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let plan = Plan { noise: noise.as_ref(), network: unwatched.as_ref(), ..args.plan() };
     if args.sensitivity {
         let given = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
-        let causes = outcome.causes.as_ref();
-        let messages = outcome.finished.events.saturating_sub(outcome.ops);
-        report.add_sensitivities(sensitivities(
-            causes,
-            (&source, messages),
-            (&given, &plan),
-            console,
-        )?);
+        report.add_sensitivities(sensitivities(&outcome, &source, (&given, &plan), console)?);
     }
     let mut failures = Failures::default();
     pictures.draw(args, &outcome, (&mut failures, console));
@@ -313,15 +305,16 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 
 /// From the causes of events, or without them by further runs.
 fn sensitivities(
-    causes: Option<&Causes>,
-    (source, messages): (&Source, u64),
+    outcome: &Outcome,
+    source: &Source,
     (sets, plan): (&ParameterSets, &Plan<'_>),
     console: &Console,
 ) -> Result<Sensitivities, CliError> {
-    if let Some(causes) = causes {
+    if let Some(causes) = &outcome.causes {
         return Ok(Sensitivities::of(causes, sets)?);
     }
     let line = RunsLine::new(console, sensitivity_runs(sets));
+    let messages = outcome.finished.events.saturating_sub(outcome.ops);
     let found = differences((source, messages), sets, plan, &|| line.advance())?;
     Ok(Sensitivities::by_differences(found, sets))
 }
