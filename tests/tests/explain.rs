@@ -2,15 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
 
-use loggap::timeline::explain::{Terms, explain};
+use loggap::timeline::explain::{SetTerms, explain};
 use loggap_core::goal::OpKind;
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
+use loggap_core::sim::Parameters;
 use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_tests::command::{loggap, simulated};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
+use serde_json::Value;
 
 #[test]
 fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
@@ -19,10 +22,11 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
         let mut random = Random::new(seed);
         let shape = if seed % 2 == 0 { Shape::PLAIN } else { Shape::WILD };
         let program = program(&mut random, &shape);
+        let set = parameters(&mut random);
         let settings = Settings {
             receive: if seed % 3 == 0 { Receive::Overlap } else { Receive::Hold },
             rendezvous: if seed % 5 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
-            ..Settings::new(parameters(&mut random))
+            ..Settings::new(set)
         };
         let noise = |rank: usize, time: u64, length: u64| {
             if (time / 1_000 + rank as u64).is_multiple_of(4) { length / 3 } else { 0 }
@@ -41,7 +45,7 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
             let last = causes.of(event).iter().map(|cause| causes.instant(*cause)).max();
             assert_eq!(last, Some(event.time), "seed {seed}: {event:?}");
         }
-        let explanation = explain(&causes);
+        let explanation = explain(&causes, &Parameters::one(set));
         let explanation = explanation.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         complete += usize::from(outcome.complete());
         assert_eq!(explanation.terms.total().0, outcome.makespan(), "seed {seed}");
@@ -73,7 +77,7 @@ fn spread(random: &mut Random, program: &mut Program) -> LogGops {
 
 /// The makespan with each parameter a picosecond longer, and how many of them
 /// an explanation says that it holds.
-type Longer = [(fn(LogGops) -> LogGops, fn(&Terms) -> u64); 5];
+type Longer = [(fn(LogGops) -> LogGops, fn(&SetTerms) -> u64); 5];
 
 fn longer() -> Longer {
     fn more(time: Picos) -> Picos {
@@ -84,7 +88,7 @@ fn longer() -> Longer {
     }
     [
         (|set| LogGops { latency: more(set.latency), ..set }, |terms| terms.latency.count),
-        (|set| LogGops { overhead: more(set.overhead), ..set }, |terms| terms.overhead.count),
+        (|set| LogGops { overhead: more(set.overhead), ..set }, |terms| terms.overhead().count),
         (|set| LogGops { gap: more(set.gap), ..set }, |terms| terms.gap.count),
         (
             |set| LogGops { gap_per_byte: more_per_byte(set.gap_per_byte), ..set },
@@ -92,7 +96,7 @@ fn longer() -> Longer {
         ),
         (
             |set| LogGops { overhead_per_byte: more_per_byte(set.overhead_per_byte), ..set },
-            |terms| terms.overhead_bytes.count,
+            |terms| terms.overhead_bytes().count,
         ),
     ]
 }
@@ -113,7 +117,8 @@ fn each_count_is_by_how_much_the_makespan_grows_with_its_parameter() {
             continue;
         }
         let makespan = |set| shadow::run(&program, &settings(set), None).makespan();
-        let terms = explain(&engine::causes(&program, &settings(set), None)).unwrap().terms;
+        let causes = engine::causes(&program, &settings(set), None);
+        let terms = explain(&causes, &Parameters::one(set)).unwrap().terms.all_sets();
         for (sum, (longer, count)) in counted.iter_mut().zip(longer()) {
             let growth = makespan(longer(set)) - makespan(set);
             assert_eq!(count(&terms), growth, "seed {seed}: {terms:?}");
@@ -142,8 +147,54 @@ fn what_ends_at_the_same_instant_by_chance_is_no_cause() {
                 l: calc 700 cpu 1\nl requires r\n}\nrank 1 {\nsend 1b to 0\n}\n";
     let program = Program::of_text(text);
     let settings = |latency| Settings::new(LogGops { latency, ..set });
-    let terms = explain(&engine::causes(&program, &settings(set.latency), None)).unwrap().terms;
-    assert_eq!((terms.latency.count, terms.overhead.count, terms.calc.count), (1, 2, 1));
+    let causes = engine::causes(&program, &settings(set.latency), None);
+    let terms = explain(&causes, &Parameters::one(set)).unwrap().terms;
+    let messages = terms.all_sets();
+    assert_eq!((messages.latency.count, messages.overhead().count, terms.calc.count), (1, 2, 1));
     let longer = shadow::run(&program, &settings(nanos(2_100)), None).makespan();
     assert_eq!(longer, 3_800_000);
+}
+
+/// Each term is a count times a parameter of its set, and all add up.
+#[test]
+fn terms_are_told_apart_by_level_and_end() {
+    let pattern = ["--pattern", "binomialtreebcast", "--ranks", "16", "-s", "1K", "--explain"];
+    let far = ["-L", "3000", "-o", "700", "-g", "900", "-G", "1"];
+    let near = ["--level", "8:L=400,o=200,g=150,G=0.5"];
+    let document = simulated(&[&pattern[..], &far, &near].concat());
+    let terms = &document["explanation"]["terms"];
+    let time = |term: &Value| term["time_ps"].as_u64().unwrap();
+    let costs = [[400, 200, 150], [3_000, 700, 900]];
+    let sets = terms["sets"].as_array().unwrap();
+    assert_eq!(sets.len(), 2);
+    let mut sum = time(&terms["calc"]);
+    for (set, [latency, overhead, gap]) in sets.iter().zip(costs) {
+        for (name, each) in [
+            ("latency", latency),
+            ("send_overhead", overhead),
+            ("receive_overhead", overhead),
+            ("gap", gap),
+        ] {
+            let term = &set[name];
+            assert_eq!(time(term), term["count"].as_u64().unwrap() * each * 1_000, "{name}");
+            sum += time(term);
+        }
+        for name in ["send_overhead_bytes", "receive_overhead_bytes", "gap_bytes"] {
+            sum += time(&set[name]);
+        }
+        assert!(set["latency"]["count"].as_u64().unwrap() > 0, "{set}");
+    }
+    assert_eq!(Some(sum), document["makespan_ps"].as_u64());
+    assert_eq!(time(&terms["latency"]), sets.iter().map(|set| time(&set["latency"])).sum::<u64>());
+    let text = |more: &[&str]| {
+        let output = loggap().arg("simulate").args(pattern).args(far).args(more).assert();
+        String::from_utf8(output.success().get_output().stdout.clone()).unwrap()
+    };
+    let by_level = text(&near);
+    assert!(by_level.contains("latencies (L) of level 0, from 0 B on"), "{by_level}");
+    assert!(by_level.contains("latencies (L) of level 1"), "{by_level}");
+    let apart = text(&["--recv-overhead", "90"]);
+    assert!(apart.contains("receivers (o_r)") && apart.contains("senders (o_s)"), "{apart}");
+    let one = text(&[]);
+    assert!(one.contains("overheads (o)") && !one.contains("o_s"), "{one}");
 }

@@ -8,6 +8,7 @@
 //! occupied a processor, then what takes no time, then the arrival of a
 //! message, then the gap of an interface.
 
+use loggap_core::sim::Parameters;
 use loggap_core::units::Picos;
 
 use super::causes::{Cause, Causes, Kind, Via};
@@ -23,24 +24,70 @@ pub struct Term {
 
 impl Term {
     fn add(&mut self, count: u64, time: Picos) {
-        self.count = self.count.saturating_add(count);
-        self.time = Picos(self.time.0.saturating_add(time.0));
+        *self = self.and(Self { count, time });
+    }
+
+    /// Both together.
+    const fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count.saturating_add(other.count),
+            time: Picos(self.time.0.saturating_add(other.time.0)),
+        }
     }
 }
 
-/// The makespan as a sum.
+/// What the parameters of one set take along the path.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Terms {
+pub struct SetTerms {
     /// Wire latencies, `n_L·L`.
     pub latency: Term,
-    /// Overheads of one byte, `n_o·o`.
-    pub overhead: Term,
-    /// Further bytes at the processor's pace, `bytes_O·O`.
-    pub overhead_bytes: Term,
+    /// Overheads of one byte of senders, `n·o_s`.
+    pub send_overhead: Term,
+    /// Further bytes at the sending processor's pace, `bytes·O_s`.
+    pub send_overhead_bytes: Term,
+    /// Overheads of one byte of receivers, `n·o_r`.
+    pub receive_overhead: Term,
+    /// Further bytes at the receiving processor's pace, `bytes·O_r`.
+    pub receive_overhead_bytes: Term,
     /// Gaps of one byte, `n_g·g`.
     pub gap: Term,
     /// Further bytes at the network's pace, `bytes_G·G`.
     pub gap_bytes: Term,
+}
+
+impl SetTerms {
+    /// Overheads of one byte of both ends.
+    #[must_use]
+    pub fn overhead(&self) -> Term {
+        self.send_overhead.and(self.receive_overhead)
+    }
+
+    /// Further bytes at either processor's pace.
+    #[must_use]
+    pub fn overhead_bytes(&self) -> Term {
+        self.send_overhead_bytes.and(self.receive_overhead_bytes)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            latency: self.latency.and(other.latency),
+            send_overhead: self.send_overhead.and(other.send_overhead),
+            send_overhead_bytes: self.send_overhead_bytes.and(other.send_overhead_bytes),
+            receive_overhead: self.receive_overhead.and(other.receive_overhead),
+            receive_overhead_bytes: self.receive_overhead_bytes.and(other.receive_overhead_bytes),
+            gap: self.gap.and(other.gap),
+            gap_bytes: self.gap_bytes.and(other.gap_bytes),
+        }
+    }
+}
+
+/// The makespan as a sum.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Terms {
+    /// By the numbers of parameter sets; those beyond the last take nothing.
+    pub sets: Vec<SetTerms>,
     /// Calculations.
     pub calc: Term,
     /// Detours.
@@ -48,12 +95,33 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// Of all parameter sets together.
+    #[must_use]
+    pub fn all_sets(&self) -> SetTerms {
+        self.sets.iter().fold(SetTerms::default(), |sum, set| sum.and(set))
+    }
+
     /// All together.
     #[must_use]
     pub fn total(&self) -> Picos {
-        let Self { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise } = self;
-        let all = [latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise];
+        let set = self.all_sets();
+        let all = [
+            set.latency,
+            set.overhead(),
+            set.overhead_bytes(),
+            set.gap,
+            set.gap_bytes,
+            self.calc,
+            self.noise,
+        ];
         Picos(all.iter().fold(0, |sum, term| sum.saturating_add(term.time.0)))
+    }
+
+    fn set(&mut self, number: usize) -> Option<&mut SetTerms> {
+        if self.sets.len() <= number {
+            self.sets.resize(number + 1, SetTerms::default());
+        }
+        self.sets.get_mut(number)
     }
 }
 
@@ -114,12 +182,12 @@ pub struct Unexplained {
     pub time: Picos,
 }
 
-/// Finds the path.
+/// Finds the path of a run with these parameters.
 ///
 /// # Errors
 ///
 /// [`Unexplained`] where the graph is not that of a simulation.
-pub fn explain(causes: &Causes) -> Result<Explanation, Unexplained> {
+pub fn explain(causes: &Causes, parameters: &Parameters<'_>) -> Result<Explanation, Unexplained> {
     let mut explanation = Explanation::default();
     let Some(mut event) = causes.events().last().copied() else { return Ok(explanation) };
     while event.kind != Kind::Start {
@@ -127,7 +195,7 @@ pub fn explain(causes: &Causes) -> Result<Explanation, Unexplained> {
         let Some(&cause) = last.min_by_key(|cause| preference(cause.via)) else {
             return Err(Unexplained { rank: event.rank, time: event.time });
         };
-        count(causes, cause, &mut explanation.terms);
+        count(causes, cause, parameters, &mut explanation.terms);
         explanation.steps.extend(step(causes, cause));
         event = causes.event(cause.from);
     }
@@ -146,42 +214,45 @@ const fn preference(via: Via) -> u8 {
     }
 }
 
-fn count(causes: &Causes, cause: Cause, terms: &mut Terms) {
+fn count(causes: &Causes, cause: Cause, parameters: &Parameters<'_>, terms: &mut Terms) {
     let event = causes.event(cause.from);
     let costs = causes.costs(&event);
     let bytes = costs.size.saturating_sub(1);
-    let noise = (u64::from(event.noise > Picos::ZERO), event.noise);
+    if matches!(cause.via, Via::Calc | Via::Send | Via::Receive) {
+        terms.noise.add(u64::from(event.noise > Picos::ZERO), event.noise);
+    }
     match cause.via {
-        Via::Instant => {}
-        Via::Calc => {
-            terms.calc.add(1, Picos(event.amount));
-            terms.noise.add(noise.0, noise.1);
-        }
+        Via::Instant => return,
+        Via::Calc => return terms.calc.add(1, Picos(event.amount)),
+        _ => {}
+    }
+    let level = parameters.level(event.rank, event.peer);
+    let Some(set) = terms.set(parameters.number(level, costs.size)) else { return };
+    match cause.via {
+        Via::Instant | Via::Calc => {}
         Via::Send => {
-            terms.overhead.add(1, costs.overhead);
-            terms.overhead_bytes.add(bytes, costs.overhead_bytes);
-            terms.noise.add(noise.0, noise.1);
+            set.send_overhead.add(1, costs.overhead);
+            set.send_overhead_bytes.add(bytes, costs.overhead_bytes);
         }
         Via::Receive => {
-            terms.overhead.add(1, costs.receive_overhead);
-            terms.noise.add(noise.0, noise.1);
+            set.receive_overhead.add(1, costs.receive_overhead);
             if !causes.overlaps() && costs.gap_bytes > costs.receive_overhead_bytes {
-                terms.gap_bytes.add(bytes, costs.gap_bytes);
+                set.gap_bytes.add(bytes, costs.gap_bytes);
             } else {
-                terms.overhead_bytes.add(bytes, costs.receive_overhead_bytes);
+                set.receive_overhead_bytes.add(bytes, costs.receive_overhead_bytes);
             }
         }
         Via::Delivery => {
-            terms.overhead.add(1, costs.receive_overhead);
-            terms.gap_bytes.add(bytes, costs.gap_bytes);
+            set.receive_overhead.add(1, costs.receive_overhead);
+            set.gap_bytes.add(bytes, costs.gap_bytes);
         }
         Via::Flight => {
-            terms.overhead.add(1, costs.overhead);
-            terms.latency.add(1, costs.latency);
+            set.send_overhead.add(1, costs.overhead);
+            set.latency.add(1, costs.latency);
         }
         Via::SendGap | Via::ReceiveGap => {
-            terms.gap.add(1, costs.gap);
-            terms.gap_bytes.add(bytes, costs.gap_bytes);
+            set.gap.add(1, costs.gap);
+            set.gap_bytes.add(bytes, costs.gap_bytes);
         }
     }
 }

@@ -6,8 +6,9 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::CliError;
+use crate::simulation::{LevelSet, ParameterSets};
 use crate::timeline::causes::Causes;
-use crate::timeline::explain::{Step, StepKind, Term, explain};
+use crate::timeline::explain::{self, Step, StepKind, Term, explain};
 
 /// Steps that the text lists; JSON lists all.
 const SHOWN: usize = 40;
@@ -18,10 +19,20 @@ pub(super) struct Explanation {
     last_rank: u32,
     terms: Terms,
     steps: Vec<StepDocument>,
+    /// Whether sender and receiver have overheads of their own.
+    #[serde(skip)]
+    are_apart: bool,
+    #[serde(skip)]
+    has_levels: bool,
 }
+
+const LATENCIES: &str = "latencies (L)";
+const GAPS: &str = "gaps (g)";
+const GAP_BYTES: &str = "further bytes at the network's pace (G)";
 
 #[derive(Serialize)]
 struct Terms {
+    /// Of all parameter sets together, with the overheads of both ends as one.
     latency: TermDocument,
     overhead: TermDocument,
     overhead_bytes: TermDocument,
@@ -29,9 +40,26 @@ struct Terms {
     gap_bytes: TermDocument,
     calc: TermDocument,
     noise: TermDocument,
+    /// Set by set.
+    sets: Vec<SetDocument>,
 }
 
+/// What the parameters of one set take.
 #[derive(Serialize)]
+struct SetDocument {
+    /// How near the ranks are, the nearest being 0.
+    level: usize,
+    first_bytes: u64,
+    latency: TermDocument,
+    send_overhead: TermDocument,
+    send_overhead_bytes: TermDocument,
+    receive_overhead: TermDocument,
+    receive_overhead_bytes: TermDocument,
+    gap: TermDocument,
+    gap_bytes: TermDocument,
+}
+
+#[derive(Clone, Copy, Serialize)]
 struct TermDocument {
     count: u64,
     time_ps: u64,
@@ -96,42 +124,103 @@ impl StepDocument {
     }
 }
 
+impl Terms {
+    fn new(found: &explain::Terms, sets: &ParameterSets) -> Self {
+        let all = found.all_sets();
+        let documents = sets.by_level().map(|of| SetDocument::new(&of, found));
+        Self {
+            latency: all.latency.into(),
+            overhead: all.overhead().into(),
+            overhead_bytes: all.overhead_bytes().into(),
+            gap: all.gap.into(),
+            gap_bytes: all.gap_bytes.into(),
+            calc: found.calc.into(),
+            noise: found.noise.into(),
+            sets: documents.collect(),
+        }
+    }
+}
+
+impl SetDocument {
+    fn new(of: &LevelSet<'_>, found: &explain::Terms) -> Self {
+        let terms = found.sets.get(of.number).copied().unwrap_or_default();
+        Self {
+            level: of.level,
+            first_bytes: of.protocol.first.0,
+            latency: terms.latency.into(),
+            send_overhead: terms.send_overhead.into(),
+            send_overhead_bytes: terms.send_overhead_bytes.into(),
+            receive_overhead: terms.receive_overhead.into(),
+            receive_overhead_bytes: terms.receive_overhead_bytes.into(),
+            gap: terms.gap.into(),
+            gap_bytes: terms.gap_bytes.into(),
+        }
+    }
+
+    /// Its terms where the two ends have overheads of their own.
+    const fn apart(&self) -> [(TermDocument, &'static str); 7] {
+        [
+            (self.latency, LATENCIES),
+            (self.send_overhead, "overheads of senders (o_s)"),
+            (self.receive_overhead, "overheads of receivers (o_r)"),
+            (self.send_overhead_bytes, "further bytes at the sending processor's pace (O_s)"),
+            (self.receive_overhead_bytes, "further bytes at the receiving processor's pace (O_r)"),
+            (self.gap, GAPS),
+            (self.gap_bytes, GAP_BYTES),
+        ]
+    }
+}
+
 impl Explanation {
-    /// Of the events that made `last_rank` the last.
-    pub(super) fn of(causes: &Causes, last_rank: u32) -> Result<Self, CliError> {
-        let found = explain(causes).map_err(CliError::failed)?;
-        let terms = found.terms;
-        let steps = found.steps.iter().map(StepDocument::new);
+    /// Of the events that made `last_rank` the last, with these parameters.
+    pub(super) fn of(
+        causes: &Causes,
+        sets: &ParameterSets,
+        last_rank: u32,
+    ) -> Result<Self, CliError> {
+        let found = explain(causes, &sets.parameters()?).map_err(CliError::failed)?;
         Ok(Self {
             last_rank,
-            terms: Terms {
-                latency: terms.latency.into(),
-                overhead: terms.overhead.into(),
-                overhead_bytes: terms.overhead_bytes.into(),
-                gap: terms.gap.into(),
-                gap_bytes: terms.gap_bytes.into(),
-                calc: terms.calc.into(),
-                noise: terms.noise.into(),
-            },
-            steps: steps.collect(),
+            terms: Terms::new(&found.terms, sets),
+            steps: found.steps.iter().map(StepDocument::new).collect(),
+            are_apart: !sets.receive.is_empty(),
+            has_levels: !sets.levels.is_empty(),
         })
     }
 
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise } = &self.terms;
-        let terms = [
-            (latency, "latencies (L)"),
-            (overhead, "overheads (o)"),
-            (overhead_bytes, "further bytes at the processor's pace (O)"),
-            (gap, "gaps (g)"),
-            (gap_bytes, "further bytes at the network's pace (G)"),
-            (calc, "calculations"),
-            (noise, "operations with noise"),
-        ];
-        writeln!(out, "# the makespan is the sum of\n#{:>15} {:>12}", "time[ns]", "count")?;
-        for (term, what) in terms.into_iter().filter(|(term, _)| term.count > 0) {
-            writeln!(out, "{:>16} {:>12}  {what}", nanos(term.time_ps), term.count)?;
+    /// A row for each term that takes something: set by set where there are several.
+    fn write_terms(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise, sets } =
+            &self.terms;
+        let mut row = |term: TermDocument, what: &str, of: &str| match term.count {
+            0 => Ok(()),
+            count => writeln!(out, "{:>16} {count:>12}  {what}{of}", nanos(term.time_ps)),
+        };
+        if let ([_], false) = (&sets[..], self.are_apart) {
+            row(*latency, LATENCIES, "")?;
+            row(*overhead, "overheads (o)", "")?;
+            row(*overhead_bytes, "further bytes at the processor's pace (O)", "")?;
+            row(*gap, GAPS, "")?;
+            row(*gap_bytes, GAP_BYTES, "")?;
+        } else {
+            for set in sets {
+                let of = match (sets.len(), self.has_levels) {
+                    (1, _) => String::new(),
+                    (_, false) => format!(" of messages from {} B on", set.first_bytes),
+                    (_, true) => format!(" of level {}, from {} B on", set.level, set.first_bytes),
+                };
+                for (term, what) in set.apart() {
+                    row(term, what, &of)?;
+                }
+            }
         }
+        row(*calc, "calculations", "")?;
+        row(*noise, "operations with noise", "")
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "# the makespan is the sum of\n#{:>15} {:>12}", "time[ns]", "count")?;
+        self.write_terms(out)?;
         let count = self.steps.len();
         writeln!(out, "# along {count} steps\n#{:>15} {:>16}  step", "from[ns]", "to[ns]")?;
         for step in self.steps.iter().take(SHOWN) {

@@ -143,7 +143,7 @@ impl Report {
         let whole = outcome.stuck.total == 0;
         let explanation = match &outcome.causes {
             Some(causes) if args.explain && whole => {
-                Some(Explanation::of(causes, finished.last_rank)?)
+                Some(Explanation::of(causes, sets, finished.last_rank)?)
             }
             _ => None,
         };
