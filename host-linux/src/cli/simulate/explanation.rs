@@ -18,6 +18,8 @@ const SHOWN: usize = 40;
 pub(super) struct Explanation {
     last_rank: u32,
     terms: Terms,
+    /// The same set by set.
+    sets: Vec<SetDocument>,
     steps: Vec<StepDocument>,
     /// Whether sender and receiver have overheads of their own.
     #[serde(skip)]
@@ -40,8 +42,6 @@ struct Terms {
     gap_bytes: TermDocument,
     calc: TermDocument,
     noise: TermDocument,
-    /// Set by set.
-    sets: Vec<SetDocument>,
 }
 
 /// What the parameters of one set take.
@@ -125,9 +125,8 @@ impl StepDocument {
 }
 
 impl Terms {
-    fn new(found: &explain::Terms, sets: &ParameterSets) -> Self {
+    fn new(found: &explain::Terms) -> Self {
         let all = found.all_sets();
-        let documents = sets.by_level().map(|of| SetDocument::new(&of, found));
         Self {
             latency: all.latency.into(),
             overhead: all.overhead().into(),
@@ -136,7 +135,6 @@ impl Terms {
             gap_bytes: all.gap_bytes.into(),
             calc: found.calc.into(),
             noise: found.noise.into(),
-            sets: documents.collect(),
         }
     }
 }
@@ -181,7 +179,8 @@ impl Explanation {
         let found = explain(causes, &sets.parameters()?).map_err(CliError::failed)?;
         Ok(Self {
             last_rank,
-            terms: Terms::new(&found.terms, sets),
+            terms: Terms::new(&found.terms),
+            sets: sets.by_level().map(|of| SetDocument::new(&of, &found.terms)).collect(),
             steps: found.steps.iter().map(StepDocument::new).collect(),
             are_apart: !sets.receive.is_empty(),
             has_levels: !sets.levels.is_empty(),
@@ -190,8 +189,8 @@ impl Explanation {
 
     /// A row for each term that takes something: set by set where there are several.
     fn write_terms(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise, sets } =
-            &self.terms;
+        let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise } = &self.terms;
+        let sets = &self.sets;
         let mut row = |term: TermDocument, what: &str, of: &str| match term.count {
             0 => Ok(()),
             count => writeln!(out, "{:>16} {count:>12}  {what}{of}", nanos(term.time_ps)),
