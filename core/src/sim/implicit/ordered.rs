@@ -20,8 +20,8 @@ use crate::sim::queue::Entry;
 
 /// The driver in global order. Stamps are those of the
 /// [`Engine`](crate::sim::Engine): the instant, and a number that counts
-/// within it. A node has the instant as [`Item::created`]; the number is
-/// [`Item::parent`], but of receives [`Item::first`], as they have their time
+/// within it. A node has the instant as `Item::created`; the number is
+/// `Item::parent`, but of receives `Item::first`, as they have their time
 /// there. Of several things in a node it is the first one's; nothing is
 /// between them.
 #[derive(Debug)]
