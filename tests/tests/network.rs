@@ -457,6 +457,19 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
     }
 }
 
+/// Whether there is room is asked before any of it is taken, also for what is to be
+/// listed of each rank.
+#[test]
+fn a_computed_pattern_on_a_network_that_is_too_large_is_refused() {
+    let limited = "ulimit -v 4000000 && exec \"$0\" \"$@\"";
+    let arguments = ["simulate", "--pattern", "binomialtreebcast", "--ranks", "1000000000"];
+    let mut command = assert_cmd::Command::new("sh");
+    command.args(["-c", limited]).arg(loggap().get_program()).args(arguments);
+    let refused = command.args(["--topology", "star", "--finish"]).assert().code(2);
+    let text = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(text.contains("bytes of memory"), "{text}");
+}
+
 /// Where more messages are under way than usual, points ask for more memory, too.
 #[test]
 fn points_on_a_network_stay_within_the_memory() {

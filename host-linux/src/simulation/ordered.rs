@@ -1,6 +1,8 @@
 //! Runs of patterns that are computed, on a network whose links messages share:
 //! one event of all ranks after the other.
 
+use std::io;
+
 use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::{
     ImplicitError, Needs, Node, OrderedMemory, Outcome, PatternProgram, Program, RankState,
@@ -124,11 +126,17 @@ impl OnNetwork<'_> {
         let bytes = needs.ordered_bytes_with(nodes);
         let refused = |error| RunError::Pattern(PatternError::Memory { bytes, error });
         let mut placed = self.plan.place((program.ranks(), 1), messages)?;
+        let mut ranks = Vec::new();
+        let reserved = ranks.try_reserve_exact(needs.ranks);
+        reserved.map_err(|error| refused(io::Error::other(error)))?;
+        ranks.resize(needs.ranks, RankState::default());
+        let mut queue = Pages::<Entry>::zeroed(2 * needs.ranks).map_err(refused)?;
+        let mut places = Pages::<u32>::zeroed(needs.ranks).map_err(refused)?;
         let mut nodes = Pages::<Node>::zeroed(nodes).map_err(refused)?;
         let memory = OrderedMemory {
-            ranks: &mut vec![RankState::default(); needs.ranks],
-            queue: &mut vec![Entry::default(); 2 * needs.ranks],
-            places: &mut vec![0; needs.ranks],
+            ranks: &mut ranks,
+            queue: &mut queue,
+            places: &mut places,
             nodes: &mut nodes,
         };
         let flows = placed.lend()?;

@@ -65,7 +65,8 @@ impl Job<'_> {
     ) -> Result<Option<Outcome>, RunError> {
         let listed = if self.wanted.finish { options.ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
-        let mut finish = Vec::with_capacity(listed as usize);
+        // Grows as ranks come: whether there is room is found by the run.
+        let mut finish = Vec::new();
         let running = Stopwatch::start();
         let most_bytes = self.most_bytes.saturating_sub(listed_bytes);
         let on_network = OnNetwork { parameters: self.parameters, plan, most_bytes };
