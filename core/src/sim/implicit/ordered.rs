@@ -1,21 +1,18 @@
 //! Global order: one event after the other, by (time, stamp), with a network
 //! whose links messages share.
 
-use core::num::NonZeroU64;
-
 use super::driver::{Driver, Outgoing};
 use super::error::ImplicitError;
 use super::memory::{Needs, OrderedMemory};
-use super::pool::{Item, NONE, Pool};
+use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
-use super::runner::{Next, Outcome, Simulation, Stop, eager_price, kind};
+use super::runner::{Next, Outcome, Simulation, Stop, kind};
 use super::step::next_work;
 use crate::sim::hooks::Noise;
 use crate::sim::network::agenda::Agenda;
 use crate::sim::network::{Departure, Network};
 use crate::sim::parameters::Parameters;
-use crate::sim::price::Prices;
 use crate::sim::queue::Entry;
 
 /// The driver in global order. Stamps are those of the
@@ -159,24 +156,12 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
         let places = places.get_mut(..count).ok_or(ImplicitError::Memory)?;
         places.fill(NOWHERE);
         let queue = Agenda::new(queue, ring);
-        let price = eager_price(&parameters, program.sizes())?;
-        let overflow = ImplicitError::Overflow { rank: 0 };
-        let delay = price.delay().map_err(|_| overflow)?;
-        Ok(Self {
-            program,
-            prices: Prices::new(parameters),
-            overhead: price.costs.overhead,
-            receive_overhead: price.costs.receive_overhead,
-            delay: NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?,
-            ranks,
-            pool: Pool::new(nodes),
-            driver: Ordered { queue, places, network, now: 0, seq: 0 },
-            events: 0,
-            sent: 0,
-            matched: 0,
-            receives: 0,
-            open_ties: 0,
-            noise,
+        Self::driven(program, (parameters, noise), (ranks, nodes), |_| Ordered {
+            queue,
+            places,
+            network,
+            now: 0,
+            seq: 0,
         })
     }
 

@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 use super::driver::{Driver, Outgoing};
 use super::error::ImplicitError;
 use super::memory::{Memory, Needs};
-use super::pool::{Item, NONE, Pool};
+use super::pool::{Item, NONE, Node, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
 use crate::sim::chain::Chain;
@@ -193,26 +193,9 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let Memory { ranks, words, nodes } = memory;
         let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
         let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
-        let price = eager_price(&parameters, program.sizes())?;
-        let costs = price.costs;
-        let overflow = ImplicitError::Overflow { rank: 0 };
-        let delay = price.delay().map_err(|_| overflow)?;
-        let delay = NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?;
-        Ok(Self {
-            program,
-            prices: Prices::new(parameters),
-            overhead: costs.overhead,
-            receive_overhead: costs.receive_overhead,
-            delay,
-            ranks,
-            pool: Pool::new(nodes),
-            driver: Windows { wheel: Wheel::new(words, needs.ranks), end: delay.get() },
-            events: 0,
-            sent: 0,
-            matched: 0,
-            receives: 0,
-            open_ties: 0,
-            noise,
+        Self::driven(program, (parameters, noise), (ranks, nodes), |delay| Windows {
+            wheel: Wheel::new(words, needs.ranks),
+            end: delay.get(),
         })
     }
 
@@ -287,7 +270,35 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
 }
 
 #[allow(private_bounds, reason = "both drivers are here")]
-impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
+impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
+    /// At the start, with the driver for this o + L.
+    pub(super) fn driven(
+        program: &'p P,
+        (parameters, noise): (Parameters<'p>, N),
+        (ranks, nodes): (&'m mut [RankState<P::State>], &'m mut [Node]),
+        driver: impl FnOnce(NonZeroU64) -> D,
+    ) -> Result<Self, ImplicitError> {
+        let price = eager_price(&parameters, program.sizes())?;
+        let delay = price.delay().map_err(|_| ImplicitError::Overflow { rank: 0 })?;
+        let delay = NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?;
+        Ok(Self {
+            program,
+            prices: Prices::new(parameters),
+            overhead: price.costs.overhead,
+            receive_overhead: price.costs.receive_overhead,
+            delay,
+            ranks,
+            pool: Pool::new(nodes),
+            driver: driver(delay),
+            events: 0,
+            sent: 0,
+            matched: 0,
+            receives: 0,
+            open_ties: 0,
+            noise,
+        })
+    }
+
     pub(super) fn outcome(&self) -> Result<Outcome, ImplicitError> {
         if self.sent > self.matched {
             return Err(ImplicitError::Unreceived { messages: self.sent - self.matched });
