@@ -14,8 +14,12 @@ mod engines;
 #[path = "../../tests/src/program.rs"]
 mod program;
 
+#[allow(unreachable_pub, reason = "shared with the other crate")]
+#[path = "../../tests/src/random_pattern.rs"]
+mod random_pattern;
+
 use engines::{Detours, Outcome, finish, with_schedule};
-use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
+use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
@@ -27,6 +31,7 @@ use loggap_core::sim::network::{
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use program::Program;
+use random_pattern::{options, patterns};
 
 /// Of 48 hosts at least, of every kind.
 const TOPOLOGIES: [&str; 8] = [
@@ -188,35 +193,6 @@ fn set(random: &mut Random) -> LogGops {
         overhead_per_byte: PerByte(draw(8_000) << 16),
         eager_limit: Bytes(1 << 30),
     }
-}
-
-fn options(random: &mut Random, algorithm: Algorithm) -> Options {
-    let mut draw = |bound: u64| random.below(bound) as u32;
-    let ranks = if draw(3) == 0 { 1 << draw(6) } else { 1 + draw(40) };
-    let size = u64::from(if draw(3) == 0 { draw(3) } else { draw(6_000) });
-    Options {
-        root: if draw(2) == 0 { 0 } else { draw(u64::from(ranks)) },
-        segment: (draw(2) == 0).then(|| 1 + u64::from(draw(2_000)).max(size / 9)),
-        window: (draw(2) == 0).then(|| 1 + draw(4)),
-        compute: (draw(2) == 0).then(|| Picos(u64::from(draw(4)) * 700_000)),
-        algorithm,
-        ..Options::new(ranks, size)
-    }
-}
-
-/// Every pattern, with every algorithm where there are several.
-fn patterns() -> impl Iterator<Item = (Pattern, Algorithm)> {
-    let algorithms = [
-        Algorithm::Auto,
-        Algorithm::Linear,
-        Algorithm::BinomialTree,
-        Algorithm::RecursiveDoubling,
-        Algorithm::Ring,
-    ];
-    Pattern::all().iter().flat_map(move |described| {
-        let count = if matches!(described.pattern, Pattern::Mpi(_)) { 5 } else { 1 };
-        algorithms.into_iter().take(count).map(move |algorithm| (described.pattern, algorithm))
-    })
 }
 
 #[test]

@@ -14,6 +14,10 @@ mod engines;
 #[path = "../../tests/src/program.rs"]
 mod program;
 
+#[allow(unreachable_pub, reason = "shared with the other crate")]
+#[path = "../../tests/src/random_pattern.rs"]
+mod random_pattern;
+
 #[allow(dead_code, unreachable_pub, reason = "shared with the other crate")]
 #[path = "../../tests/src/random_program.rs"]
 mod random_program;
@@ -23,7 +27,6 @@ use std::collections::BTreeSet;
 use engines::{
     Detours, Outcome, Rules, Stopped, count_in_windows, messages, run, run_computed, run_in_windows,
 };
-use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
 use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
@@ -33,6 +36,7 @@ use loggap_core::sim::{
 };
 use loggap_core::units::{Bytes, PerByte, Picos};
 use program::{Edge, Program, RankProgram};
+use random_pattern::{options, patterns};
 use random_program::{Shape, crowded, parameters, program};
 
 /// One of all combinations of the switches.
@@ -181,35 +185,6 @@ fn sets() -> [LogGops; 5] {
         set(700, 300, 2_000, 3, 7),
         set(1, 0, 0, 0, 0),
     ]
-}
-
-/// Every pattern, with every algorithm where there are several.
-fn patterns() -> impl Iterator<Item = (Pattern, Algorithm)> {
-    let algorithms = [
-        Algorithm::Auto,
-        Algorithm::Linear,
-        Algorithm::BinomialTree,
-        Algorithm::RecursiveDoubling,
-        Algorithm::Ring,
-    ];
-    Pattern::all().iter().flat_map(move |described| {
-        let count = if matches!(described.pattern, Pattern::Mpi(_)) { 5 } else { 1 };
-        algorithms.into_iter().take(count).map(move |algorithm| (described.pattern, algorithm))
-    })
-}
-
-fn options(random: &mut Random, algorithm: Algorithm) -> Options {
-    let mut draw = |bound: u64| random.below(bound) as u32;
-    let ranks = if draw(3) == 0 { 1 << draw(6) } else { 1 + draw(40) };
-    let size = u64::from(if draw(3) == 0 { draw(3) } else { draw(6_000) });
-    Options {
-        root: if draw(2) == 0 { 0 } else { draw(u64::from(ranks)) },
-        segment: (draw(2) == 0).then(|| 1 + u64::from(draw(2_000)).max(size / 9)),
-        window: (draw(2) == 0).then(|| 1 + draw(4)),
-        compute: (draw(2) == 0).then(|| Picos(u64::from(draw(4)) * 700_000)),
-        algorithm,
-        ..Options::new(ranks, size)
-    }
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub mod fuzzing;
 pub mod lossy;
 pub mod plain;
 pub mod program;
+pub mod random_pattern;
 pub mod random_program;
 pub mod relay;
 pub mod server;

@@ -3,7 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "draws and counts are small")]
 
 use loggap::simulation::{PatternError, run_pattern};
-use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
+use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
@@ -14,6 +14,7 @@ use loggap_core::sim::{NoNoise, Noise, Parameters};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
+use loggap_tests::random_pattern::{options, patterns};
 use loggap_tests::shadow::{self, Settings};
 
 /// Outcome and finishing times of the computed form.
@@ -56,37 +57,6 @@ fn sets() -> Vec<LogGops> {
             eager_limit: Bytes(1 << 30),
         })
         .collect()
-}
-
-/// Every pattern that is computed, with every algorithm.
-fn patterns() -> Vec<(Pattern, Algorithm)> {
-    let mut patterns = Vec::new();
-    for described in Pattern::all() {
-        let algorithms = [
-            Algorithm::Auto,
-            Algorithm::Linear,
-            Algorithm::BinomialTree,
-            Algorithm::RecursiveDoubling,
-            Algorithm::Ring,
-        ];
-        let count = if matches!(described.pattern, Pattern::Mpi(_)) { 5 } else { 1 };
-        patterns.extend(algorithms.into_iter().take(count).map(|a| (described.pattern, a)));
-    }
-    patterns
-}
-
-fn options(random: &mut Random, algorithm: Algorithm) -> Options {
-    let mut draw = |bound: u64| random.below(bound) as u32;
-    let ranks = if draw(3) == 0 { 1 << draw(6) } else { 1 + draw(40) };
-    let size = u64::from(if draw(3) == 0 { draw(3) } else { draw(6_000) });
-    Options {
-        root: if draw(2) == 0 { 0 } else { draw(u64::from(ranks)) },
-        segment: (draw(2) == 0).then(|| 1 + u64::from(draw(2_000)).max(size / 9)),
-        window: (draw(2) == 0).then(|| 1 + draw(4)),
-        compute: (draw(2) == 0).then(|| Picos(u64::from(draw(4)) * 700_000)),
-        algorithm,
-        ..Options::new(ranks, size)
-    }
 }
 
 /// What the stored form gives.
