@@ -79,7 +79,7 @@ pub trait Link {
     /// # Errors
     ///
     /// As [`Link::poll_receive`].
-    #[inline]
+    #[inline(always)]
     fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
         self.poll_receive(buffer)
     }

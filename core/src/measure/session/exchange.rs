@@ -10,7 +10,7 @@ use crate::measure::{
     SessionOptions,
 };
 use crate::slice::copy;
-use crate::units::Picos;
+use crate::units::{PerByte, Picos};
 use crate::wide::times;
 use crate::wire::{
     CAPABILITY_DESCRIPTION, DescriptionPart, DescriptionRequest, FRAME_LEN, Hello, Refusal, Reply,
@@ -216,6 +216,9 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     /// Waits until the link has recovered from the round before, and foresees
     /// how long it will have to recover from `experiment`.
     fn rest(&mut self, experiment: &Experiment) {
+        if self.sustained == PerByte::ZERO {
+            return;
+        }
         let mut now = self.clock.now();
         while now < self.rested_at {
             now = self.clock.now();

@@ -23,17 +23,24 @@ pub struct Deadline {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Poller {
     stride: u32,
+    /// The last look at the clock.
+    looked: u64,
 }
 
 impl Default for Poller {
     fn default() -> Self {
-        Self { stride: 1 }
+        Self { stride: 1, looked: 0 }
     }
 }
 
 impl Poller {
     /// Most polls between two looks at the clock.
     const LONGEST_STRIDE: u32 = 256;
+
+    /// The last look at the clock, in ticks; 0 without any.
+    pub(super) const fn looked(&self) -> u64 {
+        self.looked
+    }
 
     /// Polls until a message is complete and returns its length, or `None`
     /// once the deadline has passed.
@@ -45,7 +52,7 @@ impl Poller {
     /// # Errors
     ///
     /// Those of [`Link::wait_receive`].
-    #[cfg_attr(not(target_os = "none"), inline)]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     #[cfg_attr(target_os = "none", inline(never))]
     pub fn receive<C: Clock, L: Link>(
         &mut self,
@@ -70,7 +77,7 @@ impl Poller {
                 return Ok(None);
             }
             self.adapt(stretch, limit);
-            looked = now;
+            (looked, self.looked) = (now, now);
         }
     }
 

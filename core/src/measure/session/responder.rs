@@ -105,7 +105,7 @@ pub fn serve_with<C: Clock, L: Link, D: AsRef<[u8]>>(
         datagrams: !properties.reliable,
         silence: clock.ticks(bounds.silence),
         alive: clock.now(),
-        rounds: 0,
+        unread: 0,
         silent: false,
     };
     loop {
@@ -119,6 +119,10 @@ pub fn serve_with<C: Clock, L: Link, D: AsRef<[u8]>>(
     }
 }
 
+/// Messages after which the clock is read where none was waited for so long that
+/// the poller has read it.
+const MESSAGES_A_READING: u32 = 16;
+
 /// A session under way.
 struct Server<'a, C, L, D> {
     clock: &'a C,
@@ -131,8 +135,8 @@ struct Server<'a, C, L, D> {
     silence: u64,
     /// The last look at the clock that counts as a sign of life.
     alive: u64,
-    /// Rounds that had come to their end by then.
-    rounds: u64,
+    /// Messages of bursts since then.
+    unread: u32,
     /// The silence was too long.
     silent: bool,
 }
@@ -161,11 +165,14 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
         }
         self.responder.handle_burst(taken);
         self.transmit()?;
-        // The clock is read once a round, while its reply travels.
-        if self.responder.served().rounds == self.rounds {
-            return Ok(());
-        }
-        let now = self.clock.now();
+        // While a reply travels, and not each time: where a reading is dear the other
+        // end would wait for it.
+        self.unread += taken;
+        let now = match self.poller.looked() {
+            looked if looked > self.alive => looked,
+            _ if self.unread < MESSAGES_A_READING => return Ok(()),
+            _ => self.clock.now(),
+        };
         self.note_life(now);
         self.responder.handle_time(self.clock.duration(now));
         self.transmit()
@@ -216,11 +223,11 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
     /// The initiator is alive at `now`.
     #[inline]
     const fn note_life(&mut self, now: u64) {
-        (self.alive, self.rounds) = (now, self.responder.served().rounds);
+        (self.alive, self.unread) = (now, 0);
     }
 
     /// Sends what is to be sent.
-    #[cfg_attr(not(target_os = "none"), inline)]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     #[cfg_attr(target_os = "none", inline(never))]
     fn transmit(&mut self) -> Result<(), L::Error> {
         while let Some(length) = self.responder.poll_transmit(self.buffer) {

@@ -258,7 +258,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
     }
 
     /// Takes `count` messages of a [`Burst`], at most as many as it has.
-    #[cfg_attr(not(target_os = "none"), inline)]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     #[cfg_attr(target_os = "none", inline(never))]
     pub fn handle_burst(&mut self, count: u32) {
         let Some(&Round { policy, reply_size, .. }) = self.round() else { return };

@@ -9,6 +9,10 @@
 //! receiver writes back how many it has consumed, after half of them and when it
 //! has nothing else to do, so that a sender never overtakes: no message meets a
 //! receiver without a place for it.
+//!
+//! What a message passes from the kernels to the device is inlined as a whole:
+//! half of a round trip is 12,500 instructions of soft-RoCE, and on a network
+//! interface far fewer, so that calls show.
 
 use std::io;
 use std::net::TcpStream;
@@ -268,7 +272,7 @@ impl Link for VerbsLink {
         self.in_session = true;
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
         if message.len() > self.longest {
             return Err(self.too_long(message.len()));
@@ -285,7 +289,7 @@ impl Link for VerbsLink {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         match self.look(buffer)? {
             None if self.settings.waiting == Waiting::Block => self.sleep_and_look(buffer),
@@ -293,7 +297,7 @@ impl Link for VerbsLink {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn train<R>(&mut self, _: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
         self.prepare_reads();
         // Without a wait, in which a request that ended with an error could be found.

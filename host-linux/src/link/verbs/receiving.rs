@@ -18,7 +18,7 @@ const LOOKS_BEFORE_REAPING: u32 = 1 << 9;
 
 impl VerbsLink {
     /// Looks once for a message.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let found = match self.operation {
             Operation::Write => self.look_at_memory(buffer)?,
@@ -56,7 +56,7 @@ impl VerbsLink {
         Ok(Some(length))
     }
 
-    #[inline]
+    #[inline(always)]
     fn look_at_completions(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let Some(arrived) = self.take_arrival()? else {
             return Ok(None);
@@ -90,7 +90,7 @@ impl VerbsLink {
     }
 
     /// What has arrived, if anything; its place is not free yet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_arrival(&mut self) -> Result<Option<Completion>, LinkError> {
         let Self { queue, calls, .. } = self;
         let found = match calls {
@@ -106,7 +106,7 @@ impl VerbsLink {
 
     /// Posts the receive of the place that was consumed last, if that is to be
     /// done yet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn free_consumed(&mut self) -> Result<(), LinkError> {
         if let Some(index) = self.to_be_freed {
             self.post_receive(index)?;
@@ -116,7 +116,7 @@ impl VerbsLink {
     }
 
     /// Lets another message arrive at place `index`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn post_receive(&mut self, index: u64) -> Result<(), LinkError> {
         let (place, bytes) =
             (self.layout.incoming(index), self.layout.receive_bytes(self.operation));
@@ -128,7 +128,7 @@ impl VerbsLink {
     /// Copies from a place what somebody looks at: see
     /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). False
     /// where memory does not hold as much.
-    #[inline]
+    #[inline(always)]
     fn copy_out(&self, place: usize, target: &mut [u8]) -> bool {
         let memory = self.queue.memory();
         match target.first_mut() {
@@ -153,7 +153,7 @@ impl VerbsLink {
 
     /// A place is free again. The peer is told here only in a burst without a pause,
     /// before it runs out of places: otherwise [`Self::prepare`] has told it.
-    #[inline]
+    #[inline(always)]
     fn consume(&mut self) -> Result<(), LinkError> {
         self.consumed += 1;
         match self.consumed - self.returned >= self.layout.places_in_a_burst() {
@@ -170,7 +170,7 @@ impl VerbsLink {
     /// room has sent as many messages as there are places since what it knows of.
     /// An end that looks finds them all, and tells it at the latest when it has;
     /// one that waits for room itself has told of every half that it consumed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn prepare(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
         match self.consumed - self.returned >= self.layout.depth as u64 / 2 {
@@ -179,7 +179,7 @@ impl VerbsLink {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn found_nothing(&mut self) -> Result<(), LinkError> {
         self.looks += 1;
         self.prepare()?;

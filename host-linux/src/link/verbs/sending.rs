@@ -39,7 +39,7 @@ impl VerbsLink {
     }
 
     /// Whether one more message finds a place at both ends.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
         if !self.has_entries(REQUESTS_OF_A_MESSAGE) {
             return false;
@@ -99,7 +99,7 @@ impl VerbsLink {
     }
 
     /// Sends a message for which there is room.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_now(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let length = message.len();
         let is_inline = length <= self.inline;
@@ -194,7 +194,7 @@ impl VerbsLink {
     }
 
     /// Posts a work request that acts on the peer's memory at `offset`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn post(
         &mut self,
         (action, timing): (&'static str, Timing),
@@ -244,7 +244,7 @@ impl VerbsLink {
 
     /// Looks at sends that are over where many are not known to be: at two at most,
     /// so that no send pays for all of those before it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reap_some(&mut self) -> Result<(), LinkError> {
         let many = match self.operation {
             Operation::Datagram => self.layout.depth as u64 / 2,
@@ -257,13 +257,13 @@ impl VerbsLink {
     }
 
     /// Whether a send that gets a completion is not known to be over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn expects_completion(&self) -> bool {
         self.posted - self.completed >= u64::from(self.signal.0)
     }
 
     /// Looks at one send that is over; false where there is none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reap_one(&mut self) -> Result<bool, LinkError> {
         let Self { queue, calls, .. } = self;
         let found = match calls {

@@ -254,6 +254,7 @@ impl Drop for Domain {
 }
 
 /// A call that returns 0 or an error number.
+#[inline(always)]
 pub(super) fn succeeded(code: i32) -> io::Result<()> {
     match code {
         0 => Ok(()),

@@ -74,7 +74,7 @@ pub(super) type Notify = unsafe extern "C" fn(*mut ffi::ibv_cq, i32) -> i32;
 impl Queue {
     /// Hands a work request to the device; calls `built` when there is nothing left
     /// but that.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post(
         &mut self,
         work: &Work,
@@ -137,7 +137,7 @@ impl Queue {
     }
 
     /// Lets one message arrive at `offset`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post_receive(&mut self, id: u64, offset: usize, length: usize) -> io::Result<()> {
         if !self.memory.holds(offset, length) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -159,20 +159,20 @@ impl Queue {
     }
 
     /// A send, write or read that is over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_sent(&mut self) -> io::Result<Option<Completion>> {
         let queue = self.sent.0;
         self.poll_one(queue)
     }
 
     /// A message that has arrived.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_received(&mut self) -> io::Result<Option<Completion>> {
         let queue = self.received.0;
         self.poll_one(queue)
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_one(&mut self, queue: NonNull<ffi::ibv_cq>) -> io::Result<Option<Completion>> {
         let found = &mut self.found;
         // SAFETY: the queue is one of this pair's, and there is room for one entry.
@@ -218,7 +218,7 @@ impl Queue {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn piece(addr: u64, length: usize, lkey: u32) -> ffi::ibv_sge {
     // Messages are at most 1 GiB long.
     ffi::ibv_sge { addr, length: u32::try_from(length).unwrap_or(0), lkey }
