@@ -1,0 +1,151 @@
+//! Why there is no network.
+
+use std::io;
+use std::path::PathBuf;
+
+use loggap_core::sim::network::{FlowsError, TopologyError};
+
+pub use super::dot::DotError;
+use super::places::RankPlace;
+
+/// What the author of a graph may not have known.
+const ENDS: &str =
+    "; nodes whose names begin with H are hosts, and hosts do not forward messages of others";
+
+/// Why there is no network.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// There is no such topology.
+    #[error("topology '{0}': {reason}", reason = reason(.1))]
+    Topology(String, TopologyError),
+    /// What is in a file is no topology.
+    #[error("{path}: {1}", path = .0.display())]
+    Graph(PathBuf, GraphError),
+    /// A file cannot be read.
+    #[error("{path}: {1}", path = .0.display())]
+    Io(PathBuf, io::Error),
+    /// The file is longer than this many bytes.
+    #[error("{path}: longer than {1} bytes, the most that are read", path = .0.display())]
+    TooLong(PathBuf, u64),
+    /// A word is no host, or no node.
+    #[error(
+        "{path}: line {line}: '{word}' is no {what}; expected the {what} of each rank, as numbers from 0 on",
+        path = .path.display()
+    )]
+    Word {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1 on.
+        line: usize,
+        /// The word.
+        word: String,
+        /// What was expected.
+        what: RankPlace,
+    },
+    /// The file has hosts for fewer ranks than there are.
+    #[error("{path}: hosts for {1} of {2} ranks", path = .0.display())]
+    TooFew(PathBuf, usize, u32),
+    /// The file names a host that the topology does not have.
+    #[error("{path}: rank {1} is on host {2} of {3}, counted from 0", path = .0.display())]
+    Host(PathBuf, u32, u32, u32),
+    /// The core refuses it.
+    #[error(transparent)]
+    Flows(#[from] FlowsError),
+    /// The kernel has no more memory.
+    #[error("there is no memory for the network: {0}")]
+    Pages(io::Error),
+    /// The system has not as much, which it might notice too late.
+    #[error(
+        "the network takes {needed} bytes of memory, and {available} are available; take a smaller topology"
+    )]
+    TooLarge {
+        /// What it takes, in bytes.
+        needed: u64,
+        /// What the system can give, in bytes.
+        available: u64,
+    },
+}
+
+/// Why there is no such topology; here there are also files.
+fn reason(error: &TopologyError) -> String {
+    match error {
+        TopologyError::Unknown => "expected star, tree:HOSTS[:TAPER], fat-tree:PORTS[:TAPER], \
+            torus:AxBxC, dragonfly:GROUPS:ROUTERS:HOSTS, rail:HOSTS:NODES[:TAPER], or a file with a \
+            graph, FILE.dot or FILE.gv"
+            .to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Why a file is no topology.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum GraphError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Dot(#[from] DotError),
+    /// No node is a host.
+    #[error("no node is a host; their names begin with H")]
+    NoHost,
+    /// An edge from a node to itself.
+    #[error("line {line}: an edge from {node} to itself")]
+    Loop {
+        /// Its line.
+        line: usize,
+        /// The node.
+        node: String,
+    },
+    /// A capacity that is none.
+    #[error("line {line}: capacity '{text}' is no finite number above 0, in links of a host")]
+    Capacity {
+        /// The line of its edge.
+        line: usize,
+        /// What it says.
+        text: String,
+    },
+    /// A comment names what is no host.
+    #[error("line {line}: '{name}' is no host of the graph")]
+    Destination {
+        /// The line of its edge.
+        line: usize,
+        /// The name.
+        name: String,
+    },
+    /// Two edges of a node lead to one host, or to all others.
+    #[error("line {line}: another edge of {node} leads to {destination} already")]
+    Twice {
+        /// The line of the second.
+        line: usize,
+        /// The node.
+        node: String,
+        /// The host, or `*`.
+        destination: String,
+    },
+    /// There is no way, or it goes round in cycles.
+    #[error("there is no way from {from} to {to}{}", if *.cycle { ": messages go round a cycle" } else { ENDS })]
+    NoWay {
+        /// The host that sends.
+        from: String,
+        /// The one that receives.
+        to: String,
+        /// Whether links lead on for ever.
+        cycle: bool,
+    },
+    /// A host stands between others.
+    #[error("messages from {from} to {to} would pass the host {through}; hosts are ends")]
+    Through {
+        /// The host that sends.
+        from: String,
+        /// The one that receives.
+        to: String,
+        /// The one between.
+        through: String,
+    },
+    /// Too many nodes times hosts.
+    #[error("{nodes} nodes and {hosts} hosts need a table of more than 2^28 routes")]
+    TooLarge {
+        /// Nodes, hosts and switches.
+        nodes: usize,
+        /// Hosts.
+        hosts: usize,
+    },
+}

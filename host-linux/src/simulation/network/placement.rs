@@ -1,0 +1,89 @@
+//! Which rank is on which host.
+
+use std::path::{Path, PathBuf};
+
+use loggap_core::random::Random;
+use loggap_core::sim::network::Fabric;
+
+use super::places::{RankPlace, read_places};
+use super::{NetworkError, Wiring};
+
+/// Which rank is on which host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Placement {
+    /// Each rank on the host of its number.
+    Block,
+    /// One rank after the other on hosts of different first switches.
+    RoundRobin,
+    /// Hosts in random order, by the seed.
+    Random,
+    /// As a file says, which has this name.
+    Hosts(PathBuf, Vec<u32>),
+}
+
+impl Placement {
+    /// Reads the host of each rank, see [`read_places`].
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError`] names the file and the line.
+    pub fn read(path: &Path) -> Result<Self, NetworkError> {
+        Ok(Self::Hosts(path.to_owned(), read_places(path, RankPlace::Host)?))
+    }
+
+    /// The host of each of so many ranks; empty for each on its own.
+    pub(super) fn hosts(
+        &self,
+        ranks: u32,
+        topology: &Wiring,
+        seed: u64,
+    ) -> Result<Vec<u32>, NetworkError> {
+        match self {
+            Self::Block => Ok(Vec::new()),
+            Self::RoundRobin => match topology {
+                Wiring::Generated(topology) => {
+                    let together = topology.hosts_together();
+                    let switches = (topology.hosts() / together).max(1);
+                    let host = |rank: u32| rank % switches * together + rank / switches;
+                    Ok((0..ranks).map(host).collect())
+                }
+                Wiring::Graph(graph) => {
+                    let mut dealt = graph.dealt();
+                    dealt.truncate(ranks as usize);
+                    Ok(dealt)
+                }
+            },
+            Self::Random => {
+                let mut hosts: Vec<u32> = (0..topology.hosts()).collect();
+                let mut random = Random::new(seed);
+                for at in (1..hosts.len()).rev() {
+                    let other = random.below(at as u64 + 1);
+                    hosts.swap(at, usize::try_from(other).unwrap_or(at));
+                }
+                hosts.truncate(ranks as usize);
+                Ok(hosts)
+            }
+            Self::Hosts(path, hosts) => {
+                let some = hosts.get(..ranks as usize);
+                let some =
+                    some.ok_or_else(|| NetworkError::TooFew(path.clone(), hosts.len(), ranks))?;
+                let outside = (0..).zip(some).find(|(_, host)| **host >= topology.hosts());
+                if let Some((rank, &host)) = outside {
+                    return Err(NetworkError::Host(path.clone(), rank, host, topology.hosts()));
+                }
+                Ok(some.to_vec())
+            }
+        }
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Block => "block".to_owned(),
+            Self::RoundRobin => "round-robin".to_owned(),
+            Self::Random => "random".to_owned(),
+            Self::Hosts(path, _) => path.display().to_string(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Hosts and links: from a generator or from a file.
+
+use std::path::{Path, PathBuf};
+
+use loggap_core::sim::network::{Fabric, Topology};
+
+use super::NetworkError;
+use super::graph::GraphTopology;
+use super::places::read;
+
+/// Hosts and links, before it is known for how many ranks.
+#[derive(Clone, Debug)]
+pub enum TopologyPlan {
+    /// As [`Topology::parse`] reads it.
+    Named(String),
+    /// From a file of this name.
+    File(PathBuf, GraphTopology),
+}
+
+impl TopologyPlan {
+    /// Ends of names of files with graphs.
+    const GRAPHS: [&str; 2] = ["dot", "gv"];
+
+    /// Whether a topology of that name is in a file.
+    #[must_use]
+    pub fn is_file(name: &Path) -> bool {
+        let end = name.extension();
+        end.is_some_and(|end| Self::GRAPHS.iter().any(|graph| end == *graph))
+    }
+
+    /// Whether there are links between switches, for some number of ranks.
+    #[must_use]
+    pub fn has_inner_links(&self) -> bool {
+        match self {
+            Self::Named(name) => name != "star",
+            Self::File(_, graph) => graph.has_inner_links(),
+        }
+    }
+
+    /// The topology of that name, or in that file where the name ends in `.dot` or
+    /// `.gv`.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError`] where there is a file and no topology in it.
+    pub fn new(name: &str) -> Result<Self, NetworkError> {
+        let path = PathBuf::from(name);
+        if !Self::is_file(&path) {
+            return Ok(Self::Named(name.to_owned()));
+        }
+        let text = read(&path)?;
+        let graph = GraphTopology::parse(&text)
+            .map_err(|error| NetworkError::Graph(path.clone(), error))?;
+        Ok(Self::File(path, graph))
+    }
+}
+
+/// Hosts and links.
+#[derive(Clone, Debug)]
+pub enum Wiring {
+    /// From a generator.
+    Generated(Topology),
+    /// From a file.
+    Graph(GraphTopology),
+}
+
+impl Wiring {
+    /// What a link joins.
+    #[must_use]
+    pub fn link_name(&self, link: u32) -> String {
+        match self {
+            Self::Generated(topology) => topology.link_name(link).to_string(),
+            Self::Graph(graph) => graph.link_name(link),
+        }
+    }
+}
+
+impl Fabric for Wiring {
+    fn hosts(&self) -> u32 {
+        match self {
+            Self::Generated(topology) => topology.hosts(),
+            Self::Graph(graph) => graph.hosts(),
+        }
+    }
+
+    fn links(&self) -> u32 {
+        match self {
+            Self::Generated(topology) => topology.links(),
+            Self::Graph(graph) => graph.links(),
+        }
+    }
+
+    fn capacity(&self, link: u32) -> f64 {
+        match self {
+            Self::Generated(topology) => topology.capacity(link),
+            Self::Graph(graph) => graph.capacity(link),
+        }
+    }
+
+    fn longest_route(&self) -> u32 {
+        match self {
+            Self::Generated(topology) => topology.longest_route(),
+            Self::Graph(graph) => graph.longest_route(),
+        }
+    }
+
+    #[inline]
+    fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32)) {
+        match self {
+            Self::Generated(topology) => topology.route(source, target, seed, each),
+            Self::Graph(graph) => graph.route(source, target, seed, each),
+        }
+    }
+
+    #[inline]
+    fn first_link(&self, source: u32, target: u32, seed: u64) -> Option<u32> {
+        match self {
+            Self::Generated(topology) => Fabric::first_link(topology, source, target, seed),
+            Self::Graph(graph) => graph.first_link(source, target, seed),
+        }
+    }
+}
