@@ -470,14 +470,31 @@ fn a_computed_pattern_on_a_network_that_is_too_large_is_refused() {
     assert!(text.contains("bytes of memory"), "{text}");
 }
 
-/// Where more messages are under way than usual, points ask for more memory, too.
+/// Where more messages are under way than usual, points take more memory, and no more
+/// than they may: of a pattern, which is computed, and of its schedule, which is stored.
 #[test]
 fn points_on_a_network_stay_within_the_memory() {
-    let arguments = [
-        &["--pattern", "linear_alltoall", "--ranks", "300", "-s", "1K"][..],
-        &["--topology", "tree:150:150", "-G", "0", "--sweep", "G=0:1:2"],
-    ]
-    .concat();
-    let (code, text) = refused(&[&arguments[..], &["--max-memory", "20M"]].concat());
-    assert!(code == 1 && text.contains("and may take 20971520"), "{code} {text}");
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("all.bin");
+    let path = path.to_str().unwrap();
+    let pattern = ["linear_alltoall", "--ranks", "300", "-s", "1K"];
+    let generate = [&["goal", "generate", "--pattern"][..], &pattern, &["-o", path]].concat();
+    loggap().args(generate).assert().success();
+    let computed = [&["--pattern"][..], &pattern].concat();
+    let network = ["--topology", "tree:150:150", "-G", "0", "--sweep", "G=0:1:2"];
+    let makespans = |source: &[&str], memory: &str| {
+        let report = simulated(&[source, &network[..], &["--max-memory", memory]].concat());
+        report["sweep"]["points"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|point| point["makespan_ps"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(makespans(&computed, "60M"), makespans(&[path], "300M"));
+    for (source, memory) in [(&computed[..], "3M"), (&[path], "20M")] {
+        let arguments = [source, &network, &["--max-memory", memory]].concat();
+        let (code, text) = refused(&arguments);
+        assert!(code == 1 && text.contains("and may take"), "{source:?}: {code} {text}");
+    }
 }

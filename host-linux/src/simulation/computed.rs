@@ -6,10 +6,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use loggap_core::sim::NoNoise;
 use loggap_core::sim::implicit::{
     LaneMemory, LaneState, Lanes, Needs, PatternProgram, Program, RankState,
 };
-use loggap_core::sim::{NoNoise, Receive};
 use loggap_core::units::Picos;
 
 use super::implicit::{PatternMemory, settled};
@@ -125,14 +125,8 @@ impl Batch<'_> {
         source: &Source,
         points: &[usize],
     ) -> Result<Vec<Option<Completed>>, RunError> {
-        let Source::Pattern(pattern, options) = source else { return Ok(Vec::new()) };
-        if self.plan.settings.receive != Receive::Hold {
-            return Ok(Vec::new());
-        }
-        // Storing the pattern says what is wrong with the options.
-        let Ok(Some(program)) = PatternProgram::new(*pattern, options) else {
-            return Ok(Vec::new());
-        };
+        let program = source.program(self.plan.settings.receive);
+        let Some(program) = program else { return Ok(Vec::new()) };
         match &program {
             PatternProgram::Tree(program) => self.computed_by(program, points),
             PatternProgram::Reduction(program) => self.computed_by(program, points),

@@ -151,11 +151,12 @@ impl<S: Copy + Default> PatternMemory<S> {
             let lent = nodes.len();
             let memory = Memory { ranks, words, nodes };
             let mut simulation = Simulation::new(program, parameters, noise, memory)?;
+            let next = more(lent).min(needs.nodes_most);
             match simulation.run() {
                 Err(ImplicitError::Nodes { .. })
-                    if lent < needs.nodes_most && needs.bytes_with(more(lent)) <= most_bytes =>
+                    if lent < next && needs.bytes_with(next) <= most_bytes =>
                 {
-                    self.lend_nodes(more(lent).min(self.needs.nodes_most))?;
+                    self.lend_nodes(next)?;
                 }
                 result => {
                     let outcome = result?;

@@ -1,5 +1,5 @@
 //! Runs of patterns that are computed, on a network whose links messages share:
-//! one event of all ranks after the other.
+//! one event of all ranks after the other; one run, or points side by side.
 
 use std::io;
 
@@ -14,7 +14,9 @@ use loggap_core::units::Picos;
 use super::implicit::more;
 use super::network::{MORE_MESSAGES, usual_messages};
 use super::noise::trace_noise;
-use super::{LoadError, NetworkPlan, NetworkUse, NoiseSource, PatternError, RunError};
+use super::points::{Batch, Completed, Ended, of_one_point};
+use super::side_by_side::side_by_side;
+use super::{LoadError, NetworkPlan, NetworkUse, NoiseSource, PatternError, RunError, Source};
 use crate::sys::pages::Pages;
 
 /// A computed run, its network and its memory.
@@ -149,6 +151,65 @@ impl OnNetwork<'_> {
         }
         let network = NetworkUse::of(simulation.network(), outcome.makespan.0);
         Ok((outcome, network))
+    }
+}
+
+/// Needs of `program`.
+fn needs_of(program: &PatternProgram) -> Needs {
+    match program {
+        PatternProgram::Tree(program) => Needs::of(program),
+        PatternProgram::Reduction(program) => Needs::of(program),
+        PatternProgram::Linear(program) => Needs::of(program),
+        PatternProgram::Ring(program) => Needs::of(program),
+        PatternProgram::Rounds(program) => Needs::of(program),
+        PatternProgram::Doubling(program) => Needs::of(program),
+    }
+}
+
+impl Batch<'_> {
+    /// Points of a pattern on the network `plan`; nothing, or `None` for a point,
+    /// where the schedule has to be stored.
+    pub(super) fn computed_on_network(
+        &self,
+        source: &Source,
+        plan: &NetworkPlan,
+        points: &[usize],
+    ) -> Result<Vec<Option<Ended>>, RunError> {
+        let program = source.program(self.plan.settings.receive);
+        let Some(program) = program else { return Ok(Vec::new()) };
+        let (needs, ranks) = (needs_of(&program), source.ranks());
+        let kept = self.kept(ranks);
+        let network = plan.bytes(ranks, usual_messages(needs.ranks).min(needs.nodes_most));
+        let each = needs.ordered_bytes_with(needs.nodes).saturating_add(network);
+        let threads = self.threads((each, kept), points.len())?;
+        let most_bytes = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
+        side_by_side(
+            threads,
+            points,
+            || Ok(()),
+            |(), at| {
+                let point = (self.point)(at);
+                let parameters = point.sets.parameters()?;
+                let noise = self.plan.noise.map(|noise| (noise, point.phases));
+                let mut finish = Vec::new();
+                let run = OnNetwork { parameters, plan, most_bytes }.compute(
+                    &program,
+                    noise,
+                    |_, time| {
+                        if at < self.plan.finish {
+                            finish.push(time);
+                        }
+                    },
+                );
+                let ended = match of_one_point(run)? {
+                    Ok(None) => return Ok(None),
+                    Ok(Some(run)) => Ok(Completed { makespan: run.outcome.makespan, finish }),
+                    Err(error) => Err(error),
+                };
+                (self.note)();
+                Ok(Some(ended))
+            },
+        )
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Patterns are computed where they can be. What is left is loaded, and each
 //! run has a copy: in windows, on one thread each, or where that is not
-//! possible event by event. Results do not depend on the number of threads.
+//! possible, as on a network, event by event. Results do not depend on the number of
+//! threads.
 
 use std::io;
 
@@ -101,19 +102,20 @@ pub fn run_each_point(
 ) -> Result<Vec<Ended>, RunError> {
     let batch = Batch { plan, point, note };
     let all: Vec<usize> = (0..count).collect();
-    if plan.network.is_some() {
-        return batch.in_order(source, &all);
-    }
-    let mut results = batch.each_computed(source, &all)?;
-    let is_open =
-        |at: &usize, results: &[Option<Ended>]| results.get(*at).is_some_and(Option::is_none);
-    let open: Vec<usize> = all.into_iter().filter(|at| is_open(at, &results)).collect();
-    for (at, ended) in open.iter().zip(batch.in_windows(source, &open)?) {
-        if let Some(result) = results.get_mut(*at) {
-            *result = ended;
+    let mut results = match plan.network {
+        None => batch.each_computed(source, &all)?,
+        Some(network) => batch.computed_on_network(source, network, &all)?,
+    };
+    results.resize_with(count, || None);
+    let open = open_points(&results);
+    if plan.network.is_none() {
+        for (at, ended) in open.iter().zip(batch.in_windows(source, &open)?) {
+            if let Some(result) = results.get_mut(*at) {
+                *result = ended;
+            }
         }
     }
-    let open: Vec<usize> = open.into_iter().filter(|at| is_open(at, &results)).collect();
+    let open = open_points(&results);
     for (at, ended) in open.iter().zip(batch.in_order(source, &open)?) {
         if let Some(result) = results.get_mut(*at) {
             *result = Some(ended);
@@ -124,8 +126,15 @@ pub fn run_each_point(
     Ok(whole)
 }
 
+/// Points that were not run yet.
+fn open_points(results: &[Option<Ended>]) -> Vec<usize> {
+    (0..).zip(results).filter(|(_, result)| result.is_none()).map(|(at, _)| at).collect()
+}
+
 /// Keeps what ended one point apart from what ends all.
-fn of_one_point<T>(result: Result<T, RunError>) -> Result<Result<T, RunError>, RunError> {
+pub(super) fn of_one_point<T>(
+    result: Result<T, RunError>,
+) -> Result<Result<T, RunError>, RunError> {
     match result {
         Err(error) if error.is_of_one_point() => Ok(Err(error)),
         other => other.map(Ok),
@@ -167,11 +176,10 @@ impl Batch<'_> {
     ) -> Result<Vec<Option<Ended>>, RunError> {
         let error = match of_one_point(self.computed(source, points))? {
             Ok(found) => {
-                let found = found.into_iter().map(|completed| completed.map(Ok));
-                return Ok(found
-                    .chain(std::iter::repeat_with(|| None))
-                    .take(points.len())
-                    .collect());
+                let mut found: Vec<_> =
+                    found.into_iter().map(|completed| completed.map(Ok)).collect();
+                found.resize_with(points.len(), || None);
+                return Ok(found);
             }
             Err(error) => error,
         };

@@ -5,7 +5,8 @@ use std::io;
 
 use loggap_core::goal::Sink;
 use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
-use loggap_core::sim::{BuildError, Builder, Requirements, Schedule, Settings, Survey};
+use loggap_core::sim::implicit::PatternProgram;
+use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey};
 
 use super::OwnedMemory;
 use crate::collective::Call;
@@ -125,6 +126,17 @@ impl Limit<'_> {
 }
 
 impl Source {
+    /// The program of a pattern that need not be stored, where messages are received
+    /// in this way. What is wrong with a pattern's options is found where it is stored.
+    pub(super) fn program(&self, receive: Receive) -> Option<PatternProgram> {
+        match self {
+            Self::Pattern(pattern, options) if receive == Receive::Hold => {
+                PatternProgram::new(*pattern, options).ok().flatten()
+            }
+            _ => None,
+        }
+    }
+
     /// Plays the schedule into `sink`.
     pub(super) fn feed<S: Sink<Error = BuildError>>(&self, sink: &mut S) -> Result<(), LoadError> {
         match self {

@@ -1,8 +1,7 @@
 //! Runs of patterns that need not be stored.
 
-use loggap_core::goal::pattern::Options;
+use loggap_core::sim::Finished;
 use loggap_core::sim::implicit::{self, PatternProgram};
-use loggap_core::sim::{Finished, Receive};
 use loggap_core::units::Picos;
 
 use super::{Driver, Job, Outcome, Stopwatch};
@@ -14,18 +13,17 @@ impl Job<'_> {
     /// stored, because of what it is or of what is to be known, or to decide
     /// ties.
     pub(super) fn computed(&self, source: &Source) -> Result<Option<Outcome>, RunError> {
-        let Source::Pattern(pattern, options) = source else { return Ok(None) };
-        if self.wanted.observed() || self.settings.receive != Receive::Hold {
+        if self.wanted.observed() {
             return Ok(None);
         }
-        // Storing the pattern says what is wrong with the options.
-        let Ok(Some(program)) = PatternProgram::new(*pattern, options) else { return Ok(None) };
+        let Some(program) = source.program(self.settings.receive) else { return Ok(None) };
+        let ranks = source.ranks();
         if let Some(plan) = self.network {
-            return self.computed_on_network(&program, options, plan);
+            return self.computed_on_network(&program, ranks, plan);
         }
         let loading = Stopwatch::start();
         let mut finish = Vec::new();
-        let listed = if self.wanted.finish { options.ranks } else { 0 };
+        let listed = if self.wanted.finish { ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
         let memory_bytes = bytes_needed(&program).saturating_add(listed_bytes);
         if memory_bytes > self.most_bytes {
@@ -44,7 +42,7 @@ impl Job<'_> {
         let Some(outcome) = computed else { return Ok(None) };
         let implicit::Outcome { makespan, last_rank, events, messages, .. } = outcome;
         Ok(Some(Outcome {
-            ranks: options.ranks,
+            ranks,
             ops: events - messages,
             memory_bytes,
             finished: Finished { makespan, last_rank, events },
@@ -60,10 +58,10 @@ impl Job<'_> {
     fn computed_on_network(
         &self,
         program: &PatternProgram,
-        options: &Options,
+        ranks: u32,
         plan: &NetworkPlan,
     ) -> Result<Option<Outcome>, RunError> {
-        let listed = if self.wanted.finish { options.ranks } else { 0 };
+        let listed = if self.wanted.finish { ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
         // Grows as ranks come: whether there is room is found by the run.
         let mut finish = Vec::new();
@@ -78,7 +76,7 @@ impl Job<'_> {
         let Some(NetworkRun { outcome, network, memory_bytes }) = computed else { return Ok(None) };
         let implicit::Outcome { makespan, last_rank, events, messages, .. } = outcome;
         Ok(Some(Outcome {
-            ranks: options.ranks,
+            ranks,
             ops: events - messages,
             memory_bytes: memory_bytes.saturating_add(listed_bytes),
             finished: Finished { makespan, last_rank, events },
