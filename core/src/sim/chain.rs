@@ -11,6 +11,64 @@ pub(super) trait Chain {
 
     fn next(&self, at: u32) -> u32;
     fn set_next(&mut self, at: u32, next: u32);
+
+    /// Appends a member to the circular list that ends with `last`.
+    #[inline]
+    fn push(&mut self, last: &mut u32, at: u32) {
+        let first = if *last == Self::END {
+            at
+        } else {
+            let first = self.next(*last);
+            self.set_next(*last, at);
+            first
+        };
+        self.set_next(at, first);
+        *last = at;
+    }
+
+    /// Takes `at`, which follows `before`, out of a circular list.
+    #[inline]
+    fn remove(&mut self, last: &mut u32, before: u32, at: u32) {
+        if before == at {
+            *last = Self::END;
+            return;
+        }
+        self.set_next(before, self.next(at));
+        if *last == at {
+            *last = before;
+        }
+    }
+
+    /// Every member of a circular list with the one before it, from the first
+    /// on.
+    fn walk(&self, last: u32) -> Walk<'_, Self> {
+        Walk { chain: self, before: last, last, done: last == Self::END }
+    }
+}
+
+/// A walk through a circular list.
+pub(super) struct Walk<'c, C: ?Sized> {
+    chain: &'c C,
+    before: u32,
+    last: u32,
+    done: bool,
+}
+
+impl<C: Chain + ?Sized> Iterator for Walk<'_, C> {
+    /// The member before, and the member.
+    type Item = (u32, u32);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u32, u32)> {
+        if self.done {
+            return None;
+        }
+        let before = self.before;
+        let at = self.chain.next(before);
+        self.before = at;
+        self.done = at == self.last;
+        Some((before, at))
+    }
 }
 
 /// A list, as its ends; both are [`Chain::END`] where it is empty.
@@ -30,19 +88,23 @@ pub(super) fn sort<C: Chain>(
 ) -> Ends {
     let empty = Ends { first: C::END, last: C::END };
     let mut merging = [empty; MERGING];
-    let mut rest = first;
+    let (mut rest, mut used) = (first, 0);
     while rest != C::END {
         let mut run = cut(chain, rest, &mut rest, &mut before);
         for (place, waiting) in merging.iter_mut().enumerate() {
             let older = core::mem::replace(waiting, empty);
+            if older != empty {
+                run = merge(chain, [older, run], &mut before);
+            }
             if older == empty || place == MERGING - 1 {
-                *waiting = merge(chain, [older, run], &mut before);
+                used = used.max(place + 1);
+                *waiting = run;
                 break;
             }
-            run = merge(chain, [older, run], &mut before);
         }
     }
-    merging.into_iter().fold(empty, |younger, older| merge(chain, [older, younger], &mut before))
+    let runs = merging.into_iter().take(used).filter(|run| *run != empty);
+    runs.reduce(|younger, older| merge(chain, [older, younger], &mut before)).unwrap_or(empty)
 }
 
 /// Cuts the list after its first members that are in order; `rest` becomes
@@ -74,12 +136,6 @@ fn merge<C: Chain>(
     [older, younger]: [Ends; 2],
     before: &mut impl FnMut(&C, u32, u32) -> bool,
 ) -> Ends {
-    if older.first == C::END {
-        return younger;
-    }
-    if younger.first == C::END {
-        return older;
-    }
     let (mut a, mut b) = (older.first, younger.first);
     let mut merged = Ends { first: C::END, last: C::END };
     while a != C::END && b != C::END {

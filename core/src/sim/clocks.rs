@@ -1,4 +1,4 @@
-//! When processors and interfaces are free, and whose an operation is.
+//! When processors and interfaces are free.
 
 use super::engine::Engine;
 use super::rank::Rank;
@@ -8,18 +8,6 @@ impl<N, O, W> Engine<'_, '_, N, O, W> {
     #[inline]
     pub(super) fn rank(&self, rank: u32) -> &Rank {
         self.ranks.at(rank)
-    }
-
-    /// The rank that has an operation.
-    #[allow(clippy::cast_possible_truncation, reason = "at most one for each rank")]
-    pub(super) fn owner(&self, op: u32) -> u32 {
-        self.firsts.partition_point(|&first| first <= op).saturating_sub(1) as u32
-    }
-
-    /// First operation of a rank, and the one after its last.
-    pub(super) fn bounds(&self, rank: u32) -> (u32, u32) {
-        let at = |rank: usize| self.firsts.get(rank).copied().unwrap_or_default();
-        (at(rank as usize), at(rank as usize + 1))
     }
 
     /// Place of a clock that is not a first one.
@@ -87,18 +75,5 @@ impl<N, O, W> Engine<'_, '_, N, O, W> {
         }
         let place = self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1);
         self.clock_mut(place)
-    }
-
-    /// See [`Engine::times`]; 0 where none are kept.
-    #[inline]
-    pub(super) fn time_of(&self, op: u32) -> u64 {
-        self.times.get(op as usize).copied().unwrap_or_default()
-    }
-
-    #[inline]
-    pub(super) fn set_time(&mut self, op: u32, time: u64) {
-        if let Some(slot) = self.times.get_mut(op as usize) {
-            *slot = time;
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Copies of a schedule that has not run, so that one that was loaded once
 //! runs often, also side by side.
 
-use super::list::Records;
 use super::memory::{Memory, Requirements};
+use super::records::Records;
 use super::schedule::Schedule;
 
 impl Schedule<'_> {
@@ -19,7 +19,7 @@ impl Schedule<'_> {
             crowds: self.crowds.len(),
             index: self.index.len(),
             clocks: self.clocks.len(),
-            times: self.times.len(),
+            times: self.records.times.len(),
             next_attempts: self.next_attempts.len(),
             links: self.links.len(),
             done: self.done.len(),
@@ -49,13 +49,13 @@ impl Schedule<'_> {
         let crowds = crowds.get_mut(..self.crowds.len())?;
         crowds.copy_from_slice(self.crowds);
         let clocks = clocks.get_mut(..self.clocks.len())?;
-        let times = times.get_mut(..self.times.len())?;
+        let times = times.get_mut(..self.records.times.len())?;
         let done = done.get_mut(..self.done.len())?;
         clocks.fill(0);
         times.fill(0);
         done.fill(0);
         Some(Schedule {
-            records: Records::new(records),
+            records: Records::new(records, times),
             edges: self.edges,
             ranks,
             firsts: self.firsts,
@@ -63,7 +63,6 @@ impl Schedule<'_> {
             crowds,
             index: index.get_mut(..self.index.len())?,
             clocks,
-            times,
             next_attempts: next_attempts.get_mut(..self.next_attempts.len())?,
             links: links.get_mut(..self.links.len())?,
             done,

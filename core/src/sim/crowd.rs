@@ -1,7 +1,7 @@
 //! What a rank with many receives keeps of those that wait.
 
-use super::list::Records;
 use super::record::NONE;
+use super::records::Records;
 use super::wildcards::{self, Wildcards};
 
 /// How many receives or messages a search may look at before it has them

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
+use super::chain::Chain;
 use super::event::Candidate;
 use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
-use super::list::Records;
 use super::matching::Waiting;
 use super::network::{Flat, Network, NetworkStopped};
 use super::parameters::{Parameters, Receive, Settings};
@@ -13,7 +13,8 @@ use super::price::Prices;
 use super::queue::{Entry, Queue};
 use super::rank::Rank;
 use super::record::NONE;
-use super::release::Ready;
+use super::records::Records;
+use super::release::ReadyOn;
 use super::schedule::Schedule;
 use crate::units::{Overflow, Picos};
 
@@ -132,10 +133,6 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
     /// Of each rank its processors but the first, then the sending and the
     /// receiving sides of its interfaces but the first.
     pub(super) clocks: &'m mut [u64],
-    /// Of each operation: before its release, the earliest time for it; of a
-    /// message, when it was taken, then when it was handled. Empty where the
-    /// processor's clock says as much.
-    pub(super) times: &'m mut [u64],
     /// Of each message, when it next tries to be received.
     pub(super) next_attempts: &'m mut [u64],
     pub(super) done: &'m mut [u64],
@@ -157,7 +154,7 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
     /// The second part of the next stamp, counted within an instant.
     seq: u32,
     events: u64,
-    pub(super) released: [Ready; 2],
+    pub(super) released: [ReadyOn; 2],
     /// Ranks whose next event may have changed.
     touched: [u32; 2],
     started: bool,
@@ -194,9 +191,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         network: W,
     ) -> Self {
         let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
-        let Schedule {
-            clocks, times, next_attempts, links, done, queue, places, cpus, nics, ..
-        } = schedule;
+        let Schedule { clocks, next_attempts, links, done, queue, places, cpus, nics, .. } =
+            schedule;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
             flight.1 = delay;
@@ -208,7 +204,6 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
             firsts,
             waiting: Waiting::new(slots, crowds, index),
             clocks,
-            times,
             next_attempts,
             done,
             queue: Queue::new(queue, places),
@@ -225,7 +220,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
             now: 0,
             seq: 0,
             events: 0,
-            released: [Ready::NOBODY; 2],
+            released: [ReadyOn::default(); 2],
             touched: [NONE; 2],
             started: false,
         }
@@ -271,16 +266,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         if core::mem::replace(&mut self.started, true) {
             return Ok(());
         }
-        let firsts = self.firsts;
-        for (rank, bounds) in (0u32..).zip(firsts.windows(2)) {
-            if let [first, end] = *bounds {
-                for op in first..end {
-                    if self.records.at(op).link == 0 {
-                        self.ready(rank, op);
-                    }
-                }
-            }
-            self.release()?;
+        for rank in 0..self.rank_count() {
+            self.release_roots(rank)?;
             self.refresh_touched();
         }
         Ok(())

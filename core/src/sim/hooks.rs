@@ -25,7 +25,7 @@ impl Noise for NoNoise {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Part {
-    /// The only one.
+    /// The only one, or none yet.
     Whole,
     /// Of a handshake: asks the receiver.
     Rts,

@@ -6,8 +6,9 @@
 //! first; the last of them stands for the list and says which list comes after
 //! it in the same bucket.
 
-use super::list::Records;
+use super::chain::Chain;
 use super::record::{Kind, NONE};
+use super::records::Records;
 
 /// What a list of the table has in common.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,11 +34,8 @@ impl Key {
 }
 
 /// What is in a table.
-pub(super) trait Keyed {
+pub(super) trait Keyed: Chain {
     fn key(&self, at: u32) -> Key;
-    /// The next one with its key.
-    fn link(&self, at: u32) -> u32;
-    fn set_link(&mut self, at: u32, link: u32);
     /// Of the last one with its key, that of the list after it.
     fn after(&self, at: u32) -> u32;
     fn set_after(&mut self, at: u32, after: u32);
@@ -47,16 +45,6 @@ impl Keyed for Records<'_> {
     #[inline]
     fn key(&self, at: u32) -> Key {
         Key::of(self, at)
-    }
-
-    #[inline]
-    fn link(&self, at: u32) -> u32 {
-        self.at(at).link
-    }
-
-    #[inline]
-    fn set_link(&mut self, at: u32, link: u32) {
-        self.at_mut(at).link = link;
     }
 
     #[inline]
@@ -98,19 +86,14 @@ pub(super) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (Place, u32) 
 impl Place {
     /// The oldest of the list.
     pub(super) fn first(&self, all: &impl Keyed) -> Option<u32> {
-        (self.last != NONE).then(|| all.link(self.last))
+        (self.last != NONE).then(|| all.next(self.last))
     }
 
     /// Appends one that has the key.
     pub(super) fn append(self, all: &mut impl Keyed, buckets: &mut [u32], at: u32) {
-        if self.last == NONE {
-            all.set_link(at, at);
-            all.set_after(at, NONE);
-        } else {
-            all.set_link(at, all.link(self.last));
-            all.set_link(self.last, at);
-            all.set_after(at, all.after(self.last));
-        }
+        let after = if self.last == NONE { NONE } else { all.after(self.last) };
+        all.push(&mut { self.last }, at);
+        all.set_after(at, after);
         self.hang(all, buckets, at);
     }
 
@@ -121,7 +104,7 @@ impl Place {
             self.hang(all, buckets, all.after(first));
             self.last = NONE;
         } else {
-            all.set_link(self.last, all.link(first));
+            all.set_next(self.last, all.next(first));
         }
     }
 

@@ -15,11 +15,12 @@
 //! messages meet in constant time however many wait, but for messages of any
 //! tag, which only LogGOPSim's schedules have: among them one looks.
 
+use super::chain::Chain;
 use super::crowd::{Crowd, SHORT};
 use super::index::{self, Key};
-use super::list::Records;
 use super::rank::Rank;
 use super::record::{Kind, NONE, Record, Slot};
+use super::records::Records;
 use crate::goal::ANY;
 
 /// The key of receives, and of messages, that need a closer look.
@@ -359,7 +360,7 @@ impl Waiting<'_> {
         receive: &Record,
     ) -> Option<u32> {
         let mut looks = 0;
-        let found = records.iter(rank.unexpected).find(|(_, message)| {
+        let found = records.walk(rank.unexpected).find(|(_, message)| {
             looks += 1;
             let message = records.at(*message);
             matches(receive, message.peer, message.tag)
@@ -425,7 +426,7 @@ impl Waiting<'_> {
         let [first, end] = crowd.map_or([0; 2], |crowd| crowd.log);
         let log = self.index.get(first as usize..end as usize).unwrap_or_default();
         let logged = log.iter().copied().filter(|&op| !records.at(op).is_met());
-        logged.chain(records.iter(rank.unexpected).map(|(_, op)| op))
+        logged.chain(records.walk(rank.unexpected).map(|(_, op)| op))
     }
 
     /// Every receive that is posted on `rank`, in the order of posting.

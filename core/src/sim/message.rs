@@ -2,14 +2,15 @@
 
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
-use super::hooks::{Handled, Matched, Noise, Observer, Released, Resumed, Taken};
+use super::hooks::{Handled, Matched, Noise, Observer, Part, Released, Resumed, Taken};
 use super::matching::Found;
 use super::network::Network;
 use super::operation::cpu_index;
 use super::parameters::{Receive, Rendezvous};
 use super::price::{Handling, Price};
 use super::rank::Class;
-use super::record::{NONE, Phase, Successors};
+use super::record::{NONE, Successors};
+use super::records::owner;
 use super::release::Reached;
 use crate::units::Picos;
 
@@ -18,11 +19,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     pub(super) fn arrive(&mut self, op: u32) -> u32 {
         let record = *self.records.at(op);
         let rank = record.peer;
-        let source = match record.phase() {
-            Phase::Cts => self.owner(record.tag),
+        let source = match record.part() {
+            Part::Cts => owner(self.firsts, record.tag),
             // An eager send that has left.
             _ if record.successors() == Successors::None && record.next != NONE => record.next,
-            _ => self.owner(op),
+            _ => owner(self.firsts, op),
         };
         self.records.at_mut(op).peer = source;
         self.wait(rank, Class::Arrived, (op, self.now), None);
@@ -55,15 +56,15 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let op = next.at;
         self.disclaim(op);
         let record = *self.records.at(op);
-        let partner = match record.phase() {
-            Phase::Whole | Phase::Rts => {
+        let partner = match record.part() {
+            Part::Whole | Part::Rts => {
                 let envelope = (record.peer, record.tag);
                 self.waiting.posted(&mut self.records, self.ranks.at(rank), envelope)
             }
-            Phase::Cts | Phase::Data => None,
+            Part::Cts | Part::Data => None,
         };
-        let place = match record.phase() {
-            Phase::Data => record.tag,
+        let place = match record.part() {
+            Part::Data => record.tag,
             _ => partner.map_or(op, |found| found.op),
         };
         let free = self.free_to_receive(rank, next.class, self.records.at(place));
@@ -73,7 +74,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             self.wait(rank, next.class, (op, free), receive);
             return Ok(());
         }
-        let control = matches!(record.phase(), Phase::Rts | Phase::Cts);
+        let control = matches!(record.part(), Part::Rts | Part::Cts);
         let size = if control { 1 } else { record.amount };
         let price = *self.prices.between(rank, record.peer, size)?;
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
@@ -82,9 +83,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             return Ok(());
         }
         let end = self.handle(rank, (op, place), &price)?;
-        match (record.phase(), partner) {
-            (Phase::Cts, _) => self.depart(rank, op, Phase::Data),
-            (Phase::Data, _) => {
+        match (record.part(), partner) {
+            (Part::Cts, _) => self.depart(rank, op, Part::Data),
+            (Part::Data, _) => {
                 self.note_match(rank, op, record.tag);
                 self.meet(rank, record.tag, op, end)
             }
@@ -102,7 +103,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let nic = self.records.at(place).nic();
         let free = if W::SHARED { price.take_last(self.now)? } else { price.take(self.now)? };
         *self.arrivals_mut(rank, nic) = free;
-        self.set_time(op, self.now);
+        self.records.set_time(op, self.now);
         self.observer.taken(&Taken { rank, op, nic: cpu_index(nic), time: Picos(self.now) });
         Ok(())
     }
@@ -118,7 +119,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     ) -> Result<u64, SimError> {
         let (cpu, nic) = (self.records.at(place).cpu(), self.records.at(place).nic());
         let overlap = self.settings.receive == Receive::Overlap;
-        let mut taken = if overlap { self.time_of(op) } else { self.now };
+        let mut taken = if overlap { self.records.time_of(op) } else { self.now };
         // One that had to wait for its processor is there already.
         let start = if W::SHARED && taken == self.now {
             price.begin_last(self.cpu(rank, cpu), taken)
@@ -142,12 +143,12 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         }
         let Handling { held, cpu: released, done } = handling;
         *self.cpu_mut(rank, cpu) = released;
-        self.set_time(op, done);
+        self.records.set_time(op, done);
         let posted = self.rank(rank).unmatched;
         self.observer.handled(&Handled {
             rank,
             op,
-            part: self.records.at(op).phase().part(),
+            part: self.records.at(op).part(),
             cpu: cpu_index(cpu),
             nic: cpu_index(nic),
             taken: Picos(taken),
@@ -191,11 +192,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     ) -> Result<(), SimError> {
         let record = *self.records.at(message);
         let now = self.now;
-        if record.phase() == Phase::Rts {
+        if record.part() == Part::Rts {
             self.records.at_mut(message).tag = receive;
-            return self.depart(rank, message, Phase::Cts);
+            return self.depart(rank, message, Part::Cts);
         }
-        if record.phase() == Phase::Whole
+        if record.part() == Part::Whole
             && self.settings.rendezvous == Rendezvous::Instant
             && self.prices.between(rank, record.peer, record.amount)?.costs.rendezvous
         {
@@ -204,7 +205,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         if let Some(done) = self.done.get_mut(rank as usize) {
             *done = (*done).max(end);
         }
-        self.satisfy(rank, receive, Reached::End, end.max(now));
+        self.satisfy(rank, receive, Reached::end(end.max(now)));
         Ok(())
     }
 
@@ -229,20 +230,20 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             nic: cpu_index(record.nic()),
             time: Picos(now),
         });
-        self.satisfy(sender, message, Reached::End, end.max(now));
+        self.satisfy(sender, message, Reached::end(end.max(now)));
         self.changed(sender);
         Ok(())
     }
 
     /// Lets the next message of a handshake wait to leave from `rank`.
-    fn depart(&mut self, rank: u32, op: u32, phase: Phase) -> Result<(), SimError> {
+    fn depart(&mut self, rank: u32, op: u32, part: Part) -> Result<(), SimError> {
         let seq = self.draw()?;
         let now = self.now;
         let record = self.records.at_mut(op);
-        record.set_phase(phase);
+        record.set_part(part);
         record.created = now;
         record.seq = seq;
-        let at = if phase == Phase::Cts { record.tag } else { op };
+        let at = if part == Part::Cts { record.tag } else { op };
         let cpu = cpu_index(self.records.at(at).cpu());
         self.observer.released(&Released { rank, op, cpu });
         self.enlist(rank, Class::Sends, op);

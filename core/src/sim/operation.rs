@@ -1,5 +1,6 @@
 //! Operations: calculations, sends, receives.
 
+use super::chain::Chain;
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, From};
 use super::hooks::{Begun, Calculated, Matched, Noise, Observer, Part, Sent, Turn};
@@ -7,20 +8,9 @@ use super::network::{Departure, Network};
 use super::parameters::Rendezvous;
 use super::price::{Leaving, Price, sum};
 use super::rank::Class;
-use super::record::{Phase, Successors};
+use super::record::Successors;
 use super::release::Reached;
 use crate::units::Picos;
-
-impl Phase {
-    pub(super) const fn part(self) -> Part {
-        match self {
-            Self::Whole => Part::Whole,
-            Self::Rts => Part::Rts,
-            Self::Cts => Part::Cts,
-            Self::Data => Part::Data,
-        }
-    }
-}
 
 impl Class {
     const fn turn(self) -> Turn {
@@ -72,8 +62,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             work: Picos(work),
             noise: Picos(noise),
         });
-        self.satisfy(rank, op, Reached::Start, now);
-        self.satisfy(rank, op, Reached::End, end);
+        self.satisfy(rank, op, Reached { start: Some(now), end: Some(end) });
         Ok(())
     }
 
@@ -81,32 +70,32 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     fn send(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let now = self.now;
         let record = *self.records.at(op);
-        match record.phase() {
-            Phase::Whole | Phase::Rts => {
+        match record.part() {
+            Part::Whole | Part::Rts => {
                 let price = *self.prices.between(rank, record.peer, record.amount)?;
                 let rendezvous = price.costs.rendezvous;
                 let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
-                self.satisfy(rank, op, Reached::Start, now);
+                self.satisfy(rank, op, Reached::start(now));
                 if handshake {
-                    self.records.at_mut(op).set_phase(Phase::Rts);
+                    self.records.at_mut(op).set_part(Part::Rts);
                     let price = *self.prices.between(rank, record.peer, 1)?;
                     self.transmit(rank, (op, op), &price)?;
                     return Ok(());
                 }
                 let end = self.transmit(rank, (op, op), &price)?;
                 if !rendezvous {
-                    self.satisfy(rank, op, Reached::End, end);
+                    self.satisfy(rank, op, Reached::end(end));
                     self.records.at_mut(op).set_successors(Successors::None, rank);
                 }
             }
-            Phase::Cts => {
+            Part::Cts => {
                 let price = *self.prices.between(rank, record.peer, 1)?;
                 self.transmit(rank, (op, record.tag), &price)?;
             }
-            Phase::Data => {
+            Part::Data => {
                 let price = *self.prices.between(rank, record.peer, record.amount)?;
                 let end = self.transmit(rank, (op, op), &price)?;
-                self.satisfy(rank, op, Reached::End, end);
+                self.satisfy(rank, op, Reached::end(end));
             }
         }
         Ok(())
@@ -136,10 +125,10 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             rank,
             to: record.peer,
             op,
-            part: record.phase().part(),
+            part: record.part(),
             cpu: cpu_index(cpu),
             nic: cpu_index(nic),
-            size: if matches!(record.phase(), Phase::Rts | Phase::Cts) { 1 } else { record.amount },
+            size: if matches!(record.part(), Part::Rts | Part::Cts) { 1 } else { record.amount },
             tag: record.tag,
             start: Picos(now),
             noise: Picos(noise),
@@ -171,14 +160,14 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// A receive is posted, or finds its message.
     fn receive(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let now = self.now;
-        self.satisfy(rank, op, Reached::Start, now);
+        self.satisfy(rank, op, Reached::start(now));
         let receive = *self.records.at(op);
         let state = self.ranks.at_mut(rank);
         let Some(message) = self.waiting.meet(&mut self.records, state, &receive) else {
             self.waiting.post(&mut self.records, state, op);
             return Ok(());
         };
-        let end = self.time_of(message);
+        let end = self.records.time_of(message);
         self.observer.matched(&Matched {
             rank,
             send: message,

@@ -19,15 +19,16 @@
 //! The roots of the heaps of a rank form a chain through the links of their
 //! records.
 
+use super::chain::Chain;
 use super::engine::Engine;
 use super::event::{Candidate, From};
 use super::heap::Heaps;
-use super::hooks::{Noise, Observer};
-use super::list::Records;
+use super::hooks::{Noise, Observer, Part};
 use super::network::Network;
 use super::parameters::Receive;
 use super::rank::{Class, Rank};
-use super::record::{Kind, NONE, Phase, Record};
+use super::record::{Kind, NONE, Record};
+use super::records::Records;
 use crate::goal::ANY;
 
 /// What a record needs to be free.
@@ -106,9 +107,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
                 self.join(rank, need, at);
             }
             _ => {
-                let Self { records, heaps, ranks, times, next_attempts, .. } = self;
-                let key =
-                    |at| (due(records.at(at), at, times, next_attempts), records.at(at).stamp());
+                let Self { records, heaps, ranks, next_attempts, .. } = self;
+                let key = |at| (due(records, at, next_attempts), records.at(at).stamp());
                 heaps.push(ranks.at_mut(rank).later(), at, |a, b| key(a) < key(b));
             }
         }
@@ -120,18 +120,18 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let class = record.class();
         let own = |record: &Record| (record.cpu(), record.nic());
         let answers =
-            |record: &Record| matches!((record.kind(), record.phase()), (Kind::Send, Phase::Cts));
+            |record: &Record| matches!((record.kind(), record.part()), (Kind::Send, Part::Cts));
         let (cpu, nic) = match class {
             Class::Receives => (0, 0),
             Class::Sends if answers(record) => own(self.records.at(record.tag)),
             Class::Sends | Class::Calcs => own(record),
-            Class::Arrived | Class::Taken => match record.phase() {
-                Phase::Data => own(self.records.at(record.tag)),
-                Phase::Cts => own(record),
-                Phase::Whole | Phase::Rts if record.is_claimed() => {
+            Class::Arrived | Class::Taken => match record.part() {
+                Part::Data => own(self.records.at(record.tag)),
+                Part::Cts => own(record),
+                Part::Whole | Part::Rts if record.is_claimed() => {
                     own(self.records.at(self.claimed_by(at)))
                 }
-                Phase::Whole | Phase::Rts => self.rank(rank).unit()?,
+                Part::Whole | Part::Rts => self.rank(rank).unit()?,
             },
         };
         let overlap = self.settings.receive == Receive::Overlap;
@@ -155,7 +155,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     }
 
     fn due(&self, at: u32) -> u64 {
-        due(self.records.at(at), at, self.times, self.next_attempts)
+        due(&self.records, at, self.next_attempts)
     }
 
     /// Puts a record into the heap of those that need the same.
@@ -282,8 +282,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     }
 
     fn pop_later(&mut self, rank: u32) {
-        let Self { records, heaps, ranks, times, next_attempts, .. } = self;
-        let key = |at| (due(records.at(at), at, times, next_attempts), records.at(at).stamp());
+        let Self { records, heaps, ranks, next_attempts, .. } = self;
+        let key = |at| (due(records, at, next_attempts), records.at(at).stamp());
         heaps.pop(ranks.at_mut(rank).later(), |a, b| key(a) < key(b));
     }
 
@@ -330,10 +330,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
 }
 
 /// The earliest time for a record that waits.
-fn due(record: &Record, at: u32, times: &[u64], next_attempts: &[u64]) -> u64 {
+fn due(records: &Records<'_>, at: u32, next_attempts: &[u64]) -> u64 {
+    let record = records.at(at);
     match record.class() {
         Class::Receives => record.amount,
-        Class::Sends | Class::Calcs => times.get(at as usize).copied().unwrap_or_default(),
+        Class::Sends | Class::Calcs => records.time_of(at),
         Class::Arrived | Class::Taken if record.is_claimed() => 0,
         Class::Arrived | Class::Taken => {
             next_attempts.get(at as usize).copied().unwrap_or_default()

@@ -1,6 +1,6 @@
 //! The state of one rank.
 
-use super::record::NONE;
+use super::record::{Kind, NONE};
 
 /// As what a record waits on a rank. Where ranks have one processor and one
 /// interface and hold the processor to receive, each class is a list, which is
@@ -18,6 +18,17 @@ pub(super) enum Class {
     Arrived = 3,
     /// Messages that an interface has taken and that wait for a processor.
     Taken = 4,
+}
+
+impl Class {
+    /// That of a released operation.
+    pub(super) const fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Send => Self::Sends,
+            Kind::Receive => Self::Receives,
+            Kind::Calc => Self::Calcs,
+        }
+    }
 }
 
 /// The state of one rank; 64 bytes, one cache line.

@@ -1,5 +1,6 @@
 //! One operation, and the message that it becomes, in 40 bytes.
 
+use super::hooks::Part;
 use super::rank::Class;
 use crate::goal::{Op, OpKind};
 use crate::units::Picos;
@@ -7,38 +8,76 @@ use crate::units::Picos;
 /// No record, no rank, end of a list.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a record is.
+/// What an operation is, in the order in which one event releases them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
-    Send,
-    Receive,
-    Calc,
+    Send = 0,
+    Receive = 1,
+    Calc = 2,
+}
+
+impl Kind {
+    /// As the lowest two bits of a record's `meta`.
+    #[inline]
+    pub(super) const fn of(meta: u32) -> Self {
+        match meta & 3 {
+            0 => Self::Send,
+            1 => Self::Receive,
+            _ => Self::Calc,
+        }
+    }
 }
 
 /// How the operations after this one are found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Successors {
-    None,
+    None = 0,
     /// One, which waits for the end.
-    Ends,
+    Ends = 1,
     /// One, which waits for the start.
-    Starts,
+    Starts = 2,
     /// A list of edges: number for the end, number for the start, then the
     /// operations.
-    Listed,
+    Listed = 3,
 }
 
-/// Which message of a send a record is at the moment.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Phase {
-    /// The operation itself, or its only message.
-    Whole,
-    /// Handshake: asks the receiver.
-    Rts,
-    /// Handshake: tells the sender to go on.
-    Cts,
-    /// Handshake: the data.
-    Data,
+impl Successors {
+    /// As the next two bits of a record's `meta`.
+    #[inline]
+    pub(super) const fn of(meta: u32) -> Self {
+        match meta >> 2 & 3 {
+            0 => Self::None,
+            1 => Self::Ends,
+            2 => Self::Starts,
+            _ => Self::Listed,
+        }
+    }
+
+    /// Sets them in `meta`.
+    pub(super) const fn put(self, meta: u32) -> u32 {
+        meta & !(3 << 2) | (self as u32) << 2
+    }
+}
+
+/// What a record says of its operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Content {
+    pub(super) kind: Kind,
+    /// Bytes, or picoseconds.
+    pub(super) amount: u64,
+    pub(super) peer: u32,
+    pub(super) tag: u32,
+}
+
+impl Content {
+    pub(super) const fn of(op: OpKind) -> Self {
+        let (kind, amount, peer, tag) = match op {
+            OpKind::Send { peer, size, tag } => (Kind::Send, size, peer, tag),
+            OpKind::Receive { peer, size, tag } => (Kind::Receive, size, peer, tag),
+            OpKind::Calc { duration: Picos(picos) } => (Kind::Calc, picos, 0, 0),
+        };
+        Self { kind, amount, peer, tag }
+    }
 }
 
 /// An operation of a schedule.
@@ -67,7 +106,7 @@ pub struct Record {
     pub(super) link: u32,
     /// The second part of its stamp.
     pub(super) seq: u32,
-    /// Kind, successors, phase, processor and interface, and of what waits in
+    /// Kind, successors, part, processor and interface, and of what waits in
     /// a heap its class.
     pub(super) meta: u32,
 }
@@ -96,48 +135,36 @@ const CLAIMED: u32 = 1 << 27;
 
 impl Record {
     pub(super) const fn new(op: Op) -> Self {
-        let (kind, amount, peer, tag) = match op.kind {
-            OpKind::Send { peer, size, tag } => (0, size, peer, tag),
-            OpKind::Receive { peer, size, tag } => (1, size, peer, tag),
-            OpKind::Calc { duration: Picos(picos) } => (2, picos, 0, 0),
-        };
-        let meta = kind | (op.cpu as u32) << 8 | (op.nic as u32) << 16;
+        let Content { kind, amount, peer, tag } = Content::of(op.kind);
+        let meta = kind as u32 | (op.cpu as u32) << 8 | (op.nic as u32) << 16;
         Self { amount, created: 0, peer, tag, next: NONE, link: 0, seq: 0, meta }
     }
 
     pub(super) const fn kind(&self) -> Kind {
-        match self.meta & 3 {
-            0 => Kind::Send,
-            1 => Kind::Receive,
-            _ => Kind::Calc,
-        }
+        Kind::of(self.meta)
     }
 
     pub(super) const fn successors(&self) -> Successors {
-        match self.meta >> 2 & 3 {
-            0 => Successors::None,
-            1 => Successors::Ends,
-            2 => Successors::Starts,
-            _ => Successors::Listed,
-        }
+        Successors::of(self.meta)
     }
 
     pub(super) const fn set_successors(&mut self, successors: Successors, next: u32) {
-        self.meta = self.meta & !(3 << 2) | (successors as u32) << 2;
+        self.meta = successors.put(self.meta);
         self.next = next;
     }
 
-    pub(super) const fn phase(&self) -> Phase {
+    /// Which message of its send it is at the moment.
+    pub(super) const fn part(&self) -> Part {
         match self.meta >> 4 & 3 {
-            0 => Phase::Whole,
-            1 => Phase::Rts,
-            2 => Phase::Cts,
-            _ => Phase::Data,
+            0 => Part::Whole,
+            1 => Part::Rts,
+            2 => Part::Cts,
+            _ => Part::Data,
         }
     }
 
-    pub(super) const fn set_phase(&mut self, phase: Phase) {
-        self.meta = self.meta & !(3 << 4) | (phase as u32) << 4;
+    pub(super) const fn set_part(&mut self, part: Part) {
+        self.meta = self.meta & !(3 << 4) | (part as u32) << 4;
     }
 
     /// Whether it has been released.

@@ -1,100 +1,181 @@
 //! Dependencies: who is released by what.
+//!
+//! Until an operation is ready, its link counts the operations that it waits
+//! for; then it is in a list.
 
+use core::ops::Range;
+
+use super::chain::Chain;
 use super::engine::{Engine, SimError};
 use super::hooks::{Noise, Observer, Released, Satisfied};
 use super::network::Network;
 use super::operation::cpu_index;
 use super::rank::Class;
 use super::record::{Kind, NONE, Successors};
+use super::records::bounds;
 
-/// What an operation reaches, for those that wait for it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Reached {
-    Start,
-    End,
+/// The operations of a stored schedule, for either driver.
+pub(super) trait Operations: Chain {
+    fn kind(&self, op: u32) -> Kind;
+
+    /// How those that wait for an operation are found, and its word for that.
+    fn successors(&self, op: u32) -> (Successors, u32);
+
+    /// Lets an operation not begin before `time`.
+    fn delay(&mut self, op: u32, time: u64);
+
+    /// Tells the only one that waits for an operation what that has `reached`;
+    /// `told` which, and whether it waited for the end. Returns it if it is
+    /// ready now.
+    #[inline]
+    fn satisfy_one(
+        &mut self,
+        (successors, next): (Successors, u32),
+        reached: Reached,
+        mut told: impl FnMut(u32, bool),
+    ) -> Option<u32> {
+        let (time, end) = match successors {
+            Successors::Ends => (reached.end?, true),
+            Successors::Starts => (reached.start?, false),
+            Successors::None | Successors::Listed => return None,
+        };
+        told(next, end);
+        self.count_down(next, time).then_some(next)
+    }
+
+    /// Tells those of a list, first those that wait for the start; those that
+    /// are ready now come to `ready`.
+    fn satisfy_listed(
+        &mut self,
+        (list, edges): (u32, &[u32]),
+        reached: Reached,
+        ready: &mut Ready,
+        mut told: impl FnMut(u32, bool),
+    ) {
+        let [ends, starts] = listed(edges, list).unwrap_or_default();
+        for (ops, time, end) in [(starts, reached.start, false), (ends, reached.end, true)] {
+            let Some(time) = time else { continue };
+            for &op in ops {
+                told(op, end);
+                if self.count_down(op, time) {
+                    ready.add(self, op);
+                }
+            }
+        }
+    }
+
+    /// One operation fewer for `op` to wait for; it may not begin before
+    /// `time`. Whether that was the last.
+    #[inline]
+    fn count_down(&mut self, op: u32, time: u64) -> bool {
+        self.delay(op, time);
+        let left = self.next(op);
+        debug_assert!(left > 0, "it waits for one more");
+        self.set_next(op, left.wrapping_sub(1));
+        left == 1
+    }
+
+    /// Those of some operations that wait for nothing.
+    fn roots(&mut self, ops: Range<u32>) -> Ready {
+        let mut ready = Ready::default();
+        for op in ops {
+            if self.next(op) == 0 {
+                ready.add(self, op);
+            }
+        }
+        ready
+    }
 }
 
-/// Operations of one rank that have become ready in this event: lists of
-/// sends, receives and calculations, each in the order of becoming ready.
+/// The list of edges at a place: those that wait for the end, and for the
+/// start.
+fn listed(edges: &[u32], place: u32) -> Option<[&[u32]; 2]> {
+    let (&[ends, starts], all) = edges.get(place as usize..)?.split_first_chunk()?;
+    let (ends, rest) = all.split_at_checked(ends as usize)?;
+    Some([ends, rest.get(..starts as usize)?])
+}
+
+/// When an operation has started and when it ends, as far as that is known in
+/// an event.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Reached {
+    pub(super) start: Option<u64>,
+    pub(super) end: Option<u64>,
+}
+
+impl Reached {
+    pub(super) const fn start(time: u64) -> Self {
+        Self { start: Some(time), end: None }
+    }
+
+    pub(super) const fn end(time: u64) -> Self {
+        Self { start: None, end: Some(time) }
+    }
+}
+
+/// Operations of one rank that have become ready in an event: lists of sends,
+/// receives and calculations, each in the order of becoming ready.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
-    rank: u32,
     lists: [u32; 3],
 }
 
+impl Default for Ready {
+    fn default() -> Self {
+        Self { lists: [NONE; 3] }
+    }
+}
+
 impl Ready {
-    pub(super) const NOBODY: Self = Self { rank: NONE, lists: [NONE; 3] };
+    #[inline]
+    fn add(&mut self, ops: &mut (impl Operations + ?Sized), op: u32) {
+        if let Some(last) = self.lists.get_mut(ops.kind(op) as usize) {
+            ops.push(last, op);
+        }
+    }
+
+    /// Takes out the one that is released next.
+    #[inline]
+    pub(super) fn take(&mut self, ops: &mut impl Operations) -> Option<u32> {
+        let last = self.lists.iter_mut().find(|last| **last != NONE)?;
+        let (before, op) = (*last, ops.next(*last));
+        ops.remove(last, before, op);
+        Some(op)
+    }
+}
+
+/// What is ready on one of the ranks that an event touches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadyOn {
+    rank: u32,
+    ready: Ready,
+}
+
+impl Default for ReadyOn {
+    fn default() -> Self {
+        Self { rank: NONE, ready: Ready::default() }
+    }
 }
 
 impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
-    /// Tells those that wait for `op` of `rank` that it has `reached` its
-    /// start or end, and that they may not begin before `time`.
+    /// Tells those that wait for `on` of `rank` what it has `reached`.
     #[inline]
-    pub(super) fn satisfy(&mut self, rank: u32, op: u32, reached: Reached, time: u64) {
-        let record = self.records.at(op);
-        let next = record.next;
-        match (record.successors(), reached) {
-            (Successors::Ends, Reached::End) | (Successors::Starts, Reached::Start) => {
-                self.count_down(rank, (next, op), (reached, time));
-            }
-            (Successors::Listed, _) => self.satisfy_listed(rank, (next, op), (reached, time)),
-            _ => {}
-        }
-    }
-
-    fn satisfy_listed(
-        &mut self,
-        rank: u32,
-        (list, on): (u32, u32),
-        (reached, time): (Reached, u64),
-    ) {
-        let edges = self.edges;
-        let Some((&[ends, starts], all)) =
-            edges.get(list as usize..).and_then(|words| words.split_first_chunk())
-        else {
+    pub(super) fn satisfy(&mut self, rank: u32, on: u32, reached: Reached) {
+        let successors = self.records.successors(on);
+        if successors.0 == Successors::None {
             return;
-        };
-        let (first, count) = match reached {
-            Reached::End => (0, ends),
-            Reached::Start => (ends as usize, starts),
-        };
-        debug_assert!(first + count as usize <= all.len(), "a list ends where it says");
-        let some = all.get(first..first.saturating_add(count as usize)).unwrap_or_default();
-        for &op in some {
-            self.count_down(rank, (op, on), (reached, time));
         }
-    }
-
-    #[inline]
-    fn count_down(&mut self, rank: u32, (op, on): (u32, u32), (reached, time): (Reached, u64)) {
-        let end = reached == Reached::End;
-        self.observer.satisfied(&Satisfied { rank, op, on, end });
-        if let Some(not_before) = self.times.get_mut(op as usize) {
-            *not_before = (*not_before).max(time);
-        }
-        let record = self.records.at_mut(op);
-        debug_assert!(record.link > 0 && !record.started(), "it waits for one more");
-        record.link = record.link.wrapping_sub(1);
-        if record.link == 0 {
-            self.ready(rank, op);
-        }
-    }
-
-    /// Notes that an operation has become ready.
-    #[inline]
-    pub(super) fn ready(&mut self, rank: u32, op: u32) {
-        let class = match self.records.at(op).kind() {
-            Kind::Send => 0,
-            Kind::Receive => 1,
-            Kind::Calc => 2,
-        };
+        let Self { records, edges, released, observer, .. } = self;
         // An event touches its own rank, and at most one other as well.
-        let [own, other] = &mut self.released;
-        let ready = if own.rank == NONE || own.rank == rank { own } else { other };
-        debug_assert!(ready.rank == NONE || ready.rank == rank, "an event touches two ranks");
-        ready.rank = rank;
-        if let Some(last) = ready.lists.get_mut(class) {
-            self.records.push(last, op);
+        let [own, other] = released;
+        let place = if own.rank == NONE || own.rank == rank { own } else { other };
+        debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
+        place.rank = rank;
+        let told = |op, end| observer.satisfied(&Satisfied { rank, op, on, end });
+        if let (Successors::Listed, list) = successors {
+            records.satisfy_listed((list, edges), reached, &mut place.ready, told);
+        } else if let Some(op) = records.satisfy_one(successors, reached, told) {
+            place.ready.add(records, op);
         }
     }
 
@@ -105,56 +186,44 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         if own.rank == NONE {
             return Ok(());
         }
-        self.released = [Ready::NOBODY; 2];
+        self.released = [ReadyOn::default(); 2];
         let (first, second) = if other.rank < own.rank { (other, own) } else { (own, other) };
-        self.release_one(first)?;
-        if second.rank != NONE {
-            self.release_one(second)?;
+        self.release_on(first)?;
+        if second.rank == NONE { Ok(()) } else { self.release_on(second) }
+    }
+
+    pub(super) fn release_on(&mut self, on: ReadyOn) -> Result<(), SimError> {
+        let ReadyOn { rank, mut ready } = on;
+        while let Some(op) = ready.take(&mut self.records) {
+            self.release_op(rank, op)?;
         }
+        self.changed(rank);
         Ok(())
     }
 
-    fn release_one(&mut self, ready: Ready) -> Result<(), SimError> {
-        const CLASSES: [Class; 3] = [Class::Sends, Class::Receives, Class::Calcs];
-        for (last, class) in ready.lists.into_iter().zip(CLASSES) {
-            if last == NONE {
-                continue;
-            }
-            let mut op = self.records.at(last).link;
-            loop {
-                let next = self.records.at(op).link;
-                self.release_op(ready.rank, op, class)?;
-                if op == last {
-                    break;
-                }
-                op = next;
-            }
-        }
-        self.changed(ready.rank);
-        Ok(())
+    /// Releases the operations of a rank that wait for nothing.
+    pub(super) fn release_roots(&mut self, rank: u32) -> Result<(), SimError> {
+        let (first, end) = bounds(self.firsts, rank);
+        let ready = self.records.roots(first..end);
+        self.release_on(ReadyOn { rank, ready })
     }
 
     /// Draws a stamp for an operation and puts it into its list.
     #[inline]
-    fn release_op(&mut self, rank: u32, op: u32, class: Class) -> Result<(), SimError> {
+    fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;
-        let created = self.now;
-        let cpu = cpu_index(self.records.at(op).cpu());
-        self.observer.released(&Released { rank, op, cpu });
-        let posting = if class == Class::Receives {
-            let cpu = self.records.at(op).cpu();
-            Some(self.cpu(rank, cpu).max(self.time_of(op)))
-        } else {
-            None
-        };
+        let (kind, cpu) = (self.records.at(op).kind(), self.records.at(op).cpu());
+        self.observer.released(&Released { rank, op, cpu: cpu_index(cpu) });
+        let posting =
+            (kind == Kind::Receive).then(|| self.cpu(rank, cpu).max(self.records.time_of(op)));
         let record = self.records.at_mut(op);
-        record.created = created;
+        record.created = self.now;
         record.seq = seq;
         record.set_started();
         if let Some(time) = posting {
             record.amount = time;
         }
-        self.enlist(rank, class, op);
+        self.enlist(rank, Class::of(kind), op);
         Ok(())
     }
 }

@@ -3,11 +3,11 @@
 use super::build_error::BuildError;
 use super::crowd::{Crowd, Receives, SHORT};
 use super::draft::{Dependent, Draft, Until};
-use super::list::Records;
 use super::memory::{Memory, Requirements};
 use super::queue::Entry;
 use super::rank::Rank;
 use super::record::{NONE, Record, Slot, Successors};
+use super::records::Records;
 use crate::goal::{ANY, Op, OpKind, Sink};
 
 /// A schedule in lent memory, ready to run once; [`Schedule::copy`] it before,
@@ -22,7 +22,6 @@ pub struct Schedule<'m> {
     pub(super) crowds: &'m mut [Crowd],
     pub(super) index: &'m mut [u32],
     pub(super) clocks: &'m mut [u64],
-    pub(super) times: &'m mut [u64],
     pub(super) next_attempts: &'m mut [u64],
     pub(super) links: &'m mut [u64],
     pub(super) done: &'m mut [u64],
@@ -158,7 +157,7 @@ impl<'m> Builder<'m> {
         done.fill(0);
         let places = places.get_mut(..ranks as usize).ok_or(BuildError::Full)?;
         Ok(Schedule {
-            records: Records::new(records.get_mut(..ops as usize).ok_or(BuildError::Full)?),
+            records: Records::new(records.get_mut(..ops as usize).ok_or(BuildError::Full)?, times),
             edges,
             ranks: states.get_mut(..ranks as usize).ok_or(BuildError::Full)?,
             firsts,
@@ -166,7 +165,6 @@ impl<'m> Builder<'m> {
             crowds,
             index,
             clocks,
-            times,
             next_attempts,
             links,
             done,

@@ -5,6 +5,7 @@ use core::fmt;
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::network::Network;
+use super::records::bounds;
 use crate::goal::ANY;
 
 /// Something that never came to its end.
@@ -81,11 +82,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         for rank in 0..self.rank_count() {
             for message in self.waiting.messages(&self.records, self.rank(rank)) {
                 let record = self.records.at(message);
-                let (first, _) = self.bounds(record.peer);
+                let (first, _) = bounds(self.firsts, record.peer);
                 let op = message.wrapping_sub(first);
                 tell(Unfinished::Unreceived { rank, from: record.peer, op, tag: record.tag });
             }
-            let (first, ops_end) = self.bounds(rank);
+            let (first, ops_end) = bounds(self.firsts, rank);
             for receive in self.waiting.receives(self.rank(rank)) {
                 let record = self.records.at(receive);
                 let op = receive.wrapping_sub(first);

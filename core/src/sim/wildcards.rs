@@ -5,9 +5,10 @@
 //! that has met a receive stays in a list until it is the first, and then is
 //! passed over.
 
+use super::chain::Chain;
 use super::index::{self, Key, Keyed};
-use super::list::Records;
 use super::record::{Kind, NONE};
+use super::records::Records;
 use crate::goal::ANY;
 
 /// What all messages of a list have in common.
@@ -62,17 +63,21 @@ impl Common {
     }
 }
 
-impl Keyed for Places<'_> {
-    fn key(&self, at: u32) -> Key {
-        self.common.key(word(self.keys, at))
-    }
+impl Chain for Places<'_> {
+    const END: u32 = NONE;
 
-    fn link(&self, at: u32) -> u32 {
+    fn next(&self, at: u32) -> u32 {
         word(self.links, at)
     }
 
-    fn set_link(&mut self, at: u32, link: u32) {
-        set_word(self.links, at, link);
+    fn set_next(&mut self, at: u32, next: u32) {
+        set_word(self.links, at, next);
+    }
+}
+
+impl Keyed for Places<'_> {
+    fn key(&self, at: u32) -> Key {
+        self.common.key(word(self.keys, at))
     }
 
     fn after(&self, at: u32) -> u32 {

@@ -2,7 +2,7 @@
 
 use super::memory::{Memory, Requirements, Unsuitable};
 use super::rank::WindowRank;
-use super::record::{MOST_OF_RANK, NONE, WindowRecord};
+use super::record::{MOST_OF_RANK, WindowRecord};
 use super::schedule::Schedule;
 use super::shared::Shared;
 use crate::goal::{Op, OpKind, Sink};
@@ -10,6 +10,8 @@ use crate::sim::build_error::BuildError;
 use crate::sim::draft::{Dependent, Draft, Until};
 use crate::sim::heap::Heaps;
 use crate::sim::parameters::Parameters;
+use crate::sim::record::NONE;
+use crate::sim::release::Operations;
 use crate::units::Picos;
 
 /// The sink that builds a [`Schedule`].
@@ -82,21 +84,15 @@ impl<'m> Builder<'m> {
     /// Releases what waits for nothing on the open rank.
     fn release(&mut self) -> Option<()> {
         let records = &*self.memory.records;
-        let shared = Shared::new((records, &[]), &[], (self.parameters, &*self.memory.times));
-        let mut ready = [NONE; 3];
-        for op in self.draft.first..self.draft.ops {
-            let record = shared.at(op);
-            if record.link() == 0 {
-                shared.push(ready.get_mut(record.kind() as usize)?, op);
-            }
-        }
+        let mut shared = Shared::new((records, &[]), &[], (self.parameters, &*self.memory.times));
+        let mut ready = shared.roots(self.draft.first..self.draft.ops);
         let state = self.memory.ranks.get_mut(self.draft.rank() as usize)?;
         let overlap = !self.memory.links.is_empty();
         let mut heaps = Heaps::new(&*self.memory.links);
-        shared.each_ready(ready, |op| {
+        while let Some(op) = ready.take(&mut shared) {
             shared.at(op).release_root(self.draft.first + state.released, state.released);
             shared.enlist(overlap.then_some(&mut heaps), state, op);
-        });
+        }
         Some(())
     }
 
@@ -111,13 +107,12 @@ impl<'m> Builder<'m> {
         let further = self.further(self.handshakes[0])?;
         self.handshakes[0] += 1;
         let rank = self.draft.rank();
-        let message = |peer, size| Op { kind: OpKind::Send { peer, size, tag: 0 }, cpu: 0, nic: 0 };
-        let calc = OpKind::Calc { duration: Picos::ZERO };
-        let known = Op { kind: calc, cpu: 0, nic: 0 };
+        let message = |peer, size| OpKind::Send { peer, size, tag: 0 };
+        let known = OpKind::Calc { duration: Picos::ZERO };
         let records = [message(rank, 1), message(peer, size), known];
-        for (op, at) in records.iter().zip(further..) {
+        for (kind, at) in records.into_iter().zip(further..) {
             let record = self.memory.records.get_mut(at as usize).ok_or(BuildError::Full)?;
-            record.set(op);
+            record.set(kind);
             if let Some(time) = self.memory.times.get_mut(at as usize) {
                 *time = 0.into();
             }
@@ -203,7 +198,7 @@ impl Sink for Builder<'_> {
             *time = 0.into();
         }
         let record: Option<&mut WindowRecord> = self.memory.records.get_mut(at);
-        record.ok_or(BuildError::Full)?.set(&op);
+        record.ok_or(BuildError::Full)?.set(op.kind);
         if let Some(message) = handshake {
             self.add_handshake(message)?;
         }

@@ -3,9 +3,9 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::memory::{Memory, Requirements};
-use super::record::NONE;
 use super::schedule::Schedule;
 use crate::sim::parameters::Parameters;
+use crate::sim::record::NONE;
 
 impl Schedule<'_> {
     /// Memory for [`Schedule::copy`], without what copies share with the

@@ -6,12 +6,6 @@ use super::mail::{END, Mail};
 use super::shared::{Element, Shared};
 use crate::sim::chain::{self, Chain};
 
-/// Messages in singly linked lists that end with [`END`].
-pub(super) trait Messages: Chain {
-    /// When the message was sent, its send, and the rank that sent it.
-    fn origin(&self, at: u32) -> Origin;
-}
-
 /// Where a message comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
@@ -37,7 +31,7 @@ impl Chain for Mail<'_> {
     }
 }
 
-impl Messages for Mail<'_> {
+impl Mail<'_> {
     #[inline]
     fn origin(&self, at: u32) -> Origin {
         debug_assert!(self.message(at).is_some(), "no message {at}");
@@ -52,38 +46,33 @@ impl Messages for Mail<'_> {
     }
 }
 
-/// Messages in the records of their sends.
-impl Chain for &Shared<'_> {
-    const END: u32 = END;
-
-    fn next(&self, at: u32) -> u32 {
-        self.at(at).link()
-    }
-
-    fn set_next(&mut self, at: u32, next: u32) {
-        self.at(at).set_link(next);
+impl Shared<'_> {
+    /// That of a message in the record of its send.
+    fn origin_of_kept(&self, send: u32) -> Origin {
+        let record = self.at(send);
+        Origin { created: record.time(), send, source: record.peer() }
     }
 }
 
-impl Messages for &Shared<'_> {
-    fn origin(&self, at: u32) -> Origin {
-        let record = self.at(at);
-        Origin { created: record.time(), send: at, source: record.peer() }
-    }
-}
-
-/// Sorts messages by stamp, and returns the first; adds the steps taken to
-/// `steps`.
-pub(super) fn sort<M: Messages>(
+/// Sorts messages in the mail by stamp, and returns the first; adds the steps
+/// taken to `steps`.
+pub(super) fn sort_mail(
     shared: &Shared<'_>,
-    messages: &mut M,
+    mail: &mut Mail<'_>,
     first: u32,
     steps: &mut u64,
 ) -> u32 {
-    chain::sort(messages, first, |messages, a, b| {
-        was_created_before(shared, [messages.origin(a), messages.origin(b)], steps)
-    })
-    .first
+    let before =
+        |mail: &Mail<'_>, a, b| was_created_before(shared, [mail.origin(a), mail.origin(b)], steps);
+    chain::sort(mail, first, before).first
+}
+
+/// The same of messages in the records of their sends.
+pub(super) fn sort_kept(shared: &mut Shared<'_>, first: u32, steps: &mut u64) -> u32 {
+    let before = |shared: &Shared<'_>, a, b| {
+        was_created_before(shared, [shared.origin_of_kept(a), shared.origin_of_kept(b)], steps)
+    };
+    chain::sort(shared, first, before).first
 }
 
 #[inline]

@@ -8,7 +8,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::record::NONE;
+use crate::sim::record::NONE;
 
 /// Messages of a chunk.
 pub const CHUNK: u32 = 32;

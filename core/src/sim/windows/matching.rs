@@ -2,10 +2,11 @@
 //! [`crate::sim::matching`].
 
 use super::rank::WindowRank;
-use super::record::{NONE, WindowRecord};
+use super::record::WindowRecord;
 use super::shared::Shared;
+use crate::sim::chain::Chain;
 use crate::sim::matching::{WILD, fits, key};
-use crate::sim::record::Slot;
+use crate::sim::record::{NONE, Slot};
 
 /// Slots in a row that are looked at in the time of a step in a history.
 const SLOTS_OF_STEP: u64 = 32;

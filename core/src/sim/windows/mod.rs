@@ -25,7 +25,6 @@ mod build;
 mod copy;
 mod handshake;
 mod incoming;
-mod list;
 mod mail;
 mod matching;
 mod memory;

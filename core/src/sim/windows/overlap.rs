@@ -13,10 +13,10 @@
 
 use super::partition::Partition;
 use super::rank::WindowRank;
-use super::record::{Kind, NONE};
 use super::shared::{HeapLinks, Shared};
 use super::step::{Class, Next};
 use crate::sim::hooks::Noise;
+use crate::sim::record::{Kind, NONE};
 use crate::units::Overflow;
 
 /// What a rank needs to receive with overlap.

@@ -9,13 +9,15 @@ use super::mail::{END, Mail, Outbox};
 use super::matching::Slots;
 use super::overlap::Receiving;
 use super::rank::WindowRank;
-use super::record::NONE;
 use super::shared::{Element, HeapLinks, Shared};
 use super::step::Next;
+use crate::sim::chain::Chain;
 use crate::sim::engine::{Finished, SimError};
 use crate::sim::heap::Heaps;
 use crate::sim::hooks::Noise;
 use crate::sim::price::{Prices, sum};
+use crate::sim::record::NONE;
+use crate::sim::records::{bounds, owner};
 use crate::sim::unfinished::Unfinished;
 use crate::sim::wheel::Wheel;
 use crate::units::Picos;
@@ -193,7 +195,7 @@ impl<'s, N: Noise> Partition<'s, N> {
                 let record = shared.at(send);
                 let (next, local) = (record.link(), record.peer().wrapping_sub(*first));
                 let source = match send < shared.further {
-                    true => shared.owner(send),
+                    true => owner(shared.firsts, send),
                     // Noted there as it left.
                     false => shared.handshake(send).link(),
                 };
@@ -261,7 +263,7 @@ impl<'s, N: Noise> Partition<'s, N> {
         {
             let mut messages = *inbox;
             state.incoming =
-                incoming::sort(&self.shared, &mut messages, state.incoming, &mut self.steps);
+                incoming::sort_mail(&self.shared, &mut messages, state.incoming, &mut self.steps);
         }
         if self.several || self.overlap {
             self.keep((rank, state), inbox);
@@ -362,18 +364,14 @@ impl<'s, N: Noise> Partition<'s, N> {
     /// Calls `tell` with everything that never came to its end, by rank, as
     /// [`Engine::unfinished`](crate::sim::Engine::unfinished) does.
     pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
-        let bounds = |rank: u32| {
-            let at = |rank: usize| self.shared.firsts.get(rank).copied().unwrap_or_default();
-            (at(rank as usize), at(rank as usize + 1))
-        };
         for (rank, state) in (self.first..).zip(self.ranks.iter()) {
             for (_, message) in self.shared.walk(state.unexpected) {
                 let record = self.shared.at(message);
                 let (from, tag) = (record.peer(), record.tag());
-                let op = message.wrapping_sub(bounds(from).0);
+                let op = message.wrapping_sub(bounds(self.shared.firsts, from).0);
                 tell(Unfinished::Unreceived { rank, from, op, tag });
             }
-            let (first, end) = bounds(rank);
+            let (first, end) = bounds(self.shared.firsts, rank);
             for slot in self.slots.of(state) {
                 if slot.op != NONE {
                     let record = self.shared.at(slot.op);

@@ -9,8 +9,9 @@ use core::hint::black_box;
 
 use super::mail::Mail;
 use super::partition::Partition;
-use super::record::{NONE, WindowRecord};
+use super::record::WindowRecord;
 use crate::sim::hooks::Noise;
+use crate::sim::record::NONE;
 use crate::sim::wheel::Sweep;
 
 /// Ranks that are looked at together.

@@ -1,6 +1,6 @@
 //! The state of one rank.
 
-use super::record::NONE;
+use crate::sim::record::NONE;
 
 /// The state of one rank; 64 bytes, one cache line. Lists of operations and
 /// of waiting messages are circular, known by their last record.

@@ -8,21 +8,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use crate::goal::{Op, OpKind};
+use crate::goal::OpKind;
 use crate::sim::draft::Dependent;
-use crate::sim::record::Successors;
-use crate::units::Picos;
-
-/// No operation, no rank, end of a list.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// What an operation is, in the order in which one event releases them.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Kind {
-    Send = 0,
-    Receive = 1,
-    Calc = 2,
-}
+use crate::sim::record::{Content, Kind, Successors};
 
 /// An operation of a schedule for windows.
 #[derive(Debug, Default)]
@@ -85,12 +73,8 @@ impl WindowRecord {
     }
 
     /// Sets all of it, while the schedule is built.
-    pub(super) fn set(&mut self, op: &Op) {
-        let (kind, amount, peer, tag) = match op.kind {
-            OpKind::Send { peer, size, tag } => (Kind::Send, size, peer, tag),
-            OpKind::Receive { peer, size, tag } => (Kind::Receive, size, peer, tag),
-            OpKind::Calc { duration: Picos(picos) } => (Kind::Calc, picos, 0, 0),
-        };
+    pub(super) fn set(&mut self, op: OpKind) {
+        let Content { kind, amount, peer, tag } = Content::of(op);
         *self = Self {
             time: amount.into(),
             creator: 0.into(),
@@ -104,21 +88,12 @@ impl WindowRecord {
 
     #[inline]
     pub(super) fn kind(&self) -> Kind {
-        match self.meta.load(Relaxed) & 3 {
-            0 => Kind::Send,
-            1 => Kind::Receive,
-            _ => Kind::Calc,
-        }
+        Kind::of(self.meta.load(Relaxed))
     }
 
     #[inline]
     pub(super) fn successors(&self) -> Successors {
-        match self.meta.load(Relaxed) >> 2 & 3 {
-            0 => Successors::None,
-            1 => Successors::Ends,
-            2 => Successors::Starts,
-            _ => Successors::Listed,
-        }
+        Successors::of(self.meta.load(Relaxed))
     }
 
     /// Notes who released it, and as which of its rank.
@@ -211,15 +186,6 @@ impl WindowRecord {
         self.link.store(link, Relaxed);
     }
 
-    /// One operation fewer to wait for; whether that was the last.
-    #[inline]
-    pub(super) fn count_down(&self) -> bool {
-        debug_assert!(self.link.load(Relaxed) > 0 && !self.released(), "it waits for one more");
-        let left = self.link.load(Relaxed).wrapping_sub(1);
-        self.link.store(left, Relaxed);
-        left == 0
-    }
-
     /// A posted receive has met the message of `send` at `time`.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the halves of a word")]
@@ -259,7 +225,7 @@ impl Dependent for WindowRecord {
 
     fn set_successors(&mut self, successors: Successors, next: u32) {
         let meta = self.meta.get_mut();
-        *meta = *meta & !(3 << 2) | (successors as u32) << 2;
+        *meta = successors.put(*meta);
         *self.next.get_mut() = next;
     }
 }

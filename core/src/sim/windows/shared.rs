@@ -4,9 +4,13 @@
 use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::record::{BY_ARRIVAL, BY_MATCH, NONE, WindowRecord};
+use super::record::{BY_ARRIVAL, BY_MATCH, WindowRecord};
+use crate::sim::chain::Chain;
 use crate::sim::heap::Heaps;
+use crate::sim::hooks::Part;
 use crate::sim::parameters::Parameters;
+use crate::sim::record::{Kind, NONE, Successors};
+use crate::sim::release::Operations;
 
 /// The heaps of what waits, where messages are received with overlap.
 pub(super) type HeapLinks<'s> = Heaps<&'s [AtomicU64]>;
@@ -35,15 +39,6 @@ pub(super) struct Shared<'s> {
     /// that of the data, and what is known of both.
     pub(super) further: u32,
     pub(super) sentinel: WindowRecord,
-}
-
-/// Which message of a send a record stands for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Part {
-    Whole,
-    Rts,
-    Cts,
-    Data,
 }
 
 impl<'s> Shared<'s> {
@@ -108,12 +103,6 @@ impl<'s> Shared<'s> {
     pub(super) fn at(&self, op: u32) -> &WindowRecord {
         debug_assert!((op as usize) < self.records.len(), "no record {op}");
         self.records.get(op as usize).unwrap_or(&self.sentinel)
-    }
-
-    /// The rank that has an operation.
-    #[allow(clippy::cast_possible_truncation, reason = "at most one for each rank")]
-    pub(super) fn owner(&self, op: u32) -> u32 {
-        self.firsts.partition_point(|&first| first <= op).saturating_sub(1) as u32
     }
 
     /// When an element was created, and by what; `None` for operations that
@@ -185,24 +174,37 @@ impl<'s> Shared<'s> {
         };
         self.at(a).creator().cmp(&self.at(b).creator())
     }
+}
 
-    /// Calls `each` with operations that have become ready, given as lists
-    /// by kind, each in the order of becoming ready: in the order in which
-    /// they are released. It may put them into other lists.
-    pub(super) fn each_ready(&self, ready: [u32; 3], mut each: impl FnMut(u32)) {
-        for last in ready {
-            if last == NONE {
-                continue;
-            }
-            let mut op = self.at(last).link();
-            loop {
-                let next = self.at(op).link();
-                each(op);
-                if op == last {
-                    break;
-                }
-                op = next;
-            }
+impl Chain for Shared<'_> {
+    const END: u32 = NONE;
+
+    #[inline]
+    fn next(&self, at: u32) -> u32 {
+        self.at(at).link()
+    }
+
+    #[inline]
+    fn set_next(&mut self, at: u32, next: u32) {
+        self.at(at).set_link(next);
+    }
+}
+
+impl Operations for Shared<'_> {
+    #[inline]
+    fn kind(&self, op: u32) -> Kind {
+        self.at(op).kind()
+    }
+
+    #[inline]
+    fn successors(&self, op: u32) -> (Successors, u32) {
+        (self.at(op).successors(), self.at(op).next())
+    }
+
+    #[inline]
+    fn delay(&mut self, op: u32, time: u64) {
+        if let Some(not_before) = self.times.get(op as usize) {
+            not_before.store(not_before.load(Relaxed).max(time), Relaxed);
         }
     }
 }

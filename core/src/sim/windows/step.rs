@@ -7,11 +7,13 @@ use super::mail::{END, Letter, Mail, Outbox};
 use super::matching;
 use super::partition::Partition;
 use super::rank::WindowRank;
-use super::record::{BY_ARRIVAL, BY_MATCH, NONE};
-use super::release::Reached;
-use super::shared::{Element, Part};
-use crate::sim::hooks::Noise;
+use super::record::{BY_ARRIVAL, BY_MATCH};
+use super::shared::Element;
+use crate::sim::chain::Chain;
+use crate::sim::hooks::{Noise, Part};
 use crate::sim::price::{Leaving, sum};
+use crate::sim::record::NONE;
+use crate::sim::release::Reached;
 use crate::units::{Overflow, Picos};
 
 /// The list that something waits in.
@@ -180,7 +182,7 @@ impl<N: Noise> Partition<'_, N> {
 
     /// Takes what an event is about out of its list.
     #[inline]
-    fn leave_list(&self, state: &mut WindowRank, next: &Next) {
+    fn leave_list(&mut self, state: &mut WindowRank, next: &Next) {
         let last = match next.class {
             Class::Sends => &mut state.sends,
             Class::Receives => &mut state.receives,
@@ -188,7 +190,7 @@ impl<N: Noise> Partition<'_, N> {
             Class::Waiting | Class::Taken => &mut state.waiting,
             Class::Incoming => return,
         };
-        self.shared.remove(last, (next.before, next.op));
+        self.shared.remove(last, next.before, next.op);
     }
 
     fn calculate(
@@ -201,7 +203,7 @@ impl<N: Noise> Partition<'_, N> {
         let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
         state.cpu = sum(sum(now, work)?, noise)?;
         record.set_time(now);
-        self.satisfy(state, op, Reached { creator: op, start: Some(now), end: Some(state.cpu) });
+        self.satisfy(state, (op, op), Reached { start: Some(now), end: Some(state.cpu) });
         Ok(())
     }
 
@@ -234,7 +236,7 @@ impl<N: Noise> Partition<'_, N> {
         self.events += 1;
         let start = (part != Part::Data).then_some(now);
         let end = (part != Part::Rts).then_some(state.cpu);
-        self.satisfy(state, op, Reached { creator: op, start, end });
+        self.satisfy(state, (op, op), Reached { start, end });
         if !pushed {
             // The record is of no further use to its own rank.
             let record = self.shared.at(op);
@@ -256,12 +258,12 @@ impl<N: Noise> Partition<'_, N> {
             matching::unexpected(&self.shared, state, receive, &mut self.steps)
         };
         let now = receive.time();
-        let mut reached = Reached { creator: op, start: Some(now), end: None };
-        if let Some(place) = found {
-            self.shared.remove(&mut state.unexpected, place);
-            let end = self.shared.time_of(place.1);
-            if self.shared.part(place.1) == Part::Rts {
-                self.answer(state, (place.1, op), (op, now));
+        let mut reached = Reached::start(now);
+        if let Some((before, send)) = found {
+            self.shared.remove(&mut state.unexpected, before, send);
+            let end = self.shared.time_of(send);
+            if self.shared.part(send) == Part::Rts {
+                self.answer(state, (send, op), (op, now));
             } else {
                 reached.end = Some(now.max(end));
                 self.note_done(rank, end);
@@ -269,7 +271,7 @@ impl<N: Noise> Partition<'_, N> {
         } else {
             self.slots.post(&self.shared, state, op);
         }
-        self.satisfy(state, op, reached);
+        self.satisfy(state, (op, op), reached);
     }
 
     /// The processor handles a message.
@@ -315,8 +317,7 @@ impl<N: Noise> Partition<'_, N> {
                 return Ok(());
             }
             self.note_done(rank, done);
-            let creator = receive | BY_MATCH;
-            self.satisfy(state, receive, Reached { creator, start: None, end: Some(done) });
+            self.satisfy(state, (receive, receive | BY_MATCH), Reached::end(done));
             self.shared.at(receive).meet(letter.send, now);
             return Ok(());
         }
@@ -366,7 +367,7 @@ impl<N: Noise> Partition<'_, N> {
             record.set_link(core::mem::replace(&mut state.spilled, letter.send));
         }
         let first = core::mem::replace(&mut state.spilled, END);
-        let mut next = incoming::sort(&self.shared, &mut &self.shared, first, &mut self.steps);
+        let mut next = incoming::sort_kept(&mut self.shared, first, &mut self.steps);
         while next != END {
             let send = next;
             next = self.shared.at(send).link();
