@@ -34,6 +34,11 @@ pub enum PatternError {
 /// Bytes that a run of `program` needs, as far as can be foreseen.
 #[must_use]
 pub fn bytes_needed(program: &PatternProgram) -> u64 {
+    needs_of(program).bytes()
+}
+
+/// What a run of `program` needs.
+pub(super) fn needs_of(program: &PatternProgram) -> Needs {
     match program {
         PatternProgram::Tree(program) => Needs::of(program),
         PatternProgram::Reduction(program) => Needs::of(program),
@@ -42,7 +47,6 @@ pub fn bytes_needed(program: &PatternProgram) -> u64 {
         PatternProgram::Rounds(program) => Needs::of(program),
         PatternProgram::Doubling(program) => Needs::of(program),
     }
-    .bytes()
 }
 
 /// Runs `program` with `noise`, and calls `each` with every rank and when it was

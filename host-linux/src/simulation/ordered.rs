@@ -11,7 +11,7 @@ use loggap_core::sim::implicit::{
 use loggap_core::sim::{Entry, NoNoise, Noise, Parameters};
 use loggap_core::units::Picos;
 
-use super::implicit::more;
+use super::implicit::{more, needs_of};
 use super::network::{MORE_MESSAGES, usual_messages};
 use super::noise::trace_noise;
 use super::points::{Batch, Completed, Ended, of_one_point};
@@ -151,18 +151,6 @@ impl OnNetwork<'_> {
         }
         let network = NetworkUse::of(simulation.network(), outcome.makespan.0);
         Ok((outcome, network))
-    }
-}
-
-/// Needs of `program`.
-fn needs_of(program: &PatternProgram) -> Needs {
-    match program {
-        PatternProgram::Tree(program) => Needs::of(program),
-        PatternProgram::Reduction(program) => Needs::of(program),
-        PatternProgram::Linear(program) => Needs::of(program),
-        PatternProgram::Ring(program) => Needs::of(program),
-        PatternProgram::Rounds(program) => Needs::of(program),
-        PatternProgram::Doubling(program) => Needs::of(program),
     }
 }
 
