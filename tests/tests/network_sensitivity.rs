@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use loggap_tests::command::simulated;
+use loggap_tests::command::{refused, simulated};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -178,4 +178,61 @@ fn where_the_makespan_falls_nothing_is_known() {
     let (star, flat) = (&star.slopes[0], &flat.slopes[0]);
     assert_eq!((star.slope, flat.slope), (2, 2));
     assert!(star.high <= 1000e-9 && star.low < 999e-9, "{star:?}");
+}
+
+/// Messages of one byte are carried by no link, so that no end is rounded, however
+/// many there are.
+#[test]
+fn a_slope_beside_many_messages_of_a_byte_is_as_exact_as_without_them() {
+    let folder = TempDir::new().unwrap();
+    let receiver =
+        "c: calc 1250\nr: recv 64b from 0\nd: calc 100000000\nr requires c\nd requires r";
+    let (mut many, mut received) = (String::new(), String::new());
+    for turn in 0..20_000 {
+        writeln!(many, "b{turn}: send 1b to 3").unwrap();
+        writeln!(received, "b{turn}: recv 1b from 2").unwrap();
+    }
+    let blocks = ["s: send 64b to 1", receiver, &many, &received];
+    let [star, flat] = on_a_star_and_flat(&folder, &blocks, "1000");
+    for (star, flat) in star.slopes.iter().zip(&flat.slopes) {
+        assert_eq!((&star.parameter, star.slope), (&flat.parameter, flat.slope));
+    }
+    // The message of 64 bytes decides from L = 1034.25 ns on.
+    let latency = &star.slopes[0];
+    assert!(latency.high > 1000e-9 && latency.high <= 1034.25e-9, "{latency:?}");
+}
+
+/// What comes first at rank 2 is rank 1's message until L exceeds 1.5 µs − 2o; then the
+/// receive of any source takes rank 0's, and the other one waits for ever.
+#[test]
+fn a_value_at_which_the_schedule_deadlocks_ends_what_is_known_and_loses_nothing() {
+    let folder = TempDir::new().unwrap();
+    let blocks = [
+        "c: calc 1500\ns: send 8b to 2\ns requires c",
+        "r: recv 8b from 3\ns: send 8b to 2\ns requires r",
+        "a: recv 8b from -1 tag -1\nb: recv 8b from 0\nb requires a",
+        "s: send 8b to 1",
+    ];
+    let path = schedule(&folder, &blocks);
+    let arguments = [&[path.to_str().unwrap()][..], &PARAMETERS, &["--topology", "star"]].concat();
+    let found = sensitivity(&arguments);
+    let latency = &found.slopes[0];
+    assert!(latency.high > 1000e-9 && latency.high < 1100.1e-9, "{latency:?}");
+    for (_, tolerated) in found.tolerances {
+        assert!(tolerated.unwrap() <= 100e-9, "{tolerated:?}");
+    }
+    let (code, text) = refused(&[&arguments[..], &["--sweep", "L=1us:2us:3"]].concat());
+    assert_eq!(code, 1);
+    assert!(text.contains("2 of 3 points"), "{text}");
+}
+
+/// Where G and O are 0 there is nothing to go by, and slopes are known all the same.
+#[test]
+fn what_bytes_cost_is_known_where_they_cost_nothing() {
+    let bytes = ["--pattern", "binomial-broadcast", "--ranks", "4", "-s", "1001", "-G", "0"];
+    let found = sensitivity(&[&bytes[..], &["--topology", "star"]].concat());
+    let slope = |name: &str| found.slopes.iter().find(|slope| slope.parameter == name).unwrap();
+    let gap = slope("G");
+    assert!(gap.slope >= 1_000 && gap.high > 0.0, "{gap:?}");
+    assert!(slope("O").slope >= 1_000, "{found:?}");
 }

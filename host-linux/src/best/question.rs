@@ -38,6 +38,21 @@ pub struct Offer {
     pub commutative: bool,
 }
 
+impl Case {
+    /// Where the next number of ranks is `next`.
+    #[must_use]
+    pub fn most_ranks(ranks: u32, next: Option<u32>) -> u32 {
+        next.unwrap_or(ranks.saturating_mul(2)).saturating_sub(1)
+    }
+
+    /// Whether rules can name `algorithm` for what is between this number of ranks
+    /// and the next.
+    fn holds_between(self, algorithm: &Algorithm) -> bool {
+        let first = self.ranks.saturating_add(1);
+        first <= self.most_ranks && algorithm.condition.holds_from(first, self.most_ranks)
+    }
+}
+
 impl Offer {
     /// Whether `algorithm` is one for this case.
     #[must_use]
@@ -104,12 +119,9 @@ pub struct Refused {
 }
 
 impl Question<'_> {
-    /// Simulates whatever is needed; calls `note` after each cell.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`] names the first simulation that failed.
-    pub fn answer(&self, note: &dyn Fn()) -> Result<Answer, Refused> {
+    /// Simulates whatever is needed; calls `note` after each cell, with the first
+    /// simulation that failed. A cell of which one failed has no candidates.
+    pub fn answer(&self, note: &mut dyn FnMut(Result<(), Refused>)) -> Answer {
         let largest = self.sizes.last().copied().unwrap_or(0);
         // The longest messages carry the blocks of all ranks.
         let ranks = self.ranks.last().copied().unwrap_or(1);
@@ -117,10 +129,16 @@ impl Question<'_> {
         let reach = reach(self.measured, self.draws, (largest, self.combine)).min(MOST_REACH);
         let mut cells = Vec::with_capacity(self.ranks.len().saturating_mul(self.sizes.len()));
         for case in self.cases() {
-            cells.push(self.cell(case, reach)?);
-            note();
+            let Case { ranks, size, .. } = case;
+            let unknown = || Cell { ranks, size, candidates: Vec::new(), contest: None };
+            let (cell, done) = match self.cell(case, reach) {
+                Ok(cell) => (cell, Ok(())),
+                Err(refused) => (unknown(), Err(refused)),
+            };
+            cells.push(cell);
+            note(done);
         }
-        Ok(Answer { cells, reach })
+        Answer { cells, reach }
     }
 
     /// Algorithms that a cell has not because its vector has fewer elements than
@@ -141,8 +159,7 @@ impl Question<'_> {
     /// What every cell is about, by ranks, then by size.
     fn cases(&self) -> impl Iterator<Item = Case> {
         self.ranks.iter().enumerate().flat_map(|(place, &ranks)| {
-            let next = self.ranks.get(place + 1).copied();
-            let most_ranks = next.unwrap_or(ranks.saturating_mul(2)).saturating_sub(1);
+            let most_ranks = Case::most_ranks(ranks, self.ranks.get(place + 1).copied());
             self.sizes.iter().map(move |&size| Case { ranks, most_ranks, size })
         })
     }
@@ -175,9 +192,12 @@ impl Question<'_> {
         // What may be long is known to be too long when the rest has run.
         open.sort_by_key(|(_, bound)| *bound);
         let mut times: Vec<Timed> = Vec::new();
-        let mut best: Option<Picos> = None;
+        // Of all, and of those that rules can name between numbers of ranks.
+        let (mut best, mut best_between) = (None::<Picos>, None::<Picos>);
         for (candidate, bound) in open {
-            let time = if best.is_some_and(|best| is_beyond(bound, best, reach)) {
+            let holds_between = at.holds_between(candidate.algorithm);
+            let rival = if holds_between { best_between } else { best };
+            let time = if rival.is_some_and(|rival| is_beyond(bound, rival, reach)) {
                 Time::AtLeast(bound)
             } else {
                 let call = self.call(&candidate, at);
@@ -185,6 +205,9 @@ impl Question<'_> {
                 let ran = self.run(&candidate, call, (1, &point))?;
                 let time = ran.first().map_or(Picos::ZERO, |run| run.makespan);
                 best = Some(best.map_or(time, |best| best.min(time)));
+                if holds_between {
+                    best_between = Some(best_between.map_or(time, |best| best.min(time)));
+                }
                 Time::Simulated(time)
             };
             // Of the sizes of segments of an algorithm the best one is kept.

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 use super::cell::Cell;
 use super::choice::{Choice, settle};
+use super::question::Case;
 use crate::collective::Operation;
 
 /// What a rule names.
@@ -89,11 +90,11 @@ impl Rules {
         while let Some(ranks) = rest.first().map(|cell| cell.ranks) {
             let (row, others) =
                 rest.split_at(rest.iter().take_while(|cell| cell.ranks == ranks).count());
-            let next = others.first().map_or(ranks.saturating_mul(2), |cell| cell.ranks);
+            let most_ranks = Case::most_ranks(ranks, others.first().map(|cell| cell.ranks));
             add(ranks, row);
             // Numbers of ranks between tested ones, where the library would take
             // another algorithm than the one that the row names.
-            let between = (ranks.saturating_add(1), next.saturating_sub(1));
+            let between = (ranks.saturating_add(1), most_ranks);
             if between.0 <= between.1 {
                 let row: Vec<Cell> = row.iter().map(|cell| cell.for_all(between)).collect();
                 add(between.0, &row);

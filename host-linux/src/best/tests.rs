@@ -37,9 +37,14 @@ fn question<'a>(
     Question { operation, ranks, sizes, offer: ANYTHING, combine, measured, draws, plan: PLAN }
 }
 
+/// No simulation fails.
+fn done(outcome: Result<(), Refused>) {
+    outcome.unwrap();
+}
+
 fn cell(operation: Operation, (ranks, size): (u32, u64), measured: &ParameterSets) -> Cell {
     let (ranks, sizes) = ([ranks], [size]);
-    let answer = question(operation, (&ranks, &sizes), measured, &[]).answer(&|| {}).unwrap();
+    let answer = question(operation, (&ranks, &sizes), measured, &[]).answer(&mut done);
     answer.cells.into_iter().next().unwrap()
 }
 
@@ -125,7 +130,7 @@ fn combining_is_counted_where_it_is_asked_for() {
     let (ranks, sizes) = ([4], [1_000]);
     let mut question = question(Operation::Allreduce, (&ranks, &sizes), &set, &[]);
     question.combine = PerByte(2_000 << PerByte::FRACTION_BITS);
-    let cell = &question.answer(&|| {}).unwrap().cells[0];
+    let cell = &question.answer(&mut done).cells[0];
     assert_eq!(time(cell, "recursive_doubling"), 2 * (1_200 + 2_000));
     assert_eq!(time(cell, "rabenseifner"), 4 * 1_200 + 2_000 * 3 / 4);
 }
@@ -134,7 +139,7 @@ fn combining_is_counted_where_it_is_asked_for() {
 fn segments_are_chosen_where_they_help() {
     let set = sets(USUAL);
     let (ranks, sizes) = ([16], [1 << 20]);
-    let answer = question(Operation::Bcast, (&ranks, &sizes), &set, &[]).answer(&|| {}).unwrap();
+    let answer = question(Operation::Bcast, (&ranks, &sizes), &set, &[]).answer(&mut done);
     let segment = |name: &str| timed(&answer.cells[0], name).candidate.segment;
     assert!(SEGMENTS.contains(&segment("pipeline")));
     assert_eq!(segment("scatter_allgather"), 0);
@@ -164,8 +169,7 @@ fn draws_are_paired() {
     let scaled = |tenths: u64| sets([8_000, 100, 50, 100].map(|part| part * tenths));
     let draws: Vec<ParameterSets> = (1..=100).map(scaled).collect();
     let (ranks, sizes) = ([16], [8]);
-    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &draws).answer(&|| {});
-    let answer = answer.unwrap();
+    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &draws).answer(&mut done);
     let contest = answer.cells[0].contest.as_ref().unwrap();
     assert_eq!((contest.draws, contest.won), (100, 100));
     assert!(contest.is_told_apart() && contest.rivals.is_empty());
@@ -206,15 +210,15 @@ fn what_intervals_do_not_tell_apart_is_said() {
     let draws: Vec<ParameterSets> = (0..200).map(|_| draw()).collect();
     let measured = sets([8_000, 3_001, 50, 0]);
     let (ranks, sizes) = ([16], [1]);
-    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &draws).answer(&|| {});
-    let cell = &answer.unwrap().cells[0];
+    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &draws).answer(&mut done);
+    let cell = &answer.cells[0];
     let contest = cell.contest.as_ref().unwrap();
     assert!(!contest.is_told_apart(), "{contest:?}");
     assert!(cell.possible().count() >= 2, "{cell:?}");
     let measured = sets([80_000, 3_001, 50, 0]);
     let exact = vec![measured.clone(); 50];
-    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &exact).answer(&|| {});
-    assert_eq!(answer.unwrap().cells[0].is_told_apart(), Some(true));
+    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &exact).answer(&mut done);
+    assert_eq!(answer.cells[0].is_told_apart(), Some(true));
 }
 
 #[test]
@@ -366,13 +370,36 @@ fn rules_are_read_back_by_a_strict_reader() {
     assert_eq!(probe[1].1, [[0; 4], [8, 99, 0, 0], [32, 99, 0, 0], [64, 0, 0, 0]]);
 }
 
+/// What is too slow to win where recursive doubling takes part may win where it does
+/// not: whatever a rule names between tested numbers of ranks is faster than all that
+/// was not simulated.
+#[test]
+fn nothing_that_was_left_out_is_faster_than_what_rules_name_between_tested_ranks() {
+    let slow = sets([2_500, 1_500, 1_000, 6]);
+    let sizes = [1, 64 << 10, 128 << 10, 1 << 20];
+    for operation in [Operation::Bcast, Operation::Allgather, Operation::Allreduce] {
+        for measured in [&slow, &sets(USUAL)] {
+            let answer = question(operation, (&[16, 128], &sizes), measured, &[]).answer(&mut done);
+            for cell in &answer.cells {
+                let most_ranks = if cell.ranks == 16 { 127 } else { 255 };
+                let between = cell.for_all((cell.ranks + 1, most_ranks));
+                let best = between.winner().unwrap().time;
+                assert!(matches!(best, Time::Simulated(_)), "{between:?}");
+                let none_is_faster =
+                    between.candidates.iter().all(|timed| timed.time.bound() >= best.bound());
+                assert!(none_is_faster, "{between:?}");
+            }
+        }
+    }
+}
+
 /// Recursive doubling is what it is called for powers of two only.
 #[test]
 fn rules_between_tested_numbers_of_ranks_name_what_the_library_does_there() {
     let sets = sets(USUAL);
     let (ranks, sizes) = ([8, 16], [64]);
-    let answer = question(Operation::Allgather, (&ranks, &sizes), &sets, &[]).answer(&|| {});
-    let mut cells = answer.unwrap().cells;
+    let answer = question(Operation::Allgather, (&ranks, &sizes), &sets, &[]).answer(&mut done);
+    let mut cells = answer.cells;
     for cell in &mut cells {
         let doubling = |timed: &Timed| timed.candidate.algorithm.name == "recursive_doubling";
         cell.candidates.sort_by_key(|timed| !doubling(timed));

@@ -10,10 +10,17 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// Keeps the failure of `outcome`, if it is one. The first decides how to
-    /// exit; all others are told at once.
-    pub(super) fn add(&mut self, outcome: Result<(), CliError>, console: &mut Console) {
-        let Err(error) = outcome else { return };
+    /// Keeps the failure of `outcome`, if it is one, and returns what came of it
+    /// otherwise. The first decides how to exit; all others are told at once.
+    pub(super) fn add<T>(
+        &mut self,
+        outcome: Result<T, CliError>,
+        console: &mut Console,
+    ) -> Option<T> {
+        let error = match outcome {
+            Ok(done) => return Some(done),
+            Err(error) => error,
+        };
         match (&self.first, &error) {
             (None, _) => self.first = Some(error),
             (Some(_), CliError::Message { text, .. }) => {
@@ -21,6 +28,7 @@ impl Failures {
             }
             (Some(_), CliError::ReaderGone) => {}
         }
+        None
     }
 
     /// The first failure, when everything else is done.

@@ -23,10 +23,11 @@ impl RunsLine {
         Self(Some(bar))
     }
 
-    /// One more is done.
+    /// One more is done; of those that are run again, to find which of them failed,
+    /// no more than there are.
     pub(super) fn advance(&self) {
         if let Self(Some(bar)) = self {
-            bar.inc(1);
+            bar.set_position(bar.position().saturating_add(1).min(bar.length().unwrap_or(0)));
         }
     }
 }

@@ -137,7 +137,9 @@ impl Pipelining {
         if let Some(files) = files {
             let named = links.iter().map(|link| (link.preset.name.to_owned(), link.rows.clone()));
             let drawn = draw(files, &charts(&named.collect::<Vec<_>>()));
-            drawn.into_iter().for_each(|drawn| failures.add(drawn, console));
+            for drawn in drawn {
+                failures.add(drawn, console);
+            }
         }
         let printed = if self.json {
             console.json(&self.document(&links)).map_err(CliError::from)

@@ -6,7 +6,9 @@ use loggap_core::units::Picos;
 
 use super::{APART, GROWTHS, Parameter, Sensitivity, TOGETHER, Tolerance, Units};
 use crate::sensitivity::function::FRACTION_BITS;
-use crate::simulation::{LevelSet, ParameterSets, Plan, Point, RunError, Source, run_points};
+use crate::simulation::{
+    Ended, LevelSet, ParameterSets, Plan, Point, RunError, Source, run_each_point,
+};
 
 /// By which parts of its value, or of what stands for it where that is 0, a
 /// parameter is moved each way: 1/1000, 1/100, 1/10, all of it.
@@ -26,7 +28,7 @@ struct Moved {
     first_bytes: u64,
     parameter: Parameter,
     value: u128,
-    /// Downwards from the nearest, then upwards.
+    /// Other values: downwards from the nearest, then upwards.
     down: Vec<u128>,
     up: Vec<u128>,
 }
@@ -50,14 +52,16 @@ pub fn runs(sets: &ParameterSets) -> u64 {
     1 + values as u64 + tolerances
 }
 
-/// How the makespan of `source`, which has so many `messages`, changes with each
-/// parameter of `sets`, by runs with other values. `note` is called after each run.
+/// How the makespan of `source`, of whose messages so many `flows` have bytes that
+/// links carry, changes with each parameter of `sets`, by runs with other values.
+/// `note` is called after each run. Nothing is known beyond a value with which the
+/// schedule does not come to its end.
 ///
 /// # Errors
 ///
-/// [`RunError`].
+/// [`RunError`] of the run as given, or of memory.
 pub fn differences(
-    (source, messages): (&Source, u64),
+    (source, flows): (&Source, u64),
     sets: &ParameterSets,
     plan: &Plan<'_>,
     note: &(dyn Fn() + Sync),
@@ -69,14 +73,16 @@ pub fn differences(
         points.extend(values.map(|&value| parameter.in_sets(sets, value)));
     }
     let runs = Runs { source, plan, note };
-    let mut makespans = runs.of(&points)?.into_iter();
-    let now = makespans.next().unwrap_or_default();
-    let given = Given { makespan: now, rounding: rounding(sets, now, messages) };
+    let mut ended = runs.of(&points)?.into_iter();
+    let now = ended.next().transpose()?.unwrap_or_default().makespan.0;
+    let mut makespans = ended.map(makespan);
+    let given = Given { makespan: now, rounding: rounding(sets, now, flows) };
     let sensitivities: Vec<Sensitivity> = moved
         .iter()
         .map(|parameter| {
-            let mut of = |values: &[u128]| -> Vec<(u128, u64)> {
-                values.iter().copied().zip(makespans.by_ref()).collect()
+            let mut of = |values: &[u128]| -> Vec<Trial> {
+                let ended = values.iter().zip(makespans.by_ref());
+                ended.map(|(&value, makespan)| Trial { value, makespan }).collect()
             };
             let (down, up) = (of(&parameter.down), of(&parameter.up));
             parameter.sensitivity(&given, &down, &up)
@@ -105,7 +111,9 @@ fn all(sets: &ParameterSets) -> Vec<Moved> {
                 (0, false) => time,
                 _ => value,
             };
-            let quantum = if parameter.is_per_byte() { 1 } else { 1 << FRACTION_BITS };
+            // 1 ps, and 1 ps/B where there is nothing to go by.
+            let finest = parameter.is_per_byte() && scale > 0;
+            let quantum = if finest { 1 } else { 1 << FRACTION_BITS };
             let step = |part: &u128| (scale / part / quantum).max(1) * quantum;
             let mut steps: Vec<u128> = PARTS.iter().map(step).collect();
             steps.dedup();
@@ -131,9 +139,10 @@ impl Moved {
     }
 
     /// Of the makespans with values below and above.
-    fn sensitivity(&self, given: &Given, down: &[(u128, u64)], up: &[(u128, u64)]) -> Sensitivity {
-        let [below, above] = [down, up].map(|ends| self.line(given, ends));
-        let slope = above.or(below).map_or(0.0, |line| line.slope);
+    fn sensitivity(&self, given: &Given, down: &[Trial], up: &[Trial]) -> Sensitivity {
+        let [below, above] = [down, up].map(|trials| self.line(given, trials));
+        let known = above.or(below);
+        let slope = known.map_or(0.0, |line| line.slope);
         let apart =
             above.zip(below).is_some_and(|(up, down)| up.least > down.most || down.least > up.most);
         let low = below.filter(|_| !apart).map_or(self.value, |line| line.until);
@@ -143,24 +152,27 @@ impl Moved {
             clippy::cast_sign_loss,
             reason = "none is below 0"
         )]
-        let slope = slope.round() as u64;
+        let [slope, slope_error] =
+            [slope.round(), known.map_or(0.0, Line::error)].map(|rounded| rounded as u64);
         Sensitivity {
             parameter: self.parameter,
             first_bytes: self.first_bytes,
             level: self.level,
             value: Units(self.value),
             slope,
+            slope_error,
             low: Units(low),
             high: Some(Units(high)),
         }
     }
 
-    /// The line on which the makespan is up to the last of `ends`, from the nearest
-    /// on, that can be on it with those before; `None` where it falls.
+    /// The line on which the makespan is up to the last of `trials`, from the
+    /// nearest on, that can be on it with those before; `None` where it falls.
     #[allow(clippy::cast_precision_loss, reason = "rounding of ends is more")]
-    fn line(&self, given: &Given, ends: &[(u128, u64)]) -> Option<Line> {
+    fn line(&self, given: &Given, trials: &[Trial]) -> Option<Line> {
         let mut line: Option<Line> = None;
-        for &(value, makespan) in ends {
+        for &Trial { value, makespan } in trials {
+            let Some(makespan) = makespan else { break };
             let by = value.cast_signed() - self.value.cast_signed();
             let by = by as f64 / (1u64 << FRACTION_BITS) as f64;
             let grown = (i128::from(makespan) - i128::from(given.makespan)) as f64;
@@ -186,6 +198,14 @@ struct Given {
     rounding: u64,
 }
 
+/// A run with another value.
+#[derive(Clone, Copy)]
+struct Trial {
+    value: u128,
+    /// In ps; `None` where the schedule did not come to its end.
+    makespan: Option<u64>,
+}
+
 /// A makespan that grows evenly with a parameter.
 #[derive(Clone, Copy, Debug)]
 struct Line {
@@ -197,16 +217,27 @@ struct Line {
     until: u128,
 }
 
-/// How far off the difference of two makespans can be: each message on the longest
+impl Line {
+    /// By how much its slope may be off, in whole numbers; 0 where at most one whole
+    /// number is possible.
+    fn error(self) -> f64 {
+        if self.most - self.least < 1.0 {
+            return 0.0;
+        }
+        (self.most - self.slope).max(self.slope - self.least).ceil()
+    }
+}
+
+/// How far off the difference of two makespans can be: each flow on the longest
 /// path ends at a whole picosecond. There are not more than fit into the makespan.
-fn rounding(sets: &ParameterSets, now: u64, messages: u64) -> u64 {
+fn rounding(sets: &ParameterSets, now: u64, flows: u64) -> u64 {
     let alone = sets.by_level().map(|LevelSet { number, protocol, .. }| {
         let set = &protocol.parameters;
         let receive = sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
         set.latency.0.saturating_add(set.overhead.0).saturating_add(receive.overhead.0)
     });
     let alone = alone.min().unwrap_or_default();
-    let path = now.checked_div(alone).map_or(messages, |most| messages.min(most));
+    let path = now.checked_div(alone).map_or(flows, |most| flows.min(most));
     path.saturating_mul(ROUNDING).saturating_add(1)
 }
 
@@ -218,15 +249,19 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Their makespans, in ps.
-    fn of(&self, all: &[ParameterSets]) -> Result<Vec<u64>, RunError> {
+    /// How each ended.
+    fn of(&self, all: &[ParameterSets]) -> Result<Vec<Ended>, RunError> {
         let point = |at: usize| Point {
             sets: all.get(at).cloned().unwrap_or_default(),
             phases: Phases::Together { seed: 0 },
         };
-        let ran = run_points(self.source, (all.len(), &point), self.plan, self.note)?;
-        Ok(ran.iter().map(|run| run.makespan.0).collect())
+        run_each_point(self.source, (all.len(), &point), self.plan, self.note)
     }
+}
+
+/// In ps; `None` where the schedule did not come to its end.
+fn makespan(ended: Ended) -> Option<u64> {
+    ended.ok().map(|completed| completed.makespan.0)
 }
 
 /// A tolerated latency that is looked for.
@@ -255,9 +290,14 @@ impl Search {
         (1..=CUTS).map(cut)
     }
 
+    /// Whether a schedule that ended so took too long, or did not come to its end.
+    fn is_exceeded(&self, makespan: Option<u64>) -> bool {
+        makespan.is_none_or(|makespan| u128::from(makespan) > self.most)
+    }
+
     /// Notes a makespan; values rise.
-    fn note(&mut self, latency: u128, makespan: u64) {
-        if u128::from(makespan) > self.most {
+    fn note(&mut self, latency: u128, makespan: Option<u64>) {
+        if self.is_exceeded(makespan) {
             self.beyond = self.beyond.min(latency);
         } else if latency < self.beyond {
             self.within = latency;
@@ -295,9 +335,9 @@ fn tolerances(
         let end = |search: &Search| if is_last { search.beyond } else { search.guess };
         let latencies: Vec<u128> = all.iter().map(end).collect();
         let points: Vec<_> = latencies.iter().map(|&latency| with(latency)).collect();
-        let makespans = runs.of(&points)?;
+        let makespans = runs.of(&points)?.into_iter().map(makespan);
         for ((search, latency), makespan) in all.iter_mut().zip(latencies).zip(makespans) {
-            search.endless = is_last && u128::from(makespan) <= search.most;
+            search.endless = is_last && !search.is_exceeded(makespan);
             search.note(latency, makespan);
         }
     }
@@ -307,7 +347,8 @@ fn tolerances(
             .flat_map(|(at, search)| search.cuts().map(move |latency| (at, latency)))
             .collect();
         let points: Vec<_> = tried.iter().map(|&(_, latency)| with(latency)).collect();
-        for ((at, latency), makespan) in tried.into_iter().zip(runs.of(&points)?) {
+        let makespans = runs.of(&points)?.into_iter().map(makespan);
+        for ((at, latency), makespan) in tried.into_iter().zip(makespans) {
             if let Some(search) = all.get_mut(at) {
                 search.note(latency, makespan);
             }

@@ -53,6 +53,8 @@ pub struct Sensitivity {
     /// and above the value, that above; unless nothing is known above and
     /// something below.
     pub slope: u64,
+    /// By how much the slope may be off, where instants are rounded.
+    pub slope_error: u64,
     /// The makespan is linear from here on; the value itself where nothing is
     /// known below it.
     pub low: Units,
@@ -153,6 +155,7 @@ impl<'a> Analysis<'a> {
             level,
             value: Units(value),
             slope: u64::try_from(slope).unwrap_or(u64::MAX),
+            slope_error: 0,
             low: Units(value.saturating_sub(wide(low))),
             high: (high < farthest).then_some(Units(value.saturating_add(wide(high)))),
         }

@@ -308,7 +308,13 @@ impl Batch<'_> {
                     self.run_copy(&schedule, memory, (at, needs, messages))
                 });
                 (self.note)();
-                of_one_point(completed)
+                match completed {
+                    // What this point has under way takes too much.
+                    Err(RunError::Load(refused @ LoadError::Memory { .. })) => {
+                        Ok(Err(RunError::Load(refused)))
+                    }
+                    completed => of_one_point(completed),
+                }
             })
         });
         ran.map_err(RunError::Load)?

@@ -54,6 +54,8 @@ pub struct Flows<'m, F = Topology> {
     /// Messages that there may be at a time.
     most: usize,
     under_way: usize,
+    /// Messages that went over links.
+    begun: u64,
     now: u64,
 }
 
@@ -105,6 +107,7 @@ impl<'m, F: Fabric> Flows<'m, F> {
             arrivals,
             most: messages,
             under_way: 0,
+            begun: 0,
             now: 0,
         })
     }
@@ -126,6 +129,12 @@ impl<'m, F: Fabric> Flows<'m, F> {
     #[must_use]
     pub const fn fabric(&self) -> &F {
         &self.fabric
+    }
+
+    /// How many messages had bytes that links carried.
+    #[must_use]
+    pub const fn begun(&self) -> u64 {
+        self.begun
     }
 
     /// What each link carried: its bytes after the first of each message, times
@@ -187,6 +196,7 @@ impl<F: Fabric> Network for Flows<'_, F> {
             }
             return Ok(());
         }
+        self.begun += 1;
         let route = Route { fabric: &self.fabric, source, target, seed: self.seed };
         self.rates.begin(flow, now, &route)
     }

@@ -199,15 +199,29 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         },
     };
     let line = RunsLine::new(console, (ranks.len() * sizes.len()) as u64);
-    let answer = question.answer(&|| line.advance()).map_err(refused)?;
+    let mut refusals = Vec::new();
+    let answer = question.answer(&mut |done| {
+        line.advance();
+        refusals.extend(done.err().map(refused));
+    });
     drop(line);
+    let mut failures = Failures::default();
+    let (unknown, all) = (refusals.len(), answer.cells.len());
+    if let Some(first) = refusals.into_iter().next() {
+        if unknown == all {
+            return Err(first);
+        }
+        console.warn(format_args!("{unknown} of {all} cells have no winner"));
+        failures.add::<()>(Err(first), console);
+    }
     let rules = Rules::of(args.operation, &answer.cells);
     let parameters = ParametersUsed::new(&args.parameters, &sets);
     let short = question.too_short();
     let draws = draws.len();
     let report = Report { args, ranks, sizes, draws, answer, rules, parameters, short };
-    let mut failures = Failures::default();
-    files.write(&report).into_iter().for_each(|written| failures.add(written, console));
+    for written in files.write(&report) {
+        failures.add(written, console);
+    }
     let printed = report.print(console).map_err(CliError::from);
     failures.add(printed, console);
     failures.end().map(|()| Exit::Done)

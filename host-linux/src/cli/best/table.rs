@@ -99,7 +99,14 @@ fn write_map(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
 }
 
 fn write_row(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
-    let Some(winner) = cell.winner() else { return Ok(()) };
+    let Some(winner) = cell.winner() else {
+        let Cell { ranks, size, .. } = cell;
+        return writeln!(
+            out,
+            "{ranks:>9} {size:>10} {:>13} {:<24} {:>9} {:>6} -",
+            "-", "-", "-", "-"
+        );
+    };
     let micros = winner.time.bound().seconds() * 1e6;
     let (mut slower, mut next) = ("-".to_owned(), "-".to_owned());
     if let (Some(timed), Some(margin)) = (cell.runner_up(), cell.margin()) {

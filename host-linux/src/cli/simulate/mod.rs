@@ -276,27 +276,32 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if !report.is_whole() {
         return report.print(args, console);
     }
+    // What goes wrong from here on does not take the run along.
+    let mut failures = Failures::default();
     if job.network.is_none() && sets.levels.is_empty() {
         let size = (outcome.ranks, outcome.ops);
-        let taper = least_taper(&source, job.parameters, size, outcome.finished.makespan);
-        report.add_taper(taper.map_err(CliError::usage)?);
+        let taper = least_taper(&source, parameters, size, outcome.finished.makespan);
+        report.add_taper(failures.add(taper.map_err(CliError::usage), console).flatten());
     }
     let unwatched = network.as_ref().map(NetworkPlan::unwatched);
     let plan = Plan { noise: noise.as_ref(), network: unwatched.as_ref(), ..args.plan() };
     if args.sensitivity {
         let given = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
-        report.add_sensitivities(sensitivities(&outcome, &source, (&given, &plan), console)?);
+        let found = sensitivities(&outcome, &source, (&given, &plan), console);
+        report.add_sensitivities(failures.add(found, console));
     }
-    let mut failures = Failures::default();
     pictures.draw(args, &outcome, (&mut failures, console));
     if let Some(monte_carlo) = monte_carlo {
-        report.add_monte_carlo(monte_carlo.run(args, &source, &plan, console)?);
+        let told = (&mut failures, &mut *console);
+        report.add_monte_carlo(monte_carlo.run(args, (&source, &plan), told));
     }
     if let Some(sweep) = sweep {
         let given = (outcome.finished.makespan, report.sensitivities());
-        let mut swept = sweep.run(args, (&source, &plan), given, console)?;
-        swept.write_files(&args.pattern.schedule(args.input.as_deref()), &mut failures, console);
-        report.add_sweep(swept.report);
+        let swept = sweep.run(args, (&source, &plan), given, console);
+        if let Some(mut swept) = failures.add(swept, console) {
+            swept.write_files(args, (&mut failures, console));
+            report.add_sweep(swept.report);
+        }
     }
     let printed = report.print(args, console).map(drop);
     failures.add(printed, console);
@@ -314,7 +319,7 @@ fn sensitivities(
         return Ok(Sensitivities::of(causes, sets)?);
     }
     let line = RunsLine::new(console, sensitivity_runs(sets));
-    let messages = outcome.finished.events.saturating_sub(outcome.ops);
-    let found = differences((source, messages), sets, plan, &|| line.advance())?;
+    let flows = outcome.network.as_ref().map_or(0, |network| network.flows);
+    let found = differences((source, flows), sets, plan, &|| line.advance())?;
     Ok(Sensitivities::by_differences(found, sets))
 }

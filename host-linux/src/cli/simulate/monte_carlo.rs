@@ -10,10 +10,11 @@ use serde::Serialize;
 
 use super::Args;
 use super::explanation::nanos;
+use crate::cli::failures::Failures;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console};
 use crate::profile::{ProfileDocument, ProfileDraws};
-use crate::simulation::{ParameterSets, Plan, Point, Source, run_points};
+use crate::simulation::{ParameterSets, Plan, Point, Source, run_each_point};
 
 /// Runs with parameters from the intervals of a profile.
 pub(super) struct MonteCarlo {
@@ -28,7 +29,10 @@ pub(super) struct MonteCarlo {
 /// What `--monte-carlo` adds.
 #[derive(Serialize)]
 pub(super) struct Distribution {
+    /// Those with which the schedule came to its end.
     draws: u32,
+    /// The others.
+    stopped: u32,
     seed: u64,
     min_s: f64,
     p05_s: f64,
@@ -67,13 +71,14 @@ impl MonteCarlo {
         Ok(Some(Self { draws, seed: args.pattern.seed, parameters, eager_limit, measured }))
     }
 
+    /// The makespans of all draws, of which some may not come to their end, which is
+    /// added to `failures`.
     pub(super) fn run(
         &self,
         args: &Args,
-        source: &Source,
-        plan: &Plan<'_>,
-        console: &mut Console,
-    ) -> Result<Distribution, CliError> {
+        (source, plan): (&Source, &Plan<'_>),
+        (failures, console): (&mut Failures, &mut Console),
+    ) -> Option<Distribution> {
         if self.parameters.is_exact() && plan.noise.is_none() {
             console.warn(
                 "no interval of the profile has a width, so that all draws are equal; measure \
@@ -83,11 +88,20 @@ impl MonteCarlo {
         let line = RunsLine::new(console, self.draws.into());
         let point = |at: usize| self.point(at, args);
         let runs = (self.draws as usize, &point as &(dyn Fn(usize) -> Point + Sync));
-        let runs = run_points(source, runs, plan, &|| line.advance())?;
+        let ended = run_each_point(source, runs, plan, &|| line.advance());
         drop(line);
-        let makespans: Vec<u64> = runs.iter().map(|run| run.makespan.0).collect();
-        Distribution::of(makespans, self.seed)
-            .ok_or_else(|| CliError::failed("--monte-carlo needs a draw"))
+        let ended = failures.add(ended.map_err(CliError::from), console)?;
+        let makespans = ended.iter().flatten().map(|run| run.makespan.0).collect();
+        let stopped = ended.iter().filter(|ended| ended.is_err()).count();
+        if let Some(first) = ended.iter().find_map(|ended| ended.as_ref().err()) {
+            let all = ended.len();
+            let error = CliError::failed(format_args!(
+                "{stopped} of {all} draws of --monte-carlo did not come to an end, the first of \
+                 them with: {first}"
+            ));
+            failures.add::<()>(Err(error), console);
+        }
+        Distribution::of(makespans, (self.draws, self.seed))
     }
 
     /// The draw `at`, whichever were made before.
@@ -102,8 +116,8 @@ impl MonteCarlo {
 }
 
 impl Distribution {
-    /// Of these makespans in ps; `None` without any.
-    fn of(mut makespans: Vec<u64>, seed: u64) -> Option<Self> {
+    /// Of these makespans in ps, of so many draws; `None` without any.
+    fn of(mut makespans: Vec<u64>, (all, seed): (u32, u64)) -> Option<Self> {
         let draws = u32::try_from(makespans.len()).ok()?;
         let sum: u128 = makespans.iter().map(|&makespan| u128::from(makespan)).sum();
         let mean = (sum + u128::from(draws) / 2).checked_div(draws.into())?;
@@ -115,6 +129,7 @@ impl Distribution {
         let seconds = |picos| Picos(picos).seconds();
         Some(Self {
             draws,
+            stopped: all - draws,
             seed,
             min_s: seconds(min),
             p05_s: seconds(p05),
@@ -156,17 +171,17 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_definition() {
-        let found = Distribution::of((1..=100).rev().collect(), 7).unwrap();
-        assert_eq!((found.draws, found.seed), (100, 7));
+        let found = Distribution::of((1..=100).rev().collect(), (103, 7)).unwrap();
+        assert_eq!((found.draws, found.stopped, found.seed), (100, 3, 7));
         assert_eq!([found.min_ps, found.p05_ps, found.p95_ps, found.max_ps], [1, 5, 95, 100]);
         // 50.5, rounded.
         assert_eq!([found.median_ps, found.mean_ps], [50, 51]);
-        assert!(Distribution::of(Vec::new(), 7).is_none());
+        assert!(Distribution::of(Vec::new(), (2, 7)).is_none());
     }
 
     #[test]
     fn a_single_draw_is_all_of_its_distribution() {
-        let found = Distribution::of(vec![u64::MAX], 0).unwrap();
+        let found = Distribution::of(vec![u64::MAX], (1, 0)).unwrap();
         assert_eq!([found.min_ps, found.p05_ps, found.median_ps, found.mean_ps], [u64::MAX; 4]);
     }
 }

@@ -196,12 +196,12 @@ impl Report {
         self.sensitivities.as_ref()
     }
 
-    pub(super) fn add_sensitivities(&mut self, sensitivities: Sensitivities) {
-        self.sensitivities = Some(sensitivities);
+    pub(super) fn add_sensitivities(&mut self, sensitivities: Option<Sensitivities>) {
+        self.sensitivities = sensitivities;
     }
 
-    pub(super) const fn add_monte_carlo(&mut self, distribution: Distribution) {
-        self.monte_carlo = Some(distribution);
+    pub(super) const fn add_monte_carlo(&mut self, distribution: Option<Distribution>) {
+        self.monte_carlo = distribution;
     }
 
     pub(super) fn add_sweep(&mut self, sweep: SweepReport) {

@@ -40,6 +40,7 @@ struct SensitivityDocument {
     /// Seconds, or seconds per byte, as `low` and `high`.
     value: f64,
     slope: u64,
+    slope_error: u64,
     low: f64,
     /// Null where there is no end.
     high: Option<f64>,
@@ -63,6 +64,7 @@ impl SensitivityDocument {
             level: found.level,
             value: found.value.seconds(),
             slope: found.slope,
+            slope_error: found.slope_error,
             low: found.low.seconds(),
             high: found.high.map(Units::seconds),
         }
@@ -131,6 +133,10 @@ impl Sensitivities {
             "#  parameter{level} first[B]        slope        value[ns]          from[ns]            to[ns]"
         )?;
         for found in &self.found {
+            let slope = match found.slope_error {
+                0 => found.slope.to_string(),
+                error => format!("{}±{error}", found.slope),
+            };
             let high = found.high.map_or_else(|| "-".to_owned(), Units::nanos);
             let level = match self.levels {
                 0 => String::new(),
@@ -138,10 +144,9 @@ impl Sensitivities {
             };
             writeln!(
                 out,
-                "{:>12}{level} {:>8} {:>12} {:>16} {:>17} {high:>17}",
+                "{:>12}{level} {:>8} {slope:>12} {:>16} {:>17} {high:>17}",
                 label(found),
                 found.first_bytes,
-                found.slope,
                 found.value.nanos(),
                 found.low.nanos(),
             )?;

@@ -174,13 +174,13 @@ impl Swept {
     /// Writes the files, and notes points without a makespan.
     pub(super) fn write_files(
         &mut self,
-        schedule: &str,
-        failures: &mut Failures,
-        console: &mut Console,
+        args: &Args,
+        (failures, console): (&mut Failures, &mut Console),
     ) {
+        let schedule = args.pattern.schedule(args.input.as_deref());
         let points = &self.report.points;
         let csv = self.csv.take().map(|csv| csv.commit(|out| points.write_csv(out)));
-        let plot = self.plot.take().and_then(|plot| points.draw(plot, schedule));
+        let plot = self.plot.take().and_then(|plot| points.draw(plot, &schedule));
         for written in [csv, plot].into_iter().flatten() {
             failures.add(written.map_err(CliError::failed), console);
         }

@@ -141,6 +141,7 @@ mod tests {
         let usage = NetworkUse {
             hosts: 16,
             links: 36,
+            flows: 8,
             step: Some(1_000_000),
             busiest: vec![link],
             as_busy: 3,

@@ -14,6 +14,8 @@ pub struct NetworkUse {
     pub hosts: u32,
     /// Links of the topology.
     pub links: u32,
+    /// Messages that had bytes which links carried.
+    pub flows: u64,
     /// Length of a step of time, in ps, where links were watched.
     pub step: Option<u64>,
     /// The links that were busy for the greatest share of the run, in
@@ -71,6 +73,7 @@ impl NetworkUse {
         Self {
             hosts: topology.hosts(),
             links: topology.links(),
+            flows: flows.begun(),
             step: usage.map(Usage::step),
             busiest: loads.into_iter().map(busy).collect(),
             as_busy,

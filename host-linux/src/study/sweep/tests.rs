@@ -112,7 +112,7 @@ fn what_has_no_meaning_is_refused() {
 fn sensitivity(parameter: Parameter, [value, low, high]: [u64; 3], slope: u64) -> Sensitivity {
     let units = |picos: u64| Units(u128::from(picos) << Units::FRACTION_BITS);
     let (value, low, high) = (units(value), units(low), Some(units(high)));
-    Sensitivity { parameter, first_bytes: 0, level: 0, value, slope, low, high }
+    Sensitivity { parameter, first_bytes: 0, level: 0, value, slope, slope_error: 0, low, high }
 }
 
 #[test]
