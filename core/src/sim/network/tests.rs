@@ -198,6 +198,14 @@ fn a_message_alone_takes_what_an_interface_takes() {
 }
 
 #[test]
+fn links_are_those_that_join_something() {
+    let count = |topology: Result<Topology, _>| topology.unwrap().links_there_are();
+    assert_eq!(count(Topology::torus(&[4, 4])), 2 * 16 + 16 * 4);
+    assert_eq!(count(Topology::torus(&[3, 1, 2])), 2 * 6 + 6 * 4);
+    assert_eq!(count(Topology::dragonfly(4, 2, 2)), 2 * 16 + 4 * 2 + 4 * 3);
+}
+
+#[test]
 fn routes_join_hosts_link_by_link_within_their_length() {
     for topology in topologies() {
         let mut names = Vec::new();

@@ -357,10 +357,28 @@ impl Topology {
         self.hosts
     }
 
-    /// Links, of both directions.
+    /// Numbers of links, of both directions. Of a torus of few dimensions and a
+    /// dragonfly some are of no link: [`Topology::links_there_are`].
     #[must_use]
     pub const fn links(&self) -> u32 {
         self.links
+    }
+
+    /// How many links there are, of both directions.
+    #[must_use]
+    pub fn links_there_are(&self) -> u32 {
+        let inner = match self.shape {
+            Shape::Torus { sizes } => {
+                let ways = sizes.iter().filter(|size| size.get() > 1).map(|_| 2).sum::<u32>();
+                self.hosts * ways
+            }
+            Shape::Dragonfly { groups, routers, .. } => {
+                let [groups, routers] = [groups.get(), routers.get()];
+                groups * routers * (routers - 1) + groups * (groups - 1)
+            }
+            _ => return self.links,
+        };
+        2 * self.hosts + inner
     }
 
     /// How wide a link is, in links of a host.

@@ -72,7 +72,7 @@ impl NetworkUse {
         };
         Self {
             hosts: topology.hosts(),
-            links: topology.links(),
+            links: topology.links_there_are(),
             flows: flows.begun(),
             step: usage.map(Usage::step),
             busiest: loads.into_iter().map(busy).collect(),

@@ -65,6 +65,15 @@ pub enum Wiring {
 }
 
 impl Wiring {
+    /// How many links there are, of both directions.
+    #[must_use]
+    pub fn links_there_are(&self) -> u32 {
+        match self {
+            Self::Generated(topology) => topology.links_there_are(),
+            Self::Graph(graph) => graph.links(),
+        }
+    }
+
     /// What a link joins.
     #[must_use]
     pub fn link_name(&self, link: u32) -> String {
