@@ -27,7 +27,7 @@ use std::process::Command;
 use loggap::machine::clock::HostClock;
 use loggap::schedule::{ScheduleFile, WriteError, write_text};
 use loggap::simulation::windows::{self, Resources};
-use loggap::simulation::{Limit, OwnedMemory, Source, bytes_needed, run_pattern};
+use loggap::simulation::{Limit, Means, OwnedMemory, Source, bytes_needed, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern, generate, scratch_words};
 use loggap_core::goal::{Op, OpKind, Sink};
 use loggap_core::measure::Clock;
@@ -246,7 +246,8 @@ impl Row {
     fn computed(&self, clock: HostClock) -> Ran {
         let loaded = clock.now();
         let program = PatternProgram::new(self.pattern, &self.options()).unwrap().unwrap();
-        let outcome = run_pattern(&program, (parameters(), NoNoise), u64::MAX, |_, _| {}).unwrap();
+        let costs = (parameters(), NoNoise);
+        let outcome = run_pattern(&program, costs, &Means::ONE_THREAD, |_, _| {}).unwrap().outcome;
         assert_eq!(outcome.open_ties, 0);
         let Outcome { events, messages, .. } = outcome;
         let lent = bytes_needed(&program);

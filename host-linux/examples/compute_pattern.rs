@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use loggap::simulation::run_pattern;
+use loggap::simulation::{Means, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::sim::implicit::PatternProgram;
@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new(ranks, size);
     let program = PatternProgram::new(pattern, &options)?.ok_or("this pattern has to be stored")?;
     let start = Instant::now();
-    let outcome = run_pattern(&program, (Parameters::one(DEFAULTS), NoNoise), u64::MAX, |_, _| ())?;
+    let costs = (Parameters::one(DEFAULTS), NoNoise);
+    let outcome = run_pattern(&program, costs, &Means::ONE_THREAD, |_, _| ())?.outcome;
     let seconds = start.elapsed().as_secs_f64();
     let rate = outcome.events as f64 / seconds / 1e6;
     println!(

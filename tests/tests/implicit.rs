@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "draws and counts are small")]
 
-use loggap::simulation::{PatternError, run_pattern};
+use loggap::simulation::{Computed, Means, PatternError, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
@@ -18,20 +18,28 @@ use loggap_tests::random_pattern::{options, patterns};
 use loggap_tests::shadow::{self, Settings};
 
 /// Outcome and finishing times of the computed form.
-fn computed<N: Noise + Copy>(
+fn computed<N: Noise + Copy + Send>(
     program: &PatternProgram,
     set: LogGops,
     noise: N,
 ) -> Result<(Outcome, Vec<u64>), ImplicitError> {
+    let (computed, finish) =
+        computed_with(&Means::ONE_THREAD, program, (Parameters::one(set), noise))?;
+    Ok((computed.outcome, finish))
+}
+
+fn computed_with<N: Noise + Copy + Send>(
+    means: &Means,
+    program: &PatternProgram,
+    costs: (Parameters<'_>, N),
+) -> Result<(Computed, Vec<u64>), ImplicitError> {
     let mut finish = Vec::new();
-    let outcome = run_pattern(program, (Parameters::one(set), noise), u64::MAX, |_, time| {
-        finish.push(time.0)
-    })
-    .map_err(|error| match error {
-        PatternError::Stopped(error) => error,
-        PatternError::Memory { .. } => ImplicitError::Memory,
-    })?;
-    Ok((outcome, finish))
+    let computed = run_pattern(program, costs, means, |_, time| finish.push(time.0));
+    match computed {
+        Ok(computed) => Ok((computed, finish)),
+        Err(PatternError::Stopped(error)) => Err(error),
+        Err(PatternError::Memory { .. }) => Err(ImplicitError::Memory),
+    }
 }
 
 /// The parameter sets of the reference results, and the defaults.
@@ -151,11 +159,8 @@ fn computed_patterns_equal_stored_ones_with_overheads_of_the_ends_apart() {
             }];
             let label = format!("{pattern} {options:?} {set:?} {ends:?}");
             let parameters = Parameters::one(set).with_receive(&ends).unwrap();
-            let mut finish = Vec::new();
-            let run = run_pattern(&program, (parameters, Detours), u64::MAX, |_, time| {
-                finish.push(time.0);
-            });
-            let outcome = run.expect(&label);
+            let run = computed_with(&Means::ONE_THREAD, &program, (parameters, Detours));
+            let (Computed { outcome, .. }, finish) = run.expect(&label);
             let noise: shadow::Noise<'_> =
                 &|rank, start, length| detour(rank as u32, start, length);
             let settings = Settings { receive_overheads: ends.to_vec(), ..Settings::new(set) };
@@ -169,6 +174,69 @@ fn computed_patterns_equal_stored_ones_with_overheads_of_the_ends_apart() {
         }
     }
     assert!(compared > 300, "{compared}");
+}
+
+/// Computed on one thread and on several, with the same result; how many of
+/// them in parts.
+fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64) -> u32 {
+    let mut random = Random::new(24);
+    let (sets, mut parted) = (sets(), 0);
+    for (pattern, algorithm) in patterns() {
+        for _ in 0..rounds {
+            let small = options(&mut random, algorithm);
+            let mut draw = |bound: u64| random.below(bound) as u32;
+            let ranks = if draw(2) == 0 { 512 << draw(2) } else { 500 + draw(700) };
+            let root = if small.root == 0 { 0 } else { draw(ranks.into()) };
+            let options = Options { ranks, root, ..small };
+            let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
+            let mut set = sets[random.below(sets.len() as u64) as usize];
+            if random.below(8) == 0 {
+                // Where it is large, some time is past 2^64 ps.
+                set.latency = Picos(latest / (1 + random.below(8)));
+            }
+            let threads = 2 + random.below(3) as usize;
+            // The mail, or the nodes, may turn out to be too few.
+            let most_bytes = if random.below(3) == 0 { 1 << 22 } else { u64::MAX };
+            let label = format!("{pattern} {options:?} {set:?}, {threads} threads, {most_bytes}");
+            let costs = (Parameters::one(set), noise);
+            let alone = computed_with(&Means::ONE_THREAD, &program, costs);
+            let with = Means { threads, most_bytes };
+            match (alone, computed_with(&with, &program, costs)) {
+                (_, Err(error @ ImplicitError::Nodes { .. })) => {
+                    let one = Means { threads: 1, most_bytes };
+                    assert_eq!(computed_with(&one, &program, costs).err(), Some(error), "{label}");
+                }
+                (Ok((alone, finish)), Ok((together, finish_together))) => {
+                    // How many ties are open depends on which are compared.
+                    let outcome = |computed: Computed| Outcome {
+                        open_ties: computed.outcome.open_ties.min(1),
+                        ..computed.outcome
+                    };
+                    assert_eq!(outcome(together), outcome(alone), "{label}");
+                    assert_eq!(finish_together, finish, "{label}");
+                    assert!((1..=threads).contains(&together.threads), "{label}");
+                    assert!(together.memory_bytes <= most_bytes, "{label}");
+                    parted += u32::from(together.parts > 1);
+                }
+                (alone, together) => {
+                    assert_eq!(together.err(), alone.err(), "{label}");
+                }
+            }
+        }
+    }
+    parted
+}
+
+#[test]
+fn on_threads_computed_patterns_give_the_same() {
+    let parted = compare_on_threads(NoNoise, u64::MAX, 3);
+    assert!(parted > 20, "{parted}");
+}
+
+#[test]
+fn on_threads_computed_patterns_give_the_same_with_noise() {
+    let parted = compare_on_threads(Detours, 1 << 40, 1);
+    assert!(parted > 7, "{parted}");
 }
 
 #[test]
@@ -189,7 +257,7 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
     let ring = program(Pattern::PipelinedRing, &options).unwrap();
     let protocols = [0, 50].map(|first| Protocol { first: Bytes(first), parameters: set });
     let parameters = Parameters::per_protocol(&protocols).unwrap();
-    let run = |program| run_pattern(program, (parameters, NoNoise), u64::MAX, |_, _| ());
+    let run = |program| run_pattern(program, (parameters, NoNoise), &Means::ONE_THREAD, |_, _| ());
     let error = run(&ring).unwrap_err();
     assert!(matches!(error, PatternError::Stopped(ImplicitError::Protocols)), "{error}");
     assert!(run(&broadcast).is_ok());

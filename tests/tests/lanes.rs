@@ -9,7 +9,7 @@
 )]
 
 use loggap::simulation::{
-    Job, ParameterSets, Plan, Point, Source, Wanted, makespan, run_pattern, run_points,
+    Job, Means, ParameterSets, Plan, Point, Source, Wanted, makespan, run_pattern, run_points,
 };
 use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
 use loggap_core::model::{LogGops, Protocol};
@@ -114,11 +114,15 @@ fn what_lanes_say_is_what_a_run_alone_says() {
             known += 1;
             for (set, found) in sets.into_iter().zip(found) {
                 // Ties are decided by storing the schedule.
-                let alone =
-                    run_pattern(&program, (Parameters::one(set), NoNoise), u64::MAX, |_, _| {})
-                        .ok()
-                        .filter(|outcome| outcome.open_ties == 0)
-                        .map(|outcome| outcome.makespan);
+                let alone = run_pattern(
+                    &program,
+                    (Parameters::one(set), NoNoise),
+                    &Means::ONE_THREAD,
+                    |_, _| {},
+                )
+                .ok()
+                .filter(|computed| computed.outcome.open_ties == 0)
+                .map(|computed| computed.outcome.makespan);
                 let alone = alone.unwrap_or_else(|| {
                     let source = Source::Pattern(pattern, options);
                     makespan(&source, &in_order(Parameters::one(set))).unwrap()

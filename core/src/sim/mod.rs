@@ -11,6 +11,8 @@
 //!   for each rank); both are chosen at compile time, and
 //!   without them nothing is paid for them.
 //! - [`network`] lets messages share links.
+//! - [`windows`] and [`implicit`] cut time into windows, and send [`mail`]
+//!   from one to the next.
 //! - [`implicit`] runs patterns that are computed instead of stored.
 //! - [`Unfinished`] names what is left when a run cannot go on.
 //!
@@ -37,6 +39,7 @@ mod heap;
 mod hooks;
 pub mod implicit;
 mod index;
+pub mod mail;
 mod matching;
 mod memory;
 mod message;
@@ -56,7 +59,6 @@ mod unfinished;
 mod unsuitable;
 #[cfg(test)]
 mod waiting_tests;
-#[cfg_attr(not(target_has_atomic = "64"), allow(dead_code, reason = "only windows need all of it"))]
 mod wheel;
 mod wildcards;
 // Partitions share 64-bit times, which not every firmware's processor can.

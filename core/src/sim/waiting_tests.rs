@@ -91,9 +91,10 @@ impl Program {
     /// A run in windows, on one partition, each window of which may take so
     /// many steps besides those for its events.
     fn in_windows(&self, parameters: Parameters<'_>, receive: Receive, free: u64) -> Windows {
+        use super::mail::{CHUNK, Chain};
         use super::windows::{
-            Builder, CHUNK, Chain, Mail, Memory, Message, Outbox, Receiving, Requirements,
-            WindowRank, WindowRecord,
+            Builder, Mail, Memory, Message, Outbox, Receiving, Requirements, WindowRank,
+            WindowRecord,
         };
         use core::sync::atomic::{AtomicU32, AtomicU64};
 

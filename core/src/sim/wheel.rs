@@ -13,20 +13,6 @@ const FAR: u32 = 48;
 /// Bitmaps in all.
 const BITMAPS: usize = 49;
 
-/// What to do next.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Due {
-    /// Run the ranks of this slot; they are due in window `now`.
-    Run(u32),
-    /// Add the ranks of this slot again, now that they are nearer.
-    Spread(u32),
-    /// The same, after moving to the earliest window of the ranks of
-    /// [`Wheel::far`].
-    Far,
-    /// Nothing is left.
-    Nothing,
-}
-
 /// The wheel.
 #[derive(Debug)]
 pub(super) struct Wheel<'m> {
@@ -110,34 +96,6 @@ impl<'m> Wheel<'m> {
         }
     }
 
-    /// Moves on to the next slot that is not empty.
-    pub(super) fn advance(&mut self) -> Due {
-        let first = self.used.trailing_zeros();
-        let number = u64::from(first % 16);
-        if first >= 64 {
-            return Due::Nothing;
-        }
-        if first >= FAR {
-            return Due::Far;
-        }
-        self.used &= !(1 << first);
-        match first / 16 {
-            0 => {
-                self.now = self.now / SLOTS * SLOTS + number;
-                Due::Run(first)
-            }
-            1 => {
-                self.now = self.now / (SLOTS * SLOTS) * (SLOTS * SLOTS) + number * SLOTS;
-                Due::Spread(first)
-            }
-            _ => {
-                const LAST: u64 = SLOTS * SLOTS * SLOTS;
-                self.now = self.now / LAST * LAST + number * SLOTS * SLOTS;
-                Due::Spread(first)
-            }
-        }
-    }
-
     /// A window, not before the present one and not after the first in which
     /// a rank is due.
     pub(super) const fn next(&self) -> Option<u64> {
@@ -188,15 +146,8 @@ impl<'m> Wheel<'m> {
         self.sweep(slot)
     }
 
-    /// The far slot, which is emptied by walking through it.
-    pub(super) const fn far(&mut self) -> Sweep {
-        self.far_first = u64::MAX;
-        self.used &= !(1 << FAR);
-        self.sweep(FAR)
-    }
-
     /// A walk through `slot`.
-    pub(super) const fn sweep(&self, slot: u32) -> Sweep {
+    const fn sweep(&self, slot: u32) -> Sweep {
         Sweep { base: self.base(slot), bits: [0; 3], at: [0; 2], next: 0 }
     }
 
@@ -246,56 +197,9 @@ mod tests {
     use std::collections::BTreeSet;
     use std::vec;
 
-    /// Runs the wheel as the runner does, with each rank due at one window.
+    /// Each rank is due at one window; windows without any may lie between.
     #[test]
-    fn every_rank_is_run_in_its_window_and_windows_ascend() {
-        let mut random = Random::new(3);
-        for ranks in [1u32, 63, 64, 65, 5_000] {
-            let mut memory = vec![7; words(ranks as usize)];
-            let mut wheel = Wheel::new(&mut memory, ranks as usize);
-            let mut due: vec::Vec<u64> = (0..ranks).map(|_| random.below(1 << 5)).collect();
-            for (rank, window) in (0u32..).zip(&due) {
-                wheel.add(rank, *window);
-            }
-            let mut left: BTreeSet<(u64, u32)> =
-                (0u32..).zip(&due).map(|(rank, window)| (*window, rank)).collect();
-            loop {
-                match wheel.advance() {
-                    Due::Nothing => break,
-                    Due::Run(slot) => {
-                        let mut sweep = wheel.sweep(slot);
-                        while let Some(rank) = wheel.take(&mut sweep) {
-                            assert_eq!(left.pop_first(), Some((wheel.now, rank)));
-                            if random.below(4) > 0 {
-                                let far = 1 + (random.draw() >> random.below(64) >> 40);
-                                due[rank as usize] = wheel.now + far;
-                                left.insert((wheel.now + far, rank));
-                                wheel.add(rank, wheel.now + far);
-                            }
-                        }
-                    }
-                    Due::Spread(slot) => {
-                        let mut sweep = wheel.sweep(slot);
-                        while let Some(rank) = wheel.take(&mut sweep) {
-                            wheel.add(rank, due[rank as usize]);
-                        }
-                    }
-                    Due::Far => {
-                        wheel.now = left.first().unwrap().0;
-                        let mut sweep = wheel.far();
-                        while let Some(rank) = wheel.take(&mut sweep) {
-                            wheel.add(rank, due[rank as usize]);
-                        }
-                    }
-                }
-            }
-            assert!(left.is_empty());
-        }
-    }
-
-    /// Runs the wheel as partitions do, which may look in between.
-    #[test]
-    fn told_which_window_it_is_the_wheel_has_the_ranks_that_are_due() {
+    fn every_rank_is_there_in_its_window() {
         let mut random = Random::new(4);
         for ranks in [1u32, 64, 700] {
             let mut memory = vec![7; words(ranks as usize)];

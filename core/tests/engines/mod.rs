@@ -12,11 +12,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
-use loggap_core::sim::implicit::{self, ImplicitError, PatternProgram, RankState, Simulation};
+use loggap_core::sim::implicit::{
+    self, Envelope, ImplicitError, Part, PatternProgram, RankState, Simulation,
+};
+use loggap_core::sim::mail::{CHUNK, Chain};
 use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{
-    self, CHUNK, Chain, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank,
-    WindowRecord,
+    self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
 };
 use loggap_core::sim::{
     BuildError, Builder, Crowd, Engine, Entry, Memory, Noise, Observer, Parameters, Rank, Record,
@@ -258,11 +260,75 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
         words: &mut vec![0; needs.words],
         nodes: &mut vec![[0; 4]; needs.nodes_most],
     };
-    let mut simulation = Simulation::new(program, parameters, noise, memory)?;
-    let ended = simulation.run()?;
-    let finish: Vec<u64> = (0..program.ranks()).map(|rank| simulation.finish(rank).0).collect();
+    let whole = Simulation::new(program, parameters, noise, memory).and_then(|mut simulation| {
+        let ended = simulation.run()?;
+        Ok((ended, (0..program.ranks()).map(|rank| simulation.finish(rank).0).collect()))
+    });
+    for shift in [0, 1, 3] {
+        let parts = compute_in_parts(program, parameters, noise, shift);
+        // How many ties are open depends on which of several are compared.
+        let decided = |(ended, finish): (implicit::Outcome, Vec<u64>)| {
+            (implicit::Outcome { open_ties: ended.open_ties.min(1), ..ended }, finish)
+        };
+        assert_eq!(parts.map(decided), whole.clone().map(decided), "parts of 2^{shift} ranks");
+    }
+    let (ended, finish) = whole?;
     let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
     Ok((outcome, ended.open_ties))
+}
+
+/// The same in parts of 2^`shift` ranks.
+fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
+    program: &P,
+    parameters: Parameters<'_>,
+    noise: N,
+    shift: u32,
+) -> Result<(implicit::Outcome, Vec<u64>), ImplicitError> {
+    let count = ((program.ranks() - 1) >> shift) as usize + 1;
+    let needs = implicit::Needs::of_ranks(program, 1 << shift);
+    let mut ranks = vec![RankState::default(); count << shift];
+    let mut words = vec![0; needs.words * count];
+    let mut nodes = vec![[0; 4]; needs.nodes_most * count];
+    let chunks = needs.nodes_most as u32 / CHUNK + count as u32;
+    let halves: [_; 2] = [(), ()].map(|()| {
+        let messages = zeroed::<Envelope>((chunks * CHUNK) as usize);
+        (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<Chain>(count))
+    });
+    let mut mails = halves
+        .each_ref()
+        .map(|(messages, before, chains)| implicit::Mail::new(messages, before, chains, count));
+    let memories = (ranks.chunks_mut(1 << shift))
+        .zip(words.chunks_mut(needs.words))
+        .zip(nodes.chunks_mut(needs.nodes_most))
+        .map(|((ranks, words), nodes)| implicit::Memory { ranks, words, nodes });
+    let parts = memories.zip(0..).map(|(memory, index)| {
+        Simulation::part(program, (parameters, noise), memory, Part { index, shift })
+    });
+    let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let mut window = 0;
+    loop {
+        let [inbox, sending] = mails;
+        let mut outbox = implicit::Outbox::new(sending, 0, [0, chunks]);
+        // The last part goes first: they are independent of each other.
+        let mut stopped = None;
+        for (index, part) in (0..count as u32).zip(&mut parts).rev() {
+            if part.next_window().is_some_and(|due| due <= window) || inbox.any(index) {
+                stopped = part.run_window(window, &inbox, &mut outbox).err().or(stopped);
+            }
+        }
+        if let Some(error) = stopped {
+            return Err(error);
+        }
+        mails.reverse();
+        let due = parts.iter().filter_map(Simulation::next_window).min();
+        window = match due {
+            _ if outbox.sent() > 0 => window + 1,
+            Some(due) => due.max(window + 1),
+            None => break,
+        };
+    }
+    let finish = (0..program.ranks()).map(|rank| parts[(rank >> shift) as usize].finish(rank).0);
+    Ok((Simulation::outcome_of(&parts)?, finish.collect()))
 }
 
 /// Operations of `program` that are sends, and those that are receives.

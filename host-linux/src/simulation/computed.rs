@@ -204,7 +204,7 @@ impl Batch<'_> {
         // What is wrong with one of them is found where it is run alone.
         let Ok(lanes) = Lanes::<_, LANES>::new(program, others, lent) else { return Ok(None) };
         let outcome = match memory.run(&lanes, (first, NoNoise), 0, |_, _| {}) {
-            Ok(outcome) if outcome.open_ties == 0 => outcome,
+            Ok(computed) if computed.outcome.open_ties == 0 => computed.outcome,
             Ok(_) | Err(PatternError::Stopped(_)) => return Ok(None),
             Err(error) => return Err(RunError::Pattern(error)),
         };
@@ -250,6 +250,6 @@ impl Batch<'_> {
             Hooks::Noisy(noise) => memory.run(program, (parameters, noise), most_bytes, each),
         };
         let computed = settled(result)?;
-        Ok(computed.map(|outcome| Completed { makespan: outcome.makespan, finish }))
+        Ok(computed.map(|computed| Completed { makespan: computed.outcome.makespan, finish }))
     }
 }

@@ -10,6 +10,7 @@ use loggap_core::sim::{NoNoise, Noise, Parameters};
 use loggap_core::units::Picos;
 
 use super::noise::trace_noise;
+use super::windows::run_in_parts;
 use super::{NoiseSource, RunError};
 use crate::sys::pages::Pages;
 
@@ -29,6 +30,33 @@ pub enum PatternError {
         /// The kernel's error.
         error: io::Error,
     },
+}
+
+/// What the run of a pattern may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Means {
+    /// Threads, at least one.
+    pub threads: usize,
+    /// Bytes of memory.
+    pub most_bytes: u64,
+}
+
+impl Means {
+    /// One thread, and as much memory as there is.
+    pub const ONE_THREAD: Self = Self { threads: 1, most_bytes: u64::MAX };
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Computed {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Bytes of memory that it took.
+    pub memory_bytes: u64,
+    /// Threads.
+    pub threads: usize,
+    /// Parts of the ranks.
+    pub parts: usize,
 }
 
 /// Bytes that a run of `program` needs, as far as can be foreseen.
@@ -51,7 +79,7 @@ pub(super) fn needs_of(program: &PatternProgram) -> Needs {
 
 /// Runs `program` with `noise`, and calls `each` with every rank and when it was
 /// done; `None` where the pattern has to be stored, to decide ties or because of
-/// what messages cost. Takes up to `most_bytes`.
+/// what messages cost.
 ///
 /// # Errors
 ///
@@ -59,55 +87,59 @@ pub(super) fn needs_of(program: &PatternProgram) -> Needs {
 pub fn compute(
     program: &PatternProgram,
     (parameters, noise): (Parameters<'_>, Option<(&NoiseSource, Phases)>),
-    most_bytes: u64,
+    means: &Means,
     each: impl FnMut(u32, Picos),
-) -> Result<Option<Outcome>, RunError> {
+) -> Result<Option<Computed>, RunError> {
     let result = match noise {
-        None => run_pattern(program, (parameters, NoNoise), most_bytes, each),
-        Some(noise) => run_pattern(program, (parameters, trace_noise(noise)?), most_bytes, each),
+        None => run_pattern(program, (parameters, NoNoise), means, each),
+        Some(noise) => run_pattern(program, (parameters, trace_noise(noise)?), means, each),
     };
     settled(result)
 }
 
 /// What came of a computed run; `None` where the pattern has to be stored.
-pub(super) fn settled(result: Result<Outcome, PatternError>) -> Result<Option<Outcome>, RunError> {
+pub(super) fn settled(
+    result: Result<Computed, PatternError>,
+) -> Result<Option<Computed>, RunError> {
     match result {
-        Ok(outcome) => Ok(Some(outcome).filter(|outcome| outcome.open_ties == 0)),
+        Ok(computed) => Ok(Some(computed).filter(|computed| computed.outcome.open_ties == 0)),
         Err(PatternError::Stopped(error)) if error.wants_storing() => Ok(None),
         Err(error) => Err(RunError::Pattern(error)),
     }
 }
 
 /// Runs `program`, and calls `each` with every rank and when it was done.
-/// Where more waits than was foreseen, it begins anew with more memory, up to
-/// `most_bytes`.
+/// Where more waits than was foreseen, it begins anew with more memory.
 ///
 /// # Errors
 ///
 /// [`PatternError`].
-pub fn run_pattern<N: Noise + Copy>(
+pub fn run_pattern<N: Noise + Copy + Send>(
     program: &PatternProgram,
     (parameters, noise): (Parameters<'_>, N),
-    most_bytes: u64,
+    means: &Means,
     each: impl FnMut(u32, Picos),
-) -> Result<Outcome, PatternError> {
+) -> Result<Computed, PatternError> {
     match program {
-        PatternProgram::Tree(program) => run(program, (parameters, noise), most_bytes, each),
-        PatternProgram::Reduction(program) => run(program, (parameters, noise), most_bytes, each),
-        PatternProgram::Linear(program) => run(program, (parameters, noise), most_bytes, each),
-        PatternProgram::Ring(program) => run(program, (parameters, noise), most_bytes, each),
-        PatternProgram::Rounds(program) => run(program, (parameters, noise), most_bytes, each),
-        PatternProgram::Doubling(program) => run(program, (parameters, noise), most_bytes, each),
+        PatternProgram::Tree(program) => run(program, (parameters, noise), means, each),
+        PatternProgram::Reduction(program) => run(program, (parameters, noise), means, each),
+        PatternProgram::Linear(program) => run(program, (parameters, noise), means, each),
+        PatternProgram::Ring(program) => run(program, (parameters, noise), means, each),
+        PatternProgram::Rounds(program) => run(program, (parameters, noise), means, each),
+        PatternProgram::Doubling(program) => run(program, (parameters, noise), means, each),
     }
 }
 
-fn run<P: Program, N: Noise + Copy>(
+fn run<P: Program<State: Send> + Sync, N: Noise + Copy + Send>(
     program: &P,
     costs: (Parameters<'_>, N),
-    most_bytes: u64,
-    each: impl FnMut(u32, Picos),
-) -> Result<Outcome, PatternError> {
-    PatternMemory::new(Needs::of(program))?.run(program, costs, most_bytes, each)
+    means: &Means,
+    mut each: impl FnMut(u32, Picos),
+) -> Result<Computed, PatternError> {
+    if let Some(computed) = run_in_parts(program, costs, means, &mut each)? {
+        return Ok(computed);
+    }
+    PatternMemory::new(Needs::of(program))?.run(program, costs, means.most_bytes, each)
 }
 
 /// The memory of runs of a program with this state of a rank, used again for
@@ -147,7 +179,7 @@ impl<S: Copy + Default> PatternMemory<S> {
         (parameters, noise): (Parameters<'_>, N),
         most_bytes: u64,
         mut each: impl FnMut(u32, Picos),
-    ) -> Result<Outcome, PatternError> {
+    ) -> Result<Computed, PatternError> {
         loop {
             let Self { needs, ranks, words, nodes } = self;
             ranks.clear();
@@ -167,7 +199,8 @@ impl<S: Copy + Default> PatternMemory<S> {
                     for rank in 0..program.ranks() {
                         each(rank, simulation.finish(rank));
                     }
-                    return Ok(outcome);
+                    let memory_bytes = needs.bytes_with(lent);
+                    return Ok(Computed { outcome, memory_bytes, threads: 1, parts: 1 });
                 }
             }
         }

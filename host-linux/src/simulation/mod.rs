@@ -17,7 +17,7 @@ mod source;
 pub mod windows;
 
 pub use crossing::least_taper;
-pub use implicit::{PatternError, bytes_needed, compute, run_pattern};
+pub use implicit::{Computed, Means, PatternError, bytes_needed, compute, run_pattern};
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,

@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use loggap_core::sim::implicit::Envelope;
+use loggap_core::sim::mail::Chain;
 use loggap_core::sim::network::{Flow, Hop, Link, Share};
-use loggap_core::sim::windows::{Chain, Message, Receiving, WindowRank, WindowRecord};
+use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
@@ -52,6 +54,8 @@ unsafe impl Integers for Receiving {}
 unsafe impl Integers for WindowRecord {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for Message {}
+// SAFETY: its fields are atomic integers.
+unsafe impl Integers for Envelope {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for Chain {}
 

@@ -28,6 +28,9 @@ pub enum ImplicitError {
         /// How many were lent.
         lent: usize,
     },
+    /// Parts send each other more messages in a window than the mail has room
+    /// for.
+    Mail,
     /// A part of the lent memory is smaller than [`Needs`](super::Needs) says.
     Memory,
     /// The program sends to a rank that does not exist.
@@ -82,6 +85,9 @@ impl fmt::Display for ImplicitError {
             ),
             Self::Nodes { lent } => {
                 write!(f, "more than {lent} messages and operations wait; lend more nodes")
+            }
+            Self::Mail => {
+                f.write_str("more messages are sent at a time than the mail has room for")
             }
             Self::Memory => f.write_str("the memory lent is smaller than needed"),
             Self::Peer { rank, peer } => {

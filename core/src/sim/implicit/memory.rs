@@ -26,7 +26,12 @@ impl Needs {
     /// What `program` needs.
     #[must_use]
     pub fn of<P: Program>(program: &P) -> Self {
-        let ranks = program.ranks() as usize;
+        Self::of_ranks(program, program.ranks() as usize)
+    }
+
+    /// What a [part](super::Part) of `program` with so many ranks needs.
+    #[must_use]
+    pub fn of_ranks<P: Program>(program: &P, ranks: usize) -> Self {
         let nodes_most = usize::try_from(program.waiting().saturating_add(1)).unwrap_or(usize::MAX);
         Self {
             ranks,

@@ -11,7 +11,9 @@
 //!
 //! A message arrives at least o + L after its send began. So time is cut
 //! into windows of that length, and in a window every rank can be simulated
-//! by itself: what it sends concerns later windows only.
+//! by itself: what it sends concerns later windows only. So ranks can be
+//! grouped into [parts](Part), which run a window side by side and exchange
+//! [`Mail`] between windows; results do not depend on the parts.
 //!
 //! On a [network](super::network) whose links messages share, there are no
 //! windows: [`Simulation::on_network`] runs one event of all ranks after the
@@ -30,6 +32,7 @@
 //! bit.
 
 mod driver;
+mod envelope;
 mod error;
 mod lanes;
 mod memory;
@@ -40,7 +43,9 @@ mod programs;
 mod rank;
 mod runner;
 mod step;
+mod windows;
 
+pub use envelope::{Envelope, Mail, Outbox};
 pub use error::ImplicitError;
 pub use lanes::{LaneMemory, LaneState, Lanes};
 pub use memory::{Memory, Needs, OrderedMemory};
@@ -52,4 +57,5 @@ pub use programs::{
     TreeKind,
 };
 pub use rank::RankState;
-pub use runner::{Outcome, Simulation, Windows};
+pub use runner::{Outcome, Simulation};
+pub use windows::{Part, Windows};

@@ -178,7 +178,7 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
             self.refresh(rank, &state);
         }
         while self.step()? {}
-        self.outcome()
+        Self::outcome_of([&*self])
     }
 
     /// The network, with what it has carried.

@@ -69,6 +69,11 @@ impl<'m> Pool<'m> {
         Self { nodes, fresh: 1, free: NONE }
     }
 
+    /// How many are in use or were.
+    pub(super) const fn used(&self) -> u32 {
+        self.fresh
+    }
+
     /// How many were lent.
     pub(super) const fn len(&self) -> usize {
         self.nodes.len()
@@ -129,6 +134,17 @@ impl<'m> Pool<'m> {
             self.set_next(*last, node);
         }
         *last = node;
+        Some(())
+    }
+
+    /// The same at the beginning of the list.
+    #[inline]
+    pub(super) fn push_first(&mut self, last: &mut u32, item: Item) -> Option<()> {
+        let end = *last;
+        self.push(last, item)?;
+        if end != NONE {
+            *last = end;
+        }
         Some(())
     }
 
@@ -269,6 +285,7 @@ mod tests {
         assert_eq!(list, NONE);
         let mut other = NONE;
         assert_eq!(pool.push(&mut other, message(3)), Some(()));
-        assert_eq!(times(&pool, other), [3]);
+        assert_eq!(pool.push_first(&mut other, message(4)), Some(()));
+        assert_eq!(times(&pool, other), [4, 3]);
     }
 }

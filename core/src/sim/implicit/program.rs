@@ -90,6 +90,12 @@ pub trait Program {
     /// time, at most.
     fn waiting(&self) -> u64;
 
+    /// Ranks that have something to do at the same time, about, for most of the
+    /// run: how much there is to share out among threads.
+    fn busy(&self) -> u32 {
+        self.ranks()
+    }
+
     /// Whether `rank` does the same whichever of several messages it handles
     /// first, as long as they are of one size.
     fn interchangeable(&self, rank: u32) -> bool;

@@ -42,12 +42,12 @@ pub(super) struct Rank<S> {
     pub(super) state: S,
 }
 
-const fn whole([low, high]: [u32; 2]) -> u64 {
+pub(super) const fn whole([low, high]: [u32; 2]) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "the halves are meant")]
-const fn halves(time: u64) -> [u32; 2] {
+pub(super) const fn halves(time: u64) -> [u32; 2] {
     [time as u32, (time >> 32) as u32]
 }
 

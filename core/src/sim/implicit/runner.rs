@@ -1,20 +1,18 @@
-//! Windows of length o + L, and the ranks in them one after the other.
+//! A simulation, whichever driver it has.
 
 use core::fmt;
 use core::num::NonZeroU64;
 
-use super::driver::{Driver, Outgoing};
+use super::driver::Driver;
 use super::error::ImplicitError;
-use super::memory::{Memory, Needs};
 use super::pool::{Item, NONE, Node, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
-use crate::sim::chain::Chain;
+use super::windows::Windows;
 use crate::sim::hooks::{NoNoise, Noise};
 use crate::sim::network::NetworkStopped;
 use crate::sim::parameters::{EVERYWHERE, Parameters};
-use crate::sim::price::{Price, Prices, sum};
-use crate::sim::wheel::{Due, Wheel};
+use crate::sim::price::{Price, Prices};
 use crate::units::{Overflow, Picos};
 
 /// How a run ended.
@@ -65,6 +63,8 @@ pub(super) struct Next {
 pub(super) enum Stop {
     Overflow,
     Nodes,
+    /// The mail has no room.
+    Mail,
     Peer(u32),
     /// Too many stamps at this instant.
     AtOnce(u64),
@@ -105,43 +105,6 @@ pub(super) fn eager_price(
     Ok(price)
 }
 
-/// The driver in windows: every rank by itself to the end of the window.
-#[derive(Debug)]
-pub struct Windows<'m> {
-    pub(super) wheel: Wheel<'m>,
-    /// End of the window.
-    pub(super) end: u64,
-}
-
-impl Driver for Windows<'_> {
-    const SHARED: bool = false;
-
-    #[inline]
-    fn stamps(now: u64, parent: u64) -> (u64, u64) {
-        (created(now), parent)
-    }
-
-    #[inline]
-    fn draw(&mut self, stamps: (u64, u64), _count: u32) -> Result<(u64, u64), Stop> {
-        Ok(stamps)
-    }
-
-    #[inline]
-    fn deliver<P: Program, N: Noise>(
-        simulation: &mut Simulation<'_, '_, P, N, Self>,
-        own: &mut Rank<P::State>,
-        message: &Outgoing,
-    ) -> Result<(), Stop> {
-        // One picosecond is left for creation times.
-        sum(message.arrival, 1)?;
-        let to = message.transfer.to;
-        simulation.deliver(message.source, own, to, message.item(message.source))?;
-        let window = simulation.window_of(message.arrival);
-        simulation.driver.wheel.add(to, window);
-        Ok(())
-    }
-}
-
 /// A simulation of one program.
 pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) program: &'p P,
@@ -152,6 +115,8 @@ pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) receive_overhead: u64,
     /// o + L: from the start of a send to the arrival of its message.
     pub(super) delay: NonZeroU64,
+    /// The rank of the first of these.
+    pub(super) first: u32,
     pub(super) ranks: &'m mut [RankState<P::State>],
     pub(super) pool: Pool<'m>,
     pub(super) driver: D,
@@ -174,101 +139,6 @@ impl<P: Program, N, D> fmt::Debug for Simulation<'_, '_, P, N, D> {
     }
 }
 
-impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
-    /// A simulation of `program` with `noise`, in the lent `memory`.
-    ///
-    /// # Errors
-    ///
-    /// [`ImplicitError::NoLookahead`], [`ImplicitError::Rendezvous`] and
-    /// [`ImplicitError::Protocols`] where the program cannot be run with
-    /// these parameters, [`ImplicitError::Memory`] where there is not enough
-    /// of it, [`ImplicitError::Overflow`] where one message is past 2⁶⁴ ps.
-    pub fn new(
-        program: &'p P,
-        parameters: Parameters<'p>,
-        noise: N,
-        memory: Memory<'m, P::State>,
-    ) -> Result<Self, ImplicitError> {
-        let needs = Needs::of(program);
-        let Memory { ranks, words, nodes } = memory;
-        let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
-        let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
-        Self::driven(program, (parameters, noise), (ranks, nodes), |delay| Windows {
-            wheel: Wheel::new(words, needs.ranks),
-            end: delay.get(),
-        })
-    }
-
-    /// Runs to the end.
-    ///
-    /// # Errors
-    ///
-    /// [`ImplicitError`]; the simulation is of no further use then.
-    pub fn run(&mut self) -> Result<Outcome, ImplicitError> {
-        for rank in 0..self.program.ranks() {
-            if self.begin(rank)? {
-                self.turn(rank)?;
-            }
-        }
-        loop {
-            match self.driver.wheel.advance() {
-                Due::Nothing => return self.outcome(),
-                Due::Run(slot) => {
-                    self.driver.end =
-                        self.driver.wheel.now.saturating_add(1).saturating_mul(self.delay.get());
-                    let mut sweep = self.driver.wheel.sweep(slot);
-                    while let Some(rank) = self.driver.wheel.take(&mut sweep) {
-                        self.turn(rank)?;
-                    }
-                }
-                Due::Spread(slot) => {
-                    let mut sweep = self.driver.wheel.sweep(slot);
-                    while let Some(rank) = self.driver.wheel.take(&mut sweep) {
-                        self.schedule(rank);
-                    }
-                }
-                Due::Far => {
-                    self.driver.wheel.now = self.first_window();
-                    let mut sweep = self.driver.wheel.far();
-                    while let Some(rank) = self.driver.wheel.take(&mut sweep) {
-                        self.schedule(rank);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The window of the first event of all ranks.
-    fn first_window(&self) -> u64 {
-        let first = (0..self.program.ranks()).filter_map(|rank| self.due(rank)).min();
-        first.unwrap_or_default() / self.delay
-    }
-
-    /// When `rank` has to be run, or earlier.
-    fn due(&self, rank: u32) -> Option<u64> {
-        let state = self.ranks.get(rank as usize)?.load();
-        let next = self.next(rank, &state).map(|next| next.time);
-        let mut first = next;
-        let mut node = state.incoming;
-        while node != NONE {
-            node = self.pool.next(node);
-            let arrival = self.arrival(&self.pool.item(node));
-            first = Some(first.map_or(arrival, |first| first.min(arrival)));
-            if node == state.incoming {
-                break;
-            }
-        }
-        first
-    }
-
-    /// Sees to it that `rank` is run when it is due.
-    fn schedule(&mut self, rank: u32) {
-        if let Some(time) = self.due(rank) {
-            self.driver.wheel.add(rank, time / self.delay);
-        }
-    }
-}
-
 #[allow(private_bounds, reason = "both drivers are here")]
 impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
     /// At the start, with the driver for this o + L.
@@ -287,6 +157,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
             overhead: price.costs.overhead,
             receive_overhead: price.costs.receive_overhead,
             delay,
+            first: 0,
             ranks,
             pool: Pool::new(nodes),
             driver: driver(delay),
@@ -299,39 +170,71 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         })
     }
 
-    pub(super) fn outcome(&self) -> Result<Outcome, ImplicitError> {
-        if self.sent > self.matched {
-            return Err(ImplicitError::Unreceived { messages: self.sent - self.matched });
-        }
-        if self.receives > self.matched {
-            return Err(ImplicitError::Waiting { receives: self.receives - self.matched });
-        }
-        let (events, messages, open_ties) = (self.events, self.sent, self.open_ties);
-        let mut outcome = Outcome { events, messages, open_ties, ..Outcome::default() };
-        for (rank, state) in (0u32..).zip(self.ranks.iter()) {
-            if state.cpu() > outcome.makespan.0 {
-                outcome.makespan = Picos(state.cpu());
-                outcome.last_rank = rank;
+    /// How the run of all `parts` of a program, in the order of their ranks,
+    /// ended.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError::Unreceived`] and [`ImplicitError::Waiting`].
+    pub fn outcome_of<'a>(
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Outcome, ImplicitError>
+    where
+        Self: 'a,
+    {
+        let mut outcome = Outcome::default();
+        let (mut matched, mut receives) = (0, 0);
+        for part in parts {
+            outcome.events += part.events;
+            outcome.messages += part.sent;
+            outcome.open_ties += part.open_ties;
+            matched += part.matched;
+            receives += part.receives;
+            for (rank, state) in (part.first..).zip(part.ranks.iter()) {
+                if state.cpu() > outcome.makespan.0 {
+                    outcome.makespan = Picos(state.cpu());
+                    outcome.last_rank = rank;
+                }
             }
+        }
+        if outcome.messages > matched {
+            return Err(ImplicitError::Unreceived { messages: outcome.messages - matched });
+        }
+        if receives > matched {
+            return Err(ImplicitError::Waiting { receives: receives - matched });
         }
         Ok(outcome)
     }
 
-    /// When `rank` was done.
+    /// The state of `rank`, if it is one of these.
+    #[inline]
+    pub(super) fn state(&self, rank: u32) -> Option<Rank<P::State>> {
+        self.ranks.get(rank.wrapping_sub(self.first) as usize).map(RankState::load)
+    }
+
+    /// Operations released and messages created until now.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// How many of the nodes were in use at some time; what the others hold was
+    /// never looked at.
+    #[must_use]
+    pub const fn nodes_used(&self) -> u32 {
+        self.pool.used()
+    }
+
+    /// The ranks that are here, and when each was done.
+    pub fn finishes(&self) -> impl Iterator<Item = (u32, Picos)> {
+        (self.first..).zip(self.ranks.iter().map(|state| Picos(state.cpu())))
+    }
+
+    /// When `rank` was done; 0 of one that is not here.
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
-        Picos(self.ranks.get(rank as usize).map_or(0, RankState::cpu))
-    }
-}
-
-impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
-    /// Runs `rank` to the end of the window.
-    #[inline]
-    fn turn(&mut self, rank: u32) -> Result<(), ImplicitError> {
-        let Some(state) = self.ranks.get(rank as usize) else { return Ok(()) };
-        let mut state = state.load();
-        let result = self.run_rank(rank, &mut state);
-        self.put(rank, &state, result)
+        let local = rank.wrapping_sub(self.first) as usize;
+        Picos(self.ranks.get(local).map_or(0, RankState::cpu))
     }
 }
 
@@ -341,8 +244,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     /// at once.
     #[inline]
     pub(super) fn begin(&mut self, rank: u32) -> Result<bool, ImplicitError> {
-        let Some(state) = self.ranks.get(rank as usize) else { return Ok(false) };
-        let mut state = state.load();
+        let Some(mut state) = self.state(rank) else { return Ok(false) };
         let release = self.program.start(rank, &mut state.state);
         // Nothing can arrive before all of them are posted.
         state.posted = release.receives;
@@ -361,36 +263,16 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         state: &Rank<P::State>,
         result: Result<(), Stop>,
     ) -> Result<(), ImplicitError> {
-        if let Some(place) = self.ranks.get_mut(rank as usize) {
+        if let Some(place) = self.ranks.get_mut(rank.wrapping_sub(self.first) as usize) {
             place.store(state);
         }
         result.map_err(|stop| match stop {
             Stop::Overflow => ImplicitError::Overflow { rank },
             Stop::Nodes => ImplicitError::Nodes { lent: self.pool.len() },
+            Stop::Mail => ImplicitError::Mail,
             Stop::Peer(peer) => ImplicitError::Peer { rank, peer },
             Stop::AtOnce(time) => ImplicitError::TooManyAtOnce { time: Picos(time) },
             Stop::Network(stopped) => ImplicitError::from(stopped).on(rank),
         })
-    }
-}
-
-impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
-    #[inline]
-    fn run_rank(&mut self, rank: u32, state: &mut Rank<P::State>) -> Result<(), Stop> {
-        self.receive(rank, state);
-        while let Some(next) = self.next(rank, state) {
-            if next.time >= self.driver.end {
-                self.driver.wheel.add(rank, self.window_of(next.time));
-                break;
-            }
-            self.open_ties += u64::from(next.open);
-            match next.item.kind {
-                kind::SENDS => self.send(rank, state, &next)?,
-                kind::RECEIVES => self.post(rank, state, &next)?,
-                kind::CALCS => self.calculate(rank, state, &next)?,
-                _ => self.handle(rank, state, &next)?,
-            }
-        }
-        Ok(())
     }
 }

@@ -6,7 +6,8 @@ use super::driver::{Driver, Outgoing};
 use super::pool::{Item, NONE, Pool};
 use super::program::{Program, Release};
 use super::rank::Rank;
-use super::runner::{Next, Simulation, Stop, Windows, kind};
+use super::runner::{Next, Simulation, Stop, kind};
+use super::windows::Windows;
 use crate::sim::chain::{self, Chain};
 use crate::sim::hooks::Noise;
 use crate::sim::parameters::EVERYWHERE;
@@ -124,23 +125,6 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
 
 /// What only the driver in windows needs.
 impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
-    /// Puts a message on its way to rank `to`.
-    #[inline]
-    pub(super) fn deliver(
-        &mut self,
-        rank: u32,
-        own: &mut Rank<P::State>,
-        to: u32,
-        message: Item,
-    ) -> Result<(), Stop> {
-        let incoming = if to == rank {
-            &mut own.incoming
-        } else {
-            self.ranks.get_mut(to as usize).ok_or(Stop::Peer(to))?.incoming_mut()
-        };
-        self.pool.push(incoming, message).ok_or(Stop::Nodes)
-    }
-
     /// When a message arrives. Creation times are one more than the instant.
     #[inline]
     pub(super) const fn arrival(&self, message: &Item) -> u64 {

@@ -39,7 +39,7 @@ mod shared;
 mod step;
 
 pub use build::Builder;
-pub use mail::{CHUNK, Chain, Mail, Message, Outbox};
+pub use mail::{Mail, Message, Outbox};
 pub use memory::{Memory, Requirements, Unsuitable};
 pub use overlap::Receiving;
 pub use partition::{Partition, STEPS};

@@ -232,19 +232,22 @@ impl<N: Noise> Partition<'_, N> {
         let (target, tag) = (record.peer(), record.tag());
         let letter =
             Letter { created: now, send: op, source: rank, target, tag, size: size as u32 };
-        let pushed = outbox.push(target >> self.shift, &letter);
+        let place = outbox.send(target >> self.shift);
+        if let Some(place) = place {
+            place.write(&letter);
+        }
         self.events += 1;
         let start = (part != Part::Data).then_some(now);
         let end = (part != Part::Rts).then_some(state.cpu);
         self.satisfy(state, (op, op), Reached { start, end });
-        if !pushed {
+        if place.is_none() {
             // The record is of no further use to its own rank.
             let record = self.shared.at(op);
             record.keep(target, letter.size);
             if matches!(part, Part::Cts | Part::Data) {
                 self.shared.handshake(op).set_link(rank);
             }
-            record.set_link(outbox.spill(target >> self.shift, op));
+            record.set_link(outbox.spill(target >> self.shift, op).unwrap_or(END));
         }
         Ok(())
     }

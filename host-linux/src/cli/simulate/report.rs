@@ -153,7 +153,7 @@ impl Report {
             (0..).zip(counters).map(document).collect()
         });
         let (engine, engine_reason, [threads, partitions]) = match &outcome.driver {
-            Driver::Computed => ("computed", None, [1, 1]),
+            &Driver::Computed { threads, partitions } => ("computed", None, [threads, partitions]),
             &Driver::Windows { threads, partitions } => ("windows", None, [threads, partitions]),
             Driver::InOrder { reason } => ("sequential", Some(reason.clone()), [1, 1]),
         };
@@ -259,9 +259,15 @@ impl Report {
             (None, "computed") if matches!(self.network, NetworkReport::Flows { .. }) => {
                 writeln!(out, "simulated              event by event, computed from the pattern")?;
             }
-            (None, "computed") => {
+            (None, "computed") if self.threads == 1 => {
                 writeln!(out, "simulated              computed from the pattern")?;
             }
+            (None, "computed") => writeln!(
+                out,
+                "simulated              computed from the pattern; threads, parts of the ranks: \
+                 {}, {}",
+                self.threads, self.partitions
+            )?,
             (None, _) => writeln!(
                 out,
                 "simulated              in windows; threads, parts of the ranks: {}, {}",

@@ -6,7 +6,9 @@ use loggap_core::units::Picos;
 
 use super::{Driver, Job, Outcome, Stopwatch};
 use crate::simulation::ordered::{NetworkRun, OnNetwork};
-use crate::simulation::{LoadError, NetworkPlan, RunError, Source, bytes_needed, compute};
+use crate::simulation::{
+    Computed, LoadError, Means, NetworkPlan, RunError, Source, bytes_needed, compute,
+};
 
 impl Job<'_> {
     /// Runs a pattern without storing it; `None` where the pattern has to be
@@ -25,31 +27,33 @@ impl Job<'_> {
         let mut finish = Vec::new();
         let listed = if self.wanted.finish { ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
-        let memory_bytes = bytes_needed(&program).saturating_add(listed_bytes);
-        if memory_bytes > self.most_bytes {
-            let error = LoadError::Memory { needed: memory_bytes, allowed: self.most_bytes };
+        let needed = bytes_needed(&program).saturating_add(listed_bytes);
+        if needed > self.most_bytes {
+            let error = LoadError::Memory { needed, allowed: self.most_bytes };
             return Err(RunError::Load(error));
         }
         finish.reserve_exact(listed as usize);
         let load = loading.read();
         let running = Stopwatch::start();
-        let room = self.most_bytes - listed_bytes;
-        let computed = compute(&program, (self.parameters, self.noise), room, |rank, time| {
+        let means = Means { threads: self.threads, most_bytes: self.most_bytes - listed_bytes };
+        let computed = compute(&program, (self.parameters, self.noise), &means, |rank, time| {
             if rank < listed {
                 finish.push(time);
             }
         })?;
-        let Some(outcome) = computed else { return Ok(None) };
+        let Some(Computed { outcome, memory_bytes, threads, parts: partitions }) = computed else {
+            return Ok(None);
+        };
         let implicit::Outcome { makespan, last_rank, events, messages, .. } = outcome;
         Ok(Some(Outcome {
             ranks,
             ops: events - messages,
-            memory_bytes,
+            memory_bytes: memory_bytes.saturating_add(listed_bytes),
             finished: Finished { makespan, last_rank, events },
             load,
             run: running.read(),
             finish: self.wanted.finish.then_some(finish),
-            driver: Driver::Computed,
+            driver: Driver::Computed { threads, partitions },
             ..Outcome::default()
         }))
     }
@@ -82,7 +86,7 @@ impl Job<'_> {
             finished: Finished { makespan, last_rank, events },
             run: running.read(),
             finish: self.wanted.finish.then_some(finish),
-            driver: Driver::Computed,
+            driver: Driver::COMPUTED,
             network: Some(network),
             ..Outcome::default()
         }))

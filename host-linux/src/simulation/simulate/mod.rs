@@ -58,11 +58,15 @@ impl Wanted {
 }
 
 /// How a schedule was simulated.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Driver {
     /// The pattern was computed while it ran, and never stored.
-    #[default]
-    Computed,
+    Computed {
+        /// Threads.
+        threads: usize,
+        /// Parts of the ranks.
+        partitions: usize,
+    },
     /// Window after window, rank by rank.
     Windows {
         /// Threads.
@@ -75,6 +79,17 @@ pub enum Driver {
         /// Why not in windows.
         reason: String,
     },
+}
+
+impl Driver {
+    /// Computed on one thread, all ranks together.
+    const COMPUTED: Self = Self::Computed { threads: 1, partitions: 1 };
+}
+
+impl Default for Driver {
+    fn default() -> Self {
+        Self::COMPUTED
+    }
 }
 
 /// What came of a simulation.
@@ -274,7 +289,7 @@ mod tests {
         let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 8));
         let job = Job::new(Parameters::one(SET), Settings::default());
         let computed = job.simulate(&source, &|_| {}).unwrap();
-        assert_eq!(computed.driver, Driver::Computed);
+        assert_eq!(computed.driver, Driver::COMPUTED);
 
         // Sends that wait for their receivers have messages of several kinds.
         let long = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 70_000));

@@ -4,11 +4,10 @@ use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use loggap_core::sim::Slot;
-use loggap_core::sim::windows::{
-    CHUNK, Chain, Mail, Memory, Message, Receiving, Requirements, WindowRank, WindowRecord,
-};
+use loggap_core::sim::mail::{CHUNK, Chain, Mail};
+use loggap_core::sim::windows::{Memory, Receiving, Requirements, WindowRank, WindowRecord};
 
-use crate::sys::pages::Pages;
+use crate::sys::pages::{Integers, Pages};
 
 /// The parts of [`Memory`], each as long as a simulation requires.
 #[derive(Debug)]
@@ -65,8 +64,8 @@ impl WindowMemory {
 
 /// Two mails, which take turns: one is read while the other is written.
 #[derive(Debug)]
-pub(super) struct Mails {
-    halves: [Half; 2],
+pub(super) struct Mails<M> {
+    halves: [Half<M>; 2],
     partitions: usize,
     /// Chunks that each sender has of its own, in each half.
     chunks: u32,
@@ -75,13 +74,13 @@ pub(super) struct Mails {
 }
 
 #[derive(Debug)]
-struct Half {
-    messages: Pages<Message>,
+struct Half<M> {
+    messages: Pages<M>,
     before: Pages<AtomicU32>,
     chains: Pages<Chain>,
 }
 
-impl Mails {
+impl<M: Integers> Mails<M> {
     /// Room for as many messages of each of `senders` as there are `sends`,
     /// or as go into so many bytes in all. Only what is used is taken.
     pub(super) fn new(
@@ -93,11 +92,11 @@ impl Mails {
         // Every chain may end with a chunk that is not full.
         let partly = u32::try_from(partitions).map_err(|_| too_large())?.min(sends);
         let wanted = u64::from(sends / CHUNK) + u64::from(partly) + 1;
-        let each = 2 * u64::from(CHUNK) * size_of::<Message>() as u64;
+        let each = 2 * u64::from(CHUNK) * size_of::<M>() as u64;
         let most = (bytes / each).min(u64::from(u32::MAX / CHUNK)) / senders as u64;
         let chunks = u32::try_from(wanted.min(most)).map_err(|_| too_large())?;
         let all = senders * chunks as usize;
-        let half = || -> io::Result<Half> {
+        let half = || -> io::Result<Half<M>> {
             Ok(Half {
                 messages: Pages::zeroed(all * CHUNK as usize)?,
                 before: Pages::zeroed(all)?,
@@ -108,10 +107,16 @@ impl Mails {
     }
 
     /// The mails.
-    pub(super) fn both(&self) -> [Mail<'_>; 2] {
+    pub(super) fn both(&self) -> [Mail<'_, M>; 2] {
         self.halves
             .each_ref()
             .map(|half| Mail::new(&half.messages, &half.before, &half.chains, self.partitions))
+    }
+
+    /// How many can send.
+    pub(super) fn senders(&self) -> usize {
+        let [half, _] = &self.halves;
+        half.chains.len() / self.partitions.max(1)
     }
 
     /// The chunks of a sender.
@@ -128,8 +133,8 @@ impl Mails {
     /// Bytes that were used; at most, where senders used different numbers.
     pub(super) fn bytes(&self) -> u64 {
         let [half, _] = &self.halves;
-        let senders = half.chains.len() / self.partitions.max(1);
-        let chunk = u64::from(CHUNK) * size_of::<Message>() as u64 + 4;
+        let senders = self.senders();
+        let chunk = u64::from(CHUNK) * size_of::<M>() as u64 + 4;
         let chains = 2 * (half.chains.len() * size_of::<Chain>()) as u64;
         2 * u64::from(self.used.load(Ordering::Relaxed)) * chunk * senders as u64 + chains
     }

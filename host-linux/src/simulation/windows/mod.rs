@@ -1,11 +1,14 @@
 //! Simulations in time windows, on one thread or several.
 
+mod computed;
 mod load;
 mod memory;
+mod parts;
 mod run;
 mod threads;
 mod workers;
 
+pub(super) use computed::run_in_parts;
 pub use load::{load, partition_shift};
 pub use memory::WindowMemory;
 pub use run::{Completed, Resources, WindowError, run};

@@ -1,16 +1,14 @@
-//! From the first window to the last.
+//! Runs of stored schedules.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 
-use loggap_core::sim::windows::{Mail, Outbox, Partition, STEPS, Schedule};
+use loggap_core::sim::windows::{Mail, Message, Outbox, Partition, Schedule};
 use loggap_core::sim::{Finished, Noise, SimError, Unfinished};
 use loggap_core::units::Picos;
 
 use super::memory::Mails;
-use super::workers::{AtEnd, Workers};
+use super::parts::{Over, Part, run_parts};
 
 /// Why a run in windows did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -98,132 +96,35 @@ impl<N: Noise> Completed<'_, N> {
     }
 }
 
-/// Steps that are always free; a run that takes more, and more than [`STEPS`]
-/// for each event, is given up.
-const FREE_STEPS: u64 = 1 << 20;
-/// Events between two calls of the one who watches.
-const WATCHED: u64 = 1 << 18;
+impl<'r, N: Noise + Send> Part<'r> for Partition<'_, N> {
+    type Message = Message;
 
-/// What the threads of a run share.
-struct Run<'r, 's, N> {
-    partitions: &'r [Mutex<Partition<'s, N>>],
-    /// Of each partition, the window in which it goes on by itself.
-    due: &'r [AtomicU64],
-    mails: &'r Mails,
-    both: [Mail<'r>; 2],
-    /// The window, and which mail is read in it.
-    window: AtomicU64,
-    turn: AtomicU32,
-    /// In this window: messages sent, events and steps.
-    sent: AtomicU64,
-    events: AtomicU64,
-    steps: AtomicU64,
-    /// Steps that a window may take, besides those for its events.
-    free: AtomicU64,
-    failed: AtomicBool,
-    /// Whether a partition took more.
-    gave_up: AtomicBool,
-    small: u64,
-}
-
-impl<'s, N: Noise> Run<'_, 's, N> {
-    fn lock(&self, partition: u32) -> Option<MutexGuard<'_, Partition<'s, N>>> {
-        let partition = self.partitions.get(partition as usize)?;
-        Some(partition.lock().unwrap_or_else(PoisonError::into_inner))
+    fn next(&self) -> Option<u64> {
+        self.next()
     }
 
-    /// The mail that is read, and that which is written.
-    fn mail(&self) -> [&Mail<'_>; 2] {
-        let [even, odd] = &self.both;
-        if self.turn.load(Ordering::Relaxed) == 0 { [odd, even] } else { [even, odd] }
+    fn run(&mut self, window: u64, inbox: &Mail<'r>, outbox: &mut Outbox<'r>) {
+        self.run(window, inbox, outbox);
     }
 
-    /// Works at the present window as one of the threads.
-    fn work(&self, sender: usize, take: impl FnOnce(&mut dyn FnMut(u32))) {
-        let window = self.window.load(Ordering::Relaxed);
-        let [inbox, sending] = self.mail();
-        let mut outbox = Outbox::new(*sending, sender, self.mails.chunks(sender));
-        let (mut events, mut steps) = (0, 0);
-        take(&mut |index| {
-            let Some(mut partition) = self.lock(index) else { return };
-            let before = (partition.events(), partition.steps());
-            partition.allow(self.free.load(Ordering::Relaxed));
-            partition.run(window, inbox, &mut outbox);
-            if partition.gave_up() {
-                self.gave_up.store(true, Ordering::Relaxed);
-            }
-            if partition.failed() {
-                self.failed.store(true, Ordering::Relaxed);
-            }
-            if let Some(due) = self.due.get(index as usize) {
-                due.store(partition.next().unwrap_or(u64::MAX), Ordering::Relaxed);
-            }
-            events += partition.events() - before.0;
-            steps += partition.steps() - before.1;
-        });
-        self.mails.note_used(outbox.chunks());
-        self.sent.fetch_add(outbox.sent(), Ordering::Relaxed);
-        self.events.fetch_add(events, Ordering::Relaxed);
-        self.steps.fetch_add(steps, Ordering::Relaxed);
+    fn failed(&self) -> bool {
+        self.failed()
     }
 
-    /// Runs window after window; `workers` has the other threads, if any.
-    fn lead(&self, workers: &Workers, watch: &mut dyn FnMut(u64)) -> Result<(), WindowError> {
-        let (mut events, mut steps) = (0, 0);
-        let (mut expected, mut watched) = (u64::MAX, 0);
-        loop {
-            let window = self.window.load(Ordering::Relaxed);
-            let [inbox, _] = self.mail();
-            let active = workers.assign((0u32..).zip(self.due).filter_map(|(index, due)| {
-                let has_turn = due.load(Ordering::Relaxed) <= window || inbox.any(index);
-                has_turn.then_some(index)
-            }));
-            if active > 1 && expected >= self.small {
-                self.work(0, |run| workers.run_together(run));
-            } else {
-                self.work(0, |run| workers.work(run));
-            }
-            let sent = self.sent.swap(0, Ordering::Relaxed);
-            let executed = self.events.swap(0, Ordering::Relaxed);
-            steps += self.steps.swap(0, Ordering::Relaxed);
-            events += executed;
-            if self.failed.load(Ordering::Relaxed) {
-                let all: Vec<_> = (0u32..)
-                    .zip(self.partitions)
-                    .filter_map(|(index, _)| self.lock(index))
-                    .collect();
-                if let Some(error) = Partition::error(all.iter().map(|partition| &**partition)) {
-                    return Err(WindowError::Stopped(error));
-                }
-            }
-            let most = STEPS * events + FREE_STEPS;
-            if steps > most || self.gave_up.load(Ordering::Relaxed) {
-                return Err(WindowError::Steps);
-            }
-            self.free.store(most - steps, Ordering::Relaxed);
-            if events >= watched {
-                watch(events);
-                watched = events + WATCHED;
-            }
-            self.turn.fetch_xor(1, Ordering::Relaxed);
-            expected = sent.max(executed);
-            let mut next = window + 1;
-            if sent == 0 {
-                next = self
-                    .due
-                    .iter()
-                    .map(|due| due.load(Ordering::Relaxed))
-                    .min()
-                    .unwrap_or(u64::MAX);
-                if next == u64::MAX {
-                    return Ok(());
-                }
-                if next > window + 1 {
-                    expected = u64::MAX;
-                }
-            }
-            self.window.store(next, Ordering::Relaxed);
-        }
+    fn events(&self) -> u64 {
+        self.events()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps()
+    }
+
+    fn allow(&mut self, free: u64) {
+        self.allow(free);
+    }
+
+    fn gave_up(&self) -> bool {
+        self.gave_up()
     }
 }
 
@@ -243,47 +144,15 @@ pub fn run<'s, N: Noise + Clone + Send>(
     let threads = resources.threads.clamp(1, partitions.len().max(1));
     let mails = Mails::new(threads, (sends, resources.mail_bytes), partitions.len());
     let mails = mails.map_err(WindowError::Memory)?;
-    let due: Vec<_> = partitions
-        .iter()
-        .map(|partition| {
-            let partition = partition.lock().unwrap_or_else(PoisonError::into_inner);
-            AtomicU64::new(partition.next().unwrap_or(u64::MAX))
-        })
-        .collect();
-    let workers = Workers::new(partitions.len());
-    let shared = Run {
-        partitions: &partitions,
-        due: &due,
-        both: mails.both(),
-        mails: &mails,
-        window: AtomicU64::new(0),
-        turn: AtomicU32::new(0),
-        sent: AtomicU64::new(0),
-        events: AtomicU64::new(0),
-        steps: AtomicU64::new(0),
-        free: AtomicU64::new(FREE_STEPS),
-        failed: AtomicBool::new(false),
-        gave_up: AtomicBool::new(false),
-        small: resources.small,
-    };
-    let threads = thread::scope(|scope| {
-        let (workers, shared) = (&workers, &shared);
-        // Also where the leader panics: the others would wait for ever.
-        let _over = AtEnd(|| workers.end());
-        let mut started = 1;
-        for sender in 1..threads {
-            let follow = move || workers.follow(|| shared.work(sender, |run| workers.work(run)));
-            // Fewer threads do the same work.
-            if thread::Builder::new().spawn_scoped(scope, follow).is_err() {
-                break;
-            }
-            started += 1;
-        }
-        shared.lead(workers, watch).map(|()| started)
-    })?;
+    let ran = run_parts(&partitions, &mails, resources.small, watch);
     let mail_bytes = mails.bytes();
-    let partitions = partitions.into_iter();
-    let partitions =
-        partitions.map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+    let partitions: Vec<_> = (partitions.into_iter())
+        .map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect();
+    let threads = match (ran, Partition::error(&partitions)) {
+        (_, Some(error)) => return Err(WindowError::Stopped(error)),
+        (Err(Over::Steps | Over::Failed), None) => return Err(WindowError::Steps),
+        (Ok(threads), None) => threads,
+    };
     Ok(Completed { partitions, mail_bytes, threads })
 }

@@ -205,6 +205,10 @@ impl<P: Program, const K: usize> Program for Lanes<'_, P, K> {
         self.program.waiting()
     }
 
+    fn busy(&self) -> u32 {
+        self.program.busy()
+    }
+
     fn interchangeable(&self, rank: u32) -> bool {
         self.program.interchangeable(rank)
     }

@@ -80,6 +80,14 @@ impl Program for Linear {
         }
     }
 
+    fn busy(&self) -> u32 {
+        match self.kind {
+            LinearKind::AllToAll | LinearKind::AllToAllByRank => self.place.ranks,
+            // One rank has to do with each of the others in turn.
+            _ => 2,
+        }
+    }
+
     fn interchangeable(&self, _rank: u32) -> bool {
         true
     }

@@ -61,6 +61,11 @@ impl Program for Ring {
         u64::from(self.place.ranks).saturating_mul(each)
     }
 
+    fn busy(&self) -> u32 {
+        let travelling = if self.kind == RingKind::Double { 2 } else { self.segments };
+        travelling.min(self.place.ranks)
+    }
+
     fn interchangeable(&self, _rank: u32) -> bool {
         false
     }

@@ -1,0 +1,283 @@
+//! Windows of length o + L, and the ranks in them one after the other.
+
+use super::driver::{Driver, Outgoing};
+use super::envelope::{Mail, Outbox};
+use super::error::ImplicitError;
+use super::memory::{Memory, Needs};
+use super::pool::NONE;
+use super::program::Program;
+use super::rank::Rank;
+use super::runner::{Outcome, Simulation, Stop, created, kind};
+use crate::sim::hooks::Noise;
+use crate::sim::mail;
+use crate::sim::parameters::Parameters;
+use crate::sim::price::sum;
+use crate::sim::wheel::Wheel;
+
+/// Which of the ranks a [`Simulation::part`] has: those whose number, shifted by
+/// `shift`, is `index`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Part {
+    /// Which of the parts, from 0.
+    pub index: u32,
+    /// Binary logarithm of the ranks of a part, at most 32.
+    pub shift: u32,
+}
+
+impl Part {
+    /// All ranks.
+    pub const WHOLE: Self = Self { index: 0, shift: 32 };
+
+    /// The number of the part that has `rank`.
+    #[allow(clippy::cast_possible_truncation, reason = "at most the rank")]
+    const fn of(self, rank: u32) -> u32 {
+        (rank as u64 >> self.shift) as u32
+    }
+
+    /// Its first rank and how many there are, of so many in all.
+    fn extent(self, ranks: u32) -> (u32, usize) {
+        let first = u64::from(self.index) << self.shift;
+        let first = u32::try_from(first).unwrap_or(u32::MAX).min(ranks);
+        let count = u64::from(ranks - first).min(1 << self.shift);
+        (first, usize::try_from(count).unwrap_or(usize::MAX))
+    }
+}
+
+/// The driver in windows: every rank by itself to the end of the window.
+#[derive(Debug)]
+pub struct Windows<'m> {
+    pub(super) wheel: Wheel<'m>,
+    /// End of the window.
+    pub(super) end: u64,
+    part: Part,
+    /// Whether what waits for nothing was released.
+    begun: bool,
+    /// For messages to other parts.
+    outbox: Outbox<'m>,
+}
+
+impl Driver for Windows<'_> {
+    const SHARED: bool = false;
+
+    #[inline]
+    fn stamps(now: u64, parent: u64) -> (u64, u64) {
+        (created(now), parent)
+    }
+
+    #[inline]
+    fn draw(&mut self, stamps: (u64, u64), _count: u32) -> Result<(u64, u64), Stop> {
+        Ok(stamps)
+    }
+
+    #[inline]
+    fn deliver<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+        own: &mut Rank<P::State>,
+        message: &Outgoing,
+    ) -> Result<(), Stop> {
+        // One picosecond is left for creation times.
+        sum(message.arrival, 1)?;
+        let (to, item) = (message.transfer.to, message.item(message.source));
+        let local = to.wrapping_sub(simulation.first);
+        let incoming = if to == message.source {
+            &mut own.incoming
+        } else if let Some(state) = simulation.ranks.get_mut(local as usize) {
+            state.incoming_mut()
+        } else {
+            if to >= simulation.program.ranks() {
+                return Err(Stop::Peer(to));
+            }
+            let driver = &mut simulation.driver;
+            driver.outbox.send(driver.part.of(to)).ok_or(Stop::Mail)?.write(to, &item);
+            return Ok(());
+        };
+        simulation.pool.push(incoming, item).ok_or(Stop::Nodes)?;
+        let window = simulation.window_of(message.arrival);
+        simulation.driver.wheel.add(local, window);
+        Ok(())
+    }
+}
+
+impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
+    /// A simulation of `program` with `noise`, in the lent `memory`.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError::NoLookahead`], [`ImplicitError::Rendezvous`] and
+    /// [`ImplicitError::Protocols`] where the program cannot be run with
+    /// these parameters, [`ImplicitError::Memory`] where there is not enough
+    /// of it, [`ImplicitError::Overflow`] where one message is past 2⁶⁴ ps.
+    pub fn new(
+        program: &'p P,
+        parameters: Parameters<'p>,
+        noise: N,
+        memory: Memory<'m, P::State>,
+    ) -> Result<Self, ImplicitError> {
+        Self::part(program, (parameters, noise), memory, Part::WHOLE)
+    }
+
+    /// The part of a simulation that has some of the ranks; [`Needs::of_ranks`]
+    /// says how much memory it wants.
+    ///
+    /// # Errors
+    ///
+    /// As [`Simulation::new`].
+    pub fn part(
+        program: &'p P,
+        (parameters, noise): (Parameters<'p>, N),
+        memory: Memory<'m, P::State>,
+        part: Part,
+    ) -> Result<Self, ImplicitError> {
+        let (first, count) = part.extent(program.ranks());
+        let needs = Needs::of_ranks(program, count);
+        let Memory { ranks, words, nodes } = memory;
+        let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
+        let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
+        let nowhere = Outbox::new(mail::Mail::new(&[], &[], &[], 1), 0, [0; 2]);
+        let whole = Self::driven(program, (parameters, noise), (ranks, nodes), |delay| Windows {
+            wheel: Wheel::new(words, needs.ranks),
+            end: delay.get(),
+            part,
+            begun: false,
+            outbox: nowhere,
+        })?;
+        Ok(Self { first, ..whole })
+    }
+
+    /// Runs to the end; a simulation of all ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError`]; the simulation is of no further use then.
+    pub fn run(&mut self) -> Result<Outcome, ImplicitError> {
+        while let Some(window) = self.next_window() {
+            self.go_to(window);
+            self.run_due()?;
+        }
+        Self::outcome_of([&*self])
+    }
+
+    /// A window in which a rank has something to do of its own accord, or
+    /// one before that; `None` when only a message can wake it.
+    #[must_use]
+    pub const fn next_window(&self) -> Option<u64> {
+        if self.driver.begun { self.driver.wheel.next() } else { Some(0) }
+    }
+
+    /// Runs a window: later than those before, not after any that
+    /// [`Simulation::next_window`] named, and the very next if there is mail.
+    /// Reads what other parts sent from `inbox`, sends with `outbox`.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError`]; the simulation is of no further use then. Of several
+    /// parts that fail in a window, the first says what the whole fails with.
+    pub fn run_window(
+        &mut self,
+        window: u64,
+        inbox: &Mail<'_>,
+        outbox: &mut Outbox<'m>,
+    ) -> Result<(), ImplicitError> {
+        debug_assert!(window >= self.driver.wheel.now, "windows ascend");
+        core::mem::swap(&mut self.driver.outbox, outbox);
+        self.go_to(window);
+        let result = self.collect(window, inbox).and_then(|()| self.run_due());
+        core::mem::swap(&mut self.driver.outbox, outbox);
+        result
+    }
+
+    /// Moves on to a window.
+    fn go_to(&mut self, window: u64) {
+        self.driver.wheel.now = window;
+        self.driver.end = window.saturating_add(1).saturating_mul(self.delay.get());
+        while let Some(mut sweep) = self.driver.wheel.nearer() {
+            while let Some(local) = self.driver.wheel.take(&mut sweep) {
+                self.schedule(local);
+            }
+        }
+    }
+
+    /// Gives every rank what has come for it.
+    fn collect(&mut self, window: u64, inbox: &Mail<'_>) -> Result<(), ImplicitError> {
+        let Self { driver, ranks, pool, first, .. } = self;
+        let mut full = false;
+        inbox.collect(driver.part.index, |_, envelope| {
+            let local = envelope.target().wrapping_sub(*first);
+            debug_assert!((local as usize) < ranks.len(), "it came to the wrong part");
+            let Some(state) = ranks.get_mut(local as usize) else { return };
+            // What one rank sent comes from the last to the first.
+            full |= pool.push_first(state.incoming_mut(), envelope.read()).is_none();
+            driver.wheel.add(local, window);
+        });
+        if full { Err(ImplicitError::Nodes { lent: self.pool.len() }) } else { Ok(()) }
+    }
+
+    /// Runs the ranks that are due in this window.
+    fn run_due(&mut self) -> Result<(), ImplicitError> {
+        if !self.driver.begun {
+            self.driver.begun = true;
+            for (rank, _) in (self.first..).zip(0..self.ranks.len()) {
+                if self.begin(rank)? {
+                    self.turn(rank)?;
+                }
+            }
+        }
+        let mut sweep = self.driver.wheel.due();
+        while let Some(local) = self.driver.wheel.take(&mut sweep) {
+            self.turn(self.first.wrapping_add(local))?;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that a rank is run when it is due.
+    fn schedule(&mut self, local: u32) {
+        if let Some(time) = self.due(self.first.wrapping_add(local)) {
+            self.driver.wheel.add(local, time / self.delay);
+        }
+    }
+
+    /// When `rank` has to be run, or earlier.
+    fn due(&self, rank: u32) -> Option<u64> {
+        let state = self.state(rank)?;
+        let mut first = self.next(rank, &state).map(|next| next.time);
+        let mut node = state.incoming;
+        while node != NONE {
+            node = self.pool.first(node);
+            let arrival = self.arrival(&self.pool.item(node));
+            first = Some(first.map_or(arrival, |first| first.min(arrival)));
+            if node == state.incoming {
+                break;
+            }
+        }
+        first
+    }
+
+    /// Runs `rank` to the end of the window.
+    #[inline]
+    fn turn(&mut self, rank: u32) -> Result<(), ImplicitError> {
+        let Some(mut state) = self.state(rank) else { return Ok(()) };
+        let result = self.run_rank(rank, &mut state);
+        self.put(rank, &state, result)
+    }
+
+    #[inline]
+    fn run_rank(&mut self, rank: u32, state: &mut Rank<P::State>) -> Result<(), Stop> {
+        self.receive(rank, state);
+        while let Some(next) = self.next(rank, state) {
+            if next.time >= self.driver.end {
+                let window = self.window_of(next.time);
+                self.driver.wheel.add(rank.wrapping_sub(self.first), window);
+                break;
+            }
+            self.open_ties += u64::from(next.open);
+            match next.item.kind {
+                kind::SENDS => self.send(rank, state, &next)?,
+                kind::RECEIVES => self.post(rank, state, &next)?,
+                kind::CALCS => self.calculate(rank, state, &next)?,
+                _ => self.handle(rank, state, &next)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Runs of computed patterns, in parts on threads.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use loggap_core::sim::implicit::{
+    Envelope, ImplicitError, Mail, Memory, Needs, Node, Outbox, Part as Ranks, Program, RankState,
+    Simulation,
+};
+use loggap_core::sim::{Noise, Parameters};
+use loggap_core::units::Picos;
+
+use super::memory::Mails;
+use super::parts::{Part, run_parts};
+use super::{Resources, partition_shift};
+use crate::simulation::implicit::{Computed, Means, PatternError};
+use crate::sys::pages::Pages;
+
+/// Where fewer ranks are busy at a time, other threads are of no use.
+const LEAST_BUSY: u32 = 1 << 9;
+
+/// Some of the ranks of a program.
+struct ComputedPart<'m, 'p, P: Program, N> {
+    simulation: Simulation<'m, 'p, P, N>,
+    stopped: Option<ImplicitError>,
+}
+
+impl<'m, P, N> Part<'m> for ComputedPart<'m, '_, P, N>
+where
+    P: Program<State: Send> + Sync,
+    N: Noise + Send,
+{
+    type Message = Envelope;
+
+    fn next(&self) -> Option<u64> {
+        self.simulation.next_window()
+    }
+
+    fn run(&mut self, window: u64, inbox: &Mail<'m>, outbox: &mut Outbox<'m>) {
+        self.stopped = self.simulation.run_window(window, inbox, outbox).err();
+    }
+
+    fn failed(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    fn events(&self) -> u64 {
+        self.simulation.events()
+    }
+}
+
+/// How the ranks are parted, and what that takes.
+struct Division {
+    shift: u32,
+    /// Of one part.
+    needs: Needs,
+    parts: usize,
+    /// Nodes of a part.
+    nodes: usize,
+    /// Messages to other parts in a window, at most, and the bytes they may take.
+    mail: (u32, u64),
+}
+
+impl Division {
+    /// `None` where one thread is as fast, or where there is not the memory.
+    fn of<P: Program>(program: &P, means: &Means) -> Option<Self> {
+        let ranks = program.ranks();
+        if means.threads < 2 || program.busy() < LEAST_BUSY {
+            return None;
+        }
+        let shift = partition_shift(ranks, means.threads);
+        let needs = Needs::of_ranks(program, 1 << shift);
+        let parts = (ranks as usize).div_ceil(1 << shift);
+        let messages = u32::try_from(needs.nodes_most).unwrap_or(u32::MAX);
+        let division = Self { shift, needs, parts, nodes: 0, mail: (messages, 0) };
+        let half = means.most_bytes.checked_sub(division.fixed_bytes())? / 2;
+        // What is not used costs nothing.
+        let most = half / (parts * size_of::<Node>()) as u64;
+        let nodes = needs.nodes_most.min(usize::try_from(most).unwrap_or(usize::MAX));
+        (nodes >= needs.nodes).then_some(Self { nodes, mail: (messages, half), ..division })
+    }
+
+    /// Bytes that are taken whatever happens.
+    const fn fixed_bytes(&self) -> u64 {
+        self.needs.bytes_with(0).saturating_mul(self.parts as u64)
+    }
+}
+
+/// Runs `program` in parts on several threads, and calls `each` with every
+/// rank and when it was done; `None` where one thread is as fast, or where
+/// there is not the memory.
+///
+/// # Errors
+///
+/// [`PatternError`].
+pub(in crate::simulation) fn run_in_parts<P, N>(
+    program: &P,
+    (parameters, noise): (Parameters<'_>, N),
+    means: &Means,
+    mut each: impl FnMut(u32, Picos),
+) -> Result<Option<Computed>, PatternError>
+where
+    P: Program<State: Send> + Sync,
+    N: Noise + Copy + Send,
+{
+    let Some(division) = Division::of(program, means) else { return Ok(None) };
+    let Ok(mut memory) = PartsMemory::new(&division) else { return Ok(None) };
+    let Ok(mails) = Mails::new(means.threads.min(division.parts), division.mail, division.parts)
+    else {
+        return Ok(None);
+    };
+    let parts = memory.lend(&division).zip(0..).map(|(memory, index)| {
+        let ranks = Ranks { index, shift: division.shift };
+        let simulation = Simulation::part(program, (parameters, noise), memory, ranks)?;
+        Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
+    });
+    let parts = parts.collect::<Result<Vec<_>, ImplicitError>>()?;
+    let ran = run_parts(&parts, &mails, Resources::SMALL, &mut |_| {});
+    let parts: Vec<_> = (parts.into_iter())
+        .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect();
+    let threads = match (parts.iter().find_map(|part| part.stopped), ran) {
+        (Some(ImplicitError::Nodes { .. } | ImplicitError::Mail), _) => return Ok(None),
+        (Some(error), _) => return Err(error.into()),
+        (None, ran) => ran.unwrap_or(1),
+    };
+    let simulations = || parts.iter().map(|part| &part.simulation);
+    let outcome = Simulation::outcome_of(simulations())?;
+    let mut memory_bytes = division.fixed_bytes().saturating_add(mails.bytes());
+    for simulation in simulations() {
+        memory_bytes += u64::from(simulation.nodes_used()) * size_of::<Node>() as u64;
+        simulation.finishes().for_each(|(rank, time)| each(rank, time));
+    }
+    Ok(Some(Computed { outcome, memory_bytes, threads, parts: division.parts }))
+}
+
+/// The memory of all parts.
+struct PartsMemory<S> {
+    ranks: Vec<RankState<S>>,
+    words: Pages<u64>,
+    nodes: Pages<Node>,
+}
+
+impl<S: Copy + Default> PartsMemory<S> {
+    fn new(division: &Division) -> io::Result<Self> {
+        let Division { needs, parts, nodes, .. } = division;
+        let mut ranks = Vec::new();
+        let count = parts * needs.ranks;
+        ranks.try_reserve_exact(count).map_err(io::Error::other)?;
+        ranks.resize(count, RankState::default());
+        Ok(Self {
+            ranks,
+            words: Pages::zeroed(parts * needs.words)?,
+            nodes: Pages::zeroed(parts * nodes)?,
+        })
+    }
+
+    /// What each part has of it.
+    fn lend(&mut self, division: &Division) -> impl Iterator<Item = Memory<'_, S>> {
+        let Division { needs, nodes, .. } = division;
+        let ranks = self.ranks.chunks_mut(needs.ranks);
+        let lent = ranks.zip(self.words.chunks_mut(needs.words)).zip(self.nodes.chunks_mut(*nodes));
+        lent.map(|((ranks, words), nodes)| Memory { ranks, words, nodes })
+    }
+}

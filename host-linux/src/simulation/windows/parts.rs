@@ -1,0 +1,229 @@
+//! Parts of the ranks, from the first window to the last.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use loggap_core::sim::mail::{Mail, Outbox};
+use loggap_core::sim::windows::STEPS;
+
+use super::memory::Mails;
+use super::workers::{AtEnd, Workers};
+use crate::sys::pages::Integers;
+
+/// Steps that are always free; a run that takes more, and more than [`STEPS`]
+/// for each event, is given up.
+const FREE_STEPS: u64 = 1 << 20;
+/// Events between two calls of the one who watches.
+const WATCHED: u64 = 1 << 18;
+
+/// Some of the ranks of a program, which run one window after the other.
+pub(super) trait Part<'r>: Send {
+    /// What one sends another.
+    type Message: Integers + Sync + 'r;
+
+    /// A window in which it goes on by itself, or one before that.
+    fn next(&self) -> Option<u64>;
+
+    /// Runs a window.
+    fn run(
+        &mut self,
+        window: u64,
+        inbox: &Mail<'r, Self::Message>,
+        outbox: &mut Outbox<'r, Self::Message>,
+    );
+
+    /// Whether the run is over, as it cannot go on.
+    fn failed(&self) -> bool;
+
+    /// Operations released and messages created until now.
+    fn events(&self) -> u64;
+
+    /// Steps that orders and searches took until now.
+    fn steps(&self) -> u64 {
+        0
+    }
+
+    /// Has the next window given up after so many, and [`STEPS`] more for each
+    /// event in it.
+    fn allow(&mut self, _free: u64) {}
+
+    /// Whether a window was given up.
+    fn gave_up(&self) -> bool {
+        false
+    }
+}
+
+/// Why a run is over before its end.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Over {
+    /// Parts failed, all in the same window.
+    Failed,
+    /// They took too many steps.
+    Steps,
+}
+
+/// What the threads of a run share.
+struct Run<'p, 'r, P: Part<'r>> {
+    parts: &'p [Mutex<P>],
+    /// Of each part, the window in which it goes on by itself.
+    due: Vec<AtomicU64>,
+    mails: &'r Mails<P::Message>,
+    both: [Mail<'r, P::Message>; 2],
+    /// The window, and which mail is read in it.
+    window: AtomicU64,
+    turn: AtomicU32,
+    /// In this window: messages sent, events and steps.
+    sent: AtomicU64,
+    events: AtomicU64,
+    steps: AtomicU64,
+    /// Steps that a window may take, besides those for its events.
+    free: AtomicU64,
+    failed: AtomicBool,
+    /// Whether a part took more.
+    gave_up: AtomicBool,
+    small: u64,
+}
+
+impl<'p, 'r, P: Part<'r>> Run<'p, 'r, P> {
+    fn new(parts: &'p [Mutex<P>], mails: &'r Mails<P::Message>, small: u64) -> Self {
+        let due = |part: &Mutex<P>| AtomicU64::new(lock(part).next().unwrap_or(u64::MAX));
+        Self {
+            parts,
+            due: parts.iter().map(due).collect(),
+            both: mails.both(),
+            mails,
+            window: AtomicU64::new(0),
+            turn: AtomicU32::new(0),
+            sent: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            free: AtomicU64::new(FREE_STEPS),
+            failed: AtomicBool::new(false),
+            gave_up: AtomicBool::new(false),
+            small,
+        }
+    }
+
+    /// The mail that is read, and that which is written.
+    fn mail(&self) -> [&Mail<'r, P::Message>; 2] {
+        let [even, odd] = &self.both;
+        if self.turn.load(Ordering::Relaxed) == 0 { [odd, even] } else { [even, odd] }
+    }
+
+    /// Works at the present window as one of the threads.
+    fn work(&self, sender: usize, take: impl FnOnce(&mut dyn FnMut(u32))) {
+        let window = self.window.load(Ordering::Relaxed);
+        let [inbox, sending] = self.mail();
+        let mut outbox = Outbox::new(*sending, sender, self.mails.chunks(sender));
+        let (mut events, mut steps) = (0, 0);
+        take(&mut |index| {
+            let Some(mut part) = self.parts.get(index as usize).map(lock) else { return };
+            let before = (part.events(), part.steps());
+            part.allow(self.free.load(Ordering::Relaxed));
+            part.run(window, inbox, &mut outbox);
+            if part.gave_up() {
+                self.gave_up.store(true, Ordering::Relaxed);
+            }
+            if part.failed() {
+                self.failed.store(true, Ordering::Relaxed);
+            }
+            if let Some(due) = self.due.get(index as usize) {
+                due.store(part.next().unwrap_or(u64::MAX), Ordering::Relaxed);
+            }
+            events += part.events() - before.0;
+            steps += part.steps() - before.1;
+        });
+        self.mails.note_used(outbox.chunks());
+        self.sent.fetch_add(outbox.sent(), Ordering::Relaxed);
+        self.events.fetch_add(events, Ordering::Relaxed);
+        self.steps.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    /// Runs window after window; `workers` has the other threads, if any.
+    fn lead(&self, workers: &Workers, watch: &mut dyn FnMut(u64)) -> Result<(), Over> {
+        let (mut events, mut steps) = (0, 0);
+        let (mut expected, mut watched) = (u64::MAX, 0);
+        loop {
+            let window = self.window.load(Ordering::Relaxed);
+            let [inbox, _] = self.mail();
+            let active = workers.assign((0u32..).zip(&self.due).filter_map(|(index, due)| {
+                let has_turn = due.load(Ordering::Relaxed) <= window || inbox.any(index);
+                has_turn.then_some(index)
+            }));
+            if active > 1 && expected >= self.small {
+                self.work(0, |run| workers.run_together(run));
+            } else {
+                self.work(0, |run| workers.work(run));
+            }
+            let sent = self.sent.swap(0, Ordering::Relaxed);
+            let executed = self.events.swap(0, Ordering::Relaxed);
+            steps += self.steps.swap(0, Ordering::Relaxed);
+            events += executed;
+            if self.failed.load(Ordering::Relaxed) {
+                return Err(Over::Failed);
+            }
+            let most = STEPS * events + FREE_STEPS;
+            if steps > most || self.gave_up.load(Ordering::Relaxed) {
+                return Err(Over::Steps);
+            }
+            self.free.store(most - steps, Ordering::Relaxed);
+            if events >= watched {
+                watch(events);
+                watched = events + WATCHED;
+            }
+            self.turn.fetch_xor(1, Ordering::Relaxed);
+            expected = sent.max(executed);
+            let mut next = window + 1;
+            if sent == 0 {
+                next = self
+                    .due
+                    .iter()
+                    .map(|due| due.load(Ordering::Relaxed))
+                    .min()
+                    .unwrap_or(u64::MAX);
+                if next == u64::MAX {
+                    return Ok(());
+                }
+                if next > window + 1 {
+                    expected = u64::MAX;
+                }
+            }
+            self.window.store(next, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The part, whether or not a thread that had it panicked.
+fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `parts` to the end on so many threads, or fewer where the kernel has
+/// not so many, and returns how many. Windows of which fewer than `small`
+/// events are expected are left to one of them. Calls `watch` with the number
+/// of events now and then.
+pub(super) fn run_parts<'r, P: Part<'r>>(
+    parts: &[Mutex<P>],
+    mails: &'r Mails<P::Message>,
+    small: u64,
+    watch: &mut dyn FnMut(u64),
+) -> Result<usize, Over> {
+    let workers = Workers::new(parts.len());
+    let shared = Run::new(parts, mails, small);
+    thread::scope(|scope| {
+        let (workers, shared) = (&workers, &shared);
+        // Also where the leader panics: the others would wait for ever.
+        let _over = AtEnd(|| workers.end());
+        let mut started = 1;
+        for sender in 1..mails.senders() {
+            let follow = move || workers.follow(|| shared.work(sender, |run| workers.work(run)));
+            // Fewer threads do the same work.
+            if thread::Builder::new().spawn_scoped(scope, follow).is_err() {
+                break;
+            }
+            started += 1;
+        }
+        shared.lead(workers, watch).map(|()| started)
+    })
+}
