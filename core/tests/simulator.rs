@@ -270,8 +270,7 @@ fn observers_see_every_operation_once_and_counters_count_what_they_see() {
         let program = program(&mut random, &Shape::WILD);
         let rules = (Parameters::one(parameters(&mut random)), settings(&mut random));
         let mut ranks = vec![RankCounters::default(); program.ranks.len()];
-        let mut arrivals = vec![Picos::ZERO; program.ops()];
-        let counters = Counters::new(&mut ranks, &mut arrivals);
+        let counters = Counters::new(&mut ranks);
         let observers = (Some(counters), (Tally::default(), None::<Tally>));
         let (outcome, observers) = run(&program, rules, NOISE, observers).unwrap();
         let (Some(counters), (tally, None)) = observers else { panic!("an observer is lost") };
@@ -308,8 +307,7 @@ fn messages_that_wait_are_counted_at_their_most() {
     let program = Program::of_text(text);
     let rules = (Parameters::one(sets()[0]), Settings::default());
     let mut ranks = [RankCounters::default(); 2];
-    let mut arrivals = vec![Picos::ZERO; program.ops()];
-    let counters = Counters::new(&mut ranks, &mut arrivals);
+    let counters = Counters::new(&mut ranks);
     let (_, counters) = run(&program, rules, NoNoise, counters).unwrap();
     let [sender, receiver] = counters.finish() else { panic!("two ranks") };
     assert_eq!((sender.sent, sender.max_unexpected, sender.sending), (2, 0, Picos(3_000_000)));

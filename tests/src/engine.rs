@@ -182,8 +182,7 @@ pub fn causes(
 #[must_use]
 pub fn longest_queues(program: &Program, settings: &shadow::Settings) -> [u32; 2] {
     let mut ranks = vec![RankCounters::default(); program.ranks.len()];
-    let mut arrivals = vec![Picos::ZERO; program.ops()];
-    let counters = Counters::new(&mut ranks, &mut arrivals);
+    let counters = Counters::new(&mut ranks);
     let (_, counters) = run_observed(program, settings, NoNoise, |_| counters);
     let ranks = counters.finish();
     let most = |of: fn(&RankCounters) -> u32| ranks.iter().map(of).max().unwrap_or_default();

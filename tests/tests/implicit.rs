@@ -189,7 +189,9 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
             let root = if small.root == 0 { 0 } else { draw(ranks.into()) };
             let options = Options { ranks, root, ..small };
             let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
-            let mut set = sets[random.below(sets.len() as u64) as usize];
+            let Some(&(mut set)) = sets.get(random.below(sets.len() as u64) as usize) else {
+                continue;
+            };
             if random.below(8) == 0 {
                 // Where it is large, some time is past 2^64 ps.
                 set.latency = Picos(latest / (1 + random.below(8)));

@@ -1,6 +1,6 @@
 //! What each rank did, in numbers.
 
-use super::hooks::{Calculated, Handled, Matched, Observer, Part, Sent};
+use super::hooks::{Begun, Calculated, Handled, Matched, Observer, Part, Sent, Turn};
 use crate::units::{Bytes, Picos};
 
 /// What one rank did. Times and counts saturate.
@@ -32,7 +32,8 @@ pub struct RankCounters {
     pub max_posted: u32,
     /// The most messages that waited for their receive at a time.
     pub max_unexpected: u32,
-    /// Messages that wait for their receive now.
+    /// Receives that are posted now, and messages that wait for theirs.
+    posted: u32,
     waiting: u32,
 }
 
@@ -59,9 +60,9 @@ fn add(to: &mut Picos, time: Picos) {
 /// An observer that counts for each rank, on lent memory.
 #[derive(Debug)]
 pub struct Counters<'m> {
+    /// The rank of the first of these.
+    first: u32,
     ranks: &'m mut [RankCounters],
-    /// When each message's first byte arrives, by send.
-    arrivals: &'m mut [Picos],
     /// Rank of the message just handled, which may be matched next.
     handled: Option<u32>,
     /// Whether that was the data of a handshake, matched long ago.
@@ -69,13 +70,18 @@ pub struct Counters<'m> {
 }
 
 impl<'m> Counters<'m> {
-    /// Counts in `ranks`, one element a rank, with `arrivals` of one element
-    /// an operation of the schedule. Content on entry does not matter; ranks
-    /// without an element are not counted.
+    /// Counts in `ranks`, one element a rank. Content on entry does not matter;
+    /// ranks without an element are not counted.
     #[must_use]
-    pub fn new(ranks: &'m mut [RankCounters], arrivals: &'m mut [Picos]) -> Self {
+    pub fn new(ranks: &'m mut [RankCounters]) -> Self {
+        Self::from_rank(0, ranks)
+    }
+
+    /// The same of the ranks from `first` on.
+    #[must_use]
+    pub fn from_rank(first: u32, ranks: &'m mut [RankCounters]) -> Self {
         ranks.fill(RankCounters::default());
-        Self { ranks, arrivals, handled: None, data: false }
+        Self { first, ranks, handled: None, data: false }
     }
 
     /// What was counted.
@@ -88,18 +94,30 @@ impl<'m> Counters<'m> {
     /// The message handled last has met no receive, or `self` would know.
     fn settle(&mut self) {
         let rank = self.handled.take().filter(|_| !self.data);
-        if let Some(counters) = rank.and_then(|rank| self.ranks.get_mut(rank as usize)) {
+        if let Some(counters) = rank.and_then(|rank| self.of(rank)) {
             counters.queue();
         }
     }
 
+    fn of(&mut self, rank: u32) -> Option<&mut RankCounters> {
+        self.ranks.get_mut(rank.wrapping_sub(self.first) as usize)
+    }
+
     fn rank(&mut self, rank: u32) -> Option<&mut RankCounters> {
         self.settle();
-        self.ranks.get_mut(rank as usize)
+        self.of(rank)
     }
 }
 
 impl Observer for Counters<'_> {
+    fn begun(&mut self, event: &Begun) {
+        if event.turn == Turn::Receive
+            && let Some(counters) = self.rank(event.rank)
+        {
+            counters.posted = counters.posted.saturating_add(1);
+        }
+    }
+
     fn calculated(&mut self, event: &Calculated) {
         let Some(counters) = self.rank(event.rank) else { return };
         counters.calcs += 1;
@@ -108,9 +126,6 @@ impl Observer for Counters<'_> {
     }
 
     fn sent(&mut self, event: &Sent) {
-        if let Some(arrival) = self.arrivals.get_mut(event.op as usize) {
-            *arrival = event.arrival;
-        }
         let Some(counters) = self.rank(event.rank) else { return };
         counters.sent += 1;
         counters.bytes_sent.0 = counters.bytes_sent.0.saturating_add(event.size);
@@ -120,13 +135,12 @@ impl Observer for Counters<'_> {
     }
 
     fn handled(&mut self, event: &Handled) {
-        let arrival = self.arrivals.get(event.op as usize).copied().unwrap_or(event.start);
         let Some(counters) = self.rank(event.rank) else { return };
         counters.received += 1;
-        counters.max_posted = counters.max_posted.max(event.posted);
+        counters.max_posted = counters.max_posted.max(counters.posted);
         add(&mut counters.receiving, event.held);
         add(&mut counters.noise, event.noise);
-        add(&mut counters.messages_waited, event.start.since(arrival));
+        add(&mut counters.messages_waited, event.start.since(event.arrival));
         self.data = event.part == Part::Data;
         // The answer of a handshake goes to its send, not to a receive.
         self.handled = (event.part != Part::Cts).then_some(event.rank);
@@ -135,10 +149,14 @@ impl Observer for Counters<'_> {
     fn matched(&mut self, event: &Matched) {
         if !event.unexpected {
             self.handled = None;
-            return;
         }
+        // The data of a handshake has its receive since its RTS met that.
+        let met = event.unexpected || !self.data;
         let Some(counters) = self.rank(event.rank) else { return };
-        counters.unexpected += 1;
-        counters.waiting = counters.waiting.saturating_sub(1);
+        counters.posted = counters.posted.saturating_sub(met.into());
+        if event.unexpected {
+            counters.unexpected += 1;
+            counters.waiting = counters.waiting.saturating_sub(1);
+        }
     }
 }

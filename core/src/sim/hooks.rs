@@ -103,6 +103,8 @@ pub struct Handled {
     pub op: u32,
     /// Which message of the send.
     pub part: Part,
+    /// When its first byte arrived; on a network as if it shared no link.
+    pub arrival: Picos,
     /// The processor that received.
     pub cpu: u8,
     /// The interface that received.
@@ -117,8 +119,6 @@ pub struct Handled {
     pub noise: Picos,
     /// When all of it was there and handled.
     pub done: Picos,
-    /// Receives that are posted and not matched, this one's included.
-    pub posted: u32,
 }
 
 /// A message and a receive have met.
@@ -225,7 +225,8 @@ pub struct Resumed {
     pub time: Picos,
 }
 
-/// Is told what happens, in the order of events.
+/// Is told what happens, in the order of events; in [windows](super::windows) each
+/// partition tells its own, of each rank in the order of its events.
 ///
 /// What delays an event can be told from the causes: an event begins when the
 /// dependencies that were [`Satisfied`], the processor and interface that it

@@ -185,7 +185,6 @@ impl Waiting<'_> {
         let Some(slot) = self.slots.get_mut(newest as usize) else { return };
         *slot = Slot { key: key(receive.peer, receive.tag), op };
         *end += 1;
-        rank.unmatched += 1;
         if self.indexed(rank).is_some() {
             self.index_receive(records, rank.crowd, (newest, op));
         }
@@ -229,8 +228,6 @@ impl Waiting<'_> {
         if self.indexed(rank).is_some() {
             self.take_indexed(records, rank.crowd, found.op);
         }
-        debug_assert!(rank.unmatched > 0, "what is matched was posted");
-        rank.unmatched = rank.unmatched.saturating_sub(1);
         let [first, end] = &mut rank.posted;
         while *first < *end && self.slots.get(*first as usize).is_none_or(|slot| slot.op == NONE) {
             *first += 1;

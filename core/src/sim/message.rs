@@ -144,11 +144,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let Handling { held, cpu: released, done } = handling;
         *self.cpu_mut(rank, cpu) = released;
         self.records.set_time(op, done);
-        let posted = self.rank(rank).unmatched;
+        let left = self.records.at(op).created;
+        let arrival = price.delay().map_or(start, |delay| left.saturating_add(delay));
         self.observer.handled(&Handled {
             rank,
             op,
             part: self.records.at(op).part(),
+            arrival: Picos(arrival),
             cpu: cpu_index(cpu),
             nic: cpu_index(nic),
             taken: Picos(taken),
@@ -156,7 +158,6 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             held: Picos(held),
             noise: Picos(noise),
             done: Picos(done),
-            posted,
         });
         Ok(done)
     }

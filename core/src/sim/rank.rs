@@ -49,8 +49,6 @@ pub struct Rank {
     /// Slots of posted receives: the first that may be unmatched, and the
     /// end.
     pub(super) posted: [u32; 2],
-    /// Receives among them that are not matched.
-    pub(super) unmatched: u32,
     /// Its [`Crowd`](super::crowd::Crowd); [`NONE`] where there are few
     /// receives.
     pub(super) crowd: u32,
@@ -67,7 +65,6 @@ impl Default for Rank {
             lists: [NONE; 5],
             unexpected: NONE,
             posted: [0; 2],
-            unmatched: 0,
             crowd: NONE,
         }
     }

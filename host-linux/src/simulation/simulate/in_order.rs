@@ -73,10 +73,8 @@ impl InOrder<'_> {
             return Ok(self.drive(schedule, needs, (noise, Silent))?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
-        let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
-        let mut arrivals = vec![Picos::ZERO; size(wanted.counters, ops)];
-        let counting = wanted.counters.then(|| Counters::new(&mut ranks, &mut arrivals));
+        let counting = wanted.counters.then(|| Counters::new(&mut ranks));
         let first_ops = schedule.first_ops();
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops, kept));
         let causes = wanted.causes.then(|| CauseRecorder::new(first_ops));

@@ -229,7 +229,6 @@ impl<'a> Job<'a> {
         }
         if self.wanted.counters {
             take(ranks, size_of::<RankCounters>());
-            take(ops, size_of::<Picos>());
         }
         if self.wanted.causes {
             take(ops, CAUSES);
