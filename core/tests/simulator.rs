@@ -22,17 +22,20 @@ mod random_pattern;
 #[path = "../../tests/src/random_program.rs"]
 mod random_program;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
 use engines::{
-    Detours, Outcome, Rules, Stopped, count_in_windows, messages, run, run_computed, run_in_windows,
+    Detours, Outcome, Rules, Stopped, count_in_windows, messages, observe_in_windows, run,
+    run_computed, run_in_windows,
 };
 use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::{
-    Calculated, Counters, Handled, Matched, NoNoise, Noise, Observer, Parameters, RankCounters,
-    Receive, Rendezvous, Sent, Settings, Silent, SimError,
+    Begun, Calculated, Counters, Handled, Matched, NoNoise, Noise, Observer, Parameters, Part,
+    RankCounters, Receive, Released, Rendezvous, Resumed, Satisfied, Sent, Settings, Silent,
+    SimError, Taken,
 };
 use loggap_core::units::{Bytes, PerByte, Picos};
 use program::{Edge, Program, RankProgram};
@@ -83,6 +86,99 @@ fn windows_equal_the_engine_on_random_schedules() {
         compared += 1;
     }
     assert!(compared > 200, "{compared}");
+}
+
+/// What happens on each rank, event by event.
+#[derive(Debug, Default)]
+struct Log {
+    ranks: BTreeMap<u32, Vec<BTreeSet<String>>>,
+}
+
+impl Log {
+    /// What belongs to the present event of `rank`; an event tells in no order,
+    /// and the release of what waits for nothing is no part of one.
+    fn note(&mut self, rank: u32, told: &impl Debug) {
+        if let Some(event) = self.ranks.get_mut(&rank).and_then(|events| events.last_mut()) {
+            event.insert(format!("{told:?}"));
+        }
+    }
+}
+
+impl Observer for Log {
+    fn begun(&mut self, event: &Begun) {
+        self.ranks.entry(event.rank).or_default().push([format!("{event:?}")].into());
+    }
+
+    fn satisfied(&mut self, event: &Satisfied) {
+        self.note(event.rank, event);
+    }
+
+    fn released(&mut self, event: &Released) {
+        self.note(event.rank, event);
+    }
+
+    fn taken(&mut self, event: &Taken) {
+        self.note(event.rank, event);
+    }
+
+    fn resumed(&mut self, event: &Resumed) {
+        self.note(event.rank, event);
+    }
+
+    fn calculated(&mut self, event: &Calculated) {
+        self.note(event.rank, event);
+    }
+
+    fn sent(&mut self, event: &Sent) {
+        // Tags of these mean nothing.
+        let tag = if matches!(event.part, Part::Cts | Part::Data) { 0 } else { event.tag };
+        self.note(event.rank, &Sent { tag, ..*event });
+    }
+
+    fn handled(&mut self, event: &Handled) {
+        self.note(event.rank, event);
+    }
+
+    fn matched(&mut self, event: &Matched) {
+        self.note(event.rank, event);
+    }
+}
+
+#[test]
+fn in_windows_observers_are_told_what_the_engine_tells_rank_by_rank() {
+    let mut compared = 0;
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &MANY);
+        let rules = (Parameters::one(parameters(&mut random)), settings(&mut random));
+        let noise = if random.below(3) == 0 { NOISE } else { NONE };
+        let mail = if random.below(3) == 0 { random.below(4) as u32 } else { u32::MAX };
+        let cut = (random.below(4) as u32, mail);
+        let mut memory = vec![RankCounters::default(); program.ranks.len()];
+        let mut chunks = memory.chunks_mut(1 << cut.0);
+        let observe =
+            |first| (Log::default(), Counters::from_rank(first, chunks.next().unwrap_or_default()));
+        let seen = observe_in_windows(&program, rules, noise, cut, observe);
+        let Ok((_, _, observers)) = seen else { continue };
+        let (mut told, mut counted) = (BTreeMap::new(), Vec::new());
+        for (log, counters) in observers {
+            told.extend(log.ranks);
+            counted.extend_from_slice(counters.finish());
+        }
+        let mut ranks = vec![RankCounters::default(); program.ranks.len()];
+        let observers = (Log::default(), Counters::new(&mut ranks));
+        let (_, (log, counters)) = run(&program, rules, noise, observers).unwrap();
+        assert_eq!(counted, counters.finish(), "seed {seed}");
+        for (rank, events) in &log.ranks {
+            for (told, event) in told[rank].iter().zip(events) {
+                assert_eq!(told, event, "seed {seed} rank {rank}");
+            }
+            assert_eq!(told[rank].len(), events.len(), "seed {seed} rank {rank}");
+        }
+        assert_eq!(told.len(), log.ranks.len(), "seed {seed}");
+        compared += 1;
+    }
+    assert!(compared > 150, "{compared}");
 }
 
 #[test]

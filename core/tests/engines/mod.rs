@@ -22,7 +22,7 @@ use loggap_core::sim::windows::{
 };
 use loggap_core::sim::{
     BuildError, Builder, Crowd, Engine, Entry, Memory, Noise, Observer, Parameters, Rank, Record,
-    Rendezvous, Schedule, Settings, SimError, Slot, Survey, Unfinished,
+    Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey, Unfinished,
 };
 use loggap_core::units::Picos;
 
@@ -137,10 +137,23 @@ pub fn run_in_windows(
 /// The same, and the steps that long searches took.
 pub fn count_in_windows(
     program: &Program,
+    rules: Rules<'_>,
+    noise: impl Noise + Clone,
+    cut: (u32, u32),
+) -> Result<(Outcome, u64), Stopped> {
+    let (outcome, steps, _) = observe_in_windows(program, rules, noise, cut, |_| Silent)?;
+    Ok((outcome, steps))
+}
+
+/// The same, and the observers that `observe` made for the ranks from a first one
+/// on.
+pub fn observe_in_windows<O: Observer>(
+    program: &Program,
     (parameters, settings): Rules<'_>,
     noise: impl Noise + Clone,
     (shift, mail): (u32, u32),
-) -> Result<(Outcome, u64), Stopped> {
+    observe: impl FnMut(u32) -> O,
+) -> Result<(Outcome, u64, Vec<O>), Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let needs = windows::Requirements::of(&survey, (&parameters, settings), shift)
@@ -168,7 +181,7 @@ pub fn count_in_windows(
     let foreseen = if settings.rendezvous == Rendezvous::Handshake { 4 } else { 2 };
     assert!(foreseen * schedule.bytes() > needs.bytes(), "{} bytes", schedule.bytes());
     let (sends, whole) = (schedule.sends(), schedule.events());
-    let mut partitions: Vec<_> = schedule.partitions(noise).collect();
+    let mut partitions: Vec<_> = schedule.observed(noise, observe).collect();
     let count = partitions.len();
     let chunks = (sends / CHUNK + sends.min(count as u32) + 1).min(mail);
     let halves: [_; 2] = [(), ()].map(|()| {
@@ -190,12 +203,13 @@ pub fn count_in_windows(
     }
     let makespan = partitions.iter().map(|partition| partition.finished().makespan.0).max();
     assert_eq!(outcome.finish.iter().max().copied(), makespan);
-    Ok((outcome, partitions.iter().map(Partition::steps).sum()))
+    let steps = partitions.iter().map(Partition::steps).sum();
+    Ok((outcome, steps, partitions.into_iter().map(Partition::into_observer).collect()))
 }
 
 /// Window after window; the mails take turns.
-fn run_windows<N: Noise>(
-    partitions: &mut [Partition<'_, N>],
+fn run_windows<N: Noise, O: Observer>(
+    partitions: &mut [Partition<'_, N, O>],
     mut mails: [Mail<'_>; 2],
     chunks: u32,
 ) -> Result<(), SimError> {

@@ -113,6 +113,7 @@ impl<'m> Builder<'m> {
         for (kind, at) in records.into_iter().zip(further..) {
             let record = self.memory.records.get_mut(at as usize).ok_or(BuildError::Full)?;
             record.set(kind);
+            record.set_send(self.draft.ops);
             if let Some(time) = self.memory.times.get_mut(at as usize) {
                 *time = 0.into();
             }

@@ -8,14 +8,14 @@
 use super::partition::Partition;
 use super::rank::WindowRank;
 use super::record::BY_ARRIVAL;
-use crate::sim::hooks::Noise;
+use crate::sim::hooks::{Noise, Observer};
 
-impl<N: Noise> Partition<'_, N> {
+impl<N: Noise, O: Observer> Partition<'_, N, O> {
     /// The RTS of `send` has met `receive` at `time`, through `creator`: the CTS
     /// may leave.
     pub(super) fn answer(
         &mut self,
-        state: &mut WindowRank,
+        (rank, state): (u32, &mut WindowRank),
         (send, receive): (u32, u32),
         (creator, time): (u32, u64),
     ) {
@@ -23,15 +23,20 @@ impl<N: Noise> Partition<'_, N> {
         self.shared.handshake(cts).meet(receive, time);
         // The processor may have been idle before the receive was posted.
         self.shared.set_time_of(cts, self.shared.time_of(send).max(time));
-        self.release(state, cts, creator);
+        self.release((rank, state), cts, creator);
     }
 
     /// The sender has handled a CTS at `time`, and is done with it later: the data
     /// may leave.
-    pub(super) fn resume(&mut self, state: &mut WindowRank, cts: u32, (time, done): (u64, u64)) {
+    pub(super) fn resume(
+        &mut self,
+        (rank, state): (u32, &mut WindowRank),
+        cts: u32,
+        (time, done): (u64, u64),
+    ) {
         let data = cts.wrapping_add(1);
         self.shared.handshake(data).set_time(time);
         self.shared.set_time_of(data, done);
-        self.release(state, data, cts | BY_ARRIVAL);
+        self.release((rank, state), data, cts | BY_ARRIVAL);
     }
 }

@@ -15,9 +15,9 @@ use super::partition::Partition;
 use super::rank::WindowRank;
 use super::shared::{HeapLinks, Shared};
 use super::step::{Class, Next};
-use crate::sim::hooks::Noise;
+use crate::sim::hooks::{Noise, Observer, Taken};
 use crate::sim::record::{Kind, NONE};
-use crate::units::Overflow;
+use crate::units::{Overflow, Picos};
 
 /// What a rank needs to receive with overlap.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ impl Shared<'_> {
     }
 }
 
-impl<N: Noise> Partition<'_, N> {
+impl<N: Noise, O: Observer> Partition<'_, N, O> {
     fn receiving(&mut self, rank: u32) -> &mut Receiving {
         let local = rank.wrapping_sub(self.first) as usize;
         debug_assert!(local < self.receiving.len(), "every rank has one");
@@ -228,6 +228,8 @@ impl<N: Noise> Partition<'_, N> {
         )?;
         state.into = price.take(next.time)?;
         self.shared.set_time_of(next.op, next.time);
+        let (op, time) = (self.shared.send_of(next.op), Picos(next.time));
+        self.observer.taken(&Taken { rank, op, nic: 0, time });
         let mut taken = self.receiving(rank).taken;
         self.push_message(&mut taken, next.op);
         self.receiving(rank).taken = taken;

@@ -14,7 +14,7 @@ use super::step::Next;
 use crate::sim::chain::Chain;
 use crate::sim::engine::{Finished, SimError};
 use crate::sim::heap::Heaps;
-use crate::sim::hooks::Noise;
+use crate::sim::hooks::{Begun, Noise, Observer, Silent};
 use crate::sim::price::{Prices, sum};
 use crate::sim::record::NONE;
 use crate::sim::records::{bounds, owner};
@@ -37,7 +37,7 @@ pub const STEPS: u64 = 16;
 /// Some of the ranks of a schedule: a state machine that is told which
 /// window to run, and is given the messages that were sent in the last one.
 #[derive(Debug)]
-pub struct Partition<'s, N> {
+pub struct Partition<'s, N, O = Silent> {
     pub(super) shared: Shared<'s>,
     index: u32,
     /// A rank's number, shifted by this, is that of its partition.
@@ -48,6 +48,7 @@ pub struct Partition<'s, N> {
     pub(super) slots: Slots<'s>,
     pub(super) wheel: Wheel<'s>,
     pub(super) noise: N,
+    pub(super) observer: O,
     /// Whether messages can take longer than a window, because there are
     /// several protocols.
     pub(super) several: bool,
@@ -87,8 +88,8 @@ pub(super) struct Share<'s> {
     pub(super) receiving: &'s mut [Receiving],
 }
 
-impl<'s, N: Noise> Partition<'s, N> {
-    pub(super) fn new(shared: Shared<'s>, share: Share<'s>, noise: N) -> Self {
+impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
+    pub(super) fn new(shared: Shared<'s>, share: Share<'s>, (noise, observer): (N, O)) -> Self {
         let Share { index, shift, ranks, slots, words, links, receiving } = share;
         receiving.fill(Receiving::default());
         let overlap = !links.is_empty();
@@ -113,6 +114,7 @@ impl<'s, N: Noise> Partition<'s, N> {
             slots,
             wheel,
             noise,
+            observer,
             several,
             overlap,
             receiving,
@@ -240,6 +242,8 @@ impl<'s, N: Noise> Partition<'s, N> {
                 self.wheel.add(local, window);
                 break;
             }
+            let (op, turn) = (self.shared.send_of(next.op), next.class.turn());
+            self.observer.begun(&Begun { rank, op, turn, time: Picos(next.time) });
             if self.execute((rank, &mut state), &next, (inbox, outbox)).is_err() {
                 self.fail(rank, &next);
                 break;
@@ -318,6 +322,11 @@ impl<'s, N: Noise> Partition<'s, N> {
             }
         }
         first.map(|failure| SimError::Overflow { rank: failure.rank })
+    }
+
+    /// The observer, with what it was told.
+    pub fn into_observer(self) -> O {
+        self.observer
     }
 
     /// Whether there is a failure.

@@ -10,7 +10,7 @@ use core::hint::black_box;
 use super::mail::Mail;
 use super::partition::Partition;
 use super::record::WindowRecord;
-use crate::sim::hooks::Noise;
+use crate::sim::hooks::{Noise, Observer};
 use crate::sim::record::NONE;
 use crate::sim::wheel::Sweep;
 
@@ -32,7 +32,7 @@ impl Batch {
     }
 }
 
-impl<N: Noise> Partition<'_, N> {
+impl<N: Noise, O: Observer> Partition<'_, N, O> {
     /// The next ranks of a walk.
     #[inline]
     pub(super) fn batch(&mut self, sweep: &mut Sweep) -> Batch {

@@ -21,7 +21,8 @@ pub struct WindowRecord {
     time: AtomicU64,
     /// What released it: the operation executed, or with [`BY_MATCH`] the
     /// receive that a message met. Of what waits for nothing, its place in
-    /// the order in which all of that is released.
+    /// the order in which all of that is released. Of what is known of a
+    /// handshake, its send.
     creator: AtomicU32,
     /// Kind, successors, whether it waits for nothing, whether it is
     /// released, and as which of its rank.
@@ -116,6 +117,11 @@ impl WindowRecord {
     pub(super) fn set_handshake(&mut self, further: u32) {
         *self.meta.get_mut() |= HANDSHAKE;
         *self.time.get_mut() = further.into();
+    }
+
+    /// Of what is known of a handshake: whose it is.
+    pub(super) fn set_send(&mut self, send: u32) {
+        *self.creator.get_mut() = send;
     }
 
     /// Whether a send begins a handshake.

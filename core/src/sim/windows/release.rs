@@ -4,45 +4,52 @@ use super::partition::Partition;
 use super::rank::WindowRank;
 use super::shared::{HeapLinks, Shared};
 use crate::sim::chain::Chain;
-use crate::sim::hooks::Noise;
+use crate::sim::hooks::{Noise, Observer, Released, Satisfied};
 use crate::sim::record::{Kind, Successors};
 use crate::sim::release::{Operations, Reached, Ready};
 
-impl<N: Noise> Partition<'_, N> {
+impl<N: Noise, O: Observer> Partition<'_, N, O> {
     /// Releases what waited for no more than what `op` has reached, through
     /// `creator`.
     #[inline]
     pub(super) fn satisfy(
         &mut self,
-        state: &mut WindowRank,
-        (op, creator): (u32, u32),
+        (rank, state): (u32, &mut WindowRank),
+        (on, creator): (u32, u32),
         reached: Reached,
     ) {
-        let successors = self.shared.successors(op);
+        let (successors, on) = (self.shared.successors(on), self.shared.send_of(on));
         if let (Successors::Listed, list) = successors {
-            self.satisfy_listed(state, (list, creator), reached);
-        } else if let Some(op) = self.shared.satisfy_one(successors, reached, |_, _| {}) {
-            self.release(state, op, creator);
+            self.satisfy_listed((rank, state), (list, creator), (on, reached));
+            return;
+        }
+        let Self { shared, observer, .. } = self;
+        let told = |op, end| observer.satisfied(&Satisfied { rank, op, on, end });
+        if let Some(op) = shared.satisfy_one(successors, reached, told) {
+            self.release((rank, state), op, creator);
         }
     }
 
     fn satisfy_listed(
         &mut self,
-        state: &mut WindowRank,
+        (rank, state): (u32, &mut WindowRank),
         (list, creator): (u32, u32),
-        reached: Reached,
+        (on, reached): (u32, Reached),
     ) {
         let mut ready = Ready::default();
-        let edges = self.shared.edges;
-        self.shared.satisfy_listed((list, edges), reached, &mut ready, |_, _| {});
+        let Self { shared, observer, .. } = self;
+        let edges = shared.edges;
+        let told = |op, end| observer.satisfied(&Satisfied { rank, op, on, end });
+        shared.satisfy_listed((list, edges), reached, &mut ready, told);
         while let Some(op) = ready.take(&mut self.shared) {
-            self.release(state, op, creator);
+            self.release((rank, state), op, creator);
         }
     }
 
     /// Releases an operation.
     #[inline]
-    pub(super) fn release(&mut self, state: &mut WindowRank, op: u32, creator: u32) {
+    pub(super) fn release(&mut self, (rank, state): (u32, &mut WindowRank), op: u32, creator: u32) {
+        self.observer.released(&Released { rank, op: self.shared.send_of(op), cpu: 0 });
         self.shared.at(op).release(creator, state.released);
         self.events += 1;
         let Self { shared, heaps, overlap, .. } = self;

@@ -8,7 +8,7 @@ use super::partition::{Partition, Share};
 use super::rank::WindowRank;
 use super::record::WindowRecord;
 use super::shared::Shared;
-use crate::sim::hooks::Noise;
+use crate::sim::hooks::{Noise, Observer, Silent};
 use crate::sim::parameters::Parameters;
 use crate::sim::record::Slot;
 use crate::sim::wheel;
@@ -37,6 +37,12 @@ pub struct Schedule<'m> {
 }
 
 impl<'m> Schedule<'m> {
+    /// Binary logarithm of the ranks of a partition.
+    #[must_use]
+    pub const fn shift(&self) -> u32 {
+        self.shift
+    }
+
     /// Sends of all ranks.
     #[must_use]
     pub const fn sends(&self) -> u32 {
@@ -66,6 +72,17 @@ impl<'m> Schedule<'m> {
 
     /// The partitions, by their ranks.
     pub fn partitions<N: Noise + Clone>(self, noise: N) -> impl Iterator<Item = Partition<'m, N>> {
+        self.observed(noise, |_| Silent)
+    }
+
+    /// The partitions, by their ranks, each with the observer that `observe` makes
+    /// for those from its first rank on. It is told all but the release of what
+    /// waits for nothing.
+    pub fn observed<N: Noise + Clone, O: Observer>(
+        self,
+        noise: N,
+        mut observe: impl FnMut(u32) -> O,
+    ) -> impl Iterator<Item = Partition<'m, N, O>> {
         let each = 1usize.checked_shl(self.shift).unwrap_or(usize::MAX);
         let words = wheel::words(each.min(self.ranks.len())).max(1);
         let Self { records, edges, firsts, times, links, parameters, shift, further, .. } = self;
@@ -90,7 +107,7 @@ impl<'m> Schedule<'m> {
             first = end_of(ranks.peek()).unwrap_or(first);
             let shared =
                 Shared { further, ..Shared::new((records, edges), firsts, (parameters, times)) };
-            Some(Partition::new(shared, share, noise.clone()))
+            Some(Partition::new(shared, share, (noise.clone(), observe(index << shift))))
         })
     }
 }

@@ -65,6 +65,12 @@ impl<'s> Shared<'s> {
         }
     }
 
+    /// The operation that a message is of.
+    #[inline]
+    pub(super) fn send_of(&self, send: u32) -> u32 {
+        if send < self.further { send } else { self.handshake(send).creator() }
+    }
+
     /// What is known of the handshake that the departure of a CTS or of
     /// data belongs to: the receive and when the RTS met it, and when the CTS
     /// was handled.

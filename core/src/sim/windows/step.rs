@@ -10,8 +10,8 @@ use super::rank::WindowRank;
 use super::record::{BY_ARRIVAL, BY_MATCH};
 use super::shared::Element;
 use crate::sim::chain::Chain;
-use crate::sim::hooks::{Noise, Part};
-use crate::sim::price::{Leaving, sum};
+use crate::sim::hooks::{Calculated, Handled, Matched, Noise, Observer, Part, Sent, Turn};
+use crate::sim::price::{Handling, Leaving, sum};
 use crate::sim::record::NONE;
 use crate::sim::release::Reached;
 use crate::units::{Overflow, Picos};
@@ -29,6 +29,17 @@ pub(super) enum Class {
     Taken,
     /// Messages in the mail.
     Incoming,
+}
+
+impl Class {
+    pub(super) const fn turn(self) -> Turn {
+        match self {
+            Self::Calcs => Turn::Calculation,
+            Self::Sends => Turn::Send,
+            Self::Receives => Turn::Receive,
+            Self::Waiting | Self::Taken | Self::Incoming => Turn::Message,
+        }
+    }
 }
 
 /// The next event of a rank.
@@ -53,7 +64,7 @@ impl Next {
     }
 }
 
-impl<N: Noise> Partition<'_, N> {
+impl<N: Noise, O: Observer> Partition<'_, N, O> {
     /// The next event of a rank. Asked for once an event, and out of line by
     /// itself 2% slower.
     #[allow(clippy::inline_always, reason = "measured")]
@@ -160,7 +171,7 @@ impl<N: Noise> Partition<'_, N> {
             Class::Waiting | Class::Taken => {
                 let record = self.shared.at(next.op);
                 let letter = Letter {
-                    created: 0,
+                    created: record.time(),
                     send: next.op,
                     source: record.peer(),
                     target: rank,
@@ -203,7 +214,16 @@ impl<N: Noise> Partition<'_, N> {
         let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
         state.cpu = sum(sum(now, work)?, noise)?;
         record.set_time(now);
-        self.satisfy(state, (op, op), Reached { start: Some(now), end: Some(state.cpu) });
+        self.observer.calculated(&Calculated {
+            rank,
+            op,
+            cpu: 0,
+            start: Picos(now),
+            work: Picos(work),
+            noise: Picos(noise),
+        });
+        let reached = Reached { start: Some(now), end: Some(state.cpu) };
+        self.satisfy((rank, state), (op, op), reached);
         Ok(())
     }
 
@@ -221,8 +241,9 @@ impl<N: Noise> Partition<'_, N> {
         let size = record.time();
         let priced = if part == Part::Rts { 1 } else { size };
         let price = self.prices.between(rank, record.peer(), priced)?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.overhead)).0;
-        let Leaving { cpu, out, .. } = price.leave(now, noise)?;
+        let costs = &price.costs;
+        let noise = self.noise.lost(rank, Picos(now), Picos(costs.overhead)).0;
+        let Leaving { cpu, out, arrival } = price.leave(now, noise)?;
         (state.cpu, state.out) = (cpu, out);
         let record = self.shared.at(op);
         record.set_time(now);
@@ -237,9 +258,28 @@ impl<N: Noise> Partition<'_, N> {
             place.write(&letter);
         }
         self.events += 1;
+        self.observer.sent(&Sent {
+            rank,
+            to: target,
+            op: self.shared.send_of(op),
+            part,
+            cpu: 0,
+            nic: 0,
+            size: priced,
+            tag,
+            start: Picos(now),
+            noise: Picos(noise),
+            overhead: Picos(costs.overhead),
+            overhead_bytes: Picos(costs.overhead_bytes),
+            receive_overhead: Picos(costs.receive_overhead),
+            receive_overhead_bytes: Picos(costs.receive_overhead_bytes),
+            gap: Picos(costs.gap),
+            gap_bytes: Picos(costs.gap_bytes),
+            arrival: Picos(arrival),
+        });
         let start = (part != Part::Data).then_some(now);
         let end = (part != Part::Rts).then_some(state.cpu);
-        self.satisfy(state, (op, op), Reached { start, end });
+        self.satisfy((rank, state), (op, op), Reached { start, end });
         if place.is_none() {
             // The record is of no further use to its own rank.
             let record = self.shared.at(op);
@@ -265,8 +305,9 @@ impl<N: Noise> Partition<'_, N> {
         if let Some((before, send)) = found {
             self.shared.remove(&mut state.unexpected, before, send);
             let end = self.shared.time_of(send);
+            self.note_match((rank, now), (send, op), true);
             if self.shared.part(send) == Part::Rts {
-                self.answer(state, (send, op), (op, now));
+                self.answer((rank, state), (send, op), (op, now));
             } else {
                 reached.end = Some(now.max(end));
                 self.note_done(rank, end);
@@ -274,7 +315,7 @@ impl<N: Noise> Partition<'_, N> {
         } else {
             self.slots.post(&self.shared, state, op);
         }
-        self.satisfy(state, (op, op), reached);
+        self.satisfy((rank, state), (op, op), reached);
     }
 
     /// The processor handles a message.
@@ -290,18 +331,33 @@ impl<N: Noise> Partition<'_, N> {
         let size = if part == Part::Rts { 1 } else { letter.size.into() };
         let price = self.prices.between(rank, letter.source, size)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.receive_overhead)).0;
+        let mut taken = now;
         let handling = if self.overlap {
-            price.handle_taken(now, self.shared.time_of(letter.send), noise)?
+            taken = self.shared.time_of(letter.send);
+            price.handle_taken(now, taken, noise)?
         } else {
             state.into = price.take(now)?;
             price.handle(now, noise)?
         };
-        state.cpu = handling.cpu;
-        let done = handling.done;
+        let Handling { held, cpu, done } = handling;
+        state.cpu = cpu;
+        self.observer.handled(&Handled {
+            rank,
+            op: self.shared.send_of(letter.send),
+            part,
+            arrival: Picos(price.delay().map_or(now, |delay| letter.created.saturating_add(delay))),
+            cpu: 0,
+            nic: 0,
+            taken: Picos(taken),
+            start: Picos(now),
+            held: Picos(held),
+            noise: Picos(noise),
+            done: Picos(done),
+        });
         self.shared.set_time_of(letter.send, done);
         let receive = match part {
             Part::Cts => {
-                self.resume(state, letter.send, (now, done));
+                self.resume((rank, state), letter.send, (now, done));
                 return Ok(());
             }
             // It has been found before.
@@ -315,17 +371,25 @@ impl<N: Noise> Partition<'_, N> {
             self.shared.at(letter.send).keep(letter.source, letter.size);
         }
         if let Some(receive) = receive {
+            self.note_match((rank, now), (letter.send, receive), false);
             if part == Part::Rts {
-                self.answer(state, (letter.send, receive), (letter.send | BY_ARRIVAL, now));
+                self.answer((rank, state), (letter.send, receive), (letter.send | BY_ARRIVAL, now));
                 return Ok(());
             }
             self.note_done(rank, done);
-            self.satisfy(state, (receive, receive | BY_MATCH), Reached::end(done));
+            self.satisfy((rank, state), (receive, receive | BY_MATCH), Reached::end(done));
             self.shared.at(receive).meet(letter.send, now);
             return Ok(());
         }
         self.shared.push(&mut state.unexpected, letter.send);
         Ok(())
+    }
+
+    /// Tells that a message and a receive have met.
+    #[inline]
+    fn note_match(&mut self, (rank, time): (u32, u64), (send, receive): (u32, u32), late: bool) {
+        let (send, time) = (self.shared.send_of(send), Picos(time));
+        self.observer.matched(&Matched { rank, send, receive, time, unexpected: late });
     }
 
     /// Notes that a message for a receive of `rank` was all there at `time`.
