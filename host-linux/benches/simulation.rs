@@ -236,7 +236,8 @@ impl Row {
         self.play(&mut builder);
         let schedule = builder.finish().unwrap();
         let loaded = clock.now();
-        let ended = windows::run(schedule, NoNoise, &resources(threads), &mut |_| {}).unwrap();
+        let ended = windows::run(schedule, (NoNoise, |_| Silent), &resources(threads), &mut |_| {})
+            .unwrap();
         let done = clock.now();
         ended.unfinished(|left| panic!("{left}"));
         let lent = needs.bytes() + ended.mail_bytes();
@@ -261,7 +262,8 @@ fn text(clock: HostClock, path: &Path) -> Ran {
     let with = (parameters(), Settings::default());
     windows::load(&source, with, &Limit::none(), 1, |schedule, needs, _| {
         let loaded = clock.now();
-        let ended = windows::run(schedule, NoNoise, &resources(1), &mut |_| {}).unwrap();
+        let ended =
+            windows::run(schedule, (NoNoise, |_| Silent), &resources(1), &mut |_| {}).unwrap();
         let done = clock.now();
         assert_eq!(ended.finished().makespan, Picos(110_000_000));
         let lent = needs.bytes + ended.mail_bytes();

@@ -134,7 +134,7 @@ fn in_windows<N: Noise + Clone + Send>(
     }
     let schedule = builder.finish().unwrap();
     let resources = Resources { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0 };
-    let ended = simulation::windows::run(schedule, noise, &resources, &mut |_| {})
+    let ended = simulation::windows::run(schedule, (noise, |_| Silent), &resources, &mut |_| {})
         .map_err(Stopped::Error)?;
     let finished = ended.finished();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
@@ -163,7 +163,7 @@ pub fn timeline(
     settings: &shadow::Settings,
     noise: Option<shadow::Noise<'_>>,
 ) -> Timeline {
-    let everything = |first_ops: &[u32]| Recorder::new(first_ops, Selection::default());
+    let everything = |first_ops: &[u32]| Recorder::new(first_ops.into(), Selection::default());
     run_seen(program, settings, noise, everything).1.finish()
 }
 

@@ -99,10 +99,14 @@ pub struct Sent {
 pub struct Handled {
     /// The rank that received.
     pub rank: u32,
+    /// The rank that sent.
+    pub from: u32,
     /// The send, counted over the whole schedule.
     pub op: u32,
     /// Which message of the send.
     pub part: Part,
+    /// When its sender began with it.
+    pub sent: Picos,
     /// When its first byte arrived; on a network as if it shared no link.
     pub arrival: Picos,
     /// The processor that received.

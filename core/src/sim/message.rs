@@ -144,12 +144,15 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let Handling { held, cpu: released, done } = handling;
         *self.cpu_mut(rank, cpu) = released;
         self.records.set_time(op, done);
-        let left = self.records.at(op).created;
-        let arrival = price.delay().map_or(start, |delay| left.saturating_add(delay));
+        let message = self.records.at(op);
+        let (from, part, sent) = (message.peer, message.part(), message.created);
+        let arrival = price.delay().map_or(start, |delay| sent.saturating_add(delay));
         self.observer.handled(&Handled {
             rank,
             op,
-            part: self.records.at(op).part(),
+            from,
+            part,
+            sent: Picos(sent),
             arrival: Picos(arrival),
             cpu: cpu_index(cpu),
             nic: cpu_index(nic),

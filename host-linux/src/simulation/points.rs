@@ -259,7 +259,7 @@ impl Batch<'_> {
         noise: N,
     ) -> Result<Option<Completed>, RunError> {
         let resources = Resources { threads: 1, mail_bytes, small: Resources::SMALL };
-        let ended = match windows::run(schedule, noise, &resources, &mut |_| {}) {
+        let ended = match windows::run(schedule, (noise, |_| Silent), &resources, &mut |_| {}) {
             Ok(ended) => ended,
             Err(WindowError::Steps) => return Ok(None),
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),

@@ -102,7 +102,7 @@ pub struct End {
 }
 
 /// Which message of a send it is.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Part {
     /// The only one.
     #[default]

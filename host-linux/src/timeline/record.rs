@@ -1,6 +1,7 @@
 //! Records a timeline while a simulation runs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use loggap_core::goal::ANY;
 use loggap_core::sim::{self, Calculated, Handled, Matched, Observer, Sent};
@@ -8,48 +9,112 @@ use loggap_core::units::Picos;
 
 use super::{Calc, Costs, End, Message, Part, Selection, Timeline};
 
+/// A message at its receiver.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    op: u32,
+    part: Part,
+    to: End,
+    taken: Picos,
+    handled: Picos,
+    held: Picos,
+    noise: Picos,
+    matched: Option<Picos>,
+    done: Picos,
+}
+
 /// An observer that keeps what `Selection` wants.
 #[derive(Debug)]
 pub struct Recorder {
-    timeline: Timeline,
     selection: Selection,
     /// First operation of each rank.
-    first_ops: Vec<u32>,
-    /// The newest message of each send that is kept.
-    messages: HashMap<u32, usize>,
+    first_ops: Arc<[u32]>,
+    calcs: Vec<Calc>,
+    /// Messages that left, each with its send, counted over the whole schedule.
+    departures: Vec<(u32, Message)>,
+    arrivals: Vec<Arrival>,
+    /// Which is the newest arrival of a send.
+    newest: HashMap<u32, usize>,
 }
 
 impl Recorder {
+    /// Bytes that it keeps of a message, and what finds it again.
+    pub const MESSAGE_BYTES: usize = size_of::<(u32, Message)>() + size_of::<Arrival>() + 80;
+
     /// For the schedule whose ranks have these first operations; see
     /// [`Schedule::first_ops`](loggap_core::sim::Schedule::first_ops).
     #[must_use]
-    pub fn new(first_ops: &[u32], selection: Selection) -> Self {
-        let ranks = u32::try_from(first_ops.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    pub fn new(first_ops: Arc<[u32]>, selection: Selection) -> Self {
         Self {
-            timeline: Timeline { ranks, ..Timeline::default() },
             selection,
-            first_ops: first_ops.to_vec(),
-            messages: HashMap::new(),
+            first_ops,
+            calcs: Vec::new(),
+            departures: Vec::new(),
+            arrivals: Vec::new(),
+            newest: HashMap::new(),
         }
     }
 
-    /// What was recorded, in the order of events.
+    /// What was recorded, in the order of beginnings, then of ranks and operations.
     #[must_use]
     pub fn finish(self) -> Timeline {
-        if self.selection == Selection::default() {
-            self.timeline
-        } else {
-            self.timeline.selected(&self.selection)
+        Self::join([self])
+    }
+
+    /// What several recorded, each of some of the ranks of one run.
+    #[must_use]
+    pub fn join(recorders: impl IntoIterator<Item = Self>) -> Timeline {
+        let mut timeline = Timeline::default();
+        let (mut departures, mut arrivals) = (Vec::new(), Vec::new());
+        let mut selection = Selection::default();
+        for mut recorder in recorders {
+            let ranks = recorder.first_ops.len().saturating_sub(1);
+            timeline.ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
+            timeline.calcs.append(&mut recorder.calcs);
+            departures.append(&mut recorder.departures);
+            arrivals.append(&mut recorder.arrivals);
+            selection = recorder.selection;
         }
+        timeline.calcs.sort_by_key(|calc| (calc.start, calc.rank, calc.op));
+        timeline.messages = joined(departures, arrivals);
+        if selection == Selection::default() { timeline } else { timeline.selected(&selection) }
     }
 
     fn op_of(&self, rank: u32, op: u32) -> u32 {
         op.wrapping_sub(self.first_ops.get(rank as usize).copied().unwrap_or_default())
     }
 
-    fn message(&mut self, op: u32) -> Option<&mut Message> {
-        self.timeline.messages.get_mut(*self.messages.get(&op)?)
+    /// Whether a message is kept; when it will be over is not known yet.
+    fn keeps(&self, ends: [u32; 2], sent: Picos) -> bool {
+        ends.iter().any(|&rank| self.selection.keeps(rank, sent, Picos::MAX))
     }
+}
+
+/// The messages with what became of them, in order.
+fn joined(mut departures: Vec<(u32, Message)>, arrivals: Vec<Arrival>) -> Vec<Message> {
+    departures.sort_by_key(|(op, message)| (message.sent, message.from.rank, *op, message.part));
+    let key = |(at, (op, message)): (usize, &(u32, Message))| ((*op, message.part), at);
+    let places: HashMap<_, _> = departures.iter().enumerate().map(key).collect();
+    let mut messages: Vec<_> = departures.iter().map(|(_, message)| *message).collect();
+    for arrival in arrivals {
+        let Some(message) =
+            places.get(&(arrival.op, arrival.part)).and_then(|&at| messages.get_mut(at))
+        else {
+            continue;
+        };
+        let Arrival { to, taken, handled, held, noise, matched, done, .. } = arrival;
+        *message =
+            Message { to, taken, handled, held, receive_noise: noise, matched, done, ..*message };
+    }
+    for (at, (op, message)) in departures.iter().enumerate() {
+        if matches!(message.part, Part::Cts | Part::Data)
+            && let Some(message) = messages.get_mut(at)
+        {
+            let asked = places.get(&(*op, Part::Rts)).and_then(|&at| departures.get(at));
+            message.tag = asked.map_or(ANY, |(_, asked)| asked.tag);
+        }
+    }
+    messages
 }
 
 impl From<sim::Part> for Part {
@@ -68,30 +133,23 @@ impl Observer for Recorder {
         let &Calculated { rank, cpu, start, work, noise, .. } = event;
         let calc = Calc { rank, cpu, op: self.op_of(rank, event.op), start, work, noise };
         if self.selection.keeps(rank, calc.start, calc.end()) {
-            self.timeline.calcs.push(calc);
+            self.calcs.push(calc);
         }
     }
 
     fn sent(&mut self, event: &Sent) {
-        // When it will be over is not known yet.
-        let kept = [event.rank, event.to];
-        if !kept.iter().any(|&rank| self.selection.keeps(rank, event.start, Picos::MAX)) {
+        if !self.keeps([event.rank, event.to], event.start) {
             return;
         }
         let part = Part::from(event.part);
         let owner = if part == Part::Cts { event.to } else { event.rank };
-        let tag = match part {
-            Part::Whole | Part::Rts => event.tag,
-            Part::Cts | Part::Data => self.message(event.op).map_or(ANY, |asked| asked.tag),
-        };
-        self.messages.insert(event.op, self.timeline.messages.len());
-        self.timeline.messages.push(Message {
+        let message = Message {
             from: End { rank: event.rank, cpu: event.cpu, nic: event.nic },
             to: End { rank: event.to, cpu: 0, nic: 0 },
             op: self.op_of(owner, event.op),
             part,
             size: event.size,
-            tag,
+            tag: event.tag,
             costs: Costs {
                 overhead: event.overhead,
                 overhead_bytes: event.overhead_bytes,
@@ -102,22 +160,32 @@ impl Observer for Recorder {
             send_noise: event.noise,
             arrived: event.arrival,
             ..Message::default()
-        });
+        };
+        self.departures.push((event.op, message));
     }
 
     fn handled(&mut self, event: &Handled) {
-        let Some(message) = self.message(event.op) else { return };
-        message.to = End { rank: event.rank, cpu: event.cpu, nic: event.nic };
-        message.taken = event.taken;
-        message.handled = event.start;
-        message.held = event.held;
-        message.receive_noise = event.noise;
-        message.done = event.done;
+        if !self.keeps([event.rank, event.from], event.sent) {
+            return;
+        }
+        self.newest.insert(event.op, self.arrivals.len());
+        self.arrivals.push(Arrival {
+            op: event.op,
+            part: event.part.into(),
+            to: End { rank: event.rank, cpu: event.cpu, nic: event.nic },
+            taken: event.taken,
+            handled: event.start,
+            held: event.held,
+            noise: event.noise,
+            matched: None,
+            done: event.done,
+        });
     }
 
     fn matched(&mut self, event: &Matched) {
-        if let Some(message) = self.message(event.send) {
-            message.matched = Some(event.time);
+        let newest = self.newest.get(&event.send).and_then(|&at| self.arrivals.get_mut(at));
+        if let Some(arrival) = newest {
+            arrival.matched = Some(event.time);
         }
     }
 }

@@ -37,6 +37,12 @@ pub struct Schedule<'m> {
 }
 
 impl<'m> Schedule<'m> {
+    /// Index of each rank's first operation, and at last their number.
+    #[must_use]
+    pub const fn first_ops(&self) -> &'m [u32] {
+        self.firsts
+    }
+
     /// Binary logarithm of the ranks of a partition.
     #[must_use]
     pub const fn shift(&self) -> u32 {

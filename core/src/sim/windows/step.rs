@@ -305,7 +305,8 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         if let Some((before, send)) = found {
             self.shared.remove(&mut state.unexpected, before, send);
             let end = self.shared.time_of(send);
-            self.note_match((rank, now), (send, op), true);
+            let time = Picos(now);
+            self.note_match(Matched { rank, send, receive: op, time, unexpected: true });
             if self.shared.part(send) == Part::Rts {
                 self.answer((rank, state), (send, op), (op, now));
             } else {
@@ -343,8 +344,10 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         state.cpu = cpu;
         self.observer.handled(&Handled {
             rank,
+            from: letter.source,
             op: self.shared.send_of(letter.send),
             part,
+            sent: Picos(letter.created),
             arrival: Picos(price.delay().map_or(now, |delay| letter.created.saturating_add(delay))),
             cpu: 0,
             nic: 0,
@@ -371,7 +374,8 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             self.shared.at(letter.send).keep(letter.source, letter.size);
         }
         if let Some(receive) = receive {
-            self.note_match((rank, now), (letter.send, receive), false);
+            let (send, time) = (letter.send, Picos(now));
+            self.note_match(Matched { rank, send, receive, time, unexpected: false });
             if part == Part::Rts {
                 self.answer((rank, state), (letter.send, receive), (letter.send | BY_ARRIVAL, now));
                 return Ok(());
@@ -387,9 +391,9 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
 
     /// Tells that a message and a receive have met.
     #[inline]
-    fn note_match(&mut self, (rank, time): (u32, u64), (send, receive): (u32, u32), late: bool) {
-        let (send, time) = (self.shared.send_of(send), Picos(time));
-        self.observer.matched(&Matched { rank, send, receive, time, unexpected: late });
+    fn note_match(&mut self, matched: Matched) {
+        let send = self.shared.send_of(matched.send);
+        self.observer.matched(&Matched { send, ..matched });
     }
 
     /// Notes that a message for a receive of `rank` was all there at `time`.

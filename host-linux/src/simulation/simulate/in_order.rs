@@ -4,7 +4,6 @@ use loggap_core::sim::network::Network;
 use loggap_core::sim::{
     Counters, Engine, NoNoise, Noise, Observer, RankCounters, Schedule, Silent,
 };
-use loggap_core::units::Picos;
 
 use super::{Driver, Job, Outcome, Progress, Stopwatch, Stuck, Watch};
 use crate::simulation::network::{messages, with_more_memory};
@@ -76,7 +75,7 @@ impl InOrder<'_> {
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
         let counting = wanted.counters.then(|| Counters::new(&mut ranks));
         let first_ops = schedule.first_ops();
-        let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops, kept));
+        let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
         let causes = wanted.causes.then(|| CauseRecorder::new(first_ops));
         let observers = ((counting, recorder), causes);
         let (outcome, ((counting, recorder), causes)) =

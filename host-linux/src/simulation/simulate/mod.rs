@@ -13,7 +13,7 @@ use loggap_core::units::Picos;
 use super::{Limit, Needs, NetworkPlan, NetworkUse, NoiseSource, RunError, Source};
 use crate::machine::clock::HostClock;
 use crate::timeline::causes::Causes;
-use crate::timeline::{Message, Selection, Timeline};
+use crate::timeline::{Recorder, Selection, Timeline};
 
 /// What is simulated with, and what is to be known.
 #[derive(Clone, Debug)]
@@ -217,8 +217,6 @@ impl<'a> Job<'a> {
         // Their functions, each kept in a table and evaluated at both ends of an
         // interval, where none equals another.
         const FUNCTIONS: usize = 4 * 160;
-        // The table of messages under way.
-        const RECORDED: usize = size_of::<Message>() + 40;
         let (ranks, ops) = (u64::from(needs.ranks), needs.ops);
         let mut bytes = 0u64;
         let mut take = |count: u64, size: usize| {
@@ -241,7 +239,7 @@ impl<'a> Job<'a> {
                 .saturating_sub(u64::from(selection.ranks.start));
             // Both ends of a message may be selected.
             let share = u128::from(ops) * u128::from(kept) * 2 / u128::from(ranks.max(1));
-            take(u64::try_from(share).unwrap_or(u64::MAX).min(ops), RECORDED);
+            take(u64::try_from(share).unwrap_or(u64::MAX).min(ops), Recorder::MESSAGE_BYTES);
         }
         bytes
     }

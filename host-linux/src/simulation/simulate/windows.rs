@@ -1,11 +1,14 @@
-//! Runs of stored schedules in time windows.
+//! Runs of stored schedules in time windows, each partition with observers of its own.
+
+use std::sync::Arc;
 
 use loggap_core::sim::windows::Schedule;
-use loggap_core::sim::{NoNoise, Noise};
+use loggap_core::sim::{Counters, NoNoise, Noise, Observer, RankCounters, Silent};
 
 use super::{Driver, Job, Outcome, Progress, Stopwatch, Stuck, Watch};
 use crate::simulation::windows::{Resources, WindowError, load, run};
 use crate::simulation::{LoadError, Needs, RunError, Source, trace_noise};
+use crate::timeline::Recorder;
 
 impl Job<'_> {
     /// Runs a schedule in windows, or says why it has to be run event by event.
@@ -14,8 +17,9 @@ impl Job<'_> {
         source: &Source,
         watch: Watch<'_>,
     ) -> Result<Result<Outcome, String>, RunError> {
-        if self.wanted.observed() {
-            return Ok(Err("what happens is recorded in the order in which it happens".to_owned()));
+        if self.wanted.causes {
+            let why = "what delays an event is recorded in the order in which all happens";
+            return Ok(Err(why.to_owned()));
         }
         let besides = |needs: &Needs| self.besides(needs);
         let with = (self.parameters, self.settings);
@@ -56,12 +60,46 @@ impl Loaded<'_> {
         noise: N,
         watch: Watch<'_>,
     ) -> Result<Result<Outcome, String>, RunError> {
+        let wanted = &self.job.wanted;
+        if !wanted.observed() {
+            let silent = |_| Silent;
+            return Ok(self
+                .observed(schedule, (noise, silent), watch)?
+                .map(|(outcome, _)| outcome));
+        }
+        let counted = if wanted.counters { self.needs.ranks as usize } else { 0 };
+        let mut ranks = vec![RankCounters::default(); counted];
+        let mut parts = ranks.chunks_mut(1 << schedule.shift());
+        let first_ops: Arc<[u32]> = schedule.first_ops().into();
+        let observe = |first| {
+            let counters = parts.next().map(|ranks| Counters::from_rank(first, ranks));
+            let recorder =
+                wanted.selection.clone().map(|kept| Recorder::new(Arc::clone(&first_ops), kept));
+            (counters, recorder)
+        };
+        let ended = self.observed(schedule, (noise, observe), watch)?;
+        Ok(ended.map(|(outcome, observers)| {
+            let (counters, recorders): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
+            let counted = counters.into_iter().flatten().flat_map(Counters::finish).copied();
+            let counters = wanted.counters.then(|| counted.collect());
+            let recorders = recorders.into_iter().flatten();
+            let timeline = wanted.selection.is_some().then(|| Recorder::join(recorders));
+            Outcome { counters, timeline, ..outcome }
+        }))
+    }
+
+    fn observed<N: Noise + Clone + Send, O: Observer + Send>(
+        &self,
+        schedule: Schedule<'_>,
+        hooks: (N, impl FnMut(u32) -> O),
+        watch: Watch<'_>,
+    ) -> Result<Result<(Outcome, Vec<O>), String>, RunError> {
         let Self { job, needs, mail_bytes } = *self;
         let (stored, of) = (schedule.bytes(), schedule.events());
         let running = Stopwatch::start();
         let resources = Resources { threads: job.threads, mail_bytes, small: Resources::SMALL };
         let mut told = |events| watch(Progress { events, of });
-        let ended = match run(schedule, noise, &resources, &mut told) {
+        let ended = match run(schedule, hooks, &resources, &mut told) {
             Ok(ended) => ended,
             Err(error @ WindowError::Steps) => return Ok(Err(error.to_string())),
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
@@ -72,7 +110,7 @@ impl Loaded<'_> {
         let run = running.read();
         let mut stuck = Stuck::default();
         ended.unfinished(|left| stuck.add(left));
-        Ok(Ok(Outcome {
+        let outcome = Outcome {
             ranks: needs.ranks,
             ops: needs.ops,
             memory_bytes: stored + ended.mail_bytes() + job.besides(needs),
@@ -82,6 +120,7 @@ impl Loaded<'_> {
             finish: job.wanted.finish.then(|| ended.finish().collect()),
             driver: Driver::Windows { threads: ended.threads(), partitions: ended.partitions() },
             ..Outcome::default()
-        }))
+        };
+        Ok(Ok((outcome, ended.into_observers().collect())))
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::windows::{Mail, Message, Outbox, Partition, Schedule};
-use loggap_core::sim::{Finished, Noise, SimError, Unfinished};
+use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
 use loggap_core::units::Picos;
 
 use super::memory::Mails;
@@ -44,13 +44,13 @@ impl Resources {
 
 /// What a run in windows leaves.
 #[derive(Debug)]
-pub struct Completed<'s, N> {
-    partitions: Vec<Partition<'s, N>>,
+pub struct Completed<'s, N, O> {
+    partitions: Vec<Partition<'s, N, O>>,
     mail_bytes: u64,
     threads: usize,
 }
 
-impl<N: Noise> Completed<'_, N> {
+impl<N: Noise, O: Observer> Completed<'_, N, O> {
     /// How it ended.
     #[must_use]
     pub fn finished(&self) -> Finished {
@@ -77,6 +77,11 @@ impl<N: Noise> Completed<'_, N> {
         }
     }
 
+    /// The observers of the partitions.
+    pub fn into_observers(self) -> impl Iterator<Item = O> {
+        self.partitions.into_iter().map(Partition::into_observer)
+    }
+
     /// Bytes that messages under way have taken.
     #[must_use]
     pub const fn mail_bytes(&self) -> u64 {
@@ -96,7 +101,7 @@ impl<N: Noise> Completed<'_, N> {
     }
 }
 
-impl<'r, N: Noise + Send> Part<'r> for Partition<'_, N> {
+impl<'r, N: Noise + Send, O: Observer + Send> Part<'r> for Partition<'_, N, O> {
     type Message = Message;
 
     fn next(&self) -> Option<u64> {
@@ -128,19 +133,20 @@ impl<'r, N: Noise + Send> Part<'r> for Partition<'_, N> {
     }
 }
 
-/// Runs a schedule, and calls `watch` with the number of events now and then.
+/// Runs a schedule with noise, and with the observers that are made for the ranks
+/// from a first one on; calls `watch` with the number of events now and then.
 ///
 /// # Errors
 ///
 /// [`WindowError`].
-pub fn run<'s, N: Noise + Clone + Send>(
+pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     schedule: Schedule<'s>,
-    noise: N,
+    (noise, observe): (N, impl FnMut(u32) -> O),
     resources: &Resources,
     watch: &mut dyn FnMut(u64),
-) -> Result<Completed<'s, N>, WindowError> {
+) -> Result<Completed<'s, N, O>, WindowError> {
     let sends = schedule.sends();
-    let partitions: Vec<_> = schedule.partitions(noise).map(Mutex::new).collect();
+    let partitions: Vec<_> = schedule.observed(noise, observe).map(Mutex::new).collect();
     let threads = resources.threads.clamp(1, partitions.len().max(1));
     let mails = Mails::new(threads, (sends, resources.mail_bytes), partitions.len());
     let mails = mails.map_err(WindowError::Memory)?;
