@@ -35,7 +35,8 @@ use loggap_core::model::Preset;
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{Outcome, PatternProgram};
 use loggap_core::sim::{
-    self, BuildError, Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Survey,
+    self, BuildError, Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent,
+    Survey,
 };
 use loggap_core::units::Picos;
 

@@ -37,7 +37,9 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
         let mut expected = outcome.timeline.clone();
         for timeline in [&mut recorded, &mut expected] {
             timeline.calcs.sort_unstable_by_key(|calc| (calc.start, calc.rank, calc.op));
-            timeline.messages.sort_unstable_by_key(|m| (m.sent, m.from.rank, m.to.rank, m.op));
+            timeline
+                .messages
+                .sort_unstable_by_key(|m| (m.sent, m.from.rank, m.to.rank, m.op, m.part));
         }
         assert_eq!(recorded, expected, "seed {seed}: what the engine's observers saw");
         let causes = engine::causes(&program, &settings, noisy);

@@ -19,7 +19,8 @@ use loggap_core::sim::implicit::{
     Memory, Needs, OrderedMemory, PatternProgram, Program, RankState, Simulation,
 };
 use loggap_core::sim::{
-    Builder, Engine, Entry, NoNoise, Parameters, Receive, Rendezvous, Settings, Survey, windows,
+    Builder, Engine, Entry, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent, Survey,
+    windows,
 };
 use loggap_tests::program;
 use loggap_tests::random_program::crowded;
@@ -146,7 +147,8 @@ fn windows_of(pattern: Pattern) -> (u64, u64) {
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
     let resources = Resources { threads: 1, mail_bytes: u64::MAX, small: Resources::SMALL };
-    let (ended, calls) = calls_of(|| run(schedule, NoNoise, &resources, &mut |_| {}).unwrap());
+    let (ended, calls) =
+        calls_of(|| run(schedule, (NoNoise, |_| Silent), &resources, &mut |_| {}).unwrap());
     (ended.finished().events, calls)
 }
 

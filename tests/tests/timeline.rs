@@ -1,10 +1,15 @@
 //! Exports of a timeline.
 
+use loggap::simulation::{Driver, Job, Source, Wanted};
 use loggap::timeline::{Selection, Timeline, chrome, svg, viz};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::Preset;
+use loggap_core::random::Random;
+use loggap_core::sim::{self, Parameters, Receive, Rendezvous};
 use loggap_core::units::{Bytes, Picos};
 use loggap_tests::program::Program;
+use loggap_tests::random_pattern::{options, patterns};
+use loggap_tests::random_program::parameters;
 use loggap_tests::shadow::{self, Settings};
 use serde_json::Value;
 
@@ -72,4 +77,41 @@ fn a_selection_keeps_its_ranks_and_window() -> Result<(), Box<dyn std::error::Er
     assert!(part.messages.iter().all(|m| m.sent < Picos(6_000_000)));
     assert_eq!(all.selected(&Selection::default()), all);
     Ok(())
+}
+
+#[test]
+fn in_windows_on_threads_timelines_and_counters_are_those_of_the_run_event_by_event() {
+    let mut random = Random::new(31);
+    let mut compared = 0;
+    for (pattern, algorithm) in patterns() {
+        for _ in 0..6 {
+            let source = Source::Pattern(pattern, options(&mut random, algorithm));
+            let set = parameters(&mut random);
+            let draw = random.below(4);
+            let settings = sim::Settings {
+                receive: if draw & 1 == 0 { Receive::Hold } else { Receive::Overlap },
+                rendezvous: if draw & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
+            };
+            let window = Picos(0)..Picos(random.below(1 << 26));
+            let part = Selection { ranks: 1..5, window };
+            let selection = if random.below(2) == 0 { Selection::default() } else { part };
+            let selection = Some(selection);
+            let wanted = Wanted { counters: true, selection, ..Wanted::default() };
+            let job = Job { threads: 2, wanted, ..Job::new(Parameters::one(set), settings) };
+            let label = format!("{source:?} {set:?} {settings:?} {:?}", job.wanted);
+            let windows = match job.simulate(&source, &|_| {}) {
+                Ok(outcome) if matches!(outcome.driver, Driver::Windows { .. }) => outcome,
+                _ => continue,
+            };
+            let wanted = Wanted { causes: true, ..job.wanted.clone() };
+            let ordered = Job { wanted, ..job }.simulate(&source, &|_| {}).expect(&label);
+            assert!(matches!(ordered.driver, Driver::InOrder { .. }), "{label}");
+            assert_eq!(windows.finished, ordered.finished, "{label}");
+            assert_eq!(windows.counters, ordered.counters, "{label}");
+            assert!(windows.timeline == ordered.timeline, "{label}");
+            assert!(windows.counters.is_some() && windows.timeline.is_some(), "{label}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared}");
 }

@@ -298,10 +298,17 @@ mod tests {
         assert!(matches!(at_once.driver, Driver::InOrder { .. }), "{:?}", at_once.driver);
         assert!(at_once.finished.makespan < windows.finished.makespan);
 
+        // What is told of each rank by itself is told in windows, too.
         let counters = Wanted { counters: true, finish: true, ..Wanted::default() };
-        let watched = Job { wanted: counters, ..job.clone() }.simulate(&source, &|_| {}).unwrap();
-        let Driver::InOrder { reason } = &watched.driver else { panic!("{:?}", watched.driver) };
-        assert!(reason.contains("in which it happens"), "{reason}");
+        let causes = Wanted { causes: true, ..counters.clone() };
+        let ordered = Job { wanted: causes, ..job.clone() }.simulate(&source, &|_| {}).unwrap();
+        let Driver::InOrder { reason } = &ordered.driver else { panic!("{:?}", ordered.driver) };
+        assert!(reason.contains("in which all happens"), "{reason}");
+        let watched = Job { wanted: counters, threads: 2, ..job.clone() };
+        let watched = watched.simulate(&source, &|_| {}).unwrap();
+        assert!(matches!(watched.driver, Driver::Windows { .. }), "{:?}", watched.driver);
+        assert_eq!(watched.counters, ordered.counters);
+        assert_eq!(ordered.finished, computed.finished);
         assert_eq!(watched.finished, computed.finished);
         let last = watched.finish.iter().flatten().max().copied();
         assert_eq!(last, Some(computed.finished.makespan));
