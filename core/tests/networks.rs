@@ -30,6 +30,7 @@ use loggap_core::sim::network::{
 };
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::with_program;
 use program::Program;
 use random_pattern::{options, patterns};
 
@@ -138,14 +139,7 @@ fn computed(
     parameters: Parameters<'_>,
     noise: impl Noise,
 ) -> Result<Ran, ImplicitError> {
-    match program {
-        PatternProgram::Tree(program) => compute(program, place, parameters, noise),
-        PatternProgram::Reduction(program) => compute(program, place, parameters, noise),
-        PatternProgram::Linear(program) => compute(program, place, parameters, noise),
-        PatternProgram::Ring(program) => compute(program, place, parameters, noise),
-        PatternProgram::Rounds(program) => compute(program, place, parameters, noise),
-        PatternProgram::Doubling(program) => compute(program, place, parameters, noise),
-    }
+    with_program!(program, program => compute(program, place, parameters, noise))
 }
 
 fn compute<P: implicit::Program>(

@@ -2,7 +2,9 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "draws and counts are small")]
 
-use loggap::simulation::{Computed, Means, PatternError, run_pattern};
+use std::cell::RefCell;
+
+use loggap::simulation::{Computed, Means, PatternError, Progress, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
@@ -29,7 +31,7 @@ fn computed<N: Noise + Copy + Send>(
 }
 
 fn computed_with<N: Noise + Copy + Send>(
-    means: &Means,
+    means: &Means<'_>,
     program: &PatternProgram,
     costs: (Parameters<'_>, N),
 ) -> Result<(Computed, Vec<u64>), ImplicitError> {
@@ -202,10 +204,10 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
             let label = format!("{pattern} {options:?} {set:?}, {threads} threads, {most_bytes}");
             let costs = (Parameters::one(set), noise);
             let alone = computed_with(&Means::ONE_THREAD, &program, costs);
-            let with = Means { threads, most_bytes };
+            let with = Means { threads, most_bytes, ..Means::ONE_THREAD };
             match (alone, computed_with(&with, &program, costs)) {
                 (_, Err(error @ ImplicitError::Nodes { .. })) => {
-                    let one = Means { threads: 1, most_bytes };
+                    let one = Means { most_bytes, ..Means::ONE_THREAD };
                     assert_eq!(computed_with(&one, &program, costs).err(), Some(error), "{label}");
                 }
                 (Ok((alone, finish)), Ok((together, finish_together))) => {
@@ -239,6 +241,24 @@ fn on_threads_computed_patterns_give_the_same() {
 fn on_threads_computed_patterns_give_the_same_with_noise() {
     let parted = compare_on_threads(Detours, 1 << 40, 1);
     assert!(parted > 7, "{parted}");
+}
+
+#[test]
+fn long_runs_say_how_far_they_are() {
+    let options = Options::new(1 << 15, 1);
+    let program = PatternProgram::new(Pattern::Dissemination, &options).unwrap().unwrap();
+    for threads in [1, 2] {
+        let told = RefCell::new(Vec::new());
+        let watch = |progress: Progress| told.borrow_mut().push((progress.events, progress.of));
+        let means = Means { threads, watch: &watch, ..Means::ONE_THREAD };
+        let costs = (Parameters::one(sets()[0]), NoNoise);
+        let (computed, _) = computed_with(&means, &program, costs).unwrap();
+        let told = told.take();
+        assert!(told.len() > 3, "{told:?}");
+        assert!(told.is_sorted_by_key(|(events, _)| *events), "{told:?}");
+        let all = computed.outcome.events;
+        assert!(told.iter().all(|&(events, of)| events <= all && of == all), "{told:?} of {all}");
+    }
 }
 
 #[test]
@@ -286,6 +306,10 @@ impl implicit::Program for Broken {
     fn sizes(&self) -> [u64; 2] {
         [1, 1]
     }
+    fn messages(&self) -> u64 {
+        self.sends.into()
+    }
+
     fn waiting(&self) -> u64 {
         8
     }

@@ -20,6 +20,7 @@ use loggap_core::sim::implicit::{
 };
 use loggap_core::sim::{NoNoise, Parameters, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::with_program;
 
 const LANES: usize = 3;
 
@@ -43,14 +44,7 @@ fn together<P: Program>(program: &P, sets: &[LogGops; 1 + LANES]) -> Option<[Pic
 }
 
 fn together_any(program: &PatternProgram, sets: &[LogGops; 4]) -> Option<[Picos; 4]> {
-    match program {
-        PatternProgram::Tree(program) => together(program, sets),
-        PatternProgram::Reduction(program) => together(program, sets),
-        PatternProgram::Linear(program) => together(program, sets),
-        PatternProgram::Ring(program) => together(program, sets),
-        PatternProgram::Rounds(program) => together(program, sets),
-        PatternProgram::Doubling(program) => together(program, sets),
-    }
+    with_program!(program, program => together(program, sets))
 }
 
 /// Every pattern, with every algorithm.

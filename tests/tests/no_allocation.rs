@@ -22,6 +22,7 @@ use loggap_core::sim::{
     Builder, Engine, Entry, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent, Survey,
     windows,
 };
+use loggap_core::with_program;
 use loggap_tests::program;
 use loggap_tests::random_program::crowded;
 
@@ -211,22 +212,7 @@ fn computed_patterns_allocate_nothing_once_they_run() {
         let options = Options::new(100, 5_000);
         let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
         computed += 1;
-        match &program {
-            PatternProgram::Tree(program) => assert_simulation_allocates_nothing(pattern, program),
-            PatternProgram::Reduction(program) => {
-                assert_simulation_allocates_nothing(pattern, program);
-            }
-            PatternProgram::Linear(program) => {
-                assert_simulation_allocates_nothing(pattern, program);
-            }
-            PatternProgram::Ring(program) => assert_simulation_allocates_nothing(pattern, program),
-            PatternProgram::Rounds(program) => {
-                assert_simulation_allocates_nothing(pattern, program);
-            }
-            PatternProgram::Doubling(program) => {
-                assert_simulation_allocates_nothing(pattern, program);
-            }
-        }
+        with_program!(&program, program => assert_simulation_allocates_nothing(pattern, program));
     }
     assert_eq!(computed, 10);
 }

@@ -25,6 +25,7 @@ use loggap_core::sim::{
     Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey, Unfinished,
 };
 use loggap_core::units::Picos;
+use loggap_core::with_program;
 
 use crate::program::Program;
 
@@ -245,14 +246,7 @@ pub fn run_computed<N: Noise + Copy>(
     noise: N,
 ) -> Option<Result<(Outcome, u64), ImplicitError>> {
     let program = PatternProgram::new(pattern, options).ok()??;
-    Some(match &program {
-        PatternProgram::Tree(program) => compute(program, parameters, noise),
-        PatternProgram::Reduction(program) => compute(program, parameters, noise),
-        PatternProgram::Linear(program) => compute(program, parameters, noise),
-        PatternProgram::Ring(program) => compute(program, parameters, noise),
-        PatternProgram::Rounds(program) => compute(program, parameters, noise),
-        PatternProgram::Doubling(program) => compute(program, parameters, noise),
-    })
+    Some(with_program!(&program, program => compute(program, parameters, noise)))
 }
 
 fn compute<P: implicit::Program, N: Noise + Copy>(
@@ -286,7 +280,8 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
         };
         assert_eq!(parts.map(decided), whole.clone().map(decided), "parts of 2^{shift} ranks");
     }
-    let (ended, finish) = whole?;
+    let (ended, finish): (implicit::Outcome, _) = whole?;
+    assert_eq!(ended.messages, program.messages());
     let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
     Ok((outcome, ended.open_ties))
 }

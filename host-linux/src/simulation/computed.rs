@@ -7,12 +7,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loggap_core::sim::NoNoise;
-use loggap_core::sim::implicit::{
-    LaneMemory, LaneState, Lanes, Needs, PatternProgram, Program, RankState,
-};
+use loggap_core::sim::implicit::{LaneMemory, LaneState, Lanes, Needs, Program, RankState};
 use loggap_core::units::Picos;
+use loggap_core::with_program;
 
-use super::implicit::{PatternMemory, settled};
+use super::implicit::{Means, PatternMemory, settled};
 use super::points::{Batch, Completed, Hooks, Point};
 use super::side_by_side::side_by_side;
 use super::{PatternError, RunError, Source};
@@ -127,14 +126,7 @@ impl Batch<'_> {
     ) -> Result<Vec<Option<Completed>>, RunError> {
         let program = source.program(self.plan.settings.receive);
         let Some(program) = program else { return Ok(Vec::new()) };
-        match &program {
-            PatternProgram::Tree(program) => self.computed_by(program, points),
-            PatternProgram::Reduction(program) => self.computed_by(program, points),
-            PatternProgram::Linear(program) => self.computed_by(program, points),
-            PatternProgram::Ring(program) => self.computed_by(program, points),
-            PatternProgram::Rounds(program) => self.computed_by(program, points),
-            PatternProgram::Doubling(program) => self.computed_by(program, points),
-        }
+        with_program!(&program, program => self.computed_by(program, points))
     }
 
     fn computed_by<P: Program + Sync>(
@@ -203,7 +195,12 @@ impl Batch<'_> {
         let lent = LaneMemory { clocks, messages };
         // What is wrong with one of them is found where it is run alone.
         let Ok(lanes) = Lanes::<_, LANES>::new(program, others, lent) else { return Ok(None) };
-        let outcome = match memory.run(&lanes, (first, NoNoise), 0, |_, _| {}) {
+        let outcome = match memory.run(
+            &lanes,
+            (first, NoNoise),
+            &Means { most_bytes: 0, ..Means::ONE_THREAD },
+            |_, _| {},
+        ) {
             Ok(computed) if computed.outcome.open_ties == 0 => computed.outcome,
             Ok(_) | Err(PatternError::Stopped(_)) => return Ok(None),
             Err(error) => return Err(RunError::Pattern(error)),
@@ -245,9 +242,10 @@ impl Batch<'_> {
             }
         };
         let parameters = point.sets.parameters()?;
+        let means = Means { most_bytes, ..Means::ONE_THREAD };
         let result = match self.hooks(point.phases)? {
-            Hooks::Quiet => memory.run(program, (parameters, NoNoise), most_bytes, each),
-            Hooks::Noisy(noise) => memory.run(program, (parameters, noise), most_bytes, each),
+            Hooks::Quiet => memory.run(program, (parameters, NoNoise), &means, each),
+            Hooks::Noisy(noise) => memory.run(program, (parameters, noise), &means, each),
         };
         let computed = settled(result)?;
         Ok(computed.map(|computed| Completed { makespan: computed.outcome.makespan, finish }))

@@ -1,6 +1,6 @@
 //! Runs of patterns that are computed instead of stored.
 
-use std::io;
+use std::{fmt, io};
 
 use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::{
@@ -8,8 +8,10 @@ use loggap_core::sim::implicit::{
 };
 use loggap_core::sim::{NoNoise, Noise, Parameters};
 use loggap_core::units::Picos;
+use loggap_core::with_program;
 
 use super::noise::trace_noise;
+use super::simulate::{Progress, WATCHED, Watch};
 use super::windows::run_in_parts;
 use super::{NoiseSource, RunError};
 use crate::sys::pages::Pages;
@@ -32,18 +34,33 @@ pub enum PatternError {
     },
 }
 
-/// What the run of a pattern may take.
-#[derive(Clone, Copy, Debug)]
-pub struct Means {
+/// What the run of a pattern may take, and who is told how far it is.
+#[derive(Clone, Copy)]
+pub struct Means<'w> {
     /// Threads, at least one.
     pub threads: usize,
     /// Bytes of memory.
     pub most_bytes: u64,
+    /// Who is told.
+    pub watch: Watch<'w>,
 }
 
-impl Means {
-    /// One thread, and as much memory as there is.
-    pub const ONE_THREAD: Self = Self { threads: 1, most_bytes: u64::MAX };
+impl fmt::Debug for Means<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threads, most_bytes, .. } = self;
+        let mut means = f.debug_struct("Means");
+        means.field("threads", threads).field("most_bytes", most_bytes).finish_non_exhaustive()
+    }
+}
+
+impl Means<'_> {
+    /// One thread, and as much memory as there is; nobody is told.
+    pub const ONE_THREAD: Self = Self { threads: 1, most_bytes: u64::MAX, watch: &|_| {} };
+}
+
+/// Events of a run of `program`, about: a send, its message and its receive.
+pub(super) fn events_of<P: Program>(program: &P) -> u64 {
+    program.messages().saturating_mul(3)
 }
 
 /// What came of a run.
@@ -67,14 +84,7 @@ pub fn bytes_needed(program: &PatternProgram) -> u64 {
 
 /// What a run of `program` needs.
 pub(super) fn needs_of(program: &PatternProgram) -> Needs {
-    match program {
-        PatternProgram::Tree(program) => Needs::of(program),
-        PatternProgram::Reduction(program) => Needs::of(program),
-        PatternProgram::Linear(program) => Needs::of(program),
-        PatternProgram::Ring(program) => Needs::of(program),
-        PatternProgram::Rounds(program) => Needs::of(program),
-        PatternProgram::Doubling(program) => Needs::of(program),
-    }
+    with_program!(program, program => Needs::of(program))
 }
 
 /// Runs `program` with `noise`, and calls `each` with every rank and when it was
@@ -87,7 +97,7 @@ pub(super) fn needs_of(program: &PatternProgram) -> Needs {
 pub fn compute(
     program: &PatternProgram,
     (parameters, noise): (Parameters<'_>, Option<(&NoiseSource, Phases)>),
-    means: &Means,
+    means: &Means<'_>,
     each: impl FnMut(u32, Picos),
 ) -> Result<Option<Computed>, RunError> {
     let result = match noise {
@@ -117,29 +127,22 @@ pub(super) fn settled(
 pub fn run_pattern<N: Noise + Copy + Send>(
     program: &PatternProgram,
     (parameters, noise): (Parameters<'_>, N),
-    means: &Means,
+    means: &Means<'_>,
     each: impl FnMut(u32, Picos),
 ) -> Result<Computed, PatternError> {
-    match program {
-        PatternProgram::Tree(program) => run(program, (parameters, noise), means, each),
-        PatternProgram::Reduction(program) => run(program, (parameters, noise), means, each),
-        PatternProgram::Linear(program) => run(program, (parameters, noise), means, each),
-        PatternProgram::Ring(program) => run(program, (parameters, noise), means, each),
-        PatternProgram::Rounds(program) => run(program, (parameters, noise), means, each),
-        PatternProgram::Doubling(program) => run(program, (parameters, noise), means, each),
-    }
+    with_program!(program, program => run(program, (parameters, noise), means, each))
 }
 
 fn run<P: Program<State: Send> + Sync, N: Noise + Copy + Send>(
     program: &P,
     costs: (Parameters<'_>, N),
-    means: &Means,
+    means: &Means<'_>,
     mut each: impl FnMut(u32, Picos),
 ) -> Result<Computed, PatternError> {
     if let Some(computed) = run_in_parts(program, costs, means, &mut each)? {
         return Ok(computed);
     }
-    PatternMemory::new(Needs::of(program))?.run(program, costs, means.most_bytes, each)
+    PatternMemory::new(Needs::of(program))?.run(program, costs, means, each)
 }
 
 /// The memory of runs of a program with this state of a rank, used again for
@@ -177,9 +180,10 @@ impl<S: Copy + Default> PatternMemory<S> {
         &mut self,
         program: &P,
         (parameters, noise): (Parameters<'_>, N),
-        most_bytes: u64,
+        means: &Means<'_>,
         mut each: impl FnMut(u32, Picos),
     ) -> Result<Computed, PatternError> {
+        let of = events_of(program);
         loop {
             let Self { needs, ranks, words, nodes } = self;
             ranks.clear();
@@ -188,9 +192,16 @@ impl<S: Copy + Default> PatternMemory<S> {
             let memory = Memory { ranks, words, nodes };
             let mut simulation = Simulation::new(program, parameters, noise, memory)?;
             let next = more(lent).min(needs.nodes_most);
-            match simulation.run() {
+            let result = loop {
+                match simulation.run_some(WATCHED) {
+                    Ok(None) => (means.watch)(Progress { events: simulation.events(), of }),
+                    Ok(Some(outcome)) => break Ok(outcome),
+                    Err(error) => break Err(error),
+                }
+            };
+            match result {
                 Err(ImplicitError::Nodes { .. })
-                    if lent < next && needs.bytes_with(next) <= most_bytes =>
+                    if lent < next && needs.bytes_with(next) <= means.most_bytes =>
                 {
                     self.lend_nodes(next)?;
                 }

@@ -10,12 +10,14 @@ use loggap_core::sim::implicit::{
 };
 use loggap_core::sim::{Entry, NoNoise, Noise, Parameters};
 use loggap_core::units::Picos;
+use loggap_core::with_program;
 
-use super::implicit::{more, needs_of};
+use super::implicit::{events_of, more, needs_of};
 use super::network::{MORE_MESSAGES, usual_messages};
 use super::noise::trace_noise;
 use super::points::{Batch, Completed, Ended, of_one_point};
 use super::side_by_side::side_by_side;
+use super::simulate::{Progress, WATCHED, Watch};
 use super::{LoadError, NetworkPlan, NetworkUse, NoiseSource, PatternError, RunError, Source};
 use crate::sys::pages::Pages;
 
@@ -29,12 +31,14 @@ pub(super) struct NetworkRun {
 }
 
 /// What a pattern is run on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct OnNetwork<'a> {
     pub(super) parameters: Parameters<'a>,
     pub(super) plan: &'a NetworkPlan,
     /// Bytes that it may take.
     pub(super) most_bytes: u64,
+    /// Who is told how far it is.
+    pub(super) watch: Watch<'a>,
 }
 
 impl OnNetwork<'_> {
@@ -69,14 +73,7 @@ impl OnNetwork<'_> {
         noise: N,
         each: impl FnMut(u32, Picos),
     ) -> Result<NetworkRun, RunError> {
-        match program {
-            PatternProgram::Tree(program) => self.run(program, noise, each),
-            PatternProgram::Reduction(program) => self.run(program, noise, each),
-            PatternProgram::Linear(program) => self.run(program, noise, each),
-            PatternProgram::Ring(program) => self.run(program, noise, each),
-            PatternProgram::Rounds(program) => self.run(program, noise, each),
-            PatternProgram::Doubling(program) => self.run(program, noise, each),
-        }
+        with_program!(program, program => self.run(program, noise, each))
     }
 
     /// Begins anew with more memory where more waits, or is under way, than was
@@ -145,7 +142,13 @@ impl OnNetwork<'_> {
         let mut simulation =
             Simulation::on_network(program, self.parameters, (noise, flows), memory)
                 .map_err(stopped)?;
-        let outcome = simulation.run().map_err(stopped)?;
+        let of = events_of(program);
+        let outcome = loop {
+            if let Some(outcome) = simulation.run_some(WATCHED).map_err(stopped)? {
+                break outcome;
+            }
+            (self.watch)(Progress { events: simulation.events(), of });
+        };
         for rank in 0..program.ranks() {
             each(rank, simulation.finish(rank));
         }
@@ -180,7 +183,7 @@ impl Batch<'_> {
                 let parameters = point.sets.parameters()?;
                 let noise = self.plan.noise.map(|noise| (noise, point.phases));
                 let mut finish = Vec::new();
-                let run = OnNetwork { parameters, plan, most_bytes }.compute(
+                let run = OnNetwork { parameters, plan, most_bytes, watch: &|_| {} }.compute(
                     &program,
                     noise,
                     |_, time| {

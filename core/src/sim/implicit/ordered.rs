@@ -31,6 +31,8 @@ pub struct Ordered<'m, W> {
     now: u64,
     /// The number of the next stamp.
     seq: u32,
+    /// Whether what waits for nothing was released.
+    begun: bool,
 }
 
 /// A rank without an entry.
@@ -162,6 +164,7 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
             network,
             now: 0,
             seq: 0,
+            begun: false,
         })
     }
 
@@ -171,14 +174,39 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
     ///
     /// [`ImplicitError`]; the simulation is of no further use then.
     pub fn run(&mut self) -> Result<Outcome, ImplicitError> {
+        loop {
+            if let Some(outcome) = self.run_some(u64::MAX)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Runs to the end, or until there were so many further events.
+    ///
+    /// # Errors
+    ///
+    /// As `run`.
+    pub fn run_some(&mut self, events: u64) -> Result<Option<Outcome>, ImplicitError> {
+        if !core::mem::replace(&mut self.driver.begun, true) {
+            self.begin_all()?;
+        }
+        let until = self.events.saturating_add(events);
+        while self.events < until {
+            if !self.step()? {
+                return Self::outcome_of([&*self]).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn begin_all(&mut self) -> Result<(), ImplicitError> {
         for rank in 0..self.program.ranks() {
             self.begin(rank)?;
-            let Some(state) = self.ranks.get(rank as usize) else { continue };
-            let state = state.load();
-            self.refresh(rank, &state);
+            if let Some(state) = self.state(rank) {
+                self.refresh(rank, &state);
+            }
         }
-        while self.step()? {}
-        Self::outcome_of([&*self])
+        Ok(())
     }
 
     /// The network, with what it has carried.

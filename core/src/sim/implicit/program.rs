@@ -90,6 +90,9 @@ pub trait Program {
     /// time, at most.
     fn waiting(&self) -> u64;
 
+    /// Messages of a whole run: how far a run is can be told by it.
+    fn messages(&self) -> u64;
+
     /// Ranks that have something to do at the same time, about, for most of the
     /// run: how much there is to share out among threads.
     fn busy(&self) -> u32 {

@@ -151,11 +151,28 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     ///
     /// [`ImplicitError`]; the simulation is of no further use then.
     pub fn run(&mut self) -> Result<Outcome, ImplicitError> {
-        while let Some(window) = self.next_window() {
+        loop {
+            if let Some(outcome) = self.run_some(u64::MAX)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Runs to the end, or until there were so many further events.
+    ///
+    /// # Errors
+    ///
+    /// As [`Simulation::run`].
+    pub fn run_some(&mut self, events: u64) -> Result<Option<Outcome>, ImplicitError> {
+        let until = self.events.saturating_add(events);
+        while self.events < until {
+            let Some(window) = self.next_window() else {
+                return Self::outcome_of([&*self]).map(Some);
+            };
             self.go_to(window);
             self.run_due()?;
         }
-        Self::outcome_of([&*self])
+        Ok(None)
     }
 
     /// A window in which a rank has something to do of its own accord, or

@@ -4,7 +4,7 @@ use loggap_core::sim::Finished;
 use loggap_core::sim::implicit::{self, PatternProgram};
 use loggap_core::units::Picos;
 
-use super::{Driver, Job, Outcome, Stopwatch};
+use super::{Driver, Job, Outcome, Stopwatch, Watch};
 use crate::simulation::ordered::{NetworkRun, OnNetwork};
 use crate::simulation::{
     Computed, LoadError, Means, NetworkPlan, RunError, Source, bytes_needed, compute,
@@ -14,14 +14,18 @@ impl Job<'_> {
     /// Runs a pattern without storing it; `None` where the pattern has to be
     /// stored, because of what it is or of what is to be known, or to decide
     /// ties.
-    pub(super) fn computed(&self, source: &Source) -> Result<Option<Outcome>, RunError> {
+    pub(super) fn computed(
+        &self,
+        source: &Source,
+        watch: Watch<'_>,
+    ) -> Result<Option<Outcome>, RunError> {
         if self.wanted.observed() {
             return Ok(None);
         }
         let Some(program) = source.program(self.settings.receive) else { return Ok(None) };
         let ranks = source.ranks();
         if let Some(plan) = self.network {
-            return self.computed_on_network(&program, ranks, plan);
+            return self.computed_on_network(&program, (ranks, plan), watch);
         }
         let loading = Stopwatch::start();
         let mut finish = Vec::new();
@@ -35,7 +39,8 @@ impl Job<'_> {
         finish.reserve_exact(listed as usize);
         let load = loading.read();
         let running = Stopwatch::start();
-        let means = Means { threads: self.threads, most_bytes: self.most_bytes - listed_bytes };
+        let most_bytes = self.most_bytes - listed_bytes;
+        let means = Means { threads: self.threads, most_bytes, watch };
         let computed = compute(&program, (self.parameters, self.noise), &means, |rank, time| {
             if rank < listed {
                 finish.push(time);
@@ -62,8 +67,8 @@ impl Job<'_> {
     fn computed_on_network(
         &self,
         program: &PatternProgram,
-        ranks: u32,
-        plan: &NetworkPlan,
+        (ranks, plan): (u32, &NetworkPlan),
+        watch: Watch<'_>,
     ) -> Result<Option<Outcome>, RunError> {
         let listed = if self.wanted.finish { ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
@@ -71,7 +76,7 @@ impl Job<'_> {
         let mut finish = Vec::new();
         let running = Stopwatch::start();
         let most_bytes = self.most_bytes.saturating_sub(listed_bytes);
-        let on_network = OnNetwork { parameters: self.parameters, plan, most_bytes };
+        let on_network = OnNetwork { parameters: self.parameters, plan, most_bytes, watch };
         let computed = on_network.compute(program, self.noise, |rank, time| {
             if rank < listed {
                 finish.push(time);

@@ -5,14 +5,11 @@ use loggap_core::sim::{
     Counters, Engine, NoNoise, Noise, Observer, RankCounters, Schedule, Silent,
 };
 
-use super::{Driver, Job, Outcome, Progress, Stopwatch, Stuck, Watch};
+use super::{Driver, Job, Outcome, Progress, Stopwatch, Stuck, WATCHED, Watch};
 use crate::simulation::network::{messages, with_more_memory};
 use crate::simulation::{Needs, NetworkUse, RunError, Source, trace_noise};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
-
-/// Turns of the engine between two looks at how far it is.
-const TURNS: u64 = 1 << 18;
 
 /// One run event by event.
 struct InOrder<'j> {
@@ -119,7 +116,7 @@ impl InOrder<'_> {
     ) -> Result<(Outcome, Engine<'m, 'p, N, O, W>), RunError> {
         let running = Stopwatch::start();
         let finished = loop {
-            if let Some(finished) = engine.run_some(TURNS).map_err(RunError::Stopped)? {
+            if let Some(finished) = engine.run_some(WATCHED).map_err(RunError::Stopped)? {
                 break finished;
             }
             (self.watch)(Progress { events: engine.events(), of });

@@ -165,6 +165,9 @@ pub struct Progress {
     pub of: u64,
 }
 
+/// Events between two looks at how far a run is.
+pub(super) const WATCHED: u64 = 1 << 18;
+
 /// Is told how far a run is, now and then.
 pub type Watch<'w> = &'w dyn Fn(Progress);
 
@@ -192,7 +195,7 @@ impl<'a> Job<'a> {
     ///
     /// [`RunError`].
     pub fn simulate(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
-        if let Some(outcome) = self.computed(source)? {
+        if let Some(outcome) = self.computed(source, watch)? {
             return Ok(outcome);
         }
         if self.network.is_some() {

@@ -13,7 +13,8 @@ use loggap_core::units::Picos;
 use super::memory::Mails;
 use super::parts::{Part, run_parts};
 use super::{Resources, partition_shift};
-use crate::simulation::implicit::{Computed, Means, PatternError};
+use crate::simulation::Progress;
+use crate::simulation::implicit::{Computed, Means, PatternError, events_of};
 use crate::sys::pages::Pages;
 
 /// Where fewer ranks are busy at a time, other threads are of no use.
@@ -63,7 +64,7 @@ struct Division {
 
 impl Division {
     /// `None` where one thread is as fast, or where there is not the memory.
-    fn of<P: Program>(program: &P, means: &Means) -> Option<Self> {
+    fn of<P: Program>(program: &P, means: &Means<'_>) -> Option<Self> {
         let ranks = program.ranks();
         if means.threads < 2 || program.busy() < LEAST_BUSY {
             return None;
@@ -96,7 +97,7 @@ impl Division {
 pub(in crate::simulation) fn run_in_parts<P, N>(
     program: &P,
     (parameters, noise): (Parameters<'_>, N),
-    means: &Means,
+    means: &Means<'_>,
     mut each: impl FnMut(u32, Picos),
 ) -> Result<Option<Computed>, PatternError>
 where
@@ -115,7 +116,9 @@ where
         Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
     });
     let parts = parts.collect::<Result<Vec<_>, ImplicitError>>()?;
-    let ran = run_parts(&parts, &mails, Resources::SMALL, &mut |_| {});
+    let of = events_of(program);
+    let mut watch = |events| (means.watch)(Progress { events, of });
+    let ran = run_parts(&parts, &mails, Resources::SMALL, &mut watch);
     let parts: Vec<_> = (parts.into_iter())
         .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
         .collect();

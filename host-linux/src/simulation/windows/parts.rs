@@ -9,13 +9,12 @@ use loggap_core::sim::windows::STEPS;
 
 use super::memory::Mails;
 use super::workers::{AtEnd, Workers};
+use crate::simulation::simulate::WATCHED;
 use crate::sys::pages::Integers;
 
 /// Steps that are always free; a run that takes more, and more than [`STEPS`]
 /// for each event, is given up.
 const FREE_STEPS: u64 = 1 << 20;
-/// Events between two calls of the one who watches.
-const WATCHED: u64 = 1 << 18;
 
 /// Some of the ranks of a program, which run one window after the other.
 pub(super) trait Part<'r>: Send {

@@ -205,6 +205,10 @@ impl<P: Program, const K: usize> Program for Lanes<'_, P, K> {
         self.program.waiting()
     }
 
+    fn messages(&self) -> u64 {
+        self.program.messages()
+    }
+
     fn busy(&self) -> u32 {
         self.program.busy()
     }

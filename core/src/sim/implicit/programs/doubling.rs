@@ -63,6 +63,11 @@ impl Program for Doubling {
         [self.size >> bits, if power { self.size >> bits.min(1) } else { self.size }]
     }
 
+    fn messages(&self) -> u64 {
+        let (lower, ranks) = (u64::from(self.lower()), u64::from(self.place.ranks));
+        lower * u64::from(self.exchanges()) + 2 * ranks.saturating_sub(lower)
+    }
+
     fn waiting(&self) -> u64 {
         let each = 2 * u64::from(self.exchanges()) + 8;
         u64::from(self.place.ranks).saturating_mul(each)

@@ -70,6 +70,15 @@ impl Program for Linear {
         [self.size; 2]
     }
 
+    fn messages(&self) -> u64 {
+        let each = match self.kind {
+            LinearKind::AllToAll | LinearKind::AllToAllByRank => self.place.ranks,
+            LinearKind::Barrier => 2,
+            _ => 1,
+        };
+        u64::from(self.others()).saturating_mul(each.into())
+    }
+
     fn waiting(&self) -> u64 {
         let (ranks, others) = (u64::from(self.place.ranks), u64::from(self.others()));
         match self.kind {

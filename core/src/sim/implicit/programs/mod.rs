@@ -33,6 +33,22 @@ pub enum PatternProgram {
     Doubling(Doubling),
 }
 
+/// Does the same with whichever [`PatternProgram`] it is:
+/// `with_program!(program, one => run(one))`.
+#[macro_export]
+macro_rules! with_program {
+    ($program:expr, $one:ident => $does:expr) => {
+        match $program {
+            $crate::sim::implicit::PatternProgram::Tree($one) => $does,
+            $crate::sim::implicit::PatternProgram::Reduction($one) => $does,
+            $crate::sim::implicit::PatternProgram::Linear($one) => $does,
+            $crate::sim::implicit::PatternProgram::Ring($one) => $does,
+            $crate::sim::implicit::PatternProgram::Rounds($one) => $does,
+            $crate::sim::implicit::PatternProgram::Doubling($one) => $does,
+        }
+    };
+}
+
 impl PatternProgram {
     /// `pattern` with `options`; `None` where it has only the stored form:
     /// tables and random pairs, n-way dissemination, training, repetitions,

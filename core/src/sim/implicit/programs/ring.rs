@@ -56,6 +56,14 @@ impl Program for Ring {
         [last.min(first), last.max(first)]
     }
 
+    fn messages(&self) -> u64 {
+        let ranks = u64::from(self.place.ranks);
+        match self.kind {
+            RingKind::Double => 2 * ranks,
+            _ => ranks.saturating_sub(1).saturating_mul(self.segments.into()),
+        }
+    }
+
     fn waiting(&self) -> u64 {
         let each = u64::from(self.segments).saturating_mul(2).saturating_add(4);
         u64::from(self.place.ranks).saturating_mul(each)

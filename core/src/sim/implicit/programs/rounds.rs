@@ -98,6 +98,12 @@ impl Program for Rounds {
         [ends[0].min(ends[1]), ends[0].max(ends[1])]
     }
 
+    fn messages(&self) -> u64 {
+        let halves = self.halves.iter().flatten().count() as u64;
+        let rounds = u64::from(self.rounds).saturating_mul(halves);
+        u64::from(self.place.ranks).saturating_mul(rounds)
+    }
+
     fn waiting(&self) -> u64 {
         let each = u64::from(self.rounds).saturating_mul(4).saturating_add(4);
         u64::from(self.place.ranks).saturating_mul(each)

@@ -72,6 +72,10 @@ impl Program for Tree {
         [self.size; 2]
     }
 
+    fn messages(&self) -> u64 {
+        u64::from(self.place.ranks).saturating_sub(1)
+    }
+
     fn waiting(&self) -> u64 {
         2 * u64::from(self.place.ranks)
     }
@@ -130,6 +134,10 @@ impl Program for Reduction {
 
     fn sizes(&self) -> [u64; 2] {
         [self.size; 2]
+    }
+
+    fn messages(&self) -> u64 {
+        u64::from(self.place.ranks).saturating_sub(1)
     }
 
     fn waiting(&self) -> u64 {
