@@ -111,6 +111,8 @@ fn slopes_are_finite_differences_on_every_reference_case() {
         compare(&name, &case.program(), &Settings::new(case.parameters()), &mut seen);
     }
     assert!(seen.growing > 1_000 && seen.above * 2 > seen.parameters, "{seen:?}");
+    // An interval is proved, and need not be the widest.
+    assert!(seen.ends > 300 && seen.tight * 10 > seen.ends * 6, "{seen:?}");
 }
 
 #[test]
@@ -159,4 +161,5 @@ fn slopes_are_finite_differences_on_random_programs() {
         compare(&format!("seed {seed}"), &program, &settings, &mut seen);
     }
     assert!(seen.growing > 1_000, "{seen:?}");
+    assert!(seen.ends > 3_000 && seen.tight * 10 > seen.ends * 4, "{seen:?}");
 }

@@ -43,11 +43,27 @@ pub enum NetworkError {
         what: RankPlace,
     },
     /// The file has hosts for fewer ranks than there are.
-    #[error("{path}: hosts for {1} of {2} ranks", path = .0.display())]
-    TooFew(PathBuf, usize, u32),
+    #[error("{path}: hosts for {listed} of {ranks} ranks", path = .path.display())]
+    TooFew {
+        /// The file.
+        path: PathBuf,
+        /// Ranks that it has hosts for.
+        listed: usize,
+        /// Ranks that there are.
+        ranks: u32,
+    },
     /// The file names a host that the topology does not have.
-    #[error("{path}: rank {1} is on host {2} of {3}, counted from 0", path = .0.display())]
-    Host(PathBuf, u32, u32, u32),
+    #[error("{path}: rank {rank} is on host {host} of {hosts}, counted from 0", path = .path.display())]
+    Host {
+        /// The file.
+        path: PathBuf,
+        /// The rank.
+        rank: u32,
+        /// Its host.
+        host: u32,
+        /// Hosts of the topology.
+        hosts: u32,
+    },
     /// The core refuses it.
     #[error(transparent)]
     Flows(#[from] FlowsError),

@@ -64,12 +64,15 @@ impl Placement {
                 Ok(hosts)
             }
             Self::Hosts(path, hosts) => {
-                let some = hosts.get(..ranks as usize);
-                let some =
-                    some.ok_or_else(|| NetworkError::TooFew(path.clone(), hosts.len(), ranks))?;
+                let some = hosts.get(..ranks as usize).ok_or_else(|| NetworkError::TooFew {
+                    path: path.clone(),
+                    listed: hosts.len(),
+                    ranks,
+                })?;
                 let outside = (0..).zip(some).find(|(_, host)| **host >= topology.hosts());
                 if let Some((rank, &host)) = outside {
-                    return Err(NetworkError::Host(path.clone(), rank, host, topology.hosts()));
+                    let (path, hosts) = (path.clone(), topology.hosts());
+                    return Err(NetworkError::Host { path, rank, host, hosts });
                 }
                 Ok(some.to_vec())
             }
@@ -85,5 +88,29 @@ impl Placement {
             Self::Random => "random".to_owned(),
             Self::Hosts(path, _) => path.display().to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::sim::network::Topology;
+
+    use super::*;
+
+    #[test]
+    fn random_placement_deals_every_host_once_by_its_seed() {
+        let topology = Wiring::Generated(Topology::tree(32, 8, 2.0).unwrap());
+        let hosts = topology.hosts();
+        let deal = |seed| Placement::Random.hosts(hosts, &topology, seed).unwrap();
+        let mut all: Vec<u32> = (0..hosts).collect();
+        let [one, again, other] = [7, 7, 8].map(deal);
+        assert_eq!(one, again);
+        assert!(one != other && one != all, "{one:?}");
+        let mut sorted = one;
+        sorted.sort_unstable();
+        assert_eq!(sorted, all);
+        // Fewer ranks have the first of the same hosts.
+        all = deal(8);
+        assert_eq!(Placement::Random.hosts(5, &topology, 8).unwrap(), all[..5]);
     }
 }
