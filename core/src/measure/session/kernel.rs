@@ -77,7 +77,8 @@ impl<C: Clock> Timer<'_, C> {
     /// # Errors
     ///
     /// Those of the link.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline(never))]
+    #[cfg_attr(target_os = "none", inline)]
     pub fn back_to_back<L: Link>(
         &mut self,
         link: &mut L,
@@ -101,7 +102,8 @@ impl<C: Clock> Timer<'_, C> {
     /// # Errors
     ///
     /// Those of the link.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline(never))]
+    #[cfg_attr(target_os = "none", inline)]
     pub fn paced<L: Link>(
         &mut self,
         link: &mut L,
@@ -129,7 +131,8 @@ impl<C: Clock> Timer<'_, C> {
     /// # Errors
     ///
     /// Those of the link.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline(never))]
+    #[cfg_attr(target_os = "none", inline)]
     pub fn receive<L: Link>(
         &mut self,
         link: &mut L,
@@ -165,7 +168,8 @@ impl<C: Clock> Timer<'_, C> {
     }
 
     /// Waits for the reply and reads the clock as soon as it is there.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
+    #[cfg_attr(target_os = "none", inline)]
     fn arrival<L: Link>(
         &mut self,
         link: &mut L,
