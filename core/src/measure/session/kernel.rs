@@ -1,7 +1,8 @@
 //! The loops between two readings of the clock.
 //!
-//! They are generic over [`Clock`] and [`Link`] and inlined, so that the same
-//! instructions are timed on every host and on the device. Between the
+//! They are generic over [`Clock`] and [`Link`], whose calls are inlined, so that
+//! the same instructions are timed on every host and on the device. On hosts each
+//! loop is a function of its own, whose code lies together. Between the
 //! readings there is nothing but the link's own calls, a counter and, where
 //! a delay was asked for, the busy wait.
 
