@@ -3,9 +3,9 @@
 //! Preferred is the processor's own counter (invariant TSC on x86-64, the
 //! generic timer on aarch64): a reading costs about 30 ns with its fences
 //! and does not enter the kernel. It is used when the processor calls it
-//! invariant, the kernel offers it as a clock source, and its rate against
-//! `CLOCK_MONOTONIC_RAW` is the same in two intervals in a row. Otherwise
-//! `CLOCK_MONOTONIC_RAW` itself is read.
+//! invariant or the kernel itself keeps time by it, the kernel offers it as a
+//! clock source, and its rate against `CLOCK_MONOTONIC_RAW` is the same in two
+//! intervals in a row. Otherwise `CLOCK_MONOTONIC_RAW` itself is read.
 //!
 //! Ticks become picoseconds by one fixed-point multiplication, exact to
 //! 2⁻⁴⁰ ps per tick; what remains is the error of the calibration, which
@@ -49,7 +49,8 @@ impl ClockSource {
 pub enum Fallback {
     /// The caller asked for the kernel's clock.
     Asked,
-    /// The processor has no counter that runs at a constant rate.
+    /// The processor does not promise a counter that runs at a constant rate,
+    /// and the kernel keeps time by something else.
     NotInvariant,
     /// The kernel does not offer the counter as a clock source.
     NotOffered,
@@ -111,12 +112,7 @@ impl HostClock {
     }
 
     fn counter() -> Result<Self, Fallback> {
-        if !counter::is_invariant() {
-            return Err(Fallback::NotInvariant);
-        }
-        if !kernel_offers_counter() {
-            return Err(Fallback::NotOffered);
-        }
+        Claims::read().admit()?;
         let calibration = Calibration::run()?;
         let source = if cfg!(target_arch = "x86_64") {
             ClockSource::Tsc
@@ -325,14 +321,42 @@ fn median_read_ticks(clock: &HostClock) -> u64 {
     *distances.select_nth_unstable(PAIRS / 2).1
 }
 
-/// Whether the kernel has the counter in its list of clock sources; it takes
-/// the TSC off that list when its watchdog finds it unstable. Where the list
-/// cannot be read (a container without /sys) the calibration decides alone.
-fn kernel_offers_counter() -> bool {
-    const LIST: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
-    let name = if cfg!(target_arch = "x86_64") { "tsc" } else { "arch_sys_counter" };
-    fs::read_to_string(LIST)
-        .map_or(true, |list| list.split_whitespace().any(|source| source == name))
+/// What processor and kernel say of the counter, and the kernel of its clock
+/// sources; `None` where that cannot be read (a container without /sys).
+#[derive(Debug)]
+struct Claims {
+    invariant: bool,
+    available: Option<String>,
+    current: Option<String>,
+}
+
+impl Claims {
+    fn read() -> Self {
+        let setting = |name: &str| {
+            fs::read_to_string(format!("/sys/devices/system/clocksource/clocksource0/{name}")).ok()
+        };
+        Self {
+            invariant: counter::is_invariant(),
+            available: setting("available_clocksource"),
+            current: setting("current_clocksource"),
+        }
+    }
+
+    /// Whether the counter may be calibrated. A kernel that keeps time by it has found
+    /// it steady enough for that, whatever the processor promises: emulators and some
+    /// hypervisors promise nothing. It takes a TSC off the list of what is available
+    /// when its watchdog finds it unstable; without a list the calibration decides.
+    fn admit(&self) -> Result<(), Fallback> {
+        let is_counter = |source: &str| Some(source) == counter::KERNEL_NAME;
+        let keeps_time = self.current.as_ref().is_some_and(|source| is_counter(source.trim()));
+        if !self.invariant && !keeps_time {
+            return Err(Fallback::NotInvariant);
+        }
+        match &self.available {
+            Some(list) if !list.split_whitespace().any(is_counter) => Err(Fallback::NotOffered),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -376,6 +400,25 @@ mod tests {
     fn durations_saturate() {
         assert_eq!(Scale::NANOS.duration(u64::MAX), Picos::MAX);
         assert!(Scale::NANOS.ticks(Picos::MAX) >= u64::MAX / 1_000);
+    }
+
+    #[test]
+    fn the_counter_is_read_where_processor_or_kernel_vouch_for_it() {
+        let Some(counter) = counter::KERNEL_NAME else { return };
+        let admitted = |invariant, available: &[&str], current: &str| {
+            let available = Some(available.join(" ") + " \n");
+            Claims { invariant, available, current: Some(format!("{current}\n")) }.admit()
+        };
+        assert_eq!(admitted(true, &[counter, "hpet"], counter), Ok(()));
+        // A guest of KVM keeps time by kvm-clock.
+        assert_eq!(admitted(true, &["kvm-clock", counter], "kvm-clock"), Ok(()));
+        // An emulated processor promises nothing.
+        assert_eq!(admitted(false, &[counter, "hpet"], counter), Ok(()));
+        assert_eq!(admitted(false, &[counter, "hpet"], "hpet"), Err(Fallback::NotInvariant));
+        assert_eq!(admitted(true, &["hpet"], "hpet"), Err(Fallback::NotOffered));
+        let unknown = |invariant| Claims { invariant, available: None, current: None }.admit();
+        assert_eq!(unknown(true), Ok(()));
+        assert_eq!(unknown(false), Err(Fallback::NotInvariant));
     }
 
     #[test]

@@ -171,7 +171,7 @@ fn fallback_reason(reason: Fallback) -> &'static str {
     match reason {
         Fallback::Asked => "as was asked",
         Fallback::NotInvariant => {
-            "the processor does not call it invariant; in a virtual machine, pass the feature `invtsc` through"
+            "the processor does not call it invariant and the kernel does not keep time by it; in a virtual machine, pass the feature `invtsc` through"
         }
         Fallback::NotOffered => {
             "the kernel does not offer it as a clock source; see `dmesg | grep -i tsc` for why, or boot with tsc=reliable"

@@ -18,6 +18,15 @@ pub(crate) fn is_invariant() -> bool {
     highest >= POWER_MANAGEMENT && __cpuid(POWER_MANAGEMENT).edx & INVARIANT_TSC != 0
 }
 
+/// What the kernel calls it as a clock source; `None` where there is none.
+pub(crate) const KERNEL_NAME: Option<&str> = if cfg!(target_arch = "x86_64") {
+    Some("tsc")
+} else if cfg!(target_arch = "aarch64") {
+    Some("arch_sys_counter")
+} else {
+    None
+};
+
 /// The counter now, fenced on both sides.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -60,7 +69,7 @@ pub(crate) fn is_invariant() -> bool {
     false
 }
 
-/// Never called: [`is_invariant`] says that there is no counter.
+/// Never called: [`is_invariant`] and [`KERNEL_NAME`] say that there is no counter.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn read() -> u64 {
     0

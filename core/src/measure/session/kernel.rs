@@ -1,7 +1,8 @@
 //! The loops between two readings of the clock.
 //!
-//! They are generic over [`Clock`] and [`Link`] and inlined, so that the same
-//! instructions are timed on every host and on the device. Between the
+//! They are generic over [`Clock`] and [`Link`], whose calls are inlined, so that
+//! the same instructions are timed on every host and on the device. On hosts each
+//! loop is a function of its own, whose code lies together. Between the
 //! readings there is nothing but the link's own calls, a counter and, where
 //! a delay was asked for, the busy wait.
 
@@ -77,7 +78,8 @@ impl<C: Clock> Timer<'_, C> {
     /// # Errors
     ///
     /// Those of the link.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline(never))]
+    #[cfg_attr(target_os = "none", inline)]
     pub fn back_to_back<L: Link>(
         &mut self,
         link: &mut L,
@@ -101,7 +103,8 @@ impl<C: Clock> Timer<'_, C> {
     /// # Errors
     ///
     /// Those of the link.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline(never))]
+    #[cfg_attr(target_os = "none", inline)]
     pub fn paced<L: Link>(
         &mut self,
         link: &mut L,
@@ -129,7 +132,8 @@ impl<C: Clock> Timer<'_, C> {
     /// # Errors
     ///
     /// Those of the link.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline(never))]
+    #[cfg_attr(target_os = "none", inline)]
     pub fn receive<L: Link>(
         &mut self,
         link: &mut L,
@@ -165,7 +169,8 @@ impl<C: Clock> Timer<'_, C> {
     }
 
     /// Waits for the reply and reads the clock as soon as it is there.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
+    #[cfg_attr(target_os = "none", inline)]
     fn arrival<L: Link>(
         &mut self,
         link: &mut L,

@@ -175,7 +175,7 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
         };
         self.note_life(now);
         self.responder.handle_time(self.clock.duration(now));
-        self.transmit()
+        self.transmit_otherwise()
     }
 
     /// A control frame, or a message of a round with pauses or timed
@@ -208,7 +208,7 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
             self.silence = self.clock.ticks(self.responder.agreed().silence);
             // Strays alone are no sign of life.
             alive |= self.responder.served().strays == strays;
-            self.transmit()?;
+            self.transmit_otherwise()?;
         }
         let now = self.clock.now();
         if alive {
@@ -224,6 +224,13 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
     #[inline]
     const fn note_life(&mut self, now: u64) {
         (self.alive, self.unread) = (now, 0);
+    }
+
+    /// Sends what is to be sent, if there is anything, apart from what a burst runs
+    /// through.
+    #[cfg_attr(not(target_os = "none"), inline(never))]
+    fn transmit_otherwise(&mut self) -> Result<(), L::Error> {
+        self.transmit()
     }
 
     /// Sends what is to be sent.

@@ -344,6 +344,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
     }
 
     /// Ends the round or goes to its next repetition or to the next round.
+    #[cfg_attr(not(target_os = "none"), inline)]
     fn finish_round(&mut self) {
         self.served.rounds += 1;
         self.sequence = self.sequence.wrapping_add(1);

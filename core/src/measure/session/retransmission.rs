@@ -57,6 +57,7 @@ impl RetransmissionTimeout {
     }
 
     /// Ticks to wait for an exchange of that many messages and bytes.
+    #[inline]
     pub(in crate::measure) fn limit(&self, messages: u64, bytes: u64) -> u64 {
         if !self.learns || self.weight == 0 {
             return self.longest;
@@ -67,7 +68,14 @@ impl RetransmissionTimeout {
     }
 
     /// An exchange came to its end.
+    #[inline]
     pub(in crate::measure) fn on_success(&mut self, exchange: Exchange) {
+        if self.learns {
+            self.learn(exchange);
+        }
+    }
+
+    fn learn(&mut self, exchange: Exchange) {
         let Exchange { ticks, messages, bytes } = exchange;
         self.losses = 0;
         let excess = ticks.saturating_sub(self.expected(messages, bytes));

@@ -41,14 +41,11 @@ impl CallTimer {
     }
 
     /// Times a look for a completion, if it finds one.
-    pub(super) fn poll<T, E>(
-        &mut self,
-        poll: impl FnOnce() -> Result<Option<T>, E>,
-    ) -> Result<Option<T>, E> {
+    pub(super) fn poll<E>(&mut self, poll: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
         let began = self.clock.now();
         let found = poll();
         let ended = self.clock.now();
-        if matches!(found, Ok(Some(_))) {
+        if matches!(found, Ok(true)) {
             keep(&mut self.completion, self.clock, ended.saturating_sub(began));
         }
         found
@@ -95,13 +92,13 @@ mod tests {
             });
             assert_eq!(posted, 7);
         }
-        let nothing: Result<Option<u32>, ()> = timer.poll(|| Ok(None));
-        assert_eq!(nothing, Ok(None));
-        let some: Result<Option<u32>, ()> = timer.poll(|| {
+        let nothing: Result<bool, ()> = timer.poll(|| Ok(false));
+        assert_eq!(nothing, Ok(false));
+        let some: Result<bool, ()> = timer.poll(|| {
             nap();
-            Ok(Some(1))
+            Ok(true)
         });
-        assert_eq!(some, Ok(Some(1)));
+        assert_eq!(some, Ok(true));
         let times = timer.into_times(64);
         assert_eq!((times.size_bytes, times.posts, times.completions), (64, 3, 1));
         assert!(times.doorbell_s.unwrap() >= 2e-3 && times.completion_s.unwrap() >= 2e-3);

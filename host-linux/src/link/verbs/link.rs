@@ -13,6 +13,10 @@
 //! What a message passes from the kernels to the device is inlined as a whole:
 //! half of a round trip is 12,500 instructions of soft-RoCE, and on a network
 //! interface far fewer, so that calls show.
+//! Messages of rounds take a straight way, for which everything that can be known
+//! beforehand is: whether there is room, and the work request but for its number.
+//! Everything else goes through functions of its own, apart from that way, and what
+//! a message leaves to be done is done when a look has found nothing.
 
 use std::io;
 use std::net::TcpStream;
@@ -30,11 +34,11 @@ use super::error::{UNANSWERED, VerbsError};
 use super::offer::AUTO_INLINE;
 use super::one_sided::{Due, OneSided};
 use super::record::{CallTimes, VerbsRecord};
-use super::sending::Timing;
+use super::sending::{Timing, is_tag};
 use super::settings::Operation;
 use super::station::{Layout, USUAL_INLINE};
 use crate::link::stream::wait_bounded;
-use crate::link::{LinkError, LinkSettings, Queued, Waiting};
+use crate::link::{LinkError, LinkSettings, Queued};
 use crate::machine::clock::{Deadline, HostClock};
 use crate::sys::verbs::{Queue, Source, Verb};
 
@@ -71,12 +75,22 @@ pub struct VerbsLink {
     /// Messages received, and how many of them the peer knows of.
     pub(super) consumed: u64,
     pub(super) returned: u64,
+    /// Where the last byte of the next message arrives, of writes.
+    pub(super) awaited: usize,
     /// A session is under way.
     pub(super) in_session: bool,
+    /// Messages of rounds take the straight way of [`Self::send`].
+    pub(super) straight: bool,
+    /// Length of the messages that the standing request is for; 0 before there is one.
+    pub(super) standing_length: usize,
+    /// Messages of rounds that find room without a look for it.
+    pub(super) unchecked: u64,
     /// The place that was consumed last, if its receive is not posted again.
     pub(super) to_be_freed: Option<u64>,
-    /// Looks in a row that found nothing.
+    /// Looks in a row that found nothing, up to the last pause.
     pub(super) looks: u32,
+    /// Fruitless looks until the next pause, from 1 on, and from the last one on.
+    pub(super) until_pause: (u32, u32),
     /// The control connection has closed.
     pub(super) closed: bool,
     pub(super) one_sided: Option<Box<OneSided>>,
@@ -136,9 +150,14 @@ impl VerbsLink {
             completed: 0,
             consumed: 0,
             returned: 0,
+            awaited: layout.end_of_incoming(0) - 1,
             in_session: false,
+            straight: false,
+            standing_length: 0,
+            unchecked: 0,
             to_be_freed: None,
             looks: 0,
+            until_pause: (1, 1),
             closed: false,
             one_sided: parts.one_sided,
             due: None,
@@ -176,11 +195,21 @@ impl VerbsLink {
     /// meanwhile is longer by the readings of the clock.
     pub(crate) fn time_calls(&mut self, clock: HostClock) {
         self.calls = Some(Box::new(CallTimer::new(clock)));
+        self.pause_soon();
+        self.choose_way();
     }
 
     /// What was found since, for messages of `size_bytes`; ends it.
     pub(crate) fn take_call_times(&mut self, size_bytes: u32) -> Option<CallTimes> {
-        Some(self.calls.take()?.into_times(size_bytes))
+        let calls = self.calls.take()?;
+        self.choose_way();
+        Some(calls.into_times(size_bytes))
+    }
+
+    /// Reads are answered at this end, and timed calls are rare.
+    fn choose_way(&mut self) {
+        self.straight =
+            self.in_session && self.operation != Operation::Read && self.calls.is_none();
     }
 
     /// Whether this end, a responder, has nothing to do but stay: the
@@ -270,29 +299,23 @@ impl Link for VerbsLink {
 
     fn begin_session(&mut self) {
         self.in_session = true;
+        self.choose_way();
     }
 
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        if message.len() > self.longest {
-            return Err(self.too_long(message.len()));
-        }
-        // Nobody could see it arrive.
-        debug_assert!(!message.is_empty());
-        self.reap_some()?;
-        if !self.has_room() {
-            self.wait_for_room()?;
-        }
-        match self.operation {
-            Operation::Read => self.send_one_sided(message),
-            _ => self.send_now(message),
+        match message.first() {
+            Some(&tag) if self.straight && is_tag(tag) => {
+                self.send_of_a_round((tag, message.len()), Timing::Never)
+            }
+            _ => self.send_otherwise(message),
         }
     }
 
     #[inline(always)]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         match self.look(buffer)? {
-            None if self.settings.waiting == Waiting::Block => self.sleep_and_look(buffer),
+            None if self.pauses() => self.pause(buffer),
             looked => Ok(looked),
         }
     }

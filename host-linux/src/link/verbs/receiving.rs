@@ -1,23 +1,24 @@
 //! Receiving: what has arrived, and places that are free again.
 
-use std::thread;
+use std::{io, thread};
 
 use loggap_core::wire::MAGIC;
 use nix::poll::PollFlags;
 
+use super::calls::CallTimer;
 use super::error::FLUSHED;
 use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
 use super::settings::Operation;
 use super::station::{DATAGRAM_HEAD, EMPTY, ESCAPED_BY_PEER};
-use crate::link::LinkError;
 use crate::link::stream::wait_bounded;
-use crate::sys::verbs::Completion;
+use crate::link::{LinkError, Waiting};
+use crate::sys::verbs::{Completion, Queue, Region};
 
 /// Looks in a row that found nothing before failed sends are looked for.
 const LOOKS_BEFORE_REAPING: u32 = 1 << 9;
 
 impl VerbsLink {
-    /// Looks once for a message.
+    /// Looks once for a message, and does nothing else: see [`Self::pauses`].
     #[inline(always)]
     pub(super) fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let found = match self.operation {
@@ -25,35 +26,69 @@ impl VerbsLink {
             Operation::Read => self.look_one_sided(buffer)?,
             _ => self.look_at_completions(buffer)?,
         };
-        match found {
-            Some(_) => self.looks = 0,
-            None => self.found_nothing()?,
+        if found.is_some() {
+            self.looks = 0;
+            self.pause_soon();
         }
         Ok(found)
     }
 
+    /// After a look that found nothing: whether there is a [`Self::pause`] now. What a
+    /// message leaves to be done is done after the next look without one, so that an
+    /// answer is under way by then; what is seldom due, after many.
+    #[inline(always)]
+    pub(super) const fn pauses(&mut self) -> bool {
+        self.until_pause.0 -= 1;
+        self.until_pause.0 == 0
+    }
+
+    /// There is a pause after the next look that finds nothing.
+    #[inline(always)]
+    pub(super) const fn pause_soon(&mut self) {
+        self.until_pause = (1, 1);
+    }
+
+    /// Does what is due between two looks, and sleeps where this link sleeps.
+    #[inline(never)]
+    pub(super) fn pause(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        self.do_what_is_due()?;
+        match self.settings.waiting {
+            Waiting::Block => self.sleep_and_look(buffer),
+            _ => Ok(None),
+        }
+    }
+
     /// A message is there when the last byte of its place is.
-    #[inline]
+    #[inline(always)]
     fn look_at_memory(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        let end = self.layout.incoming(self.consumed) + self.layout.slot_bytes;
-        let last = self.queue.memory().byte(end - 1);
+        let at = self.awaited;
+        let last = self.queue.memory().byte(at);
         if last == EMPTY {
             return Ok(None);
         }
         let length = buffer.len();
-        if length > self.longest || !self.copy_out(end - length, buffer) {
+        if length > self.longest || !self.copy_out(at + 1 - length, buffer) {
             return Err(self.too_long(length));
         }
-        let memory = self.queue.memory();
-        memory.set_byte(end - 1, EMPTY);
-        if last == !EMPTY
-            && memory.number(ESCAPED_BY_PEER).to_le_bytes() == Self::escape(self.consumed)
+        self.queue.memory().set_byte(at, EMPTY);
+        if last == !EMPTY {
+            self.restore_last(buffer);
+        }
+        self.consume()?;
+        self.awaited = self.layout.end_of_incoming(self.consumed) - 1;
+        Ok(Some(length))
+    }
+
+    /// Makes the last byte of the message that has just arrived what it was, if the peer
+    /// changed it.
+    #[cold]
+    fn restore_last(&self, buffer: &mut [u8]) {
+        let number = self.queue.memory().number(ESCAPED_BY_PEER).to_le_bytes();
+        if number == Self::escape(self.consumed)
             && let Some(changed) = buffer.last_mut()
         {
             *changed = EMPTY;
         }
-        self.consume()?;
-        Ok(Some(length))
     }
 
     #[inline(always)]
@@ -61,32 +96,41 @@ impl VerbsLink {
         let Some(arrived) = self.take_arrival()? else {
             return Ok(None);
         };
-        let datagram = self.operation == Operation::Datagram;
-        let head = if datagram { DATAGRAM_HEAD } else { 0 };
         let length = match self.operation {
+            Operation::Datagram => return self.take_datagram(arrived, buffer),
             Operation::WriteImmediate => arrived.immediate as usize,
-            _ => arrived.length.saturating_sub(head),
+            _ => arrived.length,
         };
-        let place = self.layout.incoming(arrived.id);
         let room = buffer.len();
-        let fits = match buffer.get_mut(..length) {
-            // Anybody who learns the key may have sent it.
-            _ if datagram && !arrived.from_peer => false,
-            Some(target) => self.copy_out(place + head, target),
-            None => false,
-        };
-        self.free_consumed()?;
-        self.to_be_freed = Some(arrived.id);
-        match (fits, datagram) {
-            (true, true) => Ok(Some(length)),
-            // As if nothing had come.
-            (false, true) => Ok(None),
-            (true, false) => {
-                self.consume()?;
-                Ok(Some(length))
-            }
-            (false, false) => Err(LinkError::NoRoom { peer: self.peer.clone(), length, room }),
+        let place = self.layout.incoming(arrived.id);
+        if !buffer.get_mut(..length).is_some_and(|target| self.copy_out(place, target)) {
+            return Err(self.no_room(length, room));
         }
+        self.leave_to_be_freed(arrived.id)?;
+        self.consume()?;
+        Ok(Some(length))
+    }
+
+    /// Of a datagram that has arrived its length; `None` as if nothing had come where
+    /// it does not fit, or is a stranger's.
+    #[inline(never)]
+    fn take_datagram(
+        &mut self,
+        arrived: Completion,
+        buffer: &mut [u8],
+    ) -> Result<Option<usize>, LinkError> {
+        let length = arrived.length.saturating_sub(DATAGRAM_HEAD);
+        let place = self.layout.incoming(arrived.id) + DATAGRAM_HEAD;
+        // Anybody who learns the key may have sent it.
+        let fits = arrived.from_peer
+            && buffer.get_mut(..length).is_some_and(|target| self.copy_out(place, target));
+        self.leave_to_be_freed(arrived.id)?;
+        Ok(fits.then_some(length))
+    }
+
+    #[cold]
+    fn no_room(&self, length: usize, room: usize) -> LinkError {
+        LinkError::NoRoom { peer: self.peer.clone(), length, room }
     }
 
     /// What has arrived, if anything; its place is not free yet.
@@ -95,18 +139,32 @@ impl VerbsLink {
         let Self { queue, calls, .. } = self;
         let found = match calls {
             None => queue.poll_received(),
-            Some(calls) => calls.poll(|| queue.poll_received()),
+            Some(calls) => poll_timed(calls, queue),
         };
         match found {
-            Ok(Some(Completion { error: Some(error), .. })) => Err(self.receive_ended(error)),
-            Ok(arrived) => Ok(arrived),
+            Ok(false) => Ok(None),
+            Ok(true) => match self.queue.completion() {
+                Completion { error: Some(error), .. } => Err(self.receive_ended(error)),
+                arrived => Ok(Some(arrived)),
+            },
             Err(source) => Err(self.failed("polling for messages", source)),
         }
     }
 
+    /// Leaves the receive of a place that was just consumed to be posted later, and
+    /// posts that of the one before if that was left.
+    #[inline(always)]
+    fn leave_to_be_freed(&mut self, index: u64) -> Result<(), LinkError> {
+        if self.to_be_freed.is_some() {
+            self.free_consumed()?;
+        }
+        self.to_be_freed = Some(index);
+        Ok(())
+    }
+
     /// Posts the receive of the place that was consumed last, if that is to be
     /// done yet.
-    #[inline(always)]
+    #[inline]
     pub(super) fn free_consumed(&mut self) -> Result<(), LinkError> {
         if let Some(index) = self.to_be_freed {
             self.post_receive(index)?;
@@ -116,7 +174,7 @@ impl VerbsLink {
     }
 
     /// Lets another message arrive at place `index`.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn post_receive(&mut self, index: u64) -> Result<(), LinkError> {
         let (place, bytes) =
             (self.layout.incoming(index), self.layout.receive_bytes(self.operation));
@@ -134,7 +192,7 @@ impl VerbsLink {
         match target.first_mut() {
             Some(first) if self.in_session => {
                 *first = memory.byte(place);
-                Some(&*first) != MAGIC.first() || memory.read(place, target)
+                Some(&*first) != MAGIC.first() || copy_frame(memory, place, target)
             }
             _ => memory.read(place, target),
         }
@@ -170,7 +228,7 @@ impl VerbsLink {
     /// room has sent as many messages as there are places since what it knows of.
     /// An end that looks finds them all, and tells it at the latest when it has;
     /// one that waits for room itself has told of every half that it consumed.
-    #[inline(always)]
+    #[inline]
     pub(super) fn prepare(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
         match self.consumed - self.returned >= self.layout.depth as u64 / 2 {
@@ -179,21 +237,28 @@ impl VerbsLink {
         }
     }
 
-    #[inline(always)]
-    fn found_nothing(&mut self) -> Result<(), LinkError> {
-        self.looks += 1;
+    /// What looks that found nothing leave time for, and when to do that again.
+    #[inline]
+    fn do_what_is_due(&mut self) -> Result<(), LinkError> {
+        let before = self.looks;
+        self.looks += self.until_pause.1;
+        self.pause_soon();
         self.prepare()?;
         if self.calls.is_some() {
             self.reap()?;
         } else if self.due.is_none() && self.expects_completion() {
             self.reap_one()?;
         }
-        if self.looks.is_multiple_of(LOOKS_BEFORE_REAPING) {
+        if self.looks / LOOKS_BEFORE_REAPING > before / LOOKS_BEFORE_REAPING {
             self.reap()?;
             if self.looks >= LOOKS_BEFORE_ASKING {
                 self.looks = 0;
                 self.ask_whether_the_peer_lives()?;
             }
+        }
+        let always = self.settings.waiting == Waiting::Block || self.calls.is_some();
+        if !always && !self.expects_completion() {
+            self.until_pause = (LOOKS_BEFORE_REAPING, LOOKS_BEFORE_REAPING);
         }
         Ok(())
     }
@@ -216,10 +281,10 @@ impl VerbsLink {
     pub(super) fn sleep_and_look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         if self.queue.events().is_none() {
             thread::yield_now();
-            return self.look(buffer);
+            return self.look_and_do_what_is_due(buffer);
         }
         self.queue.request_event().map_err(|source| self.failed("asking for an event", source))?;
-        if let Some(length) = self.look(buffer)? {
+        if let Some(length) = self.look_and_do_what_is_due(buffer)? {
             return Ok(Some(length));
         }
         if let Some(events) = self.queue.events() {
@@ -231,6 +296,26 @@ impl VerbsLink {
             self.ask_whether_the_peer_lives()?;
         }
         self.reap()?;
-        self.look(buffer)
+        self.look_and_do_what_is_due(buffer)
     }
+
+    fn look_and_do_what_is_due(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        let found = self.look(buffer)?;
+        if found.is_none() {
+            self.do_what_is_due()?;
+        }
+        Ok(found)
+    }
+}
+
+/// Copies a control frame, from where somebody looks at every byte.
+#[cold]
+fn copy_frame(memory: &Region, place: usize, target: &mut [u8]) -> bool {
+    memory.read(place, target)
+}
+
+/// Looks for a message, the look being timed.
+#[cold]
+fn poll_timed(calls: &mut CallTimer, queue: &mut Queue) -> io::Result<bool> {
+    calls.poll(|| queue.poll_received())
 }

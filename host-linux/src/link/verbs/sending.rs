@@ -3,8 +3,6 @@
 
 use std::thread;
 
-use loggap_core::wire::MAGIC;
-
 use super::error::FLUSHED;
 use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
 use super::settings::Operation;
@@ -22,9 +20,9 @@ const YIELDS_BEFORE_ASKING: u32 = 1 << 8;
 /// Whether the parts of a post are timed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Timing {
-    /// Of a message of a round, where the link was asked to.
+    /// Of messages of rounds, where the link was asked to.
     WhereAsked,
-    /// Of what the link itself has to say, and of control frames.
+    /// Of all others, and of those where it was not.
     Never,
 }
 
@@ -39,14 +37,17 @@ impl VerbsLink {
     }
 
     /// Whether one more message finds a place at both ends.
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_room(&self) -> bool {
-        if !self.has_entries(REQUESTS_OF_A_MESSAGE) {
-            return false;
-        }
-        let under_way = match self.operation {
-            Operation::Read => return true,
-            // Its place is free when the device has sent it.
+        self.has_entries(REQUESTS_OF_A_MESSAGE) && self.taken_places() < self.layout.depth as u64
+    }
+
+    /// Places whose messages are not known to have been consumed; of datagrams, to have
+    /// been sent.
+    #[inline]
+    fn taken_places(&self) -> u64 {
+        match self.operation {
+            Operation::Read => 0,
             Operation::Datagram => self.posted - self.completed,
             _ => {
                 let consumed = self.queue.memory().number(CONSUMED_BY_PEER);
@@ -55,8 +56,7 @@ impl VerbsLink {
                 let sent = self.sent as u32;
                 u64::from(sent.wrapping_sub(consumed))
             }
-        };
-        under_way < self.layout.depth as u64
+        }
     }
 
     /// Waits until [`Self::has_room`]. The peer may be waiting for room, too: it is
@@ -98,33 +98,140 @@ impl VerbsLink {
         }
     }
 
-    /// Sends a message for which there is room.
+    /// Sends a message of a round, of which nobody looks at more than its length and
+    /// the first byte, see
+    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session): from the
+    /// filling, as a round's buffer may hold what a frame left there. All that its
+    /// peer waits for is done before, and what can be done once is not done here.
     #[inline(always)]
+    pub(super) fn send_of_a_round(
+        &mut self,
+        (tag, length): (u8, usize),
+        timing: Timing,
+    ) -> Result<(), LinkError> {
+        if self.unchecked == 0 {
+            self.look_for_room()?;
+        }
+        if length != self.standing_length {
+            self.build_for(length)?;
+        }
+        self.unchecked -= 1;
+        // The message before it has arrived if it began otherwise: a round ends with
+        // its reply.
+        self.queue.memory().set_byte(PAYLOAD, tag);
+        let target = match self.operation {
+            Operation::Write => Some(self.target_of(length)),
+            Operation::WriteImmediate => Some(self.layout.incoming(self.sent)),
+            _ => None,
+        };
+        let address = target.map(|offset| self.remote.0.wrapping_add(offset as u64));
+        let head = (self.posted + 1, self.is_signalled());
+        let Self { queue, calls, .. } = self;
+        let posted = match calls {
+            Some(calls) if timing == Timing::WhereAsked => {
+                calls.post(|built| queue.post_again(head, address, built))
+            }
+            _ => queue.post_again(head, address, || ()),
+        };
+        if let Err(source) = posted {
+            return Err(self.failed("send", source));
+        }
+        self.posted += 1;
+        self.sent += 1;
+        Ok(())
+    }
+
+    /// Finds room for a message of a round at least, and says for how many.
+    #[cold]
+    fn look_for_room(&mut self) -> Result<(), LinkError> {
+        self.make_room()?;
+        let under_way = self.posted - self.completed;
+        let places = self.layout.depth as u64 - self.taken_places();
+        // Completions are to be looked at from then on.
+        let entries = self.many().saturating_sub(under_way);
+        self.unchecked = places.min(entries).max(1);
+        Ok(())
+    }
+
+    /// Builds the request of messages of rounds of this length.
+    #[cold]
+    fn build_for(&mut self, length: usize) -> Result<(), LinkError> {
+        if length > self.longest {
+            return Err(self.too_long(length));
+        }
+        let source = match length <= self.inline {
+            true => Source::Copied { offset: PAYLOAD, length },
+            false => Source::Memory { offset: PAYLOAD, length },
+        };
+        let (remote_address, remote_key) = self.remote;
+        let verb = self.verb_of(length);
+        let work = Work { verb, remote_address, remote_key, id: 0, signalled: false };
+        self.queue
+            .build(&work, source)
+            .map_err(|source| self.failed("building a request", source))?;
+        self.standing_length = length;
+        Ok(())
+    }
+
+    /// Sends what is no message of a round, and the messages of rounds that are read,
+    /// or whose calls are timed.
+    #[inline(never)]
+    pub(super) fn send_otherwise(&mut self, message: &[u8]) -> Result<(), LinkError> {
+        if message.len() > self.longest {
+            return Err(self.too_long(message.len()));
+        }
+        // Nobody could see it arrive.
+        debug_assert!(!message.is_empty());
+        self.make_room()?;
+        match (self.operation, message.first()) {
+            (Operation::Read, _) => self.send_one_sided(message),
+            (_, Some(&tag)) if self.in_session && is_tag(tag) => {
+                self.signal_next();
+                self.send_of_a_round((tag, message.len()), Timing::WhereAsked)
+            }
+            _ => self.send_now(message),
+        }
+    }
+
+    /// Looks at sends that are over, and waits where there is no room for a message.
+    #[inline]
+    fn make_room(&mut self) -> Result<(), LinkError> {
+        self.reap_some()?;
+        match self.has_room() {
+            true => Ok(()),
+            false => self.wait_for_room(),
+        }
+    }
+
+    /// What the device is asked to do with a message.
+    fn verb_of(&self, length: usize) -> Verb {
+        match self.operation {
+            Operation::Write => Verb::Write,
+            Operation::WriteImmediate => {
+                Verb::WriteImmediate(u32::try_from(length).unwrap_or(u32::MAX))
+            }
+            _ => Verb::Send,
+        }
+    }
+
+    /// Where the next message is written to, whose last byte is the last of its place,
+    /// which the peer polls.
+    #[inline]
+    const fn target_of(&self, length: usize) -> usize {
+        self.layout.end_of_incoming(self.sent) - length
+    }
+
+    /// Sends a message for which there is room, every byte of it.
     pub(super) fn send_now(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let length = message.len();
-        let is_inline = length <= self.inline;
-        let is_payload = self.in_session && is_of_a_round(message);
-        let place = self.layout.incoming(self.sent);
-        let (verb, to) = match self.operation {
-            // The last byte is the last of its place, which the peer polls.
-            Operation::Write if !is_payload && message.last() == Some(&EMPTY) => {
+        let to = match self.operation {
+            Operation::Write if message.last() == Some(&EMPTY) => {
                 return self.send_escaped(message);
             }
-            Operation::Write => (Verb::Write, place + self.layout.slot_bytes - length),
-            Operation::WriteImmediate => {
-                (Verb::WriteImmediate(u32::try_from(length).unwrap_or(u32::MAX)), place)
-            }
-            _ => (Verb::Send, place),
+            Operation::Write => self.target_of(length),
+            _ => self.layout.incoming(self.sent),
         };
-        let source = if is_payload {
-            // The message before it has arrived if it began otherwise: a round ends
-            // with its reply.
-            self.queue.memory().set_byte(PAYLOAD, message.first().copied().unwrap_or_default());
-            match is_inline {
-                true => Source::Copied { offset: PAYLOAD, length },
-                false => Source::Memory { offset: PAYLOAD, length },
-            }
-        } else if is_inline {
+        let source = if length <= self.inline {
             Source::Inline(message)
         } else {
             let offset = self.layout.outgoing(self.sent);
@@ -133,8 +240,7 @@ impl VerbsLink {
             }
             Source::Memory { offset, length }
         };
-        let timing = if is_frame(message) { Timing::Never } else { Timing::WhereAsked };
-        self.post(("send", timing), verb, to, source)?;
+        self.post(("send", Timing::Never), self.verb_of(length), to, source)?;
         self.sent += 1;
         Ok(())
     }
@@ -150,7 +256,7 @@ impl VerbsLink {
         let word = Source::Memory { offset: from, length };
         self.post(("send", Timing::Never), Verb::Write, ESCAPED_BY_PEER, word)?;
         let offset = self.layout.outgoing(self.sent);
-        let place = self.layout.incoming(self.sent) + self.layout.slot_bytes - message.len();
+        let place = self.target_of(message.len());
         let memory = self.queue.memory();
         if !memory.write(offset, message) {
             return Err(self.too_long(message.len()));
@@ -202,11 +308,12 @@ impl VerbsLink {
         offset: usize,
         source: Source<'_>,
     ) -> Result<(), LinkError> {
-        self.signal.1 -= 1;
-        let signalled = self.signal.1 == 0 || self.calls.is_some();
-        if signalled {
-            self.signal.1 = self.signal.0;
+        if self.calls.is_some() {
+            self.signal_next();
         }
+        // It takes an entry, and perhaps a place.
+        self.unchecked = 0;
+        let signalled = self.is_signalled();
         let work = Work {
             verb,
             remote_address: self.remote.0.wrapping_add(offset as u64),
@@ -230,6 +337,19 @@ impl VerbsLink {
         }
     }
 
+    /// Whether the request that is posted now gets a completion, which is looked for
+    /// then.
+    #[inline(always)]
+    fn is_signalled(&mut self) -> bool {
+        self.signal.1 -= 1;
+        let signalled = self.signal.1 == 0;
+        if signalled {
+            self.signal.1 = self.signal.0;
+            self.pause_soon();
+        }
+        signalled
+    }
+
     /// The next request gets a completion.
     pub(super) fn signal_next(&mut self) {
         self.signal.1 = 1;
@@ -244,16 +364,20 @@ impl VerbsLink {
 
     /// Looks at sends that are over where many are not known to be: at two at most,
     /// so that no send pays for all of those before it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn reap_some(&mut self) -> Result<(), LinkError> {
-        let many = match self.operation {
-            Operation::Datagram => self.layout.depth as u64 / 2,
-            _ => self.capacity / 2,
-        };
-        if self.posted - self.completed >= many && self.reap_one()? {
+        if self.posted - self.completed >= self.many() && self.reap_one()? {
             self.reap_one()?;
         }
         Ok(())
+    }
+
+    /// How many sends that are not known to be over are many.
+    const fn many(&self) -> u64 {
+        match self.operation {
+            Operation::Datagram => self.layout.depth as u64 / 2,
+            _ => self.capacity / 2,
+        }
     }
 
     /// Whether a send that gets a completion is not known to be over.
@@ -271,12 +395,14 @@ impl VerbsLink {
             Some(calls) => calls.poll(|| queue.poll_sent()),
         };
         match found {
-            Ok(None) => Ok(false),
-            Ok(Some(Completion { id, error: None, .. })) => {
-                self.completed = id;
-                Ok(true)
-            }
-            Ok(Some(Completion { error: Some(error), .. })) => Err(self.send_ended(error)),
+            Ok(false) => Ok(false),
+            Ok(true) => match self.queue.completion() {
+                Completion { id, error: None, .. } => {
+                    self.completed = id;
+                    Ok(true)
+                }
+                Completion { error: Some(error), .. } => Err(self.send_ended(error)),
+            },
             Err(source) => Err(self.failed("polling for completions", source)),
         }
     }
@@ -286,8 +412,10 @@ impl VerbsLink {
     #[cold]
     fn send_ended(&mut self, error: (u32, u32)) -> LinkError {
         if error.0 == FLUSHED {
-            while let Ok(Some(arrived)) = self.queue.poll_received() {
-                if let Some(cause) = arrived.error.filter(|cause| cause.0 != FLUSHED) {
+            while let Ok(true) = self.queue.poll_received() {
+                if let Some(cause) =
+                    self.queue.completion().error.filter(|cause| cause.0 != FLUSHED)
+                {
                     return self.ended("a receive", cause);
                 }
             }
@@ -296,33 +424,21 @@ impl VerbsLink {
     }
 }
 
-/// Whether nobody looks at `message`, of a session, beyond its first byte, see
-/// [`Link::begin_session`](loggap_core::measure::Link::begin_session): it is sent
-/// from the filling, as a round's buffer may hold what a frame left there. One byte
-/// alone is sent as it is.
+/// Whether a message of a session that begins with this byte is of a round: those
+/// of rounds begin with a tag, control frames with what no tag is.
 #[inline]
-fn is_of_a_round(message: &[u8]) -> bool {
-    message.len() > 1 && !is_frame(message)
-}
-
-/// Whether `message`, of a session, is a control frame.
-#[inline]
-fn is_frame(message: &[u8]) -> bool {
-    message.first() == MAGIC.first()
+pub(super) const fn is_tag(first: u8) -> bool {
+    first < 128
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loggap_core::wire::{MAGIC, tag_of};
 
     #[test]
-    fn what_a_frame_left_in_a_buffer_is_not_sent_in_a_round() {
-        let mut buffer = [EMPTY; 8];
-        buffer[..4].copy_from_slice(&MAGIC);
-        assert!(!is_of_a_round(&buffer), "a frame is sent as it is");
-        // The tag of a round over the frame, whose last byte would be escaped.
-        buffer[0] = 5;
-        assert!(is_of_a_round(&buffer) && is_of_a_round(&buffer[..2]));
-        assert!(!is_of_a_round(&buffer[..1]));
+    fn messages_of_rounds_are_told_from_frames_and_from_what_looks_empty() {
+        assert!((0..1_000).all(|sequence| is_tag(tag_of(sequence))));
+        assert!(!is_tag(MAGIC[0]) && !is_tag(EMPTY));
     }
 }

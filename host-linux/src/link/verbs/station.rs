@@ -99,6 +99,12 @@ impl Layout {
         HEAD + (1 + self.depth + self.place(index)) * self.slot_bytes
     }
 
+    /// Where that place ends.
+    #[inline]
+    pub(super) const fn end_of_incoming(&self, index: u64) -> usize {
+        self.incoming(index) + self.slot_bytes
+    }
+
     /// Bytes that may arrive at a place.
     pub(super) const fn receive_bytes(&self, operation: Operation) -> usize {
         match operation {

@@ -11,7 +11,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::device::{Domain, none, not_null, succeeded};
 use super::memory::Region;
-use super::work::{Notify, Poll, PostReceive, PostSend};
+use super::work::{Notify, Poll, PostReceive, PostSend, Standing};
 
 /// Which service a queue pair gives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -157,6 +157,8 @@ pub(crate) struct Queue {
     pub(super) post_receive: PostReceive,
     pub(super) poll: Poll,
     pub(super) notify: Notify,
+    /// The request that is posted again and again.
+    pub(super) standing: Standing,
     /// Where completions are taken to.
     pub(super) found: ffi::ibv_wc,
     kind: QueueKind,
@@ -238,6 +240,7 @@ impl Queue {
             channel,
             memory,
             domain,
+            standing: Standing::new(),
             found: ffi::ibv_wc::default(),
             kind: options.kind,
             inline: attributes.cap.max_inline_data,

@@ -1,5 +1,6 @@
 //! Work requests and their completions.
 
+use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
@@ -58,6 +59,25 @@ pub(crate) struct Completion {
     pub(crate) error: Option<(u32, u32)>,
 }
 
+/// A work request that is built once and posted again and again.
+pub(super) struct Standing {
+    request: ffi::ibv_send_wr,
+    place: ffi::ibv_sge,
+}
+
+impl Standing {
+    /// Without a place: it sends nothing.
+    pub(super) fn new() -> Self {
+        Self { request: ffi::ibv_send_wr::default(), place: piece(0, 0, 0) }
+    }
+}
+
+impl fmt::Debug for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Standing").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
 pub(super) type PostSend = unsafe extern "C" fn(
     *mut ffi::ibv_qp,
     *mut ffi::ibv_send_wr,
@@ -81,11 +101,63 @@ impl Queue {
         source: Source<'_>,
         built: impl FnOnce(),
     ) -> io::Result<()> {
+        let (mut request, mut place) = self.request(work, source)?;
+        request.sg_list = &raw mut place;
+        let mut refused = none();
+        built();
+        // SAFETY: the pair is alive. The request and its place are only read during
+        // the call; what the device reads or writes later lies within the
+        // registered memory, as was checked, or was copied into the request.
+        succeeded(unsafe {
+            (self.post_send)(self.pair.0.as_ptr(), &raw mut request, &raw mut refused)
+        })
+    }
+
+    /// Builds the request that [`Self::post_again`] posts.
+    pub(crate) fn build(&mut self, work: &Work, source: Source<'static>) -> io::Result<()> {
+        let (request, place) = self.request(work, source)?;
+        self.standing = Standing { request, place };
+        Ok(())
+    }
+
+    /// As [`Self::post`], the request that was built last, of which only these may
+    /// differ; `remote_address` only of writes.
+    #[inline(always)]
+    pub(crate) fn post_again(
+        &mut self,
+        (id, signalled): (u64, bool),
+        remote_address: Option<u64>,
+        built: impl FnOnce(),
+    ) -> io::Result<()> {
+        let Standing { request, place } = &mut self.standing;
+        // Where it lies now: the whole may have been moved.
+        request.sg_list = &raw mut *place;
+        request.wr_id = id;
+        let signal = ffi::ibv_send_flags::IBV_SEND_SIGNALED.0;
+        request.send_flags &= !signal;
+        request.send_flags |= if signalled { signal } else { 0 };
+        if let Some(address) = remote_address {
+            request.wr.rdma.remote_addr = address;
+        }
+        let mut refused = none();
+        built();
+        // SAFETY: as in `post`; what was checked when it was built holds as long as the
+        // memory, and a default request names none.
+        succeeded(unsafe { (self.post_send)(self.pair.0.as_ptr(), request, &raw mut refused) })
+    }
+
+    /// A request, without where its place lies, and the place.
+    #[inline(always)]
+    fn request(
+        &self,
+        work: &Work,
+        source: Source<'_>,
+    ) -> io::Result<(ffi::ibv_send_wr, ffi::ibv_sge)> {
         let mut flags = if work.signalled { ffi::ibv_send_flags::IBV_SEND_SIGNALED.0 } else { 0 };
         if matches!(source, Source::Inline(_) | Source::Copied { .. }) {
             flags |= ffi::ibv_send_flags::IBV_SEND_INLINE.0;
         }
-        let mut place = match source {
+        let place = match source {
             Source::Memory { offset, length } | Source::Copied { offset, length } => {
                 if !self.memory.holds(offset, length) {
                     return Err(io::ErrorKind::InvalidInput.into());
@@ -97,7 +169,6 @@ impl Queue {
         };
         let mut request = ffi::ibv_send_wr {
             wr_id: work.id,
-            sg_list: &raw mut place,
             num_sge: i32::from(place.length > 0),
             send_flags: flags,
             ..Default::default()
@@ -126,14 +197,7 @@ impl Queue {
                 }
             }
         }
-        let mut refused = none();
-        built();
-        // SAFETY: the pair is alive. The request and its place are only read during
-        // the call; what the device reads or writes later lies within the
-        // registered memory, as was checked, or was copied into the request.
-        succeeded(unsafe {
-            (self.post_send)(self.pair.0.as_ptr(), &raw mut request, &raw mut refused)
-        })
+        Ok((request, place))
     }
 
     /// Lets one message arrive at `offset`.
@@ -158,34 +222,40 @@ impl Queue {
         })
     }
 
-    /// A send, write or read that is over.
+    /// Whether a send, write or read is over, which [`Self::completion`] tells of.
     #[inline(always)]
-    pub(crate) fn poll_sent(&mut self) -> io::Result<Option<Completion>> {
+    pub(crate) fn poll_sent(&mut self) -> io::Result<bool> {
         let queue = self.sent.0;
         self.poll_one(queue)
     }
 
-    /// A message that has arrived.
+    /// Whether a message has arrived, which [`Self::completion`] tells of.
     #[inline(always)]
-    pub(crate) fn poll_received(&mut self) -> io::Result<Option<Completion>> {
+    pub(crate) fn poll_received(&mut self) -> io::Result<bool> {
         let queue = self.received.0;
         self.poll_one(queue)
     }
 
     #[inline(always)]
-    fn poll_one(&mut self, queue: NonNull<ffi::ibv_cq>) -> io::Result<Option<Completion>> {
-        let found = &mut self.found;
+    fn poll_one(&mut self, queue: NonNull<ffi::ibv_cq>) -> io::Result<bool> {
         // SAFETY: the queue is one of this pair's, and there is room for one entry.
-        match unsafe { (self.poll)(queue.as_ptr(), 1, found) } {
-            0 => Ok(None),
-            1 => Ok(Some(Completion {
-                id: found.wr_id(),
-                length: found.len(),
-                immediate: u32::from_be(found.imm_data),
-                from_peer: found.src_qp == self.peer.0,
-                error: found.error(),
-            })),
+        match unsafe { (self.poll)(queue.as_ptr(), 1, &mut self.found) } {
+            0 => Ok(false),
+            1 => Ok(true),
             _ => Err(io::Error::other("ibv_poll_cq failed")),
+        }
+    }
+
+    /// What was found last. Only what is asked of it is read.
+    #[inline(always)]
+    pub(crate) fn completion(&self) -> Completion {
+        let found = &self.found;
+        Completion {
+            id: found.wr_id(),
+            length: found.len(),
+            immediate: u32::from_be(found.imm_data),
+            from_peer: found.src_qp == self.peer.0,
+            error: found.error(),
         }
     }
 
