@@ -4,7 +4,7 @@ use super::driver::{Driver, Outgoing};
 use super::envelope::{Mail, Outbox};
 use super::error::ImplicitError;
 use super::memory::{Memory, Needs};
-use super::pool::NONE;
+use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
 use super::runner::{Outcome, Simulation, Stop, created, kind};
@@ -57,6 +57,15 @@ pub struct Windows<'m> {
     outbox: Outbox<'m>,
 }
 
+impl Windows<'_> {
+    /// Sends a message to a rank of another part.
+    #[cfg_attr(target_os = "none", inline(never))]
+    fn post(&mut self, to: u32, message: &Item) -> Result<(), Stop> {
+        self.outbox.send(self.part.of(to)).ok_or(Stop::Mail)?.write(to, message);
+        Ok(())
+    }
+}
+
 impl Driver for Windows<'_> {
     const SHARED: bool = false;
 
@@ -85,12 +94,8 @@ impl Driver for Windows<'_> {
         } else if let Some(state) = simulation.ranks.get_mut(local as usize) {
             state.incoming_mut()
         } else {
-            if to >= simulation.program.ranks() {
-                return Err(Stop::Peer(to));
-            }
-            let driver = &mut simulation.driver;
-            driver.outbox.send(driver.part.of(to)).ok_or(Stop::Mail)?.write(to, &item);
-            return Ok(());
+            let exists = to < simulation.program.ranks();
+            return if exists { simulation.driver.post(to, &item) } else { Err(Stop::Peer(to)) };
         };
         simulation.pool.push(incoming, item).ok_or(Stop::Nodes)?;
         let window = simulation.window_of(message.arrival);
