@@ -204,7 +204,7 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
             let label = format!("{pattern} {options:?} {set:?}, {threads} threads, {most_bytes}");
             let costs = (Parameters::one(set), noise);
             let alone = computed_with(&Means::ONE_THREAD, &program, costs);
-            let with = Means { threads, most_bytes, ..Means::ONE_THREAD };
+            let with = Means { threads, most_bytes, least_messages: 0, ..Means::ONE_THREAD };
             match (alone, computed_with(&with, &program, costs)) {
                 (_, Err(error @ ImplicitError::Nodes { .. })) => {
                     let one = Means { most_bytes, ..Means::ONE_THREAD };

@@ -39,6 +39,8 @@ pub enum PatternError {
 pub struct Means<'w> {
     /// Threads, at least one.
     pub threads: usize,
+    /// Runs of fewer messages are left to one of them.
+    pub least_messages: u64,
     /// Bytes of memory.
     pub most_bytes: u64,
     /// Who is told.
@@ -47,15 +49,26 @@ pub struct Means<'w> {
 
 impl fmt::Debug for Means<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threads, most_bytes, .. } = self;
-        let mut means = f.debug_struct("Means");
-        means.field("threads", threads).field("most_bytes", most_bytes).finish_non_exhaustive()
+        let Self { threads, least_messages, most_bytes, .. } = self;
+        f.debug_struct("Means")
+            .field("threads", threads)
+            .field("least_messages", least_messages)
+            .field("most_bytes", most_bytes)
+            .finish_non_exhaustive()
     }
 }
 
 impl Means<'_> {
     /// One thread, and as much memory as there is; nobody is told.
-    pub const ONE_THREAD: Self = Self { threads: 1, most_bytes: u64::MAX, watch: &|_| {} };
+    pub const ONE_THREAD: Self = Self {
+        threads: 1,
+        least_messages: Self::LEAST_MESSAGES,
+        most_bytes: u64::MAX,
+        watch: &|_| {},
+    };
+
+    /// As a rule, fewer messages are simulated before other threads are of use.
+    pub const LEAST_MESSAGES: u64 = 1 << 17;
 }
 
 /// Events of a run of `program`, about: a send, its message and its receive.

@@ -40,7 +40,7 @@ impl Job<'_> {
         let load = loading.read();
         let running = Stopwatch::start();
         let most_bytes = self.most_bytes - listed_bytes;
-        let means = Means { threads: self.threads, most_bytes, watch };
+        let means = Means { threads: self.threads, most_bytes, watch, ..Means::ONE_THREAD };
         let computed = compute(&program, (self.parameters, self.noise), &means, |rank, time| {
             if rank < listed {
                 finish.push(time);

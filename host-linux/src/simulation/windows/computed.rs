@@ -66,7 +66,8 @@ impl Division {
     /// `None` where one thread is as fast, or where there is not the memory.
     fn of<P: Program>(program: &P, means: &Means<'_>) -> Option<Self> {
         let ranks = program.ranks();
-        if means.threads < 2 || program.busy() < LEAST_BUSY {
+        let enough = program.messages() >= means.least_messages && program.busy() >= LEAST_BUSY;
+        if means.threads < 2 || !enough {
             return None;
         }
         let shift = partition_shift(ranks, means.threads);
