@@ -6,7 +6,7 @@
 use super::NetworkStopped;
 use super::agenda::Agenda;
 use super::fabric::Fabric;
-use super::filling::Filling;
+use super::filling::{Filling, OPEN};
 use super::memory::{Flow, Hop, Link, NONE, Share};
 use super::usage::Usage;
 use crate::sim::queue::Entry;
@@ -143,7 +143,7 @@ impl<'m> Rates<'m> {
             remaining: real(flow.volume),
             rate: 0.0,
             since: now,
-            solution: 0,
+            pace: OPEN,
             place: NONE,
             held_by: NONE,
             behind: NONE,
@@ -166,7 +166,7 @@ impl<'m> Rates<'m> {
             return Ok(());
         }
         // Nobody else is affected, and who comes later at this instant finds it.
-        place.rate = 1.0;
+        (place.rate, place.pace) = (1.0, 1.0);
         let time = now.checked_add(place.volume).ok_or(NetworkStopped::Overflow)?;
         let end = place.ends_at(time, at);
         let Self { ends, flows, .. } = self;
@@ -306,7 +306,8 @@ impl<'m> Rates<'m> {
     fn apply(&mut self, at: u32, now: u64) -> Result<(), Overflow> {
         let Some(flow) = self.flows.get_mut(at as usize) else { return Ok(()) };
         // Nothing holds it back.
-        let rate = if flow.next_rate < 0.0 { 1.0 } else { flow.next_rate };
+        let rate = if flow.pace == OPEN { 1.0 } else { flow.pace.abs() };
+        flow.pace = rate;
         debug_assert!(rate > 0.0 && rate <= 1.0, "every flow goes on, and none too fast");
         if rate.to_bits() == flow.rate.to_bits() {
             return Ok(());
