@@ -69,10 +69,17 @@ impl Link {
         if self.holds > 0 && !self.released { self.held_rate } else { f64::INFINITY }
     }
 
+    /// Counts all its flows as kept: without a look at them.
+    #[inline]
+    fn reset(&mut self, solution: u64) {
+        self.left = self.unused() + self.held_rate * f64::from(self.holds);
+        (self.sharing, self.bound, self.surveyed) = (self.holds, f64::INFINITY, solution);
+    }
+
     /// Counts a kept flow no longer.
     #[inline]
-    fn drop_kept(&mut self, rate: f64) {
-        if rate > self.bound {
+    fn drop_kept(&mut self, rate: f64, held: bool) {
+        if held || rate > self.bound {
             self.sharing -= 1;
         } else {
             self.left += rate;
@@ -101,6 +108,9 @@ impl Filling<'_> {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
             state.relieved = false;
             if state.is_tight() {
+                if state.surveyed != self.solution {
+                    state.reset(self.solution);
+                }
                 let held = state.held();
                 self.queue_link(link, held);
             } else {
@@ -142,10 +152,12 @@ impl Filling<'_> {
     /// The rate at which a queued link is full; infinite where it never is, and
     /// any that is above that of the flows that it holds back where it is.
     fn full(&mut self, link: u32) -> f64 {
-        let stale = |state: &Link| {
-            state.surveyed != self.solution || state.left < state.bound * f64::from(state.sharing)
-        };
-        if self.links.get(link as usize).is_some_and(stale) {
+        let Some(state) = self.links.get(link as usize) else { return f64::INFINITY };
+        let share = state.left / f64::from(state.sharing);
+        if state.sharing > 0 && above(share, state.held()) {
+            return share;
+        }
+        if share < state.bound {
             self.survey(link, self.level - self.level * SAME);
         }
         // From below: with each rate more flows turn out to take less.
@@ -175,10 +187,11 @@ impl Filling<'_> {
             at = next;
             let Some(flow) = self.flows.get(flow as usize) else { break };
             // Without branches, as what is next cannot be predicted.
-            let shares = flow.pace > bound;
+            let held = flow.held_by == link && flow.pace >= 0.0;
+            let shares = held || flow.pace > bound;
             left -= if shares { 0.0 } else { flow.pace.abs() };
             sharing += u32::from(shares);
-            let rate = if shares && flow.held_by != link { flow.pace } else { OPEN };
+            let rate = if shares && !held { flow.pace } else { OPEN };
             slowest = if rate < slowest { rate } else { slowest };
         }
         (state.left, state.sharing, state.slowest) = (left, sharing, slowest);
@@ -211,9 +224,8 @@ impl Filling<'_> {
             state.pace = -self.level;
             let before = core::mem::replace(&mut state.held_by, link);
             if rate < OPEN {
-                self.let_go(before);
                 self.affect(flow);
-                self.cut(flow, rate, link);
+                self.cut(flow, rate, [before, link]);
             } else {
                 self.close(flow);
             }
@@ -227,34 +239,35 @@ impl Filling<'_> {
         }
     }
 
-    fn let_go(&mut self, link: u32) {
-        if let Some(link) = self.links.get_mut(link as usize) {
-            debug_assert!(link.holds > 0, "it held a flow back");
-            link.holds -= 1;
-        }
-    }
-
     /// Takes its rate from a flow: up to that its links are as full as before.
     fn open(&mut self, flow: u32) {
         let Some(state) = self.flows.get_mut(flow as usize) else { return };
         let before = core::mem::replace(&mut state.held_by, NONE);
         state.pace = OPEN;
         let (rate, route) = (state.rate, route_of(flow, state, self.width));
-        self.let_go(before);
         self.affect(flow);
         for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
-            if !state.is_tight() {
+            let tight = state.is_tight();
+            if tight && state.surveyed != self.solution {
+                state.reset(self.solution);
+            }
+            if before == link {
+                debug_assert!(state.holds > 0, "it held a flow back");
+                state.holds -= 1;
+            }
+            if !tight {
                 continue;
             }
+            state.drop_kept(rate, before == link);
+            state.sharing += 1;
             // No link is full before all its flows have an equal share.
-            let mut least = state.capacity / f64::from(state.flows);
-            if state.surveyed == self.solution {
-                state.drop_kept(rate);
-                state.sharing += 1;
-                least = state.left / f64::from(state.sharing);
+            let least = (state.left / f64::from(state.sharing))
+                .max(state.capacity / f64::from(state.flows));
+            let least = rate.max(least);
+            if least < 1.0 {
+                self.queue_link(link, least);
             }
-            self.queue_link(link, rate.max(least));
         }
     }
 
@@ -269,14 +282,21 @@ impl Filling<'_> {
 
     /// Tells the links of a flow that has lost some of its rate, which may let
     /// others grow.
-    fn cut(&mut self, flow: u32, rate: f64, by: u32) {
+    fn cut(&mut self, flow: u32, rate: f64, [before, by]: [u32; 2]) {
         let Some(state) = self.flows.get(flow as usize) else { return };
         let route = route_of(flow, state, self.width);
         for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
+            if state.surveyed != self.solution && state.holds > 0 {
+                state.reset(self.solution);
+            }
             if state.surveyed == self.solution {
-                state.drop_kept(rate);
+                state.drop_kept(rate, before == link);
                 state.left -= self.level;
+            }
+            if before == link {
+                debug_assert!(state.holds > 0, "it held a flow back");
+                state.holds -= 1;
             }
             let held = state.held();
             if held < f64::INFINITY && link != by {

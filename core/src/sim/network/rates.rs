@@ -67,6 +67,22 @@ impl Flow {
 }
 
 impl Link {
+    /// Of a host's link. Whole units keep sums of rates free of rounding.
+    const UNIT: f64 = 1.0 / (1u64 << 40) as f64;
+
+    /// A rate, rounded down.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "rates are at most 1")]
+    const fn units(rate: f64) -> i64 {
+        (rate / Self::UNIT) as i64
+    }
+
+    /// What its flows leave of it, or slightly less.
+    #[inline]
+    pub(super) fn unused(&self) -> f64 {
+        self.capacity - (self.load + i64::from(self.flows)) as f64 * Self::UNIT
+    }
+
     /// Whether it may hold a flow back.
     #[inline]
     pub(super) fn is_tight(&self) -> bool {
@@ -167,6 +183,11 @@ impl<'m> Rates<'m> {
         }
         // Nobody else is affected, and who comes later at this instant finds it.
         (place.rate, place.pace) = (1.0, 1.0);
+        for hop in self.hops.get(route_of(at, place, self.width)).unwrap_or_default() {
+            if let Some(link) = self.links.get_mut(hop.link as usize) {
+                link.load += Link::units(1.0);
+            }
+        }
         let time = now.checked_add(place.volume).ok_or(NetworkStopped::Overflow)?;
         let end = place.ends_at(time, at);
         let Self { ends, flows, .. } = self;
@@ -234,6 +255,7 @@ impl<'m> Rates<'m> {
             }
         }
         state.flows -= 1;
+        state.load -= Link::units(flow.rate);
         if before == NONE {
             state.first = next;
         } else if let Some(hop) = self.hops.get_mut(before as usize) {
@@ -316,6 +338,12 @@ impl<'m> Rates<'m> {
             usage.add_flow(self.hops, route_of(at, flow, self.width), flow, now);
         }
         flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
+        let more = Link::units(rate) - Link::units(flow.rate);
+        for hop in self.hops.get(route_of(at, flow, self.width)).unwrap_or_default() {
+            if let Some(link) = self.links.get_mut(hop.link as usize) {
+                link.load += more;
+            }
+        }
         (flow.since, flow.rate) = (now, rate);
         let time = now.checked_add(time_left(flow.remaining, rate)).ok_or(Overflow)?;
         let end = flow.ends_at(time, at);
