@@ -14,8 +14,13 @@
 //! ```
 //!
 //! and its kept flows that it held back have to be opened when x is above
-//! their rate. Every flow is opened and fixed at most once a pass, each time
-//! with a look at its links, which bounds the work.
+//! their rate. That counts what its flows leave of it, and how many share this:
+//! open flows, kept ones that it held back, and other kept ones above some
+//! bound. Fewer than really are below x leave less, so that any bound gives a
+//! rate that x is not below. First the bound is infinite, which needs no look
+//! at the flows but the sum of their rates; where the rate that comes out is
+//! reached, the flows are surveyed. A flow that is opened, cut or fixed then
+//! tells its links, at most twice a pass, which bounds the work.
 
 use super::heap::{self, Keyed};
 use super::memory::{Flow, Hop, Link, NONE, Share};
@@ -69,22 +74,31 @@ impl Link {
         if self.holds > 0 && !self.released { self.held_rate } else { f64::INFINITY }
     }
 
-    /// Counts all its flows as kept: without a look at them.
+    /// Begins to count in this pass, from what it carried before.
     #[inline]
-    fn reset(&mut self, solution: u64) {
-        self.left = self.unused() + self.held_rate * f64::from(self.holds);
-        (self.sharing, self.bound, self.surveyed) = (self.holds, f64::INFINITY, solution);
-    }
-
-    /// Counts a kept flow no longer.
-    #[inline]
-    fn drop_kept(&mut self, rate: f64, held: bool) {
-        if held || rate > self.bound {
-            self.sharing -= 1;
-        } else {
-            self.left += rate;
+    fn count(&mut self, solution: u64) {
+        if self.counted != solution {
+            self.left = self.unused() + self.held_rate * f64::from(self.holds);
+            (self.sharing, self.bound, self.counted) = (self.holds, f64::INFINITY, solution);
         }
     }
+
+    /// Counts a kept flow no longer; `link` is its own number.
+    #[inline]
+    fn drop_kept(&mut self, flow: Kept, link: u32) {
+        if flow.held_by == link || flow.rate > self.bound {
+            self.sharing -= 1;
+        } else {
+            self.left += flow.rate;
+        }
+    }
+}
+
+/// What a flow was before this pass changed it.
+#[derive(Clone, Copy)]
+struct Kept {
+    rate: f64,
+    held_by: u32,
 }
 
 impl Flow {
@@ -108,9 +122,7 @@ impl Filling<'_> {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
             state.relieved = false;
             if state.is_tight() {
-                if state.surveyed != self.solution {
-                    state.reset(self.solution);
-                }
+                state.count(self.solution);
                 let held = state.held();
                 self.queue_link(link, held);
             } else {
@@ -128,13 +140,11 @@ impl Filling<'_> {
             if rate > first.rate {
                 if rate >= 1.0 {
                     self.unqueue_first();
-                } else {
-                    let Self { links, queue, queued, .. } = self;
-                    if let Some(queue) = queue.get_mut(..*queued) {
-                        heap::sink(queue, 0, Share { rate, ..first }, |s, at| note(links, s, at));
-                    }
+                    continue;
                 }
-                continue;
+                if !self.stays_first(Share { rate, ..first }) {
+                    continue;
+                }
             }
             self.level = self.level.max(rate);
             if above(full, held) {
@@ -147,6 +157,15 @@ impl Filling<'_> {
                 self.fix(first.link);
             }
         }
+    }
+
+    /// Moves the first link of the queue to a higher rate; whether it is still
+    /// the first.
+    fn stays_first(&mut self, share: Share) -> bool {
+        let Self { links, queue, queued, .. } = self;
+        let Some(queue) = queue.get_mut(..*queued) else { return false };
+        heap::sink(queue, 0, share, |share, at| note(links, share, at));
+        queue.first().is_some_and(|first| first.link == share.link)
     }
 
     /// The rate at which a queued link is full; infinite where it never is, and
@@ -195,7 +214,7 @@ impl Filling<'_> {
             slowest = if rate < slowest { rate } else { slowest };
         }
         (state.left, state.sharing, state.slowest) = (left, sharing, slowest);
-        (state.bound, state.surveyed) = (bound, self.solution);
+        state.bound = bound;
     }
 
     /// Opens the kept flows that a link held back.
@@ -217,15 +236,13 @@ impl Filling<'_> {
         while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
             at = next;
             let Some(state) = self.flows.get_mut(flow as usize) else { break };
-            let rate = state.pace;
-            if !above(rate, self.level) {
+            if !above(state.pace, self.level) {
                 continue;
             }
-            state.pace = -self.level;
-            let before = core::mem::replace(&mut state.held_by, link);
+            let rate = core::mem::replace(&mut state.pace, -self.level);
+            let held_by = core::mem::replace(&mut state.held_by, link);
             if rate < OPEN {
-                self.affect(flow);
-                self.cut(flow, rate, [before, link]);
+                self.cut(flow, Kept { rate, held_by }, link);
             } else {
                 self.close(flow);
             }
@@ -242,67 +259,47 @@ impl Filling<'_> {
     /// Takes its rate from a flow: up to that its links are as full as before.
     fn open(&mut self, flow: u32) {
         let Some(state) = self.flows.get_mut(flow as usize) else { return };
-        let before = core::mem::replace(&mut state.held_by, NONE);
         state.pace = OPEN;
-        let (rate, route) = (state.rate, route_of(flow, state, self.width));
-        self.affect(flow);
+        let held_by = core::mem::replace(&mut state.held_by, NONE);
+        let (kept, route) = (Kept { rate: state.rate, held_by }, route_of(flow, state, self.width));
         for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
-            let tight = state.is_tight();
-            if tight && state.surveyed != self.solution {
-                state.reset(self.solution);
-            }
-            if before == link {
-                debug_assert!(state.holds > 0, "it held a flow back");
-                state.holds -= 1;
-            }
-            if !tight {
+            if !state.is_tight() {
                 continue;
             }
-            state.drop_kept(rate, before == link);
+            state.count(self.solution);
+            state.drop_kept(kept, link);
             state.sharing += 1;
             // No link is full before all its flows have an equal share.
-            let least = (state.left / f64::from(state.sharing))
-                .max(state.capacity / f64::from(state.flows));
-            let least = rate.max(least);
+            let equal = state.capacity / f64::from(state.flows);
+            let least = (state.left / f64::from(state.sharing)).max(equal).max(kept.rate);
             if least < 1.0 {
                 self.queue_link(link, least);
             }
         }
+        self.affect(flow, held_by);
     }
 
-    /// Lists a flow that is kept no longer.
-    fn affect(&mut self, flow: u32) {
-        debug_assert!(self.found < self.affected.len(), "there is a place for every flow");
-        if let Some(place) = self.affected.get_mut(self.found) {
-            *place = flow;
-            self.found += 1;
-        }
-    }
-
-    /// Tells the links of a flow that has lost some of its rate, which may let
-    /// others grow.
-    fn cut(&mut self, flow: u32, rate: f64, [before, by]: [u32; 2]) {
+    /// Tells the links of a flow that `by` has taken some of its rate, which may
+    /// let others grow.
+    fn cut(&mut self, flow: u32, kept: Kept, by: u32) {
         let Some(state) = self.flows.get(flow as usize) else { return };
         let route = route_of(flow, state, self.width);
         for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
-            if state.surveyed != self.solution && state.holds > 0 {
-                state.reset(self.solution);
+            if state.holds > 0 {
+                state.count(self.solution);
             }
-            if state.surveyed == self.solution {
-                state.drop_kept(rate, before == link);
+            if state.counted == self.solution {
+                state.drop_kept(kept, link);
                 state.left -= self.level;
-            }
-            if before == link {
-                debug_assert!(state.holds > 0, "it held a flow back");
-                state.holds -= 1;
             }
             let held = state.held();
             if held < f64::INFINITY && link != by {
                 self.queue_link(link, held);
             }
         }
+        self.affect(flow, kept.held_by);
     }
 
     /// Tells the links of an open flow that it is fixed.
@@ -311,10 +308,23 @@ impl Filling<'_> {
         let route = route_of(flow, state, self.width);
         for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
-            if state.surveyed == self.solution {
+            if state.counted == self.solution {
                 state.sharing -= 1;
                 state.left -= self.level;
             }
+        }
+    }
+
+    /// Lists a flow that is kept no longer, and that a link held back.
+    fn affect(&mut self, flow: u32, held_by: u32) {
+        if let Some(link) = self.links.get_mut(held_by as usize) {
+            debug_assert!(link.holds > 0, "it held a flow back");
+            link.holds -= 1;
+        }
+        debug_assert!(self.found < self.affected.len(), "there is a place for every flow");
+        if let Some(place) = self.affected.get_mut(self.found) {
+            *place = flow;
+            self.found += 1;
         }
     }
 

@@ -29,11 +29,10 @@ pub struct Link {
     /// While rates are computed: where it is in the queue of links, or
     /// [`NONE`].
     pub(super) place: u32,
-    /// While it is in the queue and its flows are counted: what flows that do
-    /// not share leave of it, how many flows share that, the rate up to which
-    /// kept flows do not share, and a rate below which none that share and that
-    /// it did not hold back are.
-    pub(super) surveyed: u64,
+    /// The solution that last counted what its flows take; and then what those
+    /// that do not share leave of it, how many do share, the rate above which
+    /// kept flows share that it did not hold back, and the least rate of these.
+    pub(super) counted: u64,
     pub(super) left: f64,
     pub(super) sharing: u32,
     pub(super) bound: f64,
