@@ -261,7 +261,9 @@ impl Filling<'_> {
         let Some(state) = self.flows.get_mut(flow as usize) else { return };
         state.pace = OPEN;
         let held_by = core::mem::replace(&mut state.held_by, NONE);
-        let (kept, route) = (Kept { rate: state.rate, held_by }, route_of(flow, state, self.width));
+        let (rate, route) = (state.rate, route_of(flow, state, self.width));
+        // As unused() counts one that has just begun.
+        let kept = Kept { rate: if rate > 0.0 { rate } else { 1.0 }, held_by };
         for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
             if !state.is_tight() {
@@ -272,7 +274,7 @@ impl Filling<'_> {
             state.sharing += 1;
             // No link is full before all its flows have an equal share.
             let equal = state.capacity / f64::from(state.flows);
-            let least = (state.left / f64::from(state.sharing)).max(equal).max(kept.rate);
+            let least = (state.left / f64::from(state.sharing)).max(equal).max(rate);
             if least < 1.0 {
                 self.queue_link(link, least);
             }

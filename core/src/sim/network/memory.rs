@@ -24,8 +24,8 @@ pub struct Link {
     pub(super) holds: u32,
     /// Their rate.
     pub(super) held_rate: f64,
-    /// The sum of the rates of its flows, in whole units of [`Link::UNIT`] each.
-    pub(super) load: i64,
+    /// By how much its flows are slower than an interface, together.
+    pub(super) slower: i64,
     /// While rates are computed: where it is in the queue of links, or
     /// [`NONE`].
     pub(super) place: u32,

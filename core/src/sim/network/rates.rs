@@ -59,6 +59,14 @@ pub(super) struct Parts<'m> {
 }
 
 impl Flow {
+    /// By how much it is slower than an interface; not yet if it has just
+    /// begun.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "rates are at most 1")]
+    fn slower(&self) -> i64 {
+        if self.rate > 0.0 { ((1.0 - self.rate) * Link::UNITS) as i64 } else { 0 }
+    }
+
     /// The entry for its end.
     #[inline]
     const fn ends_at(&self, time: u64, at: u32) -> Entry {
@@ -67,20 +75,14 @@ impl Flow {
 }
 
 impl Link {
-    /// Of a host's link. Whole units keep sums of rates free of rounding.
-    const UNIT: f64 = 1.0 / (1u64 << 40) as f64;
+    /// Units of a host's link. Whole ones keep sums free of rounding.
+    const UNITS: f64 = (1u64 << 40) as f64;
 
-    /// A rate, rounded down.
-    #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "rates are at most 1")]
-    const fn units(rate: f64) -> i64 {
-        (rate / Self::UNIT) as i64
-    }
-
-    /// What its flows leave of it, or slightly less.
+    /// What its flows leave of it, where those that have just begun take 1
+    /// each; or slightly less.
     #[inline]
     pub(super) fn unused(&self) -> f64 {
-        self.capacity - (self.load + i64::from(self.flows)) as f64 * Self::UNIT
+        self.capacity - f64::from(self.flows) + self.slower as f64 / Self::UNITS
     }
 
     /// Whether it may hold a flow back.
@@ -183,11 +185,6 @@ impl<'m> Rates<'m> {
         }
         // Nobody else is affected, and who comes later at this instant finds it.
         (place.rate, place.pace) = (1.0, 1.0);
-        for hop in self.hops.get(route_of(at, place, self.width)).unwrap_or_default() {
-            if let Some(link) = self.links.get_mut(hop.link as usize) {
-                link.load += Link::units(1.0);
-            }
-        }
         let time = now.checked_add(place.volume).ok_or(NetworkStopped::Overflow)?;
         let end = place.ends_at(time, at);
         let Self { ends, flows, .. } = self;
@@ -255,7 +252,7 @@ impl<'m> Rates<'m> {
             }
         }
         state.flows -= 1;
-        state.load -= Link::units(flow.rate);
+        state.slower -= flow.slower();
         if before == NONE {
             state.first = next;
         } else if let Some(hop) = self.hops.get_mut(before as usize) {
@@ -338,13 +335,14 @@ impl<'m> Rates<'m> {
             usage.add_flow(self.hops, route_of(at, flow, self.width), flow, now);
         }
         flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
-        let more = Link::units(rate) - Link::units(flow.rate);
+        let before = flow.slower();
+        (flow.since, flow.rate) = (now, rate);
+        let slower = flow.slower() - before;
         for hop in self.hops.get(route_of(at, flow, self.width)).unwrap_or_default() {
             if let Some(link) = self.links.get_mut(hop.link as usize) {
-                link.load += more;
+                link.slower += slower;
             }
         }
-        (flow.since, flow.rate) = (now, rate);
         let time = now.checked_add(time_left(flow.remaining, rate)).ok_or(Overflow)?;
         let end = flow.ends_at(time, at);
         let place = flow.place as usize;
