@@ -14,8 +14,13 @@
 //! ```
 //!
 //! and its kept flows that it held back have to be opened when x is above
-//! their rate. Every flow is opened and fixed at most once a pass, each time
-//! with a look at its links, which bounds the work.
+//! their rate. That counts what its flows leave of it, and how many share this:
+//! open flows, kept ones that it held back, and other kept ones above some
+//! bound. Fewer than really are below x leave less, so that any bound gives a
+//! rate that x is not below. First the bound is infinite, which needs no look
+//! at the flows but the sum of their rates; where the rate that comes out is
+//! reached, the flows are surveyed. A flow that is opened, cut or fixed then
+//! tells its links, at most twice a pass, which bounds the work.
 
 use super::heap::{self, Keyed};
 use super::memory::{Flow, Hop, Link, NONE, Share};
@@ -25,6 +30,9 @@ use super::rates::route_of;
 /// tell them apart. What is compared with closed forms and SimGrid is off by
 /// 10⁻⁹ at most.
 const SAME: f64 = 1e-12;
+
+/// The pace of an open flow.
+pub(super) const OPEN: f64 = f64::INFINITY;
 
 impl Keyed for Share {
     #[inline]
@@ -58,19 +66,46 @@ pub(super) struct Filling<'a> {
     pub(super) level: f64,
 }
 
-/// What the flows of a link say.
-struct Look {
-    /// The rate at which it is full; infinite where it never is.
-    full: f64,
-    /// The least rate of a kept flow that it held back; infinite without.
-    held: f64,
+impl Link {
+    /// The rate of the flows that it holds back and that may be faster now;
+    /// infinite without.
+    #[inline]
+    const fn held(&self) -> f64 {
+        if self.holds > 0 && !self.released { self.held_rate } else { f64::INFINITY }
+    }
+
+    /// Begins to count in this pass, from what it carried before.
+    #[inline]
+    fn count(&mut self, solution: u64) {
+        if self.counted != solution {
+            self.left = self.unused() + self.held_rate * f64::from(self.holds);
+            (self.sharing, self.bound, self.counted) = (self.holds, f64::INFINITY, solution);
+        }
+    }
+
+    /// Counts a kept flow no longer; `link` is its own number.
+    #[inline]
+    fn drop_kept(&mut self, flow: Kept, link: u32) {
+        if flow.held_by == link || flow.rate > self.bound {
+            self.sharing -= 1;
+        } else {
+            self.left += flow.rate;
+        }
+    }
+}
+
+/// What a flow was before this pass changed it.
+#[derive(Clone, Copy)]
+struct Kept {
+    rate: f64,
+    held_by: u32,
 }
 
 impl Flow {
-    /// Whether it has no rate yet in this pass.
+    /// Whether it has not been opened or fixed in this pass.
     #[inline]
-    fn is_open(&self) -> bool {
-        self.next_rate < 0.0
+    fn is_kept(&self) -> bool {
+        self.pace >= 0.0 && self.pace < OPEN
     }
 }
 
@@ -87,7 +122,9 @@ impl Filling<'_> {
             let Some(state) = self.links.get_mut(link as usize) else { continue };
             state.relieved = false;
             if state.is_tight() {
-                self.look_again(link, 0.0);
+                state.count(self.solution);
+                let held = state.held();
+                self.queue_link(link, held);
             } else {
                 self.release(link);
             }
@@ -97,22 +134,24 @@ impl Filling<'_> {
     /// Fills links until all rates are decided.
     pub(super) fn fill(&mut self) {
         while let Some(&first) = self.queue.first().filter(|_| self.queued > 0) {
-            let Look { full, held } = self.look(first.link);
+            let full = self.full(first.link);
+            let held = self.links.get(first.link as usize).map_or(f64::INFINITY, Link::held);
             let rate = full.min(held);
             if rate > first.rate {
                 if rate >= 1.0 {
                     self.unqueue_first();
-                } else {
-                    let Self { links, queue, queued, .. } = self;
-                    if let Some(queue) = queue.get_mut(..*queued) {
-                        heap::sink(queue, 0, Share { rate, ..first }, |s, at| note(links, s, at));
-                    }
+                    continue;
                 }
-                continue;
+                if !self.stays_first(Share { rate, ..first }) {
+                    continue;
+                }
             }
             self.level = self.level.max(rate);
             if above(full, held) {
                 self.release(first.link);
+                if let Some(state) = self.links.get_mut(first.link as usize) {
+                    state.released = true;
+                }
             } else {
                 self.unqueue_first();
                 self.fix(first.link);
@@ -120,52 +159,62 @@ impl Filling<'_> {
         }
     }
 
-    /// When a link is full, from its flows as they are now.
-    fn look(&self, link: u32) -> Look {
-        let none = Look { full: f64::INFINITY, held: f64::INFINITY };
-        let Some(state) = self.links.get(link as usize) else { return none };
-        let mut held = f64::INFINITY;
+    /// Moves the first link of the queue to a higher rate; whether it is still
+    /// the first.
+    fn stays_first(&mut self, share: Share) -> bool {
+        let Self { links, queue, queued, .. } = self;
+        let Some(queue) = queue.get_mut(..*queued) else { return false };
+        heap::sink(queue, 0, share, |share, at| note(links, share, at));
+        queue.first().is_some_and(|first| first.link == share.link)
+    }
+
+    /// The rate at which a queued link is full; infinite where it never is, and
+    /// any that is above that of the flows that it holds back where it is.
+    fn full(&mut self, link: u32) -> f64 {
+        let Some(state) = self.links.get(link as usize) else { return f64::INFINITY };
+        let share = state.left / f64::from(state.sharing);
+        if state.sharing > 0 && above(share, state.held()) {
+            return share;
+        }
+        if share < state.bound {
+            self.survey(link, self.level - self.level * SAME);
+        }
         // From below: with each rate more flows turn out to take less.
-        let mut full = self.level - self.level * SAME;
-        loop {
-            let (mut left, mut sharing, mut slowest) = (state.capacity, 0u32, f64::INFINITY);
-            let mut at = state.first;
-            while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
-                at = next;
-                let Some(flow) = self.flows.get(flow as usize) else { break };
-                if flow.solution == self.solution {
-                    if flow.is_open() {
-                        sharing += 1;
-                    } else {
-                        left -= flow.next_rate;
-                    }
-                    continue;
-                }
-                if flow.held_by == link {
-                    held = held.min(flow.rate);
-                }
-                if flow.rate > full {
-                    sharing += 1;
-                    slowest = slowest.min(flow.rate);
-                } else {
-                    left -= flow.rate;
-                }
-            }
-            if sharing == 0 {
-                return Look { full: f64::INFINITY, held };
-            }
-            let share = left / f64::from(sharing);
-            if share <= full {
-                return Look { full, held };
+        while let Some(state) = self.links.get(link as usize).filter(|state| state.sharing > 0) {
+            let share = state.left / f64::from(state.sharing);
+            if share <= state.bound {
+                return state.bound;
             }
             if share >= 1.0 {
-                return Look { full: f64::INFINITY, held };
+                break;
             }
-            full = share;
-            if slowest > share {
-                return Look { full, held };
+            if state.slowest > share || above(share, state.held()) {
+                return share;
             }
+            self.survey(link, share);
         }
+        f64::INFINITY
+    }
+
+    /// Counts what the flows of a link take of it, where its kept flows take
+    /// their rates up to `bound` and share alike above.
+    fn survey(&mut self, link: u32, bound: f64) {
+        let Some(state) = self.links.get_mut(link as usize) else { return };
+        let (mut left, mut sharing, mut slowest) = (state.capacity, 0u32, f64::INFINITY);
+        let mut at = state.first;
+        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
+            at = next;
+            let Some(flow) = self.flows.get(flow as usize) else { break };
+            // Without branches, as what is next cannot be predicted.
+            let held = flow.held_by == link && flow.pace >= 0.0;
+            let shares = held || flow.pace > bound;
+            left -= if shares { 0.0 } else { flow.pace.abs() };
+            sharing += u32::from(shares);
+            let rate = if shares && !held { flow.pace } else { OPEN };
+            slowest = if rate < slowest { rate } else { slowest };
+        }
+        (state.left, state.sharing, state.slowest) = (left, sharing, slowest);
+        state.bound = bound;
     }
 
     /// Opens the kept flows that a link held back.
@@ -173,7 +222,7 @@ impl Filling<'_> {
         let mut at = self.links.get(link as usize).map_or(NONE, |state| state.first);
         while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
             at = next;
-            let kept = |state: &Flow| state.solution != self.solution && state.held_by == link;
+            let kept = |state: &Flow| state.held_by == link && state.is_kept();
             if self.flows.get(flow as usize).is_some_and(kept) {
                 self.open(flow);
             }
@@ -187,58 +236,92 @@ impl Filling<'_> {
         while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
             at = next;
             let Some(state) = self.flows.get_mut(flow as usize) else { break };
-            let kept = state.solution != self.solution;
-            if kept && above(state.rate, self.level) {
-                state.next_rate = self.level;
-                let before = core::mem::replace(&mut state.held_by, link);
-                self.let_go(before);
-                self.affect(flow);
-                // What it leaves may let others grow.
-                self.look_at_links(flow, link);
-                holds += 1;
-            } else if !kept && state.is_open() {
-                (state.next_rate, state.held_by) = (self.level, link);
-                holds += 1;
+            if !above(state.pace, self.level) {
+                continue;
             }
+            let rate = core::mem::replace(&mut state.pace, -self.level);
+            let held_by = core::mem::replace(&mut state.held_by, link);
+            if rate < OPEN {
+                self.cut(flow, Kept { rate, held_by }, link);
+            } else {
+                self.close(flow);
+            }
+            holds += 1;
         }
-        if let Some(state) = self.links.get_mut(link as usize) {
+        if let Some(state) = self.links.get_mut(link as usize).filter(|_| holds > 0) {
+            // Those that it held back before are as fast, but for rounding.
+            let before = if state.holds > 0 { state.held_rate } else { f64::INFINITY };
+            state.held_rate = self.level.min(before);
             state.holds += holds;
-        }
-    }
-
-    fn let_go(&mut self, link: u32) {
-        if let Some(link) = self.links.get_mut(link as usize) {
-            debug_assert!(link.holds > 0, "it held a flow back");
-            link.holds -= 1;
         }
     }
 
     /// Takes its rate from a flow: up to that its links are as full as before.
     fn open(&mut self, flow: u32) {
         let Some(state) = self.flows.get_mut(flow as usize) else { return };
-        if state.solution == self.solution {
-            return;
-        }
-        let before = core::mem::replace(&mut state.held_by, NONE);
-        state.next_rate = -1.0;
+        state.pace = OPEN;
+        let held_by = core::mem::replace(&mut state.held_by, NONE);
         let (rate, route) = (state.rate, route_of(flow, state, self.width));
-        self.let_go(before);
-        self.affect(flow);
-        for hop in route {
-            let Some(&Hop { link, .. }) = self.hops.get(hop) else { continue };
-            let Some(state) = self.links.get(link as usize) else { continue };
-            if state.is_tight() {
-                // No link is full before all its flows have an equal share.
-                let least = state.capacity / f64::from(state.flows);
-                self.look_again(link, rate.max(least));
+        // As unused() counts one that has just begun.
+        let kept = Kept { rate: if rate > 0.0 { rate } else { 1.0 }, held_by };
+        for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
+            let Some(state) = self.links.get_mut(link as usize) else { continue };
+            if !state.is_tight() {
+                continue;
+            }
+            state.count(self.solution);
+            state.drop_kept(kept, link);
+            state.sharing += 1;
+            // No link is full before all its flows have an equal share.
+            let equal = state.capacity / f64::from(state.flows);
+            let least = (state.left / f64::from(state.sharing)).max(equal).max(rate);
+            if least < 1.0 {
+                self.queue_link(link, least);
+            }
+        }
+        self.affect(flow, held_by);
+    }
+
+    /// Tells the links of a flow that `by` has taken some of its rate, which may
+    /// let others grow.
+    fn cut(&mut self, flow: u32, kept: Kept, by: u32) {
+        let Some(state) = self.flows.get(flow as usize) else { return };
+        let route = route_of(flow, state, self.width);
+        for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
+            let Some(state) = self.links.get_mut(link as usize) else { continue };
+            if state.holds > 0 {
+                state.count(self.solution);
+            }
+            if state.counted == self.solution {
+                state.drop_kept(kept, link);
+                state.left -= self.level;
+            }
+            let held = state.held();
+            if held < f64::INFINITY && link != by {
+                self.queue_link(link, held);
+            }
+        }
+        self.affect(flow, kept.held_by);
+    }
+
+    /// Tells the links of an open flow that it is fixed.
+    fn close(&mut self, flow: u32) {
+        let Some(state) = self.flows.get(flow as usize) else { return };
+        let route = route_of(flow, state, self.width);
+        for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
+            let Some(state) = self.links.get_mut(link as usize) else { continue };
+            if state.counted == self.solution {
+                state.sharing -= 1;
+                state.left -= self.level;
             }
         }
     }
 
-    /// Lists a flow that is kept no longer.
-    fn affect(&mut self, flow: u32) {
-        if let Some(state) = self.flows.get_mut(flow as usize) {
-            state.solution = self.solution;
+    /// Lists a flow that is kept no longer, and that a link held back.
+    fn affect(&mut self, flow: u32, held_by: u32) {
+        if let Some(link) = self.links.get_mut(held_by as usize) {
+            debug_assert!(link.holds > 0, "it held a flow back");
+            link.holds -= 1;
         }
         debug_assert!(self.found < self.affected.len(), "there is a place for every flow");
         if let Some(place) = self.affected.get_mut(self.found) {
@@ -247,19 +330,8 @@ impl Filling<'_> {
         }
     }
 
-    /// Has the links of a flow, but one, looked at, of which it takes less now.
-    fn look_at_links(&mut self, flow: u32, but: u32) {
-        let Some(state) = self.flows.get(flow as usize) else { return };
-        for hop in route_of(flow, state, self.width) {
-            let Some(&Hop { link, .. }) = self.hops.get(hop) else { continue };
-            if link != but && self.links.get(link as usize).is_some_and(|state| state.holds > 0) {
-                self.look_again(link, self.level);
-            }
-        }
-    }
-
     /// Puts a link into the queue: below `rate` nothing happens there.
-    fn look_again(&mut self, link: u32, rate: f64) {
+    fn queue_link(&mut self, link: u32, rate: f64) {
         let share = Share { rate: rate.max(self.level), link };
         let Self { links, queue, queued, .. } = self;
         let place = links.get(link as usize).map_or(NONE, |state| state.place) as usize;
@@ -274,7 +346,7 @@ impl Filling<'_> {
     fn unqueue_first(&mut self) {
         let Self { links, queue, queued, .. } = self;
         if let Some(state) = queue.first().and_then(|first| links.get_mut(first.link as usize)) {
-            state.place = NONE;
+            (state.place, state.released) = (NONE, false);
         }
         if let Some(queue) = queue.get_mut(..*queued) {
             heap::remove_first(queue, |s, at| note(links, s, at));

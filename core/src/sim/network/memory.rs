@@ -22,9 +22,23 @@ pub struct Link {
     pub(super) flows: u32,
     /// Those of them that it holds back.
     pub(super) holds: u32,
+    /// Their rate.
+    pub(super) held_rate: f64,
+    /// By how much its flows are slower than an interface, together.
+    pub(super) slower: i64,
     /// While rates are computed: where it is in the queue of links, or
     /// [`NONE`].
     pub(super) place: u32,
+    /// The solution that last counted what its flows take; and then what those
+    /// that do not share leave of it, how many do share, the rate above which
+    /// kept flows share that it did not hold back, and the least rate of these.
+    pub(super) counted: u64,
+    pub(super) left: f64,
+    pub(super) sharing: u32,
+    pub(super) bound: f64,
+    pub(super) slowest: f64,
+    /// While it is in the queue: whether those that it held back are open.
+    pub(super) released: bool,
     /// Whether a flow that it may have held back has ended at this instant.
     pub(super) relieved: bool,
 }
@@ -45,16 +59,14 @@ pub struct Flow {
     pub(super) remaining: f64,
     /// Of a host's link.
     pub(super) rate: f64,
-    /// In the solution that last looked at it: its rate, or -1 until it is
-    /// known.
-    pub(super) next_rate: f64,
+    /// Its rate; while rates are computed infinite if it is open, and the
+    /// next rate, negative, if it is fixed.
+    pub(super) pace: f64,
     /// The link that holds it back, or [`NONE`].
     pub(super) held_by: u32,
     /// All that is to be sent.
     pub(super) volume: u64,
     pub(super) since: u64,
-    /// The solution that last looked at it.
-    pub(super) solution: u64,
     /// The message's stamp and record.
     pub(super) created: u64,
     pub(super) seq: u32,

@@ -6,7 +6,7 @@
 use super::NetworkStopped;
 use super::agenda::Agenda;
 use super::fabric::Fabric;
-use super::filling::Filling;
+use super::filling::{Filling, OPEN};
 use super::memory::{Flow, Hop, Link, NONE, Share};
 use super::usage::Usage;
 use crate::sim::queue::Entry;
@@ -59,6 +59,14 @@ pub(super) struct Parts<'m> {
 }
 
 impl Flow {
+    /// By how much it is slower than an interface; not yet if it has just
+    /// begun.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "rates are at most 1")]
+    fn slower(&self) -> i64 {
+        if self.rate > 0.0 { ((1.0 - self.rate) * Link::UNITS) as i64 } else { 0 }
+    }
+
     /// The entry for its end.
     #[inline]
     const fn ends_at(&self, time: u64, at: u32) -> Entry {
@@ -67,6 +75,16 @@ impl Flow {
 }
 
 impl Link {
+    /// Units of a host's link. Whole ones keep sums free of rounding.
+    const UNITS: f64 = (1u64 << 40) as f64;
+
+    /// What its flows leave of it, where those that have just begun take 1
+    /// each; or slightly less.
+    #[inline]
+    pub(super) fn unused(&self) -> f64 {
+        self.capacity - f64::from(self.flows) + self.slower as f64 / Self::UNITS
+    }
+
     /// Whether it may hold a flow back.
     #[inline]
     pub(super) fn is_tight(&self) -> bool {
@@ -143,7 +161,7 @@ impl<'m> Rates<'m> {
             remaining: real(flow.volume),
             rate: 0.0,
             since: now,
-            solution: 0,
+            pace: OPEN,
             place: NONE,
             held_by: NONE,
             behind: NONE,
@@ -166,7 +184,7 @@ impl<'m> Rates<'m> {
             return Ok(());
         }
         // Nobody else is affected, and who comes later at this instant finds it.
-        place.rate = 1.0;
+        (place.rate, place.pace) = (1.0, 1.0);
         let time = now.checked_add(place.volume).ok_or(NetworkStopped::Overflow)?;
         let end = place.ends_at(time, at);
         let Self { ends, flows, .. } = self;
@@ -234,6 +252,7 @@ impl<'m> Rates<'m> {
             }
         }
         state.flows -= 1;
+        state.slower -= flow.slower();
         if before == NONE {
             state.first = next;
         } else if let Some(hop) = self.hops.get_mut(before as usize) {
@@ -306,7 +325,8 @@ impl<'m> Rates<'m> {
     fn apply(&mut self, at: u32, now: u64) -> Result<(), Overflow> {
         let Some(flow) = self.flows.get_mut(at as usize) else { return Ok(()) };
         // Nothing holds it back.
-        let rate = if flow.next_rate < 0.0 { 1.0 } else { flow.next_rate };
+        let rate = if flow.pace == OPEN { 1.0 } else { flow.pace.abs() };
+        flow.pace = rate;
         debug_assert!(rate > 0.0 && rate <= 1.0, "every flow goes on, and none too fast");
         if rate.to_bits() == flow.rate.to_bits() {
             return Ok(());
@@ -315,7 +335,14 @@ impl<'m> Rates<'m> {
             usage.add_flow(self.hops, route_of(at, flow, self.width), flow, now);
         }
         flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
+        let before = flow.slower();
         (flow.since, flow.rate) = (now, rate);
+        let slower = flow.slower() - before;
+        for hop in self.hops.get(route_of(at, flow, self.width)).unwrap_or_default() {
+            if let Some(link) = self.links.get_mut(hop.link as usize) {
+                link.slower += slower;
+            }
+        }
         let time = now.checked_add(time_left(flow.remaining, rate)).ok_or(Overflow)?;
         let end = flow.ends_at(time, at);
         let place = flow.place as usize;
