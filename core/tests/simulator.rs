@@ -91,7 +91,7 @@ fn windows_equal_the_engine_on_random_schedules() {
 /// What happens on each rank, event by event.
 #[derive(Debug, Default)]
 struct Log {
-    ranks: BTreeMap<u32, Vec<BTreeSet<String>>>,
+    ranks: BTreeMap<u32, Vec<Vec<String>>>,
 }
 
 impl Log {
@@ -99,7 +99,8 @@ impl Log {
     /// and the release of what waits for nothing is no part of one.
     fn note(&mut self, rank: u32, told: &impl Debug) {
         if let Some(event) = self.ranks.get_mut(&rank).and_then(|events| events.last_mut()) {
-            event.insert(format!("{told:?}"));
+            event.push(format!("{told:?}"));
+            event.sort_unstable();
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use loggap::simulation::{Computed, Means, PatternError, Progress, run_pattern};
+use loggap::simulation::{Computed, Means, PatternError, Progress, bytes_needed, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
@@ -218,7 +218,7 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
                     };
                     assert_eq!(outcome(together), outcome(alone), "{label}");
                     assert_eq!(finish_together, finish, "{label}");
-                    assert!((1..=threads).contains(&together.threads), "{label}");
+                    assert_eq!(together.threads, threads.min(together.parts), "{label}");
                     assert!(together.memory_bytes <= most_bytes, "{label}");
                     parted += u32::from(together.parts > 1);
                 }
@@ -243,6 +243,88 @@ fn on_threads_computed_patterns_give_the_same_with_noise() {
     assert!(parted > 7, "{parted}");
 }
 
+/// Rank 0 calculates to the last instant that there is, then it sends.
+struct Late;
+
+impl implicit::Program for Late {
+    type State = ();
+    fn ranks(&self) -> u32 {
+        2
+    }
+    fn sizes(&self) -> [u64; 2] {
+        [1; 2]
+    }
+    fn messages(&self) -> u64 {
+        1
+    }
+    fn waiting(&self) -> u64 {
+        4
+    }
+    fn interchangeable(&self, _: u32) -> bool {
+        true
+    }
+    fn start(&self, rank: u32, (): &mut ()) -> Release {
+        if rank == 0 { Release::calc(0) } else { Release::receives(1) }
+    }
+    fn sent(&self, _: u32, (): &mut (), _: u32) -> Release {
+        Release::NOTHING
+    }
+    fn received(&self, _: u32, (): &mut (), _: u32) -> Release {
+        Release::NOTHING
+    }
+    fn calculated(&self, _: u32, (): &mut (), _: u32) -> Release {
+        Release::send(0)
+    }
+    fn transfer(&self, _: u32, _: u32) -> Transfer {
+        Transfer { to: 1, receive: 0, size: 1 }
+    }
+    fn expected(&self, _: u32, _: u32) -> u64 {
+        1
+    }
+    fn calc(&self, _: u32, _: u32) -> Picos {
+        Picos::MAX
+    }
+}
+
+#[test]
+fn a_run_to_the_last_instant_ends() {
+    let needs = Needs::of(&Late);
+    let memory = Memory {
+        ranks: &mut [RankState::default(); 2],
+        words: &mut vec![0; needs.words],
+        nodes: &mut vec![[0; 4]; needs.nodes_most],
+    };
+    let parameters = Parameters::one(sets()[0]);
+    let mut simulation = Simulation::new(&Late, parameters, NoNoise, memory).unwrap();
+    assert_eq!(simulation.run().unwrap_err(), ImplicitError::Overflow { rank: 0 });
+}
+
+#[test]
+fn runs_are_parted_where_it_pays_and_there_is_room() {
+    let run = |pattern, options: Options, most_bytes| {
+        let program = PatternProgram::new(pattern, &options).unwrap().unwrap();
+        let means = Means { threads: 2, most_bytes, ..Means::ONE_THREAD };
+        computed_with(&means, &program, (Parameters::one(sets()[0]), NoNoise)).unwrap().0
+    };
+    let parted = |pattern, ranks| run(pattern, Options::new(ranks, 8), u64::MAX).parts > 1;
+    assert!(parted(Pattern::Dissemination, 1 << 14));
+    // Too few messages; too few ranks at a time.
+    assert!(!parted(Pattern::Dissemination, 1 << 10));
+    assert!(parted(Pattern::AllToAll, 512) && !parted(Pattern::AllToAll, 500));
+    assert!(!parted(Pattern::Gather, 1 << 18) && !parted(Pattern::LinearBarrier, 1 << 18));
+    assert!(!parted(Pattern::PipelinedRing, 1 << 18) && !parted(Pattern::DoubleRing, 1 << 18));
+    let cut = Options { segment: Some(1), ..Options::new(1 << 10, 1 << 10) };
+    assert!(run(Pattern::PipelinedRing, cut, u64::MAX).parts > 1);
+    // With the memory of one part alone.
+    let whole = run(Pattern::Dissemination, Options::new(1 << 14, 8), u64::MAX);
+    assert!(whole.parts > 1 && whole.memory_bytes > (1 << 14) * 44, "{whole:?}");
+    let program = PatternProgram::new(Pattern::Dissemination, &Options::new(1 << 14, 8));
+    let least = bytes_needed(&program.unwrap().unwrap());
+    let alone = run(Pattern::Dissemination, Options::new(1 << 14, 8), least);
+    assert_eq!((alone.parts, alone.outcome), (1, whole.outcome));
+    assert!(alone.memory_bytes <= least && alone.memory_bytes > (1 << 14) * 44, "{alone:?}");
+}
+
 #[test]
 fn long_runs_say_how_far_they_are() {
     let options = Options::new(1 << 15, 1);
@@ -253,6 +335,7 @@ fn long_runs_say_how_far_they_are() {
         let means = Means { threads, watch: &watch, ..Means::ONE_THREAD };
         let costs = (Parameters::one(sets()[0]), NoNoise);
         let (computed, _) = computed_with(&means, &program, costs).unwrap();
+        assert_eq!(computed.threads, threads);
         let told = told.take();
         assert!(told.len() > 3, "{told:?}");
         assert!(told.is_sorted_by_key(|(events, _)| *events), "{told:?}");

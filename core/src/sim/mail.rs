@@ -15,11 +15,11 @@ pub const CHUNK: u32 = 32;
 /// A chain of chunks: the messages of one sender to one partition.
 #[derive(Debug, Default)]
 pub struct Chain {
-    /// Its newest chunk and one, or 0.
+    /// Index of the newest chunk plus 1; 0 if there is none.
     newest: AtomicU32,
     /// Messages in that.
     fill: AtomicU32,
-    /// The last send whose message found no room and one, or 0.
+    /// The last send whose message found no room, plus 1; 0 if there is none.
     spilled: AtomicU32,
 }
 
@@ -27,7 +27,7 @@ pub struct Chain {
 #[derive(Debug)]
 pub struct Mail<'s, M> {
     messages: &'s [M],
-    /// Of each chunk the one before and one, or 0.
+    /// Of each chunk the index of the one before plus 1; 0 if there is none.
     before: &'s [AtomicU32],
     /// Of each sender, of each partition.
     chains: &'s [Chain],

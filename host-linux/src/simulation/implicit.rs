@@ -223,7 +223,8 @@ impl<S: Copy + Default> PatternMemory<S> {
                     for rank in 0..program.ranks() {
                         each(rank, simulation.finish(rank));
                     }
-                    let memory_bytes = needs.bytes_with(lent);
+                    let used = usize::try_from(simulation.nodes_used()).unwrap_or(lent);
+                    let memory_bytes = needs.bytes_with(used);
                     return Ok(Computed { outcome, memory_bytes, threads: 1, parts: 1 });
                 }
             }

@@ -166,9 +166,13 @@ impl Observer for Recorder {
 
     fn handled(&mut self, event: &Handled) {
         if !self.keeps([event.rank, event.from], event.sent) {
+            // What it meets is no affair of those before it.
+            self.newest.remove(&event.op);
             return;
         }
-        self.newest.insert(event.op, self.arrivals.len());
+        if event.part != sim::Part::Cts {
+            self.newest.insert(event.op, self.arrivals.len());
+        }
         self.arrivals.push(Arrival {
             op: event.op,
             part: event.part.into(),

@@ -144,7 +144,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
         let (mut due, mut sorted, mut ties) = (NONE, true, 0u64);
         while chain != NONE {
             let message = self.pool.item(chain);
-            if self.arrival(&message) >= self.driver.end {
+            if self.arrival(&message) > self.driver.last {
                 chain = self.pool.append(&mut state.incoming, chain);
                 continue;
             }
@@ -176,8 +176,8 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     /// The window of an instant in one of the next ones, as a rule.
     #[inline]
     pub(super) fn window_of(&self, time: u64) -> u64 {
-        let later = time.wrapping_sub(self.driver.end);
-        if later < self.delay.get() { self.driver.wheel.now + 1 } else { time / self.delay }
+        let later = time.wrapping_sub(self.driver.last);
+        if later <= self.delay.get() { self.driver.wheel.now + 1 } else { time / self.delay }
     }
 }
 

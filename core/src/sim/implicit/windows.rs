@@ -14,8 +14,8 @@ use crate::sim::parameters::Parameters;
 use crate::sim::price::sum;
 use crate::sim::wheel::Wheel;
 
-/// Which of the ranks a [`Simulation::part`] has: those whose number, shifted by
-/// `shift`, is `index`.
+/// A range of ranks, which a [`Simulation::part`] has: those from `index` · 2^`shift`
+/// on, 2^`shift` of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Part {
@@ -48,10 +48,10 @@ impl Part {
 #[derive(Debug)]
 pub struct Windows<'m> {
     pub(super) wheel: Wheel<'m>,
-    /// End of the window.
-    pub(super) end: u64,
+    /// The last instant of the window.
+    pub(super) last: u64,
     part: Part,
-    /// Whether what waits for nothing was released.
+    /// Whether the operations that wait for nothing were released.
     begun: bool,
     /// For messages to other parts.
     outbox: Outbox<'m>,
@@ -142,7 +142,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let nowhere = Outbox::new(mail::Mail::new(&[], &[], &[], 1), 0, [0; 2]);
         let whole = Self::driven(program, (parameters, noise), (ranks, nodes), |delay| Windows {
             wheel: Wheel::new(words, needs.ranks),
-            end: delay.get(),
+            last: delay.get() - 1,
             part,
             begun: false,
             outbox: nowhere,
@@ -180,8 +180,8 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         Ok(None)
     }
 
-    /// A window in which a rank has something to do of its own accord, or
-    /// one before that; `None` when only a message can wake it.
+    /// A window not after the first in which a rank has an event without further
+    /// messages; `None` where all ranks wait for messages, or are done.
     #[must_use]
     pub const fn next_window(&self) -> Option<u64> {
         if self.driver.begun { self.driver.wheel.next() } else { Some(0) }
@@ -212,7 +212,8 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     /// Moves on to a window.
     fn go_to(&mut self, window: u64) {
         self.driver.wheel.now = window;
-        self.driver.end = window.saturating_add(1).saturating_mul(self.delay.get());
+        let width = self.delay.get();
+        self.driver.last = window.saturating_mul(width).saturating_add(width - 1);
         while let Some(mut sweep) = self.driver.wheel.nearer() {
             while let Some(local) = self.driver.wheel.take(&mut sweep) {
                 self.schedule(local);
@@ -287,7 +288,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     fn run_rank(&mut self, rank: u32, state: &mut Rank<P::State>) -> Result<(), Stop> {
         self.receive(rank, state);
         while let Some(next) = self.next(rank, state) {
-            if next.time >= self.driver.end {
+            if next.time > self.driver.last {
                 let window = self.window_of(next.time);
                 self.driver.wheel.add(rank.wrapping_sub(self.first), window);
                 break;

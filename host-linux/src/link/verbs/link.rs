@@ -321,13 +321,14 @@ impl Link for VerbsLink {
     }
 
     #[inline(always)]
-    fn train<R>(&mut self, _: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
+    fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
         self.prepare_reads();
         // Without a wait, in which a request that ended with an error could be found.
         if self.has_entries(1) {
             // An error here comes again at the next send.
             let _shows_again = self.prepare();
         }
+        self.prepare_message(message.len());
         body(self)
     }
 

@@ -141,12 +141,27 @@ impl VerbsLink {
         Ok(())
     }
 
+    /// Does what the first of some messages of a round would do else, without a wait.
+    pub(super) fn prepare_message(&mut self, length: usize) {
+        if self.operation == Operation::Read {
+            return;
+        }
+        // Errors here come again at the send.
+        if length != self.standing_length {
+            let _shows_again = self.build_for(length);
+        }
+        if self.unchecked == 0 && self.has_room() {
+            let _shows_again = self.look_for_room();
+        }
+    }
+
     /// Finds room for a message of a round at least, and says for how many.
     #[cold]
     fn look_for_room(&mut self) -> Result<(), LinkError> {
         self.make_room()?;
         let under_way = self.posted - self.completed;
-        let places = self.layout.depth as u64 - self.taken_places();
+        // The peer may write what it consumed at any time.
+        let places = (self.layout.depth as u64).saturating_sub(self.taken_places());
         // Completions are to be looked at from then on.
         let entries = self.many().saturating_sub(under_way);
         self.unchecked = places.min(entries).max(1);

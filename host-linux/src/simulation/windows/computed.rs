@@ -11,11 +11,17 @@ use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 
 use super::memory::Mails;
-use super::parts::{Part, run_parts};
+use super::parts::{Part, Windows, run_parts};
 use super::{Resources, partition_shift};
 use crate::simulation::Progress;
 use crate::simulation::implicit::{Computed, Means, PatternError, events_of};
 use crate::sys::pages::Pages;
+
+/// Nodes that a part may take, in multiples of what is foreseen.
+const NODES: usize = 16;
+
+/// Windows with next to no events before a run is left to one thread.
+const SPARSE: u64 = 1 << 14;
 
 /// Where fewer ranks are busy at a time, other threads are of no use.
 const LEAST_BUSY: u32 = 1 << 9;
@@ -58,7 +64,8 @@ struct Division {
     parts: usize,
     /// Nodes of a part.
     nodes: usize,
-    /// Messages to other parts in a window, at most, and the bytes they may take.
+    /// The most messages to other parts in a window, which are no more than wait in
+    /// the whole program, and the bytes that they may take.
     mail: (u32, u64),
 }
 
@@ -76,9 +83,10 @@ impl Division {
         let messages = u32::try_from(needs.nodes_most).unwrap_or(u32::MAX);
         let division = Self { shift, needs, parts, nodes: 0, mail: (messages, 0) };
         let half = means.most_bytes.checked_sub(division.fixed_bytes())? / 2;
-        // What is not used costs nothing.
+        // What is not used costs address space only.
         let most = half / (parts * size_of::<Node>()) as u64;
-        let nodes = needs.nodes_most.min(usize::try_from(most).unwrap_or(usize::MAX));
+        let usual = needs.nodes_most.min(needs.nodes.saturating_mul(NODES));
+        let nodes = usual.min(usize::try_from(most).unwrap_or(usize::MAX));
         (nodes >= needs.nodes).then_some(Self { nodes, mail: (messages, half), ..division })
     }
 
@@ -119,14 +127,16 @@ where
     let parts = parts.collect::<Result<Vec<_>, ImplicitError>>()?;
     let of = events_of(program);
     let mut watch = |events| (means.watch)(Progress { events, of });
-    let ran = run_parts(&parts, &mails, Resources::SMALL, &mut watch);
+    let ran =
+        run_parts(&parts, &mails, Windows { small: Resources::SMALL, sparse: SPARSE }, &mut watch);
     let parts: Vec<_> = (parts.into_iter())
         .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
         .collect();
     let threads = match (parts.iter().find_map(|part| part.stopped), ran) {
         (Some(ImplicitError::Nodes { .. } | ImplicitError::Mail), _) => return Ok(None),
         (Some(error), _) => return Err(error.into()),
-        (None, ran) => ran.unwrap_or(1),
+        (None, Err(_)) => return Ok(None),
+        (None, Ok(threads)) => threads,
     };
     let simulations = || parts.iter().map(|part| &part.simulation);
     let outcome = Simulation::outcome_of(simulations())?;

@@ -60,6 +60,18 @@ pub(super) enum Over {
     Failed,
     /// They took too many steps.
     Steps,
+    /// Too many windows had next to no events.
+    Sparse,
+}
+
+/// How windows are run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Windows {
+    /// One of which fewer events are expected is left to one thread.
+    pub(super) small: u64,
+    /// The run is over after so many with fewer events than an eighth of the
+    /// parts: looking which of them have a turn takes longer than the events.
+    pub(super) sparse: u64,
 }
 
 /// What the threads of a run share.
@@ -81,11 +93,11 @@ struct Run<'p, 'r, P: Part<'r>> {
     failed: AtomicBool,
     /// Whether a part took more.
     gave_up: AtomicBool,
-    small: u64,
+    windows: Windows,
 }
 
 impl<'p, 'r, P: Part<'r>> Run<'p, 'r, P> {
-    fn new(parts: &'p [Mutex<P>], mails: &'r Mails<P::Message>, small: u64) -> Self {
+    fn new(parts: &'p [Mutex<P>], mails: &'r Mails<P::Message>, windows: Windows) -> Self {
         let due = |part: &Mutex<P>| AtomicU64::new(lock(part).next().unwrap_or(u64::MAX));
         Self {
             parts,
@@ -100,7 +112,7 @@ impl<'p, 'r, P: Part<'r>> Run<'p, 'r, P> {
             free: AtomicU64::new(FREE_STEPS),
             failed: AtomicBool::new(false),
             gave_up: AtomicBool::new(false),
-            small,
+            windows,
         }
     }
 
@@ -141,7 +153,7 @@ impl<'p, 'r, P: Part<'r>> Run<'p, 'r, P> {
 
     /// Runs window after window; `workers` has the other threads, if any.
     fn lead(&self, workers: &Workers, watch: &mut dyn FnMut(u64)) -> Result<(), Over> {
-        let (mut events, mut steps) = (0, 0);
+        let (mut events, mut steps, mut sparse) = (0, 0, 0);
         let (mut expected, mut watched) = (u64::MAX, 0);
         loop {
             let window = self.window.load(Ordering::Relaxed);
@@ -150,7 +162,7 @@ impl<'p, 'r, P: Part<'r>> Run<'p, 'r, P> {
                 let has_turn = due.load(Ordering::Relaxed) <= window || inbox.any(index);
                 has_turn.then_some(index)
             }));
-            if active > 1 && expected >= self.small {
+            if active > 1 && expected >= self.windows.small {
                 self.work(0, |run| workers.run_together(run));
             } else {
                 self.work(0, |run| workers.work(run));
@@ -161,6 +173,10 @@ impl<'p, 'r, P: Part<'r>> Run<'p, 'r, P> {
             events += executed;
             if self.failed.load(Ordering::Relaxed) {
                 return Err(Over::Failed);
+            }
+            sparse += u64::from(executed * 8 < self.parts.len() as u64);
+            if sparse > self.windows.sparse {
+                return Err(Over::Sparse);
             }
             let most = STEPS * events + FREE_STEPS;
             if steps > most || self.gave_up.load(Ordering::Relaxed) {
@@ -199,17 +215,16 @@ fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
 }
 
 /// Runs `parts` to the end on so many threads, or fewer where the kernel has
-/// not so many, and returns how many. Windows of which fewer than `small`
-/// events are expected are left to one of them. Calls `watch` with the number
+/// not so many, and returns how many. Calls `watch` with the number
 /// of events now and then.
 pub(super) fn run_parts<'r, P: Part<'r>>(
     parts: &[Mutex<P>],
     mails: &'r Mails<P::Message>,
-    small: u64,
+    windows: Windows,
     watch: &mut dyn FnMut(u64),
 ) -> Result<usize, Over> {
     let workers = Workers::new(parts.len());
-    let shared = Run::new(parts, mails, small);
+    let shared = Run::new(parts, mails, windows);
     thread::scope(|scope| {
         let (workers, shared) = (&workers, &shared);
         // Also where the leader panics: the others would wait for ever.

@@ -8,7 +8,7 @@ use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
 use loggap_core::units::Picos;
 
 use super::memory::Mails;
-use super::parts::{Over, Part, run_parts};
+use super::parts::{Over, Part, Windows, run_parts};
 
 /// Why a run in windows did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -150,14 +150,15 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     let threads = resources.threads.clamp(1, partitions.len().max(1));
     let mails = Mails::new(threads, (sends, resources.mail_bytes), partitions.len());
     let mails = mails.map_err(WindowError::Memory)?;
-    let ran = run_parts(&partitions, &mails, resources.small, watch);
+    let windows = Windows { small: resources.small, sparse: u64::MAX };
+    let ran = run_parts(&partitions, &mails, windows, watch);
     let mail_bytes = mails.bytes();
     let partitions: Vec<_> = (partitions.into_iter())
         .map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner))
         .collect();
     let threads = match (ran, Partition::error(&partitions)) {
         (_, Some(error)) => return Err(WindowError::Stopped(error)),
-        (Err(Over::Steps | Over::Failed), None) => return Err(WindowError::Steps),
+        (Err(Over::Steps | Over::Sparse | Over::Failed), None) => return Err(WindowError::Steps),
         (Ok(threads), None) => threads,
     };
     Ok(Completed { partitions, mail_bytes, threads })
