@@ -16,31 +16,33 @@ pub struct Link {
     pub(super) capacity: f64,
     /// What it has carried: ps of a host's link.
     pub(super) carried: f64,
+    /// By how much its flows are slower than an interface, together.
+    pub(super) slower: i64,
     /// Hop of the flow that took it last, or [`NONE`].
     pub(super) first: u32,
     /// Flows on it.
     pub(super) flows: u32,
     /// Those of them that it holds back.
     pub(super) holds: u32,
-    /// Their rate.
+    /// Whether a flow that it may have held back has ended at this instant.
+    pub(super) relieved: bool,
+    /// While it is in the queue: whether those that it held back are open.
+    pub(super) released: bool,
+    /// The rate of those that it holds back.
     pub(super) held_rate: f64,
-    /// By how much its flows are slower than an interface, together.
-    pub(super) slower: i64,
     /// While rates are computed: where it is in the queue of links, or
     /// [`NONE`].
     pub(super) place: u32,
-    /// The solution that last counted what its flows take; and then what those
-    /// that do not share leave of it, how many do share, the rate above which
-    /// kept flows share that it did not hold back, and the least rate of these.
-    pub(super) counted: u64,
-    pub(super) left: f64,
+    /// How many flows share what the others leave of it, as last counted.
     pub(super) sharing: u32,
+    /// The solution that last counted them.
+    pub(super) counted: u64,
+    /// What those that do not share leave of it.
+    pub(super) left: f64,
+    /// The rate above which kept flows share that it did not hold back.
     pub(super) bound: f64,
+    /// The least rate of these.
     pub(super) slowest: f64,
-    /// While it is in the queue: whether those that it held back are open.
-    pub(super) released: bool,
-    /// Whether a flow that it may have held back has ended at this instant.
-    pub(super) relieved: bool,
 }
 
 /// A flow on a link: an element of the list of the link's flows.
