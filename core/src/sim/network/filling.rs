@@ -14,13 +14,13 @@
 //! ```
 //!
 //! and its kept flows that it held back have to be opened when x is above
-//! their rate. That counts what its flows leave of it, and how many share this:
-//! open flows, kept ones that it held back, and other kept ones above some
-//! bound. Fewer than really are below x leave less, so that any bound gives a
-//! rate that x is not below. First the bound is infinite, which needs no look
-//! at the flows but the sum of their rates; where the rate that comes out is
-//! reached, the flows are surveyed. A flow that is opened, cut or fixed then
-//! tells its links, at most twice a pass, which bounds the work.
+//! their rate. Each link counts what some of its flows leave of it, and how many
+//! others share that: open flows, kept ones that it held back, and kept ones
+//! faster than a bound. What is left divided by that number is x if no kept flow
+//! is between x and the bound, and never more than x. A link begins with an
+//! infinite bound, for which the sum of rates is enough; only when the rate that
+//! results is reached, its flows are surveyed with a bound below x. A flow that
+//! is opened, cut or fixed tells its links, at most twice a pass.
 
 use super::heap::{self, Keyed};
 use super::memory::{Flow, Hop, Link, NONE, Share};

@@ -11,10 +11,7 @@ pub(super) const NONE: u32 = u32::MAX;
 const MOST_IN_ORDER: usize = 1 << 16;
 
 /// A link, and what the solver knows of it.
-///
-/// In this order what flows need that share nothing is in few cache lines.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
 pub struct Link {
     pub(super) capacity: f64,
     /// What it has carried: ps of a host's link.
