@@ -14,24 +14,26 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hint::spin_loop;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use loggap::link::{LinkError, LinkSettings, Operation, VerbsLink, VerbsSettings};
+use loggap::link::{DeviceName, LinkError, LinkSettings, Operation, VerbsLink, VerbsSettings};
 use loggap::machine::clock::HostClock;
 use loggap_core::measure::{
     Buffers, Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionOptions, serve,
 };
 use loggap_core::units::Picos;
 use loggap_core::wire::Bounds;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, socket};
 use nix::unistd::gettid;
 
 thread_local! {
@@ -72,7 +74,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Rounds that are counted, of each size.
-const ROUNDS: usize = 100;
+const ROUNDS: usize = 40;
 /// Within its request and beyond, of one packet and of several.
 const SIZES: [u32; 4] = [2, 64, 4_000, 20_000];
 /// Numbers of system calls on x86-64.
@@ -156,6 +158,7 @@ struct Counts {
     thread: AtomicU64,
     allocations: AtomicU64,
     posts: AtomicU64,
+    microseconds: AtomicU64,
 }
 
 /// Where both ends wait for one another; without a system call, where those are
@@ -188,7 +191,11 @@ impl Counts {
         // The first counts are taken meanwhile.
         gates[1].wait_for(ends + 1);
         let before = CALLS.get();
+        let clock = HostClock::monotonic_raw();
+        let began = clock.now();
         let posts = session();
+        let lasted = clock.duration(clock.now() - began);
+        self.microseconds.store(lasted.0 / 1_000_000, Ordering::SeqCst);
         self.allocations.store(CALLS.get() - before, Ordering::SeqCst);
         self.posts.store(posts, Ordering::SeqCst);
         gates[2].wait_for(ends + 1);
@@ -197,25 +204,38 @@ impl Counts {
     }
 }
 
-fn measure(near: &mut VerbsLink, buffers: Buffers<'_>, experiments: &[Experiment]) {
+/// Gives the link back.
+fn measure(near: VerbsLink, buffers: Buffers<'_>, experiments: &[Experiment]) -> VerbsLink {
     let clock = HostClock::monotonic_raw();
     let on_queue = |_| ControlFlow::Continue(());
     let options = SessionOptions::default();
     let mut session = Initiator::connect(clock, near, buffers, options, on_queue).unwrap();
-    let mut samples = 0;
-    let each = |outcome| samples += usize::from(matches!(outcome, Outcome::Sample(_)));
+    let (mut arrived, mut lost) = (0, 0);
+    let each = |outcome| match outcome {
+        Outcome::Sample(_) | Outcome::Late(_) => arrived += 1,
+        Outcome::Lost(_) => lost += 1,
+    };
     session.run(experiments, each).unwrap();
-    session.goodbye().unwrap();
-    assert_eq!(samples, experiments.len(), "rounds were lost");
+    let (_, near) = session.close().unwrap();
+    assert_eq!(arrived + lost, experiments.len());
+    // On a busy machine a datagram may come after it is given up.
+    let most = if near.properties().reliable { 0 } else { experiments.len() / 10 };
+    assert!(lost <= most, "{lost} rounds were lost");
+    near
 }
 
-/// Round trips and bursts of each size.
+/// Rounds of every kind, of each size.
 fn experiments(operation: Operation) -> Vec<Experiment> {
-    let (quantity, delay) = (Quantity::RoundTrip, Picos::ZERO);
+    /// Longer than a round trip of most sizes.
+    const PAUSE: Picos = Picos(500_000_000);
     let of_size = |size| {
-        let round = Experiment { quantity, messages: 1, delay, size };
-        let burst = Experiment { quantity: Quantity::Gap, messages: 10, ..round };
-        [[round; ROUNDS], [burst; ROUNDS]]
+        let round = |quantity, messages, delay| Experiment { quantity, messages, delay, size };
+        [
+            [round(Quantity::RoundTrip, 1, Picos::ZERO); ROUNDS],
+            [round(Quantity::Gap, 10, Picos::ZERO); ROUNDS],
+            [round(Quantity::Paced, 3, PAUSE); ROUNDS],
+            [round(Quantity::Receive, 1, PAUSE); ROUNDS],
+        ]
     };
     let sizes = SIZES.into_iter().filter(|size| operation != Operation::Datagram || *size <= 4_000);
     sizes.flat_map(of_size).flatten().collect()
@@ -223,7 +243,7 @@ fn experiments(operation: Operation) -> Vec<Experiment> {
 
 /// Everything between the hello and the goodbye of a session, at both ends.
 fn a_session_makes_no_call_but_posts(operation: Operation, inline: Option<u32>) {
-    let (mut near, mut far) = pair(operation, inline);
+    let (near, mut far) = pair(operation, inline);
     let is_read = operation == Operation::Read;
     let experiments = experiments(operation);
     let (initiator, responder) = (Counts::default(), Counts::default());
@@ -231,12 +251,14 @@ fn a_session_makes_no_call_but_posts(operation: Operation, inline: Option<u32>) 
     let ends = if is_read { 1 } else { 2 };
     let (mut outgoing, mut incoming, mut buffer) =
         (vec![1; 65_536], vec![1; 65_536], vec![1; 65_536]);
+    // Closed when nothing is counted any more.
+    let mut kept = None;
     let (before, after) = thread::scope(|scope| {
         scope.spawn(|| {
             initiator.of(&gates, ends, || {
                 let posted = near.posted();
                 let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-                measure(&mut near, buffers, &experiments);
+                let near = kept.insert(measure(near, buffers, &experiments));
                 near.posted() - posted
             });
         });
@@ -282,10 +304,11 @@ impl Counts {
         assert_eq!(calls.get(&WRITE), Some(&posts), "{name}: one write a post");
         let others = calls.keys().filter(|id| ![WRITE, RECVFROM].contains(id));
         assert_eq!(others.count(), 0, "{name} makes other system calls: {calls:?}");
-        // Whether the peer lives is asked once in 262144 looks that found nothing: while
-        // a busy host runs one end only.
+        // Whether the peer lives is asked once in 262144 looks that found nothing, which
+        // take 2 ms at least: while a busy host runs one end only.
         let asked = calls.get(&RECVFROM).copied().unwrap_or(0);
-        assert!(asked < posts / 2, "{name} asks for the peer {asked} times");
+        let most = self.microseconds.load(Ordering::SeqCst) / 2_000;
+        assert!(asked <= most, "{name} asks for the peer {asked} times, over {most}");
     }
 }
 
@@ -341,6 +364,18 @@ fn outside_of_a_session_messages_arrive_whole() {
     }
 }
 
+/// How the link fails while nothing arrives.
+fn error_of(link: &mut VerbsLink) -> String {
+    let clock = HostClock::monotonic_raw();
+    let (began, limit) = (clock.now(), clock.ticks(Picos(20_000_000_000_000)));
+    loop {
+        match link.poll_receive(&mut [0; 8_192]) {
+            Err(error) => return error.to_string(),
+            Ok(_) => assert!(clock.now() - began < limit, "no error"),
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs an RDMA device: tests/verbs/count"]
 fn a_receive_that_is_too_small_ends_with_its_status() {
@@ -350,22 +385,90 @@ fn a_receive_that_is_too_small_ends_with_its_status() {
         ..VerbsSettings::DEFAULT
     };
     // Messages of up to 8192 bytes here, of up to 512 there.
-    let (mut near, _far) = meddled(verbs, |data, is_answer| {
+    let (mut near, mut far) = meddled(verbs, |data, is_answer| {
         if !is_answer {
             data[17] ^= 0x22;
         }
     });
     near.send(&[1; 8_192]).unwrap();
-    let clock = HostClock::monotonic_raw();
-    let (began, limit) = (clock.now(), clock.ticks(Picos(20_000_000_000_000)));
-    let error = loop {
-        match near.poll_receive(&mut [0; 8_192]) {
-            Err(error) => break error.to_string(),
-            Ok(_) => assert!(clock.now() - began < limit, "no error"),
-        }
-    };
+    let error = error_of(&mut near);
     // Remote invalid request; soft-RoCE says remote operation error.
     assert!(error.contains("(status 9,") || error.contains("(status 11,"), "{error}");
+    // Local length error; soft-RoCE says local QP operation error.
+    let error = error_of(&mut far);
+    assert!(error.contains("(status 1,") || error.contains("(status 2,"), "{error}");
+    assert!(error.contains("longer than the place posted for it"), "{error}");
+}
+
+#[test]
+#[ignore = "needs an RDMA device: tests/verbs/count"]
+fn an_end_whose_queue_pair_is_in_error_says_so() {
+    let verbs =
+        VerbsSettings { operation: Some(Operation::WriteImmediate), ..VerbsSettings::DEFAULT };
+    // A key of no memory there.
+    let (mut near, mut far) = meddled(verbs, |data, is_answer| {
+        if is_answer {
+            data[45] ^= 0xff;
+        }
+    });
+    near.send(&[1; 64]).unwrap();
+    for (link, name) in [(&mut near, "far"), (&mut far, "near")] {
+        let first = error_of(link);
+        assert!(first.starts_with(name) && first.contains("remote access error"), "{first}");
+        assert!(first.contains("(status 10, no vendor code)"), "{first}");
+    }
+    // What was posted behind it.
+    let later = error_of(&mut far);
+    assert!(later.contains("flushed") && later.contains("(status 5, no vendor code)"), "{later}");
+    assert!(later.contains("the QP is in the error state"), "{later}");
+}
+
+#[test]
+#[ignore = "needs an RDMA device: tests/verbs/count"]
+fn a_byte_on_the_control_connection_ends_the_link_at_either_end() {
+    for operation in [Operation::Send, Operation::Write, Operation::Datagram] {
+        let (near, far) = connection();
+        let (mut to_far, mut to_near) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        let verbs = VerbsSettings { operation: Some(operation), ..VerbsSettings::DEFAULT };
+        let (mut near, mut far) = joined(verbs, (near, far));
+        assert_eq!(near.poll_receive(&mut [0; 64]).unwrap(), None);
+        to_near.write_all(&[1]).unwrap();
+        to_far.write_all(&[1]).unwrap();
+        for link in [&mut near, &mut far] {
+            let error = error_of(link);
+            assert!(error.contains("sent bytes over the control connection"), "{error}");
+        }
+    }
+}
+
+/// Types of service of the RoCE v2 packets that `watcher` has seen, a packet socket:
+/// UDP to port 4791 over IPv4 without options over Ethernet.
+fn types_of_service(watcher: &OwnedFd) -> BTreeSet<u8> {
+    let mut seen = BTreeSet::new();
+    let mut packet = [0; 2_048];
+    while let Ok(length) = recv(watcher.as_raw_fd(), &mut packet, MsgFlags::MSG_DONTWAIT) {
+        let is_udp = packet[12..15] == [0x08, 0x00, 0x45] && packet[23] == 17;
+        if length > 42 && is_udp && packet[36..38] == 4_791_u16.to_be_bytes() {
+            seen.insert(packet[15]);
+        }
+    }
+    seen
+}
+
+#[test]
+#[ignore = "needs two RDMA devices: tests/verbs/count"]
+fn packets_have_the_traffic_class_that_was_asked_for() {
+    for traffic_class in [0, 104] {
+        let watcher =
+            socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), SockProtocol::EthAll);
+        let watcher = watcher.unwrap();
+        let device = DeviceName::new("rxe1");
+        let verbs = VerbsSettings { device, traffic_class, ..VerbsSettings::DEFAULT };
+        let (mut near, mut far) = joined(verbs, connection());
+        near.send(&[1; 64]).unwrap();
+        assert_eq!(receive(&mut far, &mut [0; 64]).unwrap(), 64);
+        assert_eq!(types_of_service(&watcher), BTreeSet::from([traffic_class]));
+    }
 }
 
 #[test]

@@ -116,6 +116,13 @@ pub trait Link {
         Ok((before, self.wait_receive(buffer)?))
     }
 
+    /// Says that the next message of a round that is sent has `length` bytes. A link may
+    /// make ready for that while there is nothing else to do.
+    #[inline]
+    fn expect_send(&mut self, length: usize) {
+        let _ = length;
+    }
+
     /// Forgets a message received in part and whatever else has arrived, so
     /// that a lost round cannot leak into the next. Nothing to do on a
     /// reliable link.
@@ -180,6 +187,10 @@ impl<L: Link + ?Sized> Link for &mut L {
     }
 
     #[inline]
+    fn expect_send(&mut self, length: usize) {
+        (**self).expect_send(length);
+    }
+
     fn discard(&mut self) -> Result<(), Self::Error> {
         (**self).discard()
     }

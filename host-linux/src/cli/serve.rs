@@ -11,15 +11,16 @@ use loggap_core::measure::Ending;
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::link::LinkArgs;
+use super::verbs::hidden_at_a_responder;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::link::AnyLink;
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
+use crate::machine::near::{near_node, node_of};
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::machine::warning;
 use crate::serve::description::describe;
 use crate::serve::listener::{AllowedAddresses, Listener, TurnedAway};
-use crate::serve::near::near_interface;
 use crate::serve::queue::{ClientQueue, DEFAULT_CAPACITY, Event};
 use crate::serve::respond::{Session, respond};
 
@@ -33,7 +34,8 @@ use crate::serve::respond::{Session, respond};
 /// who was turned away is said once a second at most. On udp and eth a client
 /// has to show that it receives at its address before anything is echoed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
   loggap serve                       TCP, port 5647, until Ctrl-C
   loggap serve -p 0 --once           a free port, one connection: measure with --launches 1
@@ -41,7 +43,9 @@ Examples:
   loggap serve --transport eth --interface eth1   raw Ethernet frames
   loggap serve --transport verbs -d mlx5_0   RDMA, on that device
   loggap serve --clients 4           for `loggap bw -q 4`
-  loggap serve --transport shm       shared memory, for other processes of this machine")]
+  loggap serve --transport shm       shared memory, for other processes of this machine",
+    mut_args(hidden_at_a_responder)
+)]
 pub(super) struct Args {
     #[command(flatten)]
     link: LinkArgs,
@@ -66,8 +70,8 @@ pub(super) struct Args {
     /// only, for tcp, udp and verbs; can be repeated.
     #[arg(long, value_name = "CIDR", value_parser = network)]
     allow: Vec<IpNet>,
-    /// Processor to serve on; unless given the best one, near the network
-    /// interface that the client is reached by.
+    /// Processor to serve on; unless given the best one, near the RDMA device or
+    /// network interface that the client is reached by.
     #[arg(long, value_name = "A")]
     cpu: Option<Cpu>,
     /// Longest message accepted, in bytes (K, M, G are powers of 1024).
@@ -280,8 +284,8 @@ impl Processor {
         Ok(())
     }
 
-    /// Goes to the best processor near the interface that a client is reached
-    /// by, unless another one was asked for.
+    /// Goes to the best processor near the device that a client is reached by,
+    /// unless another one was asked for.
     fn go_near(
         &mut self,
         link: &AnyLink,
@@ -291,8 +295,7 @@ impl Processor {
         if self.asked {
             return Ok(());
         }
-        let interface = LinkFingerprint::take(link).interface;
-        let best = best_of(&near_interface(interface.as_deref(), &self.allowed));
+        let best = best_of(&near_node(node_of(&LinkFingerprint::take(link)), &self.allowed));
         if best == self.current {
             return Ok(());
         }

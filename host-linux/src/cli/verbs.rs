@@ -2,13 +2,13 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
 
 use super::CliError;
 use crate::link::{DeviceName, Operation, Transport, VerbsSettings};
 
 /// How RDMA verbs are used. The initiator's options hold for both ends, but for
-/// device, port and address, which each end has of its own.
+/// device, port, address, events and pages, which each end has of its own.
 // The heading is that of each option: one for all would go on to what follows.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct VerbsArgs {
@@ -28,7 +28,7 @@ pub(super) struct VerbsArgs {
     /// How messages travel: send (RC send and receive), write (RC write, seen
     /// by polling its last byte), write-imm (RC write with immediate), read (RC
     /// read: the other end does nothing) or ud (datagrams). send unless given;
-    /// of `serve`, the only one that is served.
+    /// `serve` serves what is asked for unless given.
     #[arg(help_heading = HEADING, long, value_name = "OP", value_parser = operation_parser())]
     op: Option<Operation>,
     /// What perftest calls --op write-imm.
@@ -88,6 +88,14 @@ const OPTIONS: [(&str, &str); 13] = [
 /// Those of which the initiator's hold for both ends.
 const OF_THE_INITIATOR: [&str; 6] =
     ["--inline", "--mtu", "--service-level", "--traffic-class", "--depth", "--signal-every"];
+
+/// `serve` refuses these, and its help leaves them out.
+pub(super) fn hidden_at_a_responder(argument: Arg) -> Arg {
+    let named = |known: &&(&str, &str)| known.0 == argument.get_id();
+    let of_the_initiator =
+        OPTIONS.iter().find(named).is_some_and(|option| OF_THE_INITIATOR.contains(&option.1));
+    if of_the_initiator { argument.hide(true) } else { argument }
+}
 
 impl FromArgMatches for Given {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
@@ -173,8 +181,9 @@ impl VerbsArgs {
         match &*self.given.0 {
             [] => Ok(()),
             given => Err(CliError::usage(format_args!(
-                "{} is for RDMA verbs, and --transport is {transport}; add --transport verbs, or leave it out",
-                given.join(", ")
+                "{} {} for RDMA verbs, and --transport is {transport}; add --transport verbs",
+                given.join(", "),
+                if given.len() == 1 { "is" } else { "are" },
             ))),
         }
     }

@@ -67,9 +67,9 @@ impl Waiting {
 /// What a peer does that waits to be served.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Queued {
-    /// It has said nothing yet.
+    /// It has said nothing yet; its socket is readable when it does.
     Silent,
-    /// It has sent a part of a frame.
+    /// Its hello is not there whole, and no socket tells when it is.
     Incomplete,
     /// It can be served.
     Ready,

@@ -100,9 +100,15 @@ pub(crate) fn pin_process(process: u32, cpu: Cpu) -> Result<(), PlacementError> 
     }
 }
 
-fn pin_to(process: Pid, cpu: Cpu) -> Result<(), PlacementError> {
+/// These processors, as the system takes them.
+pub(super) fn set_of(cpus: &[Cpu]) -> nix::Result<CpuSet> {
     let mut set = CpuSet::new();
-    match set.set(cpu).and_then(|()| sched_setaffinity(process, &set)) {
+    cpus.iter().try_for_each(|cpu| set.set(*cpu))?;
+    Ok(set)
+}
+
+fn pin_to(process: Pid, cpu: Cpu) -> Result<(), PlacementError> {
+    match set_of(&[cpu]).and_then(|set| sched_setaffinity(process, &set)) {
         Ok(()) => Ok(()),
         Err(Errno::EINVAL) => Err(PlacementError::NotAllowed { cpu, allowed: allowed() }),
         Err(error) => Err(PlacementError::Refused { cpu, source: error.into() }),

@@ -1,6 +1,7 @@
 //! Who was measured to whom, over what, and for how long.
 
 use super::number;
+use crate::link::VerbsRecord;
 use crate::machine::environment::Fingerprint;
 use crate::profile::ProfileDocument;
 use crate::serve::local::OWN_RESPONDER;
@@ -18,8 +19,11 @@ pub(super) fn title(document: &ProfileDocument) -> String {
         Some(_) | None => &link.peer,
     };
     let mut parts = vec![document.transport.clone()];
-    if let Some(interface) = &link.interface {
-        parts = vec![format!("{} over {interface}", document.transport)];
+    if let Some(VerbsRecord { operation, here, there, .. }) = &link.verbs {
+        parts = vec![format!("verbs {operation}"), format!("{} to {}", here.device, there.device)];
+    }
+    if let (Some(interface), Some(last)) = (&link.interface, parts.last_mut()) {
+        last.push_str(&format!(" over {interface}"));
     }
     parts.extend(link.speed_bits_per_s.map(speed));
     parts.extend(link.mtu_bytes.map(|mtu| format!("MTU {mtu}")));
@@ -106,6 +110,23 @@ pub(super) fn effort(document: &ProfileDocument) -> String {
 mod tests {
     use super::super::fixtures;
     use super::*;
+    use crate::link::VerbsPort;
+
+    #[test]
+    fn a_link_over_verbs_is_named_by_operation_and_devices() {
+        let mut document = fixtures::tcp();
+        let end = |device: &str| VerbsPort { device: device.to_owned(), ..VerbsPort::default() };
+        let record = VerbsRecord {
+            operation: "write".to_owned(),
+            here: end("mlx5_0"),
+            there: end("mlx5_1"),
+            ..VerbsRecord::default()
+        };
+        document.host.link.verbs = Some(record);
+        document.host.link.interface = Some("ens1".to_owned());
+        let text = title(&document);
+        assert!(text.contains(": verbs write, mlx5_0 to mlx5_1 over ens1"), "{text}");
+    }
 
     #[test]
     fn a_peer_is_this_machine_by_its_link_and_not_by_its_name() {

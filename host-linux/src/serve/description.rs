@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::machine::clock::HostClock;
 use crate::machine::environment::{Fingerprint, LinkFingerprint};
+use crate::machine::near;
 use crate::machine::placement::Cpu;
-use crate::serve::near;
 
 /// The text on the wire: JSON of a [`Fingerprint`] and what only the responder
 /// adds.
@@ -17,7 +17,7 @@ struct Description<'a> {
     fingerprint: &'a Fingerprint,
     /// Version of this program.
     version: &'static str,
-    /// NUMA node of the link's interface.
+    /// NUMA node of the link's device.
     interface_numa_node: Option<u32>,
 }
 
@@ -27,7 +27,7 @@ struct Description<'a> {
 #[must_use]
 pub fn describe(clock: &HostClock, link: LinkFingerprint, cpu: Option<Cpu>) -> String {
     let fingerprint = Fingerprint::take(clock, link, cpu);
-    let interface_numa_node = fingerprint.link.interface.as_deref().and_then(near::node_of);
+    let interface_numa_node = near::node_of(&fingerprint.link);
     let version = env!("CARGO_PKG_VERSION");
     let description = Description { fingerprint: &fingerprint, version, interface_numa_node };
     let text = serde_json::to_string(&description).unwrap_or_default();

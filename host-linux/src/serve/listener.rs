@@ -194,7 +194,7 @@ impl Listener {
                     Transport::Tcp => ListeningSocket::open_tcp,
                     Transport::Udp => ListeningSocket::open_udp,
                     _ => {
-                        VerbsLink::try_device(settings).map_err(ListenError::Endpoint)?;
+                        VerbsLink::look_at_port(settings).map_err(ListenError::Endpoint)?;
                         ListeningSocket::open_verbs
                     }
                 };

@@ -5,6 +5,5 @@ pub mod description;
 mod hello;
 pub mod listener;
 pub mod local;
-pub(crate) mod near;
 pub mod queue;
 pub mod respond;

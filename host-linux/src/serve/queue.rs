@@ -347,7 +347,10 @@ impl Worker {
         if self.waiting.len() < self.capacity {
             return true;
         }
-        let idle = self.waiting.iter().position(|client| client.state != Queued::Ready);
+        let idle = self.waiting.iter_mut().position(|client| {
+            client.state = client.link.look_while_queued();
+            client.state != Queued::Ready
+        });
         let Some(client) = idle.and_then(|index| self.waiting.remove(index)) else { return false };
         self.turned_away.add(client.turned_away("said no hello while others came"));
         true
@@ -390,10 +393,14 @@ impl Worker {
     fn announce(&mut self) {
         self.sign_of_life_due = Deadline::after(Self::SIGN_OF_LIFE);
         let mut ahead = u32::from(self.serving);
-        self.waiting.retain_mut(|client| {
+        let Self { waiting, turned_away, .. } = self;
+        waiting.retain_mut(|client| {
             let position = frame(&Message::Queue { position: ahead });
             let here = ahead == 0 || client.link.send_at_once(&position);
             ahead += u32::from(here);
+            if !here {
+                turned_away.add(client.turned_away("did not take the word about its position"));
+            }
             here
         });
     }

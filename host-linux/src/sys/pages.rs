@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use loggap_core::sim::implicit::Envelope;
-use loggap_core::sim::mail::Chain;
-use loggap_core::sim::network::{Flow, Hop, Link, Share};
+use loggap_core::sim::mail::ChunkList;
+use loggap_core::sim::network::{Flow, Hop, Link, Share, Transmission};
 use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -57,7 +57,7 @@ unsafe impl Integers for Message {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for Envelope {}
 // SAFETY: its fields are atomic integers.
-unsafe impl Integers for Chain {}
+unsafe impl Integers for ChunkList {}
 
 // SAFETY: a number, whose zero is all bytes 0.
 unsafe impl Integers for f32 {}
@@ -69,6 +69,8 @@ unsafe impl Integers for Share {}
 unsafe impl Integers for Hop {}
 // SAFETY: its fields are numbers.
 unsafe impl Integers for Flow {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Transmission {}
 
 /// Elements in memory of their own.
 #[derive(Debug)]
@@ -135,7 +137,7 @@ mod tests {
         assert_eq!(text(&record[0]), text(&WindowRecord::default()));
         let message = Pages::<Message>::zeroed(1).unwrap();
         assert_eq!(text(&message[0]), text(&Message::default()));
-        let chain = Pages::<Chain>::zeroed(1).unwrap();
-        assert_eq!(text(&chain[0]), text(&Chain::default()));
+        let chain = Pages::<ChunkList>::zeroed(1).unwrap();
+        assert_eq!(text(&chain[0]), text(&ChunkList::default()));
     }
 }

@@ -78,6 +78,8 @@ struct Scripted<'c> {
     /// Bytes of a stream that are in the caller's buffer.
     collected: usize,
     heard: Vec<Vec<u8>>,
+    /// Messages heard before, and length, of each that was said to come next.
+    announced: Vec<(usize, usize)>,
     /// How long each look takes.
     look: u64,
     /// How many looks there are for one that may find something.
@@ -96,6 +98,7 @@ impl<'c> Scripted<'c> {
             hangs_up: false,
             collected: 0,
             heard: vec![],
+            announced: vec![],
             look: 10 * MICRO,
             every: 1,
             looks: 0,
@@ -152,6 +155,10 @@ impl Link for Scripted<'_> {
             return Ok(Some(length));
         }
         if self.hangs_up && self.says.is_empty() { Err(Gone) } else { Ok(None) }
+    }
+
+    fn expect_send(&mut self, length: usize) {
+        self.announced.push((self.heard.len(), length));
     }
 
     fn discard(&mut self) -> Result<(), Gone> {
@@ -382,6 +389,32 @@ fn a_whole_session_is_answered_message_by_message() {
         // Two receives of one look each; the look is all that takes time.
         assert_eq!(values.as_slice(), [Picos(2 * 10 * MICRO)]);
     }
+}
+
+#[test]
+fn a_link_hears_of_the_length_of_each_reply_beforehand() {
+    let clock = Ticking::default();
+    let round = |messages, reply_size| Round {
+        messages,
+        size: 2,
+        reply_size,
+        policy: ReplyPolicy::AfterLast,
+        timed: false,
+        repeats: 2,
+        pause: Picos::ZERO,
+    };
+    let rounds = Rounds::from_array([round(1, 30), round(3, 7)]);
+    let mut says = vec![hello(), frame(&Message::Batch { sequence: 0, rounds })];
+    for (sequence, messages) in [(0, 1), (1, 1), (2, 3), (3, 3)] {
+        says.extend((0..messages).map(|_| data(sequence, 2)));
+    }
+    let mut link = Scripted::new(&clock, Kind::Stream, says);
+    assert_eq!(respond(&clock, &mut link), Err(ServeError::Silent(bounds().silence)));
+    let replies = link.heard.iter().enumerate().filter(|(_, message)| message.len() < FRAME_LEN);
+    let replies: Vec<(usize, usize)> = replies.map(|(at, reply)| (at, reply.len())).collect();
+    let lengths: Vec<usize> = replies.iter().map(|(_, length)| *length).collect();
+    assert_eq!(lengths, [30, 30, 7, 7]);
+    assert!(replies.iter().all(|reply| link.announced.contains(reply)), "{:?}", link.announced);
 }
 
 #[test]

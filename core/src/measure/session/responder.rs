@@ -149,6 +149,7 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
             let arrived = self.take_one()?;
             return self.handle_other(arrived, 0);
         };
+        self.link.expect_send(self.responder.reply_length());
         let deadline = Deadline { since: self.alive, limit: self.silence };
         let window = expected.window(self.buffer);
         let mut taken = 0;

@@ -5,15 +5,15 @@ use loggap_core::measure::SessionError;
 
 use crate::cli::CliError;
 use crate::cli::measuring::Ends;
-use crate::link::{self, AnyLink, Endpoint, LinkError, Waiting};
+use crate::link::{self, AnyLink, Endpoint, LinkError, Transport, VerbsLink, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::LinkFingerprint;
+use crate::machine::near::{near_node, node_of};
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::machine::warning::{self, Warning};
 use crate::measure::{Observer, Run};
 use crate::serve::local::{EmbeddedError, Process, Responder};
-use crate::serve::near::near_interface;
 
 /// Opens the links of a run, and its other ends where this command starts
 /// them.
@@ -65,11 +65,10 @@ impl<'a> Endpoints<'a> {
         Self { placed: false, ..self }
     }
 
-    /// Processors near the link's interface, unless others were asked for.
+    /// Processors near the link's device, unless others were asked for.
     fn place_this_end(&mut self, link: &AnyLink, clock: &HostClock) -> Result<(), CliError> {
         let chosen = || {
-            let interface = LinkFingerprint::take(link).interface;
-            let near = near_interface(interface.as_deref(), &self.allowed);
+            let near = near_node(node_of(&LinkFingerprint::take(link)), &self.allowed);
             Placement::choose(&near, &self.topology)
         };
         let chosen = || if self.placed { chosen() } else { None };
@@ -83,6 +82,11 @@ impl<'a> Endpoints<'a> {
     /// Each launch takes other processors that are as good, or the same ones
     /// in the other direction, so that a run does not hang on one choice.
     fn open_local(&mut self, clock: &HostClock) -> Result<AnyLink, CliError> {
+        let settings = self.args.link.settings(self.longest_message);
+        if self.placed && self.opened == 0 && self.args.link.transport == Transport::Verbs {
+            let port = VerbsLink::look_at_port(settings)?;
+            self.allowed = near_node(port.numa_node, &self.allowed);
+        }
         let good = || {
             let pairs = Placement::equally_good(&self.allowed, &self.topology);
             pairs.get(self.opened.checked_rem(pairs.len())?).copied()
@@ -90,7 +94,7 @@ impl<'a> Endpoints<'a> {
         let good = || if self.placed { good() } else { None };
         self.placement = self.asked.or_else(good);
         let start = Responder {
-            settings: self.args.link.settings(self.longest_message),
+            settings,
             cpu: self.placement.map(|both| both.responder),
             longest_message: self.longest_message,
             ..Responder::new(self.args.link.transport)?

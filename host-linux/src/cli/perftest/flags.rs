@@ -207,7 +207,7 @@ fn refuse(matches: &ArgMatches, flags: &[&'static [Flag]]) -> Result<(), clap::E
             {
                 continue;
             }
-            let text = format!("{given} of perftest is not taken: {}\n", flag.instead);
+            let text = format!("{given} of perftest is not taken: {}", flag.instead);
             return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
         }
     }

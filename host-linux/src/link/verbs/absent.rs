@@ -7,7 +7,7 @@ use std::time::Duration;
 use loggap_core::measure::{Link, LinkProperties};
 
 use super::error::VerbsError;
-use super::record::{CallTimes, VerbsRecord};
+use super::record::{CallTimes, VerbsPort, VerbsRecord};
 use crate::link::{LinkError, LinkSettings, Queued};
 use crate::machine::clock::HostClock;
 
@@ -56,9 +56,11 @@ impl VerbsLink {
     /// # Errors
     ///
     /// Always [`VerbsError::NotBuilt`].
-    pub fn try_device(_: LinkSettings) -> Result<(), LinkError> {
+    pub fn look_at_port(_: LinkSettings) -> Result<VerbsPort, LinkError> {
         Err(VerbsError::NotBuilt.into())
     }
+
+    pub(crate) const fn refuse(_: &TcpStream, _: &str) {}
 
     pub(crate) fn answer(
         _: TcpStream,

@@ -1,6 +1,7 @@
 //! What goes wrong with RDMA, and what to try.
 
 use std::io;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -94,6 +95,17 @@ pub enum VerbsError {
         /// What the system said.
         source: io::Error,
     },
+    /// There are too few huge pages.
+    #[error(
+        "cannot register {} MiB of huge pages ({source}): `sysctl vm.nr_hugepages` reserves some, of 2 MiB usually; or leave --huge-pages out",
+        bytes.div_ceil(1 << 20)
+    )]
+    HugePages {
+        /// How much, in bytes.
+        bytes: usize,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The device refused to make or use something.
     #[error("{device}: {action} failed ({source}); {hint}")]
     Device {
@@ -108,8 +120,8 @@ pub enum VerbsError {
     },
     /// A work request ended with an error.
     #[error(
-        "{peer}: {action} ended with '{}' (status {status}, vendor code {vendor:#x}): {}",
-        status_name(*status), status_hint(*status)
+        "{peer}: {action} ended with '{}' (status {status}, {}): {}",
+        status_name(*status), vendor_code(*vendor), status_hint(*status)
     )]
     Completion {
         /// The peer.
@@ -135,6 +147,17 @@ pub enum VerbsError {
         /// The peer.
         peer: String,
     },
+    /// What listens there says nothing.
+    #[error(
+        "{peer} took the connection and answered nothing within {:.0} s: what listens there is stopped, or is no `loggap serve --transport verbs`",
+        limit.as_secs_f64()
+    )]
+    Unanswered {
+        /// The peer.
+        peer: String,
+        /// How long was waited.
+        limit: Duration,
+    },
     /// The other end speaks of queue pairs as another version does.
     #[error("{peer} runs another version of loggap; use the same version on both ends")]
     Version {
@@ -150,6 +173,14 @@ pub enum VerbsError {
         peer: String,
         /// What they ask for.
         what: &'static str,
+    },
+    /// The control connection has to be silent once both ends are connected.
+    #[error(
+        "{peer} sent bytes over the control connection, which carries none after the connection data; use the same version of loggap on both ends"
+    )]
+    Talks {
+        /// The peer.
+        peer: String,
     },
     /// The other end serves one operation only.
     #[error(
@@ -178,7 +209,7 @@ pub enum VerbsError {
     Answers,
     /// There is nothing to sleep for.
     #[error(
-        "--op {operation} is seen by polling memory, so that there is no event to sleep for; leave --events and --block out, or use --op write-imm"
+        "with --op {operation} nothing completes at the receiver, so that there is no event to sleep for; leave --events and --block out, or use --op write-imm"
     )]
     Events {
         /// The operation.
@@ -199,6 +230,7 @@ impl VerbsError {
                 | Self::PortDown { .. }
                 | Self::NoAddress { .. }
                 | Self::Register { .. }
+                | Self::HugePages { .. }
         )
     }
 
@@ -239,7 +271,7 @@ fn no_address(device: &str, port: u8, index: Option<u8>) -> String {
             "--gid-index {index} is no address of port {port} of {device}; {entries} lists them, or leave --gid-index out"
         ),
         None => format!(
-            "port {port} of {device} has no RoCE v2 address for IPv4; give its interface an IPv4 address, or choose another with --gid-index ({entries} lists them)"
+            "port {port} of {device} has no RoCE v2 address for IPv4; give its interface an IPv4 address, choose another address with --gid-index ({entries} lists them), or another device with -d"
         ),
     }
 }
@@ -252,7 +284,7 @@ fn not_registered(bytes: usize, limit: Option<u64>, source: &io::Error) -> Strin
             limit >> 10
         ),
         _ => format!(
-            "cannot register {megabytes} MiB of memory ({source}); use smaller sizes, a smaller --depth, or leave --huge-pages out"
+            "cannot register {megabytes} MiB of memory ({source}); use smaller sizes or a smaller --depth"
         ),
     }
 }
@@ -262,8 +294,10 @@ const fn status_name(status: u32) -> &'static str {
     match status {
         1 => "local length error",
         2 => "local QP operation error",
+        3 => "local EE context operation error",
         4 => "local protection error",
         5 => "work request flushed",
+        6 => "memory window bind error",
         7 => "bad response",
         8 => "local access error",
         9 => "remote invalid request",
@@ -271,17 +305,34 @@ const fn status_name(status: u32) -> &'static str {
         11 => "remote operation error",
         12 => "transport retry counter exceeded",
         13 => "RNR retry counter exceeded",
+        14 => "local RDD violation",
+        15 => "remote invalid RD request",
         16 => "remote aborted",
+        17 => "invalid EE context number",
+        18 => "invalid EE context state",
         19 => "fatal error",
         20 => "response timeout",
         21 => "general error",
+        22 => "tag matching error",
+        23 => "tag matching rendezvous incomplete",
         _ => "unknown error",
+    }
+}
+
+/// What the device's maker adds, whose list alone says what it means.
+fn vendor_code(code: u32) -> String {
+    match code {
+        0 => "no vendor code".to_owned(),
+        code => format!("vendor code {code:#x}, explained by the device's maker"),
     }
 }
 
 const fn status_hint(status: u32) -> &'static str {
     match status {
         1 => "a message was longer than the place posted for it; use the same version on both ends",
+        2 => {
+            "the QP could not carry it out; of soft-RoCE also a message that was longer than the place posted for it; use the same version on both ends"
+        }
         5 => {
             "the QP is in the error state, because an earlier request failed; see what the other end printed"
         }

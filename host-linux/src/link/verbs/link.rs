@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
+use loggap_core::wire::MAGIC;
 use nix::errno::Errno;
 use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, recv};
@@ -34,9 +35,10 @@ use super::error::{UNANSWERED, VerbsError};
 use super::offer::AUTO_INLINE;
 use super::one_sided::{Due, OneSided};
 use super::record::{CallTimes, VerbsRecord};
+use super::room::Room;
 use super::sending::{Timing, is_tag};
 use super::settings::Operation;
-use super::station::{Layout, USUAL_INLINE};
+use super::station::{DATAGRAM_HEAD, EMPTY, Layout, USUAL_INLINE};
 use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, LinkSettings, Queued};
 use crate::machine::clock::{Deadline, HostClock};
@@ -65,16 +67,8 @@ pub struct VerbsLink {
     pub(super) inline: usize,
     /// A completion for each so many sends, and sends until the next.
     pub(super) signal: (u32, u32),
-    /// Entries of the send queue.
-    pub(super) capacity: u64,
-    /// Messages sent.
-    pub(super) sent: u64,
-    /// Work requests posted, and how many of them are known to be over.
-    pub(super) posted: u64,
-    pub(super) completed: u64,
-    /// Messages received, and how many of them the peer knows of.
-    pub(super) consumed: u64,
-    pub(super) returned: u64,
+    /// What was sent and received, and what may be.
+    pub(super) room: Room,
     /// Where the last byte of the next message arrives, of writes.
     pub(super) awaited: usize,
     /// A session is under way.
@@ -83,8 +77,6 @@ pub struct VerbsLink {
     pub(super) straight: bool,
     /// Length of the messages that the standing request is for; 0 before there is one.
     pub(super) standing_length: usize,
-    /// Messages of rounds that find room without a look for it.
-    pub(super) unchecked: u64,
     /// The place that was consumed last, if its receive is not posted again.
     pub(super) to_be_freed: Option<u64>,
     /// Looks in a row that found nothing, up to the last pause.
@@ -144,17 +136,11 @@ impl VerbsLink {
             remote: parts.remote,
             inline: granted as usize,
             signal: (signal, signal),
-            capacity: capacity.into(),
-            sent: 0,
-            posted: 0,
-            completed: 0,
-            consumed: 0,
-            returned: 0,
+            room: Room::new(operation, layout.depth as u64, capacity.into()),
             awaited: layout.end_of_incoming(0) - 1,
             in_session: false,
             straight: false,
             standing_length: 0,
-            unchecked: 0,
             to_be_freed: None,
             looks: 0,
             until_pause: (1, 1),
@@ -188,7 +174,7 @@ impl VerbsLink {
     /// Work requests posted so far: messages, and what the link itself has to say.
     #[must_use]
     pub const fn posted(&self) -> u64 {
-        self.posted
+        self.room.posted
     }
 
     /// Times the parts of posting and reaping from now on. What else is measured
@@ -241,22 +227,34 @@ impl VerbsLink {
         self.reap().is_ok() && self.has_room() && self.send_now(message).is_ok()
     }
 
-    /// A connected queue pair holds the hello; the control connection says
-    /// whether the peer is still there.
+    /// Looks at what a peer does that waits to be served, without receiving its
+    /// hello: at the byte of its place that arrives last or first.
     pub(crate) fn look_while_queued(&self) -> Queued {
+        let at = |offset| self.queue.memory().byte(offset);
+        let has_come = match self.operation {
+            // Who reads says nothing.
+            Operation::Read => true,
+            Operation::Write => at(self.awaited) != EMPTY,
+            Operation::Datagram => at(self.layout.incoming(0) + DATAGRAM_HEAD) == MAGIC[0],
+            Operation::Send | Operation::WriteImmediate => at(self.layout.incoming(0)) == MAGIC[0],
+        };
         match self.peer_has_closed() {
-            Ok(false) => Queued::Ready,
+            Ok(false) if has_come => Queued::Ready,
+            Ok(false) => Queued::Incomplete,
+            Err(LinkError::Verbs(VerbsError::Talks { .. })) => Queued::Flooding,
             Ok(true) | Err(_) => Queued::Gone,
         }
     }
 
     /// The control connection carries nothing any more; all it can say is that
-    /// the peer has closed it.
+    /// the peer has closed it, or is gone.
     pub(super) fn peer_has_closed(&self) -> Result<bool, LinkError> {
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         match recv(self.control.as_raw_fd(), &mut [0], flags) {
-            Ok(0) | Err(Errno::ECONNRESET | Errno::ETIMEDOUT) => Ok(true),
-            Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(false),
+            Ok(0) | Err(Errno::ECONNRESET | Errno::ETIMEDOUT | Errno::EHOSTUNREACH) => Ok(true),
+            // Its end would not be seen behind that.
+            Ok(_) => Err(VerbsError::Talks { peer: self.peer.clone() }.into()),
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(false),
             Err(error) => Err(LinkError::from_io(&self.peer, "recv", error.into())),
         }
     }
@@ -324,12 +322,17 @@ impl Link for VerbsLink {
     fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
         self.prepare_reads();
         // Without a wait, in which a request that ended with an error could be found.
-        if self.has_entries(1) {
+        if self.room.has_entries(1) {
             // An error here comes again at the next send.
             let _shows_again = self.prepare();
         }
         self.prepare_message(message.len());
         body(self)
+    }
+
+    #[inline]
+    fn expect_send(&mut self, length: usize) {
+        self.prepare_message(length);
     }
 
     /// What is due for the message before this one does not fall into the time that
@@ -367,10 +370,11 @@ impl Drop for VerbsLink {
     /// Waits until the last messages are acknowledged: a queue pair that is
     /// destroyed drops them.
     fn drop(&mut self) {
-        if self.posted == self.completed {
+        // Who has left acknowledges nothing.
+        if self.room.under_way() == 0 || !matches!(self.peer_has_closed(), Ok(false)) {
             return;
         }
-        if self.signal.1 != self.signal.0 && self.posted - self.completed < self.capacity {
+        if self.signal.1 != self.signal.0 && self.room.has_entries(1) {
             self.signal_next();
             // A write of nothing needs no key and no memory.
             let nothing = Source::Memory { offset: 0, length: 0 };
@@ -381,6 +385,6 @@ impl Drop for VerbsLink {
             }
         }
         let deadline = Deadline::after(PARTING);
-        while self.completed < self.posted && !deadline.expired() && self.reap().is_ok() {}
+        while self.room.under_way() > 0 && !deadline.expired() && self.reap().is_ok() {}
     }
 }

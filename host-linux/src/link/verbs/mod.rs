@@ -11,6 +11,8 @@
 
 mod error;
 mod record;
+#[cfg(feature = "verbs")]
+mod room;
 mod settings;
 
 #[cfg(feature = "verbs")]

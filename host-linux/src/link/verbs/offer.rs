@@ -24,6 +24,13 @@ pub(crate) fn begins_an_offer(bytes: &[u8]) -> bool {
     bytes.iter().zip(&NAME).all(|(byte, known)| byte == known)
 }
 
+const NO_PAYLOAD: &str = "a packet payload other than 256, 512, 1024, 2048 or 4096 bytes";
+
+/// Whether a port can have this largest packet payload, in bytes.
+const fn is_payload(mtu: u16) -> bool {
+    matches!(mtu, 256 | 512 | 1_024 | 2_048 | 4_096)
+}
+
 /// Where an end is, and its memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct StationData {
@@ -139,7 +146,9 @@ impl Offer {
     /// they hold.
     fn check(&self) -> Result<(), Unusable> {
         let depth = usize::from(self.depth);
-        let wrong = if !depth.is_power_of_two() || depth < 2 {
+        let wrong = if !is_payload(self.mtu) {
+            NO_PAYLOAD
+        } else if !depth.is_power_of_two() || depth < 2 {
             "a number of messages under way that is no power of two from 2 on"
         } else if u64::from(self.longest) > crate::link::LONGEST_MESSAGE.0 {
             "messages longer than any link takes"
@@ -174,17 +183,19 @@ impl Answer {
         }
     }
 
-    /// The answer to an offer of so many `depth`.
-    pub(super) fn from_bytes(bytes: &[u8; LENGTH], offered: u16) -> Result<Self, Unusable> {
+    /// The answer to `offer`.
+    pub(super) fn from_bytes(bytes: &[u8; LENGTH], offer: &Offer) -> Result<Self, Unusable> {
         let fields = Fields::of(bytes)?;
         let answer = Self::of(fields).ok_or(Unusable::Wrong("fields without a meaning"))?;
-        match answer {
-            Self::Connected { depth, .. }
-                if !depth.is_power_of_two() || depth < 2 || depth > offered =>
-            {
-                Err(Unusable::Wrong("another number of messages under way than was offered"))
-            }
-            _ => Ok(answer),
+        let Self::Connected { mtu, depth, .. } = answer else { return Ok(answer) };
+        if !depth.is_power_of_two() || depth < 2 || depth > offer.depth {
+            Err(Unusable::Wrong("another number of messages under way than was offered"))
+        } else if !is_payload(mtu) {
+            Err(Unusable::Wrong(NO_PAYLOAD))
+        } else if mtu > offer.mtu {
+            Err(Unusable::Wrong("a larger packet payload than was offered"))
+        } else {
+            Ok(answer)
         }
     }
 
@@ -326,11 +337,16 @@ mod tests {
         let offer = offer();
         assert_eq!(Offer::from_bytes(&offer.to_bytes()), Ok(offer.clone()));
         let answers = [
-            Answer::Connected { mtu: 4096, station: offer.station, depth: 16, port: offer.port },
+            Answer::Connected {
+                mtu: 512,
+                station: offer.station,
+                depth: 16,
+                port: offer.port.clone(),
+            },
             Answer::Refused("no ä".into()),
         ];
         for answer in answers {
-            assert_eq!(Answer::from_bytes(&answer.to_bytes(), 32), Ok(answer));
+            assert_eq!(Answer::from_bytes(&answer.to_bytes(), &offer), Ok(answer));
         }
     }
 
@@ -348,8 +364,8 @@ mod tests {
         assert_eq!(offer_of(7), Err(Unusable::Version));
         let mut answer = Answer::Refused("busy".into()).to_bytes();
         answer[7] -= 1;
-        assert_eq!(Answer::from_bytes(&answer, 2), Err(Unusable::Version));
-        assert_eq!(Answer::from_bytes(&[0; LENGTH], 2), Err(Unusable::Foreign));
+        assert_eq!(Answer::from_bytes(&answer, &offer()), Err(Unusable::Version));
+        assert_eq!(Answer::from_bytes(&[0; LENGTH], &offer()), Err(Unusable::Foreign));
     }
 
     #[test]
@@ -360,6 +376,8 @@ mod tests {
         let shortest = Offer { longest: u32::try_from(FRAME_LEN).unwrap(), ..offer() };
         assert_eq!(Offer::from_bytes(&shortest.to_bytes()), Ok(shortest.clone()));
         for (words, wrong) in [
+            ("packet payload", Offer { mtu: 0, ..offer() }),
+            ("packet payload", Offer { mtu: 1_025, ..offer() }),
             ("power of two", Offer { depth: 3, ..offer() }),
             ("power of two", Offer { depth: 1, signal_every: 1, ..offer() }),
             ("longer than any link", Offer { longest: u32::MAX, ..offer() }),
@@ -378,19 +396,30 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_takes_no_more_messages_than_were_offered() {
+    fn an_answer_takes_no_more_than_was_offered() {
+        let station = StationData::default();
+        let read = |mtu, depth| {
+            let answer = Answer::Connected { mtu, station, depth, port: String::new() };
+            Answer::from_bytes(&answer.to_bytes(), &offer())
+        };
+        assert!(matches!(read(1_024, 32), Ok(Answer::Connected { .. })));
         for depth in [0, 1, 3, 64, u16::MAX] {
-            let station = StationData::default();
-            let answer = Answer::Connected { mtu: 1024, station, depth, port: String::new() };
-            let read = Answer::from_bytes(&answer.to_bytes(), 32);
-            assert!(matches!(read, Err(Unusable::Wrong(_))), "{depth}: {read:?}");
+            let read = read(1_024, depth);
+            assert!(
+                matches!(read, Err(Unusable::Wrong(why)) if why.contains("under way")),
+                "{depth}"
+            );
+        }
+        for mtu in [0, 255, 1_000, 2_048, u16::MAX] {
+            let read = read(mtu, 32);
+            assert!(matches!(read, Err(Unusable::Wrong(why)) if why.contains("payload")), "{mtu}");
         }
     }
 
     #[test]
     fn a_reason_that_is_too_long_is_cut_off() {
         let long = Answer::Refused("ä".repeat(LENGTH));
-        assert!(matches!(Answer::from_bytes(&long.to_bytes(), 2), Ok(Answer::Refused(cut))
+        assert!(matches!(Answer::from_bytes(&long.to_bytes(), &offer()), Ok(Answer::Refused(cut))
             if cut.len() < LENGTH && cut.len() > LENGTH - 20));
     }
 }

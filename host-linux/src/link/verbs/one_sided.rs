@@ -135,7 +135,7 @@ impl VerbsLink {
         self.post(("read", Timing::WhereAsked), Verb::Read, PAYLOAD, target)?;
         if is_last {
             let tag = message.first().copied().unwrap_or_default();
-            self.due = Some(Due { length, tag, request: self.posted });
+            self.due = Some(Due { length, tag, request: self.room.posted });
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl VerbsLink {
     #[inline]
     pub(super) fn look_one_sided(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let Some(Due { length, tag, request }) = self.due else { return self.take_frame(buffer) };
-        while self.completed < request {
+        while self.room.completed < request {
             if !self.reap_one()? {
                 return Ok(None);
             }

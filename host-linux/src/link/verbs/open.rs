@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use loggap_core::wire::FRAME_LEN;
+use nix::sys::socket::{setsockopt, sockopt};
 
 use super::error::VerbsError;
 use super::link::{Parts, VerbsLink};
@@ -53,15 +54,15 @@ impl VerbsLink {
     }
 
     /// Opens the device that `settings` name and closes it again: whether a
-    /// responder could serve.
+    /// responder could serve, and by which port.
     ///
     /// # Errors
     ///
     /// [`LinkError::Verbs`] for what is wrong with device, port or address.
-    pub fn try_device(settings: LinkSettings) -> Result<(), LinkError> {
+    pub fn look_at_port(settings: LinkSettings) -> Result<VerbsPort, LinkError> {
         let (operation, layout) = (Operation::Send, Layout::new(2, 64, 0));
         let purpose = Purpose { operation, layout, inline: Some(0), events: false };
-        Ok(Station::open(&settings.verbs, purpose).map(drop)?)
+        Ok(Station::open(&settings.verbs, purpose)?.record)
     }
 
     /// Waits for the offer of the initiator at the other end of `control` and
@@ -84,6 +85,12 @@ impl VerbsLink {
         Self::answer(control, &offer, peer, settings)
     }
 
+    /// Tells who is not served why: its socket has taken nothing yet, so that there is
+    /// room for it.
+    pub(crate) fn refuse(mut control: &TcpStream, reason: &str) {
+        let _told_less_well = control.write_all(&Answer::Refused(reason.to_owned()).to_bytes());
+    }
+
     /// Answers an offer that has come over `control`. A refusal is told to the
     /// peer and returned.
     pub(crate) fn answer(
@@ -92,14 +99,10 @@ impl VerbsLink {
         peer: String,
         settings: LinkSettings,
     ) -> Result<Self, LinkError> {
-        let tell = |answer: &Answer| {
-            // Its socket has taken nothing yet: there is room for this.
-            (&control).write_all(&answer.to_bytes())
-        };
         let mut offer = match Offer::from_bytes(offer) {
             Ok(offer) => offer,
             Err(unusable) => {
-                let _told_less_well = tell(&Answer::Refused(refusal(unusable)));
+                Self::refuse(&control, &refusal(unusable));
                 return Err(unusable.of(&peer).into());
             }
         };
@@ -107,14 +110,15 @@ impl VerbsLink {
         let (station, mtu) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                let _told_less_well = tell(&Answer::Refused(error.to_string()));
+                Self::refuse(&control, &error.to_string());
                 return Err(error.into());
             }
         };
         offer.longest = longest(offer.operation, offer.longest, mtu);
         let (data, depth) = (station.data(), station.depth());
         let answer = Answer::Connected { mtu, station: data, depth, port: station.described() };
-        tell(&answer)
+        (&control)
+            .write_all(&answer.to_bytes())
             .map_err(|error| LinkError::from_io(&peer, "sending connection data", error))?;
         let control = quiet(control, &peer)?;
         let record = record(&offer, mtu, &offer.port, &settings);
@@ -231,13 +235,15 @@ fn connect_over(
         .and_then(|()| control.read_exact(&mut bytes));
     exchanged.map_err(|source| match source.kind() {
         // A responder of another transport takes the offer for nonsense.
-        io::ErrorKind::UnexpectedEof
-        | io::ErrorKind::ConnectionReset
-        | io::ErrorKind::WouldBlock
-        | io::ErrorKind::TimedOut => VerbsError::Foreign { peer: peer.clone() }.into(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            VerbsError::Foreign { peer: peer.clone() }.into()
+        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            VerbsError::Unanswered { peer: peer.clone(), limit: settings.limit }.into()
+        }
         _ => LinkError::from_io(&peer, "exchanging connection data", source),
     })?;
-    let answer = Answer::from_bytes(&bytes, offer.depth).map_err(|unusable| unusable.of(&peer))?;
+    let answer = Answer::from_bytes(&bytes, &offer).map_err(|unusable| unusable.of(&peer))?;
     let (mtu, theirs, depth, port) = match answer {
         Answer::Connected { mtu, station, depth, port } => (mtu, station, depth, port),
         Answer::Refused(reason) => return Err(VerbsError::Refused { peer, reason }.into()),
@@ -284,8 +290,18 @@ fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), Verb
     Ok((station, mtu))
 }
 
-/// The control connection says nothing from now on.
+/// The control connection says nothing from now on, but that the peer has closed it or
+/// that its machine is gone: the kernel asks for that when nothing comes for a while.
 fn quiet(control: TcpStream, peer: &str) -> Result<TcpStream, LinkError> {
+    /// Seconds of silence before the first question, and between two of them.
+    const SILENCE: u32 = 10;
+    /// Questions without an answer.
+    const QUESTIONS: u32 = 3;
+    let kept = setsockopt(&control, sockopt::TcpKeepIdle, &SILENCE)
+        .and_then(|()| setsockopt(&control, sockopt::TcpKeepInterval, &SILENCE))
+        .and_then(|()| setsockopt(&control, sockopt::TcpKeepCount, &QUESTIONS))
+        .and_then(|()| setsockopt(&control, sockopt::KeepAlive, &true));
+    kept.map_err(|error| LinkError::from_io(peer, "setting SO_KEEPALIVE", error.into()))?;
     // As for every TCP connection of this program, and non-blocking.
     let settings = LinkSettings { limit: Duration::from_secs(1), ..LinkSettings::default() };
     let link = TcpLink::from_stream(control, settings)?.named(peer.to_owned());

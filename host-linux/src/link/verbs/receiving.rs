@@ -75,7 +75,7 @@ impl VerbsLink {
             self.restore_last(buffer);
         }
         self.consume()?;
-        self.awaited = self.layout.end_of_incoming(self.consumed) - 1;
+        self.awaited = self.layout.end_of_incoming(self.room.consumed) - 1;
         Ok(Some(length))
     }
 
@@ -84,7 +84,7 @@ impl VerbsLink {
     #[cold]
     fn restore_last(&self, buffer: &mut [u8]) {
         let number = self.queue.memory().number(ESCAPED_BY_PEER).to_le_bytes();
-        if number == Self::escape(self.consumed)
+        if number == Self::escape(self.room.consumed)
             && let Some(changed) = buffer.last_mut()
         {
             *changed = EMPTY;
@@ -213,8 +213,7 @@ impl VerbsLink {
     /// before it runs out of places: otherwise [`Self::prepare`] has told it.
     #[inline(always)]
     fn consume(&mut self) -> Result<(), LinkError> {
-        self.consumed += 1;
-        match self.consumed - self.returned >= self.layout.places_in_a_burst() {
+        match self.room.consume() {
             true => self.tell_consumed(),
             false => Ok(()),
         }
@@ -231,7 +230,7 @@ impl VerbsLink {
     #[inline]
     pub(super) fn prepare(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
-        match self.consumed - self.returned >= self.layout.depth as u64 / 2 {
+        match self.room.owes_a_word() {
             true => self.tell_consumed(),
             false => Ok(()),
         }

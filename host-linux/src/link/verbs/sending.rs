@@ -26,37 +26,17 @@ pub(super) enum Timing {
     Never,
 }
 
-/// Most work requests of one message: itself and the word about its last byte.
-const REQUESTS_OF_A_MESSAGE: u64 = 2;
-
 impl VerbsLink {
-    /// Whether the send queue takes `count` more requests.
-    #[inline]
-    pub(super) const fn has_entries(&self, count: u64) -> bool {
-        self.posted - self.completed + count <= self.capacity
-    }
-
     /// Whether one more message finds a place at both ends.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        self.has_entries(REQUESTS_OF_A_MESSAGE) && self.taken_places() < self.layout.depth as u64
+        self.room.has_room(|| self.word_of_peer())
     }
 
-    /// Places whose messages are not known to have been consumed; of datagrams, to have
-    /// been sent.
+    /// How many messages the peer says that it has consumed.
     #[inline]
-    fn taken_places(&self) -> u64 {
-        match self.operation {
-            Operation::Read => 0,
-            Operation::Datagram => self.posted - self.completed,
-            _ => {
-                let consumed = self.queue.memory().number(CONSUMED_BY_PEER);
-                // Counts modulo 2³².
-                #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
-                let sent = self.sent as u32;
-                u64::from(sent.wrapping_sub(consumed))
-            }
-        }
+    fn word_of_peer(&self) -> u32 {
+        self.queue.memory().number(CONSUMED_BY_PEER)
     }
 
     /// Waits until [`Self::has_room`]. The peer may be waiting for room, too: it is
@@ -109,23 +89,22 @@ impl VerbsLink {
         (tag, length): (u8, usize),
         timing: Timing,
     ) -> Result<(), LinkError> {
-        if self.unchecked == 0 {
+        if !self.room.is_counted() {
             self.look_for_room()?;
         }
         if length != self.standing_length {
             self.build_for(length)?;
         }
-        self.unchecked -= 1;
         // The message before it has arrived if it began otherwise: a round ends with
         // its reply.
         self.queue.memory().set_byte(PAYLOAD, tag);
         let target = match self.operation {
             Operation::Write => Some(self.target_of(length)),
-            Operation::WriteImmediate => Some(self.layout.incoming(self.sent)),
+            Operation::WriteImmediate => Some(self.layout.incoming(self.room.sent)),
             _ => None,
         };
         let address = target.map(|offset| self.remote.0.wrapping_add(offset as u64));
-        let head = (self.posted + 1, self.is_signalled());
+        let head = (self.room.posted + 1, self.is_signalled());
         let Self { queue, calls, .. } = self;
         let posted = match calls {
             Some(calls) if timing == Timing::WhereAsked => {
@@ -136,22 +115,23 @@ impl VerbsLink {
         if let Err(source) = posted {
             return Err(self.failed("send", source));
         }
-        self.posted += 1;
-        self.sent += 1;
+        self.room.post_counted();
         Ok(())
     }
 
-    /// Does what the first of some messages of a round would do else, without a wait.
+    /// Does what the first of some messages of a round would do else, without a wait, and
+    /// without a look for completions, in which an error could be found.
+    #[inline]
     pub(super) fn prepare_message(&mut self, length: usize) {
         if self.operation == Operation::Read {
             return;
         }
-        // Errors here come again at the send.
         if length != self.standing_length {
+            // An error here comes again at the send.
             let _shows_again = self.build_for(length);
         }
-        if self.unchecked == 0 && self.has_room() {
-            let _shows_again = self.look_for_room();
+        if !self.room.is_counted() && self.has_room() {
+            self.count_room();
         }
     }
 
@@ -159,13 +139,13 @@ impl VerbsLink {
     #[cold]
     fn look_for_room(&mut self) -> Result<(), LinkError> {
         self.make_room()?;
-        let under_way = self.posted - self.completed;
-        // The peer may write what it consumed at any time.
-        let places = (self.layout.depth as u64).saturating_sub(self.taken_places());
-        // Completions are to be looked at from then on.
-        let entries = self.many().saturating_sub(under_way);
-        self.unchecked = places.min(entries).max(1);
+        self.count_room();
         Ok(())
+    }
+
+    fn count_room(&mut self) {
+        let word = self.word_of_peer();
+        self.room.count_unchecked(word);
     }
 
     /// Builds the request of messages of rounds of this length.
@@ -233,7 +213,7 @@ impl VerbsLink {
     /// which the peer polls.
     #[inline]
     const fn target_of(&self, length: usize) -> usize {
-        self.layout.end_of_incoming(self.sent) - length
+        self.layout.end_of_incoming(self.room.sent) - length
     }
 
     /// Sends a message for which there is room, every byte of it.
@@ -244,19 +224,19 @@ impl VerbsLink {
                 return self.send_escaped(message);
             }
             Operation::Write => self.target_of(length),
-            _ => self.layout.incoming(self.sent),
+            _ => self.layout.incoming(self.room.sent),
         };
         let source = if length <= self.inline {
             Source::Inline(message)
         } else {
-            let offset = self.layout.outgoing(self.sent);
+            let offset = self.layout.outgoing(self.room.sent);
             if !self.queue.memory().write(offset, message) {
                 return Err(self.too_long(length));
             }
             Source::Memory { offset, length }
         };
         self.post(("send", Timing::Never), self.verb_of(length), to, source)?;
-        self.sent += 1;
+        self.room.sent += 1;
         Ok(())
     }
 
@@ -264,13 +244,13 @@ impl VerbsLink {
     /// another one, and with a word about that before it, which arrives first.
     #[cold]
     fn send_escaped(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        let number = Self::escape(self.sent);
+        let number = Self::escape(self.room.sent);
         let (from, length) = (ESCAPED_HERE, number.len());
         self.queue.memory().write(from, &number);
         self.signal_next();
         let word = Source::Memory { offset: from, length };
         self.post(("send", Timing::Never), Verb::Write, ESCAPED_BY_PEER, word)?;
-        let offset = self.layout.outgoing(self.sent);
+        let offset = self.layout.outgoing(self.room.sent);
         let place = self.target_of(message.len());
         let memory = self.queue.memory();
         if !memory.write(offset, message) {
@@ -280,9 +260,9 @@ impl VerbsLink {
         self.signal_next();
         let source = Source::Memory { offset, length: message.len() };
         self.post(("send", Timing::Never), Verb::Write, place, source)?;
-        self.sent += 1;
+        self.room.sent += 1;
         // The word's place is free for the next one then.
-        self.wait_until(|link| link.completed >= link.posted)
+        self.wait_until(|link| link.room.under_way() == 0)
     }
 
     /// The word about message `index`; 0 is about none.
@@ -296,11 +276,10 @@ impl VerbsLink {
     #[cold]
     pub(super) fn tell_consumed(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
-        if !self.has_entries(1) {
-            self.wait_until(|link| link.has_entries(1))?;
+        if !self.room.has_entries(1) {
+            self.wait_until(|link| link.room.has_entries(1))?;
         }
-        #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
-        let bytes = (self.consumed as u32).to_le_bytes();
+        let bytes = self.room.word().to_le_bytes();
         let source = if bytes.len() <= self.inline {
             Source::Inline(&bytes)
         } else {
@@ -310,7 +289,7 @@ impl VerbsLink {
         };
         let what = ("telling what was consumed", Timing::Never);
         self.post(what, Verb::Write, CONSUMED_BY_PEER, source)?;
-        self.returned = self.consumed;
+        self.room.note_told();
         Ok(())
     }
 
@@ -326,14 +305,13 @@ impl VerbsLink {
         if self.calls.is_some() {
             self.signal_next();
         }
-        // It takes an entry, and perhaps a place.
-        self.unchecked = 0;
+        self.room.forget_counted();
         let signalled = self.is_signalled();
         let work = Work {
             verb,
             remote_address: self.remote.0.wrapping_add(offset as u64),
             remote_key: self.remote.1,
-            id: self.posted + 1,
+            id: self.room.posted + 1,
             signalled,
         };
         let Self { queue, calls, .. } = self;
@@ -345,7 +323,7 @@ impl VerbsLink {
         };
         match posted {
             Ok(()) => {
-                self.posted += 1;
+                self.room.posted += 1;
                 Ok(())
             }
             Err(source) => Err(self.failed(action, source)),
@@ -381,24 +359,16 @@ impl VerbsLink {
     /// so that no send pays for all of those before it.
     #[inline]
     pub(super) fn reap_some(&mut self) -> Result<(), LinkError> {
-        if self.posted - self.completed >= self.many() && self.reap_one()? {
+        if self.room.under_way() >= self.room.many() && self.reap_one()? {
             self.reap_one()?;
         }
         Ok(())
     }
 
-    /// How many sends that are not known to be over are many.
-    const fn many(&self) -> u64 {
-        match self.operation {
-            Operation::Datagram => self.layout.depth as u64 / 2,
-            _ => self.capacity / 2,
-        }
-    }
-
     /// Whether a send that gets a completion is not known to be over.
     #[inline(always)]
     pub(super) fn expects_completion(&self) -> bool {
-        self.posted - self.completed >= u64::from(self.signal.0)
+        self.room.under_way() >= u64::from(self.signal.0)
     }
 
     /// Looks at one send that is over; false where there is none.
@@ -413,7 +383,7 @@ impl VerbsLink {
             Ok(false) => Ok(false),
             Ok(true) => match self.queue.completion() {
                 Completion { id, error: None, .. } => {
-                    self.completed = id;
+                    self.room.completed = id;
                     Ok(true)
                 }
                 Completion { error: Some(error), .. } => Err(self.send_ended(error)),

@@ -87,7 +87,7 @@ impl fmt::Debug for DeviceName {
     }
 }
 
-/// What can be chosen. Of the responder only device, port, address and longest
+/// What can be chosen. Of the responder only device, port, address, pages and longest
 /// message count; an operation, if it names one, is the only one it serves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct VerbsSettings {
@@ -149,17 +149,23 @@ impl VerbsSettings {
     }
 
     /// What a responder that this process starts has to know, as a word of a
-    /// command line: device, port and index of the address.
+    /// command line: device, port, index of the address and size of pages.
     pub(crate) fn place(&self) -> String {
         let device = self.device.as_ref().map_or("-", DeviceName::as_str);
         let gid = self.gid_index.map_or_else(|| "-".to_owned(), |index| index.to_string());
-        format!("{device}:{}:{gid}", self.port)
+        let pages = if self.huge_pages { "huge" } else { "usual" };
+        format!("{device}:{}:{gid}:{pages}", self.port)
     }
 
     /// The settings of a responder whose place is `word`.
     pub(crate) fn at(word: &str) -> Option<Self> {
         let mut words = word.split(':');
         let (device, port, gid) = (words.next()?, words.next()?, words.next()?);
+        let huge_pages = match words.next()? {
+            "usual" => false,
+            "huge" => true,
+            _ => return None,
+        };
         let device = match device {
             "-" => None,
             name => Some(DeviceName::new(name)?),
@@ -169,7 +175,13 @@ impl VerbsSettings {
             index => Some(index.parse().ok()?),
         };
         let port = port.parse().ok()?;
-        words.next().is_none().then_some(Self { device, port, gid_index, ..Self::default() })
+        words.next().is_none().then_some(Self {
+            device,
+            port,
+            gid_index,
+            huge_pages,
+            ..Self::default()
+        })
     }
 }
 
@@ -183,12 +195,13 @@ mod tests {
             device: DeviceName::new("mlx5_0"),
             port: 2,
             gid_index: Some(3),
+            huge_pages: true,
             ..VerbsSettings::default()
         };
         for settings in [VerbsSettings::default(), named] {
             assert_eq!(VerbsSettings::at(&settings.place()), Some(settings));
         }
-        for word in ["", "-:1", "-:1:-:2", "-:256:-", "a/b:1:-"] {
+        for word in ["", "-:1:-", "-:1:-:few", "-:1:-:huge:2", "-:256:-:usual", "a/b:1:-:huge"] {
             assert_eq!(VerbsSettings::at(word), None, "{word}");
         }
     }

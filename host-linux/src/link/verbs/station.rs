@@ -11,8 +11,9 @@ use super::offer::StationData;
 use super::record::VerbsPort;
 use super::settings::{Operation, VerbsSettings};
 use crate::machine::environment::{read_entry, read_setting};
+use crate::machine::near::run_on_node;
 use crate::sys::verbs::{
-    Context, Domain, Gid, GidKind, LinkLayer, Path, Port, Queue, QueueKind, QueueOptions,
+    Context, Domain, Gid, GidKind, LinkLayer, PageSize, Path, Port, Queue, QueueKind, QueueOptions,
     QueuePeer, Region,
 };
 
@@ -113,12 +114,6 @@ impl Layout {
         }
     }
 
-    /// Places that are consumed in a row before the peer is told meanwhile.
-    #[inline]
-    pub(super) const fn places_in_a_burst(&self) -> u64 {
-        (self.depth - self.depth / 4) as u64
-    }
-
     /// With so many places, if they are fewer.
     pub(super) fn at_most(self, depth: u16) -> Self {
         Self { depth: self.depth.min(usize::from(depth)), ..self }
@@ -171,35 +166,24 @@ pub(super) struct Purpose {
 impl Station {
     /// Opens the device that `settings` name, or the first that will do.
     pub(super) fn open(settings: &VerbsSettings, purpose: Purpose) -> Result<Self, VerbsError> {
-        let (name, context, port) = choose(settings)?;
+        let Chosen { name, context, port, gid } = choose(settings)?;
         let refused = |action, hint| {
             let device = name.clone();
             move |source| VerbsError::Device { device, action, source, hint }
         };
-        let gid = address(settings, &name, &context, &port)?;
         let record = describe(&name, settings.port, (&context, &port), gid.as_ref());
         let reads = context.most_reads().clamp(1, 16);
         let longest_queue = context.longest_queue();
         let domain = Domain::new(context)
             .map_err(refused("allocating a protection domain", "see the kernel's log"))?;
         let domain = Arc::new(domain);
-        let mut layout = purpose.layout.within(longest_queue);
-        let register = |layout: Layout| Region::register(&domain, layout.bytes(), settings.pages());
-        let mut registered = register(layout);
-        // A superuser of a container only, or other links have the memory.
-        let lacks = |error: &io::Error| error.kind() == io::ErrorKind::OutOfMemory;
-        while layout.depth > LEAST_DEPTH && registered.as_ref().is_err_and(lacks) {
-            layout.depth /= 2;
-            registered = register(layout);
-        }
-        let memory = registered.map_err(|source| VerbsError::Register {
-            bytes: layout.bytes(),
-            limit: memory_limit(),
-            source,
+        let purpose = Purpose { layout: purpose.layout.within(longest_queue), ..purpose };
+        // Also where this thread is pinned elsewhere later, or not at all.
+        let (layout, made) = run_on_node(record.numa_node, || {
+            let (layout, memory) = register(&domain, purpose.layout, settings)?;
+            let purpose = Purpose { layout, ..purpose };
+            Ok::<_, VerbsError>((layout, create(domain, memory, purpose, longest_queue)))
         })?;
-        let purpose = Purpose { layout, ..purpose };
-        memory.write(PAYLOAD, &filling(layout.slot_bytes));
-        let made = create(domain, memory, purpose, longest_queue);
         let datagram_key = random_datagram_key();
         let mut queue = made.map_err(refused(
             "creating a queue pair",
@@ -313,6 +297,29 @@ fn filling(length: usize) -> Vec<u8> {
     (0..).map(byte).take(length).collect()
 }
 
+/// Memory for the places of `layout`, or for as many as there may be.
+fn register(
+    domain: &Arc<Domain>,
+    mut layout: Layout,
+    settings: &VerbsSettings,
+) -> Result<(Layout, Region), VerbsError> {
+    let register = |layout: Layout| Region::register(domain, layout.bytes(), settings.pages());
+    let mut registered = register(layout);
+    // A superuser of a container only, or other links have the memory.
+    let lacks = |error: &io::Error| error.kind() == io::ErrorKind::OutOfMemory;
+    while layout.depth > LEAST_DEPTH && registered.as_ref().is_err_and(lacks) {
+        layout.depth /= 2;
+        registered = register(layout);
+    }
+    let bytes = layout.bytes();
+    let memory = registered.map_err(|source| match settings.pages() {
+        PageSize::Huge => VerbsError::HugePages { bytes, source },
+        PageSize::Usual => VerbsError::Register { bytes, limit: lock_limit(), source },
+    })?;
+    memory.write(PAYLOAD, &filling(layout.slot_bytes));
+    Ok((layout, memory))
+}
+
 /// A queue pair for `purpose`, with as much inline data as is granted.
 fn create(
     domain: Arc<Domain>,
@@ -361,16 +368,28 @@ fn describe(
     }
 }
 
-/// The device to use, open, and its port.
-fn choose(settings: &VerbsSettings) -> Result<(String, Context, Port), VerbsError> {
+/// A device to use, open, its port, and this end's address.
+struct Chosen {
+    name: String,
+    context: Context,
+    port: Port,
+    gid: Option<Gid>,
+}
+
+/// The device that was asked for, or the first that can be used.
+fn choose(settings: &VerbsSettings) -> Result<Chosen, VerbsError> {
     let asked = settings.device.as_ref().map(|name| name.as_str().to_owned());
     let none = |present, source| VerbsError::NoDevice { asked: asked.clone(), present, source };
     let present = Context::names().map_err(|source| none(Vec::new(), Some(source)))?;
     let wanted = |name: &&String| asked.as_ref().is_none_or(|asked| asked == *name);
     let mut first = None;
     for name in present.iter().filter(wanted) {
-        match open(name, settings.port) {
-            Ok((context, port)) => return Ok((name.clone(), context, port)),
+        let chosen = open(name, settings.port).and_then(|(context, port)| {
+            let gid = address(settings, name, &context, &port)?;
+            Ok(Chosen { name: name.clone(), context, port, gid })
+        });
+        match chosen {
+            Ok(chosen) => return Ok(chosen),
             Err(error) => first = first.or(Some(error)),
         }
     }
@@ -443,7 +462,7 @@ fn interface(device: &str, port: u8, gid: Option<&Gid>) -> Option<String> {
 /// there is more, an eighth of what this process may lock, so that there can be
 /// several links.
 pub(super) fn memory_to_lend() -> usize {
-    lent_of(memory_limit().filter(|_| !may_lock_everything()))
+    lent_of(lock_limit())
 }
 
 /// Bytes for places where so many may be locked; `None` for any number.
@@ -461,9 +480,9 @@ fn may_lock_everything() -> bool {
 }
 
 /// Bytes that this process may lock; `None` where there is no limit.
-fn memory_limit() -> Option<u64> {
+fn lock_limit() -> Option<u64> {
     let (soft, _hard) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
-    (soft != RLIM_INFINITY).then_some(soft)
+    (soft != RLIM_INFINITY && !may_lock_everything()).then_some(soft)
 }
 
 /// Of 24 bits, so that packets of an earlier connection are not taken for this
@@ -520,15 +539,6 @@ mod tests {
             assert!(fewer == layout || twice.sends() > longest_queue as usize, "{fewer:?}");
         }
         assert_eq!(layout.within(1).depth, 2);
-    }
-
-    #[test]
-    fn a_peer_is_told_before_it_runs_out_of_places() {
-        for depth in [2, 4, 8, 128] {
-            let burst = Layout { depth, slot_bytes: 64 }.places_in_a_burst();
-            // Not before the half that is told of when there is time; never after all.
-            assert!(burst > depth as u64 / 2 && burst <= depth as u64, "{depth}");
-        }
     }
 
     #[test]

@@ -53,26 +53,29 @@ impl VerbsListener {
     ) -> io::Result<Option<Arrival>> {
         for _ in 0..super::MOST_AT_ONCE {
             let Some((stream, address)) = pending(self.listener.accept())? else { break };
-            if !allowed.contain(address.ip()) {
-                return Ok(Some(Arrival::TurnedAway(TurnedAway::not_allowed(address))));
-            }
-            if self.pending.len() >= MOST_PENDING {
-                let reason = "too many clients send connection data".to_owned();
-                let peer = address.to_string();
-                return Ok(Some(Arrival::TurnedAway(TurnedAway { peer, reason })));
-            }
             stream.set_nonblocking(true)?;
+            let refused = if !allowed.contain(address.ip()) {
+                Some(TurnedAway::not_allowed(address))
+            } else if self.pending.len() >= MOST_PENDING {
+                let reason = "too many clients send connection data".to_owned();
+                Some(TurnedAway { peer: address.to_string(), reason })
+            } else {
+                None
+            };
+            if let Some(refused) = refused {
+                VerbsLink::refuse(&stream, &refused.reason);
+                return Ok(Some(Arrival::TurnedAway(refused)));
+            }
             self.events.add(&stream, EpollEvent::new(EpollFlags::EPOLLIN, 1))?;
             let deadline = Deadline::after(OFFER_LIMIT);
             self.pending.push(Pending { stream, address, offer: [0; OFFER], length: 0, deadline });
         }
-        self.pending.retain_mut(|client| !client.deadline.expired() && client.read());
-        let foreign = self.pending.iter().position(|client| !begins_an_offer(client.bytes()));
-        if let Some(index) = foreign {
+        self.pending.retain_mut(Pending::read);
+        if let Some((index, reason)) = self.first_useless() {
             let Pending { stream, address, .. } = self.pending.swap_remove(index);
             self.events.delete(&stream)?;
-            let reason = "it wants another transport; --transport verbs there".to_owned();
-            return Ok(Some(Arrival::TurnedAway(TurnedAway { peer: address.to_string(), reason })));
+            let (peer, reason) = (address.to_string(), reason.to_owned());
+            return Ok(Some(Arrival::TurnedAway(TurnedAway { peer, reason })));
         }
         let whole = self.pending.iter().position(|client| client.length == OFFER);
         let Some(index) = whole else { return Ok(None) };
@@ -83,6 +86,22 @@ impl VerbsListener {
             Ok(link) => Arrival::Client(AnyLink::Verbs(Box::new(link))),
             Err(error) => Arrival::TurnedAway(TurnedAway { peer, reason: error.to_string() }),
         }))
+    }
+}
+
+impl VerbsListener {
+    /// A client that will not make an offer any more, and why it will not.
+    fn first_useless(&self) -> Option<(usize, &'static str)> {
+        let reason = |client: &Pending| {
+            if !begins_an_offer(client.bytes()) {
+                Some("it sent no offer of a queue pair: it needs --transport verbs")
+            } else if client.length < OFFER && client.deadline.expired() {
+                Some("its connection data did not come whole within 5 s")
+            } else {
+                None
+            }
+        };
+        self.pending.iter().enumerate().find_map(|(index, client)| Some((index, reason(client)?)))
     }
 }
 

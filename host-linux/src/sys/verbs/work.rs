@@ -142,7 +142,8 @@ impl Queue {
         let mut refused = none();
         built();
         // SAFETY: as in `post`; what was checked when it was built holds as long as the
-        // memory, and a default request names none.
+        // memory, a default request names none, and the address handle of a datagram,
+        // which the request names, is kept by `self` and never replaced.
         succeeded(unsafe { (self.post_send)(self.pair.0.as_ptr(), request, &raw mut refused) })
     }
 
