@@ -55,3 +55,4 @@ pub mod sync;
 pub mod units;
 mod wide;
 pub mod wire;
+mod worded;

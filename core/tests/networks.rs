@@ -23,7 +23,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
-    self, ImplicitError, Needs, OrderedMemory, PatternProgram, RankState, Simulation,
+    self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
     Flow, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share, Topology, Usage,
@@ -148,7 +148,7 @@ fn compute<P: implicit::Program>(
     parameters: Parameters<'_>,
     noise: impl Noise,
 ) -> Result<Ran, ImplicitError> {
-    let needs = Needs::of(program);
+    let needs = Requirements::of(program);
     let (ranks, nodes) = (needs.ranks, needs.nodes_most);
     let parts = [
         ranks * size_of::<RankState<P::State>>(),
@@ -255,7 +255,7 @@ fn a_network_and_nodes_that_are_full_are_told_by_how_many_there_were() {
     };
     let parameters = Parameters::one(set);
     let error = computed(&program, &place(30), parameters, NoNoise).unwrap_err();
-    assert_eq!(error, ImplicitError::NetworkFull { messages: 30 });
+    assert_eq!(error, ImplicitError::Stopped(SimError::NetworkFull { messages: 30 }));
     let schedule = Program::of_pattern(pattern, &options);
     let error = stored(&schedule, &place(30), parameters, NoNoise).unwrap_err();
     assert_eq!(error, SimError::NetworkFull { messages: 30 });
@@ -264,8 +264,5 @@ fn a_network_and_nodes_that_are_full_are_told_by_how_many_there_were() {
 
     let endless = LogGops { latency: Picos(u64::MAX / 2), overhead: Picos(u64::MAX / 3), ..set };
     let error = computed(&program, &place(300), Parameters::one(endless), NoNoise).unwrap_err();
-    assert!(
-        matches!(error, ImplicitError::Overflow { .. } | ImplicitError::NetworkOverflow),
-        "{error}"
-    );
+    assert!(matches!(error, ImplicitError::Stopped(SimError::Overflow { .. })), "{error}");
 }

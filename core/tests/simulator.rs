@@ -33,9 +33,9 @@ use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::{
-    Begun, Calculated, Counters, Handled, Matched, NoNoise, Noise, Observer, Parameters, Part,
-    RankCounters, Receive, Released, Rendezvous, Resumed, Satisfied, Sent, Settings, Silent,
-    SimError, Taken,
+    Begun, Calculated, Counters, Handled, Matched, MessageKind, NoNoise, Noise, Observer,
+    Parameters, RankCounters, Receive, Released, Rendezvous, Resumed, Satisfied, Sent, Settings,
+    Silent, SimError, Taken,
 };
 use loggap_core::units::{Bytes, PerByte, Picos};
 use program::{Edge, Program, RankProgram};
@@ -132,7 +132,8 @@ impl Observer for Log {
 
     fn sent(&mut self, event: &Sent) {
         // Tags of these mean nothing.
-        let tag = if matches!(event.part, Part::Cts | Part::Data) { 0 } else { event.tag };
+        let tag =
+            if matches!(event.part, MessageKind::Cts | MessageKind::Data) { 0 } else { event.tag };
         self.note(event.rank, &Sent { tag, ..*event });
     }
 

@@ -22,7 +22,7 @@ use loggap::simulation::{Job, Limit, Source, makespan};
 use loggap_core::goal::binary::{NativeWriter, ReferenceWriter};
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::goal::text::Survey;
-use loggap_core::goal::{Op, OpKind, RankEdge, RankMemory, RankNode, Sink, SliceOutput};
+use loggap_core::goal::{Edge, Op, OpKind, RankMemory, RankNode, Sink, SliceOutput};
 use loggap_core::model::Preset;
 use loggap_core::sim::{Parameters, Settings};
 use loggap_core::units::Picos;
@@ -54,13 +54,9 @@ impl Sink for Sum {
         Ok(self.ops - 1)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Infallible> {
-        self.sum = self.sum.wrapping_add(u64::from(op ^ on));
+    fn edge(&mut self, edge: Edge) -> Result<(), Infallible> {
+        self.sum = self.sum.wrapping_add(u64::from(edge.op ^ edge.on));
         Ok(())
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Infallible> {
-        self.requires(op, on)
     }
 
     fn end_rank(&mut self) -> Result<(), Infallible> {
@@ -95,11 +91,8 @@ fn to_lgs<'m>(text: &ScheduleFile, memory: &'m mut [u8]) -> SliceOutput<'m> {
 
 fn to_bin(text: &ScheduleFile) -> Vec<u8> {
     let Extent { ops_most, edges_most, .. } = text.extent();
-    let (mut nodes, mut edges, mut successors) = (
-        vec![RankNode::EMPTY; ops_most],
-        vec![RankEdge::default(); edges_most],
-        vec![0; edges_most],
-    );
+    let (mut nodes, mut edges, mut successors) =
+        (vec![RankNode::EMPTY; ops_most], vec![Edge::default(); edges_most], vec![0; edges_most]);
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
     let mut bytes = vec![0; 200 << 20];
     let mut writer = ReferenceWriter::new(SliceOutput::new(&mut bytes), memory);

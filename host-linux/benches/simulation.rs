@@ -29,11 +29,11 @@ use loggap::schedule::{ScheduleFile, WriteError, write_text};
 use loggap::simulation::windows::{self, Resources};
 use loggap::simulation::{Limit, Means, OwnedMemory, Source, bytes_needed, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern, generate, scratch_words};
-use loggap_core::goal::{Op, OpKind, Sink};
+use loggap_core::goal::{Edge, Op, OpKind, Sink};
 use loggap_core::measure::Clock;
 use loggap_core::model::Preset;
 use loggap_core::random::Random;
-use loggap_core::sim::implicit::{Outcome, PatternProgram};
+use loggap_core::sim::implicit::{PatternProgram, ProgramFinished};
 use loggap_core::sim::{
     self, BuildError, Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent,
     Survey,
@@ -149,19 +149,15 @@ impl<S: Sink> Sink for Computing<'_, S> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), S::Error> {
-        let [(op, what), (on, _)] = [self.ops[op as usize], self.ops[on as usize]];
-        if !matches!(what.kind, OpKind::Send { .. }) {
-            return self.sink.requires(op, on);
+    fn edge(&mut self, edge: Edge) -> Result<(), S::Error> {
+        let [(op, what), (on, _)] = [self.ops[edge.op as usize], self.ops[edge.on as usize]];
+        if edge.start || !matches!(what.kind, OpKind::Send { .. }) {
+            return self.sink.edge(Edge { op, on, ..edge });
         }
         let duration = Picos(self.random.below(10_000_000));
         let calc = self.sink.op(Op { kind: OpKind::Calc { duration }, cpu: 0, nic: 0 })?;
         self.sink.requires(calc, on)?;
         self.sink.requires(op, calc)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), S::Error> {
-        self.sink.requires_start(self.ops[op as usize].0, self.ops[on as usize].0)
     }
 
     fn end_rank(&mut self) -> Result<(), S::Error> {
@@ -251,7 +247,7 @@ impl Row {
         let costs = (parameters(), NoNoise);
         let outcome = run_pattern(&program, costs, &Means::ONE_THREAD, |_, _| {}).unwrap().outcome;
         assert_eq!(outcome.open_ties, 0);
-        let Outcome { events, messages, .. } = outcome;
+        let ProgramFinished { events, messages, .. } = outcome;
         let lent = bytes_needed(&program);
         Ran { loaded, done: clock.now(), events, ops: events - messages, lent }
     }

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::{Command, exit};
 use std::time::Instant;
 
-use loggap::simulation::{NetworkPlan, Placement, TopologyPlan, Wiring};
+use loggap::simulation::{LinkModel, NetworkPlan, Placement, TopologyPlan, Wiring};
 use loggap_core::random::Random;
 use loggap_core::sim::network::{Departure, Fabric, Network};
 
@@ -86,7 +86,7 @@ impl Case {
         let mut begins: Vec<u64> = self.messages.iter().map(|message| message.0).collect();
         let departure = |op: u32, now: u64| {
             let (_, source, target, volume) = self.messages[op as usize];
-            Departure { op, source, target, now, seq: op, volume, delay: 0 }
+            Departure { op, source, target, now, seq: op, bytes: 0, volume, delay: 0 }
         };
         let begun = Instant::now();
         let mut waiting = 0u32;
@@ -218,6 +218,7 @@ fn pair(random: &mut Random, hosts: u32) -> (u32, u32) {
 
 fn plan(topology: &str) -> NetworkPlan {
     NetworkPlan {
+        model: LinkModel::Flows,
         topology: TopologyPlan::new(topology).unwrap(),
         link_capacity: 1.0,
         placement: Placement::Block,

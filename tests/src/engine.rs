@@ -3,7 +3,9 @@
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
-use loggap::simulation::{self, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan};
+use loggap::simulation::{
+    self, LinkModel, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan,
+};
 use loggap::timeline::causes::{CauseRecorder, Causes};
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::{LogGops, Protocol};
@@ -255,6 +257,7 @@ pub fn on_network(program: &Program, settings: &shadow::Settings, topology: &str
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
     let plan = NetworkPlan {
+        model: LinkModel::Flows,
         topology: TopologyPlan::new(topology).unwrap(),
         link_capacity: 1.0,
         placement: Placement::Random,

@@ -2,6 +2,7 @@
 //! and what the shadow model runs.
 
 use core::convert::Infallible;
+pub use loggap_core::goal::Edge;
 use loggap_core::goal::pattern::{self, Options, Pattern};
 use loggap_core::goal::text::{self, Block, LabelMemory, Survey, TextMemory};
 use loggap_core::goal::{Op, Sink};
@@ -20,17 +21,6 @@ pub struct RankProgram {
     pub ops: Vec<Op>,
     /// Its dependencies, in the order of their statements.
     pub edges: Vec<Edge>,
-}
-
-/// One dependency.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Edge {
-    /// The operation that waits.
-    pub op: u32,
-    /// What it waits for.
-    pub on: u32,
-    /// Whether it waits for the start alone (`irequires`).
-    pub start: bool,
 }
 
 impl Program {
@@ -87,11 +77,7 @@ impl Program {
                 sink.op(*op)?;
             }
             for edge in &part.edges {
-                if edge.start {
-                    sink.requires_start(edge.op, edge.on)?;
-                } else {
-                    sink.requires(edge.op, edge.on)?;
-                }
+                sink.edge(*edge)?;
             }
             sink.end_rank()?;
         }
@@ -123,13 +109,8 @@ impl Sink for Program {
         Ok(u32::try_from(ops.len() - 1).expect("few operations"))
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Infallible> {
-        self.open().edges.push(Edge { op, on, start: false });
-        Ok(())
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Infallible> {
-        self.open().edges.push(Edge { op, on, start: true });
+    fn edge(&mut self, edge: Edge) -> Result<(), Infallible> {
+        self.open().edges.push(edge);
         Ok(())
     }
 

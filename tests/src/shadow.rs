@@ -9,6 +9,7 @@ use loggap::timeline::{self, Calc, Costs, End, Timeline};
 use loggap_core::goal::{ANY, Op, OpKind};
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
+use loggap_core::sim::MessageKind;
 use loggap_core::units::Picos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -694,12 +695,12 @@ impl<'a> Shadow<'a> {
         };
         let (rank, op) = self.source(message);
         let part = match message.part {
-            Part::Whole => timeline::Part::Whole,
-            Part::Rts => timeline::Part::Rts,
-            Part::Cts { .. } => timeline::Part::Cts,
-            Part::Data { .. } => timeline::Part::Data,
+            Part::Whole => MessageKind::Whole,
+            Part::Rts => MessageKind::Rts,
+            Part::Cts { .. } => MessageKind::Cts,
+            Part::Data { .. } => MessageKind::Data,
         };
-        let data = matches!(part, timeline::Part::Whole | timeline::Part::Data);
+        let data = matches!(part, MessageKind::Whole | MessageKind::Data);
         self.timeline.messages.push(timeline::Message {
             from: End { rank: rank as u32, cpu: op.cpu, nic: op.nic },
             op: message.send.1 as u32,

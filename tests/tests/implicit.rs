@@ -9,22 +9,22 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
-    self, ImplicitError, Memory, Needs, Outcome, PatternProgram, RankState, Release, Simulation,
-    Transfer,
+    self, ImplicitError, Memory, PatternProgram, ProgramFinished, RankState, Release, Requirements,
+    Simulation, Transfer,
 };
-use loggap_core::sim::{NoNoise, Noise, Parameters};
+use loggap_core::sim::{NoNoise, Noise, Parameters, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_pattern::{options, patterns};
 use loggap_tests::shadow::{self, Settings};
 
-/// Outcome and finishing times of the computed form.
+/// ProgramFinished and finishing times of the computed form.
 fn computed<N: Noise + Copy + Send>(
     program: &PatternProgram,
     set: LogGops,
     noise: N,
-) -> Result<(Outcome, Vec<u64>), ImplicitError> {
+) -> Result<(ProgramFinished, Vec<u64>), ImplicitError> {
     let (computed, finish) =
         computed_with(&Means::ONE_THREAD, program, (Parameters::one(set), noise))?;
     Ok((computed.outcome, finish))
@@ -212,11 +212,11 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
                 }
                 (Ok((alone, finish)), Ok((together, finish_together))) => {
                     // How many ties are open depends on which are compared.
-                    let outcome = |computed: Computed| Outcome {
+                    let outcome = |computed: &Computed| ProgramFinished {
                         open_ties: computed.outcome.open_ties.min(1),
                         ..computed.outcome
                     };
-                    assert_eq!(outcome(together), outcome(alone), "{label}");
+                    assert_eq!(outcome(&together), outcome(&alone), "{label}");
                     assert_eq!(finish_together, finish, "{label}");
                     assert_eq!(together.threads, threads.min(together.parts), "{label}");
                     assert!(together.memory_bytes <= most_bytes, "{label}");
@@ -288,7 +288,7 @@ impl implicit::Program for Late {
 
 #[test]
 fn a_run_to_the_last_instant_ends() {
-    let needs = Needs::of(&Late);
+    let needs = Requirements::of(&Late);
     let memory = Memory {
         ranks: &mut [RankState::default(); 2],
         words: &mut vec![0; needs.words],
@@ -296,7 +296,10 @@ fn a_run_to_the_last_instant_ends() {
     };
     let parameters = Parameters::one(sets()[0]);
     let mut simulation = Simulation::new(&Late, parameters, NoNoise, memory).unwrap();
-    assert_eq!(simulation.run().unwrap_err(), ImplicitError::Overflow { rank: 0 });
+    assert_eq!(
+        simulation.run().unwrap_err(),
+        ImplicitError::Stopped(SimError::Overflow { rank: 0 })
+    );
 }
 
 #[test]
@@ -356,7 +359,7 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
     assert_eq!(error, ImplicitError::Rendezvous { size: 100 });
     let endless = LogGops { latency: Picos(u64::MAX / 3), ..set };
     let error = computed(&broadcast, endless, NoNoise).unwrap_err();
-    assert!(matches!(error, ImplicitError::Overflow { .. }), "{error}");
+    assert!(matches!(error, ImplicitError::Stopped(SimError::Overflow { .. })), "{error}");
 
     let options = Options { segment: Some(64), ..Options::new(8, 100) };
     let ring = program(Pattern::PipelinedRing, &options).unwrap();
@@ -425,7 +428,7 @@ impl implicit::Program for Broken {
 #[test]
 fn a_program_of_ones_own_that_does_not_end_well_is_told_so() {
     let run = |program: Broken, nodes: usize| {
-        let needs = Needs::of(&program);
+        let needs = Requirements::of(&program);
         let mut ranks = vec![RankState::default(); needs.ranks];
         let (mut words, mut nodes) = (vec![0; needs.words], vec![[0; 4]; nodes]);
         let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };

@@ -16,7 +16,8 @@ use loggap_core::model::{LogGops, Protocol};
 use loggap_core::noise::Phases;
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
-    LaneMemory, LaneState, Lanes, Memory, Needs, PatternProgram, Program, RankState, Simulation,
+    LaneMemory, LaneState, Lanes, Memory, PatternProgram, Program, RankState, Requirements,
+    Simulation,
 };
 use loggap_core::sim::{NoNoise, Parameters, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -26,7 +27,7 @@ const LANES: usize = 3;
 
 /// The makespans of a simulation with the first set and of its lanes.
 fn together<P: Program>(program: &P, sets: &[LogGops; 1 + LANES]) -> Option<[Picos; 1 + LANES]> {
-    let needs = Needs::of(program);
+    let needs = Requirements::of(program);
     let mut ranks = vec![RankState::<LaneState<P::State>>::default(); needs.ranks];
     let mut words = vec![0; needs.words];
     let mut nodes = vec![Default::default(); needs.nodes_most];

@@ -11,12 +11,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use loggap::simulation::windows::{Resources, WindowMemory, run};
-use loggap::simulation::{NetworkPlan, OwnedMemory, Placement, TopologyPlan};
+use loggap::simulation::{LinkModel, NetworkPlan, OwnedMemory, Placement, TopologyPlan};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
-    Memory, Needs, OrderedMemory, PatternProgram, Program, RankState, Simulation,
+    Memory, OrderedMemory, PatternProgram, Program, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::{
     Builder, Engine, Entry, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent, Survey,
@@ -163,7 +163,7 @@ fn windows_allocate_when_a_run_begins_and_never_after() {
 }
 
 fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P) {
-    let needs = Needs::of(program);
+    let needs = Requirements::of(program);
     let mut ranks = vec![RankState::default(); needs.ranks];
     let (mut words, mut nodes) = (vec![0; needs.words], vec![[0; 4]; needs.nodes]);
     let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
@@ -174,6 +174,7 @@ fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P
     assert_eq!(calls, 0, "{pattern}");
 
     let plan = NetworkPlan {
+        model: LinkModel::Flows,
         topology: TopologyPlan::new("torus:10x10").unwrap(),
         link_capacity: 1.0,
         placement: Placement::Block,

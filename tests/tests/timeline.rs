@@ -1,6 +1,6 @@
 //! Exports of a timeline.
 
-use loggap::simulation::{Driver, Job, Source, Wanted};
+use loggap::simulation::{Job, Method, Source, Wanted};
 use loggap::timeline::{Selection, Timeline, chrome, svg, viz};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::Preset;
@@ -85,7 +85,12 @@ fn in_windows_on_threads_timelines_and_counters_are_those_of_the_run_event_by_ev
     let mut compared = 0;
     for (pattern, algorithm) in patterns() {
         for _ in 0..6 {
-            let source = Source::Pattern(pattern, options(&mut random, algorithm));
+            // With two threads a partition has 16 ranks.
+            let power = random.below(3) == 0;
+            let ranks = if power { 64 << random.below(2) } else { 40 + random.below(161) };
+            let ranks = u32::try_from(ranks).unwrap();
+            let options = Options { ranks, ..options(&mut random, algorithm) };
+            let source = Source::Pattern(pattern, options);
             let set = parameters(&mut random);
             let draw = random.below(4);
             let settings = sim::Settings {
@@ -93,19 +98,21 @@ fn in_windows_on_threads_timelines_and_counters_are_those_of_the_run_event_by_ev
                 rendezvous: if draw & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
             };
             let window = Picos(0)..Picos(random.below(1 << 26));
-            let part = Selection { ranks: 1..5, window };
+            let part = Selection { ranks: 9..37, window };
             let selection = if random.below(2) == 0 { Selection::default() } else { part };
             let selection = Some(selection);
             let wanted = Wanted { counters: true, selection, ..Wanted::default() };
             let job = Job { threads: 2, wanted, ..Job::new(Parameters::one(set), settings) };
             let label = format!("{source:?} {set:?} {settings:?} {:?}", job.wanted);
             let windows = match job.simulate(&source, &|_| {}) {
-                Ok(outcome) if matches!(outcome.driver, Driver::Windows { .. }) => outcome,
+                Ok(outcome) if matches!(outcome.method, Method::Windows { .. }) => outcome,
                 _ => continue,
             };
+            let Method::Windows { threads, partitions } = windows.method else { continue };
+            assert!(threads == 2 && partitions > 2, "{threads}, {partitions}: {label}");
             let wanted = Wanted { causes: true, ..job.wanted.clone() };
             let ordered = Job { wanted, ..job }.simulate(&source, &|_| {}).expect(&label);
-            assert!(matches!(ordered.driver, Driver::InOrder { .. }), "{label}");
+            assert!(matches!(ordered.method, Method::InOrder { .. }), "{label}");
             assert_eq!(windows.finished, ordered.finished, "{label}");
             assert_eq!(windows.counters, ordered.counters, "{label}");
             assert!(windows.timeline == ordered.timeline, "{label}");

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use loggap_core::goal::binary::{BinaryReadError, Format, Native, Reference};
 use loggap_core::goal::text::{self, Block, LabelMemory, ReadError, TextMemory};
-use loggap_core::goal::{Op, OpKind, Sink};
+use loggap_core::goal::{Edge, Op, OpKind, Sink};
 
 use crate::arena::{Arena, Sizer};
 use crate::boundary::{Place, input, plain, slice};
@@ -268,13 +268,6 @@ const fn taken(code: i32) -> Result<(), i32> {
 impl TableSink {
     /// Not inlined: both kinds of dependencies share it.
     #[inline(never)]
-    fn edge(&mut self, op: u32, on: u32, start: u32) -> Result<(), i32> {
-        let Some(tell) = self.table.requires else { return Ok(()) };
-        // SAFETY: the caller of the library vouches for function and context.
-        let code = unsafe { tell(self.table.context, op, on, start) };
-        self.taken(op, code)
-    }
-
     /// What a call about the operation `op` has returned.
     fn taken(&mut self, op: u32, code: i32) -> Result<(), i32> {
         taken(code).inspect_err(|_| self.at = op)
@@ -309,12 +302,11 @@ impl Sink for TableSink {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), i32> {
-        self.edge(op, on, 0)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), i32> {
-        self.edge(op, on, 1)
+    fn edge(&mut self, Edge { op, on, start }: Edge) -> Result<(), i32> {
+        let Some(tell) = self.table.requires else { return Ok(()) };
+        // SAFETY: the caller of the library vouches for function and context.
+        let code = unsafe { tell(self.table.context, op, on, start.into()) };
+        self.taken(op, code)
     }
 
     fn end_rank(&mut self) -> Result<(), i32> {

@@ -1,11 +1,10 @@
 //! Moves each dependency up to the operations it joins, as a person would
 //! write them, while orders that matter stay.
 
-use core::fmt;
-
-use super::op::{Op, Sink};
+use super::op::{Edge, Op, Sink};
 use super::protocol::{Misuse, Protocol};
-use super::rank::{RankBuffer, RankEdge, RankMemory, RankNode};
+use super::rank::{RankBuffer, RankMemory, RankNode};
+use crate::worded::errors;
 
 /// Which order of dependencies stays.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,34 +18,20 @@ pub enum KeptOrder {
     OfEachOperation,
 }
 
-/// Why a schedule did not pass.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum InterleaveError<E> {
-    /// The sink behind refused an element.
-    Sink(E),
-    /// Calls came in a wrong order.
-    Misuse(Misuse),
-    /// The memory lent for one rank is too small for this one.
-    RankMemory {
-        /// The rank.
-        rank: u32,
-    },
-}
-
-impl<E: fmt::Display> fmt::Display for InterleaveError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sink(error) => error.fmt(f),
-            Self::Misuse(misuse) => misuse.fmt(f),
-            Self::RankMemory { rank } => {
-                write!(f, "rank {rank} does not fit into the memory lent for one rank")
-            }
-        }
+errors! {
+    /// Why a schedule did not pass.
+    pub enum InterleaveError<E> {
+        /// The sink behind refused an element.
+        Sink(error: E) => "{error}";
+        /// Calls came in a wrong order.
+        Misuse(misuse: Misuse) => "{misuse}";
+        /// The memory lent for one rank is too small for this one.
+        RankMemory {
+            /// The rank.
+            rank: u32,
+        } => "rank {rank} does not fit into the memory lent for one rank";
     }
 }
-
-impl<E: fmt::Debug + fmt::Display> core::error::Error for InterleaveError<E> {}
 
 impl<E> From<Misuse> for InterleaveError<E> {
     fn from(misuse: Misuse) -> Self {
@@ -71,12 +56,6 @@ impl<'m, 's, S: Sink> Interleaver<'m, 's, S> {
         Self { sink, protocol: Protocol::default(), rank: RankBuffer::new(memory), kept }
     }
 
-    fn edge(&mut self, edge: RankEdge) -> Result<(), InterleaveError<S::Error>> {
-        self.protocol.edge(edge.op, edge.on)?;
-        let rank = self.protocol.rank();
-        self.rank.push_edge(edge).map_err(|_| InterleaveError::RankMemory { rank })
-    }
-
     /// Passes the complete rank on.
     fn pass(&mut self) -> Result<(), S::Error> {
         let kept = self.kept;
@@ -86,7 +65,7 @@ impl<'m, 's, S: Sink> Interleaver<'m, 's, S> {
         for node in nodes.iter() {
             self.sink.op(node.op)?;
             for &index in placed.as_slice().get(..node.dependencies as usize).unwrap_or_default() {
-                let Some(&RankEdge { op, on, start }) = edges.get(index as usize) else { continue };
+                let Some(&Edge { op, on, start }) = edges.get(index as usize) else { continue };
                 if start {
                     self.sink.requires_start(op, on)?
                 } else {
@@ -120,12 +99,10 @@ impl<S: Sink> Sink for Interleaver<'_, '_, S> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        self.edge(RankEdge { op, on, start: false })
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        self.edge(RankEdge { op, on, start: true })
+    fn edge(&mut self, edge: Edge) -> Result<(), Self::Error> {
+        self.protocol.edge(edge.op, edge.on)?;
+        let rank = self.protocol.rank();
+        self.rank.push_edge(edge).map_err(|_| InterleaveError::RankMemory { rank })
     }
 
     fn end_rank(&mut self) -> Result<(), Self::Error> {
@@ -146,7 +123,7 @@ impl Placer {
     /// The operation behind which `edge` stands, no earlier than those whose
     /// order it must keep: a node's `mark` and `level` say where the last
     /// edge on its completion and on its start stands.
-    fn place(&mut self, edge: &RankEdge, nodes: &mut [RankNode]) -> u32 {
+    fn place(&mut self, edge: &Edge, nodes: &mut [RankNode]) -> u32 {
         let earliest = edge.op.max(edge.on);
         let last = match (self.kept, nodes.get_mut(edge.on as usize)) {
             (KeptOrder::OfEachOperation, Some(node)) if edge.start => &mut node.level,
@@ -160,7 +137,7 @@ impl Placer {
 
 /// Puts into `order` the indices of `edges` in the order of their places,
 /// and into each node's `dependencies` how many stand behind it.
-fn sort(nodes: &mut [RankNode], edges: &[RankEdge], order: &mut [u32], kept: KeptOrder) {
+fn sort(nodes: &mut [RankNode], edges: &[Edge], order: &mut [u32], kept: KeptOrder) {
     // Places are computed twice, from the same state: to count, then to sort.
     let start = |nodes: &mut [RankNode]| {
         for node in nodes {
@@ -197,7 +174,7 @@ fn sort(nodes: &mut [RankNode], edges: &[RankEdge], order: &mut [u32], kept: Kep
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::goal::testing::{Edge, Program};
+    use crate::goal::testing::Program;
     use quickcheck::quickcheck;
     use std::vec;
     use std::vec::Vec;
@@ -208,13 +185,6 @@ mod tests {
         program: Program,
         /// Of each rank, each edge with how many operations stood before it.
         places: Vec<Vec<(Edge, u32)>>,
-    }
-
-    impl Trace {
-        fn note(&mut self, edge: Edge) {
-            let ops = u32::try_from(self.program.ranks.last().unwrap().ops.len()).unwrap();
-            self.places.last_mut().unwrap().push((edge, ops));
-        }
     }
 
     impl Sink for Trace {
@@ -233,14 +203,10 @@ mod tests {
             self.program.op(op)
         }
 
-        fn requires(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
-            self.note((op, on, false));
-            self.program.requires(op, on)
-        }
-
-        fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
-            self.note((op, on, true));
-            self.program.requires_start(op, on)
+        fn edge(&mut self, edge: Edge) -> Result<(), Misuse> {
+            let ops = u32::try_from(self.program.ranks.last().unwrap().ops.len()).unwrap();
+            self.places.last_mut().unwrap().push((edge, ops));
+            self.program.edge(edge)
         }
 
         fn end_rank(&mut self) -> Result<(), Misuse> {
@@ -251,7 +217,7 @@ mod tests {
     fn interleave(program: &Program, kept: KeptOrder) -> Trace {
         let mut trace = Trace::default();
         let mut nodes = [RankNode::EMPTY; 64];
-        let mut edges = [RankEdge::default(); 64];
+        let mut edges = [Edge::default(); 64];
         let mut successors = [9; 64];
         let memory =
             RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
@@ -263,7 +229,7 @@ mod tests {
     fn sorted(program: &Program) -> Program {
         let mut program = Program::new(program.ranks.clone());
         for rank in &mut program.ranks {
-            rank.edges.sort_by_key(|&(_, on, start)| (on, start));
+            rank.edges.sort_by_key(|edge| (edge.on, edge.start));
         }
         program
     }
@@ -281,8 +247,8 @@ mod tests {
         fn an_edge_waits_only_for_its_operations_and_those_it_must_follow(program: Program) -> () {
             let trace = interleave(&program, KeptOrder::OfEachOperation);
             for edges in trace.places {
-                for (index, &((op, on, start), place)) in edges.iter().enumerate() {
-                    let before = edges[..index].iter().filter(|(e, _)| (e.1, e.2) == (on, start));
+                for (index, &(Edge { op, on, start }, place)) in edges.iter().enumerate() {
+                    let before = edges[..index].iter().filter(|(e, _)| (e.on, e.start) == (on, start));
                     let latest = before.map(|(_, place)| *place).max().unwrap_or(0);
                     assert_eq!(place, latest.max(op.max(on) + 1));
                 }

@@ -15,7 +15,7 @@ mod testing;
 pub mod text;
 
 pub use interleave::{InterleaveError, Interleaver, KeptOrder};
-pub use op::{ANY, Op, OpKind, Sink};
+pub use op::{ANY, Edge, Op, OpKind, Sink};
 pub use output::{NoRoom, Output, SliceOutput};
 pub use protocol::Misuse;
-pub use rank::{RankEdge, RankMemory, RankNode};
+pub use rank::{RankMemory, RankNode};

@@ -48,6 +48,18 @@ pub struct Op {
     pub nic: u8,
 }
 
+/// A dependency between two operations of a rank, by their indices.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Edge {
+    /// The operation that waits.
+    pub op: u32,
+    /// The operation that it waits for.
+    pub on: u32,
+    /// Whether it waits only for the start.
+    pub start: bool,
+}
+
 /// Where a schedule goes.
 ///
 /// Calls come rank by rank, in ascending order, each rank once:
@@ -79,19 +91,32 @@ pub trait Sink {
     /// The sink is full, or the operation is out of its range.
     fn op(&mut self, op: Op) -> Result<u32, Self::Error>;
 
-    /// Lets operation `op` wait until operation `on` has completed.
+    /// Adds a dependency.
     ///
     /// # Errors
     ///
     /// The sink is full, or an index is unknown.
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error>;
+    fn edge(&mut self, edge: Edge) -> Result<(), Self::Error>;
+
+    /// Lets operation `op` wait until operation `on` has completed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sink::edge`].
+    #[inline]
+    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
+        self.edge(Edge { op, on, start: false })
+    }
 
     /// Lets operation `op` wait until operation `on` has started.
     ///
     /// # Errors
     ///
-    /// The sink is full, or an index is unknown.
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error>;
+    /// As [`Sink::edge`].
+    #[inline]
+    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
+        self.edge(Edge { op, on, start: true })
+    }
 
     /// Closes the open rank.
     ///

@@ -1,67 +1,45 @@
 //! The order of calls that a [`Sink`](super::Sink) may rely on, checked.
 
-use core::fmt;
+use crate::worded::worded;
 
-/// Calls to a sink in an order that its contract excludes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Misuse {
-    /// The number of ranks was announced twice, or after a rank.
-    CountTwice,
-    /// A rank was opened that is not the next one, or past the last.
-    RankOutOfOrder {
-        /// The rank that comes next.
-        next: u32,
-        /// The rank that was opened.
-        found: u32,
-    },
-    /// A rank was opened while another was open.
-    RankOpen {
-        /// The open rank.
-        rank: u32,
-    },
-    /// An element came while no rank was open.
-    NoOpenRank,
-    /// A dependency names an operation that does not exist yet.
-    UnknownOp {
-        /// The open rank.
-        rank: u32,
-        /// The unknown operation.
-        op: u32,
-    },
-    /// More operations than a `u32` counts.
-    TooManyOps {
-        /// The open rank.
-        rank: u32,
-    },
-    /// The schedule ended before its last rank.
-    Unfinished {
-        /// Ranks that came.
-        written: u32,
-        /// Ranks that were announced, if any.
-        ranks: u32,
-    },
-}
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::CountTwice => f.write_str("number of ranks announced twice"),
-            Self::RankOutOfOrder { next, found } => {
-                write!(f, "rank {found} opened where rank {next} comes next")
-            }
-            Self::RankOpen { rank } => write!(f, "rank {rank} is still open"),
-            Self::NoOpenRank => f.write_str("no rank is open"),
-            Self::UnknownOp { rank, op } => {
-                write!(f, "rank {rank} has no operation {op} yet to depend on")
-            }
-            Self::TooManyOps { rank } => {
-                write!(f, "rank {rank} has more than 4294967295 operations")
-            }
-            Self::Unfinished { written, ranks } => {
-                write!(f, "schedule ends after {written} of {ranks} ranks")
-            }
-        }
+worded! {
+    /// Calls to a sink in an order that its contract excludes.
+    pub enum Misuse {
+        /// The number of ranks was announced twice, or after a rank.
+        CountTwice => "number of ranks announced twice";
+        /// A rank was opened that is not the next one, or past the last.
+        RankOutOfOrder {
+            /// The rank that comes next.
+            next: u32,
+            /// The rank that was opened.
+            found: u32,
+        } => "rank {found} opened where rank {next} comes next";
+        /// A rank was opened while another was open.
+        RankOpen {
+            /// The open rank.
+            rank: u32,
+        } => "rank {rank} is still open";
+        /// An element came while no rank was open.
+        NoOpenRank => "no rank is open";
+        /// A dependency names an operation that does not exist yet.
+        UnknownOp {
+            /// The open rank.
+            rank: u32,
+            /// The unknown operation.
+            op: u32,
+        } => "rank {rank} has no operation {op} yet to depend on";
+        /// More operations than a `u32` counts.
+        TooManyOps {
+            /// The open rank.
+            rank: u32,
+        } => "rank {rank} has more than 4294967295 operations";
+        /// The schedule ended before its last rank.
+        Unfinished {
+            /// Ranks that came.
+            written: u32,
+            /// Ranks that were announced, if any.
+            ranks: u32,
+        } => "schedule ends after {written} of {ranks} ranks";
     }
 }
 

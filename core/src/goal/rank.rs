@@ -1,7 +1,7 @@
 //! One rank's operations and dependencies on lent memory, with the
 //! dependencies grouped by the operation that others wait for.
 
-use super::op::{Op, OpKind};
+use super::op::{Edge, Op, OpKind};
 use crate::units::Picos;
 
 /// Memory for one rank at a time: nodes for its operations, edges and
@@ -11,7 +11,7 @@ pub struct RankMemory<'m> {
     /// One for each operation of the largest rank.
     pub nodes: &'m mut [RankNode],
     /// One for each dependency of the rank that has most.
-    pub edges: &'m mut [RankEdge],
+    pub edges: &'m mut [Edge],
     /// As many as edges.
     pub successors: &'m mut [u32],
 }
@@ -60,15 +60,6 @@ impl Default for RankNode {
     }
 }
 
-/// A dependency.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RankEdge {
-    pub(super) op: u32,
-    pub(super) on: u32,
-    /// Whether it waits only for the start.
-    pub(super) start: bool,
-}
-
 /// The lent memory is used up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct RankFull;
@@ -98,7 +89,7 @@ impl<'m> RankBuffer<'m> {
     }
 
     /// Adds a dependency between operations that are there.
-    pub(super) fn push_edge(&mut self, edge: RankEdge) -> Result<(), RankFull> {
+    pub(super) fn push_edge(&mut self, edge: Edge) -> Result<(), RankFull> {
         if self.edges >= self.memory.successors.len() || u32::try_from(self.edges + 1).is_err() {
             return Err(RankFull);
         }
@@ -159,14 +150,14 @@ impl<'m> RankBuffer<'m> {
     }
 
     /// Dependencies in the order in which they came, and nodes.
-    pub(super) fn edges_and_nodes_mut(&mut self) -> (&[RankEdge], &mut [RankNode]) {
+    pub(super) fn edges_and_nodes_mut(&mut self) -> (&[Edge], &mut [RankNode]) {
         let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
         (self.memory.edges.get(..self.edges).unwrap_or_default(), nodes)
     }
 
     /// Nodes, dependencies in the order in which they came, and room for an
     /// order of the dependencies.
-    pub(super) fn sorting_parts(&mut self) -> (&mut [RankNode], &[RankEdge], &mut [u32]) {
+    pub(super) fn sorting_parts(&mut self) -> (&mut [RankNode], &[Edge], &mut [u32]) {
         let RankMemory { nodes, edges, successors } = &mut self.memory;
         (
             nodes.get_mut(..self.ops).unwrap_or_default(),

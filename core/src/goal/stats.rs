@@ -1,6 +1,6 @@
 //! What a schedule consists of, counted while it passes.
 
-use super::op::{ANY, Op, OpKind, Sink};
+use super::op::{ANY, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
 
 /// Classes of message sizes: 0, 1, 2 to 3, 4 to 7, … up to 2⁶³ and more.
@@ -120,12 +120,6 @@ impl<'m> Counter<'m> {
             self.tags.add(tag);
         }
     }
-
-    fn edge(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
-        self.protocol.edge(op, on)?;
-        self.open.1 += 1;
-        Ok(())
-    }
 }
 
 impl Sink for Counter<'_> {
@@ -171,14 +165,12 @@ impl Sink for Counter<'_> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
-        self.stats.requires += 1;
-        self.edge(op, on)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
-        self.stats.irequires += 1;
-        self.edge(op, on)
+    fn edge(&mut self, edge: Edge) -> Result<(), Misuse> {
+        let stats = &mut self.stats;
+        *(if edge.start { &mut stats.irequires } else { &mut stats.requires }) += 1;
+        self.protocol.edge(edge.op, edge.on)?;
+        self.open.1 += 1;
+        Ok(())
     }
 
     fn end_rank(&mut self) -> Result<(), Misuse> {
@@ -228,7 +220,7 @@ impl Tags<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::goal::testing::{Program, Rank};
+    use crate::goal::testing::{Program, Rank, edge};
     use crate::units::Picos;
     use quickcheck::quickcheck;
     use std::collections::BTreeSet;
@@ -252,7 +244,7 @@ mod tests {
             Op { nic: 3, ..op(OpKind::Receive { peer: ANY, size: 1, tag: 4 }) },
             op(OpKind::Calc { duration: Picos(500) }),
         ];
-        let edges = vec![(1, 0, false), (2, 0, true), (3, 3, false)];
+        let edges = vec![edge(1, 0), Edge { start: true, ..edge(2, 0) }, edge(3, 3)];
         let program = Program::new(vec![Rank { ops, edges }, Rank::default()]);
         let (stats, tags, complete) = count(&program, 8);
         let mut size_classes = [0; SIZE_CLASSES];

@@ -4,12 +4,14 @@ use std::vec::Vec;
 
 use quickcheck::{Arbitrary, Gen};
 
-use super::op::{ANY, Op, OpKind, Sink};
+use super::op::{ANY, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
 use crate::units::Picos;
 
-/// A dependency: operation, what it waits for, whether only for its start.
-pub(crate) type Edge = (u32, u32, bool);
+/// `op` waits for the end of `on`.
+pub(crate) const fn edge(op: u32, on: u32) -> Edge {
+    Edge { op, on, start: false }
+}
 
 /// What one rank does.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -45,8 +47,8 @@ impl Program {
             for (index, op) in content.ops.iter().enumerate() {
                 assert_eq!(sink.op(*op)? as usize, index);
             }
-            for &(op, on, start) in &content.edges {
-                if start { sink.requires_start(op, on)? } else { sink.requires(op, on)? }
+            for edge in &content.edges {
+                sink.edge(*edge)?;
             }
             sink.end_rank()?;
         }
@@ -75,14 +77,9 @@ impl Sink for Program {
         self.protocol.op()
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
-        self.ranks.last_mut().unwrap().edges.push((op, on, false));
-        self.protocol.edge(op, on)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Misuse> {
-        self.ranks.last_mut().unwrap().edges.push((op, on, true));
-        self.protocol.edge(op, on)
+    fn edge(&mut self, edge: Edge) -> Result<(), Misuse> {
+        self.ranks.last_mut().unwrap().edges.push(edge);
+        self.protocol.edge(edge.op, edge.on)
     }
 
     fn end_rank(&mut self) -> Result<(), Misuse> {
@@ -129,7 +126,9 @@ impl Arbitrary for Program {
             let count = u32::try_from(ops.len()).unwrap();
             let edges = if count == 0 { 0 } else { usize::arbitrary(g) % 16 };
             let any = |g: &mut Gen| u32::arbitrary(g) % count;
-            let edges = (0..edges).map(|_| (any(g), any(g), bool::arbitrary(g))).collect();
+            let edges = (0..edges)
+                .map(|_| Edge { op: any(g), on: any(g), start: bool::arbitrary(g) })
+                .collect();
             Rank { ops, edges }
         };
         Self::new((0..ranks).map(|_| rank(g)).collect())

@@ -3,7 +3,7 @@
 use super::{Vector, digest};
 use crate::goal::binary::{BinaryReadError, Native, NativeWriter, Reference, ReferenceWriter};
 use crate::goal::text::{Block, LabelMemory, TextMemory, TextWriter, read};
-use crate::goal::{RankEdge, RankMemory, RankNode, Sink, SliceOutput, text};
+use crate::goal::{Edge, RankMemory, RankNode, Sink, SliceOutput, text};
 use crate::noise::{Detour, Trace};
 use crate::sim;
 use crate::units::Picos;
@@ -88,7 +88,7 @@ fn refused() -> Option<u64> {
 
 /// Plays [`FOUR`] into LogGOPSim's format; its length.
 fn write_theirs(room: &mut [u8; LONGEST]) -> Option<usize> {
-    let (mut nodes, mut edges) = ([RankNode::EMPTY; 2], [RankEdge::default(); 2]);
+    let (mut nodes, mut edges) = ([RankNode::EMPTY; 2], [Edge::default(); 2]);
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut [0; 2] };
     let mut writer = ReferenceWriter::new(SliceOutput::new(room), memory);
     feed(FOUR, &mut writer)?;

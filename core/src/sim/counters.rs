@@ -1,6 +1,6 @@
 //! What each rank did, in numbers.
 
-use super::hooks::{Begun, Calculated, Handled, Matched, Observer, Part, Sent, Turn};
+use super::hooks::{Begun, Calculated, Handled, Matched, MessageKind, Observer, Sent, Turn};
 use crate::units::{Bytes, Picos};
 
 /// What one rank did. Times and counts saturate.
@@ -141,9 +141,9 @@ impl Observer for Counters<'_> {
         add(&mut counters.receiving, event.held);
         add(&mut counters.noise, event.noise);
         add(&mut counters.messages_waited, event.start.since(event.arrival));
-        self.data = event.part == Part::Data;
+        self.data = event.part == MessageKind::Data;
         // The answer of a handshake goes to its send, not to a receive.
-        self.handled = (event.part != Part::Cts).then_some(event.rank);
+        self.handled = (event.part != MessageKind::Cts).then_some(event.rank);
     }
 
     fn matched(&mut self, event: &Matched) {

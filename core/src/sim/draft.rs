@@ -2,7 +2,7 @@
 
 use super::build_error::BuildError;
 use super::record::{NONE, Slot, Successors};
-use crate::goal::{ANY, OpKind};
+use crate::goal::{ANY, Edge, OpKind};
 
 /// What grouping dependencies needs of a record.
 pub(super) trait Dependent {
@@ -18,13 +18,6 @@ pub(super) trait Dependent {
 
     /// Sets how, and the operation or the place of their list.
     fn set_successors(&mut self, successors: Successors, next: u32);
-}
-
-/// What an operation waits for of another one.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Until {
-    End,
-    Start,
 }
 
 /// Marks a dependency on the start, in the first word of a pending edge.
@@ -103,12 +96,11 @@ impl Draft {
         BuildError::Peer { rank: self.rank(), op: self.index(), peer }
     }
 
-    /// Notes that `op` waits for `on`, both of the open rank.
+    /// Notes a dependency of the open rank.
     pub(super) fn depend(
         &mut self,
         scratch: &mut [[u32; 2]],
-        (op, on): (u32, u32),
-        until: Until,
+        Edge { op, on, start }: Edge,
     ) -> Result<(), BuildError> {
         for named in [op, on] {
             if named >= self.index() {
@@ -116,7 +108,7 @@ impl Draft {
             }
         }
         let edge = scratch.get_mut(self.pending).ok_or(BuildError::Full)?;
-        *edge = [if until == Until::Start { op | START } else { op }, on];
+        *edge = [if start { op | START } else { op }, on];
         self.pending += 1;
         Ok(())
     }

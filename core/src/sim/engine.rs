@@ -7,6 +7,7 @@ use super::event::Candidate;
 use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::matching::Waiting;
+use super::memory::Requirements;
 use super::network::{Flat, Network, NetworkStopped};
 use super::parameters::{Parameters, Receive, Settings};
 use super::price::Prices;
@@ -191,8 +192,9 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         network: W,
     ) -> Self {
         let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
-        let Schedule { clocks, next_attempts, links, done, queue, places, cpus, nics, .. } =
+        let Schedule { clocks, next_attempts, links, done, queue, places, requirements, .. } =
             schedule;
+        let Requirements { cpus, nics, .. } = requirements;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
             flight.1 = delay;
@@ -295,6 +297,9 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
             }
             (_, Some((protocol, first))) => {
                 self.advance(first.time);
+                if W::POSTPONES && self.network.postpone(self.receiver_free(first.rank))? {
+                    return Ok(true);
+                }
                 self.land(protocol);
                 let rank = self.arrive(first.rank);
                 self.changed(rank);
@@ -433,7 +438,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
 }
 
 impl SimError {
-    const fn on(self, rank: u32) -> Self {
+    /// The same where `rank` is known to have caused it.
+    pub(super) const fn on(self, rank: u32) -> Self {
         match self {
             Self::Overflow { .. } => Self::Overflow { rank },
             other @ (Self::TooManyAtOnce { .. } | Self::NetworkFull { .. }) => other,

@@ -88,6 +88,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         Candidate { time, stamp: record.stamp(), class, from: From::List { before: last }, at }
     }
 
+    /// When the receiver of a message on its way is free, by the processor and
+    /// interface that its send names.
+    pub(super) fn receiver_free(&self, op: u32) -> u64 {
+        let send = self.records.at(op);
+        self.free_to_receive(send.peer, Class::Arrived, send)
+    }
+
     /// When the processor or interface of `place` that a message of `class`
     /// waits for is free.
     pub(super) fn free_to_receive(&self, rank: u32, class: Class, place: &Record) -> u64 {

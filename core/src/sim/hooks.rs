@@ -22,10 +22,11 @@ impl Noise for NoNoise {
 }
 
 /// Which message of a send.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Part {
+pub enum MessageKind {
     /// The only one, or none yet.
+    #[default]
     Whole,
     /// Of a handshake: asks the receiver.
     Rts,
@@ -35,8 +36,19 @@ pub enum Part {
     Data,
 }
 
+impl MessageKind {
+    /// Bytes of the message of a send of `size` bytes.
+    #[inline]
+    pub(super) const fn bytes(self, size: u64) -> u64 {
+        match self {
+            Self::Whole | Self::Data => size,
+            Self::Rts | Self::Cts => 1,
+        }
+    }
+}
+
 /// A calculation.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Calculated {
     /// Its rank.
@@ -54,7 +66,7 @@ pub struct Calculated {
 }
 
 /// A message leaves.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Sent {
     /// The rank that sends.
@@ -64,7 +76,7 @@ pub struct Sent {
     /// The send, counted over the whole schedule; it names the message.
     pub op: u32,
     /// Which message of the send.
-    pub part: Part,
+    pub part: MessageKind,
     /// The processor that sends.
     pub cpu: u8,
     /// The interface that sends.
@@ -94,7 +106,7 @@ pub struct Sent {
 }
 
 /// A message has been handled where it arrived.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Handled {
     /// The rank that received.
@@ -104,7 +116,7 @@ pub struct Handled {
     /// The send, counted over the whole schedule.
     pub op: u32,
     /// Which message of the send.
-    pub part: Part,
+    pub part: MessageKind,
     /// When its sender began with it.
     pub sent: Picos,
     /// When its first byte arrived; on a network as if it shared no link.
@@ -286,109 +298,42 @@ impl Observer for Silent {
     fn matched(&mut self, _event: &Matched) {}
 }
 
-/// Nobody, or somebody.
-impl<O: Observer> Observer for Option<O> {
-    fn begun(&mut self, event: &Begun) {
-        if let Some(observer) = self {
-            observer.begun(event);
+/// Observers that pass on all that they are told.
+macro_rules! pass_on {
+    ($($told:ident: $event:ty,)*) => {
+        /// One that may be missing.
+        impl<O: Observer> Observer for Option<O> {
+            $(
+                fn $told(&mut self, event: &$event) {
+                    if let Some(observer) = self {
+                        observer.$told(event);
+                    }
+                }
+            )*
         }
-    }
 
-    fn satisfied(&mut self, event: &Satisfied) {
-        if let Some(observer) = self {
-            observer.satisfied(event);
+        /// Two, one after the other.
+        impl<A: Observer, B: Observer> Observer for (A, B) {
+            $(
+                fn $told(&mut self, event: &$event) {
+                    self.0.$told(event);
+                    self.1.$told(event);
+                }
+            )*
         }
-    }
-
-    fn released(&mut self, event: &Released) {
-        if let Some(observer) = self {
-            observer.released(event);
-        }
-    }
-
-    fn taken(&mut self, event: &Taken) {
-        if let Some(observer) = self {
-            observer.taken(event);
-        }
-    }
-
-    fn resumed(&mut self, event: &Resumed) {
-        if let Some(observer) = self {
-            observer.resumed(event);
-        }
-    }
-
-    fn calculated(&mut self, event: &Calculated) {
-        if let Some(observer) = self {
-            observer.calculated(event);
-        }
-    }
-
-    fn sent(&mut self, event: &Sent) {
-        if let Some(observer) = self {
-            observer.sent(event);
-        }
-    }
-
-    fn handled(&mut self, event: &Handled) {
-        if let Some(observer) = self {
-            observer.handled(event);
-        }
-    }
-
-    fn matched(&mut self, event: &Matched) {
-        if let Some(observer) = self {
-            observer.matched(event);
-        }
-    }
+    };
 }
 
-/// Two, one after the other.
-impl<A: Observer, B: Observer> Observer for (A, B) {
-    fn begun(&mut self, event: &Begun) {
-        self.0.begun(event);
-        self.1.begun(event);
-    }
-
-    fn satisfied(&mut self, event: &Satisfied) {
-        self.0.satisfied(event);
-        self.1.satisfied(event);
-    }
-
-    fn released(&mut self, event: &Released) {
-        self.0.released(event);
-        self.1.released(event);
-    }
-
-    fn taken(&mut self, event: &Taken) {
-        self.0.taken(event);
-        self.1.taken(event);
-    }
-
-    fn resumed(&mut self, event: &Resumed) {
-        self.0.resumed(event);
-        self.1.resumed(event);
-    }
-
-    fn calculated(&mut self, event: &Calculated) {
-        self.0.calculated(event);
-        self.1.calculated(event);
-    }
-
-    fn sent(&mut self, event: &Sent) {
-        self.0.sent(event);
-        self.1.sent(event);
-    }
-
-    fn handled(&mut self, event: &Handled) {
-        self.0.handled(event);
-        self.1.handled(event);
-    }
-
-    fn matched(&mut self, event: &Matched) {
-        self.0.matched(event);
-        self.1.matched(event);
-    }
+pass_on! {
+    begun: Begun,
+    satisfied: Satisfied,
+    released: Released,
+    taken: Taken,
+    resumed: Resumed,
+    calculated: Calculated,
+    sent: Sent,
+    handled: Handled,
+    matched: Matched,
 }
 
 /// Noise from a trace that every rank runs through from a phase of its own.

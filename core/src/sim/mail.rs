@@ -14,7 +14,7 @@ pub const CHUNK: u32 = 32;
 
 /// A chain of chunks: the messages of one sender to one partition.
 #[derive(Debug, Default)]
-pub struct Chain {
+pub struct ChunkList {
     /// Index of the newest chunk plus 1; 0 if there is none.
     newest: AtomicU32,
     /// Messages in that.
@@ -30,7 +30,7 @@ pub struct Mail<'s, M> {
     /// Of each chunk the index of the one before plus 1; 0 if there is none.
     before: &'s [AtomicU32],
     /// Of each sender, of each partition.
-    chains: &'s [Chain],
+    chains: &'s [ChunkList],
     partitions: usize,
 }
 
@@ -49,7 +49,7 @@ impl<'s, M> Mail<'s, M> {
     pub const fn new(
         messages: &'s [M],
         before: &'s [AtomicU32],
-        chains: &'s [Chain],
+        chains: &'s [ChunkList],
         partitions: usize,
     ) -> Self {
         Self { messages, before, chains, partitions }

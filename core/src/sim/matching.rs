@@ -61,6 +61,23 @@ pub(super) struct Found {
     pub(super) op: u32,
 }
 
+/// The first of some slots whose receive takes a message from `sender` with `tag`,
+/// its place counted from the first of them; `envelope` tells sender and tag of a
+/// receive.
+#[inline]
+pub(super) fn first_fitting(
+    slots: &[Slot],
+    (sender, tag): (u32, u32),
+    envelope: impl Fn(u32) -> (u32, u32),
+) -> Option<Found> {
+    let wanted = key(sender, tag);
+    slots.iter().zip(0..).find_map(|(&Slot { key, op }, slot)| {
+        let candidate = key == wanted || key == WILD || wanted == WILD;
+        let fits = candidate && op != NONE && fits(envelope(op), sender, tag);
+        fits.then_some(Found { slot, op })
+    })
+}
+
 /// What waits on all ranks: the receives that are posted, and what ranks
 /// with many receives keep to find things by.
 #[derive(Debug)]
@@ -137,16 +154,11 @@ impl Waiting<'_> {
         (sender, tag): (u32, u32),
     ) -> Option<Found> {
         let [first, end] = rank.posted;
-        let wanted = key(sender, tag);
         let live = self.slots.get(first as usize..end as usize)?;
-        for (slot, at) in live.iter().zip(first..) {
-            self.look(1);
-            let candidate = slot.key == wanted || slot.key == WILD || wanted == WILD;
-            if candidate && slot.op != NONE && matches(records.at(slot.op), sender, tag) {
-                return Some(Found { slot: at, op: slot.op });
-            }
-        }
-        None
+        let envelope = |op| (records.at(op).peer, records.at(op).tag);
+        let found = first_fitting(live, (sender, tag), envelope);
+        self.look(found.map_or(end - first, |found| found.slot + 1));
+        found.map(|found| Found { slot: first + found.slot, ..found })
     }
 
     /// An indexed receive has the number of its slot for an amount.

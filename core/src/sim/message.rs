@@ -1,8 +1,9 @@
 //! Messages: arrival, handling, meeting their receives.
 
+use super::charge;
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
-use super::hooks::{Handled, Matched, Noise, Observer, Part, Released, Resumed, Taken};
+use super::hooks::{Handled, Matched, MessageKind, Noise, Observer, Released, Resumed, Taken};
 use super::matching::Found;
 use super::network::Network;
 use super::operation::cpu_index;
@@ -20,7 +21,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let record = *self.records.at(op);
         let rank = record.peer;
         let source = match record.part() {
-            Part::Cts => owner(self.firsts, record.tag),
+            MessageKind::Cts => owner(self.firsts, record.tag),
             // An eager send that has left.
             _ if record.successors() == Successors::None && record.next != NONE => record.next,
             _ => owner(self.firsts, op),
@@ -57,14 +58,14 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         self.disclaim(op);
         let record = *self.records.at(op);
         let partner = match record.part() {
-            Part::Whole | Part::Rts => {
+            MessageKind::Whole | MessageKind::Rts => {
                 let envelope = (record.peer, record.tag);
                 self.waiting.posted(&mut self.records, self.ranks.at(rank), envelope)
             }
-            Part::Cts | Part::Data => None,
+            MessageKind::Cts | MessageKind::Data => None,
         };
         let place = match record.part() {
-            Part::Data => record.tag,
+            MessageKind::Data => record.tag,
             _ => partner.map_or(op, |found| found.op),
         };
         let free = self.free_to_receive(rank, next.class, self.records.at(place));
@@ -74,8 +75,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             self.wait(rank, next.class, (op, free), receive);
             return Ok(());
         }
-        let control = matches!(record.part(), Part::Rts | Part::Cts);
-        let size = if control { 1 } else { record.amount };
+        let size = record.part().bytes(record.amount);
         let price = *self.prices.between(rank, record.peer, size)?;
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
             self.take(rank, (op, place), &price)?;
@@ -84,8 +84,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         }
         let end = self.handle(rank, (op, place), &price)?;
         match (record.part(), partner) {
-            (Part::Cts, _) => self.depart(rank, op, Part::Data),
-            (Part::Data, _) => {
+            (MessageKind::Cts, _) => self.depart(rank, op, MessageKind::Data),
+            (MessageKind::Data, _) => {
                 self.note_match(rank, op, record.tag);
                 self.meet(rank, record.tag, op, end)
             }
@@ -101,7 +101,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// Overlap: the interface takes the message; the processor may be busy.
     fn take(&mut self, rank: u32, (op, place): (u32, u32), price: &Price) -> Result<(), SimError> {
         let nic = self.records.at(place).nic();
-        let free = if W::SHARED { price.take_last(self.now)? } else { price.take(self.now)? };
+        let free = if W::CHARGES { price.take_last(self.now)? } else { price.take(self.now)? };
         *self.arrivals_mut(rank, nic) = free;
         self.records.set_time(op, self.now);
         self.observer.taken(&Taken { rank, op, nic: cpu_index(nic), time: Picos(self.now) });
@@ -121,47 +121,44 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let overlap = self.settings.receive == Receive::Overlap;
         let mut taken = if overlap { self.records.time_of(op) } else { self.now };
         // One that had to wait for its processor is there already.
-        let start = if W::SHARED && taken == self.now {
+        let start = if W::CHARGES && taken == self.now {
             price.begin_last(self.cpu(rank, cpu), taken)
         } else {
             self.now
         };
         let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.receive_overhead)).0;
         if !overlap {
-            let free = if W::SHARED { price.take_last(taken)? } else { price.take(taken)? };
+            let free = if W::CHARGES { price.take_last(taken)? } else { price.take(taken)? };
             *self.arrivals_mut(rank, nic) = free;
         }
-        let handling = match (W::SHARED, overlap) {
+        let handling = match (W::CHARGES, overlap) {
             (false, false) => price.handle(start, noise)?,
             (false, true) => price.handle_taken(start, taken, noise)?,
             (true, false) => price.handle_last(start, taken, noise)?,
             (true, true) => price.handle_taken_last(start, taken, noise)?,
         };
-        if W::SHARED {
+        if W::CHARGES {
             // Observers are told of first bytes.
             taken = price.begin_last(0, taken).min(start);
         }
-        let Handling { held, cpu: released, done } = handling;
+        let Handling { cpu: released, done, .. } = handling;
         *self.cpu_mut(rank, cpu) = released;
         self.records.set_time(op, done);
         let message = self.records.at(op);
-        let (from, part, sent) = (message.peer, message.part(), message.created);
-        let arrival = price.delay().map_or(start, |delay| sent.saturating_add(delay));
-        self.observer.handled(&Handled {
+        let told = Handled {
             rank,
             op,
-            from,
-            part,
-            sent: Picos(sent),
-            arrival: Picos(arrival),
+            from: message.peer,
+            part: message.part(),
+            sent: Picos(message.created),
             cpu: cpu_index(cpu),
             nic: cpu_index(nic),
             taken: Picos(taken),
             start: Picos(start),
-            held: Picos(held),
             noise: Picos(noise),
-            done: Picos(done),
-        });
+            ..Handled::default()
+        };
+        charge::note_handled(price, &mut self.observer, handling, told);
         Ok(done)
     }
 
@@ -196,11 +193,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     ) -> Result<(), SimError> {
         let record = *self.records.at(message);
         let now = self.now;
-        if record.part() == Part::Rts {
+        if record.part() == MessageKind::Rts {
             self.records.at_mut(message).tag = receive;
-            return self.depart(rank, message, Part::Cts);
+            return self.depart(rank, message, MessageKind::Cts);
         }
-        if record.part() == Part::Whole
+        if record.part() == MessageKind::Whole
             && self.settings.rendezvous == Rendezvous::Instant
             && self.prices.between(rank, record.peer, record.amount)?.costs.rendezvous
         {
@@ -240,14 +237,14 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     }
 
     /// Lets the next message of a handshake wait to leave from `rank`.
-    fn depart(&mut self, rank: u32, op: u32, part: Part) -> Result<(), SimError> {
+    fn depart(&mut self, rank: u32, op: u32, part: MessageKind) -> Result<(), SimError> {
         let seq = self.draw()?;
         let now = self.now;
         let record = self.records.at_mut(op);
         record.set_part(part);
         record.created = now;
         record.seq = seq;
-        let at = if part == Part::Cts { record.tag } else { op };
+        let at = if part == MessageKind::Cts { record.tag } else { op };
         let cpu = cpu_index(self.records.at(at).cpu());
         self.observer.released(&Released { rank, op, cpu });
         self.enlist(rank, Class::Sends, op);

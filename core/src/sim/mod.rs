@@ -28,8 +28,8 @@
 
 mod build_error;
 mod chain;
+mod charge;
 mod clocks;
-mod copy;
 mod counters;
 mod crowd;
 mod draft;
@@ -39,6 +39,7 @@ mod heap;
 mod hooks;
 pub mod implicit;
 mod index;
+mod lent;
 pub mod mail;
 mod matching;
 mod memory;
@@ -61,6 +62,7 @@ mod unsuitable;
 mod waiting_tests;
 mod wheel;
 mod wildcards;
+mod word;
 // Partitions share 64-bit times, which not every firmware's processor can.
 #[cfg(target_has_atomic = "64")]
 pub mod windows;
@@ -70,7 +72,7 @@ pub use counters::{Counters, RankCounters};
 pub use crowd::Crowd;
 pub use engine::{Engine, Finished, SimError};
 pub use hooks::{
-    Begun, Calculated, Handled, Matched, NoNoise, Noise, Observer, Part, Released, Resumed,
+    Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observer, Released, Resumed,
     Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
 pub use memory::{Memory, Requirements};

@@ -1,12 +1,13 @@
 //! Operations: calculations, sends, receives.
 
 use super::chain::Chain;
+use super::charge;
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, From};
-use super::hooks::{Begun, Calculated, Matched, Noise, Observer, Part, Sent, Turn};
+use super::hooks::{Begun, Calculated, Matched, MessageKind, Noise, Observer, Sent, Turn};
 use super::network::{Departure, Network};
 use super::parameters::Rendezvous;
-use super::price::{Leaving, Price, sum};
+use super::price::{Leaving, Price};
 use super::rank::Class;
 use super::record::Successors;
 use super::release::Reached;
@@ -50,18 +51,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     fn calculate(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let now = self.now;
         let record = *self.records.at(op);
-        let work = record.amount;
-        let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
-        let end = sum(sum(now, work)?, noise)?;
+        let (start, work) = (Picos(now), Picos(record.amount));
+        let cpu = cpu_index(record.cpu());
+        let told = Calculated { rank, op, cpu, start, work, ..Calculated::default() };
+        let end = charge::calculate(&self.noise, &mut self.observer, told)?;
         *self.cpu_mut(rank, record.cpu()) = end;
-        self.observer.calculated(&Calculated {
-            rank,
-            op,
-            cpu: cpu_index(record.cpu()),
-            start: Picos(now),
-            work: Picos(work),
-            noise: Picos(noise),
-        });
         self.satisfy(rank, op, Reached { start: Some(now), end: Some(end) });
         Ok(())
     }
@@ -71,13 +65,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let now = self.now;
         let record = *self.records.at(op);
         match record.part() {
-            Part::Whole | Part::Rts => {
+            MessageKind::Whole | MessageKind::Rts => {
                 let price = *self.prices.between(rank, record.peer, record.amount)?;
                 let rendezvous = price.costs.rendezvous;
                 let handshake = rendezvous && self.settings.rendezvous == Rendezvous::Handshake;
                 self.satisfy(rank, op, Reached::start(now));
                 if handshake {
-                    self.records.at_mut(op).set_part(Part::Rts);
+                    self.records.at_mut(op).set_part(MessageKind::Rts);
                     let price = *self.prices.between(rank, record.peer, 1)?;
                     self.transmit(rank, (op, op), &price)?;
                     return Ok(());
@@ -88,11 +82,11 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
                     self.records.at_mut(op).set_successors(Successors::None, rank);
                 }
             }
-            Part::Cts => {
+            MessageKind::Cts => {
                 let price = *self.prices.between(rank, record.peer, 1)?;
                 self.transmit(rank, (op, record.tag), &price)?;
             }
-            Part::Data => {
+            MessageKind::Data => {
                 let price = *self.prices.between(rank, record.peer, record.amount)?;
                 let end = self.transmit(rank, (op, op), &price)?;
                 self.satisfy(rank, op, Reached::end(end));
@@ -110,49 +104,44 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         (op, at): (u32, u32),
         price: &Price,
     ) -> Result<u64, SimError> {
-        let (now, costs) = (self.now, &price.costs);
+        let now = self.now;
         let (cpu, nic) = (self.records.at(at).cpu(), self.records.at(at).nic());
-        let noise = self.noise.lost(rank, Picos(now), Picos(costs.overhead)).0;
-        let Leaving { cpu: end, out, arrival } = price.leave(now, noise)?;
+        let record = self.records.at(op);
+        let (target, part) = (record.peer, record.part());
+        let told = Sent {
+            rank,
+            to: target,
+            op,
+            part,
+            cpu: cpu_index(cpu),
+            nic: cpu_index(nic),
+            size: part.bytes(record.amount),
+            tag: record.tag,
+            start: Picos(now),
+            ..Sent::default()
+        };
+        let Leaving { cpu: end, out, .. } =
+            charge::send(price, &self.noise, &mut self.observer, told)?;
         *self.cpu_mut(rank, cpu) = end;
         *self.out_mut(rank, nic) = out;
         let seq = self.draw()?;
         let record = self.records.at_mut(op);
         record.created = now;
         record.seq = seq;
-        let record = *record;
-        self.observer.sent(&Sent {
-            rank,
-            to: record.peer,
-            op,
-            part: record.part(),
-            cpu: cpu_index(cpu),
-            nic: cpu_index(nic),
-            size: if matches!(record.part(), Part::Rts | Part::Cts) { 1 } else { record.amount },
-            tag: record.tag,
-            start: Picos(now),
-            noise: Picos(noise),
-            overhead: Picos(costs.overhead),
-            overhead_bytes: Picos(costs.overhead_bytes),
-            receive_overhead: Picos(costs.receive_overhead),
-            receive_overhead_bytes: Picos(costs.receive_overhead_bytes),
-            gap: Picos(costs.gap),
-            gap_bytes: Picos(costs.gap_bytes),
-            arrival: Picos(arrival),
-        });
         if W::SHARED {
             let departure = Departure {
                 op,
                 source: rank,
-                target: record.peer,
+                target,
                 now,
                 seq,
-                volume: costs.gap_bytes,
+                bytes: told.size,
+                volume: price.costs.gap_bytes,
                 delay: price.delay()?,
             };
             self.network.launch(&departure)?;
         } else {
-            self.launch(op, costs.protocol);
+            self.launch(op, price.costs.protocol);
         }
         Ok(end)
     }

@@ -23,7 +23,7 @@ use super::chain::Chain;
 use super::engine::Engine;
 use super::event::{Candidate, From};
 use super::heap::Heaps;
-use super::hooks::{Noise, Observer, Part};
+use super::hooks::{MessageKind, Noise, Observer};
 use super::network::Network;
 use super::parameters::Receive;
 use super::rank::{Class, Rank};
@@ -119,19 +119,20 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let record = self.records.at(at);
         let class = record.class();
         let own = |record: &Record| (record.cpu(), record.nic());
-        let answers =
-            |record: &Record| matches!((record.kind(), record.part()), (Kind::Send, Part::Cts));
+        let answers = |record: &Record| {
+            matches!((record.kind(), record.part()), (Kind::Send, MessageKind::Cts))
+        };
         let (cpu, nic) = match class {
             Class::Receives => (0, 0),
             Class::Sends if answers(record) => own(self.records.at(record.tag)),
             Class::Sends | Class::Calcs => own(record),
             Class::Arrived | Class::Taken => match record.part() {
-                Part::Data => own(self.records.at(record.tag)),
-                Part::Cts => own(record),
-                Part::Whole | Part::Rts if record.is_claimed() => {
+                MessageKind::Data => own(self.records.at(record.tag)),
+                MessageKind::Cts => own(record),
+                MessageKind::Whole | MessageKind::Rts if record.is_claimed() => {
                     own(self.records.at(self.claimed_by(at)))
                 }
-                Part::Whole | Part::Rts => self.rank(rank).unit()?,
+                MessageKind::Whole | MessageKind::Rts => self.rank(rank).unit()?,
             },
         };
         let overlap = self.settings.receive == Receive::Overlap;

@@ -1,6 +1,6 @@
 //! One operation, and the message that it becomes, in 40 bytes.
 
-use super::hooks::Part;
+use super::hooks::MessageKind;
 use super::rank::Class;
 use crate::goal::{Op, OpKind};
 use crate::units::Picos;
@@ -154,16 +154,16 @@ impl Record {
     }
 
     /// Which message of its send it is at the moment.
-    pub(super) const fn part(&self) -> Part {
+    pub(super) const fn part(&self) -> MessageKind {
         match self.meta >> 4 & 3 {
-            0 => Part::Whole,
-            1 => Part::Rts,
-            2 => Part::Cts,
-            _ => Part::Data,
+            0 => MessageKind::Whole,
+            1 => MessageKind::Rts,
+            2 => MessageKind::Cts,
+            _ => MessageKind::Data,
         }
     }
 
-    pub(super) const fn set_part(&mut self, part: Part) {
+    pub(super) const fn set_part(&mut self, part: MessageKind) {
         self.meta = self.meta & !(3 << 4) | (part as u32) << 4;
     }
 

@@ -26,6 +26,10 @@ impl<'m> Records<'m> {
         self.all
     }
 
+    pub(super) const fn all_mut(&mut self) -> &mut [Record] {
+        self.all
+    }
+
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
         debug_assert!((index as usize) < self.all.len(), "no record {index}");

@@ -2,13 +2,13 @@
 
 use super::build_error::BuildError;
 use super::crowd::{Crowd, Receives, SHORT};
-use super::draft::{Dependent, Draft, Until};
+use super::draft::{Dependent, Draft};
 use super::memory::{Memory, Requirements};
 use super::queue::Entry;
 use super::rank::Rank;
 use super::record::{NONE, Record, Slot, Successors};
 use super::records::Records;
-use crate::goal::{ANY, Op, OpKind, Sink};
+use crate::goal::{ANY, Edge, Op, OpKind, Sink};
 
 /// A schedule in lent memory, ready to run once; [`Schedule::copy`] it before,
 /// to run it again.
@@ -27,12 +27,65 @@ pub struct Schedule<'m> {
     pub(super) done: &'m mut [u64],
     pub(super) queue: &'m mut [Entry],
     pub(super) places: &'m mut [u32],
-    pub(super) cpus: usize,
-    pub(super) nics: usize,
+    /// Of all of these but edges and firsts, which copies share.
+    pub(super) requirements: Requirements,
     pub(super) sends: u32,
 }
 
 impl<'m> Schedule<'m> {
+    /// One whose records, ranks, slots and crowds are those of `memory`.
+    pub(super) fn in_memory(
+        memory: Memory<'m>,
+        requirements: Requirements,
+        (firsts, edges): (&'m [u32], &'m [u32]),
+        sends: u32,
+    ) -> Option<Self> {
+        let memory = memory.cut(&requirements)?;
+        let Memory { records, ranks, slots, crowds, index, clocks, .. } = memory;
+        let Memory { times, next_attempts, links, done, queue, places, .. } = memory;
+        clocks.fill(0);
+        times.fill(0);
+        done.fill(0);
+        Some(Self {
+            records: Records::new(records, times),
+            edges,
+            ranks,
+            firsts,
+            slots,
+            crowds,
+            index,
+            clocks,
+            next_attempts,
+            links,
+            done,
+            queue,
+            places,
+            requirements,
+            sends,
+        })
+    }
+
+    /// Memory for [`Schedule::copy`], without what copies share with the
+    /// original.
+    #[must_use]
+    pub const fn copy_requirements(&self) -> Requirements {
+        self.requirements
+    }
+
+    /// The same schedule in `memory`, ready to run once; dependencies are
+    /// shared. Costs as much as its memory takes to copy. `None` where
+    /// `memory` is smaller than [`Schedule::copy_requirements`].
+    #[must_use]
+    pub fn copy<'n>(&'n self, memory: Memory<'n>) -> Option<Schedule<'n>> {
+        let shared = (self.firsts, self.edges);
+        let mut copy = Schedule::in_memory(memory, self.requirements, shared, self.sends)?;
+        copy.records.all_mut().copy_from_slice(self.records.all());
+        copy.ranks.copy_from_slice(self.ranks);
+        copy.slots.copy_from_slice(self.slots);
+        copy.crowds.copy_from_slice(self.crowds);
+        Some(copy)
+    }
+
     /// Index of each rank's first operation, counted over the whole
     /// schedule as in the events that observers see, and at last the number
     /// of operations.
@@ -50,7 +103,7 @@ impl<'m> Schedule<'m> {
     /// Network interfaces of a rank.
     #[must_use]
     pub const fn interfaces(&self) -> usize {
-        self.nics
+        self.requirements.nics
     }
 
     /// Events of a run that goes to its end without handshakes; each of
@@ -106,26 +159,8 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Full`] when it has less.
     pub fn new(memory: Memory<'m>, requirements: Requirements) -> Result<Self, BuildError> {
-        let enough = memory.records.len() >= requirements.records
-            && memory.edges.len() >= requirements.edges
-            && memory.ranks.len() >= requirements.ranks
-            && memory.firsts.len() >= requirements.firsts
-            && memory.slots.len() >= requirements.slots
-            && memory.crowds.len() >= requirements.crowds
-            && memory.index.len() >= requirements.index
-            && memory.clocks.len() >= requirements.clocks
-            && memory.times.len() >= requirements.times
-            && memory.next_attempts.len() >= requirements.next_attempts
-            && memory.links.len() >= requirements.links
-            && memory.done.len() >= requirements.done
-            && memory.queue.len() >= requirements.queue
-            && memory.places.len() >= requirements.places
-            && memory.scratch.len() >= requirements.scratch;
-        if !enough {
-            return Err(BuildError::Full);
-        }
         Ok(Self {
-            memory,
+            memory: memory.cut(&requirements).ok_or(BuildError::Full)?,
             requirements,
             draft: Draft::default(),
             receives_before: 0,
@@ -141,39 +176,22 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Order`] when ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
-        let Self { memory, requirements, draft, .. } = self;
+        let Self { mut memory, requirements, draft, .. } = self;
         let Draft { ranks, ops, receives, sends, .. } = draft;
-        let Memory { records, edges, ranks: states, firsts, slots, crowds, index, .. } = memory;
-        let Memory { clocks, times, next_attempts, links, done, queue, places, .. } = memory;
-        let (firsts, edges) = draft.finish(firsts, edges)?;
-        let clocks = clocks.get_mut(..requirements.clocks).ok_or(BuildError::Full)?;
-        clocks.fill(0);
-        let times = times.get_mut(..requirements.times).ok_or(BuildError::Full)?;
-        times.fill(0);
-        let next_attempts =
-            next_attempts.get_mut(..requirements.next_attempts).ok_or(BuildError::Full)?;
-        let links = links.get_mut(..requirements.links).ok_or(BuildError::Full)?;
-        let done = done.get_mut(..requirements.done).ok_or(BuildError::Full)?;
-        done.fill(0);
-        let places = places.get_mut(..ranks as usize).ok_or(BuildError::Full)?;
-        Ok(Schedule {
-            records: Records::new(records.get_mut(..ops as usize).ok_or(BuildError::Full)?, times),
-            edges,
-            ranks: states.get_mut(..ranks as usize).ok_or(BuildError::Full)?,
-            firsts,
-            slots: slots.get_mut(..receives as usize).ok_or(BuildError::Full)?,
-            crowds,
-            index,
-            clocks,
-            next_attempts,
-            links,
-            done,
-            queue,
-            places,
-            cpus: requirements.cpus,
-            nics: requirements.nics,
-            sends,
-        })
+        let firsts = core::mem::take(&mut memory.firsts);
+        let edges = core::mem::take(&mut memory.edges);
+        let requirements = Requirements {
+            records: ops as usize,
+            edges: 0,
+            ranks: ranks as usize,
+            firsts: 0,
+            slots: receives as usize,
+            places: ranks as usize,
+            scratch: 0,
+            ..requirements
+        };
+        let shared = draft.finish(firsts, edges)?;
+        Schedule::in_memory(memory, requirements, shared, sends).ok_or(BuildError::Full)
     }
 
     /// Notes where messages of an operation may be handled.
@@ -248,12 +266,8 @@ impl Sink for Builder<'_> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), BuildError> {
-        self.draft.depend(self.memory.scratch, (op, on), Until::End)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), BuildError> {
-        self.draft.depend(self.memory.scratch, (op, on), Until::Start)
+    fn edge(&mut self, edge: Edge) -> Result<(), BuildError> {
+        self.draft.depend(self.memory.scratch, edge)
     }
 
     fn end_rank(&mut self) -> Result<(), BuildError> {

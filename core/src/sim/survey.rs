@@ -4,7 +4,7 @@ use super::build_error::BuildError;
 use super::crowd::{self, Receives, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
-use crate::goal::{ANY, Op, OpKind, Sink};
+use crate::goal::{ANY, Edge, Op, OpKind, Sink};
 
 /// A sink that only counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -152,15 +152,11 @@ impl Sink for Survey {
         Ok(index)
     }
 
-    fn requires(&mut self, _op: u32, _on: u32) -> Result<(), BuildError> {
+    fn edge(&mut self, _edge: Edge) -> Result<(), BuildError> {
         self.edges_here += 1;
         self.edges += 1;
         self.edges_most = self.edges_most.max(self.edges_here);
         Ok(())
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), BuildError> {
-        self.requires(op, on)
     }
 
     fn end_rank(&mut self) -> Result<(), BuildError> {

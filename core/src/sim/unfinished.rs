@@ -7,70 +7,53 @@ use super::hooks::{Noise, Observer};
 use super::network::Network;
 use super::records::bounds;
 use crate::goal::ANY;
+use crate::worded::worded;
 
-/// Something that never came to its end.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Unfinished {
-    /// A message that no receive took.
-    Unreceived {
-        /// The rank that it was sent to.
-        rank: u32,
-        /// The rank that sent it.
-        from: u32,
-        /// The send, counted on that rank.
-        op: u32,
-        /// Its tag.
-        tag: u32,
-    },
-    /// A receive that no message came for.
-    Waiting {
-        /// Its rank.
-        rank: u32,
-        /// The receive, counted on its rank.
-        op: u32,
-        /// The rank that it receives from, or [`ANY`].
-        peer: u32,
-        /// Its tag, or [`ANY`].
-        tag: u32,
-    },
-    /// An operation that never became ready.
-    NeverReady {
-        /// Its rank.
-        rank: u32,
-        /// The operation, counted on its rank.
-        op: u32,
-    },
-}
-
-/// A number, or what stands for all.
-struct Or(u32, &'static str);
-
-impl fmt::Display for Or {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == ANY { f.write_str(self.1) } else { write!(f, "{}", self.0) }
+worded! {
+    /// Something that never came to its end.
+    pub enum Unfinished {
+        /// A message that no receive took.
+        Unreceived {
+            /// The rank that it was sent to.
+            rank: u32,
+            /// The rank that sent it.
+            from: u32,
+            /// The send, counted on that rank.
+            op: u32,
+            /// Its tag.
+            tag: u32,
+        } => "rank {rank} never receives the message with tag {} from rank {from} (its \
+                 operation {op})",
+                OrAny(*tag);
+        /// A receive that no message came for.
+        Waiting {
+            /// Its rank.
+            rank: u32,
+            /// The receive, counted on its rank.
+            op: u32,
+            /// The rank that it receives from, or [`ANY`].
+            peer: u32,
+            /// Its tag, or [`ANY`].
+            tag: u32,
+        } => "rank {rank} waits for ever in operation {op} for a message from rank {} with tag {}",
+                OrAny(*peer),
+                OrAny(*tag);
+        /// An operation that never became ready.
+        NeverReady {
+            /// Its rank.
+            rank: u32,
+            /// The operation, counted on its rank.
+            op: u32,
+        } => "operation {op} of rank {rank} never becomes ready";
     }
 }
 
-impl fmt::Display for Unfinished {
+/// A number, or a wildcard.
+struct OrAny(u32);
+
+impl fmt::Display for OrAny {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Unreceived { rank, from, op, tag } => write!(
-                f,
-                "rank {rank} never receives the message with tag {} from rank {from} (its \
-                 operation {op})",
-                Or(tag, "any")
-            ),
-            Self::Waiting { rank, op, peer, tag } => write!(
-                f,
-                "rank {rank} waits for ever in operation {op} for a message from rank {} with tag {}",
-                Or(peer, "any"),
-                Or(tag, "any")
-            ),
-            Self::NeverReady { rank, op } => {
-                write!(f, "operation {op} of rank {rank} never becomes ready")
-            }
-        }
+        if self.0 == ANY { f.write_str("any") } else { write!(f, "{}", self.0) }
     }
 }
 

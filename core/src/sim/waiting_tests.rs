@@ -91,7 +91,7 @@ impl Program {
     /// A run in windows, on one partition, each window of which may take so
     /// many steps besides those for its events.
     fn in_windows(&self, parameters: Parameters<'_>, receive: Receive, free: u64) -> Windows {
-        use super::mail::{CHUNK, Chain};
+        use super::mail::{CHUNK, ChunkList};
         use super::windows::{
             Builder, Mail, Memory, Message, Outbox, Receiving, Requirements, WindowRank,
             WindowRecord,
@@ -124,7 +124,7 @@ impl Program {
         let chunks = schedule.sends() / CHUNK + 2;
         let halves: [_; 2] = [(), ()].map(|()| {
             let messages = zeroed::<Message>((chunks * CHUNK) as usize);
-            (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<Chain>(1))
+            (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<ChunkList>(1))
         });
         let mut mails = halves
             .each_ref()

@@ -1,10 +1,13 @@
-//! When each rank is next due: a hierarchical timing wheel of bitmaps.
+//! Windows of one length, and when each rank is next due: a hierarchical timing
+//! wheel of bitmaps.
 //!
 //! A slot is a set of ranks. The slots of the first level stand for one
 //! window each, those of the next for 16 windows, then 256; the last slot
 //! holds what is still later. A rank may be in several slots; being asked
 //! before it is due costs time, but changes nothing. Sets are visited in
 //! ascending order, so that memory is read in order.
+
+use core::num::NonZeroU64;
 
 /// Slots of a level.
 const SLOTS: u64 = 16;
@@ -23,8 +26,12 @@ pub(super) struct Wheel<'m> {
     used: u64,
     /// The first window of those in the far slot.
     far_first: u64,
+    /// Length of a window.
+    pub(super) width: NonZeroU64,
     /// The window that is being run.
-    pub(super) now: u64,
+    now: u64,
+    /// Its last instant.
+    pub(super) last: u64,
 }
 
 /// A walk through a slot that empties it.
@@ -53,10 +60,34 @@ pub(super) const fn words(ranks: usize) -> usize {
 }
 
 impl<'m> Wheel<'m> {
-    /// An empty wheel on at least [`words`] words.
-    pub(super) fn new(words: &'m mut [u64], ranks: usize) -> Self {
+    /// An empty wheel on at least [`words`] words, in the first window.
+    pub(super) fn new(words: &'m mut [u64], ranks: usize, width: NonZeroU64) -> Self {
         words.fill(0);
-        Self { words, shape: shape(ranks), used: 0, far_first: u64::MAX, now: 0 }
+        let (shape, last) = (shape(ranks), width.get() - 1);
+        Self { words, shape, used: 0, far_first: u64::MAX, width, now: 0, last }
+    }
+
+    /// Moves on to a later window.
+    pub(super) fn go_to(&mut self, window: u64) {
+        debug_assert!(window >= self.now, "windows ascend");
+        let width = self.width.get();
+        self.now = window;
+        self.last = window.saturating_mul(width).saturating_add(width - 1);
+    }
+
+    /// Notes that `rank` is due at `time`, in one of the next windows as a rule.
+    #[inline]
+    pub(super) fn add_at(&mut self, rank: u32, time: u64) {
+        // Wraps up to the last instant of this window.
+        let later = time.wrapping_sub(self.last).wrapping_sub(1);
+        let next = later < self.width.get();
+        self.add(rank, if next { self.now + 1 } else { time / self.width });
+    }
+
+    /// Notes that `rank` is due in this window.
+    #[inline]
+    pub(super) fn add_now(&mut self, rank: u32) {
+        self.add(rank, self.now);
     }
 
     const fn base(&self, slot: u32) -> usize {
@@ -68,7 +99,7 @@ impl<'m> Wheel<'m> {
     /// one.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
-    pub(super) fn add(&mut self, rank: u32, window: u64) {
+    fn add(&mut self, rank: u32, window: u64) {
         let distance = window ^ self.now;
         let slot = if distance < SLOTS {
             (window % SLOTS) as u32
@@ -197,13 +228,41 @@ mod tests {
     use std::collections::BTreeSet;
     use std::vec;
 
+    #[test]
+    fn a_time_is_in_the_window_that_it_divides_to() {
+        let width = NonZeroU64::new(10).unwrap();
+        let mut memory = vec![0; words(1)];
+        let mut wheel = Wheel::new(&mut memory, 1, width);
+        for window in [0, 1, 7, 400] {
+            wheel.go_to(window);
+            for time in wheel.last - 9..wheel.last + 40 {
+                wheel.add_at(0, time);
+                let found = core::iter::successors(Some(window), |window| Some(window + 1)).find(
+                    |window| {
+                        wheel.go_to(*window);
+                        while let Some(mut sweep) = wheel.nearer() {
+                            while let Some(rank) = wheel.take(&mut sweep) {
+                                wheel.add_at(rank, time);
+                            }
+                        }
+                        let mut sweep = wheel.due();
+                        wheel.take(&mut sweep).is_some()
+                    },
+                );
+                assert_eq!(found, Some(time / 10), "{time} in {window}");
+                wheel.now = window;
+                wheel.last = window * 10 + 9;
+            }
+        }
+    }
+
     /// Each rank is due at one window; windows without any may lie between.
     #[test]
     fn every_rank_is_there_in_its_window() {
         let mut random = Random::new(4);
         for ranks in [1u32, 64, 700] {
             let mut memory = vec![7; words(ranks as usize)];
-            let mut wheel = Wheel::new(&mut memory, ranks as usize);
+            let mut wheel = Wheel::new(&mut memory, ranks as usize, NonZeroU64::MIN);
             let mut due: vec::Vec<u64> = (0..ranks).map(|_| random.below(1 << 14)).collect();
             for (rank, window) in (0u32..).zip(&due) {
                 wheel.add(rank, *window);
@@ -212,8 +271,8 @@ mod tests {
                 (0u32..).zip(&due).map(|(rank, window)| (*window, rank)).collect();
             while let Some(next) = wheel.next() {
                 assert!(left.first().is_some_and(|first| next <= first.0));
-                wheel.now = random.below(next - wheel.now + 1).max(1) + wheel.now;
-                wheel.now = wheel.now.min(next);
+                let window = random.below(next - wheel.now + 1).max(1) + wheel.now;
+                wheel.go_to(window.min(next));
                 while let Some(mut sweep) = wheel.nearer() {
                     while let Some(rank) = wheel.take(&mut sweep) {
                         wheel.add(rank, due[rank as usize]);

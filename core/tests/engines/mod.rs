@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::sim::implicit::{
-    self, Envelope, ImplicitError, Part, PatternProgram, RankState, Simulation,
+    self, Envelope, ImplicitError, PatternProgram, RankRange, RankState, Simulation,
 };
-use loggap_core::sim::mail::{CHUNK, Chain};
+use loggap_core::sim::mail::{CHUNK, ChunkList};
 use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{
     self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
@@ -187,7 +187,7 @@ pub fn observe_in_windows<O: Observer>(
     let chunks = (sends / CHUNK + sends.min(count as u32) + 1).min(mail);
     let halves: [_; 2] = [(), ()].map(|()| {
         let messages = zeroed::<Message>((chunks * CHUNK) as usize);
-        (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<Chain>(count))
+        (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<ChunkList>(count))
     });
     let mails = halves
         .each_ref()
@@ -254,7 +254,7 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
     parameters: Parameters<'_>,
     noise: N,
 ) -> Result<(Outcome, u64), ImplicitError> {
-    let needs = implicit::Needs::of(program);
+    let needs = implicit::Requirements::of(program);
     // What is foreseen is all that may wait, unless that is thousands.
     assert_eq!(needs.nodes, needs.nodes_most.min(2 * needs.ranks + 4_096));
     let parts = [
@@ -275,12 +275,12 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
     for shift in [0, 1, 3] {
         let parts = compute_in_parts(program, parameters, noise, shift);
         // How many ties are open depends on which of several are compared.
-        let decided = |(ended, finish): (implicit::Outcome, Vec<u64>)| {
-            (implicit::Outcome { open_ties: ended.open_ties.min(1), ..ended }, finish)
+        let decided = |(ended, finish): (implicit::ProgramFinished, Vec<u64>)| {
+            (implicit::ProgramFinished { open_ties: ended.open_ties.min(1), ..ended }, finish)
         };
         assert_eq!(parts.map(decided), whole.clone().map(decided), "parts of 2^{shift} ranks");
     }
-    let (ended, finish): (implicit::Outcome, _) = whole?;
+    let (ended, finish): (implicit::ProgramFinished, _) = whole?;
     assert_eq!(ended.messages, program.messages());
     let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
     Ok((outcome, ended.open_ties))
@@ -292,16 +292,16 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
     parameters: Parameters<'_>,
     noise: N,
     shift: u32,
-) -> Result<(implicit::Outcome, Vec<u64>), ImplicitError> {
+) -> Result<(implicit::ProgramFinished, Vec<u64>), ImplicitError> {
     let count = ((program.ranks() - 1) >> shift) as usize + 1;
-    let needs = implicit::Needs::of_ranks(program, 1 << shift);
+    let needs = implicit::Requirements::of_ranks(program, 1 << shift);
     let mut ranks = vec![RankState::default(); count << shift];
     let mut words = vec![0; needs.words * count];
     let mut nodes = vec![[0; 4]; needs.nodes_most * count];
     let chunks = needs.nodes_most as u32 / CHUNK + count as u32;
     let halves: [_; 2] = [(), ()].map(|()| {
         let messages = zeroed::<Envelope>((chunks * CHUNK) as usize);
-        (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<Chain>(count))
+        (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<ChunkList>(count))
     });
     let mut mails = halves
         .each_ref()
@@ -311,7 +311,7 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
         .zip(nodes.chunks_mut(needs.nodes_most))
         .map(|((ranks, words), nodes)| implicit::Memory { ranks, words, nodes });
     let parts = memories.zip(0..).map(|(memory, index)| {
-        Simulation::part(program, (parameters, noise), memory, Part { index, shift })
+        Simulation::part(program, (parameters, noise), memory, RankRange { index, shift })
     });
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
     let mut window = 0;

@@ -7,12 +7,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loggap_core::sim::NoNoise;
-use loggap_core::sim::implicit::{LaneMemory, LaneState, Lanes, Needs, Program, RankState};
+use loggap_core::sim::implicit::{LaneMemory, LaneState, Lanes, Program, RankState, Requirements};
 use loggap_core::units::Picos;
 use loggap_core::with_program;
 
 use super::implicit::{Means, PatternMemory, settled};
-use super::points::{Batch, Completed, Hooks, Point};
+use super::noise::with_noise;
+use super::points::{Batch, Completed, Point};
 use super::side_by_side::side_by_side;
 use super::{PatternError, RunError, Source};
 use crate::sys::pages::Pages;
@@ -52,7 +53,7 @@ impl Tried {
 
 /// What a thread runs points in, each made where it is needed first.
 struct PatternMemories<S> {
-    needs: Needs,
+    needs: Requirements,
     /// Bytes of one thread.
     share: u64,
     group: Option<GroupMemory<S>>,
@@ -76,7 +77,9 @@ impl<S: Copy + Default> PatternMemories<S> {
     fn single(&mut self) -> Result<&mut PatternMemory<S>, RunError> {
         Ok(match &mut self.single {
             Some(single) => single,
-            none => none.insert(PatternMemory::new(self.needs).map_err(RunError::Pattern)?),
+            none => none.insert(
+                PatternMemory::new(self.needs, 1, self.needs.nodes).map_err(RunError::Pattern)?,
+            ),
         })
     }
 
@@ -90,16 +93,16 @@ impl<S: Copy + Default> PatternMemories<S> {
 }
 
 impl<S: Copy + Default> GroupMemory<S> {
-    fn new(needs: Needs) -> Result<Self, PatternError> {
+    fn new(needs: Requirements) -> Result<Self, PatternError> {
         let refused = |error| PatternError::Memory { bytes: Self::bytes(&needs), error };
         let LaneWords { clocks, messages } = Self::words(&needs);
         let clocks = Pages::zeroed(clocks).map_err(refused)?;
         let messages = Pages::zeroed(messages).map_err(refused)?;
-        Ok(Self { memory: PatternMemory::new(needs)?, clocks, messages })
+        Ok(Self { memory: PatternMemory::new(needs, 1, needs.nodes)?, clocks, messages })
     }
 
     /// Words that lanes take.
-    const fn words(needs: &Needs) -> LaneWords {
+    const fn words(needs: &Requirements) -> LaneWords {
         LaneWords {
             clocks: needs.ranks.saturating_mul(4 * LANES),
             messages: needs.nodes.saturating_mul(LANES + 1),
@@ -107,7 +110,7 @@ impl<S: Copy + Default> GroupMemory<S> {
     }
 
     /// Bytes that it takes.
-    fn bytes(needs: &Needs) -> u64 {
+    fn bytes(needs: &Requirements) -> u64 {
         let wide = |count: usize, size: usize| (count as u64).saturating_mul(size as u64);
         let ranks = wide(needs.ranks, size_of::<RankState<LaneState<S>>>());
         let LaneWords { clocks, messages } = Self::words(needs);
@@ -134,7 +137,7 @@ impl Batch<'_> {
         program: &P,
         points: &[usize],
     ) -> Result<Vec<Option<Completed>>, RunError> {
-        let (needs, kept) = (Needs::of(program), self.kept(program.ranks()));
+        let (needs, kept) = (Requirements::of(program), self.kept(program.ranks()));
         let threads = self.threads((needs.bytes(), kept), points.len())?;
         let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
         let further = GroupMemory::<P::State>::bytes(&needs);
@@ -243,11 +246,10 @@ impl Batch<'_> {
         };
         let parameters = point.sets.parameters()?;
         let means = Means { most_bytes, ..Means::ONE_THREAD };
-        let result = match self.hooks(point.phases)? {
-            Hooks::Quiet => memory.run(program, (parameters, NoNoise), &means, each),
-            Hooks::Noisy(noise) => memory.run(program, (parameters, noise), &means, each),
-        };
-        let computed = settled(result)?;
+        let result = with_noise!(self.noise(&point), noise => {
+            memory.run(program, (parameters, noise), &means, each)
+        });
+        let computed = settled(result.map_err(RunError::Pattern))?;
         Ok(computed.map(|computed| Completed { makespan: computed.outcome.makespan, finish }))
     }
 }

@@ -4,16 +4,17 @@ use std::{fmt, io};
 
 use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::{
-    ImplicitError, Memory, Needs, Node, Outcome, PatternProgram, Program, RankState, Simulation,
+    ImplicitError, Memory, Node, PatternProgram, Program, ProgramFinished, RankState, Requirements,
+    Simulation,
 };
-use loggap_core::sim::{NoNoise, Noise, Parameters};
+use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 use loggap_core::with_program;
 
-use super::noise::trace_noise;
+use super::noise::with_noise;
 use super::simulate::{Progress, WATCHED, Watch};
 use super::windows::run_in_parts;
-use super::{NoiseSource, RunError};
+use super::{NetworkUse, NoiseSource, RunError};
 use crate::sys::pages::Pages;
 
 /// Why a pattern was not run, or not to its end.
@@ -77,16 +78,18 @@ pub(super) fn events_of<P: Program>(program: &P) -> u64 {
 }
 
 /// What came of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Computed {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: ProgramFinished,
     /// Bytes of memory that it took.
     pub memory_bytes: u64,
     /// Threads.
     pub threads: usize,
     /// Parts of the ranks.
     pub parts: usize,
+    /// Which links were busy, where messages shared them.
+    pub network: Option<NetworkUse>,
 }
 
 /// Bytes that a run of `program` needs, as far as can be foreseen.
@@ -96,8 +99,8 @@ pub fn bytes_needed(program: &PatternProgram) -> u64 {
 }
 
 /// What a run of `program` needs.
-pub(super) fn needs_of(program: &PatternProgram) -> Needs {
-    with_program!(program, program => Needs::of(program))
+pub(super) fn needs_of(program: &PatternProgram) -> Requirements {
+    with_program!(program, program => Requirements::of(program))
 }
 
 /// Runs `program` with `noise`, and calls `each` with every rank and when it was
@@ -113,21 +116,18 @@ pub fn compute(
     means: &Means<'_>,
     each: impl FnMut(u32, Picos),
 ) -> Result<Option<Computed>, RunError> {
-    let result = match noise {
-        None => run_pattern(program, (parameters, NoNoise), means, each),
-        Some(noise) => run_pattern(program, (parameters, trace_noise(noise)?), means, each),
-    };
-    settled(result)
+    let result = with_noise!(noise, noise => {
+        run_pattern(program, (parameters, noise), means, each)
+    });
+    settled(result.map_err(RunError::Pattern))
 }
 
 /// What came of a computed run; `None` where the pattern has to be stored.
-pub(super) fn settled(
-    result: Result<Computed, PatternError>,
-) -> Result<Option<Computed>, RunError> {
+pub(super) fn settled(result: Result<Computed, RunError>) -> Result<Option<Computed>, RunError> {
     match result {
         Ok(computed) => Ok(Some(computed).filter(|computed| computed.outcome.open_ties == 0)),
-        Err(PatternError::Stopped(error)) if error.wants_storing() => Ok(None),
-        Err(error) => Err(RunError::Pattern(error)),
+        Err(RunError::Pattern(PatternError::Stopped(error))) if error.wants_storing() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -155,36 +155,56 @@ fn run<P: Program<State: Send> + Sync, N: Noise + Copy + Send>(
     if let Some(computed) = run_in_parts(program, costs, means, &mut each)? {
         return Ok(computed);
     }
-    PatternMemory::new(Needs::of(program))?.run(program, costs, means, each)
+    let needs = Requirements::of(program);
+    PatternMemory::new(needs, 1, needs.nodes)?.run(program, costs, means, each)
 }
 
 /// The memory of runs of a program with this state of a rank, used again for
-/// each.
+/// each: of so many parts of its ranks, or of all together as one.
 #[derive(Debug)]
 pub(super) struct PatternMemory<S> {
-    needs: Needs,
+    /// Of a part.
+    needs: Requirements,
+    parts: usize,
     ranks: Vec<RankState<S>>,
     words: Pages<u64>,
     nodes: Pages<Node>,
 }
 
 impl<S: Copy + Default> PatternMemory<S> {
-    /// As much as `needs` foresee.
+    /// As much as each part needs, and so many nodes for each.
     ///
     /// # Errors
     ///
     /// [`PatternError::Memory`].
-    pub(super) fn new(needs: Needs) -> Result<Self, PatternError> {
-        let refused = |error| PatternError::Memory { bytes: needs.bytes(), error };
+    pub(super) fn new(
+        needs: Requirements,
+        parts: usize,
+        nodes: usize,
+    ) -> Result<Self, PatternError> {
+        let bytes = needs.bytes_with(nodes).saturating_mul(parts as u64);
+        let refused = |error| PatternError::Memory { bytes, error };
         let mut ranks = Vec::new();
-        ranks.try_reserve_exact(needs.ranks).map_err(|error| refused(io::Error::other(error)))?;
+        let reserved = ranks.try_reserve_exact(parts * needs.ranks);
+        reserved.map_err(|error| refused(io::Error::other(error)))?;
         // Zeroed memory costs nothing before it is used.
-        let words = Pages::zeroed(needs.words).map_err(refused)?;
-        let nodes = Pages::zeroed(needs.nodes).map_err(refused)?;
-        Ok(Self { needs, ranks, words, nodes })
+        let words = Pages::zeroed(parts * needs.words).map_err(refused)?;
+        let nodes = Pages::zeroed(parts * nodes).map_err(refused)?;
+        Ok(Self { needs, parts, ranks, words, nodes })
     }
 
-    /// As [`run_pattern`] a program that the memory was made for.
+    /// What each part has of it.
+    pub(super) fn lend(&mut self) -> impl Iterator<Item = Memory<'_, S>> {
+        let Self { needs, parts, ranks, words, nodes } = self;
+        ranks.clear();
+        ranks.resize(*parts * needs.ranks, RankState::default());
+        let nodes_each = nodes.len() / *parts;
+        let ranks = ranks.chunks_mut(needs.ranks);
+        let lent = ranks.zip(words.chunks_mut(needs.words)).zip(nodes.chunks_mut(nodes_each));
+        lent.map(|((ranks, words), nodes)| Memory { ranks, words, nodes })
+    }
+
+    /// As [`run_pattern`] a program that the memory was made for, as one part.
     ///
     /// # Errors
     ///
@@ -196,13 +216,10 @@ impl<S: Copy + Default> PatternMemory<S> {
         means: &Means<'_>,
         mut each: impl FnMut(u32, Picos),
     ) -> Result<Computed, PatternError> {
-        let of = events_of(program);
+        let (of, needs) = (events_of(program), self.needs);
         loop {
-            let Self { needs, ranks, words, nodes } = self;
-            ranks.clear();
-            ranks.resize(needs.ranks, RankState::default());
-            let lent = nodes.len();
-            let memory = Memory { ranks, words, nodes };
+            let lent = self.nodes.len();
+            let memory = self.lend().next().ok_or(ImplicitError::Memory)?;
             let mut simulation = Simulation::new(program, parameters, noise, memory)?;
             let next = more(lent).min(needs.nodes_most);
             let result = loop {
@@ -220,12 +237,16 @@ impl<S: Copy + Default> PatternMemory<S> {
                 }
                 result => {
                     let outcome = result?;
-                    for rank in 0..program.ranks() {
-                        each(rank, simulation.finish(rank));
-                    }
+                    simulation.finishes().for_each(|(rank, time)| each(rank, time));
                     let used = usize::try_from(simulation.nodes_used()).unwrap_or(lent);
                     let memory_bytes = needs.bytes_with(used);
-                    return Ok(Computed { outcome, memory_bytes, threads: 1, parts: 1 });
+                    return Ok(Computed {
+                        outcome,
+                        memory_bytes,
+                        threads: 1,
+                        parts: 1,
+                        network: None,
+                    });
                 }
             }
         }

@@ -20,13 +20,13 @@ pub use crossing::least_taper;
 pub use implicit::{Computed, Means, PatternError, bytes_needed, compute, run_pattern};
 pub use memory::OwnedMemory;
 pub use network::{
-    BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,
-    PlacedNetwork, Placement, RankPlace, TopologyPlan, Wiring, read_places,
+    BusyLink, DotError, GraphError, GraphTopology, LinkModel, NetworkError, NetworkPlan,
+    NetworkUse, PlacedNetwork, PlacedSimple, Placement, RankPlace, TopologyPlan, Wiring,
+    read_places,
 };
-use noise::trace_noise;
 pub use noise::{NoiseError, NoiseSource};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
 pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
 pub use run::{RunError, makespan};
-pub use simulate::{Driver, Job, Outcome, Progress, Stuck, Wanted, Watch};
+pub use simulate::{Job, Method, Outcome, Progress, Stuck, Wanted, Watch};
 pub use source::{Limit, LoadError, Needs, Source};

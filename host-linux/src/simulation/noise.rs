@@ -102,6 +102,25 @@ impl NoiseSource {
     }
 }
 
+/// Does something with the noise of a run, which returns where there is none to
+/// be had: `with_noise!(source_and_phases, noise => run(noise))`.
+macro_rules! with_noise {
+    ($noise:expr, $one:ident => $does:expr) => {
+        match $noise {
+            None => {
+                let $one = loggap_core::sim::NoNoise;
+                $does
+            }
+            Some(noise) => {
+                let $one = $crate::simulation::noise::trace_noise(noise)?;
+                $does
+            }
+        }
+    };
+}
+
+pub(super) use with_noise;
+
 /// Noise whose ranks begin at these phases.
 pub(super) fn trace_noise(
     (source, phases): (&NoiseSource, Phases),

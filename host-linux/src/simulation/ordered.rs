@@ -5,30 +5,24 @@ use std::io;
 
 use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::{
-    ImplicitError, Needs, Node, OrderedMemory, Outcome, PatternProgram, Program, RankState,
-    Simulation,
+    ImplicitError, Node, OrderedMemory, PatternProgram, Program, ProgramFinished, RankState,
+    Requirements, Simulation,
 };
-use loggap_core::sim::{Entry, NoNoise, Noise, Parameters};
+use loggap_core::sim::{Entry, Noise, Parameters, SimError};
 use loggap_core::units::Picos;
 use loggap_core::with_program;
 
-use super::implicit::{events_of, more, needs_of};
+use super::implicit::{events_of, more, needs_of, settled};
 use super::network::{MORE_MESSAGES, usual_messages};
-use super::noise::trace_noise;
+use super::noise::with_noise;
 use super::points::{Batch, Completed, Ended, of_one_point};
 use super::side_by_side::side_by_side;
 use super::simulate::{Progress, WATCHED, Watch};
-use super::{LoadError, NetworkPlan, NetworkUse, NoiseSource, PatternError, RunError, Source};
+use super::{
+    Computed, LinkModel, LoadError, NetworkPlan, NetworkUse, NoiseSource, PatternError, RunError,
+    Source,
+};
 use crate::sys::pages::Pages;
-
-/// A computed run, its network and its memory.
-#[derive(Debug)]
-pub(super) struct NetworkRun {
-    pub(super) outcome: Outcome,
-    pub(super) network: NetworkUse,
-    /// Bytes that it took.
-    pub(super) memory_bytes: u64,
-}
 
 /// What a pattern is run on.
 #[derive(Clone, Copy)]
@@ -54,17 +48,8 @@ impl OnNetwork<'_> {
         program: &PatternProgram,
         noise: Option<(&NoiseSource, Phases)>,
         each: impl FnMut(u32, Picos),
-    ) -> Result<Option<NetworkRun>, RunError> {
-        let result = match noise {
-            None => self.run_pattern(program, NoNoise, each),
-            Some(noise) => self.run_pattern(program, trace_noise(noise)?, each),
-        };
-        match result {
-            Err(RunError::Pattern(PatternError::Stopped(error))) if error.wants_storing() => {
-                Ok(None)
-            }
-            other => other.map(Some),
-        }
+    ) -> Result<Option<Computed>, RunError> {
+        settled(with_noise!(noise, noise => self.run_pattern(program, noise, each)))
     }
 
     fn run_pattern<N: Noise + Copy>(
@@ -72,7 +57,7 @@ impl OnNetwork<'_> {
         program: &PatternProgram,
         noise: N,
         each: impl FnMut(u32, Picos),
-    ) -> Result<NetworkRun, RunError> {
+    ) -> Result<Computed, RunError> {
         with_program!(program, program => self.run(program, noise, each))
     }
 
@@ -83,8 +68,8 @@ impl OnNetwork<'_> {
         program: &P,
         noise: N,
         mut each: impl FnMut(u32, Picos),
-    ) -> Result<NetworkRun, RunError> {
-        let needs = Needs::of(program);
+    ) -> Result<Computed, RunError> {
+        let needs = Requirements::of(program);
         let (mut nodes, mut messages) = (needs.nodes, usual_messages(needs.ranks));
         loop {
             // What is under way is counted among what waits.
@@ -101,14 +86,17 @@ impl OnNetwork<'_> {
                     ImplicitError::Nodes { .. } if nodes < needs.nodes_most => {
                         nodes = more(nodes).min(needs.nodes_most);
                     }
-                    ImplicitError::NetworkFull { .. } if messages < needs.nodes_most => {
+                    ImplicitError::Stopped(SimError::NetworkFull { .. })
+                        if messages < needs.nodes_most =>
+                    {
                         messages = messages.saturating_mul(MORE_MESSAGES);
                     }
                     error => return Err(stopped(error)),
                 },
                 result => {
                     let (outcome, network) = result?;
-                    return Ok(NetworkRun { outcome, network, memory_bytes });
+                    let network = Some(network);
+                    return Ok(Computed { outcome, memory_bytes, threads: 1, parts: 1, network });
                 }
             }
         }
@@ -120,7 +108,7 @@ impl OnNetwork<'_> {
         noise: N,
         lent: &Lent<'_>,
         each: &mut impl FnMut(u32, Picos),
-    ) -> Result<(Outcome, NetworkUse), RunError> {
+    ) -> Result<(ProgramFinished, NetworkUse), RunError> {
         let Lent { needs, nodes, messages } = *lent;
         let bytes = needs.ordered_bytes_with(nodes);
         let refused = |error| RunError::Pattern(PatternError::Memory { bytes, error });
@@ -149,9 +137,7 @@ impl OnNetwork<'_> {
             }
             (self.watch)(Progress { events: simulation.events(), of });
         };
-        for rank in 0..program.ranks() {
-            each(rank, simulation.finish(rank));
-        }
+        simulation.finishes().for_each(|(rank, time)| each(rank, time));
         let network = NetworkUse::of(simulation.network(), outcome.makespan.0);
         Ok((outcome, network))
     }
@@ -167,6 +153,7 @@ impl Batch<'_> {
         points: &[usize],
     ) -> Result<Vec<Option<Ended>>, RunError> {
         let program = source.program(self.plan.settings.receive);
+        let program = program.filter(|_| plan.model == LinkModel::Flows);
         let Some(program) = program else { return Ok(Vec::new()) };
         let (needs, ranks) = (needs_of(&program), source.ranks());
         let kept = self.kept(ranks);
@@ -181,11 +168,10 @@ impl Batch<'_> {
             |(), at| {
                 let point = (self.point)(at);
                 let parameters = point.sets.parameters()?;
-                let noise = self.plan.noise.map(|noise| (noise, point.phases));
                 let mut finish = Vec::new();
                 let run = OnNetwork { parameters, plan, most_bytes, watch: &|_| {} }.compute(
                     &program,
-                    noise,
+                    self.noise(&point),
                     |_, time| {
                         if at < self.plan.finish {
                             finish.push(time);
@@ -206,7 +192,7 @@ impl Batch<'_> {
 
 /// How much memory a run is lent.
 struct Lent<'n> {
-    needs: &'n Needs,
+    needs: &'n Requirements,
     nodes: usize,
     messages: usize,
 }

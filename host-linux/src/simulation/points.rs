@@ -10,17 +10,16 @@ use std::io;
 use loggap_core::noise::Phases;
 use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::Schedule as WindowSchedule;
-use loggap_core::sim::{
-    Engine, NoNoise, Noise, Requirements, Schedule, Settings, Silent, TraceNoise,
-};
+use loggap_core::sim::{Engine, Noise, Requirements, Schedule, Settings, Silent};
 use loggap_core::units::Picos;
 
 use super::network::{messages, with_more_memory};
+use super::noise::with_noise;
 use super::side_by_side::side_by_side;
 use super::windows::{self, Resources, WindowError, WindowMemory};
 use super::{
-    Limit, LoadError, Needs, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError,
-    Source, trace_noise,
+    Limit, LinkModel, LoadError, Needs, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets,
+    RunError, Source,
 };
 
 /// What one run differs in.
@@ -148,12 +147,6 @@ pub(super) struct Batch<'a> {
     pub(super) note: &'a (dyn Fn() + Sync),
 }
 
-/// What noise a run has, as the engine wants it.
-pub(super) enum Hooks<'a> {
-    Quiet,
-    Noisy(TraceNoise<'a>),
-}
-
 /// What a thread runs copies of a schedule in.
 struct CopyMemory {
     schedule: OwnedMemory,
@@ -162,9 +155,9 @@ struct CopyMemory {
 }
 
 impl Batch<'_> {
-    pub(super) fn hooks(&self, phases: Phases) -> Result<Hooks<'_>, RunError> {
-        let Some(noise) = self.plan.noise else { return Ok(Hooks::Quiet) };
-        Ok(Hooks::Noisy(trace_noise((noise, phases))?))
+    /// The noise of a point.
+    pub(super) fn noise(&self, point: &Point) -> Option<(&NoiseSource, Phases)> {
+        self.plan.noise.map(|noise| (noise, point.phases))
     }
 
     /// Points that can be computed, with a place for each. An error does not say
@@ -246,10 +239,7 @@ impl Batch<'_> {
         let Some(copy) = schedule.copy(memory.lend(), point.sets.parameters()?) else {
             return Ok(None);
         };
-        match self.hooks(point.phases)? {
-            Hooks::Quiet => self.run_window(copy, (at, mail_bytes), NoNoise),
-            Hooks::Noisy(noise) => self.run_window(copy, (at, mail_bytes), noise),
-        }
+        with_noise!(self.noise(&point), noise => self.run_window(copy, (at, mail_bytes), noise))
     }
 
     fn run_window<N: Noise + Clone + Send>(
@@ -333,10 +323,9 @@ impl Batch<'_> {
         let point = (self.point)(at);
         let too_small = || RunError::Load(LoadError::Pages(io::ErrorKind::OutOfMemory.into()));
         let copy = schedule.copy(memory.lend()).ok_or_else(too_small)?;
-        match self.hooks(point.phases)? {
-            Hooks::Quiet => self.run(copy, (at, &point), (needs, messages), NoNoise),
-            Hooks::Noisy(noise) => self.run(copy, (at, &point), (needs, messages), noise),
-        }
+        with_noise!(self.noise(&point), noise => {
+            self.run(copy, (at, &point), (needs, messages), noise)
+        })
     }
 
     /// Runs event by event, with links for so many messages under way, if any.
@@ -352,10 +341,13 @@ impl Batch<'_> {
         let Some(plan) = self.plan.network else {
             return Self::end(Engine::with(schedule, costs, noise, Silent), listed);
         };
-        let placed = plan.place((needs.ranks, schedule.interfaces()), messages);
-        let mut placed = placed?;
-        let flows = placed.lend()?;
-        Self::end(Engine::on_network(schedule, costs, (noise, Silent), flows), listed)
+        let hooks = (noise, Silent);
+        if plan.model == LinkModel::Simple {
+            let mut placed = plan.place_simple(needs.ranks, messages)?;
+            return Self::end(Engine::on_network(schedule, costs, hooks, placed.lend()?), listed);
+        }
+        let mut placed = plan.place((needs.ranks, schedule.interfaces()), messages)?;
+        Self::end(Engine::on_network(schedule, costs, hooks, placed.lend()?), listed)
     }
 
     /// Runs `engine` to the end; the first so many ranks are listed.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use loggap_core::sim::{
-    Begun, Calculated, Handled, Matched, Observer, Part, Released, Resumed, Satisfied, Sent, Taken,
-    Turn,
+    Begun, Calculated, Handled, Matched, MessageKind, Observer, Released, Resumed, Satisfied, Sent,
+    Taken, Turn,
 };
 use loggap_core::units::Picos;
 
@@ -42,7 +42,7 @@ struct Op {
     taken: EventId,
     /// When that was handled and all there.
     done: Cause,
-    part: Part,
+    part: MessageKind,
 }
 
 impl Op {
@@ -54,7 +54,7 @@ impl Op {
         sent: NONE,
         taken: NONE,
         done: Cause::START,
-        part: Part::Whole,
+        part: MessageKind::Whole,
     };
 }
 
@@ -340,8 +340,10 @@ impl Observer for CauseRecorder {
         let known = self.op(op);
         let mut causes = vec![self.clocks(rank, cpu).cpu, self.clocks(rank, nic).out];
         match part {
-            Part::Whole | Part::Rts => causes.append(&mut self.dependencies(known)),
-            Part::Cts | Part::Data => causes.extend([Cause::instant(known.creator), known.done]),
+            MessageKind::Whole | MessageKind::Rts => causes.append(&mut self.dependencies(known)),
+            MessageKind::Cts | MessageKind::Data => {
+                causes.extend([Cause::instant(known.creator), known.done])
+            }
         }
         self.set_causes(id, causes);
         let end = Cause { from: id, via: Via::Send };

@@ -7,7 +7,7 @@
 //! guessed from equal times. Events are numbered in the order in which they
 //! happened; a cause comes before its event.
 
-use loggap_core::sim::Part;
+use loggap_core::sim::MessageKind;
 use loggap_core::units::Picos;
 
 pub use super::cause_recorder::CauseRecorder;
@@ -244,6 +244,6 @@ impl Causes {
 }
 
 /// Whether a message of this part ends with a match.
-pub(super) const fn is_data(part: Part) -> bool {
-    matches!(part, Part::Whole | Part::Data)
+pub(super) const fn is_data(part: MessageKind) -> bool {
+    matches!(part, MessageKind::Whole | MessageKind::Data)
 }

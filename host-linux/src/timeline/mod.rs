@@ -19,6 +19,7 @@ pub use record::Recorder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use loggap_core::sim::MessageKind;
 use loggap_core::units::Picos;
 
 /// What occupied a lane.
@@ -101,20 +102,6 @@ pub struct End {
     pub nic: u8,
 }
 
-/// Which message of a send it is.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Part {
-    /// The only one.
-    #[default]
-    Whole,
-    /// Of a handshake: request to send.
-    Rts,
-    /// Of a handshake: clear to send.
-    Cts,
-    /// Of a handshake: the data.
-    Data,
-}
-
 /// What a message costs by the model.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Costs {
@@ -138,7 +125,7 @@ pub struct Message {
     /// Index of the send, on the rank that has it.
     pub op: u32,
     /// Which message of the send it is.
-    pub part: Part,
+    pub part: MessageKind,
     /// Bytes.
     pub size: u64,
     /// Tag; [`ANY`](loggap_core::goal::ANY) for a wildcard.

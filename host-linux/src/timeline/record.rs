@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use loggap_core::goal::ANY;
-use loggap_core::sim::{self, Calculated, Handled, Matched, Observer, Sent};
+use loggap_core::sim::{Calculated, Handled, Matched, MessageKind, Observer, Sent};
 use loggap_core::units::Picos;
 
-use super::{Calc, Costs, End, Message, Part, Selection, Timeline};
+use super::{Calc, Costs, End, Message, Selection, Timeline};
 
 /// A message at its receiver.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     op: u32,
-    part: Part,
+    part: MessageKind,
     to: End,
     taken: Picos,
     handled: Picos,
@@ -107,25 +107,14 @@ fn joined(mut departures: Vec<(u32, Message)>, arrivals: Vec<Arrival>) -> Vec<Me
             Message { to, taken, handled, held, receive_noise: noise, matched, done, ..*message };
     }
     for (at, (op, message)) in departures.iter().enumerate() {
-        if matches!(message.part, Part::Cts | Part::Data)
+        if matches!(message.part, MessageKind::Cts | MessageKind::Data)
             && let Some(message) = messages.get_mut(at)
         {
-            let asked = places.get(&(*op, Part::Rts)).and_then(|&at| departures.get(at));
+            let asked = places.get(&(*op, MessageKind::Rts)).and_then(|&at| departures.get(at));
             message.tag = asked.map_or(ANY, |(_, asked)| asked.tag);
         }
     }
     messages
-}
-
-impl From<sim::Part> for Part {
-    fn from(part: sim::Part) -> Self {
-        match part {
-            sim::Part::Whole => Self::Whole,
-            sim::Part::Rts => Self::Rts,
-            sim::Part::Cts => Self::Cts,
-            sim::Part::Data => Self::Data,
-        }
-    }
 }
 
 impl Observer for Recorder {
@@ -141,8 +130,8 @@ impl Observer for Recorder {
         if !self.keeps([event.rank, event.to], event.start) {
             return;
         }
-        let part = Part::from(event.part);
-        let owner = if part == Part::Cts { event.to } else { event.rank };
+        let part = event.part;
+        let owner = if part == MessageKind::Cts { event.to } else { event.rank };
         let message = Message {
             from: End { rank: event.rank, cpu: event.cpu, nic: event.nic },
             to: End { rank: event.to, cpu: 0, nic: 0 },
@@ -170,12 +159,12 @@ impl Observer for Recorder {
             self.newest.remove(&event.op);
             return;
         }
-        if event.part != sim::Part::Cts {
+        if event.part != MessageKind::Cts {
             self.newest.insert(event.op, self.arrivals.len());
         }
         self.arrivals.push(Arrival {
             op: event.op,
-            part: event.part.into(),
+            part: event.part,
             to: End { rank: event.rank, cpu: event.cpu, nic: event.nic },
             taken: event.taken,
             handled: event.start,

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use loggap::simulation::{GraphTopology, NetworkPlan, Placement, TopologyPlan, Wiring};
-use loggap_core::sim::network::{Departure, Fabric, Flows, Network, NetworkStopped, Topology};
+use loggap::simulation::{GraphTopology, LinkModel, NetworkPlan, Placement, TopologyPlan, Wiring};
+use loggap_core::sim::network::{Departure, Fabric, Network, NetworkStopped, Topology};
 
 use super::Numbers;
 
@@ -45,32 +45,45 @@ pub fn topology(data: &[u8]) {
     }
     if topology.links() <= MOST_LINKS {
         let plan = NetworkPlan {
+            model: LinkModel::Flows,
             topology: source,
             placement: Placement::Block,
             link_capacity: 1.0,
             seed: 7,
             watched: false,
         };
-        run((&plan, &topology), &mut numbers);
+        if let Ok(mut placed) = plan.place((hosts, 1), MOST_MESSAGES)
+            && let Ok(mut flows) = placed.lend()
+        {
+            run(&mut flows, hosts, Numbers(numbers.0));
+        }
+        let plan = NetworkPlan { model: LinkModel::Simple, ..plan };
+        if let Ok(mut placed) = plan.place_simple(hosts, MOST_MESSAGES)
+            && let Ok(mut simple) = placed.lend()
+        {
+            run(&mut simple, hosts, numbers);
+        }
     }
 }
 
 /// Every message arrives, once, not before it could alone, and time goes on.
-fn run((plan, topology): (&NetworkPlan, &Wiring), numbers: &mut Numbers<'_>) {
-    let hosts = topology.hosts();
-    let Ok(mut placed) = plan.place((hosts, 1), MOST_MESSAGES) else { return };
-    let Ok(mut network) = placed.lend() else { return };
+fn run<N: Network>(network: &mut N, hosts: u32, mut numbers: Numbers<'_>) {
     let mut earliest = Vec::new();
     let mut last = 0;
     // What arrives before `until`, the last possible time included; false where a time is past its range.
-    let mut drain =
-        |network: &mut Flows<'_, &Wiring>, earliest: &mut Vec<Option<u64>>, until: u64| loop {
+    let mut drain = |network: &mut N, earliest: &mut Vec<Option<u64>>, until: u64| {
+        loop {
             let entry = match network.first(until) {
                 Ok(entry) => entry.filter(|entry| entry.time().0 < until || until == u64::MAX),
                 Err(NetworkStopped::Overflow) => return false,
                 Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
             };
             let Some(entry) = entry else { return true };
+            match network.postpone(0) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(_) => return false,
+            }
             let (time, op) = (entry.time().0, entry.index());
             let alone = earliest[op as usize].take().expect("a message arrives once");
             // Rates are doubles, and ends are rounded.
@@ -78,16 +91,17 @@ fn run((plan, topology): (&NetworkPlan, &Wiring), numbers: &mut Numbers<'_>) {
             assert!(time >= alone && time >= last, "{time} of {alone} after {last}");
             last = time;
             network.land();
-        };
+        }
+    };
     let mut now = 0_u64;
     for op in 0..48_u32 {
         if numbers.is_empty() {
             break;
         }
-        let departure = drawn(numbers, hosts, (op, now));
-        let Departure { volume, delay, .. } = departure;
+        let departure = drawn(&mut numbers, hosts, (op, now));
+        let Departure { bytes, volume, delay, .. } = departure;
         now = departure.now;
-        if !drain(&mut network, &mut earliest, now) {
+        if !drain(network, &mut earliest, now) {
             return;
         }
         match network.launch(&departure) {
@@ -95,9 +109,14 @@ fn run((plan, topology): (&NetworkPlan, &Wiring), numbers: &mut Numbers<'_>) {
             Err(NetworkStopped::Overflow) => return,
             Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
         }
-        earliest.push(now.checked_add(volume).and_then(|end| end.checked_add(delay)));
+        let alone = match N::CHARGES {
+            true => volume.checked_add(delay),
+            // A byte takes a ns.
+            false => bytes.checked_mul(1000).map(|bytes| bytes.max(delay)),
+        };
+        earliest.push(alone.and_then(|alone| now.checked_add(alone)));
     }
-    if drain(&mut network, &mut earliest, u64::MAX) {
+    if drain(network, &mut earliest, u64::MAX) {
         assert!(earliest.iter().all(Option::is_none), "every message arrives");
     }
 }
@@ -109,5 +128,6 @@ fn drawn(numbers: &mut Numbers<'_>, hosts: u32, (op, now): (u32, u64)) -> Depart
     let (pause, volume) = (long(), long());
     let delay = u64::from(numbers.short());
     let (source, target) = (numbers.word() % hosts, numbers.word() % hosts);
-    Departure { op, source, target, now: now.saturating_add(pause), seq: op, volume, delay }
+    let now = now.saturating_add(pause);
+    Departure { op, source, target, now, seq: op, bytes: volume, volume, delay }
 }

@@ -3,7 +3,7 @@
 use crate::program::Program;
 use loggap_core::goal::binary::{Native, NativeWriter, Reference, ReferenceWriter};
 use loggap_core::goal::text::{self, Block, LabelMemory, Survey, TextMemory, TextWriter};
-use loggap_core::goal::{RankEdge, RankMemory, RankNode, SliceOutput};
+use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 
 /// Ranks that a test holds at most: files name billions in a few bytes.
 const MOST_RANKS: u32 = 10_000;
@@ -62,7 +62,7 @@ pub fn goal_reference(data: &[u8]) {
     let ops = program.ranks.iter().map(|rank| rank.ops.len()).max().unwrap_or(0);
     let edges = program.ranks.iter().map(|rank| rank.edges.len()).max().unwrap_or(0);
     let (mut nodes, mut successors) = (vec![RankNode::EMPTY; ops], vec![0; edges]);
-    let mut room = vec![RankEdge::default(); edges];
+    let mut room = vec![Edge::default(); edges];
     let rank = RankMemory { nodes: &mut nodes, edges: &mut room, successors: &mut successors };
     let mut writer = ReferenceWriter::new(SliceOutput::new(&mut memory), rank);
     // It says less than it can read: a wildcard receive from a rank past its numbers.

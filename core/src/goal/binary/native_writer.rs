@@ -7,9 +7,9 @@ use super::native::{
     START, VERSION,
 };
 use super::{CALC, RECEIVE, SEND};
-use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::goal::op::{ANY, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
-use crate::goal::protocol::{Misuse, Protocol};
+use crate::goal::protocol::Protocol;
 
 /// A sink that writes our own format.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl<'m, O: Output> NativeWriter<'m, O> {
     ///
     /// # Errors
     ///
-    /// [`Misuse`] when ranks are missing; the output refuses bytes.
+    /// [`Misuse`](crate::goal::Misuse) when ranks are missing; the output refuses bytes.
     pub fn finish(mut self) -> Result<O, BinaryWriteError<O::Error>> {
         let ranks = self.protocol.finish()?;
         let header = Record::<{ HEADER_SIZE }>::new()
@@ -55,18 +55,6 @@ impl<'m, O: Output> NativeWriter<'m, O> {
             .add(ranks.to_le_bytes());
         self.output.patch(0, header.bytes()).map_err(BinaryWriteError::Output)?;
         Ok(self.output)
-    }
-
-    fn edge(&mut self, op: u32, on: u32) -> Result<(), BinaryWriteError<O::Error>> {
-        self.protocol.edge(op, on & !START)?;
-        let rank = self.protocol.rank();
-        let full = BinaryWriteError::RankMemory { rank };
-        let count = self.open.1.checked_add(1);
-        let count = count.ok_or(BinaryWriteError::RankTooLarge { rank, most: u32::MAX })?;
-        let slot = self.pending.get_mut(self.open.1 as usize).ok_or(full)?;
-        *slot = *Record::new().add(op.to_le_bytes()).add(on.to_le_bytes()).bytes();
-        self.open.1 = count;
-        Ok(())
     }
 }
 
@@ -109,16 +97,17 @@ impl<O: Output> Sink for NativeWriter<'_, O> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        self.edge(op, on)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        if on & START != 0 {
-            let rank = self.protocol.rank();
-            return Err(Misuse::UnknownOp { rank, op: on }.into());
-        }
-        self.edge(op, on | START)
+    fn edge(&mut self, Edge { op, on, start }: Edge) -> Result<(), Self::Error> {
+        self.protocol.edge(op, on)?;
+        let on = if start { on | START } else { on };
+        let rank = self.protocol.rank();
+        let full = BinaryWriteError::RankMemory { rank };
+        let count = self.open.1.checked_add(1);
+        let count = count.ok_or(BinaryWriteError::RankTooLarge { rank, most: u32::MAX })?;
+        let slot = self.pending.get_mut(self.open.1 as usize).ok_or(full)?;
+        *slot = *Record::new().add(op.to_le_bytes()).add(on.to_le_bytes()).bytes();
+        self.open.1 = count;
+        Ok(())
     }
 
     fn end_rank(&mut self) -> Result<(), Self::Error> {

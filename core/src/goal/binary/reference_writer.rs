@@ -4,10 +4,10 @@ use super::bytes::Record;
 use super::error::{BinaryWriteError, Unsayable};
 use super::reference::{BASE, ENTRY, MAGIC, NODE, NODE_SIZE, TABLE, TABLE_AT};
 use super::{CALC, RECEIVE, SEND};
-use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::goal::op::{ANY, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::Protocol;
-use crate::goal::rank::{RankBuffer, RankEdge, RankMemory, RankNode};
+use crate::goal::rank::{RankBuffer, RankMemory, RankNode};
 
 /// A sink that writes the reference's format.
 #[derive(Debug)]
@@ -51,12 +51,6 @@ impl<'m, O: Output> ReferenceWriter<'m, O> {
             .add([self.highest_cpu, self.highest_nic]);
         self.output.patch(0, header.bytes()).map_err(BinaryWriteError::Output)?;
         Ok(self.output)
-    }
-
-    fn edge(&mut self, edge: RankEdge) -> Result<(), BinaryWriteError<O::Error>> {
-        self.protocol.edge(edge.op, edge.on)?;
-        let rank = self.protocol.rank();
-        self.rank.push_edge(edge).map_err(|_| BinaryWriteError::RankMemory { rank })
     }
 
     /// Writes the complete rank and returns the length of its block.
@@ -113,12 +107,10 @@ impl<O: Output> Sink for ReferenceWriter<'_, O> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        self.edge(RankEdge { op, on, start: false })
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        self.edge(RankEdge { op, on, start: true })
+    fn edge(&mut self, edge: Edge) -> Result<(), Self::Error> {
+        self.protocol.edge(edge.op, edge.on)?;
+        let rank = self.protocol.rank();
+        self.rank.push_edge(edge).map_err(|_| BinaryWriteError::RankMemory { rank })
     }
 
     fn end_rank(&mut self) -> Result<(), Self::Error> {

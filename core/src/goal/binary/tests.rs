@@ -7,10 +7,8 @@ use std::vec::Vec;
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::goal::testing::{Edge, Program, Rank, mutate};
-use crate::goal::{
-    ANY, Misuse, Op, OpKind, Output, RankEdge, RankMemory, RankNode, Sink, SliceOutput,
-};
+use crate::goal::testing::{Program, Rank, edge, mutate};
+use crate::goal::{ANY, Edge, Misuse, Op, OpKind, Output, RankMemory, RankNode, Sink, SliceOutput};
 use crate::units::Picos;
 
 const ROOM: usize = 1 << 14;
@@ -18,7 +16,7 @@ const ROOM: usize = 1 << 14;
 fn write_reference(program: &Program) -> Result<Vec<u8>, BinaryWriteError<crate::goal::NoRoom>> {
     let mut memory = vec![0xee; ROOM];
     let mut nodes = [RankNode::EMPTY; 64];
-    let mut edges = [RankEdge::default(); 64];
+    let mut edges = [Edge::default(); 64];
     let mut successors = [0xeeee; 64];
     let rank = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
     let mut writer = ReferenceWriter::new(SliceOutput::new(&mut memory), rank);
@@ -60,7 +58,7 @@ fn read_native(bytes: &[u8]) -> Result<Program, BinaryReadError<Misuse>> {
 fn grouped(program: &Program) -> Program {
     let mut program = Program::new(program.ranks.clone());
     for rank in &mut program.ranks {
-        rank.edges.sort_by_key(|&(_, on, start)| (on, start));
+        rank.edges.sort_by_key(|e| (e.on, e.start));
     }
     program
 }
@@ -70,7 +68,7 @@ fn grouped(program: &Program) -> Program {
 fn plain_reference(program: &Program) -> Vec<u8> {
     let mut blocks: Vec<Vec<u8>> = vec![];
     for rank in &program.ranks {
-        let waits = |op: usize| rank.edges.iter().filter(|e| e.0 as usize == op).count() as u32;
+        let waits = |op: usize| rank.edges.iter().filter(|e| e.op as usize == op).count() as u32;
         let roots: Vec<u32> =
             (0..rank.ops.len()).filter(|&op| waits(op) == 0).map(|op| op as u32).collect();
         let mut words = vec![rank.ops.len() as u32, roots.len() as u32];
@@ -90,8 +88,9 @@ fn plain_reference(program: &Program) -> Vec<u8> {
             block.extend(tag.to_le_bytes());
             block.extend([op.cpu, op.nic]);
             for start in [false, true] {
-                let on_this = |e: &&Edge| e.1 as usize == index && e.2 == start;
-                let successors: Vec<u32> = rank.edges.iter().filter(on_this).map(|e| e.0).collect();
+                let on_this = |e: &&Edge| e.on as usize == index && e.start == start;
+                let successors: Vec<u32> =
+                    rank.edges.iter().filter(on_this).map(|e| e.op).collect();
                 block.extend((successors.len() as u32).to_le_bytes());
                 block.extend((appendix.len() as u32).to_le_bytes());
                 appendix.extend(successors);
@@ -120,7 +119,7 @@ fn sample() -> Program {
     let calc = Op { kind: OpKind::Calc { duration: Picos(5_000) }, cpu: 0, nic: 0 };
     let send = Op { kind: OpKind::Send { peer: 1, size: 9, tag: 7 }, cpu: 1, nic: 2 };
     let receive = Op { kind: OpKind::Receive { peer: ANY, size: 9, tag: ANY }, cpu: 0, nic: 0 };
-    let first = Rank { ops: vec![calc, send], edges: vec![(1, 0, false)] };
+    let first = Rank { ops: vec![calc, send], edges: vec![edge(1, 0)] };
     Program::new(vec![first, Rank { ops: vec![receive], edges: vec![] }])
 }
 

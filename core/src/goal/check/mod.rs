@@ -10,47 +10,30 @@ mod finding;
 mod messages;
 mod order;
 
-use core::fmt;
-
 pub use finding::{Certainty, Envelope, Finding, Place, Severity};
 pub use messages::Message;
 pub use order::Cycle;
 
-use super::op::{ANY, Op, OpKind, Sink};
+use super::op::{ANY, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
-use super::rank::{RankBuffer, RankEdge, RankMemory, RankNode};
+use super::rank::{RankBuffer, RankMemory, RankNode};
+use crate::worded::errors;
 
-/// Why a schedule could not be checked.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum CheckError {
-    /// Calls came in a wrong order.
-    Misuse(Misuse),
-    /// The memory lent for one rank is too small for this one.
-    RankMemory {
-        /// The rank.
-        rank: u32,
-    },
-    /// The memory lent for messages is too small: lend one for each send and
-    /// receive.
-    MessageMemory,
-}
-
-impl fmt::Display for CheckError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Misuse(misuse) => misuse.fmt(f),
-            Self::RankMemory { rank } => {
-                write!(f, "rank {rank} does not fit into the memory lent for one rank")
-            }
-            Self::MessageMemory => {
-                f.write_str("the memory lent for messages is too small: one a send and receive")
-            }
-        }
+errors! {
+    /// Why a schedule could not be checked.
+    pub enum CheckError {
+        /// Calls came in a wrong order.
+        Misuse(misuse: Misuse) => "{misuse}";
+        /// The memory lent for one rank is too small for this one.
+        RankMemory {
+            /// The rank.
+            rank: u32,
+        } => "rank {rank} does not fit into the memory lent for one rank";
+        /// The memory lent for messages is too small: lend one for each send and
+        /// receive.
+        MessageMemory => "the memory lent for messages is too small: one a send and receive";
     }
 }
-
-impl core::error::Error for CheckError {}
 
 impl From<Misuse> for CheckError {
     fn from(misuse: Misuse) -> Self {
@@ -98,12 +81,6 @@ impl<'m, F: FnMut(Finding)> DependencyChecker<'m, F> {
     const fn place(&self, op: u32) -> Place {
         Place { rank: self.protocol.rank(), op }
     }
-
-    fn edge(&mut self, edge: RankEdge) -> Result<(), CheckError> {
-        self.protocol.edge(edge.op, edge.on)?;
-        let rank = self.protocol.rank();
-        self.rank.push_edge(edge).map_err(|_| CheckError::RankMemory { rank })
-    }
 }
 
 impl<F: FnMut(Finding)> Sink for DependencyChecker<'_, F> {
@@ -125,12 +102,10 @@ impl<F: FnMut(Finding)> Sink for DependencyChecker<'_, F> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), CheckError> {
-        self.edge(RankEdge { op, on, start: false })
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), CheckError> {
-        self.edge(RankEdge { op, on, start: true })
+    fn edge(&mut self, edge: Edge) -> Result<(), CheckError> {
+        self.protocol.edge(edge.op, edge.on)?;
+        let rank = self.protocol.rank();
+        self.rank.push_edge(edge).map_err(|_| CheckError::RankMemory { rank })
     }
 
     fn end_rank(&mut self) -> Result<(), CheckError> {
@@ -216,12 +191,8 @@ impl<F: FnMut(Finding)> Sink for Checker<'_, F> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), CheckError> {
-        self.dependencies.requires(op, on)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), CheckError> {
-        self.dependencies.requires_start(op, on)
+    fn edge(&mut self, edge: Edge) -> Result<(), CheckError> {
+        self.dependencies.edge(edge)
     }
 
     fn end_rank(&mut self) -> Result<(), CheckError> {

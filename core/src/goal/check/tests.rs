@@ -13,7 +13,7 @@ use crate::units::Picos;
 fn check(program: &Program) -> (Vec<Finding>, Checked) {
     let mut findings = vec![];
     let mut nodes = [RankNode::EMPTY; 64];
-    let mut edges = [RankEdge::default(); 64];
+    let mut edges = [Edge::default(); 64];
     let mut successors = [0xeeee; 64];
     let rank = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
     let mut messages = [Message::default(); 256];
@@ -33,7 +33,7 @@ fn receive(peer: u32, tag: u32, size: u64) -> Op {
 
 fn calcs(count: usize, edges: &[(u32, u32)]) -> Rank {
     let calc = Op { kind: OpKind::Calc { duration: Picos::ZERO }, cpu: 0, nic: 0 };
-    let edges = edges.iter().map(|&(op, on)| (op, on, op % 2 == 1)).collect();
+    let edges = edges.iter().map(|&(op, on)| Edge { op, on, start: op % 2 == 1 }).collect();
     Rank { ops: vec![calc; count], edges }
 }
 
@@ -254,7 +254,7 @@ quickcheck! {
         for (index, rank) in program.ranks.iter().enumerate() {
             let mut ran = vec![false; rank.ops.len()];
             for _ in 0..=rank.ops.len() {
-                let waits = |op: usize| rank.edges.iter().any(|e| e.0 as usize == op && !ran[e.1 as usize]);
+                let waits = |op: usize| rank.edges.iter().any(|e| e.op as usize == op && !ran[e.on as usize]);
                 let free: Vec<usize> = (0..ran.len()).filter(|&op| !waits(op)).collect();
                 free.into_iter().for_each(|op| ran[op] = true);
             }
@@ -265,7 +265,7 @@ quickcheck! {
                     let next = |k: usize| ops[(k + 1) % ops.len()];
                     let whole = cycle.length() as usize == ops.len();
                     assert!(!whole || ops.iter().enumerate().all(|(k, &op)| {
-                        rank.edges.iter().any(|e| (e.0, e.1) == (op, next(k)))
+                        rank.edges.iter().any(|e| (e.op, e.on) == (op, next(k)))
                     }));
                     Some(*blocked as usize)
                 }

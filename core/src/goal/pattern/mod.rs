@@ -35,31 +35,20 @@ pub use options::{Background, OptionError, Options};
 
 use super::Sink;
 use crate::units::Picos;
-use core::fmt;
+use crate::worded::errors;
 use pairs::{Maps, Traffic};
 use ring::Passing;
 use script::{Place, Script};
 
-/// Why a pattern was not written.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum GenerateError<E> {
-    /// The options do not make a pattern; nothing was written.
-    Options(OptionError),
-    /// The sink refused an element.
-    Sink(E),
-}
-
-impl<E: fmt::Display> fmt::Display for GenerateError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Options(error) => error.fmt(f),
-            Self::Sink(error) => error.fmt(f),
-        }
+errors! {
+    /// Why a pattern was not written.
+    pub enum GenerateError<E> {
+        /// The options do not make a pattern; nothing was written.
+        Options(error: OptionError) => "{error}";
+        /// The sink refused an element.
+        Sink(error: E) => "{error}";
     }
 }
-
-impl<E: core::error::Error> core::error::Error for GenerateError<E> {}
 
 /// Words of scratch memory that [`generate`] needs.
 ///

@@ -4,8 +4,7 @@ use super::name::{Algorithm, Collective, Pattern};
 use super::ring::segments;
 use crate::goal::ANY;
 use crate::units::Picos;
-use core::fmt;
-
+use crate::worded::errors;
 /// Settings of a pattern; those it does not know are ignored.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -133,82 +132,49 @@ impl Options {
     }
 }
 
-/// Why options make no pattern.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum OptionError {
-    /// No ranks, no groups or no repetitions.
-    Nothing,
-    /// A window, segment, number of ways, skew or poll interval of 0.
-    Zero,
-    /// The root is not one of the ranks.
-    Root {
-        /// The root.
-        root: u32,
-        /// Ranks, so that the last is one less.
-        ranks: u32,
-    },
-    /// The skew leaves less than one byte for the small messages.
-    Skew {
-        /// The divisor.
-        skew: u32,
-        /// The size, in bytes, that it divides.
-        size: u64,
-    },
-    /// 2³² or more ranks, or operations on one rank.
-    TooLarge,
-    /// Recursive doubling between ranks that are no power of two.
-    PowerOfTwo {
-        /// How many ranks.
-        ranks: u32,
-    },
-    /// The collective has no such algorithm.
-    Algorithm {
-        /// The collective.
-        collective: Collective,
-        /// The algorithm.
-        algorithm: Algorithm,
-    },
-    /// The lent scratch memory is too small.
-    Scratch {
-        /// Words needed.
-        needed: usize,
-        /// Words lent.
-        given: usize,
-    },
-}
-
-impl fmt::Display for OptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("ranks, groups and repetitions must be at least 1"),
-            Self::Zero => {
-                f.write_str("window, segment, ways, skew and poll interval must be at least 1")
-            }
-            Self::Root { root, ranks } => {
-                write!(f, "root {root} is not among ranks 0 to {}", ranks.saturating_sub(1))
-            }
-            Self::Skew { skew, size } => write!(
-                f,
-                "skew {skew} leaves less than one of {size} bytes; take a skew of at most {size}"
-            ),
-            Self::TooLarge => f.write_str(
-                "more than 2^32 - 2 ranks, or operations on one rank; \
-                 take fewer ranks or repetitions, or larger segments",
-            ),
-            Self::PowerOfTwo { ranks } => write!(
-                f,
-                "this collective by recursive doubling needs a power of two of ranks, not \
-                 {ranks}; take the ring, or the pattern allreduce_recdoub"
-            ),
-            Self::Algorithm { collective, algorithm } => {
-                write!(f, "{collective} has no algorithm {algorithm}; try auto")
-            }
-            Self::Scratch { needed, given } => {
-                write!(f, "{needed} words of scratch memory needed, {given} lent")
-            }
-        }
+errors! {
+    /// Why options make no pattern.
+    pub enum OptionError {
+        /// No ranks, no groups or no repetitions.
+        Nothing => "ranks, groups and repetitions must be at least 1";
+        /// A window, segment, number of ways, skew or poll interval of 0.
+        Zero => "window, segment, ways, skew and poll interval must be at least 1";
+        /// The root is not one of the ranks.
+        Root {
+            /// The root.
+            root: u32,
+            /// Ranks, so that the last is one less.
+            ranks: u32,
+        } => "root {root} is not among ranks 0 to {}", ranks.saturating_sub(1);
+        /// The skew leaves less than one byte for the small messages.
+        Skew {
+            /// The divisor.
+            skew: u32,
+            /// The size, in bytes, that it divides.
+            size: u64,
+        } => "skew {skew} leaves less than one of {size} bytes; take a skew of at most {size}";
+        /// 2³² or more ranks, or operations on one rank.
+        TooLarge => "more than 2^32 - 2 ranks, or operations on one rank; \
+                 take fewer ranks or repetitions, or larger segments";
+        /// Recursive doubling between ranks that are no power of two.
+        PowerOfTwo {
+            /// How many ranks.
+            ranks: u32,
+        } => "this collective by recursive doubling needs a power of two of ranks, not \
+                 {ranks}; take the ring, or the pattern allreduce_recdoub";
+        /// The collective has no such algorithm.
+        Algorithm {
+            /// The collective.
+            collective: Collective,
+            /// The algorithm.
+            algorithm: Algorithm,
+        } => "{collective} has no algorithm {algorithm}; try auto";
+        /// The lent scratch memory is too small.
+        Scratch {
+            /// Words needed.
+            needed: usize,
+            /// Words lent.
+            given: usize,
+        } => "{needed} words of scratch memory needed, {given} lent";
     }
 }
-
-impl core::error::Error for OptionError {}

@@ -1,7 +1,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "counts of small schedules")]
 
 use super::*;
-use crate::goal::{Op, OpKind};
+use crate::goal::{Edge, Op, OpKind};
 use core::convert::Infallible;
 use std::collections::BTreeMap;
 use std::vec;
@@ -30,15 +30,13 @@ impl Sink for Written {
         ops.push(op);
         Ok(ops.len() as u32 - 1)
     }
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Infallible> {
+    fn edge(&mut self, Edge { op, on, start }: Edge) -> Result<(), Infallible> {
         let count = self.ranks.last().unwrap().len() as u32;
         assert!(op < count && on < count, "an edge follows its operations");
         assert_ne!(op, on);
+        assert!(!start, "no pattern waits for a start");
         self.edges.last_mut().unwrap().push((op, on));
         Ok(())
-    }
-    fn requires_start(&mut self, _: u32, _: u32) -> Result<(), Infallible> {
-        unreachable!("no pattern waits for a start")
     }
     fn end_rank(&mut self) -> Result<(), Infallible> {
         Ok(())

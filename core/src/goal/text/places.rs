@@ -5,9 +5,9 @@ use core::convert::Infallible;
 
 use super::error::{Name, ReadError, TextError};
 use super::labels::Label;
-use super::read::{Edge, Events, Reader, TextMemory};
+use super::read::{Events, Reader, TextMemory};
 use super::survey::Survey;
-use crate::goal::op::Op;
+use crate::goal::op::{Edge, Op};
 
 /// An operation to find. Give rank and index; [`locate`] fills in the rest.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -6,7 +6,7 @@ use super::labels::{Label, LabelMemory, Labels, NotDefined};
 use super::operation;
 use super::outline::{Fault, Outline, take_comment};
 use super::survey::{Block, Survey};
-use crate::goal::op::{Op, Sink};
+use crate::goal::op::{Edge, Op, Sink};
 
 /// Memory lent for reading one text.
 #[derive(Debug)]
@@ -48,14 +48,6 @@ pub(super) trait Events {
     fn end_rank(&mut self) -> Result<(), Self::Error>;
 }
 
-/// `op requires on`, or `op irequires on`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
-    pub(super) op: u32,
-    pub(super) on: u32,
-    pub(super) start: bool,
-}
-
 /// Hands statements to a [`Sink`].
 struct ToSink<'s, S>(&'s mut S);
 
@@ -78,11 +70,7 @@ impl<S: Sink> Events for ToSink<'_, S> {
 
     #[inline]
     fn edge(&mut self, edge: Edge) -> Result<(), S::Error> {
-        if edge.start {
-            self.0.requires_start(edge.op, edge.on)
-        } else {
-            self.0.requires(edge.op, edge.on)
-        }
+        self.0.edge(edge)
     }
 
     #[inline]

@@ -6,8 +6,8 @@ use std::{format, println};
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::goal::testing::{Program, Rank, mutate};
-use crate::goal::{ANY, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
+use crate::goal::testing::{Program, Rank, edge, mutate};
+use crate::goal::{ANY, Edge, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
 use crate::units::Picos;
 
 /// Reads `text` with as much memory as its survey asks for.
@@ -81,7 +81,7 @@ fn every_form_of_statement_is_read() {
             receive(0, 0, 0, 0, 4),
         ]
     );
-    assert_eq!(rank.edges, [(1, 0, false), (4, 3, true), (4, 4, false)]);
+    assert_eq!(rank.edges, [edge(1, 0), Edge { start: true, ..edge(4, 3) }, edge(4, 4)]);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn comments_stand_between_and_behind_statements() {
         "// a: {\n/* b } */ num_ranks 1 // one\n/* c */rank 0 { // open }\na: calc 1 // :\n\
          /* d: calc 1 } */ b: calc 2 /* e */ // f\n/*\n*/b requires a/**/\n// }\n} // end",
     );
-    assert_eq!((rank.ops, rank.edges), (vec![calc(1, 0), calc(2, 0)], vec![(1, 0, false)]));
+    assert_eq!((rank.ops, rank.edges), (vec![calc(1, 0), calc(2, 0)], vec![edge(1, 0)]));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn words_of_the_tail_are_good_labels() {
             .replace("to requires tag\n", "")
             .as_str(),
     );
-    assert_eq!(rank.edges, [(1, 0, false), (2, 1, true)]);
+    assert_eq!(rank.edges, [edge(1, 0), Edge { start: true, ..edge(2, 1) }]);
 }
 
 /// Text, line, column and message of each refusal.
@@ -293,10 +293,7 @@ fn a_sink_that_refuses_stops_the_reading_with_the_line() {
         fn op(&mut self, _: Op) -> Result<u32, NoRoom> {
             Err(NoRoom)
         }
-        fn requires(&mut self, _: u32, _: u32) -> Result<(), NoRoom> {
-            Ok(())
-        }
-        fn requires_start(&mut self, _: u32, _: u32) -> Result<(), NoRoom> {
+        fn edge(&mut self, _: Edge) -> Result<(), NoRoom> {
             Ok(())
         }
         fn end_rank(&mut self) -> Result<(), NoRoom> {
@@ -314,7 +311,7 @@ fn a_sink_that_refuses_stops_the_reading_with_the_line() {
 fn text_is_written_as_schedgen_writes_it() {
     let rank = Rank {
         ops: vec![calc(5, 1), send(8, 1, 0, 0, 0), receive(9, ANY, ANY, 2, 3)],
-        edges: vec![(1, 0, false), (2, 1, true)],
+        edges: vec![edge(1, 0), Edge { start: true, ..edge(2, 1) }],
     };
     let text = print(&Program::new(vec![rank, Rank::default()]));
     let expected = "num_ranks 2\n\nrank 0 {\nl1: calc 5 cpu 1\nl2: send 8b to 1 tag 0\n\

@@ -1,68 +1,45 @@
 //! Writes a schedule as GOAL text, labelled as Schedgen labels: `l1`, `l2`,
 //! … in the order of each rank's operations.
 
-use core::fmt;
-
-use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::goal::op::{ANY, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::{Misuse, Protocol};
 use crate::slice::copy;
+use crate::worded::errors;
 
-/// Why a schedule could not be written as text.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum TextWriteError<E> {
-    /// The output refused bytes.
-    Output(E),
-    /// Calls came in a wrong order.
-    Misuse(Misuse),
-    /// A calc does not last a whole number of nanoseconds, the unit of the
-    /// text.
-    FractionOfNano {
-        /// The rank.
-        rank: u32,
-        /// The operation.
-        op: u32,
-    },
-    /// A calc has a network interface, for which the text has no place.
-    CalcNic {
-        /// The rank.
-        rank: u32,
-        /// The operation.
-        op: u32,
-    },
-    /// A send has the wildcard as its peer.
-    SendToAny {
-        /// The rank.
-        rank: u32,
-        /// The operation.
-        op: u32,
-    },
-}
-
-impl<E: fmt::Display> fmt::Display for TextWriteError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Output(error) => error.fmt(f),
-            Self::Misuse(misuse) => misuse.fmt(f),
-            Self::FractionOfNano { rank, op } => write!(
-                f,
-                "operation {op} of rank {rank} lasts a fraction of a nanosecond, \
-                 which GOAL text cannot say: write the loggap binary format"
-            ),
-            Self::CalcNic { rank, op } => write!(
-                f,
-                "operation {op} of rank {rank} is a calc with a nic, \
-                 which GOAL text cannot say: write a binary format"
-            ),
-            Self::SendToAny { rank, op } => {
-                write!(f, "operation {op} of rank {rank} sends to no particular rank")
-            }
-        }
+errors! {
+    /// Why a schedule could not be written as text.
+    pub enum TextWriteError<E> {
+        /// The output refused bytes.
+        Output(error: E) => "{error}";
+        /// Calls came in a wrong order.
+        Misuse(misuse: Misuse) => "{misuse}";
+        /// A calc does not last a whole number of nanoseconds, the unit of the
+        /// text.
+        FractionOfNano {
+            /// The rank.
+            rank: u32,
+            /// The operation.
+            op: u32,
+        } => "operation {op} of rank {rank} lasts a fraction of a nanosecond, \
+                 which GOAL text cannot say: write the loggap binary format";
+        /// A calc has a network interface, for which the text has no place.
+        CalcNic {
+            /// The rank.
+            rank: u32,
+            /// The operation.
+            op: u32,
+        } => "operation {op} of rank {rank} is a calc with a nic, \
+                 which GOAL text cannot say: write a binary format";
+        /// A send has the wildcard as its peer.
+        SendToAny {
+            /// The rank.
+            rank: u32,
+            /// The operation.
+            op: u32,
+        } => "operation {op} of rank {rank} sends to no particular rank";
     }
 }
-
-impl<E: fmt::Debug + fmt::Display> core::error::Error for TextWriteError<E> {}
 
 impl<E> From<Misuse> for TextWriteError<E> {
     fn from(misuse: Misuse) -> Self {
@@ -95,13 +72,6 @@ impl<O: Output> TextWriter<O> {
 
     fn append(&mut self, line: &Line) -> Result<(), TextWriteError<O::Error>> {
         self.output.append(line.bytes()).map_err(TextWriteError::Output)
-    }
-
-    fn edge(&mut self, op: u32, word: &[u8], on: u32) -> Result<(), TextWriteError<O::Error>> {
-        self.protocol.edge(op, on)?;
-        let mut line = Line::new();
-        line.label(op).text(word).label(on).text(b"\n");
-        self.append(&line)
     }
 
     /// The part of an operation's line after its label.
@@ -165,12 +135,12 @@ impl<O: Output> Sink for TextWriter<O> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        self.edge(op, b" requires ", on)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        self.edge(op, b" irequires ", on)
+    fn edge(&mut self, Edge { op, on, start }: Edge) -> Result<(), Self::Error> {
+        self.protocol.edge(op, on)?;
+        let word: &[u8] = if start { b" irequires " } else { b" requires " };
+        let mut line = Line::new();
+        line.label(op).text(word).label(on).text(b"\n");
+        self.append(&line)
     }
 
     fn end_rank(&mut self) -> Result<(), Self::Error> {

@@ -1,9 +1,10 @@
 //! What the two drivers, in windows and in global order, do each in its way.
 
+use super::error::ImplicitError;
 use super::pool::Item;
 use super::program::{Program, Transfer};
 use super::rank::Rank;
-use super::runner::{Simulation, Stop};
+use super::runner::Simulation;
 use crate::sim::hooks::Noise;
 
 /// A message leaves.
@@ -42,7 +43,7 @@ pub(super) trait Driver: Sized {
 
     /// [`Item::created`] and [`Item::parent`] of the first of `count` things with
     /// these stamps.
-    fn draw(&mut self, stamps: (u64, u64), count: u32) -> Result<(u64, u64), Stop>;
+    fn draw(&mut self, stamps: (u64, u64), count: u32) -> Result<(u64, u64), ImplicitError>;
 
     /// What a node says of receives that are posted at `time`.
     #[inline]
@@ -55,5 +56,15 @@ pub(super) trait Driver: Sized {
         simulation: &mut Simulation<'_, '_, P, N, Self>,
         own: &mut Rank<P::State>,
         message: &Outgoing,
-    ) -> Result<(), Stop>;
+    ) -> Result<(), ImplicitError>;
+
+    /// Releases what waits for nothing on all ranks.
+    fn begin_all<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+    ) -> Result<(), ImplicitError>;
+
+    /// Runs the next event, or the next window; `false` where there is none.
+    fn advance<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+    ) -> Result<bool, ImplicitError>;
 }

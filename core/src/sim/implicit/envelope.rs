@@ -1,10 +1,9 @@
 //! A message on its way from one part of the ranks to another.
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
 use super::pool::Item;
 use super::rank::{halves, whole};
 use crate::sim::mail;
+use crate::sim::word::Word32;
 
 /// What is sent from part to part in one window.
 pub type Mail<'s> = mail::Mail<'s, Envelope>;
@@ -16,21 +15,21 @@ pub type Outbox<'s> = mail::Outbox<'s, Envelope>;
 /// every processor has atomic integers of 64 bits.
 #[derive(Debug, Default)]
 pub struct Envelope {
-    created: [AtomicU32; 2],
-    parent: [AtomicU32; 2],
-    source: AtomicU32,
-    target: AtomicU32,
-    receive: AtomicU32,
+    created: [Word32; 2],
+    parent: [Word32; 2],
+    source: Word32,
+    target: Word32,
+    receive: Word32,
 }
 
-fn set(place: &[AtomicU32; 2], time: u64) {
+fn set(place: &[Word32; 2], time: u64) {
     for (place, half) in place.iter().zip(halves(time)) {
-        place.store(half, Relaxed);
+        place.set(half);
     }
 }
 
-fn get([low, high]: &[AtomicU32; 2]) -> u64 {
-    whole([low.load(Relaxed), high.load(Relaxed)])
+fn get([low, high]: &[Word32; 2]) -> u64 {
+    whole([low.get(), high.get()])
 }
 
 impl Envelope {
@@ -39,23 +38,23 @@ impl Envelope {
     pub(super) fn write(&self, target: u32, message: &Item) {
         set(&self.created, message.created);
         set(&self.parent, message.parent);
-        self.source.store(message.first, Relaxed);
-        self.target.store(target, Relaxed);
-        self.receive.store(message.last, Relaxed);
+        self.source.set(message.first);
+        self.target.set(target);
+        self.receive.set(message.last);
     }
 
     /// The rank that it goes to.
     #[inline]
     pub(super) fn target(&self) -> u32 {
-        self.target.load(Relaxed)
+        self.target.get()
     }
 
     /// What a node says of it.
     #[inline]
     pub(super) fn read(&self) -> Item {
         Item {
-            first: self.source.load(Relaxed),
-            last: self.receive.load(Relaxed),
+            first: self.source.get(),
+            last: self.receive.get(),
             kind: 0,
             created: get(&self.created),
             parent: get(&self.parent),

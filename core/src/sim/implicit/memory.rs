@@ -9,7 +9,7 @@ use crate::sim::wheel;
 /// Elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Needs {
+pub struct Requirements {
     /// [`Memory::ranks`].
     pub ranks: usize,
     /// [`Memory::words`].
@@ -22,14 +22,14 @@ pub struct Needs {
     rank_bytes: usize,
 }
 
-impl Needs {
+impl Requirements {
     /// What `program` needs.
     #[must_use]
     pub fn of<P: Program>(program: &P) -> Self {
         Self::of_ranks(program, program.ranks() as usize)
     }
 
-    /// What a [part](super::Part) of `program` with so many ranks needs.
+    /// What a [part](super::RankRange) of `program` with so many ranks needs.
     #[must_use]
     pub fn of_ranks<P: Program>(program: &P, ranks: usize) -> Self {
         let nodes_most = usize::try_from(program.waiting().saturating_add(1)).unwrap_or(usize::MAX);
@@ -67,7 +67,7 @@ impl Needs {
     }
 }
 
-/// Memory for a simulation; see [`Needs`] for how much of each part. Ranks
+/// Memory for a simulation; see [`Requirements`] for how much of each part. Ranks
 /// are in their default state on entry; what the others hold does not
 /// matter.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub struct Memory<'m, S> {
 /// Memory for a simulation in global order, as [`Memory`].
 #[derive(Debug)]
 pub struct OrderedMemory<'m, S> {
-    /// Ranks: [`Needs::ranks`].
+    /// Ranks: [`Requirements::ranks`].
     pub ranks: &'m mut [RankState<S>],
     /// The next event of each of them: two for each, one of them for those that are
     /// put there in their order.

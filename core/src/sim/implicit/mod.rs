@@ -12,7 +12,7 @@
 //! A message arrives at least o + L after its send began. So time is cut
 //! into windows of that length, and in a window every rank can be simulated
 //! by itself: what it sends concerns later windows only. So ranks can be
-//! grouped into [parts](Part), which run a window side by side and exchange
+//! grouped into [parts](RankRange), which run a window side by side and exchange
 //! [`Mail`] between windows; results do not depend on the parts.
 //!
 //! On a [network](super::network) whose links messages share, there are no
@@ -27,7 +27,7 @@
 //! by rank; that is the order of stamps as far as it goes. Where it leaves a
 //! tie between different ranks open, and where the tie is between messages
 //! that are not [interchangeable](Program::interchangeable), the lower rank
-//! comes first, and the tie is counted in [`Outcome::open_ties`]. When none
+//! comes first, and the tie is counted in [`ProgramFinished::open_ties`]. When none
 //! was counted, finishing times and events are those of the engine, bit for
 //! bit.
 
@@ -48,7 +48,7 @@ mod windows;
 pub use envelope::{Envelope, Mail, Outbox};
 pub use error::ImplicitError;
 pub use lanes::{LaneMemory, LaneState, Lanes};
-pub use memory::{Memory, Needs, OrderedMemory};
+pub use memory::{Memory, OrderedMemory, Requirements};
 pub use ordered::Ordered;
 pub use pool::Node;
 pub use program::{Program, Release, Transfer};
@@ -57,5 +57,5 @@ pub use programs::{
     TreeKind,
 };
 pub use rank::RankState;
-pub use runner::{Outcome, Simulation};
-pub use windows::{Part, Windows};
+pub use runner::{ProgramFinished, Simulation};
+pub use windows::{RankRange, Windows};

@@ -3,17 +3,19 @@
 
 use super::driver::{Driver, Outgoing};
 use super::error::ImplicitError;
-use super::memory::{Needs, OrderedMemory};
+use super::memory::{OrderedMemory, Requirements};
 use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
-use super::runner::{Next, Outcome, Simulation, Stop, kind};
+use super::runner::{Next, Simulation, kind};
 use super::step::next_work;
+use crate::sim::engine::SimError;
 use crate::sim::hooks::Noise;
 use crate::sim::network::agenda::Agenda;
 use crate::sim::network::{Departure, Network};
 use crate::sim::parameters::Parameters;
 use crate::sim::queue::Entry;
+use crate::units::Picos;
 
 /// The driver in global order. Stamps are those of the
 /// [`Engine`](crate::sim::Engine): the instant, and a number that counts
@@ -31,8 +33,6 @@ pub struct Ordered<'m, W> {
     now: u64,
     /// The number of the next stamp.
     seq: u32,
-    /// Whether what waits for nothing was released.
-    begun: bool,
 }
 
 /// A rank without an entry.
@@ -85,9 +85,9 @@ impl<W: Network> Driver for Ordered<'_, W> {
     }
 
     #[inline]
-    fn draw(&mut self, (created, _): (u64, u64), count: u32) -> Result<(u64, u64), Stop> {
-        let seq = self.seq;
-        self.seq = seq.checked_add(count).ok_or(Stop::AtOnce(self.now))?;
+    fn draw(&mut self, (created, _): (u64, u64), count: u32) -> Result<(u64, u64), ImplicitError> {
+        let (seq, time) = (self.seq, Picos(self.now));
+        self.seq = seq.checked_add(count).ok_or(SimError::TooManyAtOnce { time })?;
         Ok((created, seq.into()))
     }
 
@@ -102,12 +102,12 @@ impl<W: Network> Driver for Ordered<'_, W> {
         simulation: &mut Simulation<'_, '_, P, N, Self>,
         _own: &mut Rank<P::State>,
         message: &Outgoing,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImplicitError> {
         let target = message.transfer.to;
         if target as usize >= simulation.ranks.len() {
-            return Err(Stop::Peer(target));
+            return Err(ImplicitError::Peer { rank: message.source, peer: target });
         }
-        let op = simulation.pool.keep(message.item(target)).ok_or(Stop::Nodes)?;
+        let op = simulation.pool.keep(message.item(target))?;
         let (now, seq) = message.stamps;
         let departure = Departure {
             op,
@@ -115,10 +115,50 @@ impl<W: Network> Driver for Ordered<'_, W> {
             target,
             now,
             seq: number(seq),
+            bytes: message.transfer.size,
             volume: message.volume,
             delay: simulation.delay.get(),
         };
         Ok(simulation.driver.network.launch(&departure)?)
+    }
+
+    fn begin_all<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+    ) -> Result<(), ImplicitError> {
+        for rank in 0..simulation.program.ranks() {
+            simulation.begin(rank)?;
+            if let Some(state) = simulation.state(rank) {
+                simulation.refresh(rank, &state);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn advance<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+    ) -> Result<bool, ImplicitError> {
+        let queued = simulation.driver.queue.first();
+        let landing =
+            simulation.driver.network.first(queued.map_or(u64::MAX, |entry| entry.time))?;
+        match (queued, landing) {
+            (None, None) => return Ok(false),
+            (Some(queued), landing) if landing.is_none_or(|landing| queued.before(&landing)) => {
+                simulation.driver.advance(queued.time);
+                let Some(state) = simulation.ranks.get(queued.rank as usize) else {
+                    return Ok(false);
+                };
+                let mut state = state.load();
+                let result = simulation.next_in_order(&state).map_or(Ok(()), |next| {
+                    debug_assert_eq!(entry(queued.rank, &next), queued, "the queue knows it");
+                    simulation.execute_next(queued.rank, &mut state, &next)
+                });
+                simulation.put(queued.rank, &state, result)?;
+            }
+            (_, Some(landing)) => simulation.land(landing)?,
+            (Some(_), None) => {}
+        }
+        Ok(true)
     }
 }
 
@@ -149,8 +189,8 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
         (noise, network): (N, W),
         memory: OrderedMemory<'m, P::State>,
     ) -> Result<Self, ImplicitError> {
-        const { assert!(W::SHARED, "windows are for messages that share nothing") };
-        let count = Needs::of(program).ranks;
+        const { assert!(W::CHARGES, "receivers are charged for bytes in windows or in order") };
+        let count = Requirements::of(program).ranks;
         let OrderedMemory { ranks, queue, places, nodes } = memory;
         let ranks = ranks.get_mut(..count).ok_or(ImplicitError::Memory)?;
         let (queue, ring) = queue.split_at_mut_checked(count).ok_or(ImplicitError::Memory)?;
@@ -164,77 +204,14 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
             network,
             now: 0,
             seq: 0,
-            begun: false,
         })
     }
+}
 
-    /// Runs to the end.
-    ///
-    /// # Errors
-    ///
-    /// [`ImplicitError`]; the simulation is of no further use then.
-    pub fn run(&mut self) -> Result<Outcome, ImplicitError> {
-        loop {
-            if let Some(outcome) = self.run_some(u64::MAX)? {
-                return Ok(outcome);
-            }
-        }
-    }
-
-    /// Runs to the end, or until there were so many further events.
-    ///
-    /// # Errors
-    ///
-    /// As `run`.
-    pub fn run_some(&mut self, events: u64) -> Result<Option<Outcome>, ImplicitError> {
-        if !core::mem::replace(&mut self.driver.begun, true) {
-            self.begin_all()?;
-        }
-        let until = self.events.saturating_add(events);
-        while self.events < until {
-            if !self.step()? {
-                return Self::outcome_of([&*self]).map(Some);
-            }
-        }
-        Ok(None)
-    }
-
-    fn begin_all(&mut self) -> Result<(), ImplicitError> {
-        for rank in 0..self.program.ranks() {
-            self.begin(rank)?;
-            if let Some(state) = self.state(rank) {
-                self.refresh(rank, &state);
-            }
-        }
-        Ok(())
-    }
-
+impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> {
     /// The network, with what it has carried.
     pub const fn network(&self) -> &W {
         &self.driver.network
-    }
-
-    /// The next event; `false` when there is none.
-    #[inline]
-    fn step(&mut self) -> Result<bool, ImplicitError> {
-        let queued = self.driver.queue.first();
-        let landing = self.driver.network.first(queued.map_or(u64::MAX, |entry| entry.time))?;
-        match (queued, landing) {
-            (None, None) => return Ok(false),
-            (Some(queued), landing) if landing.is_none_or(|landing| queued.before(&landing)) => {
-                self.driver.advance(queued.time);
-                let Some(state) = self.ranks.get(queued.rank as usize) else { return Ok(false) };
-                let mut state = state.load();
-                let result = self.next_in_order(&state).map_or(Ok(()), |next| {
-                    debug_assert_eq!(entry(queued.rank, &next), queued, "the queue knows it");
-                    self.execute(queued.rank, &mut state, &next)
-                });
-                self.put(queued.rank, &state, result)?;
-            }
-            (_, Some(landing)) => self.land(landing)?,
-            (Some(_), None) => {}
-        }
-        Ok(true)
     }
 
     /// A message is there: it joins those that wait on its rank.
@@ -249,7 +226,9 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
         self.pool.insert(&mut state.inbox, node);
         let result = match self.next_in_order(&state) {
             // Nobody else is earlier.
-            Some(next) if entry(node, &next) == landing => self.execute(rank, &mut state, &next),
+            Some(next) if entry(node, &next) == landing => {
+                self.execute_next(rank, &mut state, &next)
+            }
             Some(next) => {
                 self.driver.set(&entry(rank, &next));
                 Ok(())
@@ -260,13 +239,13 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
     }
 
     #[inline]
-    fn execute(&mut self, rank: u32, state: &mut Rank<P::State>, next: &Next) -> Result<(), Stop> {
-        match next.item.kind {
-            kind::SENDS => self.send(rank, state, next)?,
-            kind::RECEIVES => self.post(rank, state, next)?,
-            kind::CALCS => self.calculate(rank, state, next)?,
-            _ => self.handle(rank, state, next)?,
-        }
+    fn execute_next(
+        &mut self,
+        rank: u32,
+        state: &mut Rank<P::State>,
+        next: &Next,
+    ) -> Result<(), ImplicitError> {
+        self.execute(rank, state, next)?;
         self.refresh(rank, state);
         Ok(())
     }

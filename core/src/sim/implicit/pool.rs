@@ -1,5 +1,6 @@
 //! Messages and pending operations, in lists on lent memory.
 
+use super::error::ImplicitError;
 use crate::sim::chain::Chain;
 
 /// A message, or operations that wait, in 32 bytes of lent memory; what it
@@ -74,11 +75,6 @@ impl<'m> Pool<'m> {
         self.fresh
     }
 
-    /// How many were lent.
-    pub(super) const fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
     #[inline]
     fn raw(&self, node: u32) -> Node {
         debug_assert!(node != NONE && (node as usize) < self.nodes.len(), "no node {node}");
@@ -107,26 +103,25 @@ impl<'m> Pool<'m> {
         }
     }
 
-    /// A free node; `None` when all are in use.
+    /// A free node.
     #[inline]
-    fn take(&mut self) -> Option<u32> {
+    fn take(&mut self) -> Result<u32, ImplicitError> {
         if self.free != NONE {
             let node = self.free;
             self.free = self.next(node);
-            return Some(node);
+            return Ok(node);
         }
         let node = self.fresh;
-        if node as usize >= self.nodes.len() {
-            return None;
+        if node as usize >= self.nodes.len() || node == u32::MAX {
+            return Err(ImplicitError::Nodes { lent: self.nodes.len() });
         }
-        self.fresh = node.checked_add(1)?;
-        Some(node)
+        self.fresh = node + 1;
+        Ok(node)
     }
 
-    /// Appends to the circular list that ends with `last`; `None` when there
-    /// is no room.
+    /// Appends to the circular list that ends with `last`.
     #[inline]
-    pub(super) fn push(&mut self, last: &mut u32, item: Item) -> Option<()> {
+    pub(super) fn push(&mut self, last: &mut u32, item: Item) -> Result<(), ImplicitError> {
         let node = self.take()?;
         let next = if *last == NONE { node } else { self.next(*last) };
         self.write(node, next, item);
@@ -134,18 +129,18 @@ impl<'m> Pool<'m> {
             self.set_next(*last, node);
         }
         *last = node;
-        Some(())
+        Ok(())
     }
 
     /// The same at the beginning of the list.
     #[inline]
-    pub(super) fn push_first(&mut self, last: &mut u32, item: Item) -> Option<()> {
+    pub(super) fn push_first(&mut self, last: &mut u32, item: Item) -> Result<(), ImplicitError> {
         let end = *last;
         self.push(last, item)?;
         if end != NONE {
             *last = end;
         }
-        Some(())
+        Ok(())
     }
 
     /// The first of a list that is not empty.
@@ -154,12 +149,12 @@ impl<'m> Pool<'m> {
         self.next(last)
     }
 
-    /// A node of its own, in no list; `None` when there is no room.
+    /// A node of its own, in no list.
     #[inline]
-    pub(super) fn keep(&mut self, item: Item) -> Option<u32> {
+    pub(super) fn keep(&mut self, item: Item) -> Result<u32, ImplicitError> {
         let node = self.take()?;
         self.write(node, NONE, item);
-        Some(node)
+        Ok(node)
     }
 
     /// What orders nodes in a list of messages.
@@ -269,14 +264,14 @@ mod tests {
         let mut pool = Pool::new(&mut memory);
         let mut list = NONE;
         for created in [5, 2, 9] {
-            assert_eq!(pool.push(&mut list, message(created)), Some(()));
+            assert_eq!(pool.push(&mut list, message(created)), Ok(()));
         }
-        assert_eq!(pool.push(&mut list, message(1)), None);
+        assert_eq!(pool.push(&mut list, message(1)), Err(ImplicitError::Nodes { lent: 4 }));
         assert_eq!(times(&pool, list), [5, 2, 9]);
         let before = list;
         pool.remove_after(&mut list, before);
         assert_eq!(times(&pool, list), [2, 9]);
-        assert_eq!(pool.push(&mut list, message(7)), Some(()));
+        assert_eq!(pool.push(&mut list, message(7)), Ok(()));
         assert_eq!(times(&pool, list), [2, 9, 7]);
         for _ in 0..3 {
             let before = list;
@@ -284,8 +279,8 @@ mod tests {
         }
         assert_eq!(list, NONE);
         let mut other = NONE;
-        assert_eq!(pool.push(&mut other, message(3)), Some(()));
-        assert_eq!(pool.push_first(&mut other, message(4)), Some(()));
+        assert_eq!(pool.push(&mut other, message(3)), Ok(()));
+        assert_eq!(pool.push_first(&mut other, message(4)), Ok(()));
         assert_eq!(times(&pool, other), [4, 3]);
     }
 }

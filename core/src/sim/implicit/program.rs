@@ -107,13 +107,18 @@ pub trait Program {
     fn start(&self, rank: u32, state: &mut Self::State) -> Release;
 
     /// What a send releases.
-    fn sent(&self, rank: u32, state: &mut Self::State, send: u32) -> Release;
+    #[inline]
+    fn sent(&self, _rank: u32, _state: &mut Self::State, _send: u32) -> Release {
+        Release::NOTHING
+    }
 
     /// What a receive releases once it has its message.
     fn received(&self, rank: u32, state: &mut Self::State, receive: u32) -> Release;
 
     /// What a calculation releases.
-    fn calculated(&self, rank: u32, state: &mut Self::State, calc: u32) -> Release;
+    fn calculated(&self, _rank: u32, _state: &mut Self::State, _calc: u32) -> Release {
+        Release::NOTHING
+    }
 
     /// What a send sends.
     fn transfer(&self, rank: u32, send: u32) -> Transfer;
@@ -130,5 +135,7 @@ pub trait Program {
     fn expected(&self, rank: u32, receive: u32) -> u64;
 
     /// How long a calculation takes.
-    fn calc(&self, rank: u32, calc: u32) -> Picos;
+    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
+        Picos::ZERO
+    }
 }

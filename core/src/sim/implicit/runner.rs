@@ -9,16 +9,16 @@ use super::pool::{Item, NONE, Node, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
 use super::windows::Windows;
+use crate::sim::engine::SimError;
 use crate::sim::hooks::{NoNoise, Noise};
-use crate::sim::network::NetworkStopped;
 use crate::sim::parameters::{EVERYWHERE, Parameters};
 use crate::sim::price::{Price, Prices};
-use crate::units::{Overflow, Picos};
+use crate::units::Picos;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Outcome {
+pub struct ProgramFinished {
     /// When the last rank was done.
     pub makespan: Picos,
     /// The rank that was last, the lowest of several.
@@ -59,37 +59,13 @@ pub(super) struct Next {
     pub(super) open: bool,
 }
 
-/// Why a rank could not go on; the rank is filled in where it is known.
-pub(super) enum Stop {
-    Overflow,
-    Nodes,
-    /// The mail has no room.
-    Mail,
-    Peer(u32),
-    /// Too many stamps at this instant.
-    AtOnce(u64),
-    Network(NetworkStopped),
-}
-
-impl From<NetworkStopped> for Stop {
-    fn from(stopped: NetworkStopped) -> Self {
-        Self::Network(stopped)
-    }
-}
-
-impl From<Overflow> for Stop {
-    fn from(_: Overflow) -> Self {
-        Self::Overflow
-    }
-}
-
 /// The price of the longest of messages of these sizes, which all have one
 /// protocol, are eager, and take time to arrive.
 pub(super) fn eager_price(
     parameters: &Parameters<'_>,
     [shortest, longest]: [u64; 2],
 ) -> Result<Price, ImplicitError> {
-    let overflow = ImplicitError::Overflow { rank: 0 };
+    let overflow = SimError::Overflow { rank: 0 };
     let price = Price::of(parameters, EVERYWHERE, longest).map_err(|_| overflow)?;
     let least = parameters.costs(EVERYWHERE, shortest).map_err(|_| overflow)?;
     if price.costs.protocol != least.protocol || parameters.levels() > 0 {
@@ -120,6 +96,8 @@ pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) ranks: &'m mut [RankState<P::State>],
     pub(super) pool: Pool<'m>,
     pub(super) driver: D,
+    /// Whether what waits for nothing was released.
+    pub(super) begun: bool,
     /// Operations released and messages created.
     pub(super) events: u64,
     /// Messages created, and matched; receives posted.
@@ -149,7 +127,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         driver: impl FnOnce(NonZeroU64) -> D,
     ) -> Result<Self, ImplicitError> {
         let price = eager_price(&parameters, program.sizes())?;
-        let delay = price.delay().map_err(|_| ImplicitError::Overflow { rank: 0 })?;
+        let delay = price.delay()?;
         let delay = NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?;
         Ok(Self {
             program,
@@ -161,6 +139,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
             ranks,
             pool: Pool::new(nodes),
             driver: driver(delay),
+            begun: false,
             events: 0,
             sent: 0,
             matched: 0,
@@ -168,6 +147,41 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
             open_ties: 0,
             noise,
         })
+    }
+
+    /// Runs to the end; a simulation of all ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError`]; the simulation is of no further use then.
+    pub fn run(&mut self) -> Result<ProgramFinished, ImplicitError> {
+        loop {
+            if let Some(outcome) = self.run_some(u64::MAX)? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Runs to the end, or until there were so many further events.
+    ///
+    /// # Errors
+    ///
+    /// As [`Simulation::run`].
+    pub fn run_some(&mut self, events: u64) -> Result<Option<ProgramFinished>, ImplicitError> {
+        let until = self.events.saturating_add(events);
+        self.begin_once()?;
+        while self.events < until {
+            if !D::advance(self)? {
+                return Self::outcome_of([&*self]).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Releases what waits for nothing, if that has not been done.
+    #[inline]
+    pub(super) fn begin_once(&mut self) -> Result<(), ImplicitError> {
+        if core::mem::replace(&mut self.begun, true) { Ok(()) } else { D::begin_all(self) }
     }
 
     /// How the run of all `parts` of a program, in the order of their ranks,
@@ -178,11 +192,11 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
     /// [`ImplicitError::Unreceived`] and [`ImplicitError::Waiting`].
     pub fn outcome_of<'a>(
         parts: impl IntoIterator<Item = &'a Self>,
-    ) -> Result<Outcome, ImplicitError>
+    ) -> Result<ProgramFinished, ImplicitError>
     where
         Self: 'a,
     {
-        let mut outcome = Outcome::default();
+        let mut outcome = ProgramFinished::default();
         let (mut matched, mut receives) = (0, 0);
         for part in parts {
             outcome.events += part.events;
@@ -261,18 +275,11 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         &mut self,
         rank: u32,
         state: &Rank<P::State>,
-        result: Result<(), Stop>,
+        result: Result<(), ImplicitError>,
     ) -> Result<(), ImplicitError> {
         if let Some(place) = self.ranks.get_mut(rank.wrapping_sub(self.first) as usize) {
             place.store(state);
         }
-        result.map_err(|stop| match stop {
-            Stop::Overflow => ImplicitError::Overflow { rank },
-            Stop::Nodes => ImplicitError::Nodes { lent: self.pool.len() },
-            Stop::Mail => ImplicitError::Mail,
-            Stop::Peer(peer) => ImplicitError::Peer { rank, peer },
-            Stop::AtOnce(time) => ImplicitError::TooManyAtOnce { time: Picos(time) },
-            Stop::Network(stopped) => ImplicitError::from(stopped).on(rank),
-        })
+        result.map_err(|error| error.on(rank))
     }
 }

@@ -3,10 +3,11 @@
 use core::cmp::Ordering;
 
 use super::driver::{Driver, Outgoing};
+use super::error::ImplicitError;
 use super::pool::{Item, NONE, Pool};
 use super::program::{Program, Release};
 use super::rank::Rank;
-use super::runner::{Next, Simulation, Stop, kind};
+use super::runner::{Next, Simulation, kind};
 use super::windows::Windows;
 use crate::sim::chain::{self, Chain};
 use crate::sim::hooks::Noise;
@@ -67,7 +68,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         state: &mut Rank<P::State>,
         release: Release,
         stamps: (u64, u64),
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImplicitError> {
         let Release { sends, receives, calcs } = release;
         let lists = [(kind::SENDS, sends), (kind::RECEIVES, 0..receives), (kind::CALCS, calcs)];
         for (kind, range) in lists {
@@ -79,7 +80,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
             let (created, parent) = self.driver.draw(stamps, count)?;
             let item = Item { first: range.start, last: range.end, kind, created, parent };
             let item = if kind == kind::RECEIVES { D::receives(item, state.cpu) } else { item };
-            self.pool.push(&mut state.work, item).ok_or(Stop::Nodes)?;
+            self.pool.push(&mut state.work, item)?;
         }
         Ok(())
     }
@@ -96,13 +97,29 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         }
     }
 
+    /// The next event of a rank happens.
     #[inline]
-    pub(super) fn send(
+    pub(super) fn execute(
         &mut self,
         rank: u32,
         state: &mut Rank<P::State>,
         next: &Next,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImplicitError> {
+        match next.item.kind {
+            kind::SENDS => self.send(rank, state, next),
+            kind::RECEIVES => self.post(rank, state, next),
+            kind::CALCS => self.calculate(rank, state, next),
+            _ => self.handle(rank, state, next),
+        }
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        rank: u32,
+        state: &mut Rank<P::State>,
+        next: &Next,
+    ) -> Result<(), ImplicitError> {
         let (now, send) = (next.time, next.item.first);
         debug_assert!(now >= state.cpu && now >= state.out, "its turn had come");
         self.started(state, next);
@@ -144,7 +161,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
         let (mut due, mut sorted, mut ties) = (NONE, true, 0u64);
         while chain != NONE {
             let message = self.pool.item(chain);
-            if self.arrival(&message) > self.driver.last {
+            if self.arrival(&message) > self.driver.wheel.last {
                 chain = self.pool.append(&mut state.incoming, chain);
                 continue;
             }
@@ -172,24 +189,17 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
             self.open_ties += ties;
         }
     }
-
-    /// The window of an instant in one of the next ones, as a rule.
-    #[inline]
-    pub(super) fn window_of(&self, time: u64) -> u64 {
-        let later = time.wrapping_sub(self.driver.last);
-        if later <= self.delay.get() { self.driver.wheel.now + 1 } else { time / self.delay }
-    }
 }
 
 #[allow(private_bounds, reason = "both drivers are here")]
 impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     #[inline]
-    pub(super) fn handle(
+    fn handle(
         &mut self,
         rank: u32,
         state: &mut Rank<P::State>,
         next: &Next,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImplicitError> {
         let now = next.time;
         self.pool.remove_after(&mut state.inbox, next.before);
         let price = self.prices.at(EVERYWHERE, self.program.expected(rank, next.item.last))?;
@@ -203,7 +213,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         let receive = self.program.met(rank, &mut state.state, next.item.last);
         if receive >= state.posted {
             let message = Item { last: receive, ..next.item };
-            return self.pool.push(&mut state.unexpected, message).ok_or(Stop::Nodes);
+            return self.pool.push(&mut state.unexpected, message);
         }
         self.meet(rank, state, receive, D::stamps(now, next.item.created))
     }
@@ -216,19 +226,19 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         state: &mut Rank<P::State>,
         receive: u32,
         stamps: (u64, u64),
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImplicitError> {
         self.matched += 1;
         let release = self.program.received(rank, &mut state.state, receive);
         self.release(state, release, stamps)
     }
 
     /// The next receive is posted.
-    pub(super) fn post(
+    fn post(
         &mut self,
         rank: u32,
         state: &mut Rank<P::State>,
         next: &Next,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImplicitError> {
         self.started(state, next);
         let receive = state.posted;
         state.posted += 1;
@@ -249,12 +259,12 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         Ok(())
     }
 
-    pub(super) fn calculate(
+    fn calculate(
         &mut self,
         rank: u32,
         state: &mut Rank<P::State>,
         next: &Next,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImplicitError> {
         let (now, calc) = (next.time, next.item.first);
         self.started(state, next);
         let work = self.program.calc(rank, calc);

@@ -3,11 +3,11 @@
 use super::driver::{Driver, Outgoing};
 use super::envelope::{Mail, Outbox};
 use super::error::ImplicitError;
-use super::memory::{Memory, Needs};
+use super::memory::{Memory, Requirements};
 use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
-use super::runner::{Outcome, Simulation, Stop, created, kind};
+use super::runner::{Simulation, created};
 use crate::sim::hooks::Noise;
 use crate::sim::mail;
 use crate::sim::parameters::Parameters;
@@ -18,14 +18,14 @@ use crate::sim::wheel::Wheel;
 /// on, 2^`shift` of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Part {
+pub struct RankRange {
     /// Which of the parts, from 0.
     pub index: u32,
     /// Binary logarithm of the ranks of a part, at most 32.
     pub shift: u32,
 }
 
-impl Part {
+impl RankRange {
     /// All ranks.
     pub const WHOLE: Self = Self { index: 0, shift: 32 };
 
@@ -48,11 +48,7 @@ impl Part {
 #[derive(Debug)]
 pub struct Windows<'m> {
     pub(super) wheel: Wheel<'m>,
-    /// The last instant of the window.
-    pub(super) last: u64,
-    part: Part,
-    /// Whether the operations that wait for nothing were released.
-    begun: bool,
+    part: RankRange,
     /// For messages to other parts.
     outbox: Outbox<'m>,
 }
@@ -60,8 +56,8 @@ pub struct Windows<'m> {
 impl Windows<'_> {
     /// Sends a message to a rank of another part.
     #[cfg_attr(target_os = "none", inline(never))]
-    fn post(&mut self, to: u32, message: &Item) -> Result<(), Stop> {
-        self.outbox.send(self.part.of(to)).ok_or(Stop::Mail)?.write(to, message);
+    fn post(&mut self, to: u32, message: &Item) -> Result<(), ImplicitError> {
+        self.outbox.send(self.part.of(to)).ok_or(ImplicitError::Mail)?.write(to, message);
         Ok(())
     }
 }
@@ -75,7 +71,7 @@ impl Driver for Windows<'_> {
     }
 
     #[inline]
-    fn draw(&mut self, stamps: (u64, u64), _count: u32) -> Result<(u64, u64), Stop> {
+    fn draw(&mut self, stamps: (u64, u64), _count: u32) -> Result<(u64, u64), ImplicitError> {
         Ok(stamps)
     }
 
@@ -84,7 +80,7 @@ impl Driver for Windows<'_> {
         simulation: &mut Simulation<'_, '_, P, N, Self>,
         own: &mut Rank<P::State>,
         message: &Outgoing,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImplicitError> {
         // One picosecond is left for creation times.
         sum(message.arrival, 1)?;
         let (to, item) = (message.transfer.to, message.item(message.source));
@@ -95,12 +91,35 @@ impl Driver for Windows<'_> {
             state.incoming_mut()
         } else {
             let exists = to < simulation.program.ranks();
-            return if exists { simulation.driver.post(to, &item) } else { Err(Stop::Peer(to)) };
+            return if exists {
+                simulation.driver.post(to, &item)
+            } else {
+                Err(ImplicitError::Peer { rank: message.source, peer: to })
+            };
         };
-        simulation.pool.push(incoming, item).ok_or(Stop::Nodes)?;
-        let window = simulation.window_of(message.arrival);
-        simulation.driver.wheel.add(local, window);
+        simulation.pool.push(incoming, item)?;
+        simulation.driver.wheel.add_at(local, message.arrival);
         Ok(())
+    }
+
+    fn begin_all<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+    ) -> Result<(), ImplicitError> {
+        for (rank, _) in (simulation.first..).zip(0..simulation.ranks.len()) {
+            if simulation.begin(rank)? {
+                simulation.turn(rank)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn advance<P: Program, N: Noise>(
+        simulation: &mut Simulation<'_, '_, P, N, Self>,
+    ) -> Result<bool, ImplicitError> {
+        let Some(window) = simulation.next_window() else { return Ok(false) };
+        simulation.go_to(window);
+        simulation.run_due()?;
+        Ok(true)
     }
 }
 
@@ -112,17 +131,17 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     /// [`ImplicitError::NoLookahead`], [`ImplicitError::Rendezvous`] and
     /// [`ImplicitError::Protocols`] where the program cannot be run with
     /// these parameters, [`ImplicitError::Memory`] where there is not enough
-    /// of it, [`ImplicitError::Overflow`] where one message is past 2⁶⁴ ps.
+    /// of it, [`SimError::Overflow`](crate::sim::SimError::Overflow) where one message is past 2⁶⁴ ps.
     pub fn new(
         program: &'p P,
         parameters: Parameters<'p>,
         noise: N,
         memory: Memory<'m, P::State>,
     ) -> Result<Self, ImplicitError> {
-        Self::part(program, (parameters, noise), memory, Part::WHOLE)
+        Self::part(program, (parameters, noise), memory, RankRange::WHOLE)
     }
 
-    /// The part of a simulation that has some of the ranks; [`Needs::of_ranks`]
+    /// The part of a simulation that has some of the ranks; [`Requirements::of_ranks`]
     /// says how much memory it wants.
     ///
     /// # Errors
@@ -132,59 +151,29 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         program: &'p P,
         (parameters, noise): (Parameters<'p>, N),
         memory: Memory<'m, P::State>,
-        part: Part,
+        part: RankRange,
     ) -> Result<Self, ImplicitError> {
         let (first, count) = part.extent(program.ranks());
-        let needs = Needs::of_ranks(program, count);
+        let needs = Requirements::of_ranks(program, count);
         let Memory { ranks, words, nodes } = memory;
         let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
         let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
         let nowhere = Outbox::new(mail::Mail::new(&[], &[], &[], 1), 0, [0; 2]);
         let whole = Self::driven(program, (parameters, noise), (ranks, nodes), |delay| Windows {
-            wheel: Wheel::new(words, needs.ranks),
-            last: delay.get() - 1,
+            wheel: Wheel::new(words, needs.ranks, delay),
             part,
-            begun: false,
             outbox: nowhere,
         })?;
         Ok(Self { first, ..whole })
     }
+}
 
-    /// Runs to the end; a simulation of all ranks.
-    ///
-    /// # Errors
-    ///
-    /// [`ImplicitError`]; the simulation is of no further use then.
-    pub fn run(&mut self) -> Result<Outcome, ImplicitError> {
-        loop {
-            if let Some(outcome) = self.run_some(u64::MAX)? {
-                return Ok(outcome);
-            }
-        }
-    }
-
-    /// Runs to the end, or until there were so many further events.
-    ///
-    /// # Errors
-    ///
-    /// As [`Simulation::run`].
-    pub fn run_some(&mut self, events: u64) -> Result<Option<Outcome>, ImplicitError> {
-        let until = self.events.saturating_add(events);
-        while self.events < until {
-            let Some(window) = self.next_window() else {
-                return Self::outcome_of([&*self]).map(Some);
-            };
-            self.go_to(window);
-            self.run_due()?;
-        }
-        Ok(None)
-    }
-
+impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
     /// A window not after the first in which a rank has an event without further
     /// messages; `None` where all ranks wait for messages, or are done.
     #[must_use]
     pub const fn next_window(&self) -> Option<u64> {
-        if self.driver.begun { self.driver.wheel.next() } else { Some(0) }
+        if self.begun { self.driver.wheel.next() } else { Some(0) }
     }
 
     /// Runs a window: later than those before, not after any that
@@ -201,19 +190,22 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         inbox: &Mail<'_>,
         outbox: &mut Outbox<'m>,
     ) -> Result<(), ImplicitError> {
-        debug_assert!(window >= self.driver.wheel.now, "windows ascend");
         core::mem::swap(&mut self.driver.outbox, outbox);
-        self.go_to(window);
-        let result = self.collect(window, inbox).and_then(|()| self.run_due());
+        let result = self.run_with_mail(window, inbox);
         core::mem::swap(&mut self.driver.outbox, outbox);
         result
     }
 
+    fn run_with_mail(&mut self, window: u64, inbox: &Mail<'_>) -> Result<(), ImplicitError> {
+        self.begin_once()?;
+        self.go_to(window);
+        self.collect(inbox)?;
+        self.run_due()
+    }
+
     /// Moves on to a window.
     fn go_to(&mut self, window: u64) {
-        self.driver.wheel.now = window;
-        let width = self.delay.get();
-        self.driver.last = window.saturating_mul(width).saturating_add(width - 1);
+        self.driver.wheel.go_to(window);
         while let Some(mut sweep) = self.driver.wheel.nearer() {
             while let Some(local) = self.driver.wheel.take(&mut sweep) {
                 self.schedule(local);
@@ -222,30 +214,24 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     }
 
     /// Gives every rank what has come for it.
-    fn collect(&mut self, window: u64, inbox: &Mail<'_>) -> Result<(), ImplicitError> {
+    fn collect(&mut self, inbox: &Mail<'_>) -> Result<(), ImplicitError> {
         let Self { driver, ranks, pool, first, .. } = self;
-        let mut full = false;
+        let mut result = Ok(());
         inbox.collect(driver.part.index, |_, envelope| {
             let local = envelope.target().wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong part");
             let Some(state) = ranks.get_mut(local as usize) else { return };
             // What one rank sent comes from the last to the first.
-            full |= pool.push_first(state.incoming_mut(), envelope.read()).is_none();
-            driver.wheel.add(local, window);
+            if let Err(full) = pool.push_first(state.incoming_mut(), envelope.read()) {
+                result = Err(full);
+            }
+            driver.wheel.add_now(local);
         });
-        if full { Err(ImplicitError::Nodes { lent: self.pool.len() }) } else { Ok(()) }
+        result
     }
 
     /// Runs the ranks that are due in this window.
     fn run_due(&mut self) -> Result<(), ImplicitError> {
-        if !self.driver.begun {
-            self.driver.begun = true;
-            for (rank, _) in (self.first..).zip(0..self.ranks.len()) {
-                if self.begin(rank)? {
-                    self.turn(rank)?;
-                }
-            }
-        }
         let mut sweep = self.driver.wheel.due();
         while let Some(local) = self.driver.wheel.take(&mut sweep) {
             self.turn(self.first.wrapping_add(local))?;
@@ -256,7 +242,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     /// Sees to it that a rank is run when it is due.
     fn schedule(&mut self, local: u32) {
         if let Some(time) = self.due(self.first.wrapping_add(local)) {
-            self.driver.wheel.add(local, time / self.delay);
+            self.driver.wheel.add_at(local, time);
         }
     }
 
@@ -285,21 +271,15 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     }
 
     #[inline]
-    fn run_rank(&mut self, rank: u32, state: &mut Rank<P::State>) -> Result<(), Stop> {
+    fn run_rank(&mut self, rank: u32, state: &mut Rank<P::State>) -> Result<(), ImplicitError> {
         self.receive(rank, state);
         while let Some(next) = self.next(rank, state) {
-            if next.time > self.driver.last {
-                let window = self.window_of(next.time);
-                self.driver.wheel.add(rank.wrapping_sub(self.first), window);
+            if next.time > self.driver.wheel.last {
+                self.driver.wheel.add_at(rank.wrapping_sub(self.first), next.time);
                 break;
             }
             self.open_ties += u64::from(next.open);
-            match next.item.kind {
-                kind::SENDS => self.send(rank, state, &next)?,
-                kind::RECEIVES => self.post(rank, state, &next)?,
-                kind::CALCS => self.calculate(rank, state, &next)?,
-                _ => self.handle(rank, state, &next)?,
-            }
+            self.execute(rank, state, &next)?;
         }
         Ok(())
     }

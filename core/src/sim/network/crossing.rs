@@ -1,6 +1,6 @@
 //! From which taper on a network would decide how long a flat run takes.
 
-use crate::goal::{Op, OpKind, Sink};
+use crate::goal::{Edge, Op, OpKind, Sink};
 use crate::sim::parameters::Parameters;
 use crate::sim::{BuildError, price::Prices};
 use crate::units::{Overflow, Picos};
@@ -144,11 +144,7 @@ impl Sink for Crossing<'_, '_> {
         Ok(index)
     }
 
-    fn requires(&mut self, _op: u32, _on: u32) -> Result<(), BuildError> {
-        Ok(())
-    }
-
-    fn requires_start(&mut self, _op: u32, _on: u32) -> Result<(), BuildError> {
+    fn edge(&mut self, _edge: Edge) -> Result<(), BuildError> {
         Ok(())
     }
 

@@ -1,7 +1,9 @@
 //! What flows need to know of a network: its links, and which of them a message
 //! takes.
 
-use super::topology::Topology;
+use super::flows::FlowsError;
+use super::memory::NONE;
+use super::topology::{Topology, TopologyError};
 
 /// Hosts, links that go one way, and routes from host to host.
 ///
@@ -29,6 +31,44 @@ pub trait Fabric {
         let mut first = None;
         self.route(source, target, seed, |link| first = first.or(Some(link)));
         first
+    }
+}
+
+/// Where ranks are, and which way their messages go.
+#[derive(Debug)]
+pub(super) struct Routes<'m, F> {
+    pub(super) fabric: F,
+    /// The host of each rank; empty where each rank is on the host of its
+    /// number.
+    placement: &'m [u32],
+    pub(super) seed: u64,
+}
+
+impl<'m, F: Fabric> Routes<'m, F> {
+    /// Each of so many ranks has to have a host: of `placement`, or where that is empty
+    /// the one of its number.
+    pub(super) fn new(
+        fabric: F,
+        (ranks, placement): (u32, &'m [u32]),
+        seed: u64,
+    ) -> Result<Self, FlowsError> {
+        let hosts = fabric.hosts();
+        if placement.is_empty() && hosts < ranks {
+            return Err(FlowsError::Topology(TopologyError::TooFewHosts { hosts, ranks }));
+        }
+        let routes = Self { fabric, placement, seed };
+        match (0..ranks).find(|&rank| routes.host_of(rank) >= hosts) {
+            Some(rank) => Err(FlowsError::Placement { rank }),
+            None => Ok(routes),
+        }
+    }
+
+    /// The host of a rank.
+    pub(super) fn host_of(&self, rank: u32) -> u32 {
+        if self.placement.is_empty() {
+            return rank;
+        }
+        self.placement.get(rank as usize).copied().unwrap_or(NONE)
     }
 }
 

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::agenda::Agenda;
-use super::fabric::Fabric;
+use super::fabric::{Fabric, Routes};
 use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
 use super::rates::{Parts, Rates, Route};
 use super::topology::{Topology, TopologyError};
@@ -43,11 +43,7 @@ impl core::error::Error for FlowsError {}
 /// A network whose links messages share, max-min fairly.
 #[derive(Debug)]
 pub struct Flows<'m, F = Topology> {
-    fabric: F,
-    /// The host of each rank; empty where each rank is on the host of its
-    /// number.
-    placement: &'m [u32],
-    seed: u64,
+    routes: Routes<'m, F>,
     rates: Rates<'m>,
     /// Messages whose last byte is under way.
     arrivals: Agenda<'m>,
@@ -60,16 +56,15 @@ pub struct Flows<'m, F = Topology> {
 }
 
 impl<'m, F: Fabric> Flows<'m, F> {
-    /// A network of `fabric` for `ranks` ranks, on the hosts that
-    /// `placement` names or, where it is empty, on the first ones; `seed`
-    /// chooses among equal routes, `messages` may be under way at a time.
+    /// A network of `fabric` for so many `ranks`, on the hosts that are named
+    /// or, where none are, on the first ones; `seed` chooses among equal routes, `messages` may be under way at a time.
     ///
     /// # Errors
     ///
     /// [`FlowsError`].
     pub fn new(
         fabric: F,
-        (ranks, placement): (u32, &'m [u32]),
+        ranks: (u32, &'m [u32]),
         (seed, messages): (u64, usize),
         memory: NetworkMemory<'m>,
     ) -> Result<Self, FlowsError> {
@@ -77,18 +72,8 @@ impl<'m, F: Fabric> Flows<'m, F> {
         if !memory.holds(&requirements) || u32::try_from(requirements.hops).is_err() {
             return Err(FlowsError::Full);
         }
-        let hosts = fabric.hosts();
-        if placement.is_empty() {
-            if hosts < ranks {
-                return Err(FlowsError::Topology(TopologyError::TooFewHosts { hosts, ranks }));
-            }
-        } else {
-            let mut placed = placement.iter().map(Some).chain(core::iter::repeat(None));
-            let lost = (0..ranks).find(|_| placed.next().flatten().is_none_or(|&at| at >= hosts));
-            if let Some(rank) = lost {
-                return Err(FlowsError::Placement { rank });
-            }
-        }
+        let routes = Routes::new(fabric, ranks, seed)?;
+        let fabric = &routes.fabric;
         let NetworkMemory { links, shares, relieved, hops, flows, affected, .. } = memory;
         let ends = Agenda::new(memory.ends, memory.ends_in_order);
         let arrivals = Agenda::new(memory.arrivals, memory.arrivals_in_order);
@@ -100,10 +85,8 @@ impl<'m, F: Fabric> Flows<'m, F> {
         let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
         let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage: None };
         Ok(Self {
-            placement,
-            seed,
             rates: Rates::new(parts, fabric.longest_route()),
-            fabric,
+            routes,
             arrivals,
             most: messages,
             under_way: 0,
@@ -128,7 +111,7 @@ impl<'m, F: Fabric> Flows<'m, F> {
     /// What messages travel over.
     #[must_use]
     pub const fn fabric(&self) -> &F {
-        &self.fabric
+        &self.routes.fabric
     }
 
     /// How many messages had bytes that links carried.
@@ -141,13 +124,6 @@ impl<'m, F: Fabric> Flows<'m, F> {
     /// G, in ps of a host's link.
     pub fn carried(&self) -> impl Iterator<Item = f64> {
         self.rates.links.iter().map(|link| link.carried)
-    }
-
-    fn host(&self, rank: u32) -> u32 {
-        if self.placement.is_empty() {
-            return rank;
-        }
-        self.placement.get(rank as usize).copied().unwrap_or(NONE)
     }
 
     /// Ends what ends at `time`.
@@ -175,7 +151,7 @@ impl<F: Fabric> Network for Flows<'_, F> {
     const SHARED: bool = true;
 
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
-        let Departure { op, source, target, now, seq, volume, delay } = *departure;
+        let Departure { op, source, target, now, seq, volume, delay, .. } = *departure;
         debug_assert!(now >= self.now, "messages leave in the order of time");
         if self.under_way == self.most {
             return Err(NetworkStopped::Full { messages: self.most });
@@ -183,13 +159,14 @@ impl<F: Fabric> Network for Flows<'_, F> {
         self.under_way += 1;
         self.now = now;
         let pair = u64::from(source) << 32 | u64::from(target);
-        let (source, target) = (self.host(source), self.host(target));
+        let Routes { fabric, seed, .. } = &self.routes;
+        let [source, target] = [source, target].map(|rank| self.routes.host_of(rank));
         let flow =
             Flow { volume, created: now, seq, op, delay, pair, behind: NONE, ..Flow::default() };
         if volume == 0 || source == target {
             let time = now.checked_add(volume).and_then(|end| end.checked_add(delay));
             let time = time.ok_or(NetworkStopped::Overflow)?;
-            let first = self.fabric.first_link(source, target, self.seed);
+            let first = fabric.first_link(source, target, *seed);
             if first.is_none_or(|first| !self.rates.hold_behind(flow, first)) {
                 let entry = Entry { time, created: now, seq, rank: op };
                 self.arrivals.add(entry, |_, _| {});
@@ -197,7 +174,7 @@ impl<F: Fabric> Network for Flows<'_, F> {
             return Ok(());
         }
         self.begun += 1;
-        let route = Route { fabric: &self.fabric, source, target, seed: self.seed };
+        let route = Route { fabric, source, target, seed: *seed };
         self.rates.begin(flow, now, &route)
     }
 

@@ -2,9 +2,9 @@
 //!
 //! With [`Flat`] every message travels alone, as in LogGP. With [`Flows`] a
 //! message of s bytes is a flow of s − 1 bytes over the links of a [`Fabric`],
-//! such as a [`Topology`], which flows share max-min fairly. `docs/networks.md` has the
-//! rules. Which of both is chosen at compile time, so that a flat run pays
-//! nothing.
+//! such as a [`Topology`], which flows share max-min fairly. [`Simple`] is the
+//! network that LogGOPSim calls `simple`. `docs/networks.md` has the rules. Which of
+//! them it is is chosen at compile time, so that a flat run pays nothing.
 
 pub(in crate::sim) mod agenda;
 mod crossing;
@@ -16,6 +16,9 @@ mod memory;
 mod order;
 mod rates;
 mod routes;
+mod simple;
+#[cfg(test)]
+mod simple_tests;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -26,6 +29,7 @@ pub use fabric::Fabric;
 pub use flows::{Flows, FlowsError};
 pub use memory::{Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
 pub use routes::LinkName;
+pub use simple::{Simple, SimpleMemory, Transmission};
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;
 
@@ -45,6 +49,8 @@ pub struct Departure {
     pub now: u64,
     /// Counts what was created at that instant.
     pub seq: u32,
+    /// s.
+    pub bytes: u64,
     /// (s − 1)·G, in ps.
     pub volume: u64,
     /// o + L, in ps.
@@ -69,6 +75,14 @@ pub trait Network {
     /// Whether messages share links, so that they arrive when the network says.
     const SHARED: bool;
 
+    /// Whether links are charged for a message's bytes in place of its receiver, so
+    /// that what arrives is its last byte.
+    const CHARGES: bool = Self::SHARED;
+
+    /// Whether what would arrive next may still be on its way: see
+    /// [`Network::postpone`], which is not asked otherwise.
+    const POSTPONES: bool = false;
+
     /// A message leaves; `now` never decreases.
     ///
     /// # Errors
@@ -76,13 +90,26 @@ pub trait Network {
     /// [`NetworkStopped`]; the network is of no further use then.
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped>;
 
-    /// The last byte that arrives next, if nothing leaves before `next`, the
+    /// What arrives next, if nothing leaves before `next`, the
     /// time of the next event at a rank.
     ///
     /// # Errors
     ///
     /// As [`Network::launch`].
     fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped>;
+
+    /// Whether what would arrive next is still on its way: then it comes again
+    /// later, and not before its receiver is free, which will be at `free` as far
+    /// as is known now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Network::launch`].
+    #[inline]
+    fn postpone(&mut self, free: u64) -> Result<bool, NetworkStopped> {
+        let _ = free;
+        Ok(false)
+    }
 
     /// What arrives next has arrived.
     fn land(&mut self);

@@ -48,7 +48,7 @@ fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
     };
     for (op, &(now, source, target, volume)) in (0..).zip(messages) {
         drain(&mut network, now);
-        let departure = Departure { op, source, target, now, seq: op, volume, delay: 0 };
+        let departure = Departure { op, source, target, now, seq: op, bytes: 0, volume, delay: 0 };
         network.launch(&departure).unwrap();
     }
     drain(&mut network, u64::MAX);

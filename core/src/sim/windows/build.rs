@@ -5,9 +5,9 @@ use super::rank::WindowRank;
 use super::record::{MOST_OF_RANK, WindowRecord};
 use super::schedule::Schedule;
 use super::shared::Shared;
-use crate::goal::{Op, OpKind, Sink};
+use crate::goal::{Edge, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
-use crate::sim::draft::{Dependent, Draft, Until};
+use crate::sim::draft::{Dependent, Draft};
 use crate::sim::heap::Heaps;
 use crate::sim::parameters::Parameters;
 use crate::sim::record::NONE;
@@ -61,23 +61,23 @@ impl<'m> Builder<'m> {
         let Draft { ranks, ops, receives, sends, .. } = draft;
         let Memory { records, edges, ranks: states, firsts, slots, .. } = memory;
         let (firsts, edges) = draft.finish(firsts, edges)?;
+        let (ops, ranks, receives) = (ops as usize, ranks as usize, receives as usize);
+        let requirements = Requirements { ops, ranks, slots: receives, ..requirements };
         Ok(Schedule {
             records,
-            ops,
             handshakes,
             further,
             edges,
-            ranks: states.get_mut(..ranks as usize).ok_or(BuildError::Full)?,
+            ranks: states.get_mut(..ranks).ok_or(BuildError::Full)?,
             firsts,
-            slots,
+            slots: slots.get_mut(..receives).ok_or(BuildError::Full)?,
             words: memory.words,
             times: memory.times,
             links: memory.links,
             receiving: memory.receiving,
             parameters: self.parameters,
-            shift: requirements.shift,
+            requirements,
             sends,
-            receives,
         })
     }
 
@@ -136,8 +136,8 @@ impl<'m> Builder<'m> {
             if !record.is_handshake() {
                 continue;
             }
-            let (successors, next) = (record.successors(), record.next());
-            let further = usize::try_from(record.time()).ok()?;
+            let (successors, next) = (record.successors(), record.next.get());
+            let further = usize::try_from(record.time.get()).ok()?;
             self.memory.records.get_mut(further + 1)?.set_successors(successors, next);
         }
         Some(())
@@ -207,12 +207,8 @@ impl Sink for Builder<'_> {
         Ok(index)
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), BuildError> {
-        self.draft.depend(self.memory.scratch, (op, on), Until::End)
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), BuildError> {
-        self.draft.depend(self.memory.scratch, (op, on), Until::Start)
+    fn edge(&mut self, edge: Edge) -> Result<(), BuildError> {
+        self.draft.depend(self.memory.scratch, edge)
     }
 
     fn end_rank(&mut self) -> Result<(), BuildError> {

@@ -1,32 +1,19 @@
 //! Copies of a schedule that has not run, for runs with other parameters.
 
+use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::memory::{Memory, Requirements};
+use super::record::WindowRecord;
 use super::schedule::Schedule;
 use crate::sim::parameters::Parameters;
-use crate::sim::record::NONE;
 
 impl Schedule<'_> {
     /// Memory for [`Schedule::copy`], without what copies share with the
     /// original.
     #[must_use]
     pub const fn copy_requirements(&self) -> Requirements {
-        Requirements {
-            records: self.records.len(),
-            ops: self.ops as usize,
-            edges: 0,
-            ranks: self.ranks.len(),
-            firsts: 0,
-            slots: self.slots.len(),
-            words: self.words.len(),
-            times: self.times.len(),
-            links: self.links.len(),
-            receiving: self.receiving.len(),
-            scratch: 0,
-            partitions: 0,
-            shift: self.shift,
-        }
+        Requirements { edges: 0, firsts: 0, scratch: 0, ..self.requirements }
     }
 
     /// The same schedule in `memory`, for a run with `parameters`;
@@ -44,13 +31,10 @@ impl Schedule<'_> {
         }
         let Memory { records, ranks, slots, words, times, links, receiving, .. } =
             memory.cut(&self.copy_requirements())?;
-        self.copy_records(records, 0, self.ops)?;
-        if self.further != NONE {
-            self.copy_records(records, self.further, self.handshakes.checked_mul(3)?)?;
-        }
+        self.copy_records(records, 0..self.requirements.ops)?;
+        self.copy_records(records, self.further_records())?;
         ranks.copy_from_slice(self.ranks);
-        let receives = self.receives as usize;
-        slots.get_mut(..receives)?.copy_from_slice(self.slots.get(..receives)?);
+        slots.copy_from_slice(self.slots);
         for time in &mut *times {
             *time = 0.into();
         }
@@ -68,27 +52,16 @@ impl Schedule<'_> {
             links,
             receiving,
             parameters,
-            shift: self.shift,
-            ops: self.ops,
+            requirements: self.requirements,
             further: self.further,
             handshakes: self.handshakes,
             sends: self.sends,
-            receives: self.receives,
         })
     }
 
-    /// Copies so many records from `first` on; what is between was not built.
-    fn copy_records(
-        &self,
-        records: &mut [super::WindowRecord],
-        first: u32,
-        count: u32,
-    ) -> Option<()> {
-        let range = first as usize..first.checked_add(count)? as usize;
-        let own = self.records.get(range.clone())?;
-        for (record, own) in records.get_mut(range)?.iter_mut().zip(own) {
-            *record = own.copied();
-        }
+    /// Copies some of the records; others were not built.
+    fn copy_records(&self, records: &mut [WindowRecord], range: Range<usize>) -> Option<()> {
+        records.get_mut(range.clone())?.clone_from_slice(self.records.get(range)?);
         Some(())
     }
 }

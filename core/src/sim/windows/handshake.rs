@@ -19,7 +19,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         (send, receive): (u32, u32),
         (creator, time): (u32, u64),
     ) {
-        let cts = self.shared.at(send).next();
+        let cts = self.shared.at(send).next.get();
         self.shared.handshake(cts).meet(receive, time);
         // The processor may have been idle before the receive was posted.
         self.shared.set_time_of(cts, self.shared.time_of(send).max(time));
@@ -35,7 +35,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         (time, done): (u64, u64),
     ) {
         let data = cts.wrapping_add(1);
-        self.shared.handshake(data).set_time(time);
+        self.shared.handshake(data).time.set(time);
         self.shared.set_time_of(data, done);
         self.release((rank, state), data, cts | BY_ARRIVAL);
     }

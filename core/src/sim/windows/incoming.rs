@@ -20,13 +20,13 @@ impl Chain for Mail<'_> {
 
     #[inline]
     fn next(&self, at: u32) -> u32 {
-        self.message(at).map_or(END, |message| message.link())
+        self.message(at).map_or(END, |message| message.link.get())
     }
 
     #[inline]
     fn set_next(&mut self, at: u32, next: u32) {
         if let Some(message) = self.message(at) {
-            message.set_link(next);
+            message.link.set(next);
         }
     }
 }
@@ -37,9 +37,9 @@ impl Mail<'_> {
         debug_assert!(self.message(at).is_some(), "no message {at}");
         match self.message(at) {
             Some(message) => Origin {
-                created: message.created(),
-                send: message.send(),
-                source: message.source(),
+                created: message.created.get(),
+                send: message.send.get(),
+                source: message.source.get(),
             },
             None => Origin { created: 0, send: END, source: END },
         }
@@ -50,7 +50,7 @@ impl Shared<'_> {
     /// That of a message in the record of its send.
     fn origin_of_kept(&self, send: u32) -> Origin {
         let record = self.at(send);
-        Origin { created: record.time(), send, source: record.peer() }
+        Origin { created: record.time.get(), send, source: record.peer.get() }
     }
 }
 

@@ -3,10 +3,9 @@
 //! Where a sender has no room left in the [mail](crate::sim::mail), messages
 //! stay in the records of their sends, which are chained instead.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-
 use crate::sim::mail;
 use crate::sim::record::NONE;
+use crate::sim::word::{Word32, Word64};
 
 /// The messages of one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;
@@ -18,13 +17,13 @@ pub type Outbox<'s> = mail::Outbox<'s, Message>;
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
 pub struct Message {
-    created: AtomicU64,
-    send: AtomicU32,
-    source: AtomicU32,
-    target: AtomicU32,
-    tag: AtomicU32,
-    size: AtomicU32,
-    link: AtomicU32,
+    pub(super) created: Word64,
+    pub(super) send: Word32,
+    pub(super) source: Word32,
+    pub(super) target: Word32,
+    pub(super) tag: Word32,
+    size: Word32,
+    pub(super) link: Word32,
 }
 
 const _: () = assert!(size_of::<Message>() == 32, "two in a cache line");
@@ -47,59 +46,24 @@ pub(super) struct Letter {
 
 impl Message {
     pub(super) fn write(&self, letter: &Letter) {
-        self.created.store(letter.created, Relaxed);
-        self.send.store(letter.send, Relaxed);
-        self.source.store(letter.source, Relaxed);
-        self.target.store(letter.target, Relaxed);
-        self.tag.store(letter.tag, Relaxed);
-        self.size.store(letter.size, Relaxed);
+        self.created.set(letter.created);
+        self.send.set(letter.send);
+        self.source.set(letter.source);
+        self.target.set(letter.target);
+        self.tag.set(letter.tag);
+        self.size.set(letter.size);
     }
 
     #[inline]
     pub(super) fn read(&self) -> Letter {
         Letter {
-            created: self.created.load(Relaxed),
-            send: self.send.load(Relaxed),
-            source: self.source.load(Relaxed),
-            target: self.target.load(Relaxed),
-            tag: self.tag.load(Relaxed),
-            size: self.size.load(Relaxed),
+            created: self.created.get(),
+            send: self.send.get(),
+            source: self.source.get(),
+            target: self.target.get(),
+            tag: self.tag.get(),
+            size: self.size.get(),
         }
-    }
-
-    #[inline]
-    pub(super) fn created(&self) -> u64 {
-        self.created.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn send(&self) -> u32 {
-        self.send.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn source(&self) -> u32 {
-        self.source.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn tag(&self) -> u32 {
-        self.tag.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn target(&self) -> u32 {
-        self.target.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn link(&self) -> u32 {
-        self.link.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn set_link(&self, link: u32) {
-        self.link.store(link, Relaxed);
     }
 }
 

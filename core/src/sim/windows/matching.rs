@@ -5,7 +5,7 @@ use super::rank::WindowRank;
 use super::record::WindowRecord;
 use super::shared::Shared;
 use crate::sim::chain::Chain;
-use crate::sim::matching::{WILD, fits, key};
+use crate::sim::matching::{Found, first_fitting, fits, key};
 use crate::sim::record::{NONE, Slot};
 
 /// Slots in a row that are looked at in the time of a step in a history.
@@ -17,7 +17,7 @@ const MESSAGES_OF_STEP: u64 = 2;
 /// Whether a receive takes a message from `sender` with `tag`.
 #[inline]
 fn matches(receive: &WindowRecord, sender: u32, tag: u32) -> bool {
-    fits((receive.peer(), receive.tag()), sender, tag)
+    fits((receive.peer.get(), receive.tag.get()), sender, tag)
 }
 
 /// Receives that are posted, of the ranks of a partition: of each rank its
@@ -58,16 +58,12 @@ impl<'m> Slots<'m> {
         (sender, tag): (u32, u32),
         steps: &mut u64,
     ) -> Option<u32> {
-        let wanted = key(sender, tag);
         let posted = self.of(rank);
-        let found = posted.iter().zip(0u32..).find_map(|(slot, offset)| {
-            let candidate = slot.key == wanted || slot.key == WILD || wanted == WILD;
-            let fits = candidate && slot.op != NONE && matches(shared.at(slot.op), sender, tag);
-            fits.then_some((offset, slot.op))
-        });
-        let looks = found.map_or(posted.len() as u64, |(offset, _)| offset.into());
+        let envelope = |op| (shared.at(op).peer.get(), shared.at(op).tag.get());
+        let found = first_fitting(posted, (sender, tag), envelope);
+        let looks = found.map_or(posted.len() as u64, |found| found.slot.into());
         *steps += looks / SLOTS_OF_STEP;
-        let (offset, op) = found?;
+        let Found { slot: offset, op } = found?;
         let [first, end] = rank.posted;
         if offset > 0 {
             if let Some(slot) = self.at(first + offset) {
@@ -89,7 +85,7 @@ impl<'m> Slots<'m> {
         let receive = shared.at(op);
         let [_, end] = rank.posted;
         if let Some(slot) = self.at(end) {
-            *slot = Slot { key: key(receive.peer(), receive.tag()), op };
+            *slot = Slot { key: key(receive.peer.get(), receive.tag.get()), op };
             rank.posted[1] = end + 1;
         }
     }
@@ -108,7 +104,7 @@ pub(super) fn unexpected(
     let found = shared.walk(rank.unexpected).find(|(_, message)| {
         looks += 1;
         let message = shared.at(*message);
-        matches(receive, message.peer(), message.tag())
+        matches(receive, message.peer.get(), message.tag.get())
     });
     *steps += looks / MESSAGES_OF_STEP;
     found

@@ -39,7 +39,7 @@ impl Default for Receiving {
 /// The earliest time for an operation that waits.
 fn due(shared: &Shared<'_>, op: u32) -> u64 {
     match shared.at(op).kind() {
-        Kind::Receive => shared.at(op).time(),
+        Kind::Receive => shared.at(op).time.get(),
         Kind::Send | Kind::Calc => shared.time_of(op),
     }
 }
@@ -78,11 +78,11 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     pub(super) fn await_interface(&mut self, (rank, state): (u32, &mut WindowRank), send: u32) {
         let shared = &self.shared;
         let record = shared.at(send);
-        record.set_link(self.came);
+        record.link.set(self.came);
         self.came += 1;
-        let arrival = self.arrival(rank, (send, record.time()));
+        let arrival = self.arrival(rank, (send, record.time.get()));
         shared.set_time_of(send, arrival);
-        let key = |send| (shared.time_of(send), shared.at(send).link());
+        let key = |send| (shared.time_of(send), shared.at(send).link.get());
         self.heaps.push(&mut state.waiting, send, |a, b| key(a) < key(b));
     }
 
@@ -157,7 +157,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             if send == NONE {
                 continue;
             }
-            let came = |send| self.shared.at(send).link();
+            let came = |send| self.shared.at(send).link.get();
             if best.is_none_or(|best| (time, came(send)) < (best.time, came(best.op))) {
                 best = Some(Next { time, class, before: NONE, op: send });
             }
@@ -168,7 +168,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     /// Takes the message that arrives first out of those that arrive later.
     fn leave_waiting(&mut self, state: &mut WindowRank) -> u32 {
         let Self { shared, heaps, .. } = self;
-        let key = |send| (shared.time_of(send), shared.at(send).link());
+        let key = |send| (shared.time_of(send), shared.at(send).link.get());
         let send = state.waiting;
         heaps.pop(&mut state.waiting, |a, b| key(a) < key(b));
         send
@@ -176,12 +176,12 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
 
     fn push_message(&mut self, root: &mut u32, send: u32) {
         let Self { shared, heaps, .. } = self;
-        heaps.push(root, send, |a, b| shared.at(a).link() < shared.at(b).link());
+        heaps.push(root, send, |a, b| shared.at(a).link.get() < shared.at(b).link.get());
     }
 
     fn pop_message(&mut self, root: &mut u32) {
         let Self { shared, heaps, .. } = self;
-        heaps.pop(root, |a, b| shared.at(a).link() < shared.at(b).link());
+        heaps.pop(root, |a, b| shared.at(a).link.get() < shared.at(b).link.get());
     }
 
     /// Takes what an event is about out of its heap.
@@ -223,7 +223,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     ) -> Result<(), Overflow> {
         let price = self.prices.between(
             rank,
-            self.shared.at(next.op).peer(),
+            self.shared.at(next.op).peer.get(),
             self.shared.kept_size(next.op),
         )?;
         state.into = price.take(next.time)?;

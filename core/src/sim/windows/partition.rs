@@ -60,11 +60,7 @@ pub struct Partition<'s, N, O = Silent> {
     pub(in crate::sim) heaps: HeapLinks<'s>,
     /// Then messages that have come, which numbers them.
     pub(super) came: u32,
-    /// Length of a window, which is the least o + L.
-    pub(super) width: NonZeroU64,
     pub(super) prices: Prices<'s>,
-    /// The last instant of the window.
-    last: u64,
     /// Operations released and messages created.
     pub(super) events: u64,
     /// Steps that orders and searches took.
@@ -93,16 +89,16 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         let Share { index, shift, ranks, slots, words, links, receiving } = share;
         receiving.fill(Receiving::default());
         let overlap = !links.is_empty();
-        let mut wheel = Wheel::new(words, ranks.len());
+        // The least o + L; the requirements refuse 0.
+        let width = NonZeroU64::new(shared.parameters.lookahead().0);
+        let mut wheel = Wheel::new(words, ranks.len(), width.unwrap_or(NonZeroU64::MIN));
         let mut events = 0;
         for (local, rank) in (0u32..).zip(ranks.iter()) {
             events += u64::from(rank.released);
             if rank.released > 0 {
-                wheel.add(local, 0);
+                wheel.add_now(local);
             }
         }
-        // The requirements refuse 0.
-        let width = NonZeroU64::new(shared.parameters.lookahead().0);
         let several = shared.parameters.delays().count() > 1;
         let prices = Prices::new(shared.parameters);
         Self {
@@ -121,9 +117,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             nowhere: Receiving::default(),
             heaps: Heaps::new(links),
             came: 0,
-            width: width.unwrap_or(NonZeroU64::MIN),
             prices,
-            last: 0,
             events,
             steps: 0,
             most_steps: u64::MAX,
@@ -157,16 +151,13 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// [`Partition::next`] named, and the very next if there is mail. Reads
     /// what other partitions sent from `inbox`, sends with `outbox`.
     pub fn run(&mut self, window: u64, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
-        debug_assert!(window >= self.wheel.now, "windows ascend");
-        self.wheel.now = window;
-        let width = self.width.get();
-        self.last = window.saturating_mul(width).saturating_add(width - 1);
+        self.wheel.go_to(window);
         while let Some(mut sweep) = self.wheel.nearer() {
             while let Some(local) = self.wheel.take(&mut sweep) {
                 self.reschedule(local, inbox);
             }
         }
-        self.collect(window, inbox);
+        self.collect(inbox);
         let mut sweep = self.wheel.due();
         loop {
             let batch = self.batch(&mut sweep);
@@ -181,30 +172,30 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     }
 
     /// Gives every rank what has come for it.
-    fn collect(&mut self, window: u64, inbox: &Mail<'_>) {
+    fn collect(&mut self, inbox: &Mail<'_>) {
         let Self { shared, ranks, wheel, first, .. } = self;
         inbox.collect(self.index, |at, message| {
-            let local = message.target().wrapping_sub(*first);
+            let local = message.target.get().wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong partition");
             if let Some(state) = ranks.get_mut(local as usize) {
-                message.set_link(core::mem::replace(&mut state.incoming, at));
-                wheel.add(local, window);
+                message.link.set(core::mem::replace(&mut state.incoming, at));
+                wheel.add_now(local);
             }
         });
         inbox.collect_spilled(self.index, |last| {
             let mut send = last;
             while send != END {
                 let record = shared.at(send);
-                let (next, local) = (record.link(), record.peer().wrapping_sub(*first));
+                let (next, local) = (record.link.get(), record.peer.get().wrapping_sub(*first));
                 let source = match send < shared.further {
                     true => owner(shared.firsts, send),
                     // Noted there as it left.
-                    false => shared.handshake(send).link(),
+                    false => shared.handshake(send).link.get(),
                 };
-                record.keep(source, record.next());
+                record.keep(source, record.next.get());
                 if let Some(state) = ranks.get_mut(local as usize) {
-                    record.set_link(core::mem::replace(&mut state.spilled, send));
-                    wheel.add(local, window);
+                    record.link.set(core::mem::replace(&mut state.spilled, send));
+                    wheel.add_now(local);
                 }
                 send = next;
             }
@@ -216,7 +207,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         let Some(&(mut state)) = self.ranks.get(local as usize) else { return };
         let rank = self.first.wrapping_add(local);
         if let Some(next) = self.next_of((rank, &mut state), inbox) {
-            self.wheel.add(local, next.time / self.width);
+            self.wheel.add_at(local, next.time);
         }
         if self.overlap
             && let Some(place) = self.ranks.get_mut(local as usize)
@@ -237,9 +228,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 self.gave_up = true;
                 break;
             }
-            if next.time > self.last {
-                let window = self.window_of(next.time);
-                self.wheel.add(local, window);
+            if next.time > self.wheel.last {
+                self.wheel.add_at(local, next.time);
                 break;
             }
             let (op, turn) = (self.shared.send_of(next.op), next.class.turn());
@@ -263,7 +253,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             return;
         }
         if let Some(message) = inbox.message(state.incoming)
-            && message.link() != END
+            && message.link.get() != END
         {
             let mut messages = *inbox;
             state.incoming =
@@ -274,19 +264,11 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         }
     }
 
-    #[inline]
-    fn window_of(&self, time: u64) -> u64 {
-        if time - self.last <= self.width.get() {
-            return self.wheel.now + 1;
-        }
-        time / self.width
-    }
-
     /// When the kept message of `send`, which left at `time`, arrives at `rank`;
     /// checked when it left.
     pub(super) fn arrival(&self, rank: u32, (send, time): (u32, u64)) -> u64 {
         let (parameters, shared) = (&self.shared.parameters, &self.shared);
-        let level = parameters.level(rank, shared.at(send).peer());
+        let level = parameters.level(rank, shared.at(send).peer.get());
         let delay = parameters.delay(level, shared.kept_size(send));
         let arrival = delay.and_then(|delay| sum(time, delay));
         debug_assert!(arrival.is_ok(), "it was checked when the message left");
@@ -376,7 +358,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         for (rank, state) in (self.first..).zip(self.ranks.iter()) {
             for (_, message) in self.shared.walk(state.unexpected) {
                 let record = self.shared.at(message);
-                let (from, tag) = (record.peer(), record.tag());
+                let (from, tag) = (record.peer.get(), record.tag.get());
                 let op = message.wrapping_sub(bounds(self.shared.firsts, from).0);
                 tell(Unfinished::Unreceived { rank, from, op, tag });
             }
@@ -384,7 +366,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             for slot in self.slots.of(state) {
                 if slot.op != NONE {
                     let record = self.shared.at(slot.op);
-                    let (peer, tag) = (record.peer(), record.tag());
+                    let (peer, tag) = (record.peer.get(), record.tag.get());
                     let op = slot.op.wrapping_sub(first);
                     tell(Unfinished::Waiting { rank, op, peer, tag });
                 }

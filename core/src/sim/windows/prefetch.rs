@@ -9,7 +9,6 @@ use core::hint::black_box;
 
 use super::mail::Mail;
 use super::partition::Partition;
-use super::record::WindowRecord;
 use crate::sim::hooks::{Noise, Observer};
 use crate::sim::record::NONE;
 use crate::sim::wheel::Sweep;
@@ -57,7 +56,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         for ((local, receive), list) in batch.ranks().iter().zip(&mut receives).zip(&mut lists) {
             let Some(state) = self.ranks.get(*local as usize) else { continue };
             if let Some(message) = inbox.message(state.incoming) {
-                seen ^= message.tag();
+                seen ^= message.tag.get();
                 *receive = self.slots.of(state).first().map_or(NONE, |slot| slot.op);
             }
             // A list that is empty is NONE, the greatest.
@@ -65,17 +64,20 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         }
         for (receive, list) in receives.iter_mut().zip(&mut lists) {
             if *receive != NONE {
-                *receive =
-                    self.shared.records.get(*receive as usize).map_or(NONE, WindowRecord::next);
+                *receive = self
+                    .shared
+                    .records
+                    .get(*receive as usize)
+                    .map_or(NONE, |record| record.next.get());
             }
             if *list != NONE {
-                *list = self.shared.at(*list).link();
+                *list = self.shared.at(*list).link.get();
             }
         }
         for index in receives.into_iter().chain(lists) {
             // It may be no record, but a place in a list of edges.
             if let Some(record) = self.shared.records.get(index as usize) {
-                seen ^= record.link();
+                seen ^= record.link.get();
             }
         }
         black_box(seen);

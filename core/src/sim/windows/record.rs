@@ -6,37 +6,36 @@
 //! message, the rank that it went to. What others read was written before
 //! the last exchange between windows, so relaxed accesses see it.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-
 use crate::goal::OpKind;
 use crate::sim::draft::Dependent;
 use crate::sim::record::{Content, Kind, Successors};
+use crate::sim::word::{Word32, Word64};
 
 /// An operation of a schedule for windows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[repr(C, align(32))]
 pub struct WindowRecord {
     /// Calc: its length. Send: bytes. Released receive: when it is posted.
     /// After the execution of any of them: when that was.
-    time: AtomicU64,
+    pub(super) time: Word64,
     /// What released it: the operation executed, or with [`BY_MATCH`] the
     /// receive that a message met. Of what waits for nothing, its place in
     /// the order in which all of that is released. Of what is known of a
     /// handshake, its send.
-    creator: AtomicU32,
+    pub(super) creator: Word32,
     /// Kind, successors, whether it waits for nothing, whether it is
     /// released, and as which of its rank.
-    meta: AtomicU32,
+    meta: Word32,
     /// Peer. A met receive: the send. A waiting message: its sender.
-    peer: AtomicU32,
+    pub(super) peer: Word32,
     /// Tag. A met receive: low half of the time.
-    tag: AtomicU32,
+    pub(super) tag: Word32,
     /// The operation after this one, or where its edges begin. A met
     /// receive: high half of the time. A waiting message: bytes.
-    next: AtomicU32,
+    pub(super) next: Word32,
     /// Before the release, how many operations it waits for; then the next
     /// in the list. A message that waits in a heap: its number.
-    link: AtomicU32,
+    pub(super) link: Word32,
 }
 
 const _: () = assert!(size_of::<WindowRecord>() == 32, "two in a cache line");
@@ -60,56 +59,41 @@ const NUMBER_SHIFT: u32 = 8;
 pub(super) const MOST_OF_RANK: u32 = 1 << (31 - NUMBER_SHIFT);
 
 impl WindowRecord {
-    /// A copy, of a schedule that is not running.
-    pub(super) fn copied(&self) -> Self {
-        Self {
-            time: self.time.load(Relaxed).into(),
-            creator: self.creator.load(Relaxed).into(),
-            meta: self.meta.load(Relaxed).into(),
-            peer: self.peer.load(Relaxed).into(),
-            tag: self.tag.load(Relaxed).into(),
-            next: self.next.load(Relaxed).into(),
-            link: self.link.load(Relaxed).into(),
-        }
-    }
-
     /// Sets all of it, while the schedule is built.
     pub(super) fn set(&mut self, op: OpKind) {
         let Content { kind, amount, peer, tag } = Content::of(op);
         *self = Self {
             time: amount.into(),
-            creator: 0.into(),
             meta: (kind as u32).into(),
             peer: peer.into(),
             tag: tag.into(),
-            next: 0.into(),
-            link: 0.into(),
+            ..Self::default()
         };
     }
 
     #[inline]
     pub(super) fn kind(&self) -> Kind {
-        Kind::of(self.meta.load(Relaxed))
+        Kind::of(self.meta.get())
     }
 
     #[inline]
     pub(super) fn successors(&self) -> Successors {
-        Successors::of(self.meta.load(Relaxed))
+        Successors::of(self.meta.get())
     }
 
     /// Notes who released it, and as which of its rank.
     #[inline]
     pub(super) fn release(&self, creator: u32, number: u32) {
-        self.creator.store(creator, Relaxed);
-        let meta = self.meta.load(Relaxed) & (0xf | HANDSHAKE);
-        self.meta.store(meta | RELEASED | number << NUMBER_SHIFT, Relaxed);
+        self.creator.set(creator);
+        let meta = self.meta.get() & (0xf | HANDSHAKE);
+        self.meta.set(meta | RELEASED | number << NUMBER_SHIFT);
     }
 
     /// The same for what waits for nothing, which has its place in the order
     /// of all of that.
     pub(super) fn release_root(&self, place: u32, number: u32) {
         self.release(place, number);
-        self.meta.store(self.meta.load(Relaxed) | ROOT, Relaxed);
+        self.meta.set(self.meta.get() | ROOT);
     }
 
     /// Makes a send the beginning of a handshake, whose other records begin
@@ -127,92 +111,47 @@ impl WindowRecord {
     /// Whether a send begins a handshake.
     #[inline]
     pub(super) fn is_handshake(&self) -> bool {
-        self.meta.load(Relaxed) & HANDSHAKE != 0
-    }
-
-    #[inline]
-    pub(super) fn set_tag(&self, tag: u32) {
-        self.tag.store(tag, Relaxed);
+        self.meta.get() & HANDSHAKE != 0
     }
 
     /// Whether it waited for nothing.
     #[inline]
     pub(super) fn is_root(&self) -> bool {
-        self.meta.load(Relaxed) & ROOT != 0
+        self.meta.get() & ROOT != 0
     }
 
     #[inline]
     pub(super) fn released(&self) -> bool {
-        self.meta.load(Relaxed) & RELEASED != 0
+        self.meta.get() & RELEASED != 0
     }
 
     /// As which of its rank it was released.
     #[inline]
     pub(super) fn number(&self) -> u32 {
-        self.meta.load(Relaxed) >> NUMBER_SHIFT
-    }
-
-    #[inline]
-    pub(super) fn creator(&self) -> u32 {
-        self.creator.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn time(&self) -> u64 {
-        self.time.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn set_time(&self, time: u64) {
-        self.time.store(time, Relaxed);
-    }
-
-    #[inline]
-    pub(super) fn peer(&self) -> u32 {
-        self.peer.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn tag(&self) -> u32 {
-        self.tag.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn next(&self) -> u32 {
-        self.next.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn link(&self) -> u32 {
-        self.link.load(Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn set_link(&self, link: u32) {
-        self.link.store(link, Relaxed);
+        self.meta.get() >> NUMBER_SHIFT
     }
 
     /// A posted receive has met the message of `send` at `time`.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the halves of a word")]
     pub(super) fn meet(&self, send: u32, time: u64) {
-        self.peer.store(send, Relaxed);
-        self.tag.store(time as u32, Relaxed);
-        self.next.store((time >> 32) as u32, Relaxed);
+        self.peer.set(send);
+        self.tag.set(time as u32);
+        self.next.set((time >> 32) as u32);
     }
 
     /// Of a met receive: the send, and the time.
     #[inline]
     pub(super) fn met(&self) -> (u32, u64) {
-        let time = u64::from(self.tag()) | u64::from(self.next()) << 32;
-        (self.peer(), time)
+        let time = u64::from(self.tag.get()) | u64::from(self.next.get()) << 32;
+        (self.peer.get(), time)
     }
 
     /// Keeps a message that waits at its receiver in the record of its send.
     #[inline]
     pub(super) fn keep(&self, source: u32, size: u32) {
-        self.peer.store(source, Relaxed);
-        self.next.store(size, Relaxed);
+        self.peer.set(source);
+        self.next.set(size);
     }
 }
 

@@ -72,7 +72,7 @@ impl Shared<'_> {
             Kind::Send => &mut state.sends,
             Kind::Calc => &mut state.calcs,
             Kind::Receive => {
-                record.set_time(state.cpu.max(self.time_of(op)));
+                record.time.set(state.cpu.max(self.time_of(op)));
                 &mut state.receives
             }
         };

@@ -1,8 +1,10 @@
 //! A schedule in lent memory, and its partitions.
 
+use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
 use super::matching::Slots;
+use super::memory::Requirements;
 use super::overlap::Receiving;
 use super::partition::{Partition, Share};
 use super::rank::WindowRank;
@@ -26,14 +28,12 @@ pub struct Schedule<'m> {
     pub(super) links: &'m [AtomicU64],
     pub(super) receiving: &'m mut [Receiving],
     pub(super) parameters: Parameters<'m>,
-    pub(super) shift: u32,
-    pub(super) ops: u32,
+    pub(super) requirements: Requirements,
     /// See [`Shared::further`].
     pub(super) further: u32,
     /// Handshakes.
     pub(super) handshakes: u32,
     pub(super) sends: u32,
-    pub(super) receives: u32,
 }
 
 impl<'m> Schedule<'m> {
@@ -46,7 +46,7 @@ impl<'m> Schedule<'m> {
     /// Binary logarithm of the ranks of a partition.
     #[must_use]
     pub const fn shift(&self) -> u32 {
-        self.shift
+        self.requirements.shift
     }
 
     /// Sends of all ranks.
@@ -57,8 +57,9 @@ impl<'m> Schedule<'m> {
 
     /// Bytes that it takes, whatever was lent.
     #[must_use]
-    pub const fn bytes(&self) -> u64 {
-        let bytes = (self.ops + 3 * self.handshakes) as usize * size_of::<WindowRecord>()
+    pub fn bytes(&self) -> u64 {
+        let bytes = (self.requirements.ops + self.further_records().len())
+            * size_of::<WindowRecord>()
             + size_of_val(self.edges)
             + size_of_val(self.ranks)
             + size_of_val(self.firsts)
@@ -66,14 +67,23 @@ impl<'m> Schedule<'m> {
             + size_of_val(self.times)
             + size_of_val(self.links)
             + size_of_val(self.receiving)
-            + self.receives as usize * size_of::<Slot>();
+            + size_of_val(self.slots);
         bytes as u64
+    }
+
+    /// Where the records of handshakes are.
+    pub(super) fn further_records(&self) -> Range<usize> {
+        if self.handshakes == 0 {
+            return 0..0;
+        }
+        let first = self.further as usize;
+        first..first + 3 * self.handshakes as usize
     }
 
     /// Events of a run that goes to its end.
     #[must_use]
     pub const fn events(&self) -> u64 {
-        self.ops as u64 + self.sends as u64 + 4 * self.handshakes as u64
+        self.requirements.ops as u64 + self.sends as u64 + 4 * self.handshakes as u64
     }
 
     /// The partitions, by their ranks.
@@ -89,9 +99,10 @@ impl<'m> Schedule<'m> {
         noise: N,
         mut observe: impl FnMut(u32) -> O,
     ) -> impl Iterator<Item = Partition<'m, N, O>> {
-        let each = 1usize.checked_shl(self.shift).unwrap_or(usize::MAX);
+        let shift = self.requirements.shift;
+        let each = 1usize.checked_shl(shift).unwrap_or(usize::MAX);
         let words = wheel::words(each.min(self.ranks.len())).max(1);
-        let Self { records, edges, firsts, times, links, parameters, shift, further, .. } = self;
+        let Self { records, edges, firsts, times, links, parameters, further, .. } = self;
         let mut slots = self.slots;
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {

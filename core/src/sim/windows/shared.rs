@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::record::{BY_ARRIVAL, BY_MATCH, WindowRecord};
 use crate::sim::chain::Chain;
 use crate::sim::heap::Heaps;
-use crate::sim::hooks::Part;
+use crate::sim::hooks::MessageKind;
 use crate::sim::parameters::Parameters;
 use crate::sim::record::{Kind, NONE, Successors};
 use crate::sim::release::Operations;
@@ -53,22 +53,22 @@ impl<'s> Shared<'s> {
 
     /// Which message a send sends.
     #[inline]
-    pub(super) fn part(&self, send: u32) -> Part {
+    pub(super) fn part(&self, send: u32) -> MessageKind {
         if self.further == NONE {
-            return Part::Whole;
+            return MessageKind::Whole;
         }
         match send.checked_sub(self.further) {
-            None if self.at(send).is_handshake() => Part::Rts,
-            None => Part::Whole,
-            Some(place) if place % 3 == 0 => Part::Cts,
-            Some(_) => Part::Data,
+            None if self.at(send).is_handshake() => MessageKind::Rts,
+            None => MessageKind::Whole,
+            Some(place) if place % 3 == 0 => MessageKind::Cts,
+            Some(_) => MessageKind::Data,
         }
     }
 
     /// The operation that a message is of.
     #[inline]
     pub(super) fn send_of(&self, send: u32) -> u32 {
-        if send < self.further { send } else { self.handshake(send).creator() }
+        if send < self.further { send } else { self.handshake(send).creator.get() }
     }
 
     /// What is known of the handshake that the departure of a CTS or of
@@ -84,10 +84,7 @@ impl<'s> Shared<'s> {
     /// Bytes that a kept message costs.
     #[inline]
     pub(super) fn kept_size(&self, send: u32) -> u64 {
-        match self.part(send) {
-            Part::Whole | Part::Data => self.at(send).next().into(),
-            Part::Rts | Part::Cts => 1,
-        }
+        self.part(send).bytes(self.at(send).next.get().into())
     }
 
     /// See [`Shared::times`]; 0 where none are kept.
@@ -116,21 +113,24 @@ impl<'s> Shared<'s> {
     #[inline]
     fn origin(&self, element: Element) -> Option<(u64, Element)> {
         match element {
-            Element::Message(send) => Some((self.at(send).time(), Element::Op(send))),
+            Element::Message(send) => Some((self.at(send).time.get(), Element::Op(send))),
             Element::Op(op) => {
                 let record = self.at(op);
                 if record.is_root() {
                     return None;
                 }
-                let creator = record.creator();
+                let creator = record.creator.get();
                 if creator & (BY_MATCH | BY_ARRIVAL) == BY_ARRIVAL {
                     let known = self.handshake(op);
-                    let time =
-                        if self.part(op) == Part::Cts { known.met().1 } else { known.time() };
+                    let time = if self.part(op) == MessageKind::Cts {
+                        known.met().1
+                    } else {
+                        known.time.get()
+                    };
                     return Some((time, Element::Message(creator & !BY_ARRIVAL)));
                 }
                 if creator & BY_MATCH == 0 {
-                    return Some((self.at(creator).time(), Element::Op(creator)));
+                    return Some((self.at(creator).time.get(), Element::Op(creator)));
                 }
                 let (send, time) = self.at(creator & !BY_MATCH).met();
                 Some((time, Element::Message(send)))
@@ -178,7 +178,7 @@ impl<'s> Shared<'s> {
             debug_assert!(false, "a message was created by a send");
             return Ordering::Equal;
         };
-        self.at(a).creator().cmp(&self.at(b).creator())
+        self.at(a).creator.get().cmp(&self.at(b).creator.get())
     }
 }
 
@@ -187,12 +187,12 @@ impl Chain for Shared<'_> {
 
     #[inline]
     fn next(&self, at: u32) -> u32 {
-        self.at(at).link()
+        self.at(at).link.get()
     }
 
     #[inline]
     fn set_next(&mut self, at: u32, next: u32) {
-        self.at(at).set_link(next);
+        self.at(at).link.set(next);
     }
 }
 
@@ -204,7 +204,7 @@ impl Operations for Shared<'_> {
 
     #[inline]
     fn successors(&self, op: u32) -> (Successors, u32) {
-        (self.at(op).successors(), self.at(op).next())
+        (self.at(op).successors(), self.at(op).next.get())
     }
 
     #[inline]

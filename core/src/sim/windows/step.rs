@@ -10,8 +10,9 @@ use super::rank::WindowRank;
 use super::record::{BY_ARRIVAL, BY_MATCH};
 use super::shared::Element;
 use crate::sim::chain::Chain;
-use crate::sim::hooks::{Calculated, Handled, Matched, Noise, Observer, Part, Sent, Turn};
-use crate::sim::price::{Handling, Leaving, sum};
+use crate::sim::charge;
+use crate::sim::hooks::{Calculated, Handled, Matched, MessageKind, Noise, Observer, Sent, Turn};
+use crate::sim::price::{Handling, Leaving};
 use crate::sim::record::NONE;
 use crate::sim::release::Reached;
 use crate::units::{Overflow, Picos};
@@ -81,12 +82,12 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         if state.waiting != NONE {
             best = self.next_waiting((rank, state));
         } else if let Some(letter) = inbox.message(state.incoming) {
-            let arrival = letter.created().saturating_add(self.width.get());
+            let arrival = letter.created.get().saturating_add(self.wheel.width.get());
             best = Some(Next {
                 time: state.cpu.max(state.into).max(arrival),
                 class: Class::Incoming,
                 before: state.incoming,
-                op: letter.send(),
+                op: letter.send.get(),
             });
         }
         let classes = [
@@ -98,8 +99,8 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             if before == NONE {
                 continue;
             }
-            let op = self.shared.at(before).link();
-            let time = if class == Class::Receives { self.shared.at(op).time() } else { time };
+            let op = self.shared.at(before).link.get();
+            let time = if class == Class::Receives { self.shared.at(op).time.get() } else { time };
             let next = Next { time, class, before, op };
             if best.is_none_or(|best| self.comes_before(&next, &best)) {
                 best = Some(next);
@@ -115,14 +116,14 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         let free = state.cpu.max(state.into);
         let class = Class::Waiting;
         if !self.several {
-            let op = self.shared.at(state.waiting).link();
-            let arrival = self.shared.at(op).time().saturating_add(self.width.get());
+            let op = self.shared.at(state.waiting).link.get();
+            let arrival = self.shared.at(op).time.get().saturating_add(self.wheel.width.get());
             return Some(Next { time: free.max(arrival), class, before: state.waiting, op });
         }
         let mut best: Option<Next> = None;
         for (before, op) in self.shared.walk(state.waiting) {
             let record = self.shared.at(op);
-            let time = free.max(self.arrival(rank, (op, record.time())));
+            let time = free.max(self.arrival(rank, (op, record.time.get())));
             if best.is_none_or(|best| time < best.time) {
                 best = Some(Next { time, class, before, op });
             }
@@ -171,12 +172,12 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             Class::Waiting | Class::Taken => {
                 let record = self.shared.at(next.op);
                 let letter = Letter {
-                    created: record.time(),
+                    created: record.time.get(),
                     send: next.op,
-                    source: record.peer(),
+                    source: record.peer.get(),
                     target: rank,
-                    tag: record.tag(),
-                    size: record.next(),
+                    tag: record.tag.get(),
+                    size: record.next.get(),
                 };
                 self.handle((rank, state), &letter, next)
             }
@@ -185,7 +186,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
                     debug_assert!(false, "it was in the mail just now");
                     return Ok(());
                 };
-                state.incoming = message.link();
+                state.incoming = message.link.get();
                 self.handle((rank, state), &message.read(), next)
             }
         }
@@ -210,18 +211,10 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         (op, now): (u32, u64),
     ) -> Result<(), Overflow> {
         let record = self.shared.at(op);
-        let work = record.time();
-        let noise = self.noise.lost(rank, Picos(now), Picos(work)).0;
-        state.cpu = sum(sum(now, work)?, noise)?;
-        record.set_time(now);
-        self.observer.calculated(&Calculated {
-            rank,
-            op,
-            cpu: 0,
-            start: Picos(now),
-            work: Picos(work),
-            noise: Picos(noise),
-        });
+        let (start, work) = (Picos(now), Picos(record.time.get()));
+        let told = Calculated { rank, op, start, work, ..Calculated::default() };
+        state.cpu = charge::calculate(&self.noise, &mut self.observer, told)?;
+        self.shared.at(op).time.set(now);
         let reached = Reached { start: Some(now), end: Some(state.cpu) };
         self.satisfy((rank, state), (op, op), reached);
         Ok(())
@@ -238,19 +231,26 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         let part = self.shared.part(op);
         let record = self.shared.at(op);
         // That of an RTS says where its other records are.
-        let size = record.time();
-        let priced = if part == Part::Rts { 1 } else { size };
-        let price = self.prices.between(rank, record.peer(), priced)?;
-        let costs = &price.costs;
-        let noise = self.noise.lost(rank, Picos(now), Picos(costs.overhead)).0;
-        let Leaving { cpu, out, arrival } = price.leave(now, noise)?;
-        (state.cpu, state.out) = (cpu, out);
-        let record = self.shared.at(op);
-        record.set_time(now);
-        if part == Part::Data {
-            record.set_tag(self.shared.handshake(op).met().0);
+        let size = record.time.get();
+        let priced = if part == MessageKind::Rts { 1 } else { size };
+        let price = self.prices.between(rank, record.peer.get(), priced)?;
+        if part == MessageKind::Data {
+            record.tag.set(self.shared.handshake(op).met().0);
         }
-        let (target, tag) = (record.peer(), record.tag());
+        let (target, tag) = (record.peer.get(), record.tag.get());
+        let told = Sent {
+            rank,
+            to: target,
+            op: self.shared.send_of(op),
+            part,
+            size: priced,
+            tag,
+            start: Picos(now),
+            ..Sent::default()
+        };
+        let Leaving { cpu, out, .. } = charge::send(price, &self.noise, &mut self.observer, told)?;
+        (state.cpu, state.out) = (cpu, out);
+        record.time.set(now);
         let letter =
             Letter { created: now, send: op, source: rank, target, tag, size: size as u32 };
         let place = outbox.send(target >> self.shift);
@@ -258,36 +258,17 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             place.write(&letter);
         }
         self.events += 1;
-        self.observer.sent(&Sent {
-            rank,
-            to: target,
-            op: self.shared.send_of(op),
-            part,
-            cpu: 0,
-            nic: 0,
-            size: priced,
-            tag,
-            start: Picos(now),
-            noise: Picos(noise),
-            overhead: Picos(costs.overhead),
-            overhead_bytes: Picos(costs.overhead_bytes),
-            receive_overhead: Picos(costs.receive_overhead),
-            receive_overhead_bytes: Picos(costs.receive_overhead_bytes),
-            gap: Picos(costs.gap),
-            gap_bytes: Picos(costs.gap_bytes),
-            arrival: Picos(arrival),
-        });
-        let start = (part != Part::Data).then_some(now);
-        let end = (part != Part::Rts).then_some(state.cpu);
+        let start = (part != MessageKind::Data).then_some(now);
+        let end = (part != MessageKind::Rts).then_some(state.cpu);
         self.satisfy((rank, state), (op, op), Reached { start, end });
         if place.is_none() {
             // The record is of no further use to its own rank.
             let record = self.shared.at(op);
             record.keep(target, letter.size);
-            if matches!(part, Part::Cts | Part::Data) {
-                self.shared.handshake(op).set_link(rank);
+            if matches!(part, MessageKind::Cts | MessageKind::Data) {
+                self.shared.handshake(op).link.set(rank);
             }
-            record.set_link(outbox.spill(target >> self.shift, op).unwrap_or(END));
+            record.link.set(outbox.spill(target >> self.shift, op).unwrap_or(END));
         }
         Ok(())
     }
@@ -300,14 +281,14 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         } else {
             matching::unexpected(&self.shared, state, receive, &mut self.steps)
         };
-        let now = receive.time();
+        let now = receive.time.get();
         let mut reached = Reached::start(now);
         if let Some((before, send)) = found {
             self.shared.remove(&mut state.unexpected, before, send);
             let end = self.shared.time_of(send);
             let time = Picos(now);
             self.note_match(Matched { rank, send, receive: op, time, unexpected: true });
-            if self.shared.part(send) == Part::Rts {
+            if self.shared.part(send) == MessageKind::Rts {
                 self.answer((rank, state), (send, op), (op, now));
             } else {
                 reached.end = Some(now.max(end));
@@ -329,7 +310,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     ) -> Result<(), Overflow> {
         let now = next.time;
         let part = self.shared.part(letter.send);
-        let size = if part == Part::Rts { 1 } else { letter.size.into() };
+        let size = if part == MessageKind::Rts { 1 } else { letter.size.into() };
         let price = self.prices.between(rank, letter.source, size)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(price.costs.receive_overhead)).0;
         let mut taken = now;
@@ -340,43 +321,40 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             state.into = price.take(now)?;
             price.handle(now, noise)?
         };
-        let Handling { held, cpu, done } = handling;
+        let Handling { cpu, done, .. } = handling;
         state.cpu = cpu;
-        self.observer.handled(&Handled {
+        let told = Handled {
             rank,
             from: letter.source,
             op: self.shared.send_of(letter.send),
             part,
             sent: Picos(letter.created),
-            arrival: Picos(price.delay().map_or(now, |delay| letter.created.saturating_add(delay))),
-            cpu: 0,
-            nic: 0,
             taken: Picos(taken),
             start: Picos(now),
-            held: Picos(held),
             noise: Picos(noise),
-            done: Picos(done),
-        });
+            ..Handled::default()
+        };
+        charge::note_handled(price, &mut self.observer, handling, told);
         self.shared.set_time_of(letter.send, done);
         let receive = match part {
-            Part::Cts => {
+            MessageKind::Cts => {
                 self.resume((rank, state), letter.send, (now, done));
                 return Ok(());
             }
             // It has been found before.
-            Part::Data => Some(letter.tag),
-            Part::Whole | Part::Rts => {
+            MessageKind::Data => Some(letter.tag),
+            MessageKind::Whole | MessageKind::Rts => {
                 let from = (letter.source, letter.tag);
                 self.slots.take(&self.shared, state, from, &mut self.steps)
             }
         };
-        if next.class == Class::Incoming && (receive.is_none() || part == Part::Rts) {
+        if next.class == Class::Incoming && (receive.is_none() || part == MessageKind::Rts) {
             self.shared.at(letter.send).keep(letter.source, letter.size);
         }
         if let Some(receive) = receive {
             let (send, time) = (letter.send, Picos(now));
             self.note_match(Matched { rank, send, receive, time, unexpected: false });
-            if part == Part::Rts {
+            if part == MessageKind::Rts {
                 self.answer((rank, state), (letter.send, receive), (letter.send | BY_ARRIVAL, now));
                 return Ok(());
             }
@@ -408,7 +386,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     pub(super) fn keep(&mut self, (rank, state): (u32, &mut WindowRank), inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(state.incoming) {
             let letter = message.read();
-            state.incoming = message.link();
+            state.incoming = message.link.get();
             self.shared.at(letter.send).keep(letter.source, letter.size);
             self.await_handling((rank, &mut *state), letter.send);
         }
@@ -432,16 +410,16 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     pub(super) fn keep_spilled(&mut self, (rank, state): (u32, &mut WindowRank), inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(state.incoming) {
             let letter = message.read();
-            state.incoming = message.link();
+            state.incoming = message.link.get();
             let record = self.shared.at(letter.send);
             record.keep(letter.source, letter.size);
-            record.set_link(core::mem::replace(&mut state.spilled, letter.send));
+            record.link.set(core::mem::replace(&mut state.spilled, letter.send));
         }
         let first = core::mem::replace(&mut state.spilled, END);
         let mut next = incoming::sort_kept(&mut self.shared, first, &mut self.steps);
         while next != END {
             let send = next;
-            next = self.shared.at(send).link();
+            next = self.shared.at(send).link.get();
             self.await_handling((rank, &mut *state), send);
         }
     }

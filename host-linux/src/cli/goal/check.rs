@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use loggap_core::goal::check::{
     Certainty, CheckError, Checked, Checker, Finding, Message, Severity,
 };
-use loggap_core::goal::{ANY, RankEdge, RankMemory, RankNode};
+use loggap_core::goal::{ANY, Edge, RankMemory, RankNode};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
@@ -83,7 +83,7 @@ impl Listed {
 fn check(file: &ScheduleFile, listed: &mut Listed) -> Result<Checked, CliError> {
     let extent = file.extent();
     let mut nodes = vec![RankNode::EMPTY; extent.ops_most];
-    let mut edges = vec![RankEdge::default(); extent.edges_most];
+    let mut edges = vec![Edge::default(); extent.edges_most];
     let mut successors = vec![0; extent.edges_most];
     let mut messages = vec![Message::default(); extent.ops];
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use loggap_core::goal::{
-    InterleaveError, Interleaver, KeptOrder, RankEdge, RankMemory, RankNode, Sink,
+    Edge, InterleaveError, Interleaver, KeptOrder, RankMemory, RankNode, Sink,
 };
 
 use super::{
@@ -87,7 +87,7 @@ where
     };
     let extent = file.extent();
     let mut nodes = vec![RankNode::EMPTY; extent.ops_most];
-    let mut edges = vec![RankEdge::default(); extent.edges_most];
+    let mut edges = vec![Edge::default(); extent.edges_most];
     let mut successors = vec![0; extent.edges_most];
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
     let mut interleaver = Interleaver::new(sink, memory, kept);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use loggap_core::goal::check::DependencyChecker;
 use loggap_core::goal::stats::{Counter, SIZE_CLASSES, Stats};
-use loggap_core::goal::{RankEdge, RankMemory, RankNode};
+use loggap_core::goal::{Edge, RankMemory, RankNode};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 fn depth(file: &ScheduleFile) -> Result<u32, CliError> {
     let extent = file.extent();
     let mut nodes = vec![RankNode::EMPTY; extent.ops_most];
-    let mut edges = vec![RankEdge::default(); extent.edges_most];
+    let mut edges = vec![Edge::default(); extent.edges_most];
     let mut successors = vec![0; extent.edges_most];
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
     let mut checker = DependencyChecker::new(memory, |_circle| ());

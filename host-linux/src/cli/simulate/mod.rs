@@ -60,6 +60,7 @@ use crate::simulation::{
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
   loggap simulate app.goal --level 8:node.json --level 64:rack.json --profile fabric.json
+  loggap simulate app.goal --network simple --topology net.dot -L 2500 -o 1500 -g 1000 -G 6
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Schedule to read; '-' is standard input.
@@ -144,13 +145,24 @@ impl Args {
         let Some(mut network) = self.network.plan(self.pattern.seed, &self.levels)? else {
             return Ok(None);
         };
-        network.watched |= self.json;
+        let is_simple = self.network.is_simple();
         if self.explain {
+            let instead = if is_simple {
+                "use it without --network simple"
+            } else {
+                "use it without --topology, or see the busiest links with --network-plot FILE.svg"
+            };
+            return Err(CliError::usage(format_args!(
+                "--explain knows no links between ranks; {instead}"
+            )));
+        }
+        if is_simple && self.sensitivity {
             return Err(CliError::usage(
-                "--explain knows no links between ranks; use it without --topology, or see the busiest \
-                 links with --network-plot FILE.svg",
+                "--sensitivity has no meaning with --network simple, where messages arrive at polls \
+                 that are whole ns apart; see --sweep, or use --network flows",
             ));
         }
+        network.watched |= self.json && !is_simple;
         Ok(Some(network))
     }
 

@@ -7,14 +7,14 @@ use crate::cli::named_files::NamedFiles;
 use crate::cli::{CliError, Console};
 use crate::output::PendingFile;
 use crate::output::plot::links::{self, LinksTitle};
-use crate::simulation::{NetworkPlan, NetworkUse, Placement, TopologyPlan};
+use crate::simulation::{LinkModel, NetworkPlan, NetworkUse, Placement, TopologyPlan};
 
 /// A network between the ranks; docs/networks.md has the rules.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(super) struct NetworkArgs {
     /// What is between ranks [default: flat, levels with --level, flows with
-    /// --topology].
+    /// --topology]. simple is LogGOPSim's network and needs --topology FILE.dot.
     #[arg(long, value_enum, value_name = "HOW")]
     network: Option<NetworkName>,
 
@@ -47,6 +47,9 @@ enum NetworkName {
     Levels,
     /// Messages share links max-min fairly.
     Flows,
+    /// LogGOPSim's '-n simple': links of 1 byte per ns, shared by counting; to
+    /// compare with its results.
+    Simple,
 }
 
 impl NetworkArgs {
@@ -58,7 +61,9 @@ impl NetworkArgs {
         levels: &LevelArgs,
     ) -> Result<Option<NetworkPlan>, CliError> {
         let topology = match (self.network, &self.topology) {
-            (Some(NetworkName::Flat | NetworkName::Flows), None) if levels.are_given() => {
+            (Some(NetworkName::Flat | NetworkName::Flows | NetworkName::Simple), None)
+                if levels.are_given() =>
+            {
                 return Err(CliError::usage("--level has a meaning with --network levels only"));
             }
             (Some(NetworkName::Levels), None) if !levels.are_given() => {
@@ -69,7 +74,7 @@ impl NetworkArgs {
             (None | Some(NetworkName::Flat | NetworkName::Levels), None) => return Ok(None),
             (Some(NetworkName::Flat | NetworkName::Levels), Some(_)) => {
                 return Err(CliError::usage(
-                    "--topology has a meaning with --network flows only; leave one out",
+                    "--topology has a meaning with --network flows and simple only; leave one out",
                 ));
             }
             (Some(NetworkName::Flows), None) => {
@@ -77,6 +82,7 @@ impl NetworkArgs {
                     "--network flows needs --topology, such as tree:16:2; see --help",
                 ));
             }
+            (Some(NetworkName::Simple), topology) => self.routed(topology.as_deref())?,
             (_, Some(topology)) => TopologyPlan::new(topology).map_err(CliError::usage)?,
         };
         let placement = match self.placement.as_deref() {
@@ -93,10 +99,41 @@ impl NetworkArgs {
         }
         let link_capacity = self.link_capacity.unwrap_or(1.0);
         let watched = self.network_plot.is_some();
-        let plan = NetworkPlan { topology, link_capacity, placement, seed, watched };
+        let model = if self.is_simple() { LinkModel::Simple } else { LinkModel::Flows };
+        let plan = NetworkPlan { model, topology, link_capacity, placement, seed, watched };
         // Whether it is one at all does not depend on the ranks.
         plan.topology(1, 1).map_err(CliError::usage)?;
         Ok(Some(plan))
+    }
+
+    /// Whether it is LogGOPSim's network.
+    pub(super) fn is_simple(&self) -> bool {
+        self.network == Some(NetworkName::Simple)
+    }
+
+    /// The topology of LogGOPSim's network, beside which some options have no
+    /// meaning.
+    fn routed(&self, topology: Option<&str>) -> Result<TopologyPlan, CliError> {
+        if self.link_capacity.is_some() {
+            return Err(CliError::usage(
+                "--link-capacity has no meaning with --network simple, where every link carries 1 \
+                 byte per ns; leave it out",
+            ));
+        }
+        if self.network_plot.is_some() {
+            return Err(CliError::usage(
+                "--network-plot draws links of --network flows; --network simple does not count \
+                 what they carry",
+            ));
+        }
+        let path = topology.map(Path::new).filter(|path| TopologyPlan::is_file(path));
+        let path = path.ok_or_else(|| {
+            CliError::usage(
+                "--network simple needs --topology FILE.dot, a graph whose edges give the routes in \
+                 comments, as for LogGOPSim",
+            )
+        })?;
+        TopologyPlan::routed(path).map_err(CliError::usage)
     }
 
     /// Lists the files of these options.

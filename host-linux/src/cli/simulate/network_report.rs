@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Args;
 use crate::cli::parameters_used::{ParameterSource, SetDocument};
-use crate::simulation::{BusyLink, Outcome, ParameterSets};
+use crate::simulation::{BusyLink, NetworkUse, Outcome, ParameterSets};
 
 /// Links that the text lists; JSON lists more.
 const SHOWN: usize = 5;
@@ -50,6 +50,8 @@ pub(super) enum NetworkReport {
         /// Links that are not listed and were as busy as the last one.
         as_busy_links: usize,
     },
+    /// LogGOPSim's: messages slow each other down by their number.
+    Simple { topology: String, placement: String, hosts: u32, links: u32 },
 }
 
 /// See [`loggap_core::sim::network::Taper`].
@@ -114,6 +116,10 @@ impl NetworkReport {
             return Self::Flat { decisive_taper: None };
         };
         let (topology, placement, link_capacity) = args.network.named();
+        if args.network.is_simple() {
+            let NetworkUse { hosts, links, .. } = *usage;
+            return Self::Simple { topology, placement, hosts, links };
+        }
         Self::Flows {
             topology,
             placement,
@@ -172,6 +178,11 @@ impl NetworkReport {
                 let blocks: Vec<_> = levels.iter().map(block).collect();
                 writeln!(out, "network                by nearness: {}", blocks.join(", "))
             }
+            Self::Simple { topology, placement, hosts, links } => writeln!(
+                out,
+                "network                simple, {topology}: {hosts} hosts, {links} links, placed: \
+                 {placement}"
+            ),
             Self::Flows { topology, placement, hosts, links, busiest_links, .. } => {
                 writeln!(
                     out,

@@ -16,7 +16,7 @@ use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::{CliError, Console, Exit};
-use crate::simulation::{Driver, Outcome, ParameterSets, Source, Stuck};
+use crate::simulation::{Method, Outcome, ParameterSets, Source, Stuck};
 
 /// What `--json` prints and the text says.
 #[derive(Serialize)]
@@ -152,10 +152,10 @@ impl Report {
                 |(rank, counters)| CountersDocument::new(rank, counters, finished.makespan);
             (0..).zip(counters).map(document).collect()
         });
-        let (engine, engine_reason, [threads, partitions]) = match &outcome.driver {
-            &Driver::Computed { threads, partitions } => ("computed", None, [threads, partitions]),
-            &Driver::Windows { threads, partitions } => ("windows", None, [threads, partitions]),
-            Driver::InOrder { reason } => ("sequential", Some(reason.clone()), [1, 1]),
+        let (engine, engine_reason, [threads, partitions]) = match &outcome.method {
+            &Method::Computed { threads, partitions } => ("computed", None, [threads, partitions]),
+            &Method::Windows { threads, partitions } => ("windows", None, [threads, partitions]),
+            Method::InOrder { reason } => ("sequential", Some(reason.clone()), [1, 1]),
         };
         Ok(Self {
             schema_version: 1,

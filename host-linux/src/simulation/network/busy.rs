@@ -1,6 +1,6 @@
 //! Which links of a network were busy.
 
-use loggap_core::sim::network::{Fabric, Flows, Usage};
+use loggap_core::sim::network::{Fabric, Flows, Simple, Usage};
 
 use super::Wiring;
 
@@ -39,6 +39,14 @@ pub struct BusyLink {
 }
 
 impl NetworkUse {
+    /// Of LogGOPSim's network, which does not count what links carry.
+    #[must_use]
+    pub fn of_simple(network: &Simple<'_, &Wiring>) -> Self {
+        let topology = network.fabric();
+        let (hosts, links) = (topology.hosts(), topology.links_there_are());
+        Self { hosts, links, flows: network.begun(), ..Self::default() }
+    }
+
     /// Of a network after a run that took `makespan` ps.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]

@@ -118,6 +118,25 @@ pub enum GraphError {
         /// What it says.
         text: String,
     },
+    /// Where routes have to be given, an edge of several of a node gives none.
+    #[error(
+        "line {line}: the edge from {from} to {to} has no comment; expected the hosts to which \
+         messages leave over it, as in comment=\"H0,H1\", or comment=\"*\""
+    )]
+    NoComment {
+        /// Its line.
+        line: usize,
+        /// Where it begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+    },
+    /// A capacity where all links are alike.
+    #[error("line {line}: a capacity has no effect here, where every link carries 1 byte per ns")]
+    Alike {
+        /// The line of its edge.
+        line: usize,
+    },
     /// A comment names what is no host.
     #[error("line {line}: '{name}' is no host of the graph")]
     Destination {

@@ -7,12 +7,13 @@ mod error;
 mod graph;
 mod placement;
 mod places;
+mod simple;
 mod wired;
 mod wiring;
 
 use loggap_core::sim::network::{
-    Fabric, Flow, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share, Topology,
-    TopologyError, Usage,
+    Fabric, Flow, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share, SimpleMemory,
+    Topology, TopologyError, Usage,
 };
 use loggap_core::sim::{Entry, SimError};
 
@@ -21,6 +22,7 @@ pub use self::error::{DotError, GraphError, NetworkError};
 pub use self::graph::GraphTopology;
 pub use self::placement::Placement;
 pub use self::places::{RankPlace, read_places};
+pub use self::simple::PlacedSimple;
 pub use self::wiring::{TopologyPlan, Wiring};
 use super::{Needs, RunError};
 use crate::machine::environment::memory_entry;
@@ -30,9 +32,21 @@ use crate::sys::pages::Pages;
 const STEPS: usize = 256;
 const WATCH_BYTES: usize = 64 << 20;
 
+/// How messages share links.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum LinkModel {
+    /// Max-min fairly.
+    #[default]
+    Flows,
+    /// By their number, as in LogGOPSim's network `simple`.
+    Simple,
+}
+
 /// A network, before it is known for how many ranks.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
+    /// How messages share links.
+    pub model: LinkModel,
     /// Hosts and links.
     pub topology: TopologyPlan,
     /// How much wider than the topology says links between switches are.
@@ -99,21 +113,10 @@ impl NetworkPlan {
         (ranks, interfaces): (u32, usize),
         messages: usize,
     ) -> Result<PlacedNetwork, NetworkError> {
-        let topology = self.topology(ranks, interfaces)?;
-        let needs = NetworkRequirements::new(&topology, messages);
-        let steps = self.steps(&topology);
-        let needed = self.bytes(ranks, messages);
-        if let Some(available) =
-            memory_entry("MemAvailable").filter(|available| needed > *available)
-        {
-            return Err(NetworkError::TooLarge { needed, available });
-        }
+        let (places, needs) = self.places((ranks, interfaces), messages)?;
+        let steps = self.steps(&places.topology);
         Ok(PlacedNetwork {
-            hosts: self.placement.hosts(ranks, &topology, self.seed)?,
-            topology,
-            ranks,
-            seed: self.seed,
-            messages,
+            places,
             links: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
             shares: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
             relieved: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
@@ -129,6 +132,25 @@ impl NetworkPlan {
         })
     }
 
+    /// Where ranks are, and what the network needs, for which the system has to have the
+    /// memory.
+    fn places(
+        &self,
+        (ranks, interfaces): (u32, usize),
+        messages: usize,
+    ) -> Result<(Places, NetworkRequirements), NetworkError> {
+        let topology = self.topology(ranks, interfaces)?;
+        let needs = NetworkRequirements::new(&topology, messages);
+        let needed = self.bytes(ranks, messages);
+        if let Some(available) =
+            memory_entry("MemAvailable").filter(|available| needed > *available)
+        {
+            return Err(NetworkError::TooLarge { needed, available });
+        }
+        let hosts = self.placement.hosts(ranks, &topology, self.seed)?;
+        Ok((Places { topology, hosts, ranks, seed: self.seed, messages }, needs))
+    }
+
     /// Steps of time in which each link is watched.
     fn steps(&self, topology: &Wiring) -> usize {
         let row = (topology.links() as usize).saturating_mul(size_of::<f32>());
@@ -141,10 +163,12 @@ impl NetworkPlan {
         let Ok(topology) = self.topology(ranks, 1) else { return 0 };
         let watched = self.steps(&topology).saturating_mul(topology.links() as usize);
         let watched = watched.saturating_mul(size_of::<f32>()) as u64;
-        NetworkRequirements::new(&topology, messages)
-            .bytes()
-            .saturating_add(watched)
-            .saturating_add(u64::from(ranks) * size_of::<u32>() as u64)
+        let needs = NetworkRequirements::new(&topology, messages);
+        let network = match self.model {
+            LinkModel::Flows => needs.bytes().saturating_add(watched),
+            LinkModel::Simple => SimpleMemory::bytes(&needs),
+        };
+        network.saturating_add(u64::from(ranks) * size_of::<u32>() as u64)
     }
 }
 
@@ -181,14 +205,27 @@ pub(super) fn with_more_memory<T>(
     }
 }
 
-/// A network of its size, and its memory.
+/// Where ranks are.
 #[derive(Debug)]
-pub struct PlacedNetwork {
+struct Places {
     topology: Wiring,
     hosts: Vec<u32>,
     ranks: u32,
     seed: u64,
     messages: usize,
+}
+
+impl Places {
+    /// As a network takes them.
+    fn lend(&self) -> (&Wiring, (u32, &[u32]), (u64, usize)) {
+        (&self.topology, (self.ranks, &self.hosts), (self.seed, self.messages))
+    }
+}
+
+/// A network of its size, and its memory.
+#[derive(Debug)]
+pub struct PlacedNetwork {
+    places: Places,
     links: Pages<Link>,
     shares: Pages<Share>,
     relieved: Pages<u32>,
@@ -222,8 +259,8 @@ impl PlacedNetwork {
             affected: &mut self.affected,
             arrivals: &mut self.arrivals,
         };
-        let ranks = (self.ranks, &*self.hosts);
-        let flows = Flows::new(&self.topology, ranks, (self.seed, self.messages), memory)?;
+        let (topology, ranks, routes) = self.places.lend();
+        let flows = Flows::new(topology, ranks, routes, memory)?;
         Ok(match Usage::new(&mut self.carried, self.steps) {
             Some(usage) => flows.with_usage(usage),
             None => flows,

@@ -119,7 +119,7 @@ impl Wired {
                 // The only one takes everything.
                 let comment =
                     if leaving.len() == 1 { "*" } else { comment(edge).unwrap_or_default() };
-                for word in comment.split([',', ' ']).filter(|word| !word.is_empty()) {
+                for word in comment.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty()) {
                     if word == "*" {
                         if other != NONE {
                             return Err(twice(word));

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use loggap_core::sim::network::{Fabric, Topology};
 
-use super::NetworkError;
 use super::graph::GraphTopology;
 use super::places::read;
+use super::{GraphError, NetworkError};
 
 /// Hosts and links, before it is known for how many ranks.
 #[derive(Clone, Debug)]
@@ -44,14 +44,29 @@ impl TopologyPlan {
     ///
     /// [`NetworkError`] where there is a file and no topology in it.
     pub fn new(name: &str) -> Result<Self, NetworkError> {
-        let path = PathBuf::from(name);
-        if !Self::is_file(&path) {
+        if !Self::is_file(Path::new(name)) {
             return Ok(Self::Named(name.to_owned()));
         }
-        let text = read(&path)?;
-        let graph = GraphTopology::parse(&text)
-            .map_err(|error| NetworkError::Graph(path.clone(), error))?;
-        Ok(Self::File(path, graph))
+        Self::file(name.into(), GraphTopology::parse)
+    }
+
+    /// The topology in that file, whose edges give the routes.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError`] where there is none.
+    pub fn routed(path: &Path) -> Result<Self, NetworkError> {
+        Self::file(path.to_owned(), GraphTopology::parse_routed)
+    }
+
+    fn file(
+        path: PathBuf,
+        parse: impl Fn(&str) -> Result<GraphTopology, GraphError>,
+    ) -> Result<Self, NetworkError> {
+        match parse(&read(&path)?) {
+            Ok(graph) => Ok(Self::File(path, graph)),
+            Err(error) => Err(NetworkError::Graph(path, error)),
+        }
     }
 }
 

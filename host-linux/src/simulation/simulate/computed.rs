@@ -1,13 +1,13 @@
 //! Runs of patterns that need not be stored.
 
 use loggap_core::sim::Finished;
-use loggap_core::sim::implicit::{self, PatternProgram};
+use loggap_core::sim::implicit;
 use loggap_core::units::Picos;
 
-use super::{Driver, Job, Outcome, Stopwatch, Watch};
-use crate::simulation::ordered::{NetworkRun, OnNetwork};
+use super::{Job, Method, Outcome, Stopwatch, Watch};
+use crate::simulation::ordered::OnNetwork;
 use crate::simulation::{
-    Computed, LoadError, Means, NetworkPlan, RunError, Source, bytes_needed, compute,
+    Computed, LinkModel, LoadError, Means, NetworkPlan, RunError, Source, bytes_needed, compute,
 };
 
 impl Job<'_> {
@@ -22,34 +22,43 @@ impl Job<'_> {
         if self.wanted.observed() {
             return Ok(None);
         }
-        let Some(program) = source.program(self.settings.receive) else { return Ok(None) };
-        let ranks = source.ranks();
-        if let Some(plan) = self.network {
-            return self.computed_on_network(&program, (ranks, plan), watch);
-        }
+        let program = source.program(self.settings.receive);
+        let shared = |plan: &NetworkPlan| plan.model == LinkModel::Flows;
+        let program = program.filter(|_| self.network.is_none_or(shared));
+        let Some(program) = program else { return Ok(None) };
         let loading = Stopwatch::start();
-        let mut finish = Vec::new();
+        let ranks = source.ranks();
         let listed = if self.wanted.finish { ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
-        let needed = bytes_needed(&program).saturating_add(listed_bytes);
-        if needed > self.most_bytes {
-            let error = LoadError::Memory { needed, allowed: self.most_bytes };
-            return Err(RunError::Load(error));
+        let mut finish = Vec::new();
+        // On a network it grows as ranks come: the run finds whether there is room.
+        if self.network.is_none() {
+            let needed = bytes_needed(&program).saturating_add(listed_bytes);
+            if needed > self.most_bytes {
+                let error = LoadError::Memory { needed, allowed: self.most_bytes };
+                return Err(RunError::Load(error));
+            }
+            finish.reserve_exact(listed as usize);
         }
-        finish.reserve_exact(listed as usize);
         let load = loading.read();
         let running = Stopwatch::start();
-        let most_bytes = self.most_bytes - listed_bytes;
-        let means = Means { threads: self.threads, most_bytes, watch, ..Means::ONE_THREAD };
-        let computed = compute(&program, (self.parameters, self.noise), &means, |rank, time| {
+        let most_bytes = self.most_bytes.saturating_sub(listed_bytes);
+        let each = |rank, time| {
             if rank < listed {
                 finish.push(time);
             }
-        })?;
-        let Some(Computed { outcome, memory_bytes, threads, parts: partitions }) = computed else {
-            return Ok(None);
         };
-        let implicit::Outcome { makespan, last_rank, events, messages, .. } = outcome;
+        let parameters = self.parameters;
+        let computed = if let Some(plan) = self.network {
+            let on_network = OnNetwork { parameters, plan, most_bytes, watch };
+            on_network.compute(&program, self.noise, each)?
+        } else {
+            let means = Means { threads: self.threads, most_bytes, watch, ..Means::ONE_THREAD };
+            compute(&program, (parameters, self.noise), &means, each)?
+        };
+        let Some(computed) = computed else { return Ok(None) };
+        let Computed { outcome, memory_bytes, threads, parts: partitions, network } = computed;
+        let implicit::ProgramFinished { makespan, last_rank, events, messages, .. } = outcome;
         Ok(Some(Outcome {
             ranks,
             ops: events - messages,
@@ -58,41 +67,8 @@ impl Job<'_> {
             load,
             run: running.read(),
             finish: self.wanted.finish.then_some(finish),
-            driver: Driver::Computed { threads, partitions },
-            ..Outcome::default()
-        }))
-    }
-
-    /// The same where messages share links.
-    fn computed_on_network(
-        &self,
-        program: &PatternProgram,
-        (ranks, plan): (u32, &NetworkPlan),
-        watch: Watch<'_>,
-    ) -> Result<Option<Outcome>, RunError> {
-        let listed = if self.wanted.finish { ranks } else { 0 };
-        let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
-        // Grows as ranks come: whether there is room is found by the run.
-        let mut finish = Vec::new();
-        let running = Stopwatch::start();
-        let most_bytes = self.most_bytes.saturating_sub(listed_bytes);
-        let on_network = OnNetwork { parameters: self.parameters, plan, most_bytes, watch };
-        let computed = on_network.compute(program, self.noise, |rank, time| {
-            if rank < listed {
-                finish.push(time);
-            }
-        })?;
-        let Some(NetworkRun { outcome, network, memory_bytes }) = computed else { return Ok(None) };
-        let implicit::Outcome { makespan, last_rank, events, messages, .. } = outcome;
-        Ok(Some(Outcome {
-            ranks,
-            ops: events - messages,
-            memory_bytes: memory_bytes.saturating_add(listed_bytes),
-            finished: Finished { makespan, last_rank, events },
-            run: running.read(),
-            finish: self.wanted.finish.then_some(finish),
-            driver: Driver::COMPUTED,
-            network: Some(network),
+            method: Method::Computed { threads, partitions },
+            network,
             ..Outcome::default()
         }))
     }

@@ -1,13 +1,12 @@
 //! Runs event by event.
 
 use loggap_core::sim::network::Network;
-use loggap_core::sim::{
-    Counters, Engine, NoNoise, Noise, Observer, RankCounters, Schedule, Silent,
-};
+use loggap_core::sim::{Counters, Engine, Noise, Observer, RankCounters, Schedule, Silent};
 
-use super::{Driver, Job, Outcome, Progress, Stopwatch, Stuck, WATCHED, Watch};
+use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, Watch};
 use crate::simulation::network::{messages, with_more_memory};
-use crate::simulation::{Needs, NetworkUse, RunError, Source, trace_noise};
+use crate::simulation::noise::with_noise;
+use crate::simulation::{LinkModel, Needs, NetworkUse, RunError, Source};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
 
@@ -37,8 +36,11 @@ impl InOrder<'_> {
         let loading = Stopwatch::start();
         let ran = source.load(self.job.settings, &self.job.limit(&besides), |schedule, needs| {
             let load = loading.read();
-            let driver = Driver::InOrder { reason: reason.to_owned() };
-            Ok(Outcome { load, driver, ..self.with_noise(schedule, needs)? })
+            let method = Method::InOrder { reason: reason.to_owned() };
+            let outcome = with_noise!(self.job.noise, noise => {
+                self.with_observer(schedule, needs, noise)?
+            });
+            Ok(Outcome { load, method, ..outcome })
         });
         ran.map_err(RunError::Load)?
     }
@@ -49,13 +51,6 @@ impl InOrder<'_> {
         let network =
             network.map_or(0, |plan| plan.bytes(needs.ranks, messages(needs, self.times)));
         self.job.besides(needs).saturating_add(network)
-    }
-
-    fn with_noise(&self, schedule: Schedule<'_>, needs: &Needs) -> Result<Outcome, RunError> {
-        match self.job.noise {
-            None => self.with_observer(schedule, needs, NoNoise),
-            Some(noise) => self.with_observer(schedule, needs, trace_noise(noise)?),
-        }
     }
 
     fn with_observer<N: Noise>(
@@ -98,10 +93,16 @@ impl InOrder<'_> {
             let (outcome, engine) = self.finish(engine, needs, of)?;
             return Ok((outcome, engine.into_observer()));
         };
-        let size = (needs.ranks, schedule.interfaces());
-        let mut placed = plan.place(size, messages(needs, self.times))?;
-        let flows = placed.lend()?;
-        let engine = Engine::on_network(schedule, costs, hooks, flows);
+        let messages = messages(needs, self.times);
+        if plan.model == LinkModel::Simple {
+            let mut placed = plan.place_simple(needs.ranks, messages)?;
+            let engine = Engine::on_network(schedule, costs, hooks, placed.lend()?);
+            let (outcome, engine) = self.finish(engine, needs, of)?;
+            let network = Some(NetworkUse::of_simple(engine.network()));
+            return Ok((Outcome { network, ..outcome }, engine.into_observer()));
+        }
+        let mut placed = plan.place((needs.ranks, schedule.interfaces()), messages)?;
+        let engine = Engine::on_network(schedule, costs, hooks, placed.lend()?);
         let (outcome, engine) = self.finish(engine, needs, of)?;
         let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));
         Ok((Outcome { network, ..outcome }, engine.into_observer()))

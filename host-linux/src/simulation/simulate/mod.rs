@@ -59,7 +59,7 @@ impl Wanted {
 
 /// How a schedule was simulated.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Driver {
+pub enum Method {
     /// The pattern was computed while it ran, and never stored.
     Computed {
         /// Threads.
@@ -81,12 +81,12 @@ pub enum Driver {
     },
 }
 
-impl Driver {
+impl Method {
     /// Computed on one thread, all ranks together.
     const COMPUTED: Self = Self::Computed { threads: 1, partitions: 1 };
 }
 
-impl Default for Driver {
+impl Default for Method {
     fn default() -> Self {
         Self::COMPUTED
     }
@@ -118,7 +118,7 @@ pub struct Outcome {
     /// What delayed each event.
     pub causes: Option<Causes>,
     /// How it was simulated, and why so.
-    pub driver: Driver,
+    pub method: Method,
     /// Which links were busy, where messages shared them.
     pub network: Option<NetworkUse>,
 }
@@ -289,27 +289,35 @@ mod tests {
         let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 8));
         let job = Job::new(Parameters::one(SET), Settings::default());
         let computed = job.simulate(&source, &|_| {}).unwrap();
-        assert_eq!(computed.driver, Driver::COMPUTED);
+        assert_eq!(computed.method, Method::COMPUTED);
 
         // Sends that wait for their receivers have messages of several kinds.
         let long = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 70_000));
         let handshake = Settings { rendezvous: Rendezvous::Handshake, ..job.settings };
         let windows = Job { settings: handshake, threads: 2, ..job.clone() };
         let windows = windows.simulate(&long, &|_| {}).unwrap();
-        assert!(matches!(windows.driver, Driver::Windows { .. }), "{:?}", windows.driver);
+        assert!(
+            matches!(windows.method, Method::Windows { threads: 2, partitions: 4 }),
+            "{:?}",
+            windows.method
+        );
         let at_once = job.simulate(&long, &|_| {}).unwrap();
-        assert!(matches!(at_once.driver, Driver::InOrder { .. }), "{:?}", at_once.driver);
+        assert!(matches!(at_once.method, Method::InOrder { .. }), "{:?}", at_once.method);
         assert!(at_once.finished.makespan < windows.finished.makespan);
 
         // What is told of each rank by itself is told in windows, too.
         let counters = Wanted { counters: true, finish: true, ..Wanted::default() };
         let causes = Wanted { causes: true, ..counters.clone() };
         let ordered = Job { wanted: causes, ..job.clone() }.simulate(&source, &|_| {}).unwrap();
-        let Driver::InOrder { reason } = &ordered.driver else { panic!("{:?}", ordered.driver) };
+        let Method::InOrder { reason } = &ordered.method else { panic!("{:?}", ordered.method) };
         assert!(reason.contains("in which all happens"), "{reason}");
         let watched = Job { wanted: counters, threads: 2, ..job.clone() };
         let watched = watched.simulate(&source, &|_| {}).unwrap();
-        assert!(matches!(watched.driver, Driver::Windows { .. }), "{:?}", watched.driver);
+        assert!(
+            matches!(watched.method, Method::Windows { threads: 2, partitions: 4 }),
+            "{:?}",
+            watched.method
+        );
         assert_eq!(watched.counters, ordered.counters);
         assert_eq!(ordered.finished, computed.finished);
         assert_eq!(watched.finished, computed.finished);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use loggap_core::sim::windows::Schedule;
-use loggap_core::sim::{Counters, NoNoise, Noise, Observer, RankCounters, Silent};
+use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 
-use super::{Driver, Job, Outcome, Progress, Stopwatch, Stuck, Watch};
+use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, Watch};
+use crate::simulation::noise::with_noise;
 use crate::simulation::windows::{Resources, WindowError, load, run};
-use crate::simulation::{LoadError, Needs, RunError, Source, trace_noise};
+use crate::simulation::{LoadError, Needs, RunError, Source};
 use crate::timeline::Recorder;
 
 impl Job<'_> {
@@ -32,10 +33,7 @@ impl Job<'_> {
             |schedule, needs, mail_bytes| {
                 let load = loading.read();
                 let loaded = Loaded { job: self, needs, mail_bytes };
-                let outcome = match self.noise {
-                    None => loaded.run(schedule, NoNoise, watch)?,
-                    Some(noise) => loaded.run(schedule, trace_noise(noise)?, watch)?,
-                };
+                let outcome = with_noise!(self.noise, noise => loaded.run(schedule, noise, watch)?);
                 Ok(outcome.map(|outcome| Outcome { load, ..outcome }))
             },
         );
@@ -118,7 +116,7 @@ impl Loaded<'_> {
             stuck,
             run,
             finish: job.wanted.finish.then(|| ended.finish().collect()),
-            driver: Driver::Windows { threads: ended.threads(), partitions: ended.partitions() },
+            method: Method::Windows { threads: ended.threads(), partitions: ended.partitions() },
             ..Outcome::default()
         };
         Ok(Ok((outcome, ended.into_observers().collect())))

@@ -1,26 +1,23 @@
 //! Runs of computed patterns, in parts on threads.
 
-use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::implicit::{
-    Envelope, ImplicitError, Mail, Memory, Needs, Node, Outbox, Part as Ranks, Program, RankState,
-    Simulation,
+    Envelope, ImplicitError, Mail, Node, Outbox, Program, RankRange, Requirements, Simulation,
 };
 use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 
-use super::memory::Mails;
-use super::parts::{Part, Windows, run_parts};
+use super::memory::{MailRoom, Mails};
+use super::parts::{InWindows, Over, Ran, WindowLimits, run_parts};
 use super::{Resources, partition_shift};
 use crate::simulation::Progress;
-use crate::simulation::implicit::{Computed, Means, PatternError, events_of};
-use crate::sys::pages::Pages;
+use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, events_of};
 
 /// Nodes that a part may take, in multiples of what is foreseen.
 const NODES: usize = 16;
 
-/// Windows with next to no events before a run is left to one thread.
+/// WindowLimits with next to no events before a run is left to one thread.
 const SPARSE: u64 = 1 << 14;
 
 /// Where fewer ranks are busy at a time, other threads are of no use.
@@ -32,7 +29,7 @@ struct ComputedPart<'m, 'p, P: Program, N> {
     stopped: Option<ImplicitError>,
 }
 
-impl<'m, P, N> Part<'m> for ComputedPart<'m, '_, P, N>
+impl<'m, P, N> InWindows<'m> for ComputedPart<'m, '_, P, N>
 where
     P: Program<State: Send> + Sync,
     N: Noise + Send,
@@ -43,16 +40,17 @@ where
         self.simulation.next_window()
     }
 
-    fn run(&mut self, window: u64, inbox: &Mail<'m>, outbox: &mut Outbox<'m>) {
+    fn run(
+        &mut self,
+        window: u64,
+        _free_steps: u64,
+        inbox: &Mail<'m>,
+        outbox: &mut Outbox<'m>,
+    ) -> Ran {
+        let before = self.simulation.events();
         self.stopped = self.simulation.run_window(window, inbox, outbox).err();
-    }
-
-    fn failed(&self) -> bool {
-        self.stopped.is_some()
-    }
-
-    fn events(&self) -> u64 {
-        self.simulation.events()
+        let over = self.stopped.map(|_| Over::Failed);
+        Ran { events: self.simulation.events() - before, steps: 0, over }
     }
 }
 
@@ -60,13 +58,13 @@ where
 struct Division {
     shift: u32,
     /// Of one part.
-    needs: Needs,
+    needs: Requirements,
     parts: usize,
     /// Nodes of a part.
     nodes: usize,
-    /// The most messages to other parts in a window, which are no more than wait in
-    /// the whole program, and the bytes that they may take.
-    mail: (u32, u64),
+    /// What is lent to messages to other parts in a window, which are no more than
+    /// wait in the whole program.
+    mail: MailRoom,
 }
 
 impl Division {
@@ -78,16 +76,21 @@ impl Division {
             return None;
         }
         let shift = partition_shift(ranks, means.threads);
-        let needs = Needs::of_ranks(program, 1 << shift);
+        let needs = Requirements::of_ranks(program, 1 << shift);
         let parts = (ranks as usize).div_ceil(1 << shift);
         let messages = u32::try_from(needs.nodes_most).unwrap_or(u32::MAX);
-        let division = Self { shift, needs, parts, nodes: 0, mail: (messages, 0) };
+        let mail = MailRoom { messages, bytes: 0 };
+        let division = Self { shift, needs, parts, nodes: 0, mail };
         let half = means.most_bytes.checked_sub(division.fixed_bytes())? / 2;
         // What is not used costs address space only.
         let most = half / (parts * size_of::<Node>()) as u64;
         let usual = needs.nodes_most.min(needs.nodes.saturating_mul(NODES));
         let nodes = usual.min(usize::try_from(most).unwrap_or(usize::MAX));
-        (nodes >= needs.nodes).then_some(Self { nodes, mail: (messages, half), ..division })
+        (nodes >= needs.nodes).then_some(Self {
+            nodes,
+            mail: MailRoom { messages, bytes: half },
+            ..division
+        })
     }
 
     /// Bytes that are taken whatever happens.
@@ -114,21 +117,25 @@ where
     N: Noise + Copy + Send,
 {
     let Some(division) = Division::of(program, means) else { return Ok(None) };
-    let Ok(mut memory) = PartsMemory::new(&division) else { return Ok(None) };
-    let Ok(mails) = Mails::new(means.threads.min(division.parts), division.mail, division.parts)
-    else {
+    let Division { shift, needs, parts, nodes, .. } = division;
+    let Ok(mut memory) = PatternMemory::new(needs, parts, nodes) else { return Ok(None) };
+    let Ok(mails) = Mails::new(means.threads.min(parts), parts, division.mail) else {
         return Ok(None);
     };
-    let parts = memory.lend(&division).zip(0..).map(|(memory, index)| {
-        let ranks = Ranks { index, shift: division.shift };
+    let parts = memory.lend().zip(0..).map(|(memory, index)| {
+        let ranks = RankRange { index, shift };
         let simulation = Simulation::part(program, (parameters, noise), memory, ranks)?;
         Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
     });
     let parts = parts.collect::<Result<Vec<_>, ImplicitError>>()?;
     let of = events_of(program);
     let mut watch = |events| (means.watch)(Progress { events, of });
-    let ran =
-        run_parts(&parts, &mails, Windows { small: Resources::SMALL, sparse: SPARSE }, &mut watch);
+    let ran = run_parts(
+        &parts,
+        &mails,
+        WindowLimits { small: Resources::SMALL, sparse: SPARSE },
+        &mut watch,
+    );
     let parts: Vec<_> = (parts.into_iter())
         .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
         .collect();
@@ -145,35 +152,5 @@ where
         memory_bytes += u64::from(simulation.nodes_used()) * size_of::<Node>() as u64;
         simulation.finishes().for_each(|(rank, time)| each(rank, time));
     }
-    Ok(Some(Computed { outcome, memory_bytes, threads, parts: division.parts }))
-}
-
-/// The memory of all parts.
-struct PartsMemory<S> {
-    ranks: Vec<RankState<S>>,
-    words: Pages<u64>,
-    nodes: Pages<Node>,
-}
-
-impl<S: Copy + Default> PartsMemory<S> {
-    fn new(division: &Division) -> io::Result<Self> {
-        let Division { needs, parts, nodes, .. } = division;
-        let mut ranks = Vec::new();
-        let count = parts * needs.ranks;
-        ranks.try_reserve_exact(count).map_err(io::Error::other)?;
-        ranks.resize(count, RankState::default());
-        Ok(Self {
-            ranks,
-            words: Pages::zeroed(parts * needs.words)?,
-            nodes: Pages::zeroed(parts * nodes)?,
-        })
-    }
-
-    /// What each part has of it.
-    fn lend(&mut self, division: &Division) -> impl Iterator<Item = Memory<'_, S>> {
-        let Division { needs, nodes, .. } = division;
-        let ranks = self.ranks.chunks_mut(needs.ranks);
-        let lent = ranks.zip(self.words.chunks_mut(needs.words)).zip(self.nodes.chunks_mut(*nodes));
-        lent.map(|((ranks, words), nodes)| Memory { ranks, words, nodes })
-    }
+    Ok(Some(Computed { outcome, memory_bytes, threads, parts: division.parts, network: None }))
 }

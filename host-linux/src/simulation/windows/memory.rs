@@ -4,61 +4,25 @@ use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use loggap_core::sim::Slot;
-use loggap_core::sim::mail::{CHUNK, Chain, Mail};
+use loggap_core::sim::mail::{CHUNK, ChunkList, Mail};
 use loggap_core::sim::windows::{Memory, Receiving, Requirements, WindowRank, WindowRecord};
 
+use crate::simulation::memory::owned_memory;
 use crate::sys::pages::{Integers, Pages};
 
-/// The parts of [`Memory`], each as long as a simulation requires.
-#[derive(Debug)]
-pub struct WindowMemory {
-    records: Pages<WindowRecord>,
-    edges: Pages<u32>,
-    ranks: Pages<WindowRank>,
-    firsts: Pages<u32>,
-    slots: Pages<Slot>,
-    words: Pages<u64>,
-    times: Pages<AtomicU64>,
-    links: Pages<AtomicU64>,
-    receiving: Pages<Receiving>,
-    scratch: Pages<[u32; 2]>,
-}
-
-impl WindowMemory {
-    /// Takes what `requirements` ask for.
-    ///
-    /// # Errors
-    ///
-    /// The kernel's, where it has no more.
-    pub fn new(requirements: &Requirements) -> io::Result<Self> {
-        Ok(Self {
-            records: Pages::zeroed(requirements.records)?,
-            edges: Pages::zeroed(requirements.edges)?,
-            ranks: Pages::zeroed(requirements.ranks)?,
-            firsts: Pages::zeroed(requirements.firsts)?,
-            slots: Pages::zeroed(requirements.slots)?,
-            words: Pages::zeroed(requirements.words)?,
-            times: Pages::zeroed(requirements.times)?,
-            links: Pages::zeroed(requirements.links)?,
-            receiving: Pages::zeroed(requirements.receiving)?,
-            scratch: Pages::zeroed(requirements.scratch)?,
-        })
-    }
-
-    /// Lends all of it.
-    pub fn lend(&mut self) -> Memory<'_> {
-        Memory {
-            records: &mut self.records,
-            edges: &mut self.edges,
-            ranks: &mut self.ranks,
-            firsts: &mut self.firsts,
-            slots: &mut self.slots,
-            words: &mut self.words,
-            times: &mut self.times,
-            links: &mut self.links,
-            receiving: &mut self.receiving,
-            scratch: &mut self.scratch,
-        }
+owned_memory! {
+    /// The parts of [`Memory`], each as long as a simulation requires.
+    WindowMemory {
+        records: WindowRecord,
+        edges: u32,
+        ranks: WindowRank,
+        firsts: u32,
+        slots: Slot,
+        words: u64,
+        times: AtomicU64,
+        links: AtomicU64,
+        receiving: Receiving,
+        scratch: [u32; 2],
     }
 }
 
@@ -77,21 +41,26 @@ pub(super) struct Mails<M> {
 struct Half<M> {
     messages: Pages<M>,
     before: Pages<AtomicU32>,
-    chains: Pages<Chain>,
+    chains: Pages<ChunkList>,
+}
+
+/// What the messages of a window may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MailRoom {
+    /// The most that one sender has.
+    pub(super) messages: u32,
+    /// Bytes in all.
+    pub(super) bytes: u64,
 }
 
 impl<M: Integers> Mails<M> {
-    /// Room for as many messages of each of `senders` as there are `sends`,
-    /// or as go into so many bytes in all. Only what is used is taken.
-    pub(super) fn new(
-        senders: usize,
-        (sends, bytes): (u32, u64),
-        partitions: usize,
-    ) -> io::Result<Self> {
+    /// As much as there is room for. Only what is used is taken.
+    pub(super) fn new(senders: usize, partitions: usize, room: MailRoom) -> io::Result<Self> {
+        let MailRoom { messages, bytes } = room;
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         // Every chain may end with a chunk that is not full.
-        let partly = u32::try_from(partitions).map_err(|_| too_large())?.min(sends);
-        let wanted = u64::from(sends / CHUNK) + u64::from(partly) + 1;
+        let partly = u32::try_from(partitions).map_err(|_| too_large())?.min(messages);
+        let wanted = u64::from(messages / CHUNK) + u64::from(partly) + 1;
         let each = 2 * u64::from(CHUNK) * size_of::<M>() as u64;
         let most = (bytes / each).min(u64::from(u32::MAX / CHUNK)) / senders as u64;
         let chunks = u32::try_from(wanted.min(most)).map_err(|_| too_large())?;
@@ -135,7 +104,7 @@ impl<M: Integers> Mails<M> {
         let [half, _] = &self.halves;
         let senders = self.senders();
         let chunk = u64::from(CHUNK) * size_of::<M>() as u64 + 4;
-        let chains = 2 * (half.chains.len() * size_of::<Chain>()) as u64;
+        let chains = 2 * (half.chains.len() * size_of::<ChunkList>()) as u64;
         2 * u64::from(self.used.load(Ordering::Relaxed)) * chunk * senders as u64 + chains
     }
 }

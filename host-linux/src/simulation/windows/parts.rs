@@ -17,40 +17,32 @@ use crate::sys::pages::Integers;
 const FREE_STEPS: u64 = 1 << 20;
 
 /// Some of the ranks of a program, which run one window after the other.
-pub(super) trait Part<'r>: Send {
+pub(super) trait InWindows<'r>: Send {
     /// What one sends another.
     type Message: Integers + Sync + 'r;
 
     /// A window in which it goes on by itself, or one before that.
     fn next(&self) -> Option<u64>;
 
-    /// Runs a window.
+    /// Runs a window; gives it up after so many steps, and [`STEPS`] more for each
+    /// event in it.
     fn run(
         &mut self,
         window: u64,
+        free_steps: u64,
         inbox: &Mail<'r, Self::Message>,
         outbox: &mut Outbox<'r, Self::Message>,
-    );
+    ) -> Ran;
+}
 
-    /// Whether the run is over, as it cannot go on.
-    fn failed(&self) -> bool;
-
-    /// Operations released and messages created until now.
-    fn events(&self) -> u64;
-
-    /// Steps that orders and searches took until now.
-    fn steps(&self) -> u64 {
-        0
-    }
-
-    /// Has the next window given up after so many, and [`STEPS`] more for each
-    /// event in it.
-    fn allow(&mut self, _free: u64) {}
-
-    /// Whether a window was given up.
-    fn gave_up(&self) -> bool {
-        false
-    }
+/// What a part did in a window.
+pub(super) struct Ran {
+    /// Operations released and messages created.
+    pub(super) events: u64,
+    /// Steps that orders and searches took.
+    pub(super) steps: u64,
+    /// Whether the run cannot go on.
+    pub(super) over: Option<Over>,
 }
 
 /// Why a run is over before its end.
@@ -66,7 +58,7 @@ pub(super) enum Over {
 
 /// How windows are run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Windows {
+pub(super) struct WindowLimits {
     /// One of which fewer events are expected is left to one thread.
     pub(super) small: u64,
     /// The run is over after so many with fewer events than an eighth of the
@@ -75,7 +67,7 @@ pub(super) struct Windows {
 }
 
 /// What the threads of a run share.
-struct Run<'p, 'r, P: Part<'r>> {
+struct Run<'p, 'r, P: InWindows<'r>> {
     parts: &'p [Mutex<P>],
     /// Of each part, the window in which it goes on by itself.
     due: Vec<AtomicU64>,
@@ -93,11 +85,11 @@ struct Run<'p, 'r, P: Part<'r>> {
     failed: AtomicBool,
     /// Whether a part took more.
     gave_up: AtomicBool,
-    windows: Windows,
+    windows: WindowLimits,
 }
 
-impl<'p, 'r, P: Part<'r>> Run<'p, 'r, P> {
-    fn new(parts: &'p [Mutex<P>], mails: &'r Mails<P::Message>, windows: Windows) -> Self {
+impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
+    fn new(parts: &'p [Mutex<P>], mails: &'r Mails<P::Message>, windows: WindowLimits) -> Self {
         let due = |part: &Mutex<P>| AtomicU64::new(lock(part).next().unwrap_or(u64::MAX));
         Self {
             parts,
@@ -130,20 +122,17 @@ impl<'p, 'r, P: Part<'r>> Run<'p, 'r, P> {
         let (mut events, mut steps) = (0, 0);
         take(&mut |index| {
             let Some(mut part) = self.parts.get(index as usize).map(lock) else { return };
-            let before = (part.events(), part.steps());
-            part.allow(self.free.load(Ordering::Relaxed));
-            part.run(window, inbox, &mut outbox);
-            if part.gave_up() {
-                self.gave_up.store(true, Ordering::Relaxed);
-            }
-            if part.failed() {
-                self.failed.store(true, Ordering::Relaxed);
+            let ran = part.run(window, self.free.load(Ordering::Relaxed), inbox, &mut outbox);
+            match ran.over {
+                Some(Over::Failed) => self.failed.store(true, Ordering::Relaxed),
+                Some(_) => self.gave_up.store(true, Ordering::Relaxed),
+                None => {}
             }
             if let Some(due) = self.due.get(index as usize) {
                 due.store(part.next().unwrap_or(u64::MAX), Ordering::Relaxed);
             }
-            events += part.events() - before.0;
-            steps += part.steps() - before.1;
+            events += ran.events;
+            steps += ran.steps;
         });
         self.mails.note_used(outbox.chunks());
         self.sent.fetch_add(outbox.sent(), Ordering::Relaxed);
@@ -217,10 +206,10 @@ fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
 /// Runs `parts` to the end on so many threads, or fewer where the kernel has
 /// not so many, and returns how many. Calls `watch` with the number
 /// of events now and then.
-pub(super) fn run_parts<'r, P: Part<'r>>(
+pub(super) fn run_parts<'r, P: InWindows<'r>>(
     parts: &[Mutex<P>],
     mails: &'r Mails<P::Message>,
-    windows: Windows,
+    windows: WindowLimits,
     watch: &mut dyn FnMut(u64),
 ) -> Result<usize, Over> {
     let workers = Workers::new(parts.len());

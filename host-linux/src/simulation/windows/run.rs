@@ -7,8 +7,8 @@ use loggap_core::sim::windows::{Mail, Message, Outbox, Partition, Schedule};
 use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
 use loggap_core::units::Picos;
 
-use super::memory::Mails;
-use super::parts::{Over, Part, Windows, run_parts};
+use super::memory::{MailRoom, Mails};
+use super::parts::{InWindows, Over, Ran, WindowLimits, run_parts};
 
 /// Why a run in windows did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -101,35 +101,29 @@ impl<N: Noise, O: Observer> Completed<'_, N, O> {
     }
 }
 
-impl<'r, N: Noise + Send, O: Observer + Send> Part<'r> for Partition<'_, N, O> {
+impl<'r, N: Noise + Send, O: Observer + Send> InWindows<'r> for Partition<'_, N, O> {
     type Message = Message;
 
     fn next(&self) -> Option<u64> {
         self.next()
     }
 
-    fn run(&mut self, window: u64, inbox: &Mail<'r>, outbox: &mut Outbox<'r>) {
+    fn run(
+        &mut self,
+        window: u64,
+        free_steps: u64,
+        inbox: &Mail<'r>,
+        outbox: &mut Outbox<'r>,
+    ) -> Ran {
+        let (events, steps) = (self.events(), self.steps());
+        self.allow(free_steps);
         self.run(window, inbox, outbox);
-    }
-
-    fn failed(&self) -> bool {
-        self.failed()
-    }
-
-    fn events(&self) -> u64 {
-        self.events()
-    }
-
-    fn steps(&self) -> u64 {
-        self.steps()
-    }
-
-    fn allow(&mut self, free: u64) {
-        self.allow(free);
-    }
-
-    fn gave_up(&self) -> bool {
-        self.gave_up()
+        let over = match (self.failed(), self.gave_up()) {
+            (true, _) => Some(Over::Failed),
+            (false, true) => Some(Over::Steps),
+            (false, false) => None,
+        };
+        Ran { events: self.events() - events, steps: self.steps() - steps, over }
     }
 }
 
@@ -148,9 +142,9 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     let sends = schedule.sends();
     let partitions: Vec<_> = schedule.observed(noise, observe).map(Mutex::new).collect();
     let threads = resources.threads.clamp(1, partitions.len().max(1));
-    let mails = Mails::new(threads, (sends, resources.mail_bytes), partitions.len());
-    let mails = mails.map_err(WindowError::Memory)?;
-    let windows = Windows { small: resources.small, sparse: u64::MAX };
+    let room = MailRoom { messages: sends, bytes: resources.mail_bytes };
+    let mails = Mails::new(threads, partitions.len(), room).map_err(WindowError::Memory)?;
+    let windows = WindowLimits { small: resources.small, sparse: u64::MAX };
     let ran = run_parts(&partitions, &mails, windows, watch);
     let mail_bytes = mails.bytes();
     let partitions: Vec<_> = (partitions.into_iter())

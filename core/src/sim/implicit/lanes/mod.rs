@@ -28,6 +28,7 @@ use self::shared::{Clocks, LanePrices, NO_PLACE, Shared, Times, held, message};
 use super::error::ImplicitError;
 use super::program::{Program, Release, Transfer};
 use super::runner::eager_price;
+use crate::sim::engine::SimError;
 use crate::sim::parameters::Parameters;
 use crate::units::Picos;
 
@@ -69,7 +70,7 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
         for parameters in &parameters {
             eager_price(parameters, sizes)?;
         }
-        let overflow = ImplicitError::Overflow { rank: 0 };
+        let overflow = SimError::Overflow { rank: 0 };
         let LaneMemory { clocks, messages } = memory;
         let shared = Shared {
             prices: LanePrices::of(&parameters, sizes[1]).ok_or(overflow)?,

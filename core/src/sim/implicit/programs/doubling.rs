@@ -87,10 +87,6 @@ impl Program for Doubling {
         Release { calcs, ..Release::sends(0, first) }.and_receives(exchanges + u32::from(serves))
     }
 
-    fn sent(&self, _rank: u32, _state: &mut u32, _send: u32) -> Release {
-        Release::NOTHING
-    }
-
     fn received(&self, rank: u32, _state: &mut u32, receive: u32) -> Release {
         if rank >= self.lower() {
             return Release::NOTHING;

@@ -2,7 +2,6 @@
 
 use super::place::Place;
 use crate::sim::implicit::{Program, Release, Transfer};
-use crate::units::Picos;
 
 /// Who talks to whom, and in which order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -161,9 +160,5 @@ impl Program for Linear {
     #[inline]
     fn expected(&self, _rank: u32, _receive: u32) -> u64 {
         self.size
-    }
-
-    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
-        Picos::ZERO
     }
 }

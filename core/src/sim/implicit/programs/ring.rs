@@ -2,7 +2,6 @@
 
 use super::place::Place;
 use crate::sim::implicit::{Program, Release, Transfer};
-use crate::units::Picos;
 
 /// What travels around the ring.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -108,10 +107,6 @@ impl Program for Ring {
         if passes { Release::send(receive) } else { Release::NOTHING }
     }
 
-    fn calculated(&self, _rank: u32, _state: &mut (), _calc: u32) -> Release {
-        Release::NOTHING
-    }
-
     #[inline]
     fn transfer(&self, rank: u32, send: u32) -> Transfer {
         let to = match self.kind {
@@ -125,9 +120,5 @@ impl Program for Ring {
     #[inline]
     fn expected(&self, _rank: u32, receive: u32) -> u64 {
         self.bytes(receive)
-    }
-
-    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
-        Picos::ZERO
     }
 }

@@ -2,7 +2,6 @@
 
 use super::place::Place;
 use crate::sim::implicit::{Program, Release, Transfer};
-use crate::units::Picos;
 
 /// Which tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -91,17 +90,8 @@ impl Program for Tree {
     }
 
     #[inline]
-    fn sent(&self, _rank: u32, _state: &mut (), _send: u32) -> Release {
-        Release::NOTHING
-    }
-
-    #[inline]
     fn received(&self, rank: u32, _state: &mut (), _receive: u32) -> Release {
         Release::sends(0, self.fan_out(self.place.swapped(rank)))
-    }
-
-    fn calculated(&self, _rank: u32, _state: &mut (), _calc: u32) -> Release {
-        Release::NOTHING
     }
 
     #[inline]
@@ -117,10 +107,6 @@ impl Program for Tree {
     #[inline]
     fn expected(&self, _rank: u32, _receive: u32) -> u64 {
         self.size
-    }
-
-    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
-        Picos::ZERO
     }
 }
 
@@ -159,19 +145,10 @@ impl Program for Reduction {
     }
 
     #[inline]
-    fn sent(&self, _rank: u32, _state: &mut u32, _send: u32) -> Release {
-        Release::NOTHING
-    }
-
-    #[inline]
     fn received(&self, rank: u32, state: &mut u32, _receive: u32) -> Release {
         *state = state.saturating_sub(1);
         let passes = *state == 0 && self.place.swapped(rank) > 0;
         if passes { Release::send(0) } else { Release::NOTHING }
-    }
-
-    fn calculated(&self, _rank: u32, _state: &mut u32, _calc: u32) -> Release {
-        Release::NOTHING
     }
 
     #[inline]
@@ -186,9 +163,5 @@ impl Program for Reduction {
     #[inline]
     fn expected(&self, _rank: u32, _receive: u32) -> u64 {
         self.size
-    }
-
-    fn calc(&self, _rank: u32, _calc: u32) -> Picos {
-        Picos::ZERO
     }
 }

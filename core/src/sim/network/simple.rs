@@ -1,0 +1,337 @@
+//! LogGOPSim's network `simple`: links of one byte per ns, shared by counting.
+//!
+//! A message of s bytes occupies all links of its route from its send until it has
+//! left the network. Its bytes go at 1 B/ns divided by its congestion, the greatest
+//! number of messages on any of its links. What is left of it is counted in
+//! 1/10,000 byte, and brought up to date when that number may change, and when it is
+//! polled: first o + L after its send, then as often as needed, each time after as
+//! many ns as it would take alone. It leaves the network at the first poll that finds
+//! nothing left. `docs/networks.md` has the rules, and what differs from LogGOPSim's.
+//!
+//! A message costs O(messages on its links × longest route) where it enters and where
+//! it leaves, and O(c·log s) polls, c being its congestion.
+
+use super::agenda::Agenda;
+use super::fabric::{Fabric, Routes};
+use super::flows::FlowsError;
+use super::memory::{Hop, Link, NONE, NetworkRequirements};
+use super::{Departure, Network, NetworkStopped};
+use crate::sim::queue::Entry;
+
+/// Units of a byte in which it is counted what is left of a message.
+const UNITS: u64 = 10_000;
+/// Units that a link carries in a picosecond: 1 B/ns.
+const PACE: u64 = 10;
+const PICOS_PER_NANO: u64 = 1000;
+
+/// A message that has not arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transmission {
+    /// Units that were not carried yet at `since`.
+    left: u64,
+    since: u64,
+    /// The message's stamp and record.
+    created: u64,
+    seq: u32,
+    op: u32,
+    /// Links that it occupies; none once it has left the network.
+    hops: u32,
+    /// Of a free place, the next free one.
+    next_free: u32,
+}
+
+/// Memory for [`Simple`]; [`NetworkRequirements`] says how much of each part. Content
+/// on entry does not matter.
+#[derive(Debug, Default)]
+pub struct SimpleMemory<'m> {
+    /// [`NetworkRequirements::links`].
+    pub links: &'m mut [Link],
+    /// [`NetworkRequirements::hops`]: messages on links.
+    pub hops: &'m mut [Hop],
+    /// [`NetworkRequirements::messages`].
+    pub transmissions: &'m mut [Transmission],
+    /// When each is polled next; as many.
+    pub polls: &'m mut [Entry],
+    /// When each would have left alone; as many.
+    pub alone: &'m mut [Entry],
+}
+
+impl SimpleMemory<'_> {
+    /// Bytes of all parts together; saturating.
+    #[must_use]
+    pub const fn bytes(requirements: &NetworkRequirements) -> u64 {
+        let message = size_of::<Transmission>() + 2 * size_of::<Entry>();
+        (requirements.links as u64)
+            .saturating_mul(size_of::<Link>() as u64)
+            .saturating_add((requirements.hops as u64).saturating_mul(size_of::<Hop>() as u64))
+            .saturating_add((requirements.messages as u64).saturating_mul(message as u64))
+    }
+}
+
+/// A network whose messages slow each other down by their number, as LogGOPSim's
+/// `simple` does.
+#[derive(Debug)]
+pub struct Simple<'m, F> {
+    routes: Routes<'m, F>,
+    links: &'m mut [Link],
+    /// Of each transmission the longest route's length.
+    hops: &'m mut [Hop],
+    longest: usize,
+    transmissions: &'m mut [Transmission],
+    /// Transmissions in the place of ranks, here and in `alone`.
+    polls: Agenda<'m>,
+    alone: Agenda<'m>,
+    /// The first free place but those that were never used.
+    free: u32,
+    used: u32,
+    begun: u64,
+    now: u64,
+}
+
+impl<'m, F: Fabric> Simple<'m, F> {
+    /// A network of `fabric` for so many `ranks`, on the hosts that are named or, where
+    /// none are, on the first ones; `seed` chooses among equal routes,
+    /// `messages` may be under way at a time. Capacities of links have no effect.
+    ///
+    /// # Errors
+    ///
+    /// [`FlowsError`].
+    pub fn new(
+        fabric: F,
+        ranks: (u32, &'m [u32]),
+        (seed, messages): (u64, usize),
+        memory: SimpleMemory<'m>,
+    ) -> Result<Self, FlowsError> {
+        let needs = NetworkRequirements::new(&fabric, messages);
+        let SimpleMemory { links, hops, transmissions, polls, alone } = memory;
+        let is_small = u32::try_from(needs.hops.max(needs.messages)).is_ok_and(|most| most < NONE);
+        if !is_small || polls.len() < messages || alone.len() < messages {
+            return Err(FlowsError::Full);
+        }
+        let routes = Routes::new(fabric, ranks, seed)?;
+        let links = links.get_mut(..needs.links).ok_or(FlowsError::Full)?;
+        links.fill(Link { first: NONE, ..Link::default() });
+        Ok(Self {
+            links,
+            hops: hops.get_mut(..needs.hops).ok_or(FlowsError::Full)?,
+            longest: routes.fabric.longest_route() as usize,
+            transmissions: transmissions.get_mut(..messages).ok_or(FlowsError::Full)?,
+            routes,
+            polls: Agenda::new(polls, &mut []),
+            alone: Agenda::new(alone, &mut []),
+            free: NONE,
+            used: 0,
+            begun: 0,
+            now: 0,
+        })
+    }
+
+    /// What messages travel over.
+    #[must_use]
+    pub const fn fabric(&self) -> &F {
+        &self.routes.fabric
+    }
+
+    /// How many messages there were.
+    #[must_use]
+    pub const fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// A place that no transmission has.
+    fn take(&mut self) -> Option<u32> {
+        if let Some(place) = self.transmissions.get(self.free as usize) {
+            return Some(core::mem::replace(&mut self.free, place.next_free));
+        }
+        let at = self.used;
+        ((at as usize) < self.transmissions.len()).then(|| {
+            self.used += 1;
+            at
+        })
+    }
+
+    /// Where the hops of a transmission are.
+    fn hops_of(&self, at: u32) -> core::ops::Range<usize> {
+        let first = (at as usize).saturating_mul(self.longest);
+        let count = self.transmissions.get(at as usize).map_or(0, |place| place.hops as usize);
+        first..first + count
+    }
+
+    /// The most messages on any link of a transmission, itself included.
+    fn congestion(&self, at: u32) -> u64 {
+        let hops = self.hops.get(self.hops_of(at)).unwrap_or_default();
+        let on = |hop: &Hop| self.links.get(hop.link as usize).map_or(0, |link| link.flows);
+        hops.iter().map(on).max().unwrap_or_default().max(1).into()
+    }
+
+    /// Notes what a transmission has carried until `now`, at its present congestion.
+    fn advance(&mut self, at: u32) {
+        let (now, congestion) = (self.now, self.congestion(at));
+        let Some(place) = self.transmissions.get_mut(at as usize) else { return };
+        debug_assert!(now >= place.since, "time goes on");
+        let spent = now - place.since;
+        // Past 2⁶⁴ units, 21 days, the remainder of the division is lost.
+        let carried = match spent.checked_mul(PACE) {
+            Some(units) => units / congestion,
+            None => (spent / congestion).saturating_mul(PACE),
+        };
+        // Time too short for a unit counts the next time, or a crowd would never
+        // get on.
+        if carried > 0 {
+            place.left = place.left.saturating_sub(carried);
+            place.since = now;
+        }
+    }
+
+    /// Advances all that occupy one of the links of a transmission.
+    fn advance_neighbours(&mut self, at: u32) {
+        for hop in self.hops_of(at) {
+            let link = self.hops.get(hop).map_or(NONE, |hop| hop.link);
+            let mut next = self.links.get(link as usize).map_or(NONE, |link| link.first);
+            while let Some(&Hop { flow, next: after, .. }) = self.hops.get(next as usize) {
+                self.advance(flow);
+                next = after;
+            }
+        }
+    }
+
+    /// Occupies the links of a transmission, whose hops name them.
+    #[allow(clippy::cast_possible_truncation, reason = "hops were counted in a u32")]
+    fn occupy(&mut self, at: u32) {
+        self.advance_neighbours(at);
+        for own in self.hops_of(at) {
+            let Some(hop) = self.hops.get_mut(own) else { continue };
+            let Some(link) = self.links.get_mut(hop.link as usize) else { continue };
+            let first = core::mem::replace(&mut link.first, own as u32);
+            link.flows += 1;
+            *hop = Hop { flow: at, next: first, before: NONE, ..*hop };
+            if let Some(next) = self.hops.get_mut(first as usize) {
+                next.before = own as u32;
+            }
+        }
+    }
+
+    /// Advances a transmission and lets it leave the network if nothing is left of
+    /// it; whether it has left.
+    fn poll(&mut self, at: u32) -> bool {
+        self.advance(at);
+        if self.transmissions.get(at as usize).is_some_and(|place| place.left > 0) {
+            return false;
+        }
+        self.advance_neighbours(at);
+        for own in self.hops_of(at) {
+            let Some(&Hop { link, next, before, .. }) = self.hops.get(own) else { continue };
+            if let Some(next) = self.hops.get_mut(next as usize) {
+                next.before = before;
+            }
+            let Some(link) = self.links.get_mut(link as usize) else { continue };
+            debug_assert!(link.flows > 0, "what leaves a link was on it");
+            link.flows = link.flows.saturating_sub(1);
+            match self.hops.get_mut(before as usize) {
+                Some(before) => before.next = next,
+                None => link.first = next,
+            }
+        }
+        if let Some(place) = self.transmissions.get_mut(at as usize) {
+            place.hops = 0;
+        }
+        true
+    }
+
+    /// Polls those that would have left now if they had been alone, oldest first:
+    /// what enters now does not share links with them if they were.
+    fn poll_alone(&mut self) {
+        while let Some(entry) = self.alone.first().filter(|entry| entry.time <= self.now) {
+            self.alone.remove_first(|_, _| {});
+            let stamp = |place: &Transmission| (place.created, place.seq);
+            let place = self.transmissions.get(entry.rank as usize).map(stamp);
+            if entry.time == self.now && place == Some((entry.created, entry.seq)) {
+                self.poll(entry.rank);
+            }
+        }
+    }
+}
+
+impl<F: Fabric> Network for Simple<'_, F> {
+    const SHARED: bool = true;
+    const CHARGES: bool = false;
+    const POSTPONES: bool = true;
+
+    fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
+        let Departure { op, source, target, now, seq, bytes, delay, .. } = *departure;
+        debug_assert!(now >= self.now, "messages leave in the order of time");
+        self.now = now;
+        self.poll_alone();
+        let full = NetworkStopped::Full { messages: self.transmissions.len() };
+        let at = self.take().ok_or(full)?;
+        let units = bytes.checked_mul(UNITS).ok_or(NetworkStopped::Overflow)?;
+        let alone = bytes.checked_mul(PICOS_PER_NANO).and_then(|took| now.checked_add(took));
+        let alone = alone.ok_or(NetworkStopped::Overflow)?;
+        let arrival = now.checked_add(delay).ok_or(NetworkStopped::Overflow)?;
+        self.begun += 1;
+        let first = self.hops_of(at).start;
+        let mut count = 0;
+        let Routes { fabric, seed, .. } = &self.routes;
+        let [source, target] = [source, target].map(|rank| self.routes.host_of(rank));
+        fabric.route(source, target, *seed, |link| {
+            debug_assert!((count as usize) < self.longest, "no route is longer");
+            if let Some(hop) = self.hops.get_mut(first + count as usize) {
+                hop.link = link;
+                count += 1;
+            }
+        });
+        let transmission = Transmission {
+            left: units,
+            since: now,
+            created: now,
+            seq,
+            op,
+            // What has no bytes is in nobody's way.
+            hops: if bytes > 0 { count } else { 0 },
+            next_free: NONE,
+        };
+        if let Some(place) = self.transmissions.get_mut(at as usize) {
+            *place = transmission;
+        }
+        self.occupy(at);
+        self.polls.add(Entry { time: arrival, created: now, seq, rank: at }, |_, _| {});
+        if bytes > 0 {
+            // All of these are of messages on their way, as older ones were polled.
+            self.alone.add(Entry { time: alone, created: now, seq, rank: at }, |_, _| {});
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn first(&mut self, _next: u64) -> Result<Option<Entry>, NetworkStopped> {
+        let op = |at: u32| self.transmissions.get(at as usize).map_or(NONE, |place| place.op);
+        Ok(self.polls.first().map(|entry| Entry { rank: op(entry.rank), ..entry }))
+    }
+
+    fn postpone(&mut self, free: u64) -> Result<bool, NetworkStopped> {
+        let Some(entry) = self.polls.first() else { return Ok(false) };
+        debug_assert!(entry.time >= self.now, "time goes on");
+        self.now = entry.time;
+        if self.poll(entry.rank) {
+            return Ok(false);
+        }
+        let left = self.transmissions.get(entry.rank as usize).map_or(0, |place| place.left);
+        let wait = left.div_ceil(UNITS).saturating_mul(PICOS_PER_NANO);
+        let time = self.now.checked_add(wait).ok_or(NetworkStopped::Overflow)?.max(free);
+        debug_assert!(time > self.now, "the next poll is later");
+        self.polls.remove_first(|_, _| {});
+        self.polls.add(Entry { time, ..entry }, |_, _| {});
+        Ok(true)
+    }
+
+    fn land(&mut self) {
+        let Some(entry) = self.polls.first() else {
+            debug_assert!(false, "what lands was under way");
+            return;
+        };
+        self.polls.remove_first(|_, _| {});
+        let Some(place) = self.transmissions.get_mut(entry.rank as usize) else { return };
+        debug_assert!(place.left == 0 && place.hops == 0, "what lands has left the network");
+        place.next_free = core::mem::replace(&mut self.free, entry.rank);
+    }
+}
