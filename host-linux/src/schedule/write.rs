@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use loggap_core::goal::binary::{BinaryWriteError, NativeWriter, ReferenceWriter};
 use loggap_core::goal::text::{TextWriteError, TextWriter};
-use loggap_core::goal::{Op, Output, RankEdge, RankMemory, RankNode, Sink};
+use loggap_core::goal::{Edge, Op, Output, RankMemory, RankNode, Sink};
 
 use super::form::{Extent, Form};
 
@@ -139,12 +139,8 @@ impl Sink for Writer<'_, '_> {
         forward!(self, writer => writer.op(op))
     }
 
-    fn requires(&mut self, op: u32, on: u32) -> Result<(), WriteError> {
-        forward!(self, writer => writer.requires(op, on))
-    }
-
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), WriteError> {
-        forward!(self, writer => writer.requires_start(op, on))
+    fn edge(&mut self, edge: Edge) -> Result<(), WriteError> {
+        forward!(self, writer => writer.edge(edge))
     }
 
     fn end_rank(&mut self) -> Result<(), WriteError> {
@@ -188,7 +184,7 @@ pub fn write<E: From<WriteError>>(
         Form::Text => AnyWriter::Text(TextWriter::new(output)),
         Form::Reference => {
             nodes = vec![RankNode::EMPTY; ops];
-            rank_edges = vec![RankEdge::default(); edges];
+            rank_edges = vec![Edge::default(); edges];
             successors = vec![0; edges];
             let (nodes, edges, successors) = (&mut nodes, &mut rank_edges, &mut successors);
             AnyWriter::Reference(ReferenceWriter::new(

@@ -9,10 +9,11 @@ mod measuring;
 use loggap_core::fit::{Config, Node, Point, find_ranges};
 use loggap_core::goal::binary::{Native, NativeWriter, Reference, ReferenceWriter};
 use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter, read};
-use loggap_core::goal::{RankEdge, RankMemory, RankNode, SliceOutput};
+use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Departure, Flow, Flows, Hop, Link, Network, NetworkMemory, Share, Topology, Usage,
+    Departure, Flow, Flows, Hop, Link, Network, NetworkMemory, Share, Simple, SimpleMemory,
+    Topology, Transmission, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -98,7 +99,7 @@ pub extern "C" fn footprint_goal_binary(
     let Ok(written) = writer.finish() else { return 0 };
     let Ok(view) = Native::open(written.written()) else { return 0 };
     let mut nodes = [RankNode::EMPTY; POINTS];
-    let mut edges = [RankEdge::default(); POINTS];
+    let mut edges = [Edge::default(); POINTS];
     let mut successors = [0; POINTS];
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
     let mut writer = ReferenceWriter::new(SliceOutput::new(out), memory);
@@ -112,6 +113,43 @@ pub extern "C" fn footprint_goal_binary(
 #[unsafe(no_mangle)]
 pub extern "C" fn footprint_selftest() -> u32 {
     loggap_core::selftest::run(|_| ()).failed
+}
+
+/// When the last of some messages over LogGOPSim's network arrives.
+#[unsafe(no_mangle)]
+pub extern "C" fn footprint_simple_network(
+    hosts: u32,
+    delay: u32,
+    links: &mut [Link; POINTS],
+    hops: &mut [Hop; POINTS],
+) -> u64 {
+    let memory = SimpleMemory {
+        links,
+        hops,
+        transmissions: &mut [Transmission::default(); POINTS],
+        polls: &mut [Entry::default(); POINTS],
+        alone: &mut [Entry::default(); POINTS],
+    };
+    let Ok(star) = Topology::star(hosts) else { return 0 };
+    let Ok(mut network) = Simple::new(star, (hosts, &[]), (3, 4), memory) else { return 0 };
+    for op in 0..4 {
+        let (now, bytes, delay) = (op.into(), hosts.into(), delay.into());
+        let message =
+            Departure { op, source: op, target: 0, now, seq: op, bytes, volume: bytes, delay };
+        if network.launch(&message).is_err() {
+            break;
+        }
+    }
+    let mut last = 0;
+    while let Ok(Some(entry)) = network.first(u64::MAX) {
+        match network.postpone(0) {
+            Ok(true) => continue,
+            Ok(false) => network.land(),
+            Err(_) => break,
+        }
+        last = entry.time().0;
+    }
+    last
 }
 
 /// When the last of some flows over a network ends, and what crosses its
@@ -154,7 +192,8 @@ pub extern "C" fn footprint_network(
         let mut network = network.with_usage(usage);
         for op in 0..4 {
             let (now, volume, delay) = (op.into(), first.into(), second.into());
-            let message = Departure { op, source: op, target: second, now, seq: op, volume, delay };
+            let message =
+                Departure { op, source: op, target: second, now, seq: op, bytes: 1, volume, delay };
             if network.launch(&message).is_err() {
                 break;
             }

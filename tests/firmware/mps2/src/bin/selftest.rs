@@ -11,7 +11,7 @@ use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::measure::Clock;
 use loggap_core::model::LogGops;
 use loggap_core::selftest;
-use loggap_core::sim::implicit::{Needs, PatternProgram};
+use loggap_core::sim::implicit::{PatternProgram, Requirements};
 use loggap_core::sim::{Engine, Parameters, Settings, Survey};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_firmware_mps2::board::{Board, exit};
@@ -162,8 +162,8 @@ fn stored(pattern: Pattern, ranks: u32) -> Option<(u64, u64)> {
 /// The same of one that is computed while it runs, for all that can wait.
 fn computed(pattern: Pattern, ranks: u32) -> Option<(u64, u64)> {
     let needs = match PatternProgram::new(pattern, &Options::new(ranks, 1)).ok()?? {
-        PatternProgram::Rounds(program) => Needs::of(&program),
-        PatternProgram::Tree(program) => Needs::of(&program),
+        PatternProgram::Rounds(program) => Requirements::of(&program),
+        PatternProgram::Tree(program) => Requirements::of(&program),
         _ => return None,
     };
     let (_, ops) = stored(pattern, ranks)?;
