@@ -23,6 +23,7 @@ use loggap_core::measure::{
     Buffers, Experiment, Initiator, Link, Outcome, Quantity, SessionError, SessionOptions,
 };
 use loggap_core::units::Picos;
+use nix::sys::signal::Signal;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_loggap");
 const LONGEST: u32 = 3 << 20;
@@ -127,7 +128,8 @@ fn a_responder_without_its_initiator_ends() {
 fn a_responder_dies_with_its_parent() {
     // `sh` starts the responder in the background, with itself as parent,
     // says its number and is killed.
-    let script = format!("'{PROGRAM}' {COMMAND} udp block 65536 $$ -:1:- <&3 & echo $!; wait");
+    let script =
+        format!("'{PROGRAM}' {COMMAND} udp block 65536 $$ -:1:-:usual <&3 & echo $!; wait");
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(socket.local_addr().unwrap()).unwrap();
     let mut shell = Command::new("sh")
@@ -140,17 +142,22 @@ fn a_responder_dies_with_its_parent() {
     let mut output = std::io::BufReader::new(shell.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
     let process: u32 = line.trim().parse().unwrap();
-    let is_responder = || {
-        fs::read(format!("/proc/{process}/cmdline"))
-            .is_ok_and(|line| line.windows(COMMAND.len()).any(|part| part == COMMAND.as_bytes()))
-    };
-    assert!(within_two_seconds(is_responder), "{process} never became a responder");
-    // Past its set-up it waits for a greeting; give it time to get there.
-    thread::sleep(Duration::from_millis(200));
-    assert!(is_responder(), "it ended by itself");
+    // The shell has the program's name among its arguments, too, but runs another file.
+    let program = fs::canonicalize(PROGRAM).unwrap();
+    let runs = || fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|file| file == program);
+    // It holds Ctrl-C back once it is to die with its parent.
+    let is_set_up = || runs() && blocks_interrupts(process);
+    assert!(within_two_seconds(is_set_up), "{process} never became a responder");
     shell.kill().unwrap();
     shell.wait().unwrap();
-    assert!(within_two_seconds(|| !is_responder()), "{process} has outlived its parent");
+    assert!(within_two_seconds(|| !runs()), "{process} has outlived its parent");
+}
+
+/// Whether the process holds SIGINT back, by the mask of signals in its status.
+fn blocks_interrupts(process: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else { return false };
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (Signal::SIGINT as u32 - 1)) != 0
 }
 
 fn within_two_seconds(happens: impl Fn() -> bool) -> bool {
