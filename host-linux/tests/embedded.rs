@@ -100,9 +100,12 @@ fn the_death_of_the_responder_is_an_error_and_no_hang() {
     for transport in Transport::LOCAL {
         let (mut link, process) = responder(transport).spawn().unwrap();
         drop(process);
-        // A datagram shows that nobody is there, a stream just ends.
-        let _may_fail_already = link.send(&[1]);
         let error = loop {
+            // A stream ends by itself. A datagram shows that nobody is there, unless it comes
+            // to a copy of the socket: a process that another test begins has one for a moment.
+            if transport == Transport::Udp {
+                let _may_fail_already = link.send(&[1]);
+            }
             match link.poll_receive(&mut [0; 448]) {
                 Ok(None) => {}
                 Ok(Some(length)) => panic!("{length} bytes from nobody"),
