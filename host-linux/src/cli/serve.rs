@@ -16,7 +16,7 @@ use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::link::AnyLink;
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
-use crate::machine::near::{near_node, node_of};
+use crate::machine::near::{near_node, node_of, run_on_node};
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::machine::warning;
 use crate::serve::description::describe;
@@ -202,7 +202,8 @@ impl Several {
         (processor, interrupt): (Processor, &Interrupt),
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        // The system puts the threads on all processors, unless one was asked for.
+        // The system puts the threads on all processors near the client's device, unless
+        // one was asked for.
         if processor.asked {
             processor.pin(&self.clock, console)?;
         }
@@ -223,8 +224,10 @@ impl Several {
         let (clock, bounds, done) = (self.clock, self.bounds, self.done.0.clone());
         let session = move || {
             let peer = link.peer().to_owned();
-            let description = describe(&clock, LinkFingerprint::take(&link), cpu);
-            let session = respond(&clock, &mut link, bounds, &description);
+            let fingerprint = LinkFingerprint::take(&link);
+            let node = node_of(&fingerprint);
+            let description = describe(&clock, fingerprint, cpu);
+            let session = run_on_node(node, || respond(&clock, &mut link, bounds, &description));
             drop(link);
             let _nobody_asks_any_more = done.send((peer, session));
         };

@@ -51,7 +51,8 @@ pub(super) struct VerbsArgs {
     /// Traffic class of RoCE: four times the DSCP.
     #[arg(help_heading = HEADING, long, visible_alias = "tclass", value_name = "N", default_value_t = 0)]
     traffic_class: u8,
-    /// Messages under way at a time; fewer where they are long.
+    /// Messages under way at a time; fewer where they are long, and where `lat`
+    /// sends one at a time fewer still, so that they stay in the cache.
     #[arg(help_heading = HEADING, long, visible_short_alias = 't', visible_alias = "tx-depth", value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u16).range(2..=4096))]
     depth: u16,
     /// A completion for each so many sends; a quarter of --depth unless given.
@@ -60,7 +61,15 @@ pub(super) struct VerbsArgs {
     /// Register huge pages, of which `sysctl vm.nr_hugepages` reserves some.
     #[arg(help_heading = HEADING, long, alias = "use_hugepages")]
     huge_pages: bool,
+    #[arg(skip)]
+    one_at_a_time: bool,
 }
+
+/// Bytes of each direction that messages which follow one another are to stay in, as
+/// they do in perftest: a part of what a processor's own cache holds.
+const IN_CACHE: u32 = 256 << 10;
+/// Fewest of those messages.
+const FEW: u16 = 4;
 
 const HEADING: &str = "RDMA verbs (--transport verbs)";
 
@@ -156,6 +165,20 @@ impl VerbsArgs {
         if self.write_with_imm { Some(Operation::WriteImmediate) } else { self.op }
     }
 
+    /// The same, for messages that are sent one at a time.
+    pub(super) fn one_at_a_time(self) -> Self {
+        Self { one_at_a_time: true, ..self }
+    }
+
+    /// Messages of up to so many bytes that are under way at a time.
+    fn depth(&self, longest_message: u32) -> u16 {
+        if !self.one_at_a_time || self.given.0.contains(&"--depth") {
+            return self.depth;
+        }
+        let fit = u16::try_from(IN_CACHE / longest_message.max(1)).unwrap_or(u16::MAX);
+        self.depth.min(fit.max(FEW))
+    }
+
     pub(super) fn settings(&self, longest_message: u32) -> VerbsSettings {
         VerbsSettings {
             device: self.device,
@@ -166,7 +189,7 @@ impl VerbsArgs {
             mtu: self.mtu,
             service_level: self.service_level,
             traffic_class: self.traffic_class,
-            depth: self.depth,
+            depth: self.depth(longest_message),
             signal_every: self.signal_every,
             huge_pages: self.huge_pages,
             longest_message,
@@ -246,6 +269,16 @@ mod tests {
         }
         // --later and nothing else.
         assert_eq!(known.len(), OPTIONS.len() + 1, "{known:?}");
+    }
+
+    #[test]
+    fn messages_one_at_a_time_stay_in_the_cache_unless_told_otherwise() {
+        let depth = |words, size| parsed(words).one_at_a_time().settings(size).depth;
+        let sizes = [2, 2 << 10, 16 << 10, 64 << 10, 8 << 20];
+        assert_eq!(sizes.map(|size| depth("", size)), [128, 128, 16, 4, 4]);
+        assert_eq!(sizes.map(|size| depth("-t 128", size)), [128; 5]);
+        assert_eq!(depth("-t 2", 64 << 10), 2);
+        assert_eq!(parsed("").settings(64 << 10).depth, 128);
     }
 
     #[test]

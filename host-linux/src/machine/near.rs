@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use nix::sched::{sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
 use super::environment::{LinkFingerprint, read_setting};
-use super::placement::{Cpu, parse_cpu_list};
+use super::placement::{Cpu, allowed, parse_cpu_list, set_of};
 
 /// Where the system says which device is where.
 const SYS: &str = "/sys";
@@ -20,13 +23,10 @@ pub(crate) fn near_node(node: Option<u32>, allowed: &[Cpu]) -> Vec<Cpu> {
     near_below(Path::new(SYS), node, allowed)
 }
 
-/// Runs `work` on processors of the NUMA node `node`, if this thread may, and where it ran
-/// afterwards: the memory that it touches first is of that node.
-#[cfg(feature = "verbs")]
+/// Runs `work` on processors of the NUMA node `node`, if this thread may, and is where it
+/// ran before afterwards: memory that `work` touches first is of that node.
 pub(crate) fn run_on_node<R>(node: Option<u32>, work: impl FnOnce() -> R) -> R {
-    use super::placement::{allowed, set_of};
-    use nix::sched::{sched_getaffinity, sched_setaffinity};
-    let this = nix::unistd::Pid::from_raw(0);
+    let this = Pid::from_raw(0);
     let all = allowed();
     let near = near_node(node, &all);
     let before = (near.len() < all.len()).then(|| sched_getaffinity(this).ok()).flatten();
@@ -112,10 +112,8 @@ mod tests {
         assert_eq!(["eth1", "veth0", "wlan0"].map(over), [Some(1), None, None]);
     }
 
-    #[cfg(feature = "verbs")]
     #[test]
     fn a_thread_is_where_it_was_after_work_near_a_device() {
-        use crate::machine::placement::allowed;
         let before = allowed();
         let within = run_on_node(Some(0), allowed);
         assert!(!within.is_empty() && within.iter().all(|cpu| before.contains(cpu)));

@@ -15,6 +15,7 @@ use crate::cli::{CliError, Console, Interrupt};
 use crate::link::{AnyLink, LinkError, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
+use crate::machine::near::{node_of, run_on_node};
 use crate::machine::warning::Warning;
 use crate::serve::respond::present_bytes;
 
@@ -36,6 +37,8 @@ pub(super) struct Connections<'b> {
     sessions: Vec<Session<'b>>,
     /// Their other ends; as many.
     ends: Vec<Endpoints<'b>>,
+    /// The NUMA node of the device that they share.
+    node: Option<u32>,
 }
 
 /// Connections and what their links are.
@@ -56,7 +59,7 @@ impl<'b> Connections<'b> {
         let clock = HostClock::calibrated();
         let is_first = told.is_none();
         let told = told.get_or_insert_default();
-        let mut connections = Self { sessions: Vec::new(), ends: Vec::new() };
+        let mut connections = Self { sessions: Vec::new(), ends: Vec::new(), node: None };
         let mut fingerprint = None;
         let several = memory.len() > 1;
         for (outgoing, incoming) in memory {
@@ -99,6 +102,7 @@ impl<'b> Connections<'b> {
         }
         let fingerprint =
             fingerprint.ok_or_else(|| CliError::usage("at least one connection is needed"))?;
+        connections.node = node_of(&fingerprint);
         Ok(Opened { connections, fingerprint })
     }
 
@@ -107,7 +111,8 @@ impl<'b> Connections<'b> {
         self.sessions.first_mut().map(|session| &mut **session)
     }
 
-    /// Does `work` on all connections at the same time: what came of each.
+    /// Does `work` on all connections at the same time, of several each on a thread near
+    /// the device unless a processor was asked for: what came of each.
     pub(super) fn together<T: Send>(
         &mut self,
         work: impl Fn(&mut dyn Rounds) -> Result<T, SessionError<LinkError>> + Sync,
@@ -115,7 +120,7 @@ impl<'b> Connections<'b> {
         if let [session] = &mut *self.sessions {
             return Ok(vec![work(&mut **session)?]);
         }
-        let start = Barrier::new(self.sessions.len());
+        let (start, node) = (Barrier::new(self.sessions.len()), self.node);
         let outcomes: Vec<_> = thread::scope(|scope| {
             let workers: Vec<_> = self
                 .sessions
@@ -123,8 +128,10 @@ impl<'b> Connections<'b> {
                 .map(|session| {
                     let (work, start) = (&work, &start);
                     scope.spawn(move || {
-                        start.wait();
-                        work(&mut **session)
+                        run_on_node(node, || {
+                            start.wait();
+                            work(&mut **session)
+                        })
                     })
                 })
                 .collect();

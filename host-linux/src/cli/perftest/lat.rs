@@ -65,7 +65,8 @@ struct Latency {
 }
 
 pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let test = &args.test;
+    let mut test = args.test.clone();
+    test.ends.link.verbs = test.ends.link.verbs.one_at_a_time();
     let is_read = test.ends.link.is_read();
     let whole = args.rtt || is_read;
     let quantity = match (is_read, args.rtt) {
@@ -75,7 +76,7 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
     };
     let about = About { command: "lat", quantity: quantity.to_owned(), connections: 1 };
     let tested = run_test(
-        (test, &about),
+        (&test, &about),
         &test.sizes(2),
         console,
         |connections, _, size| {

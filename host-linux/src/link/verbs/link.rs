@@ -192,10 +192,9 @@ impl VerbsLink {
         Some(calls.into_times(size_bytes))
     }
 
-    /// Reads are answered at this end, and timed calls are rare.
+    /// Timed calls are rare.
     fn choose_way(&mut self) {
-        self.straight =
-            self.in_session && self.operation != Operation::Read && self.calls.is_none();
+        self.straight = self.in_session && self.calls.is_none();
     }
 
     /// Whether this end, a responder, has nothing to do but stay: the
@@ -303,9 +302,10 @@ impl Link for VerbsLink {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
         match message.first() {
-            Some(&tag) if self.straight && is_tag(tag) => {
-                self.send_of_a_round((tag, message.len()), Timing::Never)
-            }
+            Some(&tag) if self.straight && is_tag(tag) => match self.operation {
+                Operation::Read => self.send_one_sided(message),
+                _ => self.send_of_a_round((tag, message.len()), Timing::Never),
+            },
             _ => self.send_otherwise(message),
         }
     }

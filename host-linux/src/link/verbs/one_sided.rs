@@ -6,8 +6,9 @@
 //! then mean is defined in `docs/verbs.md`.
 //!
 //! Where the device does its work while a read is posted, what follows the post
-//! makes the read longer. So a round is counted before the next one, outside of
-//! what is timed.
+//! makes the read longer; where it does so afterwards, what precedes the next post
+//! may find it asleep. So a round is counted at the first look that finds it under
+//! way, or else before the next one, outside of what is timed.
 
 use std::collections::VecDeque;
 
@@ -18,10 +19,8 @@ use loggap_core::wire::{Bounds, FRAME_LEN, MAGIC};
 use super::error::VerbsError;
 use super::link::VerbsLink;
 use super::sending::Timing;
-use super::station::PAYLOAD;
 use crate::link::LinkError;
 use crate::machine::clock::HostClock;
-use crate::sys::verbs::{Source, Verb};
 
 /// The other side of a session, at this end.
 #[derive(Debug)]
@@ -96,7 +95,8 @@ impl OneSided {
 }
 
 impl VerbsLink {
-    /// Counts what is over, so that it falls into no timed part.
+    /// Counts the round whose reads are all posted, if any, so that this falls into no
+    /// time between the post of a read and a look at it.
     #[inline]
     pub(super) fn prepare_reads(&mut self) {
         if let Some(one_sided) = &mut self.one_sided
@@ -124,17 +124,15 @@ impl VerbsLink {
         }
         one_sided.reads.1 -= 1;
         let (is_last, length) = (one_sided.reads.1 == 0, one_sided.reply_length);
-        if is_last {
-            if self.due.is_some() {
-                return Err(VerbsError::Answers.into());
-            }
+        if is_last && self.due.is_some() {
+            return Err(VerbsError::Answers.into());
+        }
+        if is_last || self.calls.is_some() {
             self.signal_next();
         }
-        // Nobody looks at what is read, so that all of it may go to one place.
-        let target = Source::Memory { offset: self.layout.incoming(0), length: message.len() };
-        self.post(("read", Timing::WhereAsked), Verb::Read, PAYLOAD, target)?;
+        let tag = message.first().copied().unwrap_or_default();
+        self.send_of_a_round((tag, message.len()), Timing::WhereAsked)?;
         if is_last {
-            let tag = message.first().copied().unwrap_or_default();
             self.due = Some(Due { length, tag, request: self.room.posted });
         }
         Ok(())

@@ -242,6 +242,7 @@ impl VerbsLink {
         let before = self.looks;
         self.looks += self.until_pause.1;
         self.pause_soon();
+        self.prepare_reads();
         self.prepare()?;
         if self.calls.is_some() {
             self.reap()?;

@@ -123,9 +123,6 @@ impl VerbsLink {
     /// without a look for completions, in which an error could be found.
     #[inline]
     pub(super) fn prepare_message(&mut self, length: usize) {
-        if self.operation == Operation::Read {
-            return;
-        }
         if length != self.standing_length {
             // An error here comes again at the send.
             let _shows_again = self.build_for(length);
@@ -154,11 +151,15 @@ impl VerbsLink {
         if length > self.longest {
             return Err(self.too_long(length));
         }
-        let source = match length <= self.inline {
-            true => Source::Copied { offset: PAYLOAD, length },
-            false => Source::Memory { offset: PAYLOAD, length },
+        let source = match self.operation {
+            // Nobody looks at what is read, so that all of it may go to one place.
+            Operation::Read => Source::Memory { offset: self.layout.incoming(0), length },
+            _ if length <= self.inline => Source::Copied { offset: PAYLOAD, length },
+            _ => Source::Memory { offset: PAYLOAD, length },
         };
-        let (remote_address, remote_key) = self.remote;
+        let (start, remote_key) = self.remote;
+        // Of writes every message has another one.
+        let remote_address = start.wrapping_add(PAYLOAD as u64);
         let verb = self.verb_of(length);
         let work = Work { verb, remote_address, remote_key, id: 0, signalled: false };
         self.queue
@@ -205,7 +206,8 @@ impl VerbsLink {
             Operation::WriteImmediate => {
                 Verb::WriteImmediate(u32::try_from(length).unwrap_or(u32::MAX))
             }
-            _ => Verb::Send,
+            Operation::Read => Verb::Read,
+            Operation::Send | Operation::Datagram => Verb::Send,
         }
     }
 
