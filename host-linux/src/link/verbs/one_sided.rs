@@ -5,10 +5,9 @@
 //! the reply of a round is the completion of its last read. What the rounds
 //! then mean is defined in `docs/verbs.md`.
 //!
-//! Where the device does its work while a read is posted, what follows the post
-//! makes the read longer; where it does so afterwards, what precedes the next post
-//! may find it asleep. So a round is counted at the first look that finds it under
-//! way, or else before the next one, outside of what is timed.
+//! A round is counted when a look finds its last read still under way, and else
+//! before the next round: some devices do their work while a read is posted, so
+//! that the read would be longer by what is done between the post and the first look.
 
 use std::collections::VecDeque;
 
@@ -124,10 +123,10 @@ impl VerbsLink {
         }
         one_sided.reads.1 -= 1;
         let (is_last, length) = (one_sided.reads.1 == 0, one_sided.reply_length);
-        if is_last && self.due.is_some() {
-            return Err(VerbsError::Answers.into());
-        }
-        if is_last || self.calls.is_some() {
+        if is_last {
+            if self.due.is_some() {
+                return Err(VerbsError::Answers.into());
+            }
             self.signal_next();
         }
         let tag = message.first().copied().unwrap_or_default();

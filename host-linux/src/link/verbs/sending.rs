@@ -1,7 +1,7 @@
 //! Posting sends and the writes that say what was consumed, and reaping their
 //! completions.
 
-use std::thread;
+use std::{io, thread};
 
 use super::error::FLUSHED;
 use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
@@ -113,10 +113,15 @@ impl VerbsLink {
             _ => queue.post_again(head, address, || ()),
         };
         if let Err(source) = posted {
-            return Err(self.failed("send", source));
+            return Err(self.not_posted(source));
         }
         self.room.post_counted();
         Ok(())
+    }
+
+    #[cold]
+    fn not_posted(&self, source: io::Error) -> LinkError {
+        self.failed(if self.operation == Operation::Read { "read" } else { "send" }, source)
     }
 
     /// Does what the first of some messages of a round would do else, without a wait, and
@@ -169,8 +174,8 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Sends what is no message of a round, and the messages of rounds that are read,
-    /// or whose calls are timed.
+    /// Sends what is no message of a round, and the messages of rounds whose calls are
+    /// timed.
     #[inline(never)]
     pub(super) fn send_otherwise(&mut self, message: &[u8]) -> Result<(), LinkError> {
         if message.len() > self.longest {
@@ -179,10 +184,12 @@ impl VerbsLink {
         // Nobody could see it arrive.
         debug_assert!(!message.is_empty());
         self.make_room()?;
+        if self.calls.is_some() {
+            self.signal_next();
+        }
         match (self.operation, message.first()) {
             (Operation::Read, _) => self.send_one_sided(message),
             (_, Some(&tag)) if self.in_session && is_tag(tag) => {
-                self.signal_next();
                 self.send_of_a_round((tag, message.len()), Timing::WhereAsked)
             }
             _ => self.send_now(message),
