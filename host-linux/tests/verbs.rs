@@ -33,7 +33,9 @@ use loggap_core::measure::{
 };
 use loggap_core::units::Picos;
 use loggap_core::wire::Bounds;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, socket};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, getsockopt, recv, socket, sockopt,
+};
 use nix::unistd::gettid;
 
 thread_local! {
@@ -438,6 +440,21 @@ fn a_byte_on_the_control_connection_ends_the_link_at_either_end() {
             let error = error_of(link);
             assert!(error.contains("sent bytes over the control connection"), "{error}");
         }
+    }
+}
+
+#[test]
+#[ignore = "needs an RDMA device: tests/verbs/count"]
+fn the_control_connection_asks_a_silent_peer_for_forty_seconds() {
+    let (near, far) = connection();
+    let controls = [near.try_clone().unwrap(), far.try_clone().unwrap()];
+    let _joined = joined(VerbsSettings::DEFAULT, (near, far));
+    for control in controls {
+        assert!(getsockopt(&control, sockopt::KeepAlive).unwrap());
+        let silence = getsockopt(&control, sockopt::TcpKeepIdle).unwrap();
+        let between = getsockopt(&control, sockopt::TcpKeepInterval).unwrap();
+        let questions = getsockopt(&control, sockopt::TcpKeepCount).unwrap();
+        assert_eq!(silence + questions * between, 40, "seconds, as docs/verbs.md says");
     }
 }
 

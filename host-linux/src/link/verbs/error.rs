@@ -11,7 +11,6 @@ use super::settings::Operation;
 #[cfg(feature = "verbs")]
 pub(super) const FLUSHED: u32 = 5;
 /// The status of a work request that was not acknowledged.
-#[cfg(feature = "verbs")]
 pub(super) const UNANSWERED: u32 = 12;
 
 /// Why a link over RDMA verbs could not be made or has failed.
@@ -121,7 +120,7 @@ pub enum VerbsError {
     /// A work request ended with an error.
     #[error(
         "{peer}: {action} ended with '{}' (status {status}, {}): {}",
-        status_name(*status), vendor_code(*vendor), status_hint(*status)
+        status_name(*status), vendor_code(*status, *vendor), status_hint(*status)
     )]
     Completion {
         /// The peer.
@@ -319,11 +318,14 @@ const fn status_name(status: u32) -> &'static str {
     }
 }
 
-/// What the device's maker adds, whose list alone says what it means.
-fn vendor_code(code: u32) -> String {
-    match code {
-        0 => "no vendor code".to_owned(),
-        code => format!("vendor code {code:#x}, explained by the device's maker"),
+/// What the device's maker adds, whose list alone says what it means. Of mlx5, two codes
+/// are known from what its users report.
+fn vendor_code(status: u32, code: u32) -> String {
+    match (status, code) {
+        (_, 0) => "no vendor code".to_owned(),
+        (UNANSWERED, 0x81) => "vendor code 0x81: mlx5 has sent it as often as it may".to_owned(),
+        (10, 0x88) => "vendor code 0x88: mlx5 was refused by the other end's device".to_owned(),
+        _ => format!("vendor code {code:#x}, explained by the device's maker"),
     }
 }
 
@@ -363,7 +365,8 @@ mod tests {
         };
         let text = failed(12);
         assert!(text.starts_with("node7: send ended with 'transport retry counter"), "{text}");
-        assert!(text.contains("vendor code 0x81") && text.contains("--gid-index"), "{text}");
+        assert!(text.contains("vendor code 0x81: mlx5") && text.contains("--gid-index"), "{text}");
+        assert!(failed(10).contains("vendor code 0x81, explained by the device's maker"));
         assert!(failed(10).contains("wrong key"));
         assert!(failed(99).contains("unknown error"));
     }

@@ -320,19 +320,19 @@ impl Link for VerbsLink {
 
     #[inline(always)]
     fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
-        self.prepare_reads();
+        self.count_finished_round();
         // Without a wait, in which a request that ended with an error could be found.
         if self.room.has_entries(1) {
             // An error here comes again at the next send.
-            let _shows_again = self.prepare();
+            let _shows_again = self.replenish();
         }
-        self.prepare_message(message.len());
+        self.prebuild_request(message.len());
         body(self)
     }
 
     #[inline]
     fn expect_send(&mut self, length: usize) {
-        self.prepare_message(length);
+        self.prebuild_request(length);
     }
 
     /// What is due for the message before this one does not fall into the time that
@@ -343,7 +343,7 @@ impl Link for VerbsLink {
         buffer: &mut [u8],
         before: impl FnOnce(&mut Self) -> Result<R, LinkError>,
     ) -> Result<(R, Option<usize>), LinkError> {
-        self.prepare()?;
+        self.replenish()?;
         let before = before(self)?;
         Ok((before, self.wait_receive(buffer)?))
     }

@@ -97,7 +97,7 @@ impl VerbsLink {
     /// Counts the round whose reads are all posted, if any, so that this falls into no
     /// time between the post of a read and a look at it.
     #[inline]
-    pub(super) fn prepare_reads(&mut self) {
+    pub(super) fn count_finished_round(&mut self) {
         if let Some(one_sided) = &mut self.one_sided
             && one_sided.reads.1 == 0
         {
@@ -155,7 +155,7 @@ impl VerbsLink {
 
     #[cold]
     fn take_frame(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        self.prepare_reads();
+        self.count_finished_round();
         let frame = self.one_sided.as_mut().and_then(|one_sided| one_sided.frames.pop_front());
         let Some(frame) = frame else { return Ok(None) };
         match buffer.first_chunk_mut() {

@@ -228,7 +228,7 @@ impl VerbsLink {
     /// An end that looks finds them all, and tells it at the latest when it has;
     /// one that waits for room itself has told of every half that it consumed.
     #[inline]
-    pub(super) fn prepare(&mut self) -> Result<(), LinkError> {
+    pub(super) fn replenish(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
         match self.room.owes_a_word() {
             true => self.tell_consumed(),
@@ -242,8 +242,8 @@ impl VerbsLink {
         let before = self.looks;
         self.looks += self.until_pause.1;
         self.pause_soon();
-        self.prepare_reads();
-        self.prepare()?;
+        self.count_finished_round();
+        self.replenish()?;
         if self.calls.is_some() {
             self.reap()?;
         } else if self.due.is_none() && self.expects_completion() {

@@ -43,7 +43,7 @@ impl VerbsLink {
     /// told of what was consumed before, where that is due.
     #[cold]
     pub(super) fn wait_for_room(&mut self) -> Result<(), LinkError> {
-        self.prepare()?;
+        self.replenish()?;
         self.wait_until(Self::has_room)
     }
 
@@ -127,7 +127,7 @@ impl VerbsLink {
     /// Does what the first of some messages of a round would do else, without a wait, and
     /// without a look for completions, in which an error could be found.
     #[inline]
-    pub(super) fn prepare_message(&mut self, length: usize) {
+    pub(super) fn prebuild_request(&mut self, length: usize) {
         if length != self.standing_length {
             // An error here comes again at the send.
             let _shows_again = self.build_for(length);

@@ -349,7 +349,9 @@ fn describe(
     (context, port): (&Context, &Port),
     gid: Option<&Gid>,
 ) -> VerbsPort {
-    let node = read_setting(format!("/sys/class/infiniband/{name}/device/numa_node"));
+    let folder = format!("/sys/class/infiniband/{name}");
+    let of_port = |entry| format!("{folder}/ports/{number}/{entry}");
+    let node = read_setting(format!("{folder}/device/numa_node"));
     let link_layer = match port.link_layer {
         LinkLayer::InfiniBand => "InfiniBand",
         LinkLayer::Ethernet => "Ethernet",
@@ -360,12 +362,20 @@ fn describe(
         port: number,
         firmware: context.firmware().to_owned(),
         link_layer: link_layer.to_owned(),
-        rate_bits_per_s: port.rate,
+        rate_bits_per_s: rate(&read_setting(of_port("rate")).unwrap_or_default()),
         mtu_bytes: port.mtu,
         numa_node: node.and_then(|node| node.parse().ok()),
         interface: interface(name, number, gid),
         gid_index: gid.map(|gid| gid.index),
     }
+}
+
+/// Bits per second of what the kernel says of a port: `2.5 Gb/sec (1X SDR)`.
+fn rate(text: &str) -> Option<u64> {
+    let gigabits: f64 = text.split_once(" Gb/sec")?.0.parse().ok()?;
+    let bits = (gigabits * 1e9).round();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+    (bits > 0.0 && bits < 1e18).then_some(bits as u64)
 }
 
 /// A device to use, open, its port, and this end's address.
@@ -539,6 +549,13 @@ mod tests {
             assert!(fewer == layout || twice.sends() > longest_queue as usize, "{fewer:?}");
         }
         assert_eq!(layout.within(1).depth, 2);
+    }
+
+    #[test]
+    fn the_rate_of_a_port_is_read_from_the_words_of_the_kernel() {
+        let rates =
+            ["400 Gb/sec (4X NDR)", "2.5 Gb/sec (1X SDR)", "0 Gb/sec", "", "fast"].map(rate);
+        assert_eq!(rates, [Some(400_000_000_000), Some(2_500_000_000), None, None, None]);
     }
 
     #[test]

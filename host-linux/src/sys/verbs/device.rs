@@ -46,8 +46,6 @@ pub(crate) struct Port {
     pub(crate) lid: u16,
     /// Largest packet payload in bytes.
     pub(crate) mtu: u16,
-    /// Bits per second, of all lanes.
-    pub(crate) rate: Option<u64>,
 }
 
 /// How packets to a GID are built.
@@ -155,14 +153,6 @@ impl Context {
         // which has the older layout.
         let code = unsafe { ffi::ibv_query_port(self.raw(), number, filled) };
         succeeded(code)?;
-        let lanes = match attributes.active_width {
-            1 => Some(1),
-            2 => Some(4),
-            4 => Some(8),
-            8 => Some(12),
-            16 => Some(2),
-            _ => None,
-        };
         Ok(Port {
             active: attributes.state == ffi::ibv_port_state::IBV_PORT_ACTIVE,
             state: state_name(attributes.state),
@@ -173,7 +163,6 @@ impl Context {
             },
             lid: attributes.lid,
             mtu: 128_u16.checked_shl(attributes.active_mtu).unwrap_or(0),
-            rate: lanes.zip(lane_rate(attributes.active_speed)).map(|(lanes, rate)| lanes * rate),
         })
     }
 
@@ -277,21 +266,6 @@ const fn state_name(state: ffi::ibv_port_state::Type) -> &'static str {
         ffi::ibv_port_state::IBV_PORT_ACTIVE_DEFER => "ACTIVE_DEFER",
         _ => "unknown",
     }
-}
-
-/// Bits per second of one lane (InfiniBand specification, PortInfo; the
-/// numbers that `ibstat` shows).
-const fn lane_rate(speed: u8) -> Option<u64> {
-    Some(match speed {
-        1 => 2_500_000_000,
-        2 => 5_000_000_000,
-        4 | 8 => 10_000_000_000,
-        16 => 14_000_000_000,
-        32 => 25_000_000_000,
-        64 => 50_000_000_000,
-        128 => 100_000_000_000,
-        _ => return None,
-    })
 }
 
 /// A pointer to nothing, where a call takes an optional structure.
