@@ -3,11 +3,11 @@
 use core::fmt;
 
 use super::chain::Chain;
-use super::event::Candidate;
+use super::clocks::Clock;
 use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::matching::Waiting;
-use super::memory::Requirements;
+use super::memory::{Memory, Requirements};
 use super::network::{Flat, Network, NetworkStopped};
 use super::parameters::{Parameters, Receive, Settings};
 use super::price::Prices;
@@ -97,6 +97,19 @@ pub struct Finished {
     /// handshake count twice, as they want to leave and as they are on their
     /// way.
     pub events: u64,
+}
+
+impl Finished {
+    /// After so many events, of ranks and when each was done.
+    pub(super) fn of(events: u64, ranks: impl Iterator<Item = (u32, Picos)>) -> Self {
+        let mut finished = Self { events, ..Self::default() };
+        for (rank, finish) in ranks {
+            if finish > finished.makespan {
+                (finished.makespan, finished.last_rank) = (finish, rank);
+            }
+        }
+        finished
+    }
 }
 
 /// The states of all ranks; an index that is none gives an idle rank.
@@ -191,16 +204,16 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         (noise, observer): (N, O),
         network: W,
     ) -> Self {
-        let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
-        let Schedule { clocks, next_attempts, links, done, queue, places, requirements, .. } =
-            schedule;
+        let Schedule { memory, edges, firsts, requirements, .. } = schedule;
+        let Memory { records, times, ranks, slots, crowds, index, .. } = memory;
+        let Memory { clocks, next_attempts, links, done, queue, places, .. } = memory;
         let Requirements { cpus, nics, .. } = requirements;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
             flight.1 = delay;
         }
         Self {
-            records,
+            records: Records::new(records, times),
             edges,
             ranks: Ranks { all: ranks, sentinel: Rank::default() },
             firsts,
@@ -208,7 +221,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
             clocks,
             next_attempts,
             done,
-            queue: Queue::new(queue, places),
+            queue: Queue::new(queue, &mut [], places),
             cpus,
             nics,
             single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
@@ -337,9 +350,9 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
                 continue;
             }
             let first = self.records.at(last).link;
-            let (created, seq) = self.records.at(first).stamp();
+            let record = self.records.at(first);
             // The sum was checked when the message left.
-            let arrival = Entry { time: created.wrapping_add(delay), created, seq, rank: first };
+            let arrival = record.entry(record.created.wrapping_add(delay), first);
             if next.is_none_or(|(_, next)| arrival.before(&next)) {
                 next = Some((protocol, arrival));
             }
@@ -392,23 +405,14 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
     #[inline]
     fn refresh(&mut self, rank: u32) {
         match self.candidate(rank) {
-            Some(Candidate { time, stamp: (created, seq), .. }) => {
-                self.queue.set(Entry { time, created, seq, rank });
-            }
+            Some(next) => self.queue.set(next.entry),
             None => self.queue.drop(rank),
         }
     }
 
     fn finished(&self) -> Finished {
-        let mut finished = Finished { events: self.events, ..Finished::default() };
-        for rank in 0..self.rank_count() {
-            let finish = self.finish(rank);
-            if finish > finished.makespan {
-                finished.makespan = finish;
-                finished.last_rank = rank;
-            }
-        }
-        finished
+        let ranks = (0..self.rank_count()).map(|rank| (rank, self.finish(rank)));
+        Finished::of(self.events, ranks)
     }
 
     /// Number of ranks.
@@ -421,7 +425,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
     /// received.
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
-        let processors = (0..self.cpus).map(|cpu| self.cpu(rank, cpu)).max();
+        let processors =
+            (0..=u8::MAX).take(self.cpus).map(|cpu| self.clock(rank, Clock::Cpu(cpu))).max();
         let done = self.done.get(rank as usize).copied().unwrap_or_default();
         Picos(processors.unwrap_or_default().max(done))
     }

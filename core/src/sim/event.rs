@@ -1,18 +1,19 @@
 //! What a rank does next.
 
+use super::clocks::Clock;
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::network::Network;
 use super::parameters::Receive;
+use super::queue::Entry;
 use super::rank::Class;
 use super::record::{NONE, Record};
 
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    pub(super) time: u64,
-    /// The stamp of what happens.
-    pub(super) stamp: (u64, u32),
+    /// When, and the stamp of what happens.
+    pub(super) entry: Entry,
     pub(super) class: Class,
     /// Where its record waits.
     pub(super) from: From,
@@ -30,18 +31,6 @@ pub(super) enum From {
     /// In the heap of those that need the same, whose root follows this one
     /// in the chain of heaps; [`NONE`] for the first.
     Group { before: u32 },
-}
-
-impl Candidate {
-    pub(super) const fn comes_before(&self, other: &Self) -> bool {
-        if self.time != other.time {
-            return self.time < other.time;
-        }
-        if self.stamp.0 != other.stamp.0 {
-            return self.stamp.0 < other.stamp.0;
-        }
-        self.stamp.1 < other.stamp.1
-    }
 }
 
 /// The order in which lists are looked at.
@@ -64,7 +53,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
                 continue;
             }
             let found = self.first_of(rank, class, last);
-            if best.is_none_or(|best| found.comes_before(&best)) {
+            if best.is_none_or(|best| found.entry.before(&best.entry)) {
                 best = Some(found);
             }
         }
@@ -85,7 +74,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             // A message cannot be handled before it arrives.
             Class::Arrived => state.cpu.max(state.into).max(self.now),
         };
-        Candidate { time, stamp: record.stamp(), class, from: From::List { before: last }, at }
+        let from = From::List { before: last };
+        Candidate { entry: record.entry(time, rank), class, from, at }
     }
 
     /// When the receiver of a message on its way is free, by the processor and
@@ -100,9 +90,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     pub(super) fn free_to_receive(&self, rank: u32, class: Class, place: &Record) -> u64 {
         let (cpu, nic) = (place.cpu(), place.nic());
         match (class, self.settings.receive) {
-            (Class::Taken, _) => self.cpu(rank, cpu),
-            (_, Receive::Overlap) => self.arrivals(rank, nic),
-            _ => self.cpu(rank, cpu).max(self.arrivals(rank, nic)),
+            (Class::Taken, _) => self.clock(rank, Clock::Cpu(cpu)),
+            (_, Receive::Overlap) => self.clock(rank, Clock::Into(nic)),
+            _ => self.clock(rank, Clock::Cpu(cpu)).max(self.clock(rank, Clock::Into(nic))),
         }
     }
 }

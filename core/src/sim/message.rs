@@ -1,12 +1,12 @@
 //! Messages: arrival, handling, meeting their receives.
 
 use super::charge;
+use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
 use super::hooks::{Handled, Matched, MessageKind, Noise, Observer, Released, Resumed, Taken};
 use super::matching::Found;
 use super::network::Network;
-use super::operation::cpu_index;
 use super::parameters::{Receive, Rendezvous};
 use super::price::{Handling, Price};
 use super::rank::Class;
@@ -102,9 +102,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     fn take(&mut self, rank: u32, (op, place): (u32, u32), price: &Price) -> Result<(), SimError> {
         let nic = self.records.at(place).nic();
         let free = if W::CHARGES { price.take_last(self.now)? } else { price.take(self.now)? };
-        *self.arrivals_mut(rank, nic) = free;
+        *self.clock_mut(rank, Clock::Into(nic)) = free;
         self.records.set_time(op, self.now);
-        self.observer.taken(&Taken { rank, op, nic: cpu_index(nic), time: Picos(self.now) });
+        self.observer.taken(&Taken { rank, op, nic, time: Picos(self.now) });
         Ok(())
     }
 
@@ -122,14 +122,14 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let mut taken = if overlap { self.records.time_of(op) } else { self.now };
         // One that had to wait for its processor is there already.
         let start = if W::CHARGES && taken == self.now {
-            price.begin_last(self.cpu(rank, cpu), taken)
+            price.begin_last(self.clock(rank, Clock::Cpu(cpu)), taken)
         } else {
             self.now
         };
         let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.receive_overhead)).0;
         if !overlap {
             let free = if W::CHARGES { price.take_last(taken)? } else { price.take(taken)? };
-            *self.arrivals_mut(rank, nic) = free;
+            *self.clock_mut(rank, Clock::Into(nic)) = free;
         }
         let handling = match (W::CHARGES, overlap) {
             (false, false) => price.handle(start, noise)?,
@@ -142,7 +142,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             taken = price.begin_last(0, taken).min(start);
         }
         let Handling { cpu: released, done, .. } = handling;
-        *self.cpu_mut(rank, cpu) = released;
+        *self.clock_mut(rank, Clock::Cpu(cpu)) = released;
         self.records.set_time(op, done);
         let message = self.records.at(op);
         let told = Handled {
@@ -151,8 +151,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             from: message.peer,
             part: message.part(),
             sent: Picos(message.created),
-            cpu: cpu_index(cpu),
-            nic: cpu_index(nic),
+            cpu,
+            nic,
             taken: Picos(taken),
             start: Picos(start),
             noise: Picos(noise),
@@ -220,15 +220,15 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let (sent, length) = (Picos(record.created), Picos(price.costs.overhead));
         let noise = self.noise.lost(sender, sent, length).0;
         let end = price.sent(record.created, noise)?;
-        let cpu = self.cpu_mut(sender, record.cpu());
+        let cpu = self.clock_mut(sender, Clock::Cpu(record.cpu()));
         *cpu = (*cpu).max(now);
-        let out = self.out_mut(sender, record.nic());
+        let out = self.clock_mut(sender, Clock::Out(record.nic()));
         *out = (*out).max(now);
         self.observer.resumed(&Resumed {
             rank: sender,
             op: message,
-            cpu: cpu_index(record.cpu()),
-            nic: cpu_index(record.nic()),
+            cpu: record.cpu(),
+            nic: record.nic(),
             time: Picos(now),
         });
         self.satisfy(sender, message, Reached::end(end.max(now)));
@@ -245,7 +245,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         record.created = now;
         record.seq = seq;
         let at = if part == MessageKind::Cts { record.tag } else { op };
-        let cpu = cpu_index(self.records.at(at).cpu());
+        let cpu = self.records.at(at).cpu();
         self.observer.released(&Released { rank, op, cpu });
         self.enlist(rank, Class::Sends, op);
         Ok(())

@@ -26,6 +26,8 @@
 //! order: message, then released operations by rank, on a rank sends before
 //! receives before calculations, each in the order in which it became ready.
 
+mod agenda;
+mod array_heap;
 mod build_error;
 mod chain;
 mod charge;

@@ -2,6 +2,7 @@
 
 use super::chain::Chain;
 use super::charge;
+use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, From};
 use super::hooks::{Begun, Calculated, Matched, MessageKind, Noise, Observer, Sent, Turn};
@@ -52,10 +53,10 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let now = self.now;
         let record = *self.records.at(op);
         let (start, work) = (Picos(now), Picos(record.amount));
-        let cpu = cpu_index(record.cpu());
+        let cpu = record.cpu();
         let told = Calculated { rank, op, cpu, start, work, ..Calculated::default() };
         let end = charge::calculate(&self.noise, &mut self.observer, told)?;
-        *self.cpu_mut(rank, record.cpu()) = end;
+        *self.clock_mut(rank, Clock::Cpu(record.cpu())) = end;
         self.satisfy(rank, op, Reached { start: Some(now), end: Some(end) });
         Ok(())
     }
@@ -113,8 +114,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             to: target,
             op,
             part,
-            cpu: cpu_index(cpu),
-            nic: cpu_index(nic),
+            cpu,
+            nic,
             size: part.bytes(record.amount),
             tag: record.tag,
             start: Picos(now),
@@ -122,8 +123,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         };
         let Leaving { cpu: end, out, .. } =
             charge::send(price, &self.noise, &mut self.observer, told)?;
-        *self.cpu_mut(rank, cpu) = end;
-        *self.out_mut(rank, nic) = out;
+        *self.clock_mut(rank, Clock::Cpu(cpu)) = end;
+        *self.clock_mut(rank, Clock::Out(nic)) = out;
         let seq = self.draw()?;
         let record = self.records.at_mut(op);
         record.created = now;
@@ -166,11 +167,4 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         });
         self.meet(rank, op, message, end)
     }
-}
-
-/// An index of a processor or interface, which is a byte in the schedule.
-#[allow(clippy::cast_possible_truncation, reason = "a record keeps it in one byte")]
-pub(super) const fn cpu_index(index: usize) -> u8 {
-    debug_assert!(index <= u8::MAX as usize, "a record keeps it in one byte");
-    index as u8
 }

@@ -20,6 +20,7 @@
 //! records.
 
 use super::chain::Chain;
+use super::clocks::Clock;
 use super::engine::Engine;
 use super::event::{Candidate, From};
 use super::heap::Heaps;
@@ -36,8 +37,8 @@ use crate::goal::ANY;
 struct Need {
     class: Class,
     /// 0 where the class needs none.
-    cpu: usize,
-    nic: usize,
+    cpu: u8,
+    nic: u8,
 }
 
 /// In place of a pair of units: there are several.
@@ -67,12 +68,13 @@ impl Rank {
 
     /// Processor and interface of all receives and of all sends to this rank;
     /// `None` where there are several.
-    const fn unit(&self) -> Option<(usize, usize)> {
+    const fn unit(&self) -> Option<(u8, u8)> {
         let [_, _, units, ..] = self.lists;
+        let [cpu, nic, ..] = units.to_le_bytes();
         match units {
             DIFFERENT => None,
             NONE => Some((0, 0)),
-            _ => Some(((units & 0xff) as usize, (units >> 8) as usize)),
+            _ => Some((cpu, nic)),
         }
     }
 }
@@ -148,10 +150,16 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let Need { class, cpu, nic } = need;
         match class {
             Class::Receives => 0,
-            Class::Calcs | Class::Taken => self.cpu(rank, cpu),
-            Class::Sends => self.cpu(rank, cpu).max(self.out(rank, nic)),
-            Class::Arrived if self.settings.receive == Receive::Overlap => self.arrivals(rank, nic),
-            Class::Arrived => self.cpu(rank, cpu).max(self.arrivals(rank, nic)),
+            Class::Calcs | Class::Taken => self.clock(rank, Clock::Cpu(cpu)),
+            Class::Sends => {
+                self.clock(rank, Clock::Cpu(cpu)).max(self.clock(rank, Clock::Out(nic)))
+            }
+            Class::Arrived if self.settings.receive == Receive::Overlap => {
+                self.clock(rank, Clock::Into(nic))
+            }
+            Class::Arrived => {
+                self.clock(rank, Clock::Cpu(cpu)).max(self.clock(rank, Clock::Into(nic)))
+            }
         }
     }
 
@@ -304,7 +312,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
                 }
                 _ => {
                     debug_assert!(time >= self.now, "everything happens at its time");
-                    best = Some(self.waits(at, time, From::Later));
+                    best = Some(self.waits((rank, at), time, From::Later));
                     break;
                 }
             }
@@ -313,8 +321,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let mut root = *self.ranks.at_mut(rank).groups();
         while root != NONE {
             let free = self.need(rank, root).map_or(0, |need| self.free(rank, need));
-            let found = self.waits(root, free.max(self.now), From::Group { before });
-            if best.is_none_or(|best| found.comes_before(&best)) {
+            let found = self.waits((rank, root), free.max(self.now), From::Group { before });
+            if best.is_none_or(|best| found.entry.before(&best.entry)) {
                 best = Some(found);
             }
             before = root;
@@ -324,9 +332,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         best
     }
 
-    fn waits(&self, at: u32, time: u64, from: From) -> Candidate {
+    fn waits(&self, (rank, at): (u32, u32), time: u64, from: From) -> Candidate {
         let record = self.records.at(at);
-        Candidate { time, stamp: record.stamp(), class: record.class(), from, at }
+        Candidate { entry: record.entry(time, rank), class: record.class(), from, at }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One operation, and the message that it becomes, in 40 bytes.
 
 use super::hooks::MessageKind;
+use super::queue::Entry;
 use super::rank::Class;
 use crate::goal::{Op, OpKind};
 use crate::units::Picos;
@@ -214,15 +215,23 @@ impl Record {
         self.meta = self.meta & !(7 << CLASS_SHIFT) | (class as u32) << CLASS_SHIFT;
     }
 
-    pub(super) const fn cpu(&self) -> usize {
-        (self.meta >> 8 & 0xff) as usize
+    pub(super) const fn cpu(&self) -> u8 {
+        let [_, cpu, ..] = self.meta.to_le_bytes();
+        cpu
     }
 
-    pub(super) const fn nic(&self) -> usize {
-        (self.meta >> 16 & 0xff) as usize
+    pub(super) const fn nic(&self) -> u8 {
+        let [_, _, nic, _] = self.meta.to_le_bytes();
+        nic
     }
 
     pub(super) const fn stamp(&self) -> (u64, u32) {
         (self.created, self.seq)
+    }
+
+    /// What a queue says of it: that it is due on a rank, or arrives.
+    #[inline]
+    pub(super) const fn entry(&self, time: u64, rank: u32) -> Entry {
+        Entry { time, created: self.created, seq: self.seq, rank }
     }
 }

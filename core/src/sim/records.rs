@@ -22,14 +22,6 @@ impl<'m> Records<'m> {
         Self { all, times, sentinel: Record::default() }
     }
 
-    pub(super) const fn all(&self) -> &[Record] {
-        self.all
-    }
-
-    pub(super) const fn all_mut(&mut self) -> &mut [Record] {
-        self.all
-    }
-
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
         debug_assert!((index as usize) < self.all.len(), "no record {index}");

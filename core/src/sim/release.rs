@@ -6,10 +6,10 @@
 use core::ops::Range;
 
 use super::chain::Chain;
+use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::hooks::{Noise, Observer, Released, Satisfied};
 use super::network::Network;
-use super::operation::cpu_index;
 use super::rank::Class;
 use super::record::{Kind, NONE, Successors};
 use super::records::bounds;
@@ -213,9 +213,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;
         let (kind, cpu) = (self.records.at(op).kind(), self.records.at(op).cpu());
-        self.observer.released(&Released { rank, op, cpu: cpu_index(cpu) });
-        let posting =
-            (kind == Kind::Receive).then(|| self.cpu(rank, cpu).max(self.records.time_of(op)));
+        self.observer.released(&Released { rank, op, cpu });
+        let posting = (kind == Kind::Receive)
+            .then(|| self.clock(rank, Clock::Cpu(cpu)).max(self.records.time_of(op)));
         let record = self.records.at_mut(op);
         record.created = self.now;
         record.seq = seq;

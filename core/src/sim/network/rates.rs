@@ -4,11 +4,11 @@
 //! are computed once, by [`Filling`], for the flows that they affect.
 
 use super::NetworkStopped;
-use super::agenda::Agenda;
 use super::fabric::Fabric;
 use super::filling::{Filling, OPEN};
 use super::memory::{Flow, Hop, Link, NONE, Share};
 use super::usage::Usage;
+use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
 use crate::units::Overflow;
 

@@ -11,11 +11,11 @@
 //! A message costs O(messages on its links × longest route) where it enters and where
 //! it leaves, and O(c·log s) polls, c being its congestion.
 
-use super::agenda::Agenda;
 use super::fabric::{Fabric, Routes};
 use super::flows::FlowsError;
 use super::memory::{Hop, Link, NONE, NetworkRequirements};
 use super::{Departure, Network, NetworkStopped};
+use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
 
 /// Units of a byte in which it is counted what is left of a message.

@@ -1,7 +1,7 @@
 //! Copies of a schedule that has not run, for runs with other parameters.
 
 use core::ops::Range;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::memory::{Memory, Requirements};
 use super::record::WindowRecord;
@@ -13,7 +13,7 @@ impl Schedule<'_> {
     /// original.
     #[must_use]
     pub const fn copy_requirements(&self) -> Requirements {
-        Requirements { edges: 0, firsts: 0, scratch: 0, ..self.requirements }
+        self.requirements
     }
 
     /// The same schedule in `memory`, for a run with `parameters`;
@@ -29,39 +29,21 @@ impl Schedule<'_> {
         if parameters.lookahead().0 == 0 || !parameters.has_limits_of(&self.parameters) {
             return None;
         }
-        let Memory { records, ranks, slots, words, times, links, receiving, .. } =
-            memory.cut(&self.copy_requirements())?;
-        self.copy_records(records, 0..self.requirements.ops)?;
-        self.copy_records(records, self.further_records())?;
-        ranks.copy_from_slice(self.ranks);
-        slots.copy_from_slice(self.slots);
-        for time in &mut *times {
-            *time = 0.into();
-        }
-        for (link, own) in links.iter_mut().zip(self.links) {
+        let memory = memory.cut(&self.copy_requirements())?;
+        self.copy_records(memory.records, 0..self.requirements.ops)?;
+        self.copy_records(memory.records, self.further_records())?;
+        memory.ranks.copy_from_slice(self.memory.ranks);
+        memory.slots.copy_from_slice(self.memory.slots);
+        memory.times.fill_with(AtomicU64::default);
+        for (link, own) in memory.links.iter_mut().zip(&*self.memory.links) {
             *link = own.load(Relaxed).into();
         }
-        Some(Schedule {
-            records,
-            edges: self.edges,
-            ranks,
-            firsts: self.firsts,
-            slots,
-            words,
-            times,
-            links,
-            receiving,
-            parameters,
-            requirements: self.requirements,
-            further: self.further,
-            handshakes: self.handshakes,
-            sends: self.sends,
-        })
+        Some(Schedule { memory, parameters, ..*self })
     }
 
     /// Copies some of the records; others were not built.
     fn copy_records(&self, records: &mut [WindowRecord], range: Range<usize>) -> Option<()> {
-        records.get_mut(range.clone())?.clone_from_slice(self.records.get(range)?);
+        records.get_mut(range.clone())?.clone_from_slice(self.memory.records.get(range)?);
         Some(())
     }
 }

@@ -342,14 +342,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// How this partition's part of the run ended.
     #[must_use]
     pub fn finished(&self) -> Finished {
-        let mut finished = Finished { events: self.events, ..Finished::default() };
-        for (rank, finish) in self.finish() {
-            if finish > finished.makespan {
-                finished.makespan = finish;
-                finished.last_rank = rank;
-            }
-        }
-        finished
+        Finished::of(self.events, self.finish())
     }
 
     /// Calls `tell` with everything that never came to its end, by rank, as
