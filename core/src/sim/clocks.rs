@@ -35,7 +35,7 @@ impl<N, O, W> Engine<'_, '_, N, O, W> {
     }
 
     #[inline]
-    pub(super) fn clock(&self, rank: u32, clock: Clock) -> u64 {
+    pub(super) fn clock_of(&self, rank: u32, clock: Clock) -> u64 {
         if let Some(place) = self.extra(rank, clock) {
             return self.clocks.get(place).copied().unwrap_or_default();
         }

@@ -3,9 +3,11 @@
 use core::fmt;
 
 use super::chain::Chain;
+use super::charge::Charges;
 use super::clocks::Clock;
 use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
+use super::lent::Checked;
 use super::matching::Waiting;
 use super::memory::{Memory, Requirements};
 use super::network::{Flat, Network, NetworkStopped};
@@ -112,36 +114,12 @@ impl Finished {
     }
 }
 
-/// The states of all ranks; an index that is none gives an idle rank.
-#[derive(Debug)]
-pub(super) struct Ranks<'m> {
-    all: &'m mut [Rank],
-    pub(super) sentinel: Rank,
-}
-
-impl Ranks<'_> {
-    #[inline]
-    pub(super) fn at(&self, rank: u32) -> &Rank {
-        debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
-        self.all.get(rank as usize).unwrap_or(&self.sentinel)
-    }
-
-    #[inline]
-    pub(super) fn at_mut(&mut self, rank: u32) -> &mut Rank {
-        debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
-        match self.all.get_mut(rank as usize) {
-            Some(state) => state,
-            None => &mut self.sentinel,
-        }
-    }
-}
-
 /// A simulation of one schedule.
 #[derive(Debug)]
 pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
     pub(super) records: Records<'m>,
     pub(super) edges: &'m [u32],
-    pub(super) ranks: Ranks<'m>,
+    pub(super) ranks: Checked<'m, Rank>,
     pub(super) firsts: &'m [u32],
     pub(super) waiting: Waiting<'m>,
     /// Of each rank its processors but the first, then the sending and the
@@ -157,13 +135,11 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
     /// everything else waits in heaps.
     pub(super) single: bool,
     pub(super) heaps: Heaps<&'m mut [u64]>,
-    pub(super) prices: Prices<'p>,
+    pub(super) charges: Charges<'p, N, O>,
     pub(super) settings: Settings,
-    pub(super) noise: N,
-    pub(super) observer: O,
     pub(super) network: W,
     /// Messages on their way, by protocol, and how long they travel.
-    flights: [(u32, u64); Parameters::MOST],
+    pub(super) flights: [(u32, u64); Parameters::MOST],
     pub(super) now: u64,
     /// The second part of the next stamp, counted within an instant.
     seq: u32,
@@ -215,7 +191,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         Self {
             records: Records::new(records, times),
             edges,
-            ranks: Ranks { all: ranks, sentinel: Rank::default() },
+            ranks: Checked::new(ranks),
             firsts,
             waiting: Waiting::new(slots, crowds, index),
             clocks,
@@ -226,10 +202,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
             nics,
             single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
             heaps: Heaps::new(links),
-            prices: Prices::new(parameters),
+            charges: Charges { prices: Prices::new(parameters), noise, observer },
             settings,
-            noise,
-            observer,
             network,
             flights,
             now: 0,
@@ -360,14 +334,6 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         next
     }
 
-    /// Puts a message on its way.
-    #[inline]
-    pub(super) fn launch(&mut self, op: u32, protocol: usize) {
-        if let Some((last, _)) = self.flights.get_mut(protocol) {
-            self.records.push(last, op);
-        }
-    }
-
     /// Takes the first message of a protocol off its way.
     #[inline]
     fn land(&mut self, protocol: usize) {
@@ -426,14 +392,14 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
         let processors =
-            (0..=u8::MAX).take(self.cpus).map(|cpu| self.clock(rank, Clock::Cpu(cpu))).max();
+            (0..=u8::MAX).take(self.cpus).map(|cpu| self.clock_of(rank, Clock::Cpu(cpu))).max();
         let done = self.done.get(rank as usize).copied().unwrap_or_default();
         Picos(processors.unwrap_or_default().max(done))
     }
 
     /// The observer, with what it has seen.
     pub fn into_observer(self) -> O {
-        self.observer
+        self.charges.observer
     }
 
     /// The network, with what it has carried.

@@ -7,7 +7,8 @@ use super::network::Network;
 use super::parameters::Receive;
 use super::queue::Entry;
 use super::rank::Class;
-use super::record::{NONE, Record};
+use super::record::NONE;
+use super::rules::Units;
 
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +48,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     #[inline]
     fn first_listed(&self, rank: u32) -> Option<Candidate> {
         let mut best: Option<Candidate> = None;
-        for class in CLASSES {
-            let last = self.rank(rank).list(class);
+        for (class, last) in CLASSES.into_iter().zip(self.rank(rank).lists) {
             if last == NONE {
                 continue;
             }
@@ -82,17 +82,16 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// interface that its send names.
     pub(super) fn receiver_free(&self, op: u32) -> u64 {
         let send = self.records.at(op);
-        self.free_to_receive(send.peer, Class::Arrived, send)
+        self.free_to_receive(send.peer, Class::Arrived, send.units())
     }
 
-    /// When the processor or interface of `place` that a message of `class`
-    /// waits for is free.
-    pub(super) fn free_to_receive(&self, rank: u32, class: Class, place: &Record) -> u64 {
-        let (cpu, nic) = (place.cpu(), place.nic());
+    /// When the processor or interface that a message of `class` waits for is free.
+    pub(super) fn free_to_receive(&self, rank: u32, class: Class, units: Units) -> u64 {
+        let Units { cpu, nic } = units;
         match (class, self.settings.receive) {
-            (Class::Taken, _) => self.clock(rank, Clock::Cpu(cpu)),
-            (_, Receive::Overlap) => self.clock(rank, Clock::Into(nic)),
-            _ => self.clock(rank, Clock::Cpu(cpu)).max(self.clock(rank, Clock::Into(nic))),
+            (Class::Taken, _) => self.clock_of(rank, Clock::Cpu(cpu)),
+            (_, Receive::Overlap) => self.clock_of(rank, Clock::Into(nic)),
+            _ => self.clock_of(rank, Clock::Cpu(cpu)).max(self.clock_of(rank, Clock::Into(nic))),
         }
     }
 }
