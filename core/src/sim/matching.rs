@@ -140,20 +140,13 @@ impl Waiting<'_> {
     ) -> Option<Found> {
         let keys = [(sender, tag), (sender, ANY), (ANY, tag), (ANY, ANY)];
         let of_use = if crowd.wild > 0 { keys.len() } else { 1 };
-        let mut best: Option<Found> = None;
-        for (sender, tag) in keys.into_iter().take(of_use) {
+        let found = keys.into_iter().take(of_use).filter_map(|(sender, tag)| {
             let key = Key { kind: Kind::Receive, sender, tag };
             let (place, looks) = index::find(records, crowd.buckets(self.index), key);
             self.look(looks);
-            let found =
-                place.first(records).map(|op| Found { slot: records.at(op).amount as u32, op });
-            if let Some(found) = found
-                && best.is_none_or(|best| found.slot < best.slot)
-            {
-                best = Some(found);
-            }
-        }
-        best
+            place.first(records).map(|op| Found { slot: records.at(op).amount as u32, op })
+        });
+        found.min_by_key(|found| found.slot)
     }
 
     /// Posts a receive of `rank`.
