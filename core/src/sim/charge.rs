@@ -1,60 +1,106 @@
 //! What an event charges to a processor and an interface, with noise, and what
 //! observers are told of it: the same in global order and in windows.
 
-use super::hooks::{Calculated, Handled, Noise, Observer, Sent};
-use super::price::{Handling, Leaving, Price, sum};
+use super::hooks::{Calculated, Handled, Noise, Observer, Sent, Taken};
+use super::price::{Handling, Leaving, Prices, Reception, sum};
 use crate::units::{Overflow, Picos};
 
-/// A calculation: `told`, but for its noise. Returns its end.
-#[inline]
-pub(super) fn calculate(
-    noise: &impl Noise,
-    observer: &mut impl Observer,
-    told: Calculated,
-) -> Result<u64, Overflow> {
-    let Calculated { rank, start, work, .. } = told;
-    let noise = noise.lost(rank, start, work);
-    let end = sum(sum(start.0, work.0)?, noise.0)?;
-    observer.calculated(&Calculated { noise, ..told });
-    Ok(end)
+/// What costs come from, and who is told of them.
+#[derive(Debug)]
+pub(super) struct Charges<'p, N, O> {
+    pub(super) prices: Prices<'p>,
+    pub(super) noise: N,
+    pub(super) observer: O,
 }
 
-/// A message of this price leaves: `told`, but for its costs.
-#[inline]
-pub(super) fn send(
-    price: &Price,
-    noise: &impl Noise,
-    observer: &mut impl Observer,
-    told: Sent,
-) -> Result<Leaving, Overflow> {
-    let costs = &price.costs;
-    let overhead = Picos(costs.overhead);
-    let noise = noise.lost(told.rank, told.start, overhead);
-    let leaving = price.leave(told.start.0, noise.0)?;
-    observer.sent(&Sent {
-        noise,
-        overhead,
-        overhead_bytes: Picos(costs.overhead_bytes),
-        receive_overhead: Picos(costs.receive_overhead),
-        receive_overhead_bytes: Picos(costs.receive_overhead_bytes),
-        gap: Picos(costs.gap),
-        gap_bytes: Picos(costs.gap_bytes),
-        arrival: Picos(leaving.arrival),
-        ..told
-    });
-    Ok(leaving)
+/// A message was received.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received {
+    /// When the processor is free again.
+    pub(super) cpu: u64,
+    /// When the interface can take the next, unless it has taken this one before.
+    pub(super) into: Option<u64>,
+    /// When all of the message is there and handled.
+    pub(super) done: u64,
 }
 
-/// A message of this price was handled: `told`, but for what `handling` says.
-#[inline]
-pub(super) fn note_handled(
-    price: &Price,
-    observer: &mut impl Observer,
-    handling: Handling,
-    told: Handled,
-) {
-    let Handling { held, done, .. } = handling;
-    let arrival = price.delay().map_or(told.start.0, |delay| told.sent.0.saturating_add(delay));
-    let (arrival, held, done) = (Picos(arrival), Picos(held), Picos(done));
-    observer.handled(&Handled { arrival, held, done, ..told });
+impl<N: Noise, O: Observer> Charges<'_, N, O> {
+    /// A calculation: `told`, but for its noise. Returns its end.
+    #[inline]
+    pub(super) fn calculate(&mut self, told: Calculated) -> Result<u64, Overflow> {
+        let Calculated { rank, start, work, .. } = told;
+        let noise = self.noise.lost(rank, start, work);
+        let end = sum(sum(start.0, work.0)?, noise.0)?;
+        self.observer.calculated(&Calculated { noise, ..told });
+        Ok(end)
+    }
+
+    /// A message leaves: `told`, but for its costs.
+    #[inline]
+    pub(super) fn send(&mut self, told: Sent) -> Result<Leaving, Overflow> {
+        let price = self.prices.between(told.rank, told.to, told.size)?;
+        let costs = &price.costs;
+        let overhead = Picos(costs.overhead);
+        let noise = self.noise.lost(told.rank, told.start, overhead);
+        let leaving = price.leave(told.start.0, noise.0)?;
+        self.observer.sent(&Sent {
+            noise,
+            overhead,
+            overhead_bytes: Picos(costs.overhead_bytes),
+            receive_overhead: Picos(costs.receive_overhead),
+            receive_overhead_bytes: Picos(costs.receive_overhead_bytes),
+            gap: Picos(costs.gap),
+            gap_bytes: Picos(costs.gap_bytes),
+            arrival: Picos(leaving.arrival),
+            ..told
+        });
+        Ok(leaving)
+    }
+
+    /// An interface takes a message of `size` bytes from the rank `from`. Returns
+    /// when it can take the next.
+    pub(super) fn take(
+        &mut self,
+        told: &Taken,
+        (from, size): (u32, u64),
+        how: Reception,
+    ) -> Result<u64, Overflow> {
+        let price = self.prices.between(told.rank, from, size)?;
+        let free = price.take(how, told.time.0)?;
+        self.observer.taken(told);
+        Ok(free)
+    }
+
+    /// A processor that was free at `free` handles a message of `size` bytes: `told`,
+    /// but for what that takes.
+    #[allow(clippy::inline_always, reason = "measured")]
+    #[inline(always)]
+    pub(super) fn handle(
+        &mut self,
+        told: Handled,
+        size: u64,
+        (free, how): (u64, Reception),
+    ) -> Result<Received, Overflow> {
+        let Handled { rank, start: Picos(now), taken: Picos(taken), .. } = told;
+        let price = self.prices.between(rank, told.from, size)?;
+        // One that had to wait for its processor is there already.
+        let late = how.last && taken == now;
+        let start = if late { price.begin_last(free, taken) } else { now };
+        let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.receive_overhead));
+        let into = if how.overlap { None } else { Some(price.take(how, taken)?) };
+        let Handling { held, cpu, done } = price.handle(how, (start, taken), noise.0)?;
+        // Observers are told of first bytes.
+        let taken = if how.last { price.begin_last(0, taken).min(start) } else { taken };
+        let arrival = price.delay().map_or(start, |delay| told.sent.0.saturating_add(delay));
+        self.observer.handled(&Handled {
+            start: Picos(start),
+            taken: Picos(taken),
+            arrival: Picos(arrival),
+            held: Picos(held),
+            noise,
+            done: Picos(done),
+            ..told
+        });
+        Ok(Received { cpu, into, done })
+    }
 }

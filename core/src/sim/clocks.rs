@@ -3,6 +3,14 @@
 use super::engine::Engine;
 use super::rank::Rank;
 
+/// Of a rank, a processor, or the sending or receiving side of an interface.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Clock {
+    Cpu(u8),
+    Out(u8),
+    Into(u8),
+}
+
 /// Clocks; those beyond a rank's last read as 0.
 impl<N, O, W> Engine<'_, '_, N, O, W> {
     #[inline]
@@ -11,69 +19,43 @@ impl<N, O, W> Engine<'_, '_, N, O, W> {
     }
 
     /// Place of a clock that is not a first one.
-    fn extra(&self, rank: u32, offset: usize) -> usize {
-        let each = (self.cpus - 1) + 2 * (self.nics - 1);
-        rank as usize * each + offset
-    }
-
-    fn clock(&self, place: usize) -> u64 {
+    #[inline]
+    fn extra(&self, rank: u32, clock: Clock) -> Option<usize> {
+        let (Clock::Cpu(index) | Clock::Out(index) | Clock::Into(index)) = clock;
+        let offset = usize::from(index).checked_sub(1)?;
+        let (cpus, nics) = (self.cpus - 1, self.nics - 1);
+        let before = match clock {
+            Clock::Cpu(_) => 0,
+            Clock::Out(_) => cpus,
+            Clock::Into(_) => cpus + nics,
+        };
+        let place = rank as usize * (cpus + 2 * nics) + before + offset;
         debug_assert!(place < self.clocks.len(), "no clock {place}");
-        self.clocks.get(place).copied().unwrap_or_default()
+        Some(place)
     }
 
     #[inline]
-    pub(super) fn cpu(&self, rank: u32, cpu: usize) -> u64 {
-        if cpu == 0 { self.rank(rank).cpu } else { self.clock(self.extra(rank, cpu - 1)) }
-    }
-
-    #[inline]
-    pub(super) fn out(&self, rank: u32, nic: usize) -> u64 {
-        if nic == 0 {
-            return self.rank(rank).out;
+    pub(super) fn clock_of(&self, rank: u32, clock: Clock) -> u64 {
+        if let Some(place) = self.extra(rank, clock) {
+            return self.clocks.get(place).copied().unwrap_or_default();
         }
-        self.clock(self.extra(rank, self.cpus - 1 + nic - 1))
-    }
-
-    #[inline]
-    pub(super) fn arrivals(&self, rank: u32, nic: usize) -> u64 {
-        if nic == 0 {
-            return self.rank(rank).into;
-        }
-        self.clock(self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1))
-    }
-
-    fn clock_mut(&mut self, place: usize) -> &mut u64 {
-        debug_assert!(place < self.clocks.len(), "no clock {place}");
-        match self.clocks.get_mut(place) {
-            Some(clock) => clock,
-            None => &mut self.ranks.sentinel.cpu,
+        let state = self.rank(rank);
+        match clock {
+            Clock::Cpu(_) => state.cpu,
+            Clock::Out(_) => state.out,
+            Clock::Into(_) => state.into,
         }
     }
 
     #[inline]
-    pub(super) fn cpu_mut(&mut self, rank: u32, cpu: usize) -> &mut u64 {
-        if cpu == 0 {
-            return &mut self.ranks.at_mut(rank).cpu;
+    pub(super) fn clock_mut(&mut self, rank: u32, clock: Clock) -> &mut u64 {
+        let extra = self.extra(rank, clock).and_then(|place| self.clocks.get_mut(place));
+        let state = self.ranks.at_mut(rank);
+        match (extra, clock) {
+            (Some(extra), _) => extra,
+            (None, Clock::Cpu(_)) => &mut state.cpu,
+            (None, Clock::Out(_)) => &mut state.out,
+            (None, Clock::Into(_)) => &mut state.into,
         }
-        let place = self.extra(rank, cpu - 1);
-        self.clock_mut(place)
-    }
-
-    #[inline]
-    pub(super) fn out_mut(&mut self, rank: u32, nic: usize) -> &mut u64 {
-        if nic == 0 {
-            return &mut self.ranks.at_mut(rank).out;
-        }
-        let place = self.extra(rank, self.cpus - 1 + nic - 1);
-        self.clock_mut(place)
-    }
-
-    #[inline]
-    pub(super) fn arrivals_mut(&mut self, rank: u32, nic: usize) -> &mut u64 {
-        if nic == 0 {
-            return &mut self.ranks.at_mut(rank).into;
-        }
-        let place = self.extra(rank, self.cpus - 1 + self.nics - 1 + nic - 1);
-        self.clock_mut(place)
     }
 }

@@ -3,11 +3,13 @@
 use core::fmt;
 
 use super::chain::Chain;
-use super::event::Candidate;
+use super::charge::Charges;
+use super::clocks::Clock;
 use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
+use super::lent::Checked;
 use super::matching::Waiting;
-use super::memory::Requirements;
+use super::memory::{Memory, Requirements};
 use super::network::{Flat, Network, NetworkStopped};
 use super::parameters::{Parameters, Receive, Settings};
 use super::price::Prices;
@@ -99,27 +101,16 @@ pub struct Finished {
     pub events: u64,
 }
 
-/// The states of all ranks; an index that is none gives an idle rank.
-#[derive(Debug)]
-pub(super) struct Ranks<'m> {
-    all: &'m mut [Rank],
-    pub(super) sentinel: Rank,
-}
-
-impl Ranks<'_> {
-    #[inline]
-    pub(super) fn at(&self, rank: u32) -> &Rank {
-        debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
-        self.all.get(rank as usize).unwrap_or(&self.sentinel)
-    }
-
-    #[inline]
-    pub(super) fn at_mut(&mut self, rank: u32) -> &mut Rank {
-        debug_assert!((rank as usize) < self.all.len(), "no rank {rank}");
-        match self.all.get_mut(rank as usize) {
-            Some(state) => state,
-            None => &mut self.sentinel,
+impl Finished {
+    /// After so many events, of ranks and when each was done.
+    pub(super) fn of(events: u64, ranks: impl Iterator<Item = (u32, Picos)>) -> Self {
+        let mut finished = Self { events, ..Self::default() };
+        for (rank, finish) in ranks {
+            if finish > finished.makespan {
+                (finished.makespan, finished.last_rank) = (finish, rank);
+            }
         }
+        finished
     }
 }
 
@@ -128,7 +119,7 @@ impl Ranks<'_> {
 pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
     pub(super) records: Records<'m>,
     pub(super) edges: &'m [u32],
-    pub(super) ranks: Ranks<'m>,
+    pub(super) ranks: Checked<'m, Rank>,
     pub(super) firsts: &'m [u32],
     pub(super) waiting: Waiting<'m>,
     /// Of each rank its processors but the first, then the sending and the
@@ -144,13 +135,11 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
     /// everything else waits in heaps.
     pub(super) single: bool,
     pub(super) heaps: Heaps<&'m mut [u64]>,
-    pub(super) prices: Prices<'p>,
+    pub(super) charges: Charges<'p, N, O>,
     pub(super) settings: Settings,
-    pub(super) noise: N,
-    pub(super) observer: O,
     pub(super) network: W,
     /// Messages on their way, by protocol, and how long they travel.
-    flights: [(u32, u64); Parameters::MOST],
+    pub(super) flights: [(u32, u64); Parameters::MOST],
     pub(super) now: u64,
     /// The second part of the next stamp, counted within an instant.
     seq: u32,
@@ -191,32 +180,30 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         (noise, observer): (N, O),
         network: W,
     ) -> Self {
-        let Schedule { records, edges, ranks, firsts, slots, crowds, index, .. } = schedule;
-        let Schedule { clocks, next_attempts, links, done, queue, places, requirements, .. } =
-            schedule;
+        let Schedule { memory, edges, firsts, requirements, .. } = schedule;
+        let Memory { records, times, ranks, slots, crowds, index, .. } = memory;
+        let Memory { clocks, next_attempts, links, done, queue, places, .. } = memory;
         let Requirements { cpus, nics, .. } = requirements;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
             flight.1 = delay;
         }
         Self {
-            records,
+            records: Records::new(records, times),
             edges,
-            ranks: Ranks { all: ranks, sentinel: Rank::default() },
+            ranks: Checked::new(ranks),
             firsts,
             waiting: Waiting::new(slots, crowds, index),
             clocks,
             next_attempts,
             done,
-            queue: Queue::new(queue, places),
+            queue: Queue::new(queue, &mut [], places),
             cpus,
             nics,
             single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
             heaps: Heaps::new(links),
-            prices: Prices::new(parameters),
+            charges: Charges { prices: Prices::new(parameters), noise, observer },
             settings,
-            noise,
-            observer,
             network,
             flights,
             now: 0,
@@ -337,22 +324,14 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
                 continue;
             }
             let first = self.records.at(last).link;
-            let (created, seq) = self.records.at(first).stamp();
+            let record = self.records.at(first);
             // The sum was checked when the message left.
-            let arrival = Entry { time: created.wrapping_add(delay), created, seq, rank: first };
+            let arrival = record.entry(record.created.wrapping_add(delay), first);
             if next.is_none_or(|(_, next)| arrival.before(&next)) {
                 next = Some((protocol, arrival));
             }
         }
         next
-    }
-
-    /// Puts a message on its way.
-    #[inline]
-    pub(super) fn launch(&mut self, op: u32, protocol: usize) {
-        if let Some((last, _)) = self.flights.get_mut(protocol) {
-            self.records.push(last, op);
-        }
     }
 
     /// Takes the first message of a protocol off its way.
@@ -392,23 +371,14 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
     #[inline]
     fn refresh(&mut self, rank: u32) {
         match self.candidate(rank) {
-            Some(Candidate { time, stamp: (created, seq), .. }) => {
-                self.queue.set(Entry { time, created, seq, rank });
-            }
+            Some(next) => self.queue.set(next.entry),
             None => self.queue.drop(rank),
         }
     }
 
     fn finished(&self) -> Finished {
-        let mut finished = Finished { events: self.events, ..Finished::default() };
-        for rank in 0..self.rank_count() {
-            let finish = self.finish(rank);
-            if finish > finished.makespan {
-                finished.makespan = finish;
-                finished.last_rank = rank;
-            }
-        }
-        finished
+        let ranks = (0..self.rank_count()).map(|rank| (rank, self.finish(rank)));
+        Finished::of(self.events, ranks)
     }
 
     /// Number of ranks.
@@ -421,14 +391,15 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
     /// received.
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
-        let processors = (0..self.cpus).map(|cpu| self.cpu(rank, cpu)).max();
+        let processors =
+            (0..=u8::MAX).take(self.cpus).map(|cpu| self.clock_of(rank, Clock::Cpu(cpu))).max();
         let done = self.done.get(rank as usize).copied().unwrap_or_default();
         Picos(processors.unwrap_or_default().max(done))
     }
 
     /// The observer, with what it has seen.
     pub fn into_observer(self) -> O {
-        self.observer
+        self.charges.observer
     }
 
     /// The network, with what it has carried.

@@ -1,18 +1,20 @@
 //! What a rank does next.
 
+use super::clocks::Clock;
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::network::Network;
 use super::parameters::Receive;
+use super::queue::Entry;
 use super::rank::Class;
-use super::record::{NONE, Record};
+use super::record::NONE;
+use super::rules::Units;
 
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    pub(super) time: u64,
-    /// The stamp of what happens.
-    pub(super) stamp: (u64, u32),
+    /// When, and the stamp of what happens.
+    pub(super) entry: Entry,
     pub(super) class: Class,
     /// Where its record waits.
     pub(super) from: From,
@@ -32,18 +34,6 @@ pub(super) enum From {
     Group { before: u32 },
 }
 
-impl Candidate {
-    pub(super) const fn comes_before(&self, other: &Self) -> bool {
-        if self.time != other.time {
-            return self.time < other.time;
-        }
-        if self.stamp.0 != other.stamp.0 {
-            return self.stamp.0 < other.stamp.0;
-        }
-        self.stamp.1 < other.stamp.1
-    }
-}
-
 /// The order in which lists are looked at.
 const CLASSES: [Class; 5] =
     [Class::Sends, Class::Receives, Class::Calcs, Class::Arrived, Class::Taken];
@@ -58,13 +48,12 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     #[inline]
     fn first_listed(&self, rank: u32) -> Option<Candidate> {
         let mut best: Option<Candidate> = None;
-        for class in CLASSES {
-            let last = self.rank(rank).list(class);
+        for (class, last) in CLASSES.into_iter().zip(self.rank(rank).lists) {
             if last == NONE {
                 continue;
             }
             let found = self.first_of(rank, class, last);
-            if best.is_none_or(|best| found.comes_before(&best)) {
+            if best.is_none_or(|best| found.entry.before(&best.entry)) {
                 best = Some(found);
             }
         }
@@ -85,24 +74,24 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             // A message cannot be handled before it arrives.
             Class::Arrived => state.cpu.max(state.into).max(self.now),
         };
-        Candidate { time, stamp: record.stamp(), class, from: From::List { before: last }, at }
+        let from = From::List { before: last };
+        Candidate { entry: record.entry(time, rank), class, from, at }
     }
 
     /// When the receiver of a message on its way is free, by the processor and
     /// interface that its send names.
     pub(super) fn receiver_free(&self, op: u32) -> u64 {
         let send = self.records.at(op);
-        self.free_to_receive(send.peer, Class::Arrived, send)
+        self.free_to_receive(send.peer, Class::Arrived, send.units())
     }
 
-    /// When the processor or interface of `place` that a message of `class`
-    /// waits for is free.
-    pub(super) fn free_to_receive(&self, rank: u32, class: Class, place: &Record) -> u64 {
-        let (cpu, nic) = (place.cpu(), place.nic());
+    /// When the processor or interface that a message of `class` waits for is free.
+    pub(super) fn free_to_receive(&self, rank: u32, class: Class, units: Units) -> u64 {
+        let Units { cpu, nic } = units;
         match (class, self.settings.receive) {
-            (Class::Taken, _) => self.cpu(rank, cpu),
-            (_, Receive::Overlap) => self.arrivals(rank, nic),
-            _ => self.cpu(rank, cpu).max(self.arrivals(rank, nic)),
+            (Class::Taken, _) => self.clock_of(rank, Clock::Cpu(cpu)),
+            (_, Receive::Overlap) => self.clock_of(rank, Clock::Into(nic)),
+            _ => self.clock_of(rank, Clock::Cpu(cpu)).max(self.clock_of(rank, Clock::Into(nic))),
         }
     }
 }

@@ -20,12 +20,6 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The key of a record: a message's is that of its sender.
-    pub(super) fn of(records: &Records<'_>, op: u32) -> Self {
-        let record = records.at(op);
-        Self { kind: record.kind(), sender: record.peer, tag: record.tag }
-    }
-
     pub(super) const fn bucket(self, buckets: usize) -> usize {
         let both = (self.sender as u64) << 32 | self.tag as u64;
         let mixed = (both ^ both >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,9 +36,11 @@ pub(super) trait Keyed: Chain {
 }
 
 impl Keyed for Records<'_> {
+    /// A message's is that of its sender.
     #[inline]
     fn key(&self, at: u32) -> Key {
-        Key::of(self, at)
+        let record = self.at(at);
+        Key { kind: record.kind(), sender: record.peer, tag: record.tag }
     }
 
     #[inline]

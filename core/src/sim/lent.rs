@@ -48,3 +48,29 @@ macro_rules! lent_memory {
 }
 
 pub(super) use lent_memory;
+
+/// Lent elements. Where an index were none of theirs, reads give a default element and
+/// writes are lost, so that no index can stop the program.
+#[derive(Debug)]
+pub(super) struct Checked<'m, T> {
+    all: &'m mut [T],
+    sentinel: T,
+}
+
+impl<'m, T: Default> Checked<'m, T> {
+    pub(super) fn new(all: &'m mut [T]) -> Self {
+        Self { all, sentinel: T::default() }
+    }
+
+    #[inline]
+    pub(super) fn at(&self, index: u32) -> &T {
+        debug_assert!((index as usize) < self.all.len(), "no element {index}");
+        self.all.get(index as usize).unwrap_or(&self.sentinel)
+    }
+
+    #[inline]
+    pub(super) fn at_mut(&mut self, index: u32) -> &mut T {
+        debug_assert!((index as usize) < self.all.len(), "no element {index}");
+        self.all.get_mut(index as usize).unwrap_or(&mut self.sentinel)
+    }
+}

@@ -1,9 +1,6 @@
 //! Which message meets which receive.
 //!
-//! A posted receive is a slot with a hash of its sender and tag; slots of a
-//! rank stand in the order of posting, and the first one that matches is
-//! taken. The hash of an exact receive differs from that of most messages,
-//! so that few records are looked at; a wildcard's is 0 and fits all.
+//! Receives are looked for in the order of posting, in their [slots](super::slots).
 //! Messages that wait are a list in the order in which they were handled.
 //!
 //! Once a search on a rank has looked at more than [`SHORT`] of them, they
@@ -17,14 +14,13 @@
 
 use super::chain::Chain;
 use super::crowd::{Crowd, SHORT};
-use super::index::{self, Key};
+use super::index::{self, Key, Keyed};
 use super::rank::Rank;
-use super::record::{Kind, NONE, Record, Slot};
+use super::record::{Kind, Mark, NONE, Record, Slot};
 use super::records::Records;
+use super::release::Operations;
+use super::slots::{Found, Slots, WILD, looked_at};
 use crate::goal::ANY;
-
-/// The key of receives, and of messages, that need a closer look.
-pub(super) const WILD: u32 = 0;
 
 /// A hash of sender and tag that is never [`WILD`].
 #[inline]
@@ -43,10 +39,21 @@ pub(super) const fn fits((peer, wanted): (u32, u32), sender: u32, tag: u32) -> b
     (peer == ANY || peer == sender) && (wanted == tag || wanted == ANY || tag == ANY)
 }
 
-/// Whether a receive takes a message from `sender` with `tag`.
+/// The oldest message of a list, which ends with `last`, that a receive of this peer
+/// and tag takes: the one before it in the list, and its own number. Also how many
+/// were looked at.
 #[inline]
-const fn matches(receive: &Record, sender: u32, tag: u32) -> bool {
-    fits((receive.peer, receive.tag), sender, tag)
+pub(super) fn first_message(
+    ops: &impl Operations,
+    last: u32,
+    receive: (u32, u32),
+) -> (Option<(u32, u32)>, u32) {
+    let mut looks = 0;
+    let found = ops.walk(last).find(|&(_, message)| {
+        looks += 1;
+        fits(receive, ops.peer(message), ops.tag(message))
+    });
+    (found, looks)
 }
 
 /// Whether a receive takes any sender or any tag.
@@ -54,35 +61,11 @@ const fn is_wild(receive: &Record) -> bool {
     receive.peer == ANY || receive.tag == ANY
 }
 
-/// A posted receive that was found.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) slot: u32,
-    pub(super) op: u32,
-}
-
-/// The first of some slots whose receive takes a message from `sender` with `tag`,
-/// its place counted from the first of them; `envelope` tells sender and tag of a
-/// receive.
-#[inline]
-pub(super) fn first_fitting(
-    slots: &[Slot],
-    (sender, tag): (u32, u32),
-    envelope: impl Fn(u32) -> (u32, u32),
-) -> Option<Found> {
-    let wanted = key(sender, tag);
-    slots.iter().zip(0..).find_map(|(&Slot { key, op }, slot)| {
-        let candidate = key == wanted || key == WILD || wanted == WILD;
-        let fits = candidate && op != NONE && fits(envelope(op), sender, tag);
-        fits.then_some(Found { slot, op })
-    })
-}
-
 /// What waits on all ranks: the receives that are posted, and what ranks
 /// with many receives keep to find things by.
 #[derive(Debug)]
 pub(super) struct Waiting<'m> {
-    slots: &'m mut [Slot],
+    slots: Slots<'m>,
     crowds: &'m mut [Crowd],
     index: &'m mut [u32],
     /// Receives, messages and lists of them that were looked at.
@@ -97,7 +80,7 @@ impl<'m> Waiting<'m> {
         index: &'m mut [u32],
     ) -> Self {
         Self {
-            slots,
+            slots: Slots::new(slots, 0),
             crowds,
             index,
             #[cfg(test)]
@@ -138,27 +121,13 @@ impl Waiting<'_> {
         {
             return self.posted_indexed(records, crowd, (sender, tag));
         }
-        let found = self.posted_in_order(records, rank, (sender, tag));
-        let [first, end] = rank.posted;
-        if found.map_or(end, |found| found.slot) - first > SHORT && rank.crowd != NONE {
+        let found = self.slots.find(records, rank.posted, (sender, tag));
+        let looked = looked_at(rank.posted, found);
+        self.look(looked + u32::from(found.is_some()));
+        if looked > SHORT && rank.crowd != NONE {
             self.index_posted(records, rank);
         }
         found
-    }
-
-    #[inline]
-    fn posted_in_order(
-        &self,
-        records: &Records<'_>,
-        rank: &Rank,
-        (sender, tag): (u32, u32),
-    ) -> Option<Found> {
-        let [first, end] = rank.posted;
-        let live = self.slots.get(first as usize..end as usize)?;
-        let envelope = |op| (records.at(op).peer, records.at(op).tag);
-        let found = first_fitting(live, (sender, tag), envelope);
-        self.look(found.map_or(end - first, |found| found.slot + 1));
-        found.map(|found| Found { slot: first + found.slot, ..found })
     }
 
     /// An indexed receive has the number of its slot for an amount.
@@ -171,32 +140,19 @@ impl Waiting<'_> {
     ) -> Option<Found> {
         let keys = [(sender, tag), (sender, ANY), (ANY, tag), (ANY, ANY)];
         let of_use = if crowd.wild > 0 { keys.len() } else { 1 };
-        let mut best: Option<Found> = None;
-        for (sender, tag) in keys.into_iter().take(of_use) {
+        let found = keys.into_iter().take(of_use).filter_map(|(sender, tag)| {
             let key = Key { kind: Kind::Receive, sender, tag };
             let (place, looks) = index::find(records, crowd.buckets(self.index), key);
             self.look(looks);
-            let found =
-                place.first(records).map(|op| Found { slot: records.at(op).amount as u32, op });
-            if let Some(found) = found
-                && best.is_none_or(|best| found.slot < best.slot)
-            {
-                best = Some(found);
-            }
-        }
-        best
+            place.first(records).map(|op| Found { slot: records.at(op).amount as u32, op })
+        });
+        found.min_by_key(|found| found.slot)
     }
 
     /// Posts a receive of `rank`.
     #[inline]
     pub(super) fn post(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        let receive = records.at(op);
-        let [_, end] = &mut rank.posted;
-        let newest = *end;
-        debug_assert!((newest as usize) < self.slots.len(), "every receive has a slot");
-        let Some(slot) = self.slots.get_mut(newest as usize) else { return };
-        *slot = Slot { key: key(receive.peer, receive.tag), op };
-        *end += 1;
+        let newest = self.slots.post(records, &mut rank.posted, op);
         if self.indexed(rank).is_some() {
             self.index_receive(records, rank.crowd, (newest, op));
         }
@@ -213,9 +169,9 @@ impl Waiting<'_> {
         crowd.prepare(self.index);
         let [first, end] = rank.posted;
         for at in first..end {
-            let slot = self.slots.get(at as usize).copied().unwrap_or_default();
-            if slot.op != NONE {
-                self.index_receive(records, rank.crowd, (at, slot.op));
+            let op = self.slots.at(at).map_or(NONE, |slot| slot.op);
+            if op != NONE {
+                self.index_receive(records, rank.crowd, (at, op));
             }
         }
     }
@@ -226,25 +182,19 @@ impl Waiting<'_> {
         receive.amount = u64::from(slot);
         crowd.wild += u32::from(is_wild(receive));
         let buckets = crowd.buckets_mut(self.index);
-        let (place, _) = index::find(records, buckets, Key::of(records, op));
+        let (place, _) = index::find(records, buckets, records.key(op));
         place.append(records, buckets, op);
     }
 
     /// Takes a matched receive out.
     #[inline]
     pub(super) fn take(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
-        debug_assert!(self.slots.get(found.slot as usize).is_some_and(|slot| slot.op == found.op));
-        if let Some(slot) = self.slots.get_mut(found.slot as usize) {
-            *slot = Slot { key: 1, op: NONE };
-        }
         if self.indexed(rank).is_some() {
             self.take_indexed(records, rank.crowd, found.op);
         }
-        let [first, end] = &mut rank.posted;
-        while *first < *end && self.slots.get(*first as usize).is_none_or(|slot| slot.op == NONE) {
-            *first += 1;
-        }
-        if *first == *end
+        self.slots.take(&mut rank.posted, found);
+        let [first, end] = rank.posted;
+        if first == end
             && rank.crowd != NONE
             && let Some(crowd) = self.crowds.get_mut(rank.crowd as usize)
         {
@@ -258,7 +208,7 @@ impl Waiting<'_> {
         debug_assert!(crowd.wild >= wild, "what is taken was indexed");
         crowd.wild = crowd.wild.saturating_sub(wild);
         let buckets = crowd.buckets_mut(self.index);
-        let (mut place, _) = index::find(records, buckets, Key::of(records, op));
+        let (mut place, _) = index::find(records, buckets, records.key(op));
         debug_assert_eq!(place.first(records), Some(op), "the oldest with its key is taken");
         place.remove_first(records, buckets);
     }
@@ -314,7 +264,7 @@ impl Waiting<'_> {
         }
         crowd.note_logged(self.index, records);
         let buckets = crowd.buckets_mut(self.index);
-        let (place, _) = index::find(records, buckets, Key::of(records, op));
+        let (place, _) = index::find(records, buckets, records.key(op));
         place.append(records, buckets, op);
     }
 
@@ -368,12 +318,7 @@ impl Waiting<'_> {
         rank: &mut Rank,
         receive: &Record,
     ) -> Option<u32> {
-        let mut looks = 0;
-        let found = records.walk(rank.unexpected).find(|(_, message)| {
-            looks += 1;
-            let message = records.at(*message);
-            matches(receive, message.peer, message.tag)
-        });
+        let (found, looks) = first_message(records, rank.unexpected, (receive.peer, receive.tag));
         self.look(looks);
         if let Some((before, message)) = found {
             records.remove(&mut rank.unexpected, before, message);
@@ -392,7 +337,7 @@ impl Waiting<'_> {
         receive: &Record,
     ) -> Option<u32> {
         let crowd = self.crowds.get_mut(crowd as usize)?;
-        let waits = |op| !records.at(op).is_met();
+        let waits = |op| !records.at(op).is(Mark::Met);
         crowd.advance(self.index, waits);
         let [first, end] = crowd.log;
         if (end - first) / 2 > crowd.waiting.max(SHORT) {
@@ -403,20 +348,20 @@ impl Waiting<'_> {
         log.iter().copied().find(|&op| {
             self.look(1);
             let message = records.at(op);
-            !message.is_met() && matches(receive, message.peer, message.tag)
+            !message.is(Mark::Met) && fits((receive.peer, receive.tag), message.peer, message.tag)
         })
     }
 
     /// Takes a message out of the log and the index.
     fn take_logged(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
         let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
-        records.at_mut(op).set_met();
+        records.at_mut(op).mark(Mark::Met);
         crowd.waiting -= 1;
         if records.at(op).tag == ANY {
             crowd.any_tag -= 1;
         } else {
             let buckets = crowd.buckets_mut(self.index);
-            let (mut place, _) = index::find(records, buckets, Key::of(records, op));
+            let (mut place, _) = index::find(records, buckets, records.key(op));
             debug_assert_eq!(place.first(records), Some(op), "the oldest with its key is taken");
             place.remove_first(records, buckets);
         }
@@ -434,14 +379,12 @@ impl Waiting<'_> {
         let crowd = self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.logged);
         let [first, end] = crowd.map_or([0; 2], |crowd| crowd.log);
         let log = self.index.get(first as usize..end as usize).unwrap_or_default();
-        let logged = log.iter().copied().filter(|&op| !records.at(op).is_met());
+        let logged = log.iter().copied().filter(|&op| !records.at(op).is(Mark::Met));
         logged.chain(records.walk(rank.unexpected).map(|(_, op)| op))
     }
 
     /// Every receive that is posted on `rank`, in the order of posting.
     pub(super) fn receives(&self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
-        let [first, end] = rank.posted;
-        let slots = self.slots.get(first as usize..end as usize).unwrap_or_default();
-        slots.iter().map(|slot| slot.op).filter(|&op| op != NONE)
+        self.slots.receives(rank.posted)
     }
 }

@@ -26,6 +26,8 @@
 //! order: message, then released operations by rank, on a rank sends before
 //! receives before calculations, each in the order in which it became ready.
 
+mod agenda;
+mod array_heap;
 mod build_error;
 mod chain;
 mod charge;
@@ -33,8 +35,10 @@ mod clocks;
 mod counters;
 mod crowd;
 mod draft;
+mod driver;
 mod engine;
 mod event;
+mod execute;
 mod heap;
 mod hooks;
 pub mod implicit;
@@ -43,9 +47,7 @@ mod lent;
 pub mod mail;
 mod matching;
 mod memory;
-mod message;
 pub mod network;
-mod operation;
 mod parameters;
 mod pending;
 mod price;
@@ -54,7 +56,9 @@ mod rank;
 mod record;
 mod records;
 mod release;
+mod rules;
 mod schedule;
+mod slots;
 mod survey;
 mod unfinished;
 mod unsuitable;

@@ -20,6 +20,7 @@
 //! records.
 
 use super::chain::Chain;
+use super::clocks::Clock;
 use super::engine::Engine;
 use super::event::{Candidate, From};
 use super::heap::Heaps;
@@ -27,8 +28,10 @@ use super::hooks::{MessageKind, Noise, Observer};
 use super::network::Network;
 use super::parameters::Receive;
 use super::rank::{Class, Rank};
-use super::record::{Kind, NONE, Record};
+use super::record::{Mark, NONE};
 use super::records::Records;
+use super::release::Operations;
+use super::rules::Units;
 use crate::goal::ANY;
 
 /// What a record needs to be free.
@@ -36,8 +39,8 @@ use crate::goal::ANY;
 struct Need {
     class: Class,
     /// 0 where the class needs none.
-    cpu: usize,
-    nic: usize,
+    cpu: u8,
+    nic: u8,
 }
 
 /// In place of a pair of units: there are several.
@@ -67,12 +70,13 @@ impl Rank {
 
     /// Processor and interface of all receives and of all sends to this rank;
     /// `None` where there are several.
-    const fn unit(&self) -> Option<(usize, usize)> {
+    const fn unit(&self) -> Option<Units> {
         let [_, _, units, ..] = self.lists;
+        let [cpu, nic, ..] = units.to_le_bytes();
         match units {
             DIFFERENT => None,
-            NONE => Some((0, 0)),
-            _ => Some(((units & 0xff) as usize, (units >> 8) as usize)),
+            NONE => Some(Units { cpu: 0, nic: 0 }),
+            _ => Some(Units { cpu, nic }),
         }
     }
 }
@@ -117,20 +121,15 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// What a record needs; `None` for a message that will find out.
     fn need(&self, rank: u32, at: u32) -> Option<Need> {
         let record = self.records.at(at);
-        let class = record.class();
-        let own = |record: &Record| (record.cpu(), record.nic());
-        let answers = |record: &Record| {
-            matches!((record.kind(), record.part()), (Kind::Send, MessageKind::Cts))
-        };
-        let (cpu, nic) = match class {
-            Class::Receives => (0, 0),
-            Class::Sends if answers(record) => own(self.records.at(record.tag)),
-            Class::Sends | Class::Calcs => own(record),
+        let (class, records) = (record.class(), &self.records);
+        let Units { cpu, nic } = match class {
+            Class::Receives => Units::default(),
+            Class::Sends | Class::Calcs => records.units(at),
             Class::Arrived | Class::Taken => match record.part() {
-                MessageKind::Data => own(self.records.at(record.tag)),
-                MessageKind::Cts => own(record),
-                MessageKind::Whole | MessageKind::Rts if record.is_claimed() => {
-                    own(self.records.at(self.claimed_by(at)))
+                MessageKind::Data => records.at(record.tag).units(),
+                MessageKind::Cts => record.units(),
+                MessageKind::Whole | MessageKind::Rts if record.is(Mark::Claimed) => {
+                    records.at(self.claimed_by(at)).units()
                 }
                 MessageKind::Whole | MessageKind::Rts => self.rank(rank).unit()?,
             },
@@ -148,10 +147,16 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let Need { class, cpu, nic } = need;
         match class {
             Class::Receives => 0,
-            Class::Calcs | Class::Taken => self.cpu(rank, cpu),
-            Class::Sends => self.cpu(rank, cpu).max(self.out(rank, nic)),
-            Class::Arrived if self.settings.receive == Receive::Overlap => self.arrivals(rank, nic),
-            Class::Arrived => self.cpu(rank, cpu).max(self.arrivals(rank, nic)),
+            Class::Calcs | Class::Taken => self.clock_of(rank, Clock::Cpu(cpu)),
+            Class::Sends => {
+                self.clock_of(rank, Clock::Cpu(cpu)).max(self.clock_of(rank, Clock::Out(nic)))
+            }
+            Class::Arrived if self.settings.receive == Receive::Overlap => {
+                self.clock_of(rank, Clock::Into(nic))
+            }
+            Class::Arrived => {
+                self.clock_of(rank, Clock::Cpu(cpu)).max(self.clock_of(rank, Clock::Into(nic)))
+            }
         }
     }
 
@@ -159,8 +164,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         due(&self.records, at, self.next_attempts)
     }
 
-    /// Puts a record into the heap of those that need the same.
-    fn join(&mut self, rank: u32, need: Need, at: u32) {
+    /// The root of the heap of those that need this, and the root before it.
+    fn group(&mut self, rank: u32, need: Need) -> (u32, u32) {
         let mut before = NONE;
         let mut root = *self.ranks.at_mut(rank).groups();
         while root != NONE && self.need(rank, root) != Some(need) {
@@ -168,10 +173,15 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             root = self.records.at(root).link;
             self.heaps.look();
         }
+        (before, root)
+    }
+
+    /// Puts a record into the heap of those that need the same.
+    fn join(&mut self, rank: u32, need: Need, at: u32) {
+        let (before, mut root) = self.group(rank, need);
         let after = if root == NONE { NONE } else { self.records.at(root).link };
         self.heaps.push_by_stamp(&self.records, &mut root, at);
-        self.records.at_mut(root).link = after;
-        self.hang(rank, before, root);
+        self.hang(rank, before, (root, after));
     }
 
     /// The receive that a message claims.
@@ -186,16 +196,16 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let wanted = self.records.at(receive);
         let exact = wanted.peer != ANY && wanted.tag != ANY && self.records.at(message).tag != ANY;
         if !exact
-            || wanted.is_claimed()
+            || wanted.is(Mark::Claimed)
             || self.next_attempts.is_empty()
             || self.rank(rank).unit().is_some()
         {
             return;
         }
         let wanted = self.records.at_mut(receive);
-        wanted.set_claimed();
+        wanted.mark(Mark::Claimed);
         wanted.created = u64::from(message);
-        self.records.at_mut(message).set_claimed();
+        self.records.at_mut(message).mark(Mark::Claimed);
         if let Some(place) = self.next_attempts.get_mut(message as usize) {
             *place = u64::from(receive);
         }
@@ -203,10 +213,10 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
 
     /// Ends the claim of a message that has its turn.
     pub(super) fn disclaim(&mut self, message: u32) {
-        if self.records.at(message).is_claimed() {
+        if self.records.at(message).is(Mark::Claimed) {
             let receive = self.claimed_by(message);
-            self.records.at_mut(receive).set_unclaimed();
-            self.records.at_mut(message).set_unclaimed();
+            self.records.at_mut(receive).unmark(Mark::Claimed);
+            self.records.at_mut(message).unmark(Mark::Claimed);
         }
     }
 
@@ -228,12 +238,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// Takes a record out of the heap of those that need the same, wherever in
     /// it that is.
     fn leave_group(&mut self, rank: u32, need: Need, at: u32) {
-        let mut before = NONE;
-        let mut root = *self.ranks.at_mut(rank).groups();
-        while root != NONE && self.need(rank, root) != Some(need) {
-            before = root;
-            root = self.records.at(root).link;
-        }
+        let (before, mut root) = self.group(rank, need);
         debug_assert!(root != NONE, "it waits in a heap");
         let after = if root == NONE { NONE } else { self.records.at(root).link };
         let Self { records, heaps, .. } = self;
@@ -247,16 +252,18 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             heaps.push_by_stamp(records, &mut others, least);
         }
         root = heaps.join(root, others, |a, b| records.at(a).stamp() < records.at(b).stamp());
-        if root == NONE {
-            root = after;
-        } else {
-            self.records.at_mut(root).link = after;
-        }
-        self.hang(rank, before, root);
+        self.hang(rank, before, (root, after));
     }
 
-    /// Makes `root` the one that follows `before` in the chain of heaps.
-    fn hang(&mut self, rank: u32, before: u32, root: u32) {
+    /// Makes `root`, unless its heap is empty, the one that follows `before` in the
+    /// chain of heaps, and `after` the next.
+    fn hang(&mut self, rank: u32, before: u32, (root, after): (u32, u32)) {
+        let root = if root == NONE {
+            after
+        } else {
+            self.records.at_mut(root).link = after;
+            root
+        };
         if before == NONE {
             *self.ranks.at_mut(rank).groups() = root;
         } else {
@@ -265,18 +272,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     }
 
     /// Takes the record of an event out of its heap.
-    pub(super) fn leave(&mut self, rank: u32, next: &Candidate) {
+    pub(super) fn leave_heap(&mut self, rank: u32, next: &Candidate) {
         match next.from {
             From::Group { before } => {
                 let mut root = next.at;
                 let after = self.records.at(root).link;
                 self.heaps.pop_by_stamp(&self.records, &mut root);
-                if root == NONE {
-                    root = after;
-                } else {
-                    self.records.at_mut(root).link = after;
-                }
-                self.hang(rank, before, root);
+                self.hang(rank, before, (root, after));
             }
             From::Later | From::List { .. } => self.pop_later(rank),
         }
@@ -304,7 +306,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
                 }
                 _ => {
                     debug_assert!(time >= self.now, "everything happens at its time");
-                    best = Some(self.waits(at, time, From::Later));
+                    best = Some(self.waits((rank, at), time, From::Later));
                     break;
                 }
             }
@@ -313,8 +315,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let mut root = *self.ranks.at_mut(rank).groups();
         while root != NONE {
             let free = self.need(rank, root).map_or(0, |need| self.free(rank, need));
-            let found = self.waits(root, free.max(self.now), From::Group { before });
-            if best.is_none_or(|best| found.comes_before(&best)) {
+            let found = self.waits((rank, root), free.max(self.now), From::Group { before });
+            if best.is_none_or(|best| found.entry.before(&best.entry)) {
                 best = Some(found);
             }
             before = root;
@@ -324,9 +326,9 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         best
     }
 
-    fn waits(&self, at: u32, time: u64, from: From) -> Candidate {
+    fn waits(&self, (rank, at): (u32, u32), time: u64, from: From) -> Candidate {
         let record = self.records.at(at);
-        Candidate { time, stamp: record.stamp(), class: record.class(), from, at }
+        Candidate { entry: record.entry(time, rank), class: record.class(), from, at }
     }
 }
 
@@ -336,7 +338,7 @@ fn due(records: &Records<'_>, at: u32, next_attempts: &[u64]) -> u64 {
     match record.class() {
         Class::Receives => record.amount,
         Class::Sends | Class::Calcs => records.time_of(at),
-        Class::Arrived | Class::Taken if record.is_claimed() => 0,
+        Class::Arrived | Class::Taken if record.is(Mark::Claimed) => 0,
         Class::Arrived | Class::Taken => {
             next_attempts.get(at as usize).copied().unwrap_or_default()
         }

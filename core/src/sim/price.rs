@@ -40,6 +40,22 @@ pub(super) struct Leaving {
     pub(super) out: u64,
     /// When the first byte arrives.
     pub(super) arrival: u64,
+    /// Which protocol it has.
+    pub(super) protocol: usize,
+    /// Whether it waits for its receiver.
+    pub(super) rendezvous: bool,
+    /// (s − 1)·G.
+    pub(super) volume: u64,
+}
+
+/// How messages are received.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reception {
+    /// Whether interfaces take them by themselves.
+    pub(super) overlap: bool,
+    /// Whether they come with their last byte, over links that were charged for all of
+    /// them.
+    pub(super) last: bool,
 }
 
 /// A processor handles a message.
@@ -99,6 +115,9 @@ impl Price {
             cpu: sum(sum(now, self.send?)?, noise)?,
             out: sum(now, self.gap?)?,
             arrival: sum(now, self.delay?)?,
+            protocol: self.costs.protocol,
+            rendezvous: self.costs.rendezvous,
+            volume: self.costs.gap_bytes,
         })
     }
 
@@ -107,80 +126,40 @@ impl Price {
         sum(sum(start, self.send?)?, noise)
     }
 
-    /// When an interface that takes a message `now` can take the next.
+    /// When an interface that takes a message `now` can take the next. Links that were
+    /// charged for its bytes leave the gap.
     #[inline]
-    pub(super) fn take(&self, now: u64) -> Sum {
-        sum(now, self.gap?)
+    pub(super) fn take(&self, how: Reception, now: u64) -> Sum {
+        sum(now, if how.last { self.costs.gap } else { self.gap? })
     }
 
-    /// The processor receives while the interface does.
-    #[inline]
-    pub(super) fn handle(&self, now: u64, noise: u64) -> Result<Handling, Overflow> {
-        let held = self.receive?;
-        let cpu = sum(sum(now, held)?, noise)?;
-        Ok(Handling { held, cpu, done: cpu })
-    }
-
-    /// The processor receives what the interface began to take at `taken`.
-    #[inline]
-    pub(super) fn handle_taken(
-        &self,
-        now: u64,
-        taken: u64,
-        noise: u64,
-    ) -> Result<Handling, Overflow> {
-        let held = self.receive_taken?;
-        let cpu = sum(sum(now, held)?, noise)?;
-        Ok(Handling {
-            held,
-            cpu,
-            done: cpu.max(sum(sum(taken, self.costs.receive_overhead)?, self.costs.gap_bytes)?),
-        })
-    }
-}
-
-/// What a message costs its receiver whose last byte came over links that are
-/// shared. The links were charged for its bytes, so that the interface is not.
-/// The first byte would have been there (s − 1)·G before the last, had the
-/// message come alone; the processor begins then if it was free, from `free`
-/// on.
-impl Price {
-    /// When an interface that has all of a message `now` can take the next.
-    #[inline]
-    pub(super) fn take_last(&self, now: u64) -> Sum {
-        sum(now, self.costs.gap)
-    }
-
-    /// When the processor begins with what the interface had at `taken`.
+    /// When the processor, free from `free` on, begins with what the interface has all of
+    /// at `taken`: as the first byte would have been there, (s − 1)·G before, had the
+    /// message come alone.
     #[inline]
     pub(super) fn begin_last(&self, free: u64, taken: u64) -> u64 {
         free.max(taken.saturating_sub(self.costs.gap_bytes))
     }
 
-    /// The processor receives until the last byte is there.
+    /// The processor receives from `start` on what the interface began to take, or had all
+    /// of, at `taken`; without overlap until that is all there.
     #[inline]
-    pub(super) fn handle_last(
+    pub(super) fn handle(
         &self,
-        start: u64,
-        taken: u64,
+        how: Reception,
+        (start, taken): (u64, u64),
         noise: u64,
     ) -> Result<Handling, Overflow> {
-        let end = sum(start, self.receive_taken?)?.max(sum(taken, self.costs.receive_overhead)?);
+        let Costs { receive_overhead, gap_bytes, .. } = self.costs;
+        let there = match (how.last, how.overlap) {
+            (true, _) => sum(taken, receive_overhead)?,
+            (false, true) => sum(sum(taken, receive_overhead)?, gap_bytes)?,
+            (false, false) => 0,
+        };
+        let held = if how.last || how.overlap { self.receive_taken? } else { self.receive? };
+        let end = sum(start, held)?.max(if how.overlap { 0 } else { there });
         let cpu = sum(end, noise)?;
-        Ok(Handling { held: end - start, cpu, done: cpu })
-    }
-
-    /// The processor receives what the interface takes by itself.
-    #[inline]
-    pub(super) fn handle_taken_last(
-        &self,
-        start: u64,
-        taken: u64,
-        noise: u64,
-    ) -> Result<Handling, Overflow> {
-        let held = self.receive_taken?;
-        let cpu = sum(sum(start, held)?, noise)?;
-        Ok(Handling { held, cpu, done: cpu.max(sum(taken, self.costs.receive_overhead)?) })
+        Ok(Handling { held: end - start, cpu, done: cpu.max(there) })
     }
 }
 

@@ -72,18 +72,6 @@ impl Default for Rank {
 
 impl Rank {
     #[inline]
-    pub(super) const fn list(&self, class: Class) -> u32 {
-        let [sends, receives, calcs, arrived, taken] = self.lists;
-        match class {
-            Class::Sends => sends,
-            Class::Receives => receives,
-            Class::Calcs => calcs,
-            Class::Arrived => arrived,
-            Class::Taken => taken,
-        }
-    }
-
-    #[inline]
     pub(super) const fn list_mut(&mut self, class: Class) -> &mut u32 {
         let [sends, receives, calcs, arrived, taken] = &mut self.lists;
         match class {

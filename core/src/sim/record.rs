@@ -1,7 +1,9 @@
 //! One operation, and the message that it becomes, in 40 bytes.
 
 use super::hooks::MessageKind;
+use super::queue::Entry;
 use super::rank::Class;
+use super::rules::Units;
 use crate::goal::{Op, OpKind};
 use crate::units::Picos;
 
@@ -128,10 +130,20 @@ impl Default for Slot {
     }
 }
 
-const STARTED: u32 = 1 << 6;
-const MET: u32 = 1 << 7;
 const CLASS_SHIFT: u32 = 24;
-const CLAIMED: u32 = 1 << 27;
+
+/// What is marked in a record.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub(super) enum Mark {
+    /// It has been released.
+    Started = 1 << 6,
+    /// It is a message of the log that has met its receive.
+    Met = 1 << 7,
+    /// It is a posted receive that a message claims, or a message that claims one;
+    /// see [`super::pending`].
+    Claimed = 1 << 27,
+}
 
 impl Record {
     pub(super) const fn new(op: Op) -> Self {
@@ -167,36 +179,16 @@ impl Record {
         self.meta = self.meta & !(3 << 4) | (part as u32) << 4;
     }
 
-    /// Whether it has been released.
-    pub(super) const fn started(&self) -> bool {
-        self.meta & STARTED != 0
+    pub(super) const fn is(&self, mark: Mark) -> bool {
+        self.meta & mark as u32 != 0
     }
 
-    pub(super) const fn set_started(&mut self) {
-        self.meta |= STARTED;
+    pub(super) const fn mark(&mut self, mark: Mark) {
+        self.meta |= mark as u32;
     }
 
-    /// Whether it is a message of the log that has met its receive.
-    pub(super) const fn is_met(&self) -> bool {
-        self.meta & MET != 0
-    }
-
-    pub(super) const fn set_met(&mut self) {
-        self.meta |= MET;
-    }
-
-    /// Whether it is a posted receive that a message claims, or a message that
-    /// claims one; see [`super::pending`].
-    pub(super) const fn is_claimed(&self) -> bool {
-        self.meta & CLAIMED != 0
-    }
-
-    pub(super) const fn set_claimed(&mut self) {
-        self.meta |= CLAIMED;
-    }
-
-    pub(super) const fn set_unclaimed(&mut self) {
-        self.meta &= !CLAIMED;
+    pub(super) const fn unmark(&mut self, mark: Mark) {
+        self.meta &= !(mark as u32);
     }
 
     /// As what it waits, where that is kept in heaps.
@@ -214,15 +206,27 @@ impl Record {
         self.meta = self.meta & !(7 << CLASS_SHIFT) | (class as u32) << CLASS_SHIFT;
     }
 
-    pub(super) const fn cpu(&self) -> usize {
-        (self.meta >> 8 & 0xff) as usize
+    pub(super) const fn cpu(&self) -> u8 {
+        let [_, cpu, ..] = self.meta.to_le_bytes();
+        cpu
     }
 
-    pub(super) const fn nic(&self) -> usize {
-        (self.meta >> 16 & 0xff) as usize
+    pub(super) const fn nic(&self) -> u8 {
+        let [_, _, nic, _] = self.meta.to_le_bytes();
+        nic
+    }
+
+    pub(super) const fn units(&self) -> Units {
+        Units { cpu: self.cpu(), nic: self.nic() }
     }
 
     pub(super) const fn stamp(&self) -> (u64, u32) {
         (self.created, self.seq)
+    }
+
+    /// What a queue says of it: that it is due on a rank, or arrives.
+    #[inline]
+    pub(super) const fn entry(&self, time: u64, rank: u32) -> Entry {
+        Entry { time, created: self.created, seq: self.seq, rank }
     }
 }

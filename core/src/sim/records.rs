@@ -1,61 +1,34 @@
 //! The records of a schedule for the global order.
 
 use super::chain::Chain;
+use super::hooks::MessageKind;
+use super::lent::Checked;
 use super::record::{Kind, NONE, Record, Successors};
 use super::release::Operations;
+use super::rules::Units;
 
 /// The records of a schedule. Every index in a list, an edge or a slot is one
-/// of theirs; where one were not, reads give an empty record and writes are
-/// lost, so that no index can stop the program.
+/// of theirs.
 #[derive(Debug)]
 pub(super) struct Records<'m> {
-    all: &'m mut [Record],
-    /// Of each operation: before its release, the earliest time for it; of a
-    /// message, when it was taken, then when it was handled. Empty where the
-    /// processor's clock says as much.
-    pub(super) times: &'m mut [u64],
-    sentinel: Record,
+    all: Checked<'m, Record>,
+    /// See [`Operations::time_of`]. Empty where the processor's clock says as much.
+    times: &'m mut [u64],
 }
 
 impl<'m> Records<'m> {
     pub(super) fn new(all: &'m mut [Record], times: &'m mut [u64]) -> Self {
-        Self { all, times, sentinel: Record::default() }
-    }
-
-    pub(super) const fn all(&self) -> &[Record] {
-        self.all
-    }
-
-    pub(super) const fn all_mut(&mut self) -> &mut [Record] {
-        self.all
+        Self { all: Checked::new(all), times }
     }
 
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
-        debug_assert!((index as usize) < self.all.len(), "no record {index}");
-        self.all.get(index as usize).unwrap_or(&self.sentinel)
+        self.all.at(index)
     }
 
     #[inline]
     pub(super) fn at_mut(&mut self, index: u32) -> &mut Record {
-        debug_assert!((index as usize) < self.all.len(), "no record {index}");
-        match self.all.get_mut(index as usize) {
-            Some(record) => record,
-            None => &mut self.sentinel,
-        }
-    }
-
-    /// See [`Records::times`]; 0 where none are kept.
-    #[inline]
-    pub(super) fn time_of(&self, op: u32) -> u64 {
-        self.times.get(op as usize).copied().unwrap_or_default()
-    }
-
-    #[inline]
-    pub(super) fn set_time(&mut self, op: u32, time: u64) {
-        if let Some(place) = self.times.get_mut(op as usize) {
-            *place = time;
-        }
+        self.all.at_mut(index)
     }
 
     /// Puts a record where its stamp belongs; at the end as a rule.
@@ -91,20 +64,50 @@ impl Chain for Records<'_> {
 }
 
 impl Operations for Records<'_> {
-    #[inline]
     fn kind(&self, op: u32) -> Kind {
         self.at(op).kind()
     }
 
-    #[inline]
     fn successors(&self, op: u32) -> (Successors, u32) {
         (self.at(op).successors(), self.at(op).next)
     }
 
+    fn part(&self, op: u32) -> MessageKind {
+        self.at(op).part()
+    }
+
+    fn send_of(&self, op: u32) -> u32 {
+        op
+    }
+
     #[inline]
-    fn delay(&mut self, op: u32, time: u64) {
-        if let Some(not_before) = self.times.get_mut(op as usize) {
-            *not_before = time.max(*not_before);
+    fn units(&self, op: u32) -> Units {
+        let record = self.at(op);
+        let answers = record.part() == MessageKind::Cts;
+        if answers { self.at(record.tag).units() } else { record.units() }
+    }
+
+    fn peer(&self, op: u32) -> u32 {
+        self.at(op).peer
+    }
+
+    fn tag(&self, op: u32) -> u32 {
+        self.at(op).tag
+    }
+
+    fn amount(&self, op: u32) -> u64 {
+        self.at(op).amount
+    }
+
+    #[inline]
+    fn time_of(&self, op: u32) -> u64 {
+        self.times.get(op as usize).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn set_time(&mut self, op: u32, time: u64) {
+        if let Some(place) = self.times.get_mut(op as usize) {
+            *place = time;
         }
     }
 }

@@ -6,23 +6,48 @@
 use core::ops::Range;
 
 use super::chain::Chain;
+use super::clocks::Clock;
 use super::engine::{Engine, SimError};
-use super::hooks::{Noise, Observer, Released, Satisfied};
+use super::hooks::{MessageKind, Noise, Observer, Released};
 use super::network::Network;
-use super::operation::cpu_index;
 use super::rank::Class;
-use super::record::{Kind, NONE, Successors};
+use super::record::{Kind, Mark, NONE, Successors};
 use super::records::bounds;
+use super::rules::Units;
 
 /// The operations of a stored schedule, for either driver.
 pub(super) trait Operations: Chain {
     fn kind(&self, op: u32) -> Kind;
 
+    /// Which message of its send it is, or is to be.
+    fn part(&self, op: u32) -> MessageKind;
+
+    /// The operation that a message is of.
+    fn send_of(&self, op: u32) -> u32;
+
+    /// What it runs on, of a CTS that leaves, what its receive does.
+    fn units(&self, op: u32) -> Units;
+
+    fn peer(&self, op: u32) -> u32;
+    fn tag(&self, op: u32) -> u32;
+
+    /// Bytes, or the length of a calculation.
+    fn amount(&self, op: u32) -> u64;
+
+    /// Where times are kept: before the release of an operation, the earliest time for
+    /// it; of a message, when an interface took it, then when all of it was handled.
+    /// Elsewhere 0.
+    fn time_of(&self, op: u32) -> u64;
+    fn set_time(&mut self, op: u32, time: u64);
+
     /// How those that wait for an operation are found, and its word for that.
     fn successors(&self, op: u32) -> (Successors, u32);
 
     /// Lets an operation not begin before `time`.
-    fn delay(&mut self, op: u32, time: u64);
+    #[inline]
+    fn delay(&mut self, op: u32, time: u64) {
+        self.set_time(op, self.time_of(op).max(time));
+    }
 
     /// Tells the only one that waits for an operation what that has `reached`;
     /// `told` which, and whether it waited for the end. Returns it if it is
@@ -128,7 +153,7 @@ impl Default for Ready {
 
 impl Ready {
     #[inline]
-    fn add(&mut self, ops: &mut (impl Operations + ?Sized), op: u32) {
+    pub(super) fn add(&mut self, ops: &mut (impl Operations + ?Sized), op: u32) {
         if let Some(last) = self.lists.get_mut(ops.kind(op) as usize) {
             ops.push(last, op);
         }
@@ -147,8 +172,8 @@ impl Ready {
 /// What is ready on one of the ranks that an event touches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadyOn {
-    rank: u32,
-    ready: Ready,
+    pub(super) rank: u32,
+    pub(super) ready: Ready,
 }
 
 impl Default for ReadyOn {
@@ -158,27 +183,6 @@ impl Default for ReadyOn {
 }
 
 impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
-    /// Tells those that wait for `on` of `rank` what it has `reached`.
-    #[inline]
-    pub(super) fn satisfy(&mut self, rank: u32, on: u32, reached: Reached) {
-        let successors = self.records.successors(on);
-        if successors.0 == Successors::None {
-            return;
-        }
-        let Self { records, edges, released, observer, .. } = self;
-        // An event touches its own rank, and at most one other as well.
-        let [own, other] = released;
-        let place = if own.rank == NONE || own.rank == rank { own } else { other };
-        debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
-        place.rank = rank;
-        let told = |op, end| observer.satisfied(&Satisfied { rank, op, on, end });
-        if let (Successors::Listed, list) = successors {
-            records.satisfy_listed((list, edges), reached, &mut place.ready, told);
-        } else if let Some(op) = records.satisfy_one(successors, reached, told) {
-            place.ready.add(records, op);
-        }
-    }
-
     /// Releases what has become ready, in ascending order of ranks.
     #[inline]
     pub(super) fn release(&mut self) -> Result<(), SimError> {
@@ -213,13 +217,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;
         let (kind, cpu) = (self.records.at(op).kind(), self.records.at(op).cpu());
-        self.observer.released(&Released { rank, op, cpu: cpu_index(cpu) });
-        let posting =
-            (kind == Kind::Receive).then(|| self.cpu(rank, cpu).max(self.records.time_of(op)));
+        self.charges.observer.released(&Released { rank, op, cpu });
+        let posting = (kind == Kind::Receive)
+            .then(|| self.clock_of(rank, Clock::Cpu(cpu)).max(self.records.time_of(op)));
         let record = self.records.at_mut(op);
         record.created = self.now;
         record.seq = seq;
-        record.set_started();
+        record.mark(Mark::Started);
         if let Some(time) = posting {
             record.amount = time;
         }

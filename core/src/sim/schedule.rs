@@ -4,65 +4,36 @@ use super::build_error::BuildError;
 use super::crowd::{Crowd, Receives, SHORT};
 use super::draft::{Dependent, Draft};
 use super::memory::{Memory, Requirements};
-use super::queue::Entry;
 use super::rank::Rank;
-use super::record::{NONE, Record, Slot, Successors};
-use super::records::Records;
+use super::record::{NONE, Record, Successors};
 use crate::goal::{ANY, Edge, Op, OpKind, Sink};
 
 /// A schedule in lent memory, ready to run once; [`Schedule::copy`] it before,
 /// to run it again.
 #[derive(Debug)]
 pub struct Schedule<'m> {
-    pub(super) records: Records<'m>,
+    /// All of it but edges and firsts, which copies share.
+    pub(super) memory: Memory<'m>,
     pub(super) edges: &'m [u32],
-    pub(super) ranks: &'m mut [Rank],
     pub(super) firsts: &'m [u32],
-    pub(super) slots: &'m mut [Slot],
-    pub(super) crowds: &'m mut [Crowd],
-    pub(super) index: &'m mut [u32],
-    pub(super) clocks: &'m mut [u64],
-    pub(super) next_attempts: &'m mut [u64],
-    pub(super) links: &'m mut [u64],
-    pub(super) done: &'m mut [u64],
-    pub(super) queue: &'m mut [Entry],
-    pub(super) places: &'m mut [u32],
-    /// Of all of these but edges and firsts, which copies share.
+    /// Those of `memory`.
     pub(super) requirements: Requirements,
     pub(super) sends: u32,
 }
 
 impl<'m> Schedule<'m> {
     /// One whose records, ranks, slots and crowds are those of `memory`.
-    pub(super) fn in_memory(
+    fn in_memory(
         memory: Memory<'m>,
         requirements: Requirements,
         (firsts, edges): (&'m [u32], &'m [u32]),
         sends: u32,
     ) -> Option<Self> {
         let memory = memory.cut(&requirements)?;
-        let Memory { records, ranks, slots, crowds, index, clocks, .. } = memory;
-        let Memory { times, next_attempts, links, done, queue, places, .. } = memory;
-        clocks.fill(0);
-        times.fill(0);
-        done.fill(0);
-        Some(Self {
-            records: Records::new(records, times),
-            edges,
-            ranks,
-            firsts,
-            slots,
-            crowds,
-            index,
-            clocks,
-            next_attempts,
-            links,
-            done,
-            queue,
-            places,
-            requirements,
-            sends,
-        })
+        memory.clocks.fill(0);
+        memory.times.fill(0);
+        memory.done.fill(0);
+        Some(Self { memory, edges, firsts, requirements, sends })
     }
 
     /// Memory for [`Schedule::copy`], without what copies share with the
@@ -78,11 +49,11 @@ impl<'m> Schedule<'m> {
     #[must_use]
     pub fn copy<'n>(&'n self, memory: Memory<'n>) -> Option<Schedule<'n>> {
         let shared = (self.firsts, self.edges);
-        let mut copy = Schedule::in_memory(memory, self.requirements, shared, self.sends)?;
-        copy.records.all_mut().copy_from_slice(self.records.all());
-        copy.ranks.copy_from_slice(self.ranks);
-        copy.slots.copy_from_slice(self.slots);
-        copy.crowds.copy_from_slice(self.crowds);
+        let copy = Schedule::in_memory(memory, self.requirements, shared, self.sends)?;
+        copy.memory.records.copy_from_slice(self.memory.records);
+        copy.memory.ranks.copy_from_slice(self.memory.ranks);
+        copy.memory.slots.copy_from_slice(self.memory.slots);
+        copy.memory.crowds.copy_from_slice(self.memory.crowds);
         Some(copy)
     }
 

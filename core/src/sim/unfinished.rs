@@ -5,7 +5,9 @@ use core::fmt;
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::network::Network;
+use super::record::Mark;
 use super::records::bounds;
+use super::release::Operations;
 use crate::goal::ANY;
 use crate::worded::worded;
 
@@ -63,23 +65,44 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     /// that were never ready. After a run that went well there is nothing.
     pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
         for rank in 0..self.rank_count() {
-            for message in self.waiting.messages(&self.records, self.rank(rank)) {
-                let record = self.records.at(message);
-                let (first, _) = bounds(self.firsts, record.peer);
-                let op = message.wrapping_sub(first);
-                tell(Unfinished::Unreceived { rank, from: record.peer, op, tag: record.tag });
-            }
-            let (first, ops_end) = bounds(self.firsts, rank);
-            for receive in self.waiting.receives(self.rank(rank)) {
-                let record = self.records.at(receive);
-                let op = receive.wrapping_sub(first);
-                tell(Unfinished::Waiting { rank, op, peer: record.peer, tag: record.tag });
-            }
-            for op in first..ops_end {
-                if !self.records.at(op).started() {
-                    tell(Unfinished::NeverReady { rank, op: op.wrapping_sub(first) });
-                }
-            }
+            let unexpected = self.waiting.messages(&self.records, self.rank(rank));
+            let posted = self.waiting.receives(self.rank(rank));
+            let left = Left { ops: &self.records, firsts: self.firsts, rank };
+            left.tell((unexpected, posted), |op| self.records.at(op).is(Mark::Started), &mut tell);
+        }
+    }
+}
+
+/// What is left on a rank.
+pub(super) struct Left<'o, P> {
+    pub(super) ops: &'o P,
+    pub(super) firsts: &'o [u32],
+    pub(super) rank: u32,
+}
+
+impl<P: Operations> Left<'_, P> {
+    /// Tells of messages without a receive, receives without a message, and what was
+    /// not `released`.
+    pub(super) fn tell(
+        &self,
+        (unexpected, posted): (impl Iterator<Item = u32>, impl Iterator<Item = u32>),
+        released: impl Fn(u32) -> bool,
+        tell: &mut impl FnMut(Unfinished),
+    ) {
+        let &Self { ops, firsts, rank } = self;
+        for message in unexpected {
+            let (from, tag) = (ops.peer(message), ops.tag(message));
+            let op = message.wrapping_sub(bounds(firsts, from).0);
+            tell(Unfinished::Unreceived { rank, from, op, tag });
+        }
+        let (first, end) = bounds(firsts, rank);
+        for receive in posted {
+            let (peer, tag, op) =
+                (ops.peer(receive), ops.tag(receive), receive.wrapping_sub(first));
+            tell(Unfinished::Waiting { rank, op, peer, tag });
+        }
+        for op in (first..end).filter(|&op| !released(op)) {
+            tell(Unfinished::NeverReady { rank, op: op.wrapping_sub(first) });
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::chain::Chain;
 use super::index::{self, Key, Keyed};
-use super::record::{Kind, NONE};
+use super::record::{Kind, Mark, NONE};
 use super::records::Records;
 use crate::goal::ANY;
 
@@ -110,7 +110,7 @@ impl Table<'_> {
         let (mut place, mut looks) = index::find(&self.places, self.buckets, key);
         while let Some(at) = place.first(&self.places) {
             let op = word(log, at);
-            if !records.at(op).is_met() {
+            if !records.at(op).is(Mark::Met) {
                 return (Some(op), looks);
             }
             place.remove_first(&mut self.places, self.buckets);

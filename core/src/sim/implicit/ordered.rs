@@ -11,10 +11,9 @@ use super::runner::{Next, Simulation, kind};
 use super::step::next_work;
 use crate::sim::engine::SimError;
 use crate::sim::hooks::Noise;
-use crate::sim::network::agenda::Agenda;
 use crate::sim::network::{Departure, Network};
 use crate::sim::parameters::Parameters;
-use crate::sim::queue::Entry;
+use crate::sim::queue::{Entry, Queue};
 use crate::units::Picos;
 
 /// The driver in global order. Stamps are those of the
@@ -26,53 +25,20 @@ use crate::units::Picos;
 #[derive(Debug)]
 pub struct Ordered<'m, W> {
     /// The next event of each rank that has one.
-    queue: Agenda<'m>,
-    /// Of each rank where its entry is; [`NOWHERE`] without one.
-    places: &'m mut [u32],
+    queue: Queue<'m>,
     network: W,
     now: u64,
     /// The number of the next stamp.
     seq: u32,
 }
 
-/// A rank without an entry.
-const NOWHERE: u32 = u32::MAX;
-
 impl<W> Ordered<'_, W> {
-    /// Sets the entry of a rank.
-    #[inline]
-    fn set(&mut self, entry: &Entry) {
-        let Self { queue, places, .. } = self;
-        let place = places.get(entry.rank as usize).copied().unwrap_or(NOWHERE);
-        queue.set(place as usize, *entry, |entry, at| note(places, entry, at));
-    }
-
-    /// Drops the entry of a rank, if it has one.
-    #[inline]
-    fn drop(&mut self, rank: u32) {
-        let Self { queue, places, .. } = self;
-        let Some(place) = places.get_mut(rank as usize) else { return };
-        let place = core::mem::replace(place, NOWHERE);
-        if place != NOWHERE {
-            queue.remove(place as usize, |entry, at| note(places, entry, at));
-        }
-    }
-
     fn advance(&mut self, time: u64) {
         debug_assert!(time >= self.now, "time goes on");
         if time > self.now {
             self.now = time;
             self.seq = 0;
         }
-    }
-}
-
-/// Notes where the entry of a rank is.
-#[inline]
-#[allow(clippy::cast_possible_truncation, reason = "at most two places a rank")]
-fn note(places: &mut [u32], entry: &Entry, at: usize) {
-    if let Some(place) = places.get_mut(entry.rank as usize) {
-        *place = at as u32;
     }
 }
 
@@ -196,11 +162,9 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
         let (queue, ring) = queue.split_at_mut_checked(count).ok_or(ImplicitError::Memory)?;
         let ring = ring.get_mut(..count).ok_or(ImplicitError::Memory)?;
         let places = places.get_mut(..count).ok_or(ImplicitError::Memory)?;
-        places.fill(NOWHERE);
-        let queue = Agenda::new(queue, ring);
+        let queue = Queue::new(queue, ring, places);
         Self::driven(program, (parameters, noise), (ranks, nodes), |_| Ordered {
             queue,
-            places,
             network,
             now: 0,
             seq: 0,
@@ -230,7 +194,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
                 self.execute_next(rank, &mut state, &next)
             }
             Some(next) => {
-                self.driver.set(&entry(rank, &next));
+                self.driver.queue.set(entry(rank, &next));
                 Ok(())
             }
             None => Ok(()),
@@ -254,8 +218,8 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
     #[inline]
     fn refresh(&mut self, rank: u32, state: &Rank<P::State>) {
         match self.next_in_order(state) {
-            Some(next) => self.driver.set(&entry(rank, &next)),
-            None => self.driver.drop(rank),
+            Some(next) => self.driver.queue.set(entry(rank, &next)),
+            None => self.driver.queue.drop(rank),
         }
     }
 

@@ -12,7 +12,7 @@ use super::windows::Windows;
 use crate::sim::chain::{self, Chain};
 use crate::sim::hooks::Noise;
 use crate::sim::parameters::EVERYWHERE;
-use crate::sim::price::{Leaving, sum};
+use crate::sim::price::{Leaving, Reception, sum};
 use crate::units::Picos;
 
 /// Order of two things created by events of the ranks `a` and `b`, and
@@ -126,8 +126,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         let transfer = self.program.transfer(rank, send);
         let price = self.prices.at(EVERYWHERE, transfer.size)?;
         let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
-        let Leaving { cpu, out, arrival } = price.leave(now, noise)?;
-        let volume = price.costs.gap_bytes;
+        let Leaving { cpu, out, arrival, volume, .. } = price.leave(now, noise)?;
         (state.cpu, state.out) = (cpu, out);
         let stamps = D::stamps(now, next.item.created);
         let drawn = self.driver.draw(stamps, 1)?;
@@ -205,11 +204,9 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         let price = self.prices.at(EVERYWHERE, self.program.expected(rank, next.item.last))?;
         let start = if D::SHARED { price.begin_last(state.cpu, now) } else { now };
         let noise = self.noise.lost(rank, Picos(start), Picos(self.receive_overhead)).0;
-        (state.cpu, state.into) = if D::SHARED {
-            (price.handle_last(start, now, noise)?.cpu, price.take_last(now)?)
-        } else {
-            (price.handle(now, noise)?.cpu, price.take(now)?)
-        };
+        let how = Reception { overlap: false, last: D::SHARED };
+        state.cpu = price.handle(how, (start, now), noise)?.cpu;
+        state.into = price.take(how, now)?;
         let receive = self.program.met(rank, &mut state.state, next.item.last);
         if receive >= state.posted {
             let message = Item { last: receive, ..next.item };

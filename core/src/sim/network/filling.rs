@@ -22,9 +22,9 @@
 //! results is reached, its flows are surveyed with a bound below x. A flow that
 //! is opened, cut or fixed tells its links, at most twice a pass.
 
-use super::heap::{self, Keyed};
 use super::memory::{Flow, Hop, Link, NONE, Share};
 use super::rates::route_of;
+use crate::sim::array_heap::{self, Keyed};
 
 /// Rates that differ by less, as a share, are the same: sums of doubles do not
 /// tell them apart. What is compared with closed forms and SimGrid is off by
@@ -164,7 +164,7 @@ impl Filling<'_> {
     fn stays_first(&mut self, share: Share) -> bool {
         let Self { links, queue, queued, .. } = self;
         let Some(queue) = queue.get_mut(..*queued) else { return false };
-        heap::sink(queue, 0, share, |share, at| note(links, share, at));
+        array_heap::sink(queue, 0, share, |share, at| note(links, share, at));
         queue.first().is_some_and(|first| first.link == share.link)
     }
 
@@ -337,9 +337,9 @@ impl Filling<'_> {
         let place = links.get(link as usize).map_or(NONE, |state| state.place) as usize;
         if place >= *queued {
             *queued += 1;
-            heap::rise(queue, *queued - 1, share, |s, at| note(links, s, at));
+            array_heap::rise(queue, *queued - 1, share, |s, at| note(links, s, at));
         } else if queue.get(place).is_some_and(|old| share.before(old)) {
-            heap::rise(queue, place, share, |s, at| note(links, s, at));
+            array_heap::rise(queue, place, share, |s, at| note(links, s, at));
         }
     }
 
@@ -349,7 +349,7 @@ impl Filling<'_> {
             (state.place, state.released) = (NONE, false);
         }
         if let Some(queue) = queue.get_mut(..*queued) {
-            heap::remove_first(queue, |s, at| note(links, s, at));
+            array_heap::remove_first(queue, |s, at| note(links, s, at));
         }
         *queued -= 1;
     }

@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-use super::agenda::Agenda;
 use super::fabric::{Fabric, Routes};
 use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
 use super::rates::{Parts, Rates, Route};
 use super::topology::{Topology, TopologyError};
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
+use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
 
 /// Why there is no network.

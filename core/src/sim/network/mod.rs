@@ -6,12 +6,10 @@
 //! network that LogGOPSim calls `simple`. `docs/networks.md` has the rules. Which of
 //! them it is is chosen at compile time, so that a flat run pays nothing.
 
-pub(in crate::sim) mod agenda;
 mod crossing;
 mod fabric;
 mod filling;
 mod flows;
-mod heap;
 mod memory;
 mod order;
 mod rates;

@@ -4,11 +4,11 @@
 //! are computed once, by [`Filling`], for the flows that they affect.
 
 use super::NetworkStopped;
-use super::agenda::Agenda;
 use super::fabric::Fabric;
 use super::filling::{Filling, OPEN};
 use super::memory::{Flow, Hop, Link, NONE, Share};
 use super::usage::Usage;
+use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
 use crate::units::Overflow;
 
@@ -241,7 +241,7 @@ impl<'m> Rates<'m> {
 
     /// Takes a flow off a link.
     fn leave(&mut self, at: usize, flow: &Flow) {
-        let Some(&Hop { link, next, before, .. }) = self.hops.get(at) else { return };
+        let Some(&Hop { link, .. }) = self.hops.get(at) else { return };
         let Some(state) = self.links.get_mut(link as usize) else { return };
         state.carried += real(flow.volume);
         if state.holds > 0 && !state.relieved && self.left < self.relieved.len() {
@@ -251,16 +251,8 @@ impl<'m> Rates<'m> {
                 self.left += 1;
             }
         }
-        state.flows -= 1;
         state.slower -= flow.slower();
-        if before == NONE {
-            state.first = next;
-        } else if let Some(hop) = self.hops.get_mut(before as usize) {
-            hop.next = next;
-        }
-        if let Some(hop) = self.hops.get_mut(next as usize) {
-            hop.before = before;
-        }
+        unlink(self.links, self.hops, at);
     }
 
     /// Computes the rates that have changed, as of `now`.
@@ -371,7 +363,12 @@ pub(super) const fn route_of(at: u32, flow: &Flow, width: u32) -> core::ops::Ran
 /// Puts a flow on a link, and says whether that may hold it back now.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 hops")]
-fn enlist(links: &mut [Link], hops: &mut [Hop], (link, flow): (u32, u32), at: usize) -> bool {
+pub(super) fn enlist(
+    links: &mut [Link],
+    hops: &mut [Hop],
+    (link, flow): (u32, u32),
+    at: usize,
+) -> bool {
     let Some(state) = links.get_mut(link as usize) else { return false };
     let next = state.first;
     if let Some(hop) = hops.get_mut(at) {
@@ -383,4 +380,20 @@ fn enlist(links: &mut [Link], hops: &mut [Hop], (link, flow): (u32, u32), at: us
         }
     }
     state.is_tight()
+}
+
+/// Takes a flow off the link of one of its hops.
+#[inline]
+pub(super) fn unlink(links: &mut [Link], hops: &mut [Hop], at: usize) {
+    let Some(&Hop { link, next, before, .. }) = hops.get(at) else { return };
+    let Some(state) = links.get_mut(link as usize) else { return };
+    debug_assert!(state.flows > 0, "what leaves a link was on it");
+    state.flows = state.flows.saturating_sub(1);
+    match hops.get_mut(before as usize) {
+        Some(before) => before.next = next,
+        None => state.first = next,
+    }
+    if let Some(next) = hops.get_mut(next as usize) {
+        next.before = before;
+    }
 }

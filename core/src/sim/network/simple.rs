@@ -11,11 +11,12 @@
 //! A message costs O(messages on its links × longest route) where it enters and where
 //! it leaves, and O(c·log s) polls, c being its congestion.
 
-use super::agenda::Agenda;
 use super::fabric::{Fabric, Routes};
 use super::flows::FlowsError;
 use super::memory::{Hop, Link, NONE, NetworkRequirements};
+use super::rates::{enlist, unlink};
 use super::{Departure, Network, NetworkStopped};
+use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
 
 /// Units of a byte in which it is counted what is left of a message.
@@ -196,18 +197,11 @@ impl<'m, F: Fabric> Simple<'m, F> {
     }
 
     /// Occupies the links of a transmission, whose hops name them.
-    #[allow(clippy::cast_possible_truncation, reason = "hops were counted in a u32")]
     fn occupy(&mut self, at: u32) {
         self.advance_neighbours(at);
         for own in self.hops_of(at) {
-            let Some(hop) = self.hops.get_mut(own) else { continue };
-            let Some(link) = self.links.get_mut(hop.link as usize) else { continue };
-            let first = core::mem::replace(&mut link.first, own as u32);
-            link.flows += 1;
-            *hop = Hop { flow: at, next: first, before: NONE, ..*hop };
-            if let Some(next) = self.hops.get_mut(first as usize) {
-                next.before = own as u32;
-            }
+            let link = self.hops.get(own).map_or(NONE, |hop| hop.link);
+            enlist(self.links, self.hops, (link, at), own);
         }
     }
 
@@ -220,17 +214,7 @@ impl<'m, F: Fabric> Simple<'m, F> {
         }
         self.advance_neighbours(at);
         for own in self.hops_of(at) {
-            let Some(&Hop { link, next, before, .. }) = self.hops.get(own) else { continue };
-            if let Some(next) = self.hops.get_mut(next as usize) {
-                next.before = before;
-            }
-            let Some(link) = self.links.get_mut(link as usize) else { continue };
-            debug_assert!(link.flows > 0, "what leaves a link was on it");
-            link.flows = link.flows.saturating_sub(1);
-            match self.hops.get_mut(before as usize) {
-                Some(before) => before.next = next,
-                None => link.first = next,
-            }
+            unlink(self.links, self.hops, own);
         }
         if let Some(place) = self.transmissions.get_mut(at as usize) {
             place.hops = 0;

@@ -1,5 +1,7 @@
 //! Puts a schedule into lent memory, ready to be run in windows.
 
+use core::mem::take;
+
 use super::memory::{Memory, Requirements, Unsuitable};
 use super::rank::WindowRank;
 use super::record::{MOST_OF_RANK, WindowRecord};
@@ -57,28 +59,21 @@ impl<'m> Builder<'m> {
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
         let [handshakes, _] = self.handshakes;
         let further = if handshakes > 0 { self.further(0)? } else { NONE };
-        let Self { memory, requirements, draft, .. } = self;
+        let Self { mut memory, requirements, draft, parameters, .. } = self;
         let Draft { ranks, ops, receives, sends, .. } = draft;
-        let Memory { records, edges, ranks: states, firsts, slots, .. } = memory;
+        let (firsts, edges) = (take(&mut memory.firsts), take(&mut memory.edges));
         let (firsts, edges) = draft.finish(firsts, edges)?;
-        let (ops, ranks, receives) = (ops as usize, ranks as usize, receives as usize);
-        let requirements = Requirements { ops, ranks, slots: receives, ..requirements };
-        Ok(Schedule {
-            records,
-            handshakes,
-            further,
-            edges,
-            ranks: states.get_mut(..ranks).ok_or(BuildError::Full)?,
-            firsts,
-            slots: slots.get_mut(..receives).ok_or(BuildError::Full)?,
-            words: memory.words,
-            times: memory.times,
-            links: memory.links,
-            receiving: memory.receiving,
-            parameters: self.parameters,
-            requirements,
-            sends,
-        })
+        let requirements = Requirements {
+            ops: ops as usize,
+            edges: 0,
+            ranks: ranks as usize,
+            firsts: 0,
+            slots: receives as usize,
+            scratch: 0,
+            ..requirements
+        };
+        let memory = memory.cut(&requirements).ok_or(BuildError::Full)?;
+        Ok(Schedule { memory, edges, firsts, parameters, requirements, further, handshakes, sends })
     }
 
     /// Releases what waits for nothing on the open rank.

@@ -5,15 +5,7 @@ use core::cmp::Ordering;
 use super::mail::{END, Mail};
 use super::shared::{Element, Shared};
 use crate::sim::chain::{self, Chain};
-
-/// Where a message comes from.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Origin {
-    created: u64,
-    send: u32,
-    /// The rank; [`END`] where that is not known.
-    source: u32,
-}
+use crate::sim::rules::Letter;
 
 impl Chain for Mail<'_> {
     const END: u32 = END;
@@ -31,29 +23,6 @@ impl Chain for Mail<'_> {
     }
 }
 
-impl Mail<'_> {
-    #[inline]
-    fn origin(&self, at: u32) -> Origin {
-        debug_assert!(self.message(at).is_some(), "no message {at}");
-        match self.message(at) {
-            Some(message) => Origin {
-                created: message.created.get(),
-                send: message.send.get(),
-                source: message.source.get(),
-            },
-            None => Origin { created: 0, send: END, source: END },
-        }
-    }
-}
-
-impl Shared<'_> {
-    /// That of a message in the record of its send.
-    fn origin_of_kept(&self, send: u32) -> Origin {
-        let record = self.at(send);
-        Origin { created: record.time.get(), send, source: record.peer.get() }
-    }
-}
-
 /// Sorts messages in the mail by stamp, and returns the first; adds the steps
 /// taken to `steps`.
 pub(super) fn sort_mail(
@@ -62,25 +31,27 @@ pub(super) fn sort_mail(
     first: u32,
     steps: &mut u64,
 ) -> u32 {
-    let before =
-        |mail: &Mail<'_>, a, b| was_created_before(shared, [mail.origin(a), mail.origin(b)], steps);
+    let before = |mail: &Mail<'_>, a, b| {
+        let both = mail.message(a).zip(mail.message(b));
+        both.is_some_and(|(a, b)| was_created_before(shared, [a.read(), b.read()], steps))
+    };
     chain::sort(mail, first, before).first
 }
 
 /// The same of messages in the records of their sends.
 pub(super) fn sort_kept(shared: &mut Shared<'_>, first: u32, steps: &mut u64) -> u32 {
     let before = |shared: &Shared<'_>, a, b| {
-        was_created_before(shared, [shared.origin_of_kept(a), shared.origin_of_kept(b)], steps)
+        was_created_before(shared, [shared.kept(a), shared.kept(b)], steps)
     };
     chain::sort(shared, first, before).first
 }
 
 #[inline]
-fn was_created_before(shared: &Shared<'_>, [a, b]: [Origin; 2], steps: &mut u64) -> bool {
+fn was_created_before(shared: &Shared<'_>, [a, b]: [Letter; 2], steps: &mut u64) -> bool {
     if a.created != b.created {
         return a.created < b.created;
     }
-    if a.source == b.source && a.source != END {
+    if a.source == b.source {
         return shared.at(a.send).number() < shared.at(b.send).number();
     }
     let (a, b) = (Element::Message(a.send), Element::Message(b.send));

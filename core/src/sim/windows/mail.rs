@@ -5,6 +5,7 @@
 
 use crate::sim::mail;
 use crate::sim::record::NONE;
+use crate::sim::rules::Letter;
 use crate::sim::word::{Word32, Word64};
 
 /// The messages of one window.
@@ -28,30 +29,15 @@ pub struct Message {
 
 const _: () = assert!(size_of::<Message>() == 32, "two in a cache line");
 
-/// What a message says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Letter {
-    /// When it was sent.
-    pub(super) created: u64,
-    /// The send.
-    pub(super) send: u32,
-    /// The rank that sent it.
-    pub(super) source: u32,
-    /// The rank that it goes to.
-    pub(super) target: u32,
-    pub(super) tag: u32,
-    /// Bytes.
-    pub(super) size: u32,
-}
-
 impl Message {
-    pub(super) fn write(&self, letter: &Letter) {
+    #[allow(clippy::cast_possible_truncation, reason = "the builder refuses longer messages")]
+    pub(super) fn write(&self, target: u32, letter: &Letter) {
         self.created.set(letter.created);
         self.send.set(letter.send);
         self.source.set(letter.source);
-        self.target.set(letter.target);
+        self.target.set(target);
         self.tag.set(letter.tag);
-        self.size.set(letter.size);
+        self.size.set(letter.size as u32);
     }
 
     #[inline]
@@ -60,9 +46,8 @@ impl Message {
             created: self.created.get(),
             send: self.send.get(),
             source: self.source.get(),
-            target: self.target.get(),
             tag: self.tag.get(),
-            size: self.size.get(),
+            size: self.size.get().into(),
         }
     }
 }

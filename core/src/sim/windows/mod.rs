@@ -22,18 +22,15 @@
 //! [`Unsuitable`] says when not.
 
 mod build;
-mod copy;
-mod handshake;
+mod driver;
 mod incoming;
 mod mail;
-mod matching;
 mod memory;
 mod overlap;
 mod partition;
 mod prefetch;
 mod rank;
 mod record;
-mod release;
 mod schedule;
 mod shared;
 mod step;

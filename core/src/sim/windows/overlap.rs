@@ -12,12 +12,12 @@
 //! does not grow the code of that way.
 
 use super::partition::Partition;
-use super::rank::WindowRank;
+use super::rank::{Active, WindowRank};
 use super::shared::{HeapLinks, Shared};
 use super::step::{Class, Next};
-use crate::sim::hooks::{Noise, Observer, Taken};
+use crate::sim::hooks::{Noise, Observer};
 use crate::sim::record::{Kind, NONE};
-use crate::units::{Overflow, Picos};
+use crate::sim::release::Operations;
 
 /// What a rank needs to receive with overlap.
 #[derive(Clone, Copy, Debug)]
@@ -36,203 +36,170 @@ impl Default for Receiving {
     }
 }
 
-/// The earliest time for an operation that waits.
-fn due(shared: &Shared<'_>, op: u32) -> u64 {
-    match shared.at(op).kind() {
-        Kind::Receive => shared.at(op).time.get(),
-        Kind::Send | Kind::Calc => shared.time_of(op),
-    }
-}
+/// What a heap has: operations, or messages.
+const OPS: bool = false;
+const MESSAGES: bool = true;
 
+/// Which of two members of a heap is less.
 impl Shared<'_> {
+    /// The earliest time for what waits.
+    fn due(&self, at: u32) -> u64 {
+        match self.at(at).kind() {
+            Kind::Receive => self.at(at).time.get(),
+            Kind::Send | Kind::Calc => self.time_of(at),
+        }
+    }
+
+    #[inline]
+    fn number_of<const MEMBERS: bool>(&self, at: u32) -> u32 {
+        if MEMBERS == OPS { self.at(at).number() } else { self.at(at).link.get() }
+    }
+
+    #[inline]
+    fn by_number<const MEMBERS: bool>(&self) -> impl Fn(u32, u32) -> bool {
+        |a, b| self.number_of::<MEMBERS>(a) < self.number_of::<MEMBERS>(b)
+    }
+
+    #[inline]
+    fn by_time<const MEMBERS: bool>(&self) -> impl Fn(u32, u32) -> bool {
+        let key = |at| (self.due(at), self.number_of::<MEMBERS>(at));
+        move |a, b| key(a) < key(b)
+    }
+
     /// Lets a released operation wait for its turn.
     #[cold]
     pub(super) fn await_turn(&self, heaps: &mut HeapLinks<'_>, state: &mut WindowRank, op: u32) {
-        let free = match self.at(op).kind() {
-            Kind::Send => Some(state.cpu.max(state.out)),
-            Kind::Calc => Some(state.cpu),
-            Kind::Receive => None,
+        let (root, free) = match self.at(op).kind() {
+            Kind::Send => (&mut state.sends, state.cpu.max(state.out)),
+            Kind::Calc => (&mut state.calcs, state.cpu),
+            Kind::Receive => {
+                return heaps.push(&mut state.receives, op, self.by_time::<OPS>());
+            }
         };
-        let number = |op| self.at(op).number();
-        if free.is_some_and(|free| self.time_of(op) <= free) {
-            let kind = self.at(op).kind();
-            let root = if kind == Kind::Send { &mut state.sends } else { &mut state.calcs };
-            heaps.push(root, op, |a, b| number(a) < number(b));
+        if self.time_of(op) <= free {
+            heaps.push(root, op, self.by_number::<OPS>());
         } else {
-            let key = |op| (due(self, op), number(op));
-            heaps.push(&mut state.receives, op, |a, b| key(a) < key(b));
+            heaps.push(&mut state.receives, op, self.by_time::<OPS>());
         }
+    }
+
+    /// The first of some events.
+    #[inline]
+    fn first_of<const MEMBERS: bool>(&self, events: [Next; 3]) -> Option<Next> {
+        let number = |next: &Next| self.number_of::<MEMBERS>(next.op);
+        let mut first: Option<Next> = None;
+        for next in events {
+            let earlier = |first: &Next| (next.time, number(&next)) < (first.time, number(first));
+            if next.op != NONE && first.as_ref().is_none_or(earlier) {
+                first = Some(next);
+            }
+        }
+        first
     }
 }
 
-impl<N: Noise, O: Observer> Partition<'_, N, O> {
-    fn receiving(&mut self, rank: u32) -> &mut Receiving {
-        let local = rank.wrapping_sub(self.first) as usize;
+/// What a partition needs at hand, with what a rank receives.
+struct Heaped<'p, 's> {
+    shared: &'p Shared<'s>,
+    heaps: &'p mut HeapLinks<'s>,
+    receiving: &'p mut Receiving,
+}
+
+impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
+    fn heaped(&mut self, rank: &Active) -> Heaped<'_, 's> {
+        let local = rank.number.wrapping_sub(self.first) as usize;
         debug_assert!(local < self.receiving.len(), "every rank has one");
-        self.receiving.get_mut(local).unwrap_or(&mut self.nowhere)
+        let receiving = self.receiving.get_mut(local).unwrap_or(&mut self.nowhere);
+        Heaped { shared: &self.shared, heaps: &mut self.heaps, receiving }
     }
 
     /// Takes a message among those that wait; they come in the order of their
     /// stamps.
     #[cold]
-    pub(super) fn await_interface(&mut self, (rank, state): (u32, &mut WindowRank), send: u32) {
-        let shared = &self.shared;
-        let record = shared.at(send);
-        record.link.set(self.came);
+    pub(super) fn await_interface(&mut self, rank: &mut Active, send: u32) {
+        self.shared.at(send).link.set(self.came);
         self.came += 1;
-        let arrival = self.arrival(rank, (send, record.time.get()));
-        shared.set_time_of(send, arrival);
-        let key = |send| (shared.time_of(send), shared.at(send).link.get());
-        self.heaps.push(&mut state.waiting, send, |a, b| key(a) < key(b));
+        let arrival = self.arrival(rank.number, send);
+        self.shared.set_time(send, arrival);
+        let before = self.shared.by_time::<MESSAGES>();
+        self.heaps.push(&mut rank.state.waiting, send, before);
+    }
+
+    /// Lets a message that the interface has taken wait for the processor.
+    #[cold]
+    pub(super) fn await_processor(&mut self, rank: &Active, send: u32) {
+        let Heaped { shared, heaps, receiving } = self.heaped(rank);
+        heaps.push(&mut receiving.taken, send, shared.by_number::<MESSAGES>());
     }
 
     /// The next event of a rank.
     #[cold]
-    pub(super) fn next_overlapping(
-        &mut self,
-        (rank, state): (u32, &mut WindowRank),
-    ) -> Option<Next> {
-        let op = self.next_op(state);
-        let message = self.next_message(rank, state);
-        match (op, message) {
-            (Some(op), Some(message)) => {
-                Some(if self.comes_before(&op, &message) { op } else { message })
-            }
-            (op, message) => op.or(message),
-        }
-    }
-
-    fn next_op(&mut self, state: &mut WindowRank) -> Option<Next> {
-        let Self { shared, heaps, .. } = self;
-        let number = |op| shared.at(op).number();
-        let key = |op| (due(shared, op), number(op));
-        let mut best = None;
+    pub(super) fn next_overlapping(&mut self, rank: &mut Active) -> Option<Next> {
+        let Heaped { shared, heaps, receiving } = self.heaped(rank);
+        let state = &mut rank.state;
+        let (cpu, into, send) = (state.cpu, state.into, state.cpu.max(state.out));
+        let (mut class, mut due) = (Class::Receives, 0);
         while state.receives != NONE {
             let op = state.receives;
-            let time = due(shared, op);
-            let (class, root, free) = match shared.at(op).kind() {
-                Kind::Send => (Class::Sends, &mut state.sends, state.cpu.max(state.out)),
-                Kind::Calc => (Class::Calcs, &mut state.calcs, state.cpu),
+            due = shared.due(op);
+            let (own, root, free) = match shared.at(op).kind() {
+                Kind::Send => (Class::Sends, &mut state.sends, send),
+                Kind::Calc => (Class::Calcs, &mut state.calcs, cpu),
                 Kind::Receive => {
-                    best = Some(Next { time, class: Class::Receives, before: NONE, op });
+                    class = Class::Receives;
                     break;
                 }
             };
-            if time > free {
-                best = Some(Next { time, class, before: NONE, op });
+            if due > free {
+                class = own;
                 break;
             }
-            heaps.pop(&mut state.receives, |a, b| key(a) < key(b));
-            heaps.push(root, op, |a, b| number(a) < number(b));
+            heaps.pop(&mut state.receives, shared.by_time::<OPS>());
+            heaps.push(root, op, shared.by_number::<OPS>());
         }
-        let ready = [
-            (Class::Sends, state.sends, state.cpu.max(state.out)),
-            (Class::Calcs, state.calcs, state.cpu),
-        ];
-        for (class, op, time) in ready {
-            let earlier = |best: &Next| (time, number(op)) < (best.time, number(best.op));
-            if op != NONE && best.as_ref().is_none_or(earlier) {
-                best = Some(Next { time, class, before: NONE, op });
-            }
+        while state.waiting != NONE && shared.time_of(state.waiting) <= into {
+            let message = state.waiting;
+            heaps.pop(&mut state.waiting, shared.by_time::<MESSAGES>());
+            heaps.push(&mut receiving.arrived, message, shared.by_number::<MESSAGES>());
         }
-        best
-    }
-
-    fn next_message(&mut self, rank: u32, state: &mut WindowRank) -> Option<Next> {
-        let into = state.into;
-        while state.waiting != NONE && self.shared.time_of(state.waiting) <= into {
-            let send = self.leave_waiting(state);
-            let mut arrived = self.receiving(rank).arrived;
-            self.push_message(&mut arrived, send);
-            self.receiving(rank).arrived = arrived;
+        let next = |class, op, time| Next { time, class, before: NONE, op };
+        let op = shared.first_of::<OPS>([
+            next(class, state.receives, due),
+            next(Class::Sends, state.sends, send),
+            next(Class::Calcs, state.calcs, cpu),
+        ]);
+        let &mut Receiving { arrived, taken, .. } = receiving;
+        let message = shared.first_of::<MESSAGES>([
+            next(Class::Waiting, state.waiting, shared.time_of(state.waiting)),
+            next(Class::Waiting, arrived, into),
+            next(Class::Taken, taken, cpu.max(shared.time_of(taken))),
+        ]);
+        match (op, message) {
+            (Some(op), Some(message)) if self.comes_before(&op, &message) => Some(op),
+            (op, message) => message.or(op),
         }
-        let Receiving { arrived, taken, .. } = *self.receiving(rank);
-        let first = [
-            (Class::Waiting, state.waiting, self.shared.time_of(state.waiting)),
-            (Class::Waiting, arrived, into),
-            (Class::Taken, taken, state.cpu.max(self.shared.time_of(taken))),
-        ];
-        let mut best: Option<Next> = None;
-        for (class, send, time) in first {
-            if send == NONE {
-                continue;
-            }
-            let came = |send| self.shared.at(send).link.get();
-            if best.is_none_or(|best| (time, came(send)) < (best.time, came(best.op))) {
-                best = Some(Next { time, class, before: NONE, op: send });
-            }
-        }
-        best
-    }
-
-    /// Takes the message that arrives first out of those that arrive later.
-    fn leave_waiting(&mut self, state: &mut WindowRank) -> u32 {
-        let Self { shared, heaps, .. } = self;
-        let key = |send| (shared.time_of(send), shared.at(send).link.get());
-        let send = state.waiting;
-        heaps.pop(&mut state.waiting, |a, b| key(a) < key(b));
-        send
-    }
-
-    fn push_message(&mut self, root: &mut u32, send: u32) {
-        let Self { shared, heaps, .. } = self;
-        heaps.push(root, send, |a, b| shared.at(a).link.get() < shared.at(b).link.get());
-    }
-
-    fn pop_message(&mut self, root: &mut u32) {
-        let Self { shared, heaps, .. } = self;
-        heaps.pop(root, |a, b| shared.at(a).link.get() < shared.at(b).link.get());
     }
 
     /// Takes what an event is about out of its heap.
     #[cold]
-    pub(super) fn leave_heap(&mut self, (rank, state): (u32, &mut WindowRank), next: &Next) {
-        let number = |shared: &Shared<'_>, op| shared.at(op).number();
+    pub(super) fn leave_heap(&mut self, rank: &mut Active, next: &Next) {
+        let Heaped { shared, heaps, receiving } = self.heaped(rank);
+        let state = &mut rank.state;
+        if next.op == state.receives {
+            return heaps.pop(&mut state.receives, shared.by_time::<OPS>());
+        }
+        if next.op == state.waiting {
+            return heaps.pop(&mut state.waiting, shared.by_time::<MESSAGES>());
+        }
         match next.class {
-            Class::Waiting if next.op == state.waiting => _ = self.leave_waiting(state),
-            Class::Waiting => {
-                let mut arrived = self.receiving(rank).arrived;
-                self.pop_message(&mut arrived);
-                self.receiving(rank).arrived = arrived;
+            Class::Sends => heaps.pop(&mut state.sends, shared.by_number::<OPS>()),
+            Class::Receives | Class::Calcs => {
+                heaps.pop(&mut state.calcs, shared.by_number::<OPS>());
             }
+            Class::Waiting => heaps.pop(&mut receiving.arrived, shared.by_number::<MESSAGES>()),
             Class::Taken | Class::Incoming => {
-                let mut taken = self.receiving(rank).taken;
-                self.pop_message(&mut taken);
-                self.receiving(rank).taken = taken;
-            }
-            Class::Sends | Class::Receives | Class::Calcs => {
-                let Self { shared, heaps, .. } = self;
-                if next.op == state.receives {
-                    let key = |op| (due(shared, op), number(shared, op));
-                    heaps.pop(&mut state.receives, |a, b| key(a) < key(b));
-                    return;
-                }
-                let sends = next.class == Class::Sends;
-                let root = if sends { &mut state.sends } else { &mut state.calcs };
-                heaps.pop(root, |a, b| number(shared, a) < number(shared, b));
+                heaps.pop(&mut receiving.taken, shared.by_number::<MESSAGES>());
             }
         }
-    }
-
-    /// The interface takes a message.
-    #[cold]
-    pub(super) fn take(
-        &mut self,
-        (rank, state): (u32, &mut WindowRank),
-        next: &Next,
-    ) -> Result<(), Overflow> {
-        let price = self.prices.between(
-            rank,
-            self.shared.at(next.op).peer.get(),
-            self.shared.kept_size(next.op),
-        )?;
-        state.into = price.take(next.time)?;
-        self.shared.set_time_of(next.op, next.time);
-        let (op, time) = (self.shared.send_of(next.op), Picos(next.time));
-        self.observer.taken(&Taken { rank, op, nic: 0, time });
-        let mut taken = self.receiving(rank).taken;
-        self.push_message(&mut taken, next.op);
-        self.receiving(rank).taken = taken;
-        Ok(())
     }
 }

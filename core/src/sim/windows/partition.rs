@@ -6,19 +6,22 @@ use core::sync::atomic::AtomicU64;
 
 use super::incoming;
 use super::mail::{END, Mail, Outbox};
-use super::matching::Slots;
 use super::overlap::Receiving;
-use super::rank::WindowRank;
+use super::rank::{Active, WindowRank};
 use super::shared::{Element, HeapLinks, Shared};
 use super::step::Next;
 use crate::sim::chain::Chain;
+use crate::sim::charge::Charges;
 use crate::sim::engine::{Finished, SimError};
 use crate::sim::heap::Heaps;
 use crate::sim::hooks::{Begun, Noise, Observer, Silent};
 use crate::sim::price::{Prices, sum};
 use crate::sim::record::NONE;
-use crate::sim::records::{bounds, owner};
-use crate::sim::unfinished::Unfinished;
+use crate::sim::records::owner;
+use crate::sim::release::Operations;
+use crate::sim::rules::Letter;
+use crate::sim::slots::Slots;
+use crate::sim::unfinished::{Left, Unfinished};
 use crate::sim::wheel::Wheel;
 use crate::units::Picos;
 
@@ -47,8 +50,7 @@ pub struct Partition<'s, N, O = Silent> {
     pub(super) ranks: &'s mut [WindowRank],
     pub(super) slots: Slots<'s>,
     pub(super) wheel: Wheel<'s>,
-    pub(super) noise: N,
-    pub(super) observer: O,
+    pub(super) charges: Charges<'s, N, O>,
     /// Whether messages can take longer than a window, because there are
     /// several protocols.
     pub(super) several: bool,
@@ -60,7 +62,6 @@ pub struct Partition<'s, N, O = Silent> {
     pub(in crate::sim) heaps: HeapLinks<'s>,
     /// Then messages that have come, which numbers them.
     pub(super) came: u32,
-    pub(super) prices: Prices<'s>,
     /// Operations released and messages created.
     pub(super) events: u64,
     /// Steps that orders and searches took.
@@ -109,15 +110,13 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             ranks,
             slots,
             wheel,
-            noise,
-            observer,
+            charges: Charges { prices, noise, observer },
             several,
             overlap,
             receiving,
             nowhere: Receiving::default(),
             heaps: Heaps::new(links),
             came: 0,
-            prices,
             events,
             steps: 0,
             most_steps: u64::MAX,
@@ -192,7 +191,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                     // Noted there as it left.
                     false => shared.handshake(send).link.get(),
                 };
-                record.keep(source, record.next.get());
+                record.keep(source, record.next.get().into());
                 if let Some(state) = ranks.get_mut(local as usize) {
                     record.link.set(core::mem::replace(&mut state.spilled, send));
                     wheel.add_now(local);
@@ -202,27 +201,32 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         });
     }
 
+    #[inline]
+    fn put(&mut self, local: u32, rank: &Active) {
+        if let Some(place) = self.ranks.get_mut(local as usize) {
+            *place = rank.state;
+        }
+    }
+
     /// Sees to it that a rank is run when its next event is due.
     fn reschedule(&mut self, local: u32, inbox: &Mail<'_>) {
-        let Some(&(mut state)) = self.ranks.get(local as usize) else { return };
-        let rank = self.first.wrapping_add(local);
-        if let Some(next) = self.next_of((rank, &mut state), inbox) {
+        let Some(&state) = self.ranks.get(local as usize) else { return };
+        let mut rank = Active { number: self.first.wrapping_add(local), state };
+        if let Some(next) = self.next_of(&mut rank, inbox) {
             self.wheel.add_at(local, next.time);
         }
-        if self.overlap
-            && let Some(place) = self.ranks.get_mut(local as usize)
-        {
-            *place = state;
+        if self.overlap {
+            self.put(local, &rank);
         }
     }
 
     /// Runs a rank to the end of the window.
     #[inline]
     fn turn(&mut self, local: u32, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
-        let Some(&(mut state)) = self.ranks.get(local as usize) else { return };
-        let rank = self.first.wrapping_add(local);
-        self.sort((rank, &mut state), inbox);
-        while let Some(next) = self.next_of((rank, &mut state), inbox) {
+        let Some(&state) = self.ranks.get(local as usize) else { return };
+        let mut rank = Active { number: self.first.wrapping_add(local), state };
+        self.sort(&mut rank, inbox);
+        while let Some(next) = self.next_of(&mut rank, inbox) {
             let more = STEPS.saturating_mul(self.events - self.events_before);
             if self.steps > self.most_steps.saturating_add(more) {
                 self.gave_up = true;
@@ -233,23 +237,27 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 break;
             }
             let (op, turn) = (self.shared.send_of(next.op), next.class.turn());
-            self.observer.begun(&Begun { rank, op, turn, time: Picos(next.time) });
-            if self.execute((rank, &mut state), &next, (inbox, outbox)).is_err() {
-                self.fail(rank, &next);
+            self.charges.observer.begun(&Begun {
+                rank: rank.number,
+                op,
+                turn,
+                time: Picos(next.time),
+            });
+            if self.execute(&mut rank, &next, (inbox, outbox)).is_err() {
+                self.fail(rank.number, &next);
                 break;
             }
         }
-        self.keep((rank, &mut state), inbox);
-        if let Some(place) = self.ranks.get_mut(local as usize) {
-            *place = state;
-        }
+        self.keep(&mut rank, inbox);
+        self.put(local, &rank);
     }
 
     /// Brings what came in the mail in order.
     #[inline]
-    fn sort(&mut self, (rank, state): (u32, &mut WindowRank), inbox: &Mail<'_>) {
+    fn sort(&mut self, rank: &mut Active, inbox: &Mail<'_>) {
+        let state = &mut rank.state;
         if state.spilled != NONE {
-            self.keep_spilled((rank, state), inbox);
+            self.keep_spilled(rank, inbox);
             return;
         }
         if let Some(message) = inbox.message(state.incoming)
@@ -260,17 +268,16 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 incoming::sort_mail(&self.shared, &mut messages, state.incoming, &mut self.steps);
         }
         if self.several || self.overlap {
-            self.keep((rank, state), inbox);
+            self.keep(rank, inbox);
         }
     }
 
-    /// When the kept message of `send`, which left at `time`, arrives at `rank`;
-    /// checked when it left.
-    pub(super) fn arrival(&self, rank: u32, (send, time): (u32, u64)) -> u64 {
-        let (parameters, shared) = (&self.shared.parameters, &self.shared);
-        let level = parameters.level(rank, shared.at(send).peer.get());
-        let delay = parameters.delay(level, shared.kept_size(send));
-        let arrival = delay.and_then(|delay| sum(time, delay));
+    /// When the kept message of `send` arrives at `rank`; checked when it left.
+    pub(super) fn arrival(&self, rank: u32, send: u32) -> u64 {
+        let Letter { created, source, size, .. } = self.shared.kept(send);
+        let (parameters, bytes) = (&self.shared.parameters, self.shared.part(send).bytes(size));
+        let delay = parameters.delay(parameters.level(rank, source), bytes);
+        let arrival = delay.and_then(|delay| sum(created, delay));
         debug_assert!(arrival.is_ok(), "it was checked when the message left");
         arrival.unwrap_or(u64::MAX)
     }
@@ -308,7 +315,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
 
     /// The observer, with what it was told.
     pub fn into_observer(self) -> O {
-        self.observer
+        self.charges.observer
     }
 
     /// Whether there is a failure.
@@ -342,40 +349,17 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// How this partition's part of the run ended.
     #[must_use]
     pub fn finished(&self) -> Finished {
-        let mut finished = Finished { events: self.events, ..Finished::default() };
-        for (rank, finish) in self.finish() {
-            if finish > finished.makespan {
-                finished.makespan = finish;
-                finished.last_rank = rank;
-            }
-        }
-        finished
+        Finished::of(self.events, self.finish())
     }
 
     /// Calls `tell` with everything that never came to its end, by rank, as
     /// [`Engine::unfinished`](crate::sim::Engine::unfinished) does.
     pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
         for (rank, state) in (self.first..).zip(self.ranks.iter()) {
-            for (_, message) in self.shared.walk(state.unexpected) {
-                let record = self.shared.at(message);
-                let (from, tag) = (record.peer.get(), record.tag.get());
-                let op = message.wrapping_sub(bounds(self.shared.firsts, from).0);
-                tell(Unfinished::Unreceived { rank, from, op, tag });
-            }
-            let (first, end) = bounds(self.shared.firsts, rank);
-            for slot in self.slots.of(state) {
-                if slot.op != NONE {
-                    let record = self.shared.at(slot.op);
-                    let (peer, tag) = (record.peer.get(), record.tag.get());
-                    let op = slot.op.wrapping_sub(first);
-                    tell(Unfinished::Waiting { rank, op, peer, tag });
-                }
-            }
-            for op in first..end {
-                if !self.shared.at(op).released() {
-                    tell(Unfinished::NeverReady { rank, op: op.wrapping_sub(first) });
-                }
-            }
+            let unexpected = self.shared.walk(state.unexpected).map(|(_, message)| message);
+            let posted = self.slots.receives(state.posted);
+            let left = Left { ops: &self.shared, firsts: self.shared.firsts, rank };
+            left.tell((unexpected, posted), |op| self.shared.at(op).released(), &mut tell);
         }
     }
 }

@@ -57,7 +57,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             let Some(state) = self.ranks.get(*local as usize) else { continue };
             if let Some(message) = inbox.message(state.incoming) {
                 seen ^= message.tag.get();
-                *receive = self.slots.of(state).first().map_or(NONE, |slot| slot.op);
+                *receive = self.slots.of(state.posted).first().map_or(NONE, |slot| slot.op);
             }
             // A list that is empty is NONE, the greatest.
             *list = state.sends.min(state.calcs).min(state.receives).min(state.waiting);

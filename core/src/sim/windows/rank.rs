@@ -35,6 +35,13 @@ pub struct WindowRank {
     pub(super) released: u32,
 }
 
+/// A rank that has its turn.
+#[derive(Debug)]
+pub(in crate::sim) struct Active {
+    pub(super) number: u32,
+    pub(super) state: WindowRank,
+}
+
 const _: () = assert!(size_of::<WindowRank>() == 64, "one cache line");
 
 impl Default for WindowRank {

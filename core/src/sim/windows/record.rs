@@ -149,9 +149,10 @@ impl WindowRecord {
 
     /// Keeps a message that waits at its receiver in the record of its send.
     #[inline]
-    pub(super) fn keep(&self, source: u32, size: u32) {
+    #[allow(clippy::cast_possible_truncation, reason = "the builder refuses longer messages")]
+    pub(super) fn keep(&self, source: u32, size: u64) {
         self.peer.set(source);
-        self.next.set(size);
+        self.next.set(size as u32);
     }
 }
 

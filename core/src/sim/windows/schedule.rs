@@ -1,33 +1,27 @@
 //! A schedule in lent memory, and its partitions.
 
 use core::ops::Range;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::matching::Slots;
-use super::memory::Requirements;
-use super::overlap::Receiving;
+use super::memory::{Memory, Requirements};
 use super::partition::{Partition, Share};
 use super::rank::WindowRank;
 use super::record::WindowRecord;
 use super::shared::Shared;
 use crate::sim::hooks::{Noise, Observer, Silent};
 use crate::sim::parameters::Parameters;
-use crate::sim::record::Slot;
+use crate::sim::slots::Slots;
 use crate::sim::wheel;
 
 /// A schedule in lent memory, ready to run once.
 #[derive(Debug)]
 pub struct Schedule<'m> {
-    pub(super) records: &'m [WindowRecord],
+    /// All of it but edges and firsts, which copies share.
+    pub(super) memory: Memory<'m>,
     pub(super) edges: &'m [u32],
-    pub(super) ranks: &'m mut [WindowRank],
     pub(super) firsts: &'m [u32],
-    pub(super) slots: &'m mut [Slot],
-    pub(super) words: &'m mut [u64],
-    pub(super) times: &'m [AtomicU64],
-    pub(super) links: &'m [AtomicU64],
-    pub(super) receiving: &'m mut [Receiving],
     pub(super) parameters: Parameters<'m>,
+    /// Those of `memory`.
     pub(super) requirements: Requirements,
     /// See [`Shared::further`].
     pub(super) further: u32,
@@ -58,17 +52,9 @@ impl<'m> Schedule<'m> {
     /// Bytes that it takes, whatever was lent.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let bytes = (self.requirements.ops + self.further_records().len())
-            * size_of::<WindowRecord>()
-            + size_of_val(self.edges)
-            + size_of_val(self.ranks)
-            + size_of_val(self.firsts)
-            + size_of_val(self.words)
-            + size_of_val(self.times)
-            + size_of_val(self.links)
-            + size_of_val(self.receiving)
-            + size_of_val(self.slots);
-        bytes as u64
+        let records = self.requirements.ops + self.further_records().len();
+        let shared = size_of_val(self.edges) + size_of_val(self.firsts);
+        Requirements { records, ..self.requirements }.bytes() + shared as u64
     }
 
     /// Where the records of handshakes are.
@@ -101,16 +87,17 @@ impl<'m> Schedule<'m> {
     ) -> impl Iterator<Item = Partition<'m, N, O>> {
         let shift = self.requirements.shift;
         let each = 1usize.checked_shl(shift).unwrap_or(usize::MAX);
-        let words = wheel::words(each.min(self.ranks.len())).max(1);
-        let Self { records, edges, firsts, times, links, parameters, further, .. } = self;
-        let mut slots = self.slots;
+        let Self { memory, edges, firsts, parameters, further, .. } = self;
+        let Memory { records, times, links, mut slots, receiving, .. } = memory;
+        let (records, times, links) = (&*records, &*times, &*links);
+        let words = wheel::words(each.min(memory.ranks.len())).max(1);
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
             next.and_then(|ranks| ranks.first()).map(|rank| rank.posted[0])
         };
-        let mut parts = (0u32..).zip(self.words.chunks_mut(words));
-        let mut ranks = self.ranks.chunks_mut(each).peekable();
-        let mut receiving = self.receiving.chunks_mut(each);
+        let mut parts = (0u32..).zip(memory.words.chunks_mut(words));
+        let mut ranks = memory.ranks.chunks_mut(each).peekable();
+        let mut receiving = receiving.chunks_mut(each);
         core::iter::from_fn(move || {
             let own = ranks.next()?;
             let (index, words) = parts.next()?;
@@ -126,5 +113,46 @@ impl<'m> Schedule<'m> {
                 Shared { further, ..Shared::new((records, edges), firsts, (parameters, times)) };
             Some(Partition::new(shared, share, (noise.clone(), observe(index << shift))))
         })
+    }
+}
+
+/// Copies of one that has not run, for runs with other parameters.
+impl Schedule<'_> {
+    /// Memory for [`Schedule::copy`], without what copies share with the
+    /// original.
+    #[must_use]
+    pub const fn copy_requirements(&self) -> Requirements {
+        self.requirements
+    }
+
+    /// The same schedule in `memory`, for a run with `parameters`;
+    /// dependencies are shared. `None` where `memory` is smaller than
+    /// [`Schedule::copy_requirements`], o + L is 0, or other messages than
+    /// with the parameters of the original are above the eager limit.
+    #[must_use]
+    pub fn copy<'n>(
+        &'n self,
+        memory: Memory<'n>,
+        parameters: Parameters<'n>,
+    ) -> Option<Schedule<'n>> {
+        if parameters.lookahead().0 == 0 || !parameters.has_limits_of(&self.parameters) {
+            return None;
+        }
+        let memory = memory.cut(&self.copy_requirements())?;
+        self.copy_records(memory.records, 0..self.requirements.ops)?;
+        self.copy_records(memory.records, self.further_records())?;
+        memory.ranks.copy_from_slice(self.memory.ranks);
+        memory.slots.copy_from_slice(self.memory.slots);
+        memory.times.fill_with(AtomicU64::default);
+        for (link, own) in memory.links.iter_mut().zip(&*self.memory.links) {
+            *link = own.load(Relaxed).into();
+        }
+        Some(Schedule { memory, parameters, ..*self })
+    }
+
+    /// Copies some of the records; others were not built.
+    fn copy_records(&self, records: &mut [WindowRecord], range: Range<usize>) -> Option<()> {
+        records.get_mut(range.clone())?.clone_from_slice(self.memory.records.get(range)?);
+        Some(())
     }
 }

@@ -11,6 +11,7 @@ use crate::sim::hooks::MessageKind;
 use crate::sim::parameters::Parameters;
 use crate::sim::record::{Kind, NONE, Successors};
 use crate::sim::release::Operations;
+use crate::sim::rules::{Letter, Units};
 
 /// The heaps of what waits, where messages are received with overlap.
 pub(super) type HeapLinks<'s> = Heaps<&'s [AtomicU64]>;
@@ -25,15 +26,13 @@ pub(super) enum Element {
 
 /// What partitions have in common.
 #[derive(Debug)]
-pub(super) struct Shared<'s> {
+pub(in crate::sim) struct Shared<'s> {
     pub(super) records: &'s [WindowRecord],
     pub(super) edges: &'s [u32],
     /// Index of each rank's first operation, and at last their number.
     pub(super) firsts: &'s [u32],
     pub(super) parameters: Parameters<'s>,
-    /// Of each operation, where messages are received with overlap: before
-    /// its release, the earliest time for it; of a message, when the interface
-    /// took it, then when all of it was handled.
+    /// See [`Operations::time_of`]; empty unless messages are received with overlap.
     pub(super) times: &'s [AtomicU64],
     /// The first record of handshakes: of each the departure of the CTS,
     /// that of the data, and what is known of both.
@@ -51,26 +50,6 @@ impl<'s> Shared<'s> {
         Self { records, edges, firsts, parameters, times, further: NONE, sentinel }
     }
 
-    /// Which message a send sends.
-    #[inline]
-    pub(super) fn part(&self, send: u32) -> MessageKind {
-        if self.further == NONE {
-            return MessageKind::Whole;
-        }
-        match send.checked_sub(self.further) {
-            None if self.at(send).is_handshake() => MessageKind::Rts,
-            None => MessageKind::Whole,
-            Some(place) if place % 3 == 0 => MessageKind::Cts,
-            Some(_) => MessageKind::Data,
-        }
-    }
-
-    /// The operation that a message is of.
-    #[inline]
-    pub(super) fn send_of(&self, send: u32) -> u32 {
-        if send < self.further { send } else { self.handshake(send).creator.get() }
-    }
-
     /// What is known of the handshake that the departure of a CTS or of
     /// data belongs to: the receive and when the RTS met it, and when the CTS
     /// was handled.
@@ -81,21 +60,16 @@ impl<'s> Shared<'s> {
         self.at(departure.wrapping_add(2 - place))
     }
 
-    /// Bytes that a kept message costs.
+    /// What the record of a send keeps of its message.
     #[inline]
-    pub(super) fn kept_size(&self, send: u32) -> u64 {
-        self.part(send).bytes(self.at(send).next.get().into())
-    }
-
-    /// See [`Shared::times`]; 0 where none are kept.
-    #[inline]
-    pub(super) fn time_of(&self, op: u32) -> u64 {
-        self.times.get(op as usize).map_or(0, |time| time.load(Relaxed))
-    }
-
-    pub(super) fn set_time_of(&self, op: u32, time: u64) {
-        if let Some(place) = self.times.get(op as usize) {
-            place.store(time, Relaxed);
+    pub(super) fn kept(&self, send: u32) -> Letter {
+        let record = self.at(send);
+        Letter {
+            created: record.time.get(),
+            send,
+            source: record.peer.get(),
+            tag: record.tag.get(),
+            size: record.next.get().into(),
         }
     }
 
@@ -197,20 +171,57 @@ impl Chain for Shared<'_> {
 }
 
 impl Operations for Shared<'_> {
-    #[inline]
     fn kind(&self, op: u32) -> Kind {
         self.at(op).kind()
     }
 
-    #[inline]
     fn successors(&self, op: u32) -> (Successors, u32) {
         (self.at(op).successors(), self.at(op).next.get())
     }
 
     #[inline]
-    fn delay(&mut self, op: u32, time: u64) {
-        if let Some(not_before) = self.times.get(op as usize) {
-            not_before.store(not_before.load(Relaxed).max(time), Relaxed);
+    fn part(&self, send: u32) -> MessageKind {
+        if self.further == NONE {
+            return MessageKind::Whole;
+        }
+        match send.checked_sub(self.further) {
+            None if self.at(send).is_handshake() => MessageKind::Rts,
+            None => MessageKind::Whole,
+            Some(place) if place % 3 == 0 => MessageKind::Cts,
+            Some(_) => MessageKind::Data,
+        }
+    }
+
+    fn send_of(&self, send: u32) -> u32 {
+        if send < self.further { send } else { self.handshake(send).creator.get() }
+    }
+
+    fn units(&self, _op: u32) -> Units {
+        Units::default()
+    }
+
+    fn peer(&self, op: u32) -> u32 {
+        self.at(op).peer.get()
+    }
+
+    fn tag(&self, op: u32) -> u32 {
+        self.at(op).tag.get()
+    }
+
+    /// Of an RTS, where its other records are.
+    fn amount(&self, op: u32) -> u64 {
+        self.at(op).time.get()
+    }
+
+    #[inline]
+    fn time_of(&self, op: u32) -> u64 {
+        self.times.get(op as usize).map_or(0, |time| time.load(Relaxed))
+    }
+
+    #[inline]
+    fn set_time(&mut self, op: u32, time: u64) {
+        if let Some(place) = self.times.get(op as usize) {
+            place.store(time, Relaxed);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What lanes keep in lent memory: clocks of ranks, messages under way.
 
 use crate::sim::parameters::{EVERYWHERE, Parameters};
-use crate::sim::price::{Leaving, Price};
+use crate::sim::price::{Leaving, Price, Reception};
 
 /// A time in each lane.
 pub(super) type Times<const K: usize> = [u64; K];
@@ -65,9 +65,10 @@ impl<const K: usize> LanePrices<K> {
         let places = places.zip(prices.receive.iter_mut().zip(&mut prices.delay));
         for (parameters, ((send, gap), (receive, delay))) in parameters.iter().zip(places) {
             let price = Price::of(parameters, EVERYWHERE, size).ok()?;
-            let Leaving { cpu, out, arrival } = price.leave(0, 0).ok()?;
+            let Leaving { cpu, out, arrival, .. } = price.leave(0, 0).ok()?;
             (*send, *gap, *delay) = (cpu, out, arrival);
-            *receive = price.handle(0, 0).ok()?.cpu;
+            let how = Reception { overlap: false, last: false };
+            *receive = price.handle(how, (0, 0), 0).ok()?.cpu;
         }
         Some(prices)
     }

@@ -1,9 +1,9 @@
 //! What happens when: a queue that is fast where entries are put into it in the
 //! order in which they come out, as where many ranks do the same.
 
-use super::heap::{self, Keyed};
-use super::memory::NONE;
-use crate::sim::queue::Entry;
+use super::array_heap::{self, Keyed};
+use super::queue::Entry;
+use super::record::NONE;
 
 impl Keyed for Entry {
     #[inline]
@@ -14,7 +14,7 @@ impl Keyed for Entry {
 
 /// A ring of entries in order, and a heap of those that came too late for it.
 #[derive(Debug)]
-pub(in crate::sim) struct Agenda<'m> {
+pub(super) struct Agenda<'m> {
     heap: &'m mut [Entry],
     heaped: usize,
     ring: &'m mut [Entry],
@@ -28,13 +28,13 @@ pub(in crate::sim) struct Agenda<'m> {
 impl<'m> Agenda<'m> {
     /// Without entries. The heap has room for all that there may be; the ring
     /// may have any length.
-    pub(in crate::sim) const fn new(heap: &'m mut [Entry], ring: &'m mut [Entry]) -> Self {
+    pub(super) const fn new(heap: &'m mut [Entry], ring: &'m mut [Entry]) -> Self {
         Self { heap, heaped: 0, ring, head: 0, ringed: 0 }
     }
 
     /// The next entry.
     #[inline]
-    pub(in crate::sim) fn first(&self) -> Option<Entry> {
+    pub(super) fn first(&self) -> Option<Entry> {
         let next = if self.is_ring_next() { self.ring.get(self.head) } else { self.heap.first() };
         next.filter(|_| self.ringed + self.heaped > 0).copied()
     }
@@ -53,7 +53,7 @@ impl<'m> Agenda<'m> {
 
     /// Adds an entry; `moved` is told where it is, and where others are now.
     #[inline]
-    pub(in crate::sim) fn add(&mut self, entry: Entry, mut moved: impl FnMut(&Entry, usize)) {
+    pub(super) fn add(&mut self, entry: Entry, mut moved: impl FnMut(&Entry, usize)) {
         let last = self.ring_at(self.ringed.wrapping_sub(1));
         match self.ring.get(last).filter(|_| self.ringed > 0) {
             Some(&last) if entry.before(&last) => {
@@ -79,7 +79,7 @@ impl<'m> Agenda<'m> {
 
     fn add_to_heap(&mut self, entry: Entry, moved: impl FnMut(&Entry, usize)) {
         debug_assert!(self.heaped < self.heap.len(), "there is room for all");
-        heap::rise(self.heap, self.heaped, entry, moved);
+        array_heap::rise(self.heap, self.heaped, entry, moved);
         self.heaped += 1;
     }
 
@@ -92,11 +92,11 @@ impl<'m> Agenda<'m> {
 
     /// Takes the next entry out.
     #[inline]
-    pub(in crate::sim) fn remove_first(&mut self, moved: impl FnMut(&Entry, usize)) {
+    pub(super) fn remove_first(&mut self, moved: impl FnMut(&Entry, usize)) {
         if self.is_ring_next() {
             self.remove_ringed();
         } else if let Some(heap) = self.heap.get_mut(..self.heaped) {
-            heap::remove_first(heap, moved);
+            array_heap::remove_first(heap, moved);
             self.heaped = self.heaped.saturating_sub(1);
         }
     }
@@ -127,12 +127,7 @@ impl<'m> Agenda<'m> {
     /// Puts `entry` in the place of another one, or adds it where `place` is
     /// none.
     #[inline]
-    pub(in crate::sim) fn set(
-        &mut self,
-        place: usize,
-        entry: Entry,
-        moved: impl FnMut(&Entry, usize),
-    ) {
+    pub(super) fn set(&mut self, place: usize, entry: Entry, moved: impl FnMut(&Entry, usize)) {
         let Some(&old) = self.at(place) else { return self.add(entry, moved) };
         debug_assert_eq!(old.rank, entry.rank, "its place is known");
         if old == entry {
@@ -142,15 +137,15 @@ impl<'m> Agenda<'m> {
             self.cancel(place - self.heap.len());
             self.add(entry, moved);
         } else if entry.before(&old) {
-            heap::rise(self.heap, place, entry, moved);
+            array_heap::rise(self.heap, place, entry, moved);
         } else if let Some(heap) = self.heap.get_mut(..self.heaped) {
-            heap::sink(heap, place, entry, moved);
+            array_heap::sink(heap, place, entry, moved);
         }
     }
 
     /// Takes what is at a place out.
     #[inline]
-    pub(in crate::sim) fn remove(&mut self, place: usize, moved: impl FnMut(&Entry, usize)) {
+    pub(super) fn remove(&mut self, place: usize, moved: impl FnMut(&Entry, usize)) {
         if place >= self.heap.len() {
             return self.cancel(place - self.heap.len());
         }
@@ -161,8 +156,8 @@ impl<'m> Agenda<'m> {
         };
         self.heaped -= 1;
         match rest.get(place) {
-            Some(old) if last.before(old) => heap::rise(rest, place, last, moved),
-            Some(_) => heap::sink(rest, place, last, moved),
+            Some(old) if last.before(old) => array_heap::rise(rest, place, last, moved),
+            Some(_) => array_heap::sink(rest, place, last, moved),
             None => {}
         }
     }

@@ -1,0 +1,154 @@
+//! The rules in global order: what they ask of the engine.
+
+use super::charge::Charges;
+use super::clocks::Clock;
+use super::engine::{Engine, SimError};
+use super::hooks::{MessageKind, Noise, Observer, Released, Resumed, Satisfied};
+use super::network::Network;
+use super::parameters::{Receive, Rendezvous};
+use super::price::Reception;
+use super::rank::Class;
+use super::record::{Mark, NONE, Successors};
+use super::records::Records;
+use super::release::{Operations, Reached};
+use super::rules::{Creator, Letter, Pair, Rules};
+use super::slots::Found;
+use crate::units::Picos;
+
+impl<'m, 'p, N: Noise, O: Observer, W: Network> Rules<'p, N, O, SimError>
+    for Engine<'m, 'p, N, O, W>
+{
+    type Ops = Records<'m>;
+    type Rank = u32;
+
+    const AT_ONCE: bool = false;
+
+    fn number(rank: &u32) -> u32 {
+        *rank
+    }
+
+    fn ops(&mut self) -> &mut Records<'m> {
+        &mut self.records
+    }
+
+    fn charges(&mut self) -> &mut Charges<'p, N, O> {
+        &mut self.charges
+    }
+
+    fn reception(&self) -> Reception {
+        Reception { overlap: self.settings.receive == Receive::Overlap, last: W::CHARGES }
+    }
+
+    fn clock(&self, rank: &u32, clock: Clock) -> u64 {
+        self.clock_of(*rank, clock)
+    }
+
+    #[inline]
+    fn set_clock(&mut self, rank: &mut u32, clock: Clock, time: u64) {
+        *self.clock_mut(*rank, clock) = time;
+    }
+
+    /// What is ready now is released at the end of the event.
+    #[inline]
+    fn satisfy(&mut self, rank: &mut u32, (on, _): (u32, Creator), reached: Reached) {
+        let (rank, successors) = (*rank, self.records.successors(on));
+        if successors.0 == Successors::None {
+            return;
+        }
+        let Self { records, edges, released, charges, .. } = self;
+        // An event touches its own rank, and at most one other as well.
+        let [own, other] = released;
+        let place = if own.rank == NONE || own.rank == rank { own } else { other };
+        debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
+        place.rank = rank;
+        let told = |op, end| charges.observer.satisfied(&Satisfied { rank, op, on, end });
+        if let (Successors::Listed, list) = successors {
+            records.satisfy_listed((list, edges), reached, &mut place.ready, told);
+        } else if let Some(op) = records.satisfy_one(successors, reached, told) {
+            place.ready.add(records, op);
+        }
+    }
+
+    #[inline]
+    fn find_message(&mut self, rank: &mut u32, receive: u32) -> Option<u32> {
+        let receive = *self.records.at(receive);
+        self.waiting.meet(&mut self.records, self.ranks.at_mut(*rank), &receive)
+    }
+
+    #[inline]
+    fn post(&mut self, rank: &mut u32, receive: u32) {
+        self.waiting.post(&mut self.records, self.ranks.at_mut(*rank), receive);
+    }
+
+    #[inline]
+    fn take_posted(&mut self, rank: &mut u32, found: Found) {
+        if self.records.at(found.op).is(Mark::Claimed) {
+            self.dispossess(*rank, found.op);
+        }
+        self.waiting.take(&mut self.records, self.ranks.at_mut(*rank), found);
+    }
+
+    #[inline]
+    fn await_receive(&mut self, rank: &mut u32, message: &Letter) {
+        self.waiting.wait(&mut self.records, self.ranks.at_mut(*rank), message.send);
+    }
+
+    fn answer(&mut self, rank: &mut u32, pair: &Pair, _creator: Creator) -> Result<(), SimError> {
+        self.records.at_mut(pair.send).tag = pair.receive;
+        self.depart(*rank, pair.send, MessageKind::Cts)
+    }
+
+    fn resume(&mut self, rank: &mut u32, cts: u32, _handled: (u64, u64)) -> Result<(), SimError> {
+        self.depart(*rank, cts, MessageKind::Data)
+    }
+
+    /// Above the limit, with [`Rendezvous::Instant`], the send is done at the instant
+    /// of the match, not before its processor is done with it.
+    #[inline]
+    fn release_sender(&mut self, receiver: &mut u32, pair: &Pair) -> Result<(), SimError> {
+        if self.settings.rendezvous != Rendezvous::Instant {
+            return Ok(());
+        }
+        let (op, now) = (pair.send, pair.time);
+        let record = *self.records.at(op);
+        let (mut rank, cpu, nic) = (record.peer, record.cpu(), record.nic());
+        let price = self.charges.prices.between(rank, *receiver, record.amount)?;
+        if !price.costs.rendezvous {
+            return Ok(());
+        }
+        let (sent, length) = (Picos(record.created), Picos(price.costs.overhead));
+        let noise = self.charges.noise.lost(rank, sent, length).0;
+        let end = price.sent(record.created, noise)?;
+        for clock in [Clock::Cpu(cpu), Clock::Out(nic)] {
+            let free = self.clock_mut(rank, clock);
+            *free = (*free).max(now);
+        }
+        let time = Picos(now);
+        self.charges.observer.resumed(&Resumed { rank, op, cpu, nic, time });
+        self.satisfy(&mut rank, (op, Creator::Op(op)), Reached::end(end.max(now)));
+        self.changed(rank);
+        Ok(())
+    }
+
+    #[inline]
+    fn note_done(&mut self, rank: &u32, time: u64) {
+        if let Some(done) = self.done.get_mut(*rank as usize) {
+            *done = (*done).max(time);
+        }
+    }
+}
+
+impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
+    /// Lets the next message of a handshake wait to leave from `rank`.
+    fn depart(&mut self, rank: u32, op: u32, part: MessageKind) -> Result<(), SimError> {
+        let seq = self.draw()?;
+        let record = self.records.at_mut(op);
+        record.set_part(part);
+        record.created = self.now;
+        record.seq = seq;
+        let cpu = self.records.units(op).cpu;
+        self.charges.observer.released(&Released { rank, op, cpu });
+        self.enlist(rank, Class::Sends, op);
+        Ok(())
+    }
+}

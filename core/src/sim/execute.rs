@@ -1,0 +1,166 @@
+//! What happens in global order: the next event of a rank is executed, and messages
+//! are handed on.
+
+use super::chain::Chain;
+use super::engine::{Engine, SimError};
+use super::event::{Candidate, From};
+use super::hooks::{Begun, MessageKind, Noise, Observer, Turn};
+use super::network::{Departure, Network};
+use super::parameters::{Receive, Rendezvous};
+use super::price::Leaving;
+use super::rank::Class;
+use super::record::{NONE, Record, Successors};
+use super::records::owner;
+use super::rules::{Letter, Rules};
+use crate::units::Picos;
+
+impl Class {
+    const fn turn(self) -> Turn {
+        match self {
+            Self::Calcs => Turn::Calculation,
+            Self::Sends => Turn::Send,
+            Self::Receives => Turn::Receive,
+            Self::Arrived | Self::Taken => Turn::Message,
+        }
+    }
+}
+
+impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
+    /// Executes the next event of `rank`, whose time has come.
+    #[inline]
+    pub(super) fn execute(&mut self, mut rank: u32, next: Candidate) -> Result<(), SimError> {
+        match next.from {
+            From::List { before } => {
+                let state = self.ranks.at_mut(rank);
+                self.records.remove(state.list_mut(next.class), before, next.at);
+            }
+            _ => self.leave_heap(rank, &next),
+        }
+        let (op, now) = (next.at, self.now);
+        let turn = next.class.turn();
+        self.charges.observer.begun(&Begun { rank, op, turn, time: Picos(now) });
+        match next.class {
+            Class::Calcs => self.calculate(&mut rank, (op, now))?,
+            Class::Sends => self.send(rank, op)?,
+            Class::Receives => self.receive(&mut rank, (op, now))?,
+            Class::Arrived | Class::Taken => self.message(rank, next)?,
+        }
+        self.release()?;
+        self.changed(rank);
+        Ok(())
+    }
+
+    /// A send, or a later message of a handshake, leaves. Above the limit it may begin
+    /// a handshake.
+    fn send(&mut self, mut rank: u32, op: u32) -> Result<(), SimError> {
+        let record = self.records.at(op);
+        let (peer, amount) = (record.peer, record.amount);
+        if record.part() == MessageKind::Whole
+            && self.settings.rendezvous == Rendezvous::Handshake
+            && self.charges.prices.between(rank, peer, amount)?.costs.rendezvous
+        {
+            self.records.at_mut(op).set_part(MessageKind::Rts);
+        }
+        let leaving = self.leave(&mut rank, (op, self.now))?;
+        let record = self.records.at_mut(op);
+        if record.part() == MessageKind::Whole && !leaving.rendezvous {
+            record.set_successors(Successors::None, rank);
+        }
+        self.launch(rank, op, &leaving)
+    }
+
+    /// Puts a message on its way.
+    #[inline]
+    fn launch(&mut self, source: u32, op: u32, leaving: &Leaving) -> Result<(), SimError> {
+        let (now, seq) = (self.now, self.draw()?);
+        let record = self.records.at_mut(op);
+        record.created = now;
+        record.seq = seq;
+        if W::SHARED {
+            let departure = Departure {
+                op,
+                source,
+                target: record.peer,
+                now,
+                seq,
+                bytes: record.part().bytes(record.amount),
+                volume: leaving.volume,
+                delay: leaving.arrival - now,
+            };
+            self.network.launch(&departure)?;
+        } else if let Some((last, _)) = self.flights.get_mut(leaving.protocol) {
+            self.records.push(last, op);
+        }
+        Ok(())
+    }
+
+    /// A message is there: it joins those that wait on its rank.
+    pub(super) fn arrive(&mut self, op: u32) -> u32 {
+        let record = *self.records.at(op);
+        let rank = record.peer;
+        let source = match record.part() {
+            MessageKind::Cts => owner(self.firsts, record.tag),
+            // An eager send that has left.
+            _ if record.successors() == Successors::None && record.next != NONE => record.next,
+            _ => owner(self.firsts, op),
+        };
+        self.records.at_mut(op).peer = source;
+        self.wait(rank, Class::Arrived, (op, self.now), None);
+        rank
+    }
+
+    /// Puts a message among those that wait, to try again at `time`, or when
+    /// what the receive that it claims names is free. An interface that takes
+    /// messages by itself leaves their receives to others: no claim then.
+    fn wait(&mut self, rank: u32, class: Class, (op, time): (u32, u64), receive: Option<u32>) {
+        if let Some(next) = self.next_attempts.get_mut(op as usize) {
+            *next = time;
+        }
+        let by_interface = class == Class::Arrived && self.settings.receive == Receive::Overlap;
+        if let Some(receive) = receive
+            && !by_interface
+        {
+            self.claim(rank, op, receive);
+        }
+        if self.single {
+            let state = self.ranks.at_mut(rank);
+            self.records.insert(state.list_mut(class), op);
+        } else {
+            self.await_turn(rank, class, op);
+        }
+    }
+
+    /// The interface takes a message, or the processor handles it.
+    pub(super) fn message(&mut self, mut rank: u32, next: Candidate) -> Result<(), SimError> {
+        let (op, now) = (next.at, self.now);
+        self.disclaim(op);
+        let record = *self.records.at(op);
+        let found = match record.part() {
+            MessageKind::Whole | MessageKind::Rts => {
+                let envelope = (record.peer, record.tag);
+                self.waiting.posted(&mut self.records, self.ranks.at(rank), envelope)
+            }
+            MessageKind::Cts | MessageKind::Data => None,
+        };
+        let place = match record.part() {
+            MessageKind::Data => record.tag,
+            _ => found.map_or(op, |found| found.op),
+        };
+        let units = self.records.at(place).units();
+        let free = self.free_to_receive(rank, next.class, units);
+        let receive = found.map(|found| found.op);
+        if free > now {
+            debug_assert!(!self.single, "its turn had come");
+            self.wait(rank, next.class, (op, free), receive);
+            return Ok(());
+        }
+        let Record { created, peer: source, tag, amount: size, .. } = record;
+        let message = Letter { created, send: op, source, tag, size };
+        if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
+            self.take(&mut rank, &message, (units.nic, now))?;
+            self.wait(rank, Class::Taken, (op, now), receive);
+            return Ok(());
+        }
+        self.handle(&mut rank, &message, found, (units, now))
+    }
+}

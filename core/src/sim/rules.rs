@@ -1,0 +1,264 @@
+//! What a rank does at an event of a stored schedule: the rules of
+//! `docs/simulating.md`, for the driver in global order and the one in windows.
+
+use super::charge::{Charges, Received};
+use super::clocks::Clock;
+use super::hooks::{Calculated, Handled, Matched, MessageKind, Noise, Observer, Sent, Taken};
+use super::price::{Leaving, Reception};
+use super::release::{Operations, Reached};
+use super::slots::Found;
+use crate::units::{Overflow, Picos};
+
+/// A processor and an interface of a rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Units {
+    pub(super) cpu: u8,
+    pub(super) nic: u8,
+}
+
+/// What a message says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Letter {
+    /// When it was sent.
+    pub(super) created: u64,
+    /// The send.
+    pub(super) send: u32,
+    /// The rank that sent it.
+    pub(super) source: u32,
+    /// The tag; of the data of a handshake, the receive.
+    pub(super) tag: u32,
+    /// Bytes of the send.
+    pub(super) size: u64,
+}
+
+/// Through what something is released.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Creator {
+    /// An operation that is executed.
+    Op(u32),
+    /// The message of `send`, which meets the posted `receive` at `time`.
+    Match { receive: u32, send: u32, time: u64 },
+    /// The message of a handshake, which arrives.
+    Arrival(u32),
+}
+
+/// A receive and a message that meet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    pub(super) send: u32,
+    pub(super) part: MessageKind,
+    pub(super) receive: u32,
+    /// When they meet.
+    pub(super) time: u64,
+    /// Whether the message was there first.
+    pub(super) unexpected: bool,
+}
+
+/// The rules, over what each driver does in its way.
+pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
+    type Ops: Operations;
+    /// A rank, with what of it is at hand.
+    type Rank;
+
+    /// Whether what is ready is released at once, not at the end of the event: then
+    /// start and end of an operation are told together.
+    const AT_ONCE: bool;
+
+    fn number(rank: &Self::Rank) -> u32;
+    fn ops(&mut self) -> &mut Self::Ops;
+    fn charges(&mut self) -> &mut Charges<'p, N, O>;
+    fn reception(&self) -> Reception;
+    fn clock(&self, rank: &Self::Rank, clock: Clock) -> u64;
+    fn set_clock(&mut self, rank: &mut Self::Rank, clock: Clock, time: u64);
+
+    /// Lets those that wait for `on` know what it has `reached`.
+    fn satisfy(&mut self, rank: &mut Self::Rank, on: (u32, Creator), reached: Reached);
+
+    /// Takes the oldest message that waits for a receive like this one.
+    fn find_message(&mut self, rank: &mut Self::Rank, receive: u32) -> Option<u32>;
+    fn post(&mut self, rank: &mut Self::Rank, receive: u32);
+
+    /// Takes a posted receive, which has its message.
+    fn take_posted(&mut self, rank: &mut Self::Rank, found: Found);
+
+    /// Lets a message that was handled wait for its receive.
+    fn await_receive(&mut self, rank: &mut Self::Rank, message: &Letter);
+
+    /// An RTS has met its receive: the CTS may leave.
+    fn answer(&mut self, rank: &mut Self::Rank, pair: &Pair, by: Creator) -> Result<(), E>;
+
+    /// A CTS was handled at `time` until `done`: the data may leave.
+    fn resume(&mut self, rank: &mut Self::Rank, cts: u32, handled: (u64, u64)) -> Result<(), E>;
+
+    /// A message sent as a whole has met its receive, which may be what its sender
+    /// waits for.
+    #[inline]
+    fn release_sender(&mut self, _rank: &mut Self::Rank, _pair: &Pair) -> Result<(), E> {
+        Ok(())
+    }
+
+    /// Notes when a message for a receive was all there.
+    fn note_done(&mut self, rank: &Self::Rank, time: u64);
+
+    fn calculate(&mut self, rank: &mut Self::Rank, (op, now): (u32, u64)) -> Result<(), E> {
+        let ops = self.ops();
+        let (Units { cpu, .. }, work) = (ops.units(op), Picos(ops.amount(op)));
+        let (number, start) = (Self::number(rank), Picos(now));
+        let told = Calculated { rank: number, op, cpu, start, work, noise: Picos::ZERO };
+        let end = self.charges().calculate(told)?;
+        self.set_clock(rank, Clock::Cpu(cpu), end);
+        let reached = Reached { start: Some(now), end: Some(end) };
+        self.satisfy(rank, (op, Creator::Op(op)), reached);
+        Ok(())
+    }
+
+    /// A send, or a later message of a handshake, leaves; the driver hands it on.
+    #[inline]
+    fn leave(&mut self, rank: &mut Self::Rank, (op, now): (u32, u64)) -> Result<Leaving, E> {
+        let ops = self.ops();
+        let (part, Units { cpu, nic }) = (ops.part(op), ops.units(op));
+        let told = Sent {
+            rank: Self::number(rank),
+            to: ops.peer(op),
+            op: ops.send_of(op),
+            part,
+            cpu,
+            nic,
+            size: part.bytes(ops.amount(op)),
+            tag: ops.tag(op),
+            start: Picos(now),
+            ..Sent::default()
+        };
+        let leaving = self.charges().send(told)?;
+        self.set_clock(rank, Clock::Cpu(cpu), leaving.cpu);
+        self.set_clock(rank, Clock::Out(nic), leaving.out);
+        // What is above the limit and no handshake is done when it meets its receive.
+        let reached = match part {
+            MessageKind::Whole if leaving.rendezvous => Reached::start(now),
+            MessageKind::Whole => Reached { start: Some(now), end: Some(leaving.cpu) },
+            MessageKind::Rts => Reached::start(now),
+            MessageKind::Cts => Reached::default(),
+            MessageKind::Data => Reached::end(leaving.cpu),
+        };
+        self.satisfy(rank, (op, Creator::Op(op)), reached);
+        Ok(leaving)
+    }
+
+    /// A receive is posted, or finds its message.
+    fn receive(&mut self, rank: &mut Self::Rank, (receive, time): (u32, u64)) -> Result<(), E> {
+        let mut reached = Reached::start(time);
+        let creator = Creator::Op(receive);
+        if !Self::AT_ONCE {
+            self.satisfy(rank, (receive, creator), core::mem::take(&mut reached));
+        }
+        if let Some(send) = self.find_message(rank, receive) {
+            let ops = self.ops();
+            let (part, end) = (ops.part(send), ops.time_of(send));
+            let pair = Pair { send, part, receive, time, unexpected: true };
+            self.note_match(rank, &pair);
+            reached.end = self.meet(rank, &pair, (creator, end))?;
+        } else {
+            self.post(rank, receive);
+        }
+        self.satisfy(rank, (receive, creator), reached);
+        Ok(())
+    }
+
+    /// The interface takes a message by itself.
+    fn take(
+        &mut self,
+        rank: &mut Self::Rank,
+        message: &Letter,
+        (nic, time): (u8, u64),
+    ) -> Result<(), E> {
+        let (how, ops) = (self.reception(), self.ops());
+        let bytes = ops.part(message.send).bytes(message.size);
+        ops.set_time(message.send, time);
+        let op = ops.send_of(message.send);
+        let told = Taken { rank: Self::number(rank), op, nic, time: Picos(time) };
+        let free = self.charges().take(&told, (message.source, bytes), how)?;
+        self.set_clock(rank, Clock::Into(nic), free);
+        Ok(())
+    }
+
+    /// A processor handles a message, which meets the receive that was `found`.
+    #[inline]
+    fn handle(
+        &mut self,
+        rank: &mut Self::Rank,
+        message: &Letter,
+        found: Option<Found>,
+        (Units { cpu, nic }, time): (Units, u64),
+    ) -> Result<(), E> {
+        let (how, ops, send) = (self.reception(), self.ops(), message.send);
+        let part = ops.part(send);
+        let taken = if how.overlap { ops.time_of(send) } else { time };
+        let told = Handled {
+            rank: Self::number(rank),
+            from: message.source,
+            op: ops.send_of(send),
+            part,
+            sent: Picos(message.created),
+            cpu,
+            nic,
+            taken: Picos(taken),
+            start: Picos(time),
+            ..Handled::default()
+        };
+        let free = self.clock(rank, Clock::Cpu(cpu));
+        let Received { cpu: until, into, done } =
+            self.charges().handle(told, part.bytes(message.size), (free, how))?;
+        self.set_clock(rank, Clock::Cpu(cpu), until);
+        if let Some(into) = into {
+            self.set_clock(rank, Clock::Into(nic), into);
+        }
+        self.ops().set_time(send, done);
+        let receive = match (part, found) {
+            (MessageKind::Cts, _) => return self.resume(rank, send, (time, done)),
+            (MessageKind::Data, _) => message.tag,
+            (_, Some(found)) => {
+                self.take_posted(rank, found);
+                found.op
+            }
+            (_, None) => {
+                self.await_receive(rank, message);
+                return Ok(());
+            }
+        };
+        let pair = Pair { send, part, receive, time, unexpected: false };
+        self.note_match(rank, &pair);
+        if let Some(end) = self.meet(rank, &pair, (Creator::Arrival(send), done))? {
+            let creator = Creator::Match { receive, send, time };
+            self.satisfy(rank, (receive, creator), Reached::end(end));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn note_match(&mut self, rank: &Self::Rank, pair: &Pair) {
+        let &Pair { send, receive, time, unexpected, .. } = pair;
+        let (rank, send, time) = (Self::number(rank), self.ops().send_of(send), Picos(time));
+        self.charges().observer.matched(&Matched { rank, send, receive, time, unexpected });
+    }
+
+    /// A receive and a message that was all there at `end` have met. When the
+    /// receive is done, unless that is for later messages to say.
+    #[inline]
+    fn meet(
+        &mut self,
+        rank: &mut Self::Rank,
+        pair: &Pair,
+        (creator, end): (Creator, u64),
+    ) -> Result<Option<u64>, E> {
+        match pair.part {
+            MessageKind::Rts => {
+                self.answer(rank, pair, creator)?;
+                return Ok(None);
+            }
+            MessageKind::Whole => self.release_sender(rank, pair)?,
+            MessageKind::Cts | MessageKind::Data => {}
+        }
+        self.note_done(rank, end);
+        Ok(Some(end.max(pair.time)))
+    }
+}
