@@ -23,22 +23,27 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Rules<'p, N, O, SimError>
 
     const AT_ONCE: bool = false;
 
+    #[inline]
     fn number(rank: &u32) -> u32 {
         *rank
     }
 
+    #[inline]
     fn ops(&mut self) -> &mut Records<'m> {
         &mut self.records
     }
 
+    #[inline]
     fn charges(&mut self) -> &mut Charges<'p, N, O> {
         &mut self.charges
     }
 
+    #[inline]
     fn reception(&self) -> Reception {
         Reception { overlap: self.settings.receive == Receive::Overlap, last: W::CHARGES }
     }
 
+    #[inline]
     fn clock(&self, rank: &u32, clock: Clock) -> u64 {
         self.clock_of(*rank, clock)
     }

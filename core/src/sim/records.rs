@@ -64,18 +64,22 @@ impl Chain for Records<'_> {
 }
 
 impl Operations for Records<'_> {
+    #[inline]
     fn kind(&self, op: u32) -> Kind {
         self.at(op).kind()
     }
 
+    #[inline]
     fn successors(&self, op: u32) -> (Successors, u32) {
         (self.at(op).successors(), self.at(op).next)
     }
 
+    #[inline]
     fn part(&self, op: u32) -> MessageKind {
         self.at(op).part()
     }
 
+    #[inline]
     fn send_of(&self, op: u32) -> u32 {
         op
     }
@@ -87,14 +91,17 @@ impl Operations for Records<'_> {
         if answers { self.at(record.tag).units() } else { record.units() }
     }
 
+    #[inline]
     fn peer(&self, op: u32) -> u32 {
         self.at(op).peer
     }
 
+    #[inline]
     fn tag(&self, op: u32) -> u32 {
         self.at(op).tag
     }
 
+    #[inline]
     fn amount(&self, op: u32) -> u64 {
         self.at(op).amount
     }

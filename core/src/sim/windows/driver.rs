@@ -43,22 +43,27 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
 
     const AT_ONCE: bool = true;
 
+    #[inline]
     fn number(rank: &Active) -> u32 {
         rank.number
     }
 
+    #[inline]
     fn ops(&mut self) -> &mut Shared<'s> {
         &mut self.shared
     }
 
+    #[inline]
     fn charges(&mut self) -> &mut Charges<'s, N, O> {
         &mut self.charges
     }
 
+    #[inline]
     fn reception(&self) -> Reception {
         Reception { overlap: self.overlap, last: false }
     }
 
+    #[inline]
     fn clock(&self, rank: &Active, _clock: Clock) -> u64 {
         rank.state.cpu
     }

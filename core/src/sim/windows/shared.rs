@@ -171,10 +171,12 @@ impl Chain for Shared<'_> {
 }
 
 impl Operations for Shared<'_> {
+    #[inline]
     fn kind(&self, op: u32) -> Kind {
         self.at(op).kind()
     }
 
+    #[inline]
     fn successors(&self, op: u32) -> (Successors, u32) {
         (self.at(op).successors(), self.at(op).next.get())
     }
@@ -192,23 +194,28 @@ impl Operations for Shared<'_> {
         }
     }
 
+    #[inline]
     fn send_of(&self, send: u32) -> u32 {
         if send < self.further { send } else { self.handshake(send).creator.get() }
     }
 
+    #[inline]
     fn units(&self, _op: u32) -> Units {
         Units::default()
     }
 
+    #[inline]
     fn peer(&self, op: u32) -> u32 {
         self.at(op).peer.get()
     }
 
+    #[inline]
     fn tag(&self, op: u32) -> u32 {
         self.at(op).tag.get()
     }
 
     /// Of an RTS, where its other records are.
+    #[inline]
     fn amount(&self, op: u32) -> u64 {
         self.at(op).time.get()
     }
