@@ -438,7 +438,6 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
         (&["--network", "flows"], 2, "needs --topology"),
         (&["--network", "flat", "--topology", "star"], 2, "leave one out"),
         (&["--placement", "random"], 2, "--topology"),
-        (&["--topology", "star", "--explain"], 2, "--network-plot"),
         (&["--topology", "star", "--placement", "/nowhere/at/all"], 2, "/nowhere/at/all"),
         (&["--topology", "torus:2x61000000"], 2, "bytes of memory"),
         (&["--topology", "torus:4000x4000", "--max-memory", "1M"], 1, "--max-memory"),

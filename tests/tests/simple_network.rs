@@ -160,7 +160,7 @@ fn what_has_no_meaning_is_refused_by_name() {
         wrong(&["--level", "2:L=1,o=1,g=1,G=1"])
             .contains("--level has a meaning with --network levels")
     );
-    for option in [&["--link-capacity", "2"][..], &["--network-plot", "x.svg"], &["--explain"]] {
+    for option in [&["--link-capacity", "2"][..], &["--network-plot", "x.svg"]] {
         assert!(on(option).contains(option[0]), "{option:?}");
     }
     assert!(on(&["--sensitivity"]).contains("--sensitivity has no meaning with --network simple"));

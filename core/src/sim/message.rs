@@ -3,7 +3,9 @@
 use super::charge;
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
-use super::hooks::{Handled, Matched, MessageKind, Noise, Observer, Released, Resumed, Taken};
+use super::hooks::{
+    Arrived, Handled, Matched, MessageKind, Noise, Observer, Released, Resumed, Taken,
+};
 use super::matching::Found;
 use super::network::Network;
 use super::operation::cpu_index;
@@ -27,6 +29,10 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             _ => owner(self.firsts, op),
         };
         self.records.at_mut(op).peer = source;
+        if W::SHARED {
+            let (time, whole) = (Picos(self.now), W::CHARGES);
+            self.observer.arrived(&Arrived { rank, op, time, whole });
+        }
         self.wait(rank, Class::Arrived, (op, self.now), None);
         rank
     }

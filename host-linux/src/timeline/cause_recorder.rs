@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use loggap_core::sim::{
-    Begun, Calculated, Handled, Matched, MessageKind, Observer, Released, Resumed, Satisfied, Sent,
-    Taken, Turn,
+    Arrived, Begun, Calculated, Handled, Matched, MessageKind, Observer, Released, Resumed,
+    Satisfied, Sent, Taken, Turn,
 };
 use loggap_core::units::Picos;
 
-use super::causes::{Cause, Causes, Event, EventId, Kind, MessageCosts, Via, is_data};
+use super::causes::{Cause, Causes, Event, EventId, Kind, MessageCosts, Transfer, Via, is_data};
+use super::link_holds::LinkHolds;
 
 /// No event, no link.
 const NONE: u32 = u32::MAX;
@@ -74,6 +75,10 @@ pub struct CauseRecorder {
     costs: HashMap<MessageCosts, u32>,
     /// The event that happens.
     current: EventId,
+    /// When a message had its turn.
+    turn: Picos,
+    /// What holds back the flows of a network.
+    holds: Option<LinkHolds>,
 }
 
 impl CauseRecorder {
@@ -86,6 +91,7 @@ impl CauseRecorder {
         let graph = Causes {
             events: vec![Event::NONE],
             costs: vec![MessageCosts::default()],
+            transfers: vec![Transfer::default()],
             first_ops: first_ops.to_vec(),
             ..Causes::default()
         };
@@ -98,7 +104,15 @@ impl CauseRecorder {
             deliveries: Vec::new(),
             costs: HashMap::from([(MessageCosts::default(), 0)]),
             current: 0,
+            turn: Picos::ZERO,
+            holds: None,
         }
+    }
+
+    /// The same, on a network that tells `holds` what holds back its flows.
+    #[must_use]
+    pub fn with_holds(self, holds: LinkHolds) -> Self {
+        Self { holds: Some(holds), ..self }
     }
 
     /// The graph, after the last event.
@@ -110,6 +124,7 @@ impl CauseRecorder {
         // A map has no order of its own.
         causes.sort_unstable();
         self.latest(Kind::End, 0, causes);
+        self.graph.link_names = self.holds.map(LinkHolds::into_names).unwrap_or_default();
         self.graph
     }
 
@@ -200,6 +215,44 @@ impl CauseRecorder {
         id
     }
 
+    /// The arrival of a message that left in that event.
+    fn arrival(&self, sent: EventId) -> Cause {
+        let came_through = self.graph.event(sent).transfer != 0;
+        Cause { from: sent, via: if came_through { Via::Transfer } else { Via::Flight } }
+    }
+
+    /// A message that came with its last byte, whose processor had its turn in event `id`:
+    /// that may have worked on it since before.
+    fn handled_whole(&mut self, id: EventId, event: &Handled) {
+        let &Handled { rank, op, cpu, nic, noise, .. } = event;
+        let taken = self.op(op).taken;
+        let whole = if taken == NONE { id } else { taken };
+        let busy = self.clocks(rank, cpu).cpu;
+        let had_to_wait = self.graph.event(whole).time < self.graph.event(id).time;
+        let causes = if had_to_wait {
+            vec![Cause::instant(id)]
+        } else {
+            vec![busy, Cause { from: whole, via: Via::FirstByte }]
+        };
+        let begun = self.latest(Kind::Latest, rank, causes);
+        debug_assert_eq!(self.graph.event(begun).time, event.start, "the processor begins");
+        let message = self.graph.event(id);
+        if let Some(begun) = self.graph.events.get_mut(begun as usize) {
+            let Event { peer, op, creator, amount, costs, .. } = message;
+            *begun = Event { peer, op, creator, amount, costs, noise, ..*begun };
+        }
+        let worked = Cause { from: begun, via: Via::Receive };
+        let last = Cause { from: whole, via: Via::LastByte };
+        let done = Cause::instant(self.latest(Kind::Latest, rank, vec![worked, last]));
+        if taken == NONE {
+            self.clocks(rank, cpu).cpu = done;
+            self.clocks(rank, nic).into = Cause { from: id, via: Via::ReceiveGap };
+        } else {
+            self.clocks(rank, cpu).cpu = worked;
+        }
+        self.change(op, |op| op.done = done);
+    }
+
     fn set_time(&mut self, id: EventId, time: Picos, noise: Picos) {
         if let Some(event) = self.graph.events.get_mut(id as usize) {
             event.time = time;
@@ -239,7 +292,10 @@ impl Observer for CauseRecorder {
             Turn::Send => Kind::Send,
             Turn::Receive => Kind::Post,
             // It may have to wait again.
-            Turn::Message => return,
+            Turn::Message => {
+                self.turn = event.time;
+                return;
+            }
         };
         let op = self.op(event.op);
         let &Begun { rank, op: at, time, .. } = event;
@@ -268,13 +324,36 @@ impl Observer for CauseRecorder {
         });
     }
 
+    fn arrived(&mut self, event: &Arrived) {
+        self.graph.whole |= event.whole;
+        let departure = self.graph.event(self.op(event.op).sent);
+        let MessageCosts { overhead, latency, gap_bytes, .. } = self.graph.costs(&departure);
+        let took = event.time.since(departure.time).since(overhead).since(latency);
+        let alone = if event.whole { gap_bytes.min(took) } else { Picos::ZERO };
+        let mut transfer = Transfer { took, alone, ..Transfer::default() };
+        if let Some(holds) = self.holds.as_ref().filter(|_| event.whole) {
+            let ended = holds.take(event.op).unwrap_or_default();
+            let through = ended.at.since(departure.time).max(alone).min(took);
+            transfer.behind = took.since(through);
+            transfer.first_loss = self.graph.losses.len();
+            self.graph.losses.append(&mut ended.losses(transfer.shared()));
+            transfer.losses = self.graph.losses.len() - transfer.first_loss;
+        }
+        let index = u32::try_from(self.graph.transfers.len()).unwrap_or(NONE);
+        self.graph.transfers.push(transfer);
+        let sent = self.op(event.op).sent as usize;
+        if let Some(departure) = self.graph.events.get_mut(sent) {
+            departure.transfer = index;
+        }
+    }
+
     fn taken(&mut self, event: &Taken) {
         self.graph.overlap = true;
         let sent = self.op(event.op).sent;
         let id = self.receiving(Kind::Take, event.rank, event.op);
         self.set_time(id, event.time, Picos::ZERO);
         let free = self.clocks(event.rank, event.nic).into;
-        let mut causes = vec![free, Cause { from: sent, via: Via::Flight }];
+        let mut causes = vec![free, self.arrival(sent)];
         self.explained(id, &mut causes);
         self.set_causes(id, causes);
         self.clocks(event.rank, event.nic).into = Cause { from: id, via: Via::ReceiveGap };
@@ -361,16 +440,20 @@ impl Observer for CauseRecorder {
         let &Handled { rank, op, cpu, nic, start, noise, .. } = event;
         let Op { sent, taken, .. } = self.op(op);
         let id = self.receiving(Kind::Handle, rank, op);
-        self.set_time(id, start, noise);
+        let time = if self.graph.whole { self.turn } else { start };
+        self.set_time(id, time, noise);
         let mut causes = vec![self.clocks(rank, cpu).cpu];
         if taken == NONE {
             let free = self.clocks(rank, nic).into;
-            causes.extend([free, Cause { from: sent, via: Via::Flight }]);
+            causes.extend([free, self.arrival(sent)]);
         } else {
             causes.push(Cause::instant(taken));
         }
         self.explained(id, &mut causes);
         self.set_causes(id, causes);
+        if self.graph.whole {
+            return self.handled_whole(id, event);
+        }
         let mut done = Cause { from: id, via: Via::Receive };
         self.clocks(rank, cpu).cpu = done;
         if taken == NONE {

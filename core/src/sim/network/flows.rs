@@ -6,6 +6,7 @@ use super::agenda::Agenda;
 use super::fabric::{Fabric, Routes};
 use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
 use super::rates::{Parts, Rates, Route};
+use super::told::{FlowRate, RateObserver};
 use super::topology::{Topology, TopologyError};
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
@@ -99,6 +100,14 @@ impl<'m, F: Fabric> Flows<'m, F> {
     #[must_use]
     pub fn with_usage(mut self, usage: Usage<'m>) -> Self {
         self.rates.usage = Some(usage);
+        self
+    }
+
+    /// The same, where `told` is told whenever the rate of a flow changes, or the link that
+    /// holds it back.
+    #[must_use]
+    pub fn with_rates_told(mut self, told: &'m mut dyn FnMut(&FlowRate)) -> Self {
+        self.rates.observer = RateObserver(Some(told));
         self
     }
 

@@ -8,6 +8,7 @@ use super::agenda::Agenda;
 use super::fabric::Fabric;
 use super::filling::{Filling, OPEN};
 use super::memory::{Flow, Hop, Link, NONE, Share};
+use super::told::RateObserver;
 use super::usage::Usage;
 use crate::sim::queue::Entry;
 use crate::units::Overflow;
@@ -35,6 +36,7 @@ pub(super) struct Rates<'m> {
     fresh: u32,
     solution: u64,
     pub(super) usage: Option<Usage<'m>>,
+    pub(super) observer: RateObserver<'m>,
 }
 
 /// Which way a flow goes.
@@ -126,6 +128,7 @@ impl<'m> Rates<'m> {
             fresh: 0,
             solution: 0,
             usage,
+            observer: RateObserver(None),
         }
     }
 
@@ -205,6 +208,7 @@ impl<'m> Rates<'m> {
         if let Some(usage) = &mut self.usage {
             usage.add_flow(self.hops, route.clone(), &flow, now);
         }
+        self.observer.tell(&flow, 0.0, now);
         let older = self.hops.get(route.start).map_or(NONE, |hop| hop.next);
         let earlier = self.earlier(older, flow.pair);
         for hop in route {
@@ -328,6 +332,7 @@ impl<'m> Rates<'m> {
         let rate = if flow.pace == OPEN { 1.0 } else { flow.pace.abs() };
         flow.pace = rate;
         debug_assert!(rate > 0.0 && rate <= 1.0, "every flow goes on, and none too fast");
+        self.observer.tell(flow, rate, now);
         if rate.to_bits() == flow.rate.to_bits() {
             return Ok(());
         }
