@@ -311,3 +311,71 @@ fn links_are_told_apart_when_they_hold_a_message_one_after_the_other() {
     assert!(matches!(links[1].0, Some("leaf 0 out" | "leaf 1 in")), "{links:?}");
     assert_eq!(links[1].1, (2_000 * byte, 1));
 }
+
+/// At the instant at which a link is shared no longer another one is, as long as half of
+/// it: the rate stays and the link changes.
+#[test]
+fn a_link_that_holds_a_message_as_the_last_one_did_is_another_link() {
+    let folder = TempDir::new().unwrap();
+    // Rank 1's message is through after 500 ns.
+    let path = schedule(&folder, |rank| match rank {
+        0 => "s: send 10001b to 8".to_owned(),
+        1 => "s: send 1001b to 9".to_owned(),
+        11 => "c: calc 500\ns: send 9001b to 8\ns requires c".to_owned(),
+        8 => "a: recv 10001b from 0\nb: recv 9001b from 11".to_owned(),
+        9 => "r: recv 1001b from 1".to_owned(),
+        _ => String::new(),
+    });
+    let quick = ["-L", "2500", "-o", "100", "-g", "100", "-G", "0.25"];
+    let on = [&[&*path][..], &quick, &["--topology", "tree:8:8", "--explain"]].concat();
+    let terms = &simulated(&on)["explanation"]["terms"];
+    assert_eq!(term(terms, "sharing"), (10_000 * 250, 1));
+    let links = terms["sharing_by_link"].as_array().unwrap();
+    assert_eq!(links.len(), 2, "{links:?}");
+    assert_eq!(links[0]["link"], "host 8 in");
+    assert_eq!([term(&links[0], ""), term(&links[1], "")], [(9_000 * 250, 1), (1_000 * 250, 1)]);
+}
+
+/// With parameters of several ranges of sizes, overheads of each end, and what else there is,
+/// the numbers of the document add up, of all sets together and set by set.
+#[test]
+fn the_documents_terms_add_up() {
+    let (mut early, mut shared) = (0, 0);
+    for more in [
+        &["-s", "9000", "--preset", "ompi-ib-sdr"][..],
+        &["-s", "9000", "--receive", "overlap", "-O", "9", "-S", "1M"],
+        &["-s", "900", "--receive", "overlap", "-O", "2", "-g", "10000", "-L", "0"],
+        &["-s", "9000", "--rendezvous", "handshake", "-S", "100"],
+        &["-s", "9000", "--recv-overhead", "90", "--recv-overhead-per-byte", "8"],
+        &["-s", "9000", "-G", "0", "-O", "1"],
+        &["-s", "1"],
+        &["-s", "9000", "--noise-periodic", "10000:900", "--placement", "round-robin"],
+    ] {
+        for topology in ["tree:4:4", "torus:4x4"] {
+            let pattern = ["--pattern", "all-to-all", "--ranks", "16", "--explain"];
+            let on = [&pattern[..], &["--topology", topology], more].concat();
+            let document = simulated(&on);
+            let explanation = &document["explanation"];
+            let terms = &explanation["terms"];
+            let sum = |found: &Value, names: &[&str]| -> i64 {
+                names.iter().map(|name| term(found, name).0).sum()
+            };
+            let others = sum(terms, &["calc", "noise", "sharing", "order"]);
+            let all = ["latency", "overhead", "overhead_bytes", "gap", "gap_bytes"];
+            let makespan = document["makespan_ps"].as_i64().unwrap();
+            assert_eq!(sum(terms, &all) + others, makespan, "{on:?}: {terms}");
+            let of_set = |set| {
+                let ends = ["send_overhead", "receive_overhead", "latency", "gap", "gap_bytes"];
+                sum(set, &ends) + sum(set, &["send_overhead_bytes", "receive_overhead_bytes"])
+            };
+            let sets = explanation["sets"].as_array().unwrap().iter();
+            assert_eq!(sets.map(of_set).sum::<i64>() + others, makespan, "{on:?}");
+            shared += usize::from(term(terms, "sharing").0 > 0);
+            let steps = explanation["steps"].as_array().unwrap();
+            let is_early =
+                |steps: &[Value]| steps[1]["start_ps"].as_u64() < steps[0]["end_ps"].as_u64();
+            early += usize::from(steps.windows(2).any(is_early));
+        }
+    }
+    assert!(shared > 4 && early > 1, "{shared} {early}");
+}

@@ -96,7 +96,8 @@ pub(super) struct Args {
     counters: bool,
 
     /// Explain the makespan: the chain of events that ends with the last
-    /// one, as a sum of the parameters.
+    /// one, as a sum of the parameters; with --topology also what was lost to
+    /// sharing, and on which links.
     #[arg(long)]
     explain: bool,
 
