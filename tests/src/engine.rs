@@ -307,11 +307,8 @@ fn run_on_network<O: Observer>(
         return (outcome(&mut engine, survey.ranks()), engine.into_observer());
     }
     let mut placed = plan.place((survey.ranks(), schedule.interfaces()), messages).unwrap();
-    let mut note = holds.map(|holds| |told: &FlowRate| holds.note(told));
-    let mut network = placed.lend().unwrap();
-    if let Some(note) = &mut note {
-        network = network.with_rates_told(note);
-    }
+    let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
+    let network = placed.lend_observed(told).unwrap();
     let mut engine = Engine::on_network(schedule, costs, hooks, network);
     (outcome(&mut engine, survey.ranks()), engine.into_observer())
 }

@@ -14,6 +14,7 @@
 //! passes at the network's pace, less those.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use loggap_core::sim::Parameters;
 use loggap_core::units::Picos;
@@ -156,16 +157,6 @@ impl Terms {
         {
             term.add(u64::from(time > Picos::ZERO), time);
         }
-        for loss in causes.losses(&departure) {
-            let at = self.links.iter().position(|found| found.link == loss.link);
-            let at = at.unwrap_or(self.links.len());
-            if at == self.links.len() {
-                self.links.push(LinkTerm { link: loss.link, term: Term::default() });
-            }
-            if let Some(found) = self.links.get_mut(at) {
-                found.term.add(1, loss.lost);
-            }
-        }
     }
 
     fn set(&mut self, number: usize) -> Option<&mut SetTerms> {
@@ -247,6 +238,7 @@ pub struct Unexplained {
 /// [`Unexplained`] where the graph is not that of a simulation.
 pub fn explain(causes: &Causes, parameters: &Parameters<'_>) -> Result<Explanation, Unexplained> {
     let mut explanation = Explanation::default();
+    let mut links = HashMap::<u32, Term>::new();
     let Some(mut event) = causes.events().last().copied() else { return Ok(explanation) };
     while event.kind != Kind::Start {
         let last = causes.of(&event).iter().filter(|cause| causes.instant(**cause) == event.time);
@@ -255,10 +247,17 @@ pub fn explain(causes: &Causes, parameters: &Parameters<'_>) -> Result<Explanati
         };
         count(causes, cause, parameters, &mut explanation.terms);
         explanation.steps.extend(step(causes, cause));
+        if cause.via == Via::Transfer {
+            for loss in causes.losses(&causes.event(cause.from)) {
+                links.entry(loss.link).or_default().add(1, loss.lost);
+            }
+        }
         event = causes.event(cause.from);
     }
     explanation.steps.reverse();
-    explanation.terms.links.sort_unstable_by_key(|link| (Reverse(link.term.time), link.link));
+    let mut links: Vec<_> = links.into_iter().map(|(link, term)| LinkTerm { link, term }).collect();
+    links.sort_unstable_by_key(|link| (Reverse(link.term.time), link.link));
+    explanation.terms.links = links;
     Ok(explanation)
 }
 

@@ -6,7 +6,7 @@ use super::agenda::Agenda;
 use super::fabric::{Fabric, Routes};
 use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
 use super::rates::{Parts, Rates, Route};
-use super::told::{FlowRate, RateObserver};
+use super::told::{FlowObserver, Unobserved};
 use super::topology::{Topology, TopologyError};
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
@@ -43,9 +43,9 @@ impl core::error::Error for FlowsError {}
 
 /// A network whose links messages share, max-min fairly.
 #[derive(Debug)]
-pub struct Flows<'m, F = Topology> {
+pub struct Flows<'m, F = Topology, T = Unobserved> {
     routes: Routes<'m, F>,
-    rates: Rates<'m>,
+    rates: Rates<'m, T>,
     /// Messages whose last byte is under way.
     arrivals: Agenda<'m>,
     /// Messages that there may be at a time.
@@ -69,6 +69,23 @@ impl<'m, F: Fabric> Flows<'m, F> {
         (seed, messages): (u64, usize),
         memory: NetworkMemory<'m>,
     ) -> Result<Self, FlowsError> {
+        Self::observed(fabric, ranks, (seed, messages), memory, Unobserved)
+    }
+}
+
+impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
+    /// The same, where `observer` is told of rates.
+    ///
+    /// # Errors
+    ///
+    /// [`FlowsError`].
+    pub fn observed(
+        fabric: F,
+        ranks: (u32, &'m [u32]),
+        (seed, messages): (u64, usize),
+        memory: NetworkMemory<'m>,
+        observer: T,
+    ) -> Result<Self, FlowsError> {
         let requirements = NetworkRequirements::new(&fabric, messages);
         if !memory.holds(&requirements) || u32::try_from(requirements.hops).is_err() {
             return Err(FlowsError::Full);
@@ -84,7 +101,8 @@ impl<'m, F: Fabric> Flows<'m, F> {
             *state = Link { capacity, first: NONE, place: NONE, ..Link::default() };
         }
         let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
-        let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage: None };
+        let usage = None;
+        let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage, observer };
         Ok(Self {
             rates: Rates::new(parts, fabric.longest_route()),
             routes,
@@ -100,14 +118,6 @@ impl<'m, F: Fabric> Flows<'m, F> {
     #[must_use]
     pub fn with_usage(mut self, usage: Usage<'m>) -> Self {
         self.rates.usage = Some(usage);
-        self
-    }
-
-    /// The same, where `told` is told whenever the rate of a flow changes, or the link that
-    /// holds it back.
-    #[must_use]
-    pub fn with_rates_told(mut self, told: &'m mut dyn FnMut(&FlowRate)) -> Self {
-        self.rates.observer = RateObserver(Some(told));
         self
     }
 
@@ -156,7 +166,7 @@ impl<'m, F: Fabric> Flows<'m, F> {
     }
 }
 
-impl<F: Fabric> Network for Flows<'_, F> {
+impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
     const SHARED: bool = true;
 
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {

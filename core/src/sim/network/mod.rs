@@ -31,7 +31,7 @@ pub use flows::{Flows, FlowsError};
 pub use memory::{Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
 pub use routes::LinkName;
 pub use simple::{Simple, SimpleMemory, Transmission};
-pub use told::FlowRate;
+pub use told::{FlowObserver, FlowRate, Unobserved};
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;
 

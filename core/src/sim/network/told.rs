@@ -1,7 +1,5 @@
 //! What is told of flows while they go on.
 
-use core::fmt;
-
 use super::memory::{Flow, NONE};
 
 /// From now on a flow has this rate.
@@ -18,23 +16,37 @@ pub struct FlowRate {
     pub held_by: Option<u32>,
 }
 
-/// Who is told of rates, if anybody is. Flows that nothing holds back until they end are told
-/// of at their end only.
-pub(super) struct RateObserver<'m>(pub(super) Option<&'m mut dyn FnMut(&FlowRate)>);
-
-impl RateObserver<'_> {
-    /// `flow` has that rate.
+impl FlowRate {
+    /// That of `flow`.
     #[inline]
-    pub(super) fn tell(&mut self, flow: &Flow, rate: f64, now: u64) {
-        if let Some(told) = &mut self.0 {
-            let held_by = Some(flow.held_by).filter(|&link| link != NONE && rate > 0.0);
-            told(&FlowRate { op: flow.op, now, rate, held_by });
-        }
+    pub(super) fn of(flow: &Flow, rate: f64, now: u64) -> Self {
+        let held_by = Some(flow.held_by).filter(|&link| link != NONE && rate > 0.0);
+        Self { op: flow.op, now, rate, held_by }
     }
 }
 
-impl fmt::Debug for RateObserver<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RateObserver").field(&self.0.is_some()).finish()
+/// Is told whenever the rate of a flow changes, or the link that holds it back. Of a flow that
+/// nothing holds back until it ends, only its end is told.
+pub trait FlowObserver {
+    /// The rate of a flow changes.
+    fn changed(&mut self, flow: &FlowRate);
+}
+
+/// Nobody; the calls vanish.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl FlowObserver for Unobserved {
+    #[inline]
+    fn changed(&mut self, _flow: &FlowRate) {}
+}
+
+/// A function, which may be missing.
+impl<T: FnMut(&FlowRate)> FlowObserver for Option<T> {
+    #[inline]
+    fn changed(&mut self, flow: &FlowRate) {
+        if let Some(told) = self {
+            told(flow);
+        }
     }
 }

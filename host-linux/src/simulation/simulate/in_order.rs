@@ -1,6 +1,6 @@
 //! Runs event by event.
 
-use loggap_core::sim::network::{FlowRate, Network};
+use loggap_core::sim::network::{FlowObserver, FlowRate, Network, Unobserved};
 use loggap_core::sim::{Counters, Engine, Noise, Observer, RankCounters, Schedule, Silent};
 
 use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, Watch};
@@ -62,7 +62,7 @@ impl InOrder<'_> {
     ) -> Result<Outcome, RunError> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
-            return Ok(self.drive(schedule, needs, (noise, Silent), None)?.0);
+            return Ok(self.drive(schedule, needs, (noise, Silent), (Unobserved, None))?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
@@ -71,13 +71,14 @@ impl InOrder<'_> {
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
         let flows = |plan: &&NetworkPlan| wanted.causes && plan.model == LinkModel::Flows;
         let holds = self.job.network.filter(flows).map(|_| LinkHolds::default());
+        let told = holds.as_ref().map(|holds| |told: &FlowRate| holds.note(told));
         let causes = wanted.causes.then(|| match &holds {
             Some(holds) => CauseRecorder::new(first_ops).with_holds(holds.clone()),
             None => CauseRecorder::new(first_ops),
         });
         let observers = ((counting, recorder), causes);
         let (outcome, ((counting, recorder), causes)) =
-            self.drive(schedule, needs, (noise, observers), holds.as_ref())?;
+            self.drive(schedule, needs, (noise, observers), (told, holds.as_ref()))?;
         Ok(Outcome {
             counters: counting.map(|counting| counting.finish().to_vec()),
             timeline: recorder.map(Recorder::finish),
@@ -91,7 +92,7 @@ impl InOrder<'_> {
         schedule: Schedule<'_>,
         needs: &Needs,
         hooks: (N, O),
-        holds: Option<&LinkHolds>,
+        (told, holds): (impl FlowObserver, Option<&LinkHolds>),
     ) -> Result<(Outcome, O), RunError> {
         let of = schedule.events();
         let costs = (self.job.parameters, self.job.settings);
@@ -109,12 +110,7 @@ impl InOrder<'_> {
             return Ok((Outcome { network, ..outcome }, engine.into_observer()));
         }
         let mut placed = plan.place((needs.ranks, schedule.interfaces()), messages)?;
-        let mut note = holds.map(|holds| |told: &FlowRate| holds.note(told));
-        let mut network = placed.lend()?;
-        if let Some(note) = &mut note {
-            network = network.with_rates_told(note);
-        }
-        let engine = Engine::on_network(schedule, costs, hooks, network);
+        let engine = Engine::on_network(schedule, costs, hooks, placed.lend_observed(told)?);
         let (outcome, engine) = self.finish(engine, needs, of)?;
         if let Some(holds) = holds {
             let topology = engine.network().fabric();

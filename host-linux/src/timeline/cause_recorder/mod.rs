@@ -1,5 +1,7 @@
 //! Records causes while a simulation runs.
 
+mod network;
+
 use std::collections::HashMap;
 
 use loggap_core::sim::{
@@ -215,44 +217,6 @@ impl CauseRecorder {
         id
     }
 
-    /// The arrival of a message that left in that event.
-    fn arrival(&self, sent: EventId) -> Cause {
-        let came_through = self.graph.event(sent).transfer != 0;
-        Cause { from: sent, via: if came_through { Via::Transfer } else { Via::Flight } }
-    }
-
-    /// A message that came with its last byte, whose processor had its turn in event `id`:
-    /// that may have worked on it since before.
-    fn handled_whole(&mut self, id: EventId, event: &Handled) {
-        let &Handled { rank, op, cpu, nic, noise, .. } = event;
-        let taken = self.op(op).taken;
-        let whole = if taken == NONE { id } else { taken };
-        let busy = self.clocks(rank, cpu).cpu;
-        let had_to_wait = self.graph.event(whole).time < self.graph.event(id).time;
-        let causes = if had_to_wait {
-            vec![Cause::instant(id)]
-        } else {
-            vec![busy, Cause { from: whole, via: Via::FirstByte }]
-        };
-        let begun = self.latest(Kind::Latest, rank, causes);
-        debug_assert_eq!(self.graph.event(begun).time, event.start, "the processor begins");
-        let message = self.graph.event(id);
-        if let Some(begun) = self.graph.events.get_mut(begun as usize) {
-            let Event { peer, op, creator, amount, costs, .. } = message;
-            *begun = Event { peer, op, creator, amount, costs, noise, ..*begun };
-        }
-        let worked = Cause { from: begun, via: Via::Receive };
-        let last = Cause { from: whole, via: Via::LastByte };
-        let done = Cause::instant(self.latest(Kind::Latest, rank, vec![worked, last]));
-        if taken == NONE {
-            self.clocks(rank, cpu).cpu = done;
-            self.clocks(rank, nic).into = Cause { from: id, via: Via::ReceiveGap };
-        } else {
-            self.clocks(rank, cpu).cpu = worked;
-        }
-        self.change(op, |op| op.done = done);
-    }
-
     fn set_time(&mut self, id: EventId, time: Picos, noise: Picos) {
         if let Some(event) = self.graph.events.get_mut(id as usize) {
             event.time = time;
@@ -325,26 +289,7 @@ impl Observer for CauseRecorder {
     }
 
     fn arrived(&mut self, event: &Arrived) {
-        self.graph.whole |= event.whole;
-        let departure = self.graph.event(self.op(event.op).sent);
-        let MessageCosts { overhead, latency, gap_bytes, .. } = self.graph.costs(&departure);
-        let took = event.time.since(departure.time).since(overhead).since(latency);
-        let alone = if event.whole { gap_bytes.min(took) } else { Picos::ZERO };
-        let mut transfer = Transfer { took, alone, ..Transfer::default() };
-        if let Some(holds) = self.holds.as_ref().filter(|_| event.whole) {
-            let ended = holds.take(event.op).unwrap_or_default();
-            let through = ended.at.since(departure.time).max(alone).min(took);
-            transfer.behind = took.since(through);
-            transfer.first_loss = self.graph.losses.len();
-            self.graph.losses.append(&mut ended.losses(transfer.shared()));
-            transfer.losses = self.graph.losses.len() - transfer.first_loss;
-        }
-        let index = u32::try_from(self.graph.transfers.len()).unwrap_or(NONE);
-        self.graph.transfers.push(transfer);
-        let sent = self.op(event.op).sent as usize;
-        if let Some(departure) = self.graph.events.get_mut(sent) {
-            departure.transfer = index;
-        }
+        self.note_transfer(event);
     }
 
     fn taken(&mut self, event: &Taken) {
