@@ -7,9 +7,10 @@ use loggap::simulation::{
     self, LinkModel, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan,
 };
 use loggap::timeline::causes::{CauseRecorder, Causes};
+use loggap::timeline::link_holds::LinkHolds;
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::{LogGops, Protocol};
-use loggap_core::sim::network::Network;
+use loggap_core::sim::network::{FlowRate, Network};
 use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, RankCounters, Receive,
@@ -243,9 +244,51 @@ pub fn run_observed<O: Observer>(
     (outcome, engine.into_observer())
 }
 
+/// A network of flows, with ranks at random places.
+#[must_use]
+pub fn network(topology: &str) -> NetworkPlan {
+    NetworkPlan {
+        model: LinkModel::Flows,
+        topology: TopologyPlan::new(topology).unwrap(),
+        link_capacity: 1.0,
+        placement: Placement::Random,
+        seed: 1,
+        watched: true,
+    }
+}
+
 /// Runs where messages share the links of `topology`.
 #[must_use]
 pub fn on_network(program: &Program, settings: &shadow::Settings, topology: &str) -> Outcome {
+    let seen = |_: &[u32]| Silent;
+    run_on_network(program, settings, NoNoise, (&network(topology), None), seen).0
+}
+
+/// What delayed each event of a run on a network, and what became of it.
+#[must_use]
+pub fn causes_on_network(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: Option<shadow::Noise<'_>>,
+    plan: &NetworkPlan,
+) -> (Outcome, Causes) {
+    let holds = LinkHolds::default();
+    let recorder = |first_ops: &[u32]| CauseRecorder::new(first_ops).with_holds(holds.clone());
+    let plan = (plan, Some(&holds));
+    let (outcome, recorder) = match noise {
+        Some(noise) => run_on_network(program, settings, Function(noise), plan, recorder),
+        None => run_on_network(program, settings, NoNoise, plan, recorder),
+    };
+    (outcome, recorder.finish())
+}
+
+fn run_on_network<O: Observer>(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: impl Noise,
+    (plan, holds): (&NetworkPlan, Option<&LinkHolds>),
+    observe: impl FnOnce(&[u32]) -> O,
+) -> (Outcome, O) {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let sets = sets(settings);
@@ -256,20 +299,18 @@ pub fn on_network(program: &Program, settings: &shadow::Settings, topology: &str
     let mut builder = Builder::new(memory.lend(), requirements).unwrap();
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
-    let plan = NetworkPlan {
-        model: LinkModel::Flows,
-        topology: TopologyPlan::new(topology).unwrap(),
-        link_capacity: 1.0,
-        placement: Placement::Random,
-        seed: 1,
-        watched: true,
-    };
-    let size = (survey.ranks(), schedule.interfaces());
-    let mut placed = plan.place(size, schedule.sends() as usize).unwrap();
-    let network = placed.lend().unwrap();
-    let costs = (parameters, settings);
-    let mut engine = Engine::on_network(schedule, costs, (NoNoise, Silent), network);
-    outcome(&mut engine, survey.ranks())
+    let (costs, hooks) = ((parameters, settings), (noise, observe(schedule.first_ops())));
+    let messages = schedule.sends() as usize;
+    if plan.model == LinkModel::Simple {
+        let mut placed = plan.place_simple(survey.ranks(), messages).unwrap();
+        let mut engine = Engine::on_network(schedule, costs, hooks, placed.lend().unwrap());
+        return (outcome(&mut engine, survey.ranks()), engine.into_observer());
+    }
+    let mut placed = plan.place((survey.ranks(), schedule.interfaces()), messages).unwrap();
+    let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
+    let network = placed.lend_observed(told).unwrap();
+    let mut engine = Engine::on_network(schedule, costs, hooks, network);
+    (outcome(&mut engine, survey.ranks()), engine.into_observer())
 }
 
 fn outcome<N: Noise, O: Observer, W: Network>(

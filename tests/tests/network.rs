@@ -368,6 +368,14 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     let text = loggap().arg("simulate").args(arguments).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     assert!(text.contains("--network flows --topology tree:8:"), "{text}");
+    // Like is compared with like where receivers are not held for G, or for O in any case.
+    let held = "receivers were held for (s - 1)G";
+    assert!(text.contains(held), "{text}");
+    for alike in [&["--receive", "overlap"][..], &["-O", "6"]] {
+        let text = loggap().arg("simulate").args(arguments).args(alike).assert().success();
+        let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+        assert!(text.contains("would decide") && !text.contains(held), "{text}");
+    }
     // Neighbours never leave their leaf.
     let folder = TempDir::new().unwrap();
     let path = schedule(&folder, &[(0, 1, 9_000), (14, 15, 9_000)]);
@@ -438,7 +446,6 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
         (&["--network", "flows"], 2, "needs --topology"),
         (&["--network", "flat", "--topology", "star"], 2, "leave one out"),
         (&["--placement", "random"], 2, "--topology"),
-        (&["--topology", "star", "--explain"], 2, "--network-plot"),
         (&["--topology", "star", "--placement", "/nowhere/at/all"], 2, "/nowhere/at/all"),
         (&["--topology", "torus:2x61000000"], 2, "bytes of memory"),
         (&["--topology", "torus:4000x4000", "--max-memory", "1M"], 1, "--max-memory"),

@@ -160,7 +160,7 @@ fn what_has_no_meaning_is_refused_by_name() {
         wrong(&["--level", "2:L=1,o=1,g=1,G=1"])
             .contains("--level has a meaning with --network levels")
     );
-    for option in [&["--link-capacity", "2"][..], &["--network-plot", "x.svg"], &["--explain"]] {
+    for option in [&["--link-capacity", "2"][..], &["--network-plot", "x.svg"]] {
         assert!(on(option).contains(option[0]), "{option:?}");
     }
     assert!(on(&["--sensitivity"]).contains("--sensitivity has no meaning with --network simple"));
@@ -177,4 +177,61 @@ fn what_has_no_meaning_is_refused_by_name() {
     assert!(cycle.contains("messages go round a cycle"), "{cycle}");
     let few = "digraph { H0->H1; H1->H0 }";
     assert!(file(few).contains("has 2 hosts"), "{}", file(few));
+}
+
+/// Rank 0 computes and then sends; the message is in the network for 1 µs, and handled
+/// for 999 ns.
+const AFTER_CALC: &str = "num_ranks 3\nrank 0 {\nc: calc 10000\ns: send 1000b to 1\ns requires c\n}\n\
+                          rank 1 {\nr: recv 1000b from 0\n}\nrank 2 {\n}\n";
+
+#[test]
+fn noise_takes_from_processors_beside_the_network() {
+    assert_eq!(finish(&ran(AFTER_CALC, STAR, &PARAMETERS)), [10_000, 11_999, 0]);
+    for seed in ["1", "2", "3"] {
+        let noise = ["--noise-periodic", "1000:100", "--seed", seed];
+        let times = finish(&ran(AFTER_CALC, STAR, &[&PARAMETERS[..], &noise].concat()));
+        // A tenth of the time is lost; o = 0, so that nothing falls on the message.
+        assert!((11_000..=11_300).contains(&times[0]), "{times:?}");
+        assert_eq!(times[1], times[0] + 1_999);
+    }
+}
+
+#[test]
+fn a_timeline_has_messages_handled_when_they_are_through() {
+    let folder = TempDir::new().unwrap();
+    let drawn = folder.path().join("drawn.viz");
+    let to_file = ["--timeline", drawn.to_str().unwrap()];
+    ran(AFTER_CALC, STAR, &[&PARAMETERS[..], &to_file].concat());
+    let text = fs::read_to_string(&drawn).unwrap();
+    assert!(text.contains("\nloclop 0 0 0 10000 "), "{text}");
+    assert!(text.contains("\norecv 1 0 11000 11999 "), "{text}");
+    assert!(text.contains("\ntransmission 0 1 10000 11000 1000 1 "), "{text}");
+}
+
+/// Drawn latencies count where o + L is longer than the bytes take, and nowhere else.
+#[test]
+fn draws_are_simulated_on_the_network() {
+    let folder = TempDir::new().unwrap();
+    let profile = "{\"schema_version\":1,\"ranges\":[{\"first_bytes\":1,\"last_bytes\":65536,\
+                   \"latency_s\":2e-6,\"latency_s_lo\":1.5e-6,\"latency_s_hi\":2.5e-6,\
+                   \"send_overhead_s\":1e-6,\"send_overhead_per_byte_s\":0,\"recv_overhead_s\":1e-6,\
+                   \"recv_overhead_per_byte_s\":0,\"gap_s\":1e-6,\"gap_per_byte_s\":1e-9}]}";
+    let profile = written(&folder, "link.json", profile);
+    let drawn = |size: &str| {
+        let goal = AFTER_CALC.replace("1000b", &format!("{size}b"));
+        let (goal, dot) = (written(&folder, "x.goal", &goal), written(&folder, "net.dot", STAR));
+        let network = ["--network", "simple", "--topology", &dot, "--profile", &profile];
+        let document = simulated(&[&[&*goal, "--monte-carlo", "60"], &network[..]].concat());
+        let of = |key: &str| document["monte_carlo"][key].as_u64().unwrap();
+        [of("min_ps"), document["makespan_ps"].as_u64().unwrap(), of("max_ps")]
+    };
+    // 20 µs are longer than any o + L; handled for 1 + 19.999 µs.
+    let late = 10_000_000 + 20_000_000 + 20_999_000;
+    let [least, given, most] = drawn("20000");
+    assert_eq!(given, late);
+    // Polls are whole ns after o + L.
+    assert!(late <= least && most < late + 1_000, "{least} {most}");
+    let [least, given, most] = drawn("1000");
+    assert_eq!(given, 10_000_000 + 3_000_000 + 1_999_000);
+    assert!(least < given && given < most, "{least} {given} {most}");
 }

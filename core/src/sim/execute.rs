@@ -4,7 +4,7 @@
 use super::chain::Chain;
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, From};
-use super::hooks::{Begun, MessageKind, Noise, Observer, Turn};
+use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer, Turn};
 use super::network::{Departure, Network};
 use super::parameters::{Receive, Rendezvous};
 use super::price::Leaving;
@@ -105,6 +105,10 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
             _ => owner(self.firsts, op),
         };
         self.records.at_mut(op).peer = source;
+        if W::SHARED {
+            let (time, whole) = (Picos(self.now), W::CHARGES);
+            self.charges.observer.arrived(&Arrived { rank, op, time, whole });
+        }
         self.wait(rank, Class::Arrived, (op, self.now), None);
         rank
     }

@@ -210,6 +210,20 @@ pub struct Released {
     pub cpu: u8,
 }
 
+/// A message has come through a network whose links are shared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Arrived {
+    /// The rank that receives.
+    pub rank: u32,
+    /// The send, counted over the whole schedule.
+    pub op: u32,
+    /// When.
+    pub time: Picos,
+    /// Whether this is its last byte, as links were charged for the bytes.
+    pub whole: bool,
+}
+
 /// An interface has taken a message, whose processor may be busy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -261,6 +275,11 @@ pub trait Observer {
     /// An operation is ready.
     #[inline]
     fn released(&mut self, event: &Released) {
+        let _ = event;
+    }
+    /// A message has come through a network.
+    #[inline]
+    fn arrived(&mut self, event: &Arrived) {
         let _ = event;
     }
     /// An interface has taken a message.
@@ -328,6 +347,7 @@ pass_on! {
     begun: Begun,
     satisfied: Satisfied,
     released: Released,
+    arrived: Arrived,
     taken: Taken,
     resumed: Resumed,
     calculated: Calculated,

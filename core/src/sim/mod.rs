@@ -76,8 +76,8 @@ pub use counters::{Counters, RankCounters};
 pub use crowd::Crowd;
 pub use engine::{Engine, Finished, SimError};
 pub use hooks::{
-    Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observer, Released, Resumed,
-    Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
+    Arrived, Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observer, Released,
+    Resumed, Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
 pub use memory::{Memory, Requirements};
 pub use parameters::{Level, Parameters, Receive, Rendezvous, Settings};

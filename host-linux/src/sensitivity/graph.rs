@@ -146,7 +146,10 @@ impl<'a> Graph<'a> {
         let sum = |counts| [with(length, 0, counts), None];
         let busy = |counts| [with(length, noise, counts), None];
         match cause.via {
-            Via::Instant | Via::Calc => [with(length, length, [(0, 0); 2]), None],
+            // On a network times are no sums of parameters; it is not asked there.
+            Via::Instant | Via::Calc | Via::Transfer | Via::FirstByte | Via::LastByte => {
+                [with(length, length, [(0, 0); 2]), None]
+            }
             Via::Send => busy(sends),
             Via::Receive if self.causes.overlaps() => busy([receives, received]),
             Via::Receive => {

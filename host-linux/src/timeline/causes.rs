@@ -7,10 +7,13 @@
 //! guessed from equal times. Events are numbered in the order in which they
 //! happened; a cause comes before its event.
 
+use std::collections::HashMap;
+
 use loggap_core::sim::MessageKind;
 use loggap_core::units::Picos;
 
 pub use super::cause_recorder::CauseRecorder;
+use super::link_holds::LinkLoss;
 
 /// Number of an event; 0 is the start of the simulation.
 pub type EventId = u32;
@@ -33,8 +36,16 @@ pub enum Via {
     Flight,
     /// The interface can send again: g + w·G.
     SendGap,
-    /// The interface can receive again: g + w·G.
+    /// The interface can receive again: g + w·G, or g where links were charged for the bytes.
     ReceiveGap,
+    /// It has come through a network, with its last byte where links were charged for the
+    /// bytes: o + L and its [`Transfer`].
+    Transfer,
+    /// Where the last byte came, the first one would have been there w·G earlier, had it
+    /// come alone: −w·G.
+    FirstByte,
+    /// The last byte is handled: o.
+    LastByte,
 }
 
 /// One of the things that an event waited for.
@@ -108,6 +119,8 @@ pub struct Event {
     pub noise: Picos,
     /// Of a message, index of its costs.
     pub(super) costs: u32,
+    /// Of a send, index of its message's transfer.
+    pub(super) transfer: u32,
     pub(super) first_cause: u32,
     pub(super) causes: u32,
 }
@@ -123,6 +136,7 @@ impl Event {
         amount: 0,
         noise: Picos::ZERO,
         costs: 0,
+        transfer: 0,
         first_cause: 0,
         causes: 0,
     };
@@ -149,18 +163,44 @@ pub struct MessageCosts {
     pub latency: Picos,
 }
 
+/// How a message came through a network, beyond o + L.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Transfer {
+    /// From its send until it was through.
+    pub took: Picos,
+    /// What it would have taken alone, of that: w·G where links were charged.
+    pub alone: Picos,
+    /// Until an earlier message of the same two ranks was through, of the rest.
+    pub behind: Picos,
+    pub(super) first_loss: usize,
+    pub(super) losses: usize,
+}
+
+impl Transfer {
+    /// What was lost because links were shared.
+    #[must_use]
+    pub const fn shared(&self) -> Picos {
+        self.took.since(self.alone).since(self.behind)
+    }
+}
+
 /// The happens-before graph of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
     pub(super) events: Vec<Event>,
     pub(super) causes: Vec<Cause>,
     pub(super) costs: Vec<MessageCosts>,
+    pub(super) transfers: Vec<Transfer>,
+    pub(super) losses: Vec<LinkLoss>,
+    pub(super) link_names: HashMap<u32, String>,
     /// First operation of each rank.
     pub(super) first_ops: Vec<u32>,
     /// Whether interfaces take messages by themselves.
     pub(super) overlap: bool,
     /// Whether ranks have several processors or interfaces.
     pub(super) several: bool,
+    /// Whether links were charged for bytes, so that messages arrive with the last one.
+    pub(super) whole: bool,
 }
 
 impl Causes {
@@ -190,7 +230,32 @@ impl Causes {
         self.costs.get(event.costs as usize).copied().unwrap_or_default()
     }
 
-    /// How long `cause` takes; saturating.
+    /// How the message of a send came through a network.
+    #[must_use]
+    pub fn transfer(&self, event: &Event) -> Transfer {
+        self.transfers.get(event.transfer as usize).copied().unwrap_or_default()
+    }
+
+    /// What links cost the message of a send.
+    #[must_use]
+    pub fn losses(&self, event: &Event) -> &[LinkLoss] {
+        let Transfer { first_loss, losses, .. } = self.transfer(event);
+        self.losses.get(first_loss..first_loss + losses).unwrap_or_default()
+    }
+
+    /// What a link joins; empty where that is not known.
+    #[must_use]
+    pub fn link_name(&self, link: u32) -> &str {
+        self.link_names.get(&link).map_or("", String::as_str)
+    }
+
+    /// Whether messages arrive with their last byte.
+    #[must_use]
+    pub const fn are_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// How long `cause` takes; saturating, and nothing where it goes back in time.
     #[must_use]
     pub fn length(&self, cause: Cause) -> Picos {
         let event = self.event(cause.from);
@@ -201,10 +266,16 @@ impl Causes {
             Via::Instant => [Picos::ZERO; 3],
             Via::Calc => [Picos(event.amount), event.noise, Picos::ZERO],
             Via::Send => [overhead, overhead_bytes, event.noise],
-            Via::Receive if self.overlap => [receive_overhead, receive_overhead_bytes, event.noise],
+            Via::Receive if self.overlap || self.whole => {
+                [receive_overhead, receive_overhead_bytes, event.noise]
+            }
             Via::Receive => [receive_overhead, receive_overhead_bytes.max(gap_bytes), event.noise],
             Via::Delivery => [receive_overhead, gap_bytes, Picos::ZERO],
             Via::Flight => [overhead, latency, Picos::ZERO],
+            Via::Transfer => [overhead, latency, self.transfer(&event).took],
+            Via::FirstByte => [Picos::ZERO; 3],
+            Via::LastByte => [receive_overhead, Picos::ZERO, event.noise],
+            Via::ReceiveGap if self.whole => [gap, Picos::ZERO, Picos::ZERO],
             Via::SendGap | Via::ReceiveGap => [gap, gap_bytes, Picos::ZERO],
         };
         Picos(parts.iter().fold(0, |sum, part| sum.saturating_add(part.0)))
@@ -213,7 +284,11 @@ impl Causes {
     /// The instant before which `cause` lets nothing begin.
     #[must_use]
     pub fn instant(&self, cause: Cause) -> Picos {
-        let start = self.event(cause.from).time;
+        let event = self.event(cause.from);
+        let start = event.time;
+        if cause.via == Via::FirstByte {
+            return start.since(self.costs(&event).gap_bytes);
+        }
         Picos(start.0.saturating_add(self.length(cause).0))
     }
 

@@ -10,6 +10,7 @@ mod cause_recorder;
 pub mod causes;
 pub mod chrome;
 pub mod explain;
+pub mod link_holds;
 mod record;
 pub mod svg;
 pub mod viz;

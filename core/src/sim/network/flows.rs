@@ -5,6 +5,7 @@ use core::fmt;
 use super::fabric::{Fabric, Routes};
 use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
 use super::rates::{Parts, Rates, Route};
+use super::told::{FlowObserver, Unobserved};
 use super::topology::{Topology, TopologyError};
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
@@ -42,9 +43,9 @@ impl core::error::Error for FlowsError {}
 
 /// A network whose links messages share, max-min fairly.
 #[derive(Debug)]
-pub struct Flows<'m, F = Topology> {
+pub struct Flows<'m, F = Topology, T = Unobserved> {
     routes: Routes<'m, F>,
-    rates: Rates<'m>,
+    rates: Rates<'m, T>,
     /// Messages whose last byte is under way.
     arrivals: Agenda<'m>,
     /// Messages that there may be at a time.
@@ -68,6 +69,23 @@ impl<'m, F: Fabric> Flows<'m, F> {
         (seed, messages): (u64, usize),
         memory: NetworkMemory<'m>,
     ) -> Result<Self, FlowsError> {
+        Self::observed(fabric, ranks, (seed, messages), memory, Unobserved)
+    }
+}
+
+impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
+    /// The same, where `observer` is told of rates.
+    ///
+    /// # Errors
+    ///
+    /// [`FlowsError`].
+    pub fn observed(
+        fabric: F,
+        ranks: (u32, &'m [u32]),
+        (seed, messages): (u64, usize),
+        memory: NetworkMemory<'m>,
+        observer: T,
+    ) -> Result<Self, FlowsError> {
         let requirements = NetworkRequirements::new(&fabric, messages);
         if !memory.holds(&requirements) || u32::try_from(requirements.hops).is_err() {
             return Err(FlowsError::Full);
@@ -83,7 +101,8 @@ impl<'m, F: Fabric> Flows<'m, F> {
             *state = Link { capacity, first: NONE, place: NONE, ..Link::default() };
         }
         let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
-        let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage: None };
+        let usage = None;
+        let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage, observer };
         Ok(Self {
             rates: Rates::new(parts, fabric.longest_route()),
             routes,
@@ -147,7 +166,7 @@ impl<'m, F: Fabric> Flows<'m, F> {
     }
 }
 
-impl<F: Fabric> Network for Flows<'_, F> {
+impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
     const SHARED: bool = true;
 
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {

@@ -19,6 +19,7 @@ mod simple;
 mod simple_tests;
 #[cfg(test)]
 mod tests;
+mod told;
 mod topology;
 mod usage;
 
@@ -28,6 +29,7 @@ pub use flows::{Flows, FlowsError};
 pub use memory::{Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
 pub use routes::LinkName;
 pub use simple::{Simple, SimpleMemory, Transmission};
+pub use told::{FlowObserver, FlowRate, Unobserved};
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;
 

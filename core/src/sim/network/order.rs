@@ -4,8 +4,9 @@
 
 use super::memory::{Flow, Hop, NONE};
 use super::rates::Rates;
+use super::told::FlowObserver;
 
-impl Rates<'_> {
+impl<T: FlowObserver> Rates<'_, T> {
     /// Holds a message without bytes until an earlier one of its pair of ranks
     /// is through; `false` where there is none. `first` is the first link of
     /// its route. The caller sees to it that not all flows are taken.

@@ -7,6 +7,7 @@ use super::NetworkStopped;
 use super::fabric::Fabric;
 use super::filling::{Filling, OPEN};
 use super::memory::{Flow, Hop, Link, NONE, Share};
+use super::told::{FlowObserver, FlowRate};
 use super::usage::Usage;
 use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
@@ -14,7 +15,7 @@ use crate::units::Overflow;
 
 /// Links, the flows on them, and when these end.
 #[derive(Debug)]
-pub(super) struct Rates<'m> {
+pub(super) struct Rates<'m, T> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
@@ -35,6 +36,7 @@ pub(super) struct Rates<'m> {
     fresh: u32,
     solution: u64,
     pub(super) usage: Option<Usage<'m>>,
+    observer: T,
 }
 
 /// Which way a flow goes.
@@ -47,7 +49,7 @@ pub(super) struct Route<'t, F> {
 }
 
 /// The parts of [`Rates`].
-pub(super) struct Parts<'m> {
+pub(super) struct Parts<'m, T> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
@@ -56,6 +58,7 @@ pub(super) struct Parts<'m> {
     pub(super) affected: &'m mut [u32],
     pub(super) relieved: &'m mut [u32],
     pub(super) usage: Option<Usage<'m>>,
+    pub(super) observer: T,
 }
 
 impl Flow {
@@ -107,10 +110,10 @@ fn time_left(remaining: f64, rate: f64) -> u64 {
     ((remaining / rate + 0.5) as u64).max(1)
 }
 
-impl<'m> Rates<'m> {
+impl<'m, T: FlowObserver> Rates<'m, T> {
     /// Without flows; `width` is the most links of a route.
-    pub(super) const fn new(parts: Parts<'m>, width: u32) -> Self {
-        let Parts { links, hops, flows, ends, shares, affected, relieved, usage } = parts;
+    pub(super) fn new(parts: Parts<'m, T>, width: u32) -> Self {
+        let Parts { links, hops, flows, ends, shares, affected, relieved, usage, observer } = parts;
         Self {
             links,
             hops,
@@ -126,6 +129,7 @@ impl<'m> Rates<'m> {
             fresh: 0,
             solution: 0,
             usage,
+            observer,
         }
     }
 
@@ -205,6 +209,7 @@ impl<'m> Rates<'m> {
         if let Some(usage) = &mut self.usage {
             usage.add_flow(self.hops, route.clone(), &flow, now);
         }
+        self.observer.changed(&FlowRate::of(&flow, 0.0, now));
         let older = self.hops.get(route.start).map_or(NONE, |hop| hop.next);
         let earlier = self.earlier(older, flow.pair);
         for hop in route {
@@ -320,6 +325,7 @@ impl<'m> Rates<'m> {
         let rate = if flow.pace == OPEN { 1.0 } else { flow.pace.abs() };
         flow.pace = rate;
         debug_assert!(rate > 0.0 && rate <= 1.0, "every flow goes on, and none too fast");
+        self.observer.changed(&FlowRate::of(flow, rate, now));
         if rate.to_bits() == flow.rate.to_bits() {
             return Ok(());
         }

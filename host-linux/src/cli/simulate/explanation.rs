@@ -6,12 +6,14 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::CliError;
-use crate::simulation::{LevelSet, ParameterSets};
+use crate::simulation::{LevelSet, LinkModel, ParameterSets};
 use crate::timeline::causes::Causes;
-use crate::timeline::explain::{self, Step, StepKind, Term, explain};
+use crate::timeline::explain::{self, LinkTerm, Step, StepKind, Term, explain};
 
 /// Steps that the text lists; JSON lists all.
 const SHOWN: usize = 40;
+/// Links that it lists.
+const SHOWN_LINKS: usize = 10;
 
 /// Why the makespan is what it is.
 #[derive(Serialize)]
@@ -42,6 +44,28 @@ struct Terms {
     gap_bytes: TermDocument,
     calc: TermDocument,
     noise: TermDocument,
+    /// Where messages share links.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    network: Option<NetworkTerms>,
+}
+
+/// What messages took because others were under way.
+#[derive(Serialize)]
+struct NetworkTerms {
+    #[serde(skip)]
+    is_simple: bool,
+    sharing: TermDocument,
+    /// Waiting for earlier messages of the same ranks.
+    order: TermDocument,
+    /// What `sharing` is due to.
+    sharing_by_link: Vec<LinkDocument>,
+}
+
+#[derive(Serialize)]
+struct LinkDocument {
+    link: String,
+    #[serde(flatten)]
+    term: TermDocument,
 }
 
 /// What the parameters of one set take.
@@ -61,13 +85,21 @@ struct SetDocument {
 
 #[derive(Clone, Copy, Serialize)]
 struct TermDocument {
-    count: u64,
-    time_ps: u64,
+    count: i128,
+    time_ps: i128,
 }
 
 impl From<Term> for TermDocument {
     fn from(term: Term) -> Self {
-        Self { count: term.count, time_ps: term.time.0 }
+        Self { count: term.count.into(), time_ps: term.time.0.into() }
+    }
+}
+
+impl TermDocument {
+    /// `all` but for what is to be subtracted.
+    fn less(all: Term, rest: Term) -> Self {
+        let (Self { count, time_ps }, rest) = (Self::from(all), Self::from(rest));
+        Self { count: count - rest.count, time_ps: time_ps - rest.time_ps }
     }
 }
 
@@ -85,6 +117,11 @@ struct StepDocument {
     size_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     op: Option<u32>,
+    /// What others under way cost a transfer, and the link that cost it most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_ps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
 }
 
 const fn name(kind: StepKind) -> &'static str {
@@ -92,6 +129,7 @@ const fn name(kind: StepKind) -> &'static str {
         StepKind::Calc => "calc",
         StepKind::Send => "send",
         StepKind::Flight => "flight",
+        StepKind::Transfer => "transfer",
         StepKind::Receive => "receive",
         StepKind::Delivery => "delivery",
         StepKind::SendGap => "send gap",
@@ -100,7 +138,7 @@ const fn name(kind: StepKind) -> &'static str {
 }
 
 impl StepDocument {
-    fn new(step: &Step) -> Self {
+    fn new(step: &Step, causes: &Causes) -> Self {
         let mut document = Self {
             kind: name(step.kind),
             rank: step.rank,
@@ -110,10 +148,12 @@ impl StepDocument {
             from_rank: None,
             size_bytes: Some(step.size),
             op: step.op,
+            lost_ps: (step.kind == StepKind::Transfer).then_some(step.lost.0),
+            link: step.link.map(|link| causes.link_name(link).to_owned()),
         };
         match step.kind {
             StepKind::Calc => document.size_bytes = None,
-            StepKind::Send | StepKind::Flight | StepKind::SendGap => {
+            StepKind::Send | StepKind::Flight | StepKind::Transfer | StepKind::SendGap => {
                 document.to_rank = Some(step.peer);
             }
             StepKind::Receive | StepKind::Delivery | StepKind::ReceiveGap => {
@@ -125,17 +165,61 @@ impl StepDocument {
 }
 
 impl Terms {
-    fn new(found: &explain::Terms) -> Self {
+    fn new(found: &explain::Terms, network: Option<NetworkTerms>) -> Self {
         let all = found.all_sets();
         Self {
             latency: all.latency.into(),
             overhead: all.overhead().into(),
             overhead_bytes: all.overhead_bytes().into(),
             gap: all.gap.into(),
-            gap_bytes: all.gap_bytes.into(),
+            gap_bytes: TermDocument::less(all.gap_bytes, all.early_bytes),
             calc: found.calc.into(),
             noise: found.noise.into(),
+            network,
         }
+    }
+}
+
+impl NetworkTerms {
+    fn new(model: LinkModel, causes: &Causes, found: &explain::Terms) -> Self {
+        let link = |of: &LinkTerm| LinkDocument {
+            link: causes.link_name(of.link).to_owned(),
+            term: of.term.into(),
+        };
+        Self {
+            is_simple: model == LinkModel::Simple,
+            sharing: found.sharing.into(),
+            order: found.order.into(),
+            sharing_by_link: found.links.iter().map(link).collect(),
+        }
+    }
+
+    const fn rows(&self) -> [(TermDocument, &'static str); 2] {
+        let sharing = if self.is_simple {
+            "messages in the network longer than o + L"
+        } else {
+            "messages that shared links"
+        };
+        [
+            (self.sharing, sharing),
+            (self.order, "messages that waited for earlier ones of their pair"),
+        ]
+    }
+
+    /// The links that cost most.
+    fn write_links(&self, out: &mut dyn Write) -> io::Result<()> {
+        let links = &self.sharing_by_link;
+        if links.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "# sharing, by link\n#{:>15} {:>12}", "time[ns]", "messages")?;
+        for LinkDocument { link, term } in links.iter().take(SHOWN_LINKS) {
+            writeln!(out, "{:>16} {:>12}  {link}", signed_nanos(term.time_ps), term.count)?;
+        }
+        if links.len() > SHOWN_LINKS {
+            writeln!(out, "# and {} more links: -J lists all", links.len() - SHOWN_LINKS)?;
+        }
+        Ok(())
     }
 }
 
@@ -151,7 +235,7 @@ impl SetDocument {
             receive_overhead: terms.receive_overhead.into(),
             receive_overhead_bytes: terms.receive_overhead_bytes.into(),
             gap: terms.gap.into(),
-            gap_bytes: terms.gap_bytes.into(),
+            gap_bytes: TermDocument::less(terms.gap_bytes, terms.early_bytes),
         }
     }
 
@@ -174,14 +258,17 @@ impl Explanation {
     pub(super) fn of(
         causes: &Causes,
         sets: &ParameterSets,
-        last_rank: u32,
+        (last_rank, network): (u32, Option<LinkModel>),
     ) -> Result<Self, CliError> {
         let found = explain(causes, &sets.parameters()?).map_err(CliError::failed)?;
         Ok(Self {
             last_rank,
-            terms: Terms::new(&found.terms),
+            terms: Terms::new(
+                &found.terms,
+                network.map(|model| NetworkTerms::new(model, causes, &found.terms)),
+            ),
             sets: sets.by_level().map(|of| SetDocument::new(&of, &found.terms)).collect(),
-            steps: found.steps.iter().map(StepDocument::new).collect(),
+            steps: found.steps.iter().map(|step| StepDocument::new(step, causes)).collect(),
             are_apart: !sets.receive.is_empty(),
             has_levels: !sets.levels.is_empty(),
         })
@@ -189,11 +276,14 @@ impl Explanation {
 
     /// A row for each term that takes something: set by set where there are several.
     fn write_terms(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise } = &self.terms;
+        let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise, network } =
+            &self.terms;
         let sets = &self.sets;
-        let mut row = |term: TermDocument, what: &str, of: &str| match term.count {
-            0 => Ok(()),
-            count => writeln!(out, "{:>16} {count:>12}  {what}{of}", nanos(term.time_ps)),
+        let mut row = |term: TermDocument, what: &str, of: &str| match (term.count, term.time_ps) {
+            (0, 0) => Ok(()),
+            (count, _) => {
+                writeln!(out, "{:>16} {count:>12}  {what}{of}", signed_nanos(term.time_ps))
+            }
         };
         if let ([_], false) = (&sets[..], self.are_apart) {
             row(*latency, LATENCIES, "")?;
@@ -214,12 +304,19 @@ impl Explanation {
             }
         }
         row(*calc, "calculations", "")?;
-        row(*noise, "operations with noise", "")
+        row(*noise, "operations with noise", "")?;
+        for (term, what) in network.iter().flat_map(NetworkTerms::rows) {
+            row(term, what, "")?;
+        }
+        Ok(())
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "# the makespan is the sum of\n#{:>15} {:>12}", "time[ns]", "count")?;
         self.write_terms(out)?;
+        if let Some(network) = &self.terms.network {
+            network.write_links(out)?;
+        }
         let count = self.steps.len();
         writeln!(out, "# along {count} steps\n#{:>15} {:>16}  step", "from[ns]", "to[ns]")?;
         for step in self.steps.iter().take(SHOWN) {
@@ -229,9 +326,16 @@ impl Explanation {
                 write!(out, " of {size} B")?;
             }
             match (step.to_rank, step.from_rank) {
-                (Some(rank), _) => writeln!(out, " to rank {rank}")?,
-                (_, Some(rank)) => writeln!(out, " from rank {rank}")?,
-                _ => writeln!(out)?,
+                (Some(rank), _) => write!(out, " to rank {rank}")?,
+                (_, Some(rank)) => write!(out, " from rank {rank}")?,
+                _ => {}
+            }
+            if let Some(lost) = step.lost_ps.filter(|&lost| lost > 0) {
+                write!(out, ", {} ns lost", nanos(lost))?;
+            }
+            match &step.link {
+                Some(link) => writeln!(out, ", most on {link}")?,
+                None => writeln!(out)?,
             }
         }
         if count > SHOWN {
@@ -239,6 +343,12 @@ impl Explanation {
         }
         Ok(())
     }
+}
+
+/// The same of either sign.
+fn signed_nanos(picos: i128) -> String {
+    let sign = if picos < 0 { "-" } else { "" };
+    format!("{sign}{}", crate::decimal::fixed(picos.unsigned_abs(), 3))
 }
 
 /// Picoseconds as decimal nanoseconds.

@@ -96,7 +96,8 @@ pub(super) struct Args {
     counters: bool,
 
     /// Explain the makespan: the chain of events that ends with the last
-    /// one, as a sum of the parameters.
+    /// one, as a sum of the parameters; with --topology also what was lost to
+    /// sharing, and on which links.
     #[arg(long)]
     explain: bool,
 
@@ -146,16 +147,6 @@ impl Args {
             return Ok(None);
         };
         let is_simple = self.network.is_simple();
-        if self.explain {
-            let instead = if is_simple {
-                "use it without --network simple"
-            } else {
-                "use it without --topology, or see the busiest links with --network-plot FILE.svg"
-            };
-            return Err(CliError::usage(format_args!(
-                "--explain knows no links between ranks; {instead}"
-            )));
-        }
         if is_simple && self.sensitivity {
             return Err(CliError::usage(
                 "--sensitivity has no meaning with --network simple, where messages arrive at polls \
@@ -188,7 +179,7 @@ impl Args {
         let wanted = Wanted {
             finish: self.finish,
             counters: self.counters,
-            causes: (self.explain || self.sensitivity) && network.is_none(),
+            causes: self.explain || self.sensitivity && network.is_none(),
             sensitivity: self.sensitivity && network.is_none(),
             ..Wanted::default()
         };
@@ -327,7 +318,7 @@ fn sensitivities(
     (sets, plan): (&ParameterSets, &Plan<'_>),
     console: &Console,
 ) -> Result<Sensitivities, CliError> {
-    if let Some(causes) = &outcome.causes {
+    if let (Some(causes), None) = (&outcome.causes, &outcome.network) {
         return Ok(Sensitivities::of(causes, sets)?);
     }
     let line = RunsLine::new(console, sensitivity_runs(sets));

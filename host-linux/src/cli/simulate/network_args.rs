@@ -99,11 +99,19 @@ impl NetworkArgs {
         }
         let link_capacity = self.link_capacity.unwrap_or(1.0);
         let watched = self.network_plot.is_some();
-        let model = if self.is_simple() { LinkModel::Simple } else { LinkModel::Flows };
+        let model = self.model().unwrap_or(LinkModel::Flows);
         let plan = NetworkPlan { model, topology, link_capacity, placement, seed, watched };
         // Whether it is one at all does not depend on the ranks.
         plan.topology(1, 1).map_err(CliError::usage)?;
         Ok(Some(plan))
+    }
+
+    /// How messages share links, if they do.
+    pub(super) fn model(&self) -> Option<LinkModel> {
+        match self.network {
+            Some(NetworkName::Simple) => Some(LinkModel::Simple),
+            _ => self.topology.as_ref().map(|_| LinkModel::Flows),
+        }
     }
 
     /// Whether it is LogGOPSim's network.

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use loggap_core::sim::Level;
+use loggap_core::model::Protocol;
 use loggap_core::sim::network::Taper;
+use loggap_core::sim::{Level, Receive};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
@@ -25,6 +26,9 @@ pub(super) enum NetworkReport {
         /// From which taper on links would decide; `null` where nothing
         /// crosses leaves, or the schedule is too long to be looked at again.
         decisive_taper: Option<TaperDocument>,
+        /// Whether receivers were held for bytes that a network charges to links alone.
+        #[serde(skip)]
+        held: bool,
     },
     /// Parameters differ by nearness.
     Levels {
@@ -107,13 +111,24 @@ impl LinkDocument {
     }
 }
 
+/// Whether a flat run held the processors of receivers for bytes longer than a network does.
+fn holds_for_links(args: &Args, sets: &ParameterSets) -> bool {
+    let longer = |(number, protocol): (usize, &Protocol)| {
+        let set = &protocol.parameters;
+        let receive = sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
+        set.gap_per_byte > receive.overhead_per_byte
+    };
+    args.settings.settings().receive == Receive::Hold
+        && sets.protocols.iter().enumerate().any(longer)
+}
+
 impl NetworkReport {
     pub(super) fn new(args: &Args, sets: &ParameterSets, outcome: &Outcome) -> Self {
         if !sets.levels.is_empty() {
             return Self::of_levels(args, sets);
         }
         let Some(usage) = &outcome.network else {
-            return Self::Flat { decisive_taper: None };
+            return Self::Flat { decisive_taper: None, held: holds_for_links(args, sets) };
         };
         let (topology, placement, link_capacity) = args.network.named();
         if args.network.is_simple() {
@@ -150,7 +165,7 @@ impl NetworkReport {
 
     /// From which taper on links would decide a flat run.
     pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
-        if let Self::Flat { decisive_taper } = self {
+        if let Self::Flat { decisive_taper, .. } = self {
             let document = |Taper { leaf, taper }| TaperDocument { leaf_ranks: leaf, taper };
             *decisive_taper = taper.map(document);
         }
@@ -158,7 +173,7 @@ impl NetworkReport {
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Flat { decisive_taper: Some(TaperDocument { leaf_ranks, taper }) }
+            Self::Flat { decisive_taper: Some(TaperDocument { leaf_ranks, taper }), held }
                 if *taper < STEEPEST =>
             {
                 // As an option it is rounded up, so that links do decide.
@@ -167,7 +182,15 @@ impl NetworkReport {
                     out,
                     "network                flat; links would decide at the latest from a taper of {steep} on \
                      (leaves of {leaf_ranks}): --network flows --topology tree:{leaf_ranks}:{steep}"
-                )
+                )?;
+                if *held {
+                    writeln!(
+                        out,
+                        "                       receivers were held for (s - 1)G, which they are not on a network: \
+                         see --receive overlap"
+                    )?;
+                }
+                Ok(())
             }
             Self::Flat { .. } => Ok(()),
             Self::Levels { levels, of_nodes, .. } => {

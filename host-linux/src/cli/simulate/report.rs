@@ -143,7 +143,8 @@ impl Report {
         let whole = outcome.stuck.total == 0;
         let explanation = match &outcome.causes {
             Some(causes) if args.explain && whole => {
-                Some(Explanation::of(causes, sets, finished.last_rank)?)
+                let model = args.network.model().filter(|_| outcome.network.is_some());
+                Some(Explanation::of(causes, sets, (finished.last_rank, model))?)
             }
             _ => None,
         };

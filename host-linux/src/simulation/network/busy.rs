@@ -1,6 +1,6 @@
 //! Which links of a network were busy.
 
-use loggap_core::sim::network::{Fabric, Flows, Simple, Usage};
+use loggap_core::sim::network::{Fabric, FlowObserver, Flows, Simple, Usage};
 
 use super::Wiring;
 
@@ -50,7 +50,7 @@ impl NetworkUse {
     /// Of a network after a run that took `makespan` ps.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]
-    pub fn of(flows: &Flows<'_, &Wiring>, makespan: u64) -> Self {
+    pub fn of<T: FlowObserver>(flows: &Flows<'_, &Wiring, T>, makespan: u64) -> Self {
         let topology = flows.fabric();
         let load = |(link, carried): (u32, f64)| (carried / topology.capacity(link), link);
         let mut loads: Vec<(f64, u32)> =

@@ -12,8 +12,8 @@ mod wired;
 mod wiring;
 
 use loggap_core::sim::network::{
-    Fabric, Flow, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share, SimpleMemory,
-    Topology, TopologyError, Usage,
+    Fabric, Flow, FlowObserver, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share,
+    SimpleMemory, Topology, TopologyError, Unobserved, Usage,
 };
 use loggap_core::sim::{Entry, SimError};
 
@@ -247,6 +247,18 @@ impl PlacedNetwork {
     ///
     /// [`NetworkError::Flows`].
     pub fn lend(&mut self) -> Result<Flows<'_, &Wiring>, NetworkError> {
+        self.lend_observed(Unobserved)
+    }
+
+    /// The network, where `observer` is told of rates.
+    ///
+    /// # Errors
+    ///
+    /// [`NetworkError::Flows`].
+    pub fn lend_observed<T: FlowObserver>(
+        &mut self,
+        observer: T,
+    ) -> Result<Flows<'_, &Wiring, T>, NetworkError> {
         let memory = NetworkMemory {
             links: &mut self.links,
             shares: &mut self.shares,
@@ -260,7 +272,7 @@ impl PlacedNetwork {
             arrivals: &mut self.arrivals,
         };
         let (topology, ranks, routes) = self.places.lend();
-        let flows = Flows::new(topology, ranks, routes, memory)?;
+        let flows = Flows::observed(topology, ranks, routes, memory, observer)?;
         Ok(match Usage::new(&mut self.carried, self.steps) {
             Some(usage) => flows.with_usage(usage),
             None => flows,

@@ -1,14 +1,15 @@
 //! Runs event by event.
 
-use loggap_core::sim::network::Network;
+use loggap_core::sim::network::{FlowObserver, FlowRate, Network, Unobserved};
 use loggap_core::sim::{Counters, Engine, Noise, Observer, RankCounters, Schedule, Silent};
 
 use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, Watch};
 use crate::simulation::network::{messages, with_more_memory};
 use crate::simulation::noise::with_noise;
-use crate::simulation::{LinkModel, Needs, NetworkUse, RunError, Source};
+use crate::simulation::{LinkModel, Needs, NetworkPlan, NetworkUse, RunError, Source};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
+use crate::timeline::link_holds::LinkHolds;
 
 /// One run event by event.
 struct InOrder<'j> {
@@ -61,17 +62,23 @@ impl InOrder<'_> {
     ) -> Result<Outcome, RunError> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
-            return Ok(self.drive(schedule, needs, (noise, Silent))?.0);
+            return Ok(self.drive(schedule, needs, (noise, Silent), (Unobserved, None))?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
         let counting = wanted.counters.then(|| Counters::new(&mut ranks));
         let first_ops = schedule.first_ops();
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
-        let causes = wanted.causes.then(|| CauseRecorder::new(first_ops));
+        let flows = |plan: &&NetworkPlan| wanted.causes && plan.model == LinkModel::Flows;
+        let holds = self.job.network.filter(flows).map(|_| LinkHolds::default());
+        let told = holds.as_ref().map(|holds| |told: &FlowRate| holds.note(told));
+        let causes = wanted.causes.then(|| match &holds {
+            Some(holds) => CauseRecorder::new(first_ops).with_holds(holds.clone()),
+            None => CauseRecorder::new(first_ops),
+        });
         let observers = ((counting, recorder), causes);
         let (outcome, ((counting, recorder), causes)) =
-            self.drive(schedule, needs, (noise, observers))?;
+            self.drive(schedule, needs, (noise, observers), (told, holds.as_ref()))?;
         Ok(Outcome {
             counters: counting.map(|counting| counting.finish().to_vec()),
             timeline: recorder.map(Recorder::finish),
@@ -85,6 +92,7 @@ impl InOrder<'_> {
         schedule: Schedule<'_>,
         needs: &Needs,
         hooks: (N, O),
+        (told, holds): (impl FlowObserver, Option<&LinkHolds>),
     ) -> Result<(Outcome, O), RunError> {
         let of = schedule.events();
         let costs = (self.job.parameters, self.job.settings);
@@ -102,8 +110,12 @@ impl InOrder<'_> {
             return Ok((Outcome { network, ..outcome }, engine.into_observer()));
         }
         let mut placed = plan.place((needs.ranks, schedule.interfaces()), messages)?;
-        let engine = Engine::on_network(schedule, costs, hooks, placed.lend()?);
+        let engine = Engine::on_network(schedule, costs, hooks, placed.lend_observed(told)?);
         let (outcome, engine) = self.finish(engine, needs, of)?;
+        if let Some(holds) = holds {
+            let topology = engine.network().fabric();
+            holds.name_links(|link| topology.link_name(link));
+        }
         let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));
         Ok((Outcome { network, ..outcome }, engine.into_observer()))
     }

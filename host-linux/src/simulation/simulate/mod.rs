@@ -12,7 +12,7 @@ use loggap_core::units::Picos;
 
 use super::{Limit, Needs, NetworkPlan, NetworkUse, NoiseSource, RunError, Source};
 use crate::machine::clock::HostClock;
-use crate::timeline::causes::Causes;
+use crate::timeline::causes::{Causes, Transfer};
 use crate::timeline::{Recorder, Selection, Timeline};
 
 /// What is simulated with, and what is to be known.
@@ -217,6 +217,9 @@ impl<'a> Job<'a> {
     fn besides(&self, needs: &Needs) -> u64 {
         // The operation and its message, each an event or three.
         const CAUSES: usize = 4 * Causes::bytes_an_event();
+        // On a network when a processor began with a message and was done, and how the message
+        // came through.
+        const ON_NETWORK: usize = 2 * Causes::bytes_an_event() + size_of::<Transfer>();
         // Their functions, each kept in a table and evaluated at both ends of an
         // interval, where none equals another.
         const FUNCTIONS: usize = 4 * 160;
@@ -233,6 +236,7 @@ impl<'a> Job<'a> {
         }
         if self.wanted.causes {
             take(ops, CAUSES);
+            take(if self.network.is_some() { ops } else { 0 }, ON_NETWORK);
         }
         if self.wanted.sensitivity {
             take(ops, FUNCTIONS);

@@ -1,14 +1,17 @@
 //! Records causes while a simulation runs.
 
+mod network;
+
 use std::collections::HashMap;
 
 use loggap_core::sim::{
-    Begun, Calculated, Handled, Matched, MessageKind, Observer, Released, Resumed, Satisfied, Sent,
-    Taken, Turn,
+    Arrived, Begun, Calculated, Handled, Matched, MessageKind, Observer, Released, Resumed,
+    Satisfied, Sent, Taken, Turn,
 };
 use loggap_core::units::Picos;
 
-use super::causes::{Cause, Causes, Event, EventId, Kind, MessageCosts, Via, is_data};
+use super::causes::{Cause, Causes, Event, EventId, Kind, MessageCosts, Transfer, Via, is_data};
+use super::link_holds::LinkHolds;
 
 /// No event, no link.
 const NONE: u32 = u32::MAX;
@@ -74,6 +77,10 @@ pub struct CauseRecorder {
     costs: HashMap<MessageCosts, u32>,
     /// The event that happens.
     current: EventId,
+    /// When a message had its turn.
+    turn: Picos,
+    /// What holds back the flows of a network.
+    holds: Option<LinkHolds>,
 }
 
 impl CauseRecorder {
@@ -86,6 +93,7 @@ impl CauseRecorder {
         let graph = Causes {
             events: vec![Event::NONE],
             costs: vec![MessageCosts::default()],
+            transfers: vec![Transfer::default()],
             first_ops: first_ops.to_vec(),
             ..Causes::default()
         };
@@ -98,7 +106,15 @@ impl CauseRecorder {
             deliveries: Vec::new(),
             costs: HashMap::from([(MessageCosts::default(), 0)]),
             current: 0,
+            turn: Picos::ZERO,
+            holds: None,
         }
+    }
+
+    /// The same, on a network that tells `holds` what holds back its flows.
+    #[must_use]
+    pub fn with_holds(self, holds: LinkHolds) -> Self {
+        Self { holds: Some(holds), ..self }
     }
 
     /// The graph, after the last event.
@@ -110,6 +126,7 @@ impl CauseRecorder {
         // A map has no order of its own.
         causes.sort_unstable();
         self.latest(Kind::End, 0, causes);
+        self.graph.link_names = self.holds.map(LinkHolds::into_names).unwrap_or_default();
         self.graph
     }
 
@@ -239,7 +256,10 @@ impl Observer for CauseRecorder {
             Turn::Send => Kind::Send,
             Turn::Receive => Kind::Post,
             // It may have to wait again.
-            Turn::Message => return,
+            Turn::Message => {
+                self.turn = event.time;
+                return;
+            }
         };
         let op = self.op(event.op);
         let &Begun { rank, op: at, time, .. } = event;
@@ -268,13 +288,17 @@ impl Observer for CauseRecorder {
         });
     }
 
+    fn arrived(&mut self, event: &Arrived) {
+        self.note_transfer(event);
+    }
+
     fn taken(&mut self, event: &Taken) {
         self.graph.overlap = true;
         let sent = self.op(event.op).sent;
         let id = self.receiving(Kind::Take, event.rank, event.op);
         self.set_time(id, event.time, Picos::ZERO);
         let free = self.clocks(event.rank, event.nic).into;
-        let mut causes = vec![free, Cause { from: sent, via: Via::Flight }];
+        let mut causes = vec![free, self.arrival(sent)];
         self.explained(id, &mut causes);
         self.set_causes(id, causes);
         self.clocks(event.rank, event.nic).into = Cause { from: id, via: Via::ReceiveGap };
@@ -361,16 +385,20 @@ impl Observer for CauseRecorder {
         let &Handled { rank, op, cpu, nic, start, noise, .. } = event;
         let Op { sent, taken, .. } = self.op(op);
         let id = self.receiving(Kind::Handle, rank, op);
-        self.set_time(id, start, noise);
+        let time = if self.graph.whole { self.turn } else { start };
+        self.set_time(id, time, noise);
         let mut causes = vec![self.clocks(rank, cpu).cpu];
         if taken == NONE {
             let free = self.clocks(rank, nic).into;
-            causes.extend([free, Cause { from: sent, via: Via::Flight }]);
+            causes.extend([free, self.arrival(sent)]);
         } else {
             causes.push(Cause::instant(taken));
         }
         self.explained(id, &mut causes);
         self.set_causes(id, causes);
+        if self.graph.whole {
+            return self.handled_whole(id, event);
+        }
         let mut done = Cause { from: id, via: Via::Receive };
         self.clocks(rank, cpu).cpu = done;
         if taken == NONE {

@@ -1,0 +1,156 @@
+//! Which links of a network hold messages back, and how much time that costs each.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use loggap_core::sim::network::FlowRate;
+use loggap_core::units::Picos;
+
+/// What a message lost because it shared a link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LinkLoss {
+    /// The link, by the network's number.
+    pub link: u32,
+    /// The time that it cost.
+    pub lost: Picos,
+}
+
+/// The flow of a message.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    since: u64,
+    /// Of a host's link, from then on.
+    rate: f64,
+    held_by: Option<u32>,
+    ended: bool,
+    /// What links that held it back cost it, in ps; a rate of r loses 1 − r of the time.
+    lost: Vec<(u32, f64)>,
+}
+
+impl Flow {
+    fn change(&mut self, told: &FlowRate) {
+        #[allow(clippy::cast_precision_loss, reason = "times are far below 2^53 ps, or shares")]
+        let lost = told.now.saturating_sub(self.since) as f64 * (1.0 - self.rate);
+        if let Some(link) = self.held_by.filter(|_| lost > 0.0) {
+            match self.lost.iter_mut().find(|(other, _)| *other == link) {
+                Some((_, sum)) => *sum += lost,
+                None => self.lost.push((link, lost)),
+            }
+        }
+        (self.since, self.rate, self.held_by) = (told.now, told.rate, told.held_by);
+        self.ended = told.rate <= 0.0;
+    }
+}
+
+/// When a flow ended, and what it lost by then.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ended {
+    /// When its last byte was through.
+    pub(super) at: Picos,
+    lost: Vec<(u32, f64)>,
+}
+
+impl Ended {
+    /// `total` divided among the links, to the picosecond.
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "parts of a time, which are no greater"
+    )]
+    pub(super) fn losses(&self, total: Picos) -> Vec<LinkLoss> {
+        let whole: f64 = self.lost.iter().map(|(_, lost)| lost).sum();
+        let (mut sum, mut before) = (0.0, 0);
+        let last = self.lost.len().saturating_sub(1);
+        let mut parts = Vec::with_capacity(self.lost.len());
+        for (at, &(link, lost)) in self.lost.iter().enumerate() {
+            sum += lost;
+            let until = (total.0 as f64 * (sum / whole) + 0.5) as u64;
+            let until = if at == last { total.0 } else { until.clamp(before, total.0) };
+            parts.push(LinkLoss { link, lost: Picos(until - before) });
+            before = until;
+        }
+        parts
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Flows that have been held back and whose messages have not arrived, by sends.
+    flows: HashMap<u32, Flow>,
+    names: HashMap<u32, String>,
+}
+
+/// Collects what holds back the flows of a run; clones share it, one for the network and one
+/// for the [`CauseRecorder`](super::causes::CauseRecorder).
+#[derive(Clone, Debug, Default)]
+pub struct LinkHolds(Rc<RefCell<State>>);
+
+impl LinkHolds {
+    /// The rate of a flow changes.
+    pub fn note(&self, told: &FlowRate) {
+        let mut state = self.0.borrow_mut();
+        if let Some(link) = told.held_by {
+            state.names.entry(link).or_default();
+        } else if !state.flows.contains_key(&told.op) {
+            // Nothing has held it back yet, from its send on.
+            return;
+        }
+        let new = || Flow { since: told.now, rate: 1.0, ..Flow::default() };
+        state.flows.entry(told.op).or_insert_with(new).change(told);
+    }
+
+    /// Names all links that held a flow back.
+    pub fn name_links(&self, name: impl Fn(u32) -> String) {
+        for (link, found) in &mut self.0.borrow_mut().names {
+            *found = name(*link);
+        }
+    }
+
+    /// The names of links that held a flow back.
+    pub(super) fn into_names(self) -> HashMap<u32, String> {
+        std::mem::take(&mut self.0.borrow_mut().names)
+    }
+
+    /// What became of the flow of a message that arrives; `None` where nothing held it back.
+    pub(super) fn take(&self, op: u32) -> Option<Ended> {
+        let Flow { since, lost, ended, .. } = self.0.borrow_mut().flows.remove(&op)?;
+        debug_assert!(ended, "the flow of {op} is over when its message arrives");
+        Some(Ended { at: Picos(since), lost })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(now: u64, rate: f64, held_by: Option<u32>) -> FlowRate {
+        FlowRate { op: 7, now, rate, held_by }
+    }
+
+    #[test]
+    fn what_links_cost_is_told_apart_and_adds_up() {
+        let holds = LinkHolds::default();
+        // 100 ps alone; a half of 30, a third of 60, nothing lost in 65.
+        for told in [
+            rate(10, 1.0, None),
+            rate(20, 0.5, Some(3)),
+            rate(50, 1.0 / 3.0, Some(1)),
+            rate(110, 1.0, None),
+            rate(165, 0.0, None),
+        ] {
+            holds.note(&told);
+        }
+        holds.name_links(|link| format!("link {link}"));
+        let ended = holds.take(7).unwrap();
+        assert_eq!(ended.at, Picos(165));
+        let losses = ended.losses(Picos(55));
+        let losses: Vec<_> = losses.iter().map(|loss| (loss.link, loss.lost.0)).collect();
+        assert_eq!(losses, [(3, 15), (1, 40)]);
+        assert!(holds.take(7).is_none());
+        let names = holds.into_names();
+        assert_eq!(names.len(), 2);
+        assert_eq!(names[&3], "link 3");
+    }
+}
