@@ -210,9 +210,9 @@ fn served(line: &str) -> [u64; 3] {
 #[test]
 fn queue_pairs_are_measured_together_at_a_responder_for_as_many() {
     let _machine = machine();
-    let server = Server::tcp(&["--clients", "3"]);
+    let server = Server::tcp(&["--clients", "3", "--block"]);
     let (_, port) = server.endpoint.rsplit_once(':').unwrap();
-    let common = ["127.0.0.1", "-p", port, "-s", "1K", "-n", "1000", "--block", "-J"];
+    let common = ["127.0.0.1", "-p", port, "-s", "1K", "-n", "5000", "--block", "-J"];
     let three = document(&[&["bw", "-q", "3"][..], &common].concat());
     assert_eq!(three["connections"], 3);
     assert_eq!(
@@ -220,18 +220,18 @@ fn queue_pairs_are_measured_together_at_a_responder_for_as_many() {
         "one way, gap between messages of a burst, 3 connections together"
     );
     let result = &three["results"][0];
-    assert_eq!(result["messages"], 3_000);
+    assert_eq!(result["messages"], 15_000);
     let (rate, gap) = (&result["messages_per_s"], &result["gap_s"]);
     assert!((rate.as_f64().unwrap() * gap.as_f64().unwrap() - 1.0).abs() < 1e-9, "{result}");
     let mut lines = [server.next_line(), server.next_line(), server.next_line()];
     lines.sort();
-    // Warm-up, and 20 bursts of 50 messages, each answered once; of the first,
-    // 20 single messages, and one for each time that some were announced.
+    // Warm-up, and 20 bursts of 250 messages, each answered once; of the first,
+    // single messages, 20 of them in a second, and one for each time that some were announced.
     let served: Vec<[u64; 3]> = lines.iter().map(|line| served(line)).collect();
     let first = served.iter().position(|[rounds, ..]| *rounds > 40).unwrap();
     for (index, [rounds, received, replied]) in served.iter().copied().enumerate() {
-        assert_eq!((received, replied), (rounds + 980, rounds), "{lines:?}");
-        let expected = if index == first { 61..=80 } else { 40..=40 };
+        assert_eq!((received, replied), (rounds + 4_980, rounds), "{lines:?}");
+        let expected = if index == first { 41..=80 } else { 40..=40 };
         assert!(expected.contains(&rounds), "{lines:?}");
     }
     // One more than it serves.

@@ -203,7 +203,7 @@ impl Plan {
     ) -> Result<Values, SessionError<LinkError>> {
         let deadline = match self.repetitions {
             Repetitions::Times(_) => None,
-            Repetitions::For(time) => Some(Deadline::after(time)),
+            Repetitions::For(time) | Repetitions::Within(_, time) => Some(Deadline::after(time)),
         };
         let (mut all, mut done) = (Values::default(), 0);
         connections.in_step(burst, |outcomes| {
@@ -218,9 +218,9 @@ impl Plan {
             all.lost += lost;
             all.elapsed.extend(took);
             done += 1;
-            let over = match (self.repetitions, deadline) {
-                (Repetitions::Times(times), _) => done >= times,
-                (_, deadline) => deadline.is_none_or(Deadline::expired),
+            let over = match self.repetitions {
+                Repetitions::Times(times) | Repetitions::Within(times, _) if done >= times => true,
+                _ => deadline.is_some_and(Deadline::expired),
             };
             let was_stopped = took.is_none() && lost == 0;
             if over || was_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -228,6 +228,14 @@ impl Plan {
         match all.failure.take_if(|_| all.elapsed.is_empty()) {
             Some(error) => Err(error),
             None => Ok(all),
+        }
+    }
+
+    const fn singles(&self) -> Repetitions {
+        match self.connections {
+            1 => Repetitions::Times(SINGLES),
+            // A responder ends a session of which it hears nothing for long: the others rest.
+            _ => Repetitions::Within(SINGLES, Duration::from_secs(1)),
         }
     }
 
@@ -268,7 +276,7 @@ impl SizeTest for Plan {
         let Some(first) = connections.first() else {
             return Ok(Measured { row: None, failure: None });
         };
-        let single = first.repeat(round_trip(size), Repetitions::Times(SINGLES))?;
+        let single = first.repeat(round_trip(size), self.singles())?;
         let mut values = match self.connections {
             1 => bursts(first, self.repetitions)?,
             _ => self.together(connections, |session| bursts(session, Repetitions::Times(1)))?,

@@ -174,6 +174,13 @@ struct TestRun<'a, T: SizeTest> {
     results: Vec<T::Row>,
 }
 
+/// Whether a link that is too narrow for all sizes together is measured.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum IfNarrow {
+    Close,
+    Measure,
+}
+
 /// What a link was taken for.
 #[derive(Eq, PartialEq)]
 enum Taken {
@@ -191,12 +198,13 @@ impl<T: SizeTest> TestRun<'_, T> {
         let is_mixed = sizes.len() > 1 && largest > SHORT;
         let asked = self.args.ends.link.settings(largest).verbs.depth;
         let is_one = !(is_mixed && self.args.is_narrow(asked));
-        if is_one && self.over_one_link(sizes, is_mixed, console)? == Taken::Measured {
+        let if_narrow = if is_mixed { IfNarrow::Close } else { IfNarrow::Measure };
+        if is_one && self.over_one_link(sizes, if_narrow, console)? == Taken::Measured {
             return Ok(());
         }
         for sizes in sizes.chunk_by(|before, size| before.max(size) <= &SHORT) {
             if !self.interrupt.is_requested() {
-                self.over_one_link(sizes, false, console)?;
+                self.over_one_link(sizes, IfNarrow::Measure, console)?;
             }
         }
         Ok(())
@@ -205,7 +213,7 @@ impl<T: SizeTest> TestRun<'_, T> {
     fn over_one_link(
         &mut self,
         sizes: &[u32],
-        may_part: bool,
+        if_narrow: IfNarrow,
         console: &mut Console,
     ) -> Result<Taken, CliError> {
         let (args, interrupt) = (self.args, self.interrupt.clone());
@@ -217,7 +225,9 @@ impl<T: SizeTest> TestRun<'_, T> {
             &interrupt,
             (console, &mut self.opening),
         )?;
-        if may_part && fingerprint.verbs.as_ref().is_some_and(|verbs| args.is_narrow(verbs.depth)) {
+        if if_narrow == IfNarrow::Close
+            && fingerprint.verbs.as_ref().is_some_and(|verbs| args.is_narrow(verbs.depth))
+        {
             return connections.close().map(|()| Taken::Narrow);
         }
         let longest = connections.longest();

@@ -186,7 +186,7 @@ fn differing(plan: &Plan, results: &[Rate]) -> Option<String> {
     };
     let longer = match plan.repetitions {
         Repetitions::Times(_) => "-D measures for longer",
-        Repetitions::For(_) => "a longer -D may even that out",
+        Repetitions::For(_) | Repetitions::Within(..) => "a longer -D may even that out",
     };
     Some(format!("bursts differ by {percent:.0}% at {size} B{others}; {longer}"))
 }

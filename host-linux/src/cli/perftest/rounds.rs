@@ -40,6 +40,8 @@ pub(super) enum Repetitions {
     Times(u32),
     /// Until so much time is over.
     For(Duration),
+    /// So many times, or fewer where so much time is over before.
+    Within(u32, Duration),
 }
 
 /// A burst each message of which is answered by one as long.
@@ -138,13 +140,13 @@ impl<L: Link<Error = LinkError>> Test<'_, L> {
         repetitions: Repetitions,
         mut some: impl FnMut(&mut Self, u32, &mut Values) -> Result<(), SessionError<LinkError>>,
     ) -> Result<Values, SessionError<LinkError>> {
-        let (mut left, end) = match repetitions {
+        let (mut left, time) = match repetitions {
             Repetitions::Times(times) => (times, None),
-            Repetitions::For(time) => {
-                let end = self.now().0.saturating_add(Picos::from_duration(time).0);
-                (u32::MAX, Some(Picos(end)))
-            }
+            Repetitions::For(time) => (u32::MAX, Some(time)),
+            Repetitions::Within(times, time) => (times, Some(time)),
         };
+        let after = |time| Picos(self.now().0.saturating_add(Picos::from_duration(time).0));
+        let end = time.map(after);
         let capacity = usize::try_from(left).unwrap_or(0).min(1 << 20);
         let mut values = Values { elapsed: Vec::with_capacity(capacity), ..Values::default() };
         while left > 0 && !self.interrupt.is_requested() {
@@ -160,10 +162,9 @@ impl<L: Link<Error = LinkError>> Test<'_, L> {
             }
             let now = self.now();
             self.pace = Some(Pace::of(experiment, count, now.since(began)));
-            match end {
-                None => left -= count,
-                Some(end) if now >= end || values.elapsed.len() >= MOST_VALUES => break,
-                Some(_) => {}
+            left -= count;
+            if end.is_some_and(|end| now >= end || values.elapsed.len() >= MOST_VALUES) {
+                break;
             }
         }
         Ok(values)
