@@ -39,10 +39,13 @@ fn transport_parser() -> impl TypedValueParser<Value = Transport> {
 impl LinkArgs {
     /// For messages of up to so many bytes.
     pub(super) fn settings(&self, longest_message: u32) -> LinkSettings {
-        let block = self.block || self.verbs.events();
-        let waiting = if block { Waiting::Block } else { Waiting::Poll };
         let verbs = self.verbs.settings(longest_message);
-        LinkSettings { waiting, verbs, ..LinkSettings::default() }
+        LinkSettings { waiting: self.waiting(), verbs, ..LinkSettings::default() }
+    }
+
+    /// How this end waits for messages.
+    pub(super) fn waiting(&self) -> Waiting {
+        if self.block || self.verbs.events() { Waiting::Block } else { Waiting::Poll }
     }
 
     /// Whether messages are RDMA reads, which the peer does not answer.

@@ -8,6 +8,7 @@ use super::link::LinkArgs;
 use super::measuring::{self, MeasureArgs};
 use super::{CliError, Console, Exit, Interrupt};
 use crate::link::{LinkError, VerbsError, parse_address};
+use crate::machine::placement;
 use endpoints::Endpoints;
 
 /// Measure a link: latency L, overheads o, gap g, gap per byte G, and where
@@ -74,6 +75,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if args.ends.link.is_read() && args.measure.needs_answers() {
         return Err(LinkError::from(VerbsError::Answers).into());
     }
-    let ends = |largest| Endpoints::new(&args.ends, largest);
+    let ends = |largest| Endpoints::new(&args.ends, largest, placement::allowed());
     measuring::run(&args.measure, ends, &interrupt, console)
 }

@@ -11,6 +11,7 @@ use loggap_core::measure::Ending;
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::link::LinkArgs;
+use super::perftest::flags::RefusedByResponder;
 use super::verbs::hidden_at_a_responder;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::link::AnyLink;
@@ -47,6 +48,9 @@ Examples:
     mut_args(hidden_at_a_responder)
 )]
 pub(super) struct Args {
+    // First, as it looks at options that others take.
+    #[command(flatten)]
+    refused: RefusedByResponder,
     #[command(flatten)]
     link: LinkArgs,
     /// Address to listen on, or the path of the socket for unix and shm;
@@ -101,8 +105,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         )));
     }
     let endpoint = args.link.endpoint(args.bind.as_deref(), args.port)?;
-    args.link.verbs.check(args.link.transport)?;
     args.link.verbs.check_responder()?;
+    args.link.verbs.check(args.link.transport)?;
     let bounds = bounds(args.max_message)?;
     let settings = args.link.settings(bounds.message);
     let mut processor = Processor::choose(args.cpu)?;

@@ -53,7 +53,7 @@ pub(super) struct VerbsArgs {
     traffic_class: u8,
     /// Messages under way at a time; fewer where they are long, and where `lat`
     /// sends one at a time fewer still, so that they stay in the cache.
-    #[arg(help_heading = HEADING, long, visible_short_alias = 't', visible_alias = "tx-depth", value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u16).range(2..=4096))]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 't', visible_alias = "tx-depth", value_name = "N", default_value_t = 128, value_parser = depth)]
     depth: u16,
     /// A completion for each so many sends; a quarter of --depth unless given.
     #[arg(help_heading = HEADING, long, visible_short_alias = 'Q', visible_alias = "cq-mod", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -61,21 +61,20 @@ pub(super) struct VerbsArgs {
     /// Register huge pages, of which `sysctl vm.nr_hugepages` reserves some.
     #[arg(help_heading = HEADING, long, alias = "use_hugepages")]
     huge_pages: bool,
+    /// Messages of a size under way at most, unless --depth is given.
     #[arg(skip)]
-    one_at_a_time: bool,
+    depth_of: Option<fn(u32) -> u16>,
 }
-
-/// Bytes of each direction that messages which follow one another are to stay in, as
-/// they do in perftest: a part of what a processor's own cache holds.
-const IN_CACHE: u32 = 256 << 10;
-/// Fewest of those messages.
-const FEW: u16 = 4;
 
 const HEADING: &str = "RDMA verbs (--transport verbs)";
 
 /// Which options of RDMA verbs were given, with any value.
 #[derive(Clone, Debug)]
-struct Given(Vec<&'static str>);
+struct Given {
+    options: Vec<&'static str>,
+    /// perftest's `-c UD`.
+    unreliable: bool,
+}
 
 /// Every option: its name in the parser, and as it is typed.
 const OPTIONS: [(&str, &str); 13] = [
@@ -109,8 +108,13 @@ pub(super) fn hidden_at_a_responder(argument: Arg) -> Arg {
 impl FromArgMatches for Given {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
-        let options = OPTIONS.iter().filter(|(name, _)| given(name));
-        Ok(Self(options.map(|(_, typed)| *typed).collect()))
+        let options = OPTIONS.iter().filter(|(name, _)| given(name)).map(|(_, typed)| *typed);
+        // Of `lat` and `bw` only.
+        let unreliable = ["c", "connection"].into_iter().any(|name| {
+            let values = matches.try_get_many::<String>(name).ok().flatten();
+            values.is_some_and(|mut all| all.any(|value| value.eq_ignore_ascii_case("UD")))
+        });
+        Ok(Self { options: options.chain(unreliable.then_some("-c UD")).collect(), unreliable })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -143,6 +147,14 @@ fn inline(text: &str) -> Result<Inline, String> {
     }
 }
 
+fn depth(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(depth @ 2..=4096) => Ok(depth),
+        Ok(0 | 1) => Err("a link has places for two messages at least, one of which is read while the next arrives; 2 to 4096 (`lat` sends one message at a time with any)".to_owned()),
+        _ => Err("expected a number from 2 to 4096".to_owned()),
+    }
+}
+
 fn device(text: &str) -> Result<DeviceName, String> {
     DeviceName::new(text)
         .ok_or_else(|| format!("'{text}' is no name of a device, such as mlx5_0 or rxe0"))
@@ -162,21 +174,24 @@ impl VerbsArgs {
 
     /// How messages travel, if that was said.
     pub(super) fn operation(&self) -> Option<Operation> {
-        if self.write_with_imm { Some(Operation::WriteImmediate) } else { self.op }
+        match self.op {
+            None if self.write_with_imm => Some(Operation::WriteImmediate),
+            None if self.given.unreliable => Some(Operation::Datagram),
+            op => op,
+        }
     }
 
-    /// The same, for messages that are sent one at a time.
-    pub(super) fn one_at_a_time(self) -> Self {
-        Self { one_at_a_time: true, ..self }
+    /// The same, with at most so many messages of a size under way, unless --depth is given.
+    pub(super) fn with_depth_of(self, depth_of: fn(u32) -> u16) -> Self {
+        Self { depth_of: Some(depth_of), ..self }
     }
 
     /// Messages of up to so many bytes that are under way at a time.
     fn depth(&self, longest_message: u32) -> u16 {
-        if !self.one_at_a_time || self.given.0.contains(&"--depth") {
-            return self.depth;
+        match self.depth_of.filter(|_| !self.given.options.contains(&"--depth")) {
+            Some(depth_of) => self.depth.min(depth_of(longest_message)),
+            None => self.depth,
         }
-        let fit = u16::try_from(IN_CACHE / longest_message.max(1)).unwrap_or(u16::MAX);
-        self.depth.min(fit.max(FEW))
     }
 
     pub(super) fn settings(&self, longest_message: u32) -> VerbsSettings {
@@ -201,7 +216,7 @@ impl VerbsArgs {
         if transport == Transport::Verbs {
             return Ok(());
         }
-        match &*self.given.0 {
+        match &*self.given.options {
             [] => Ok(()),
             given => Err(CliError::usage(format_args!(
                 "{} {} for RDMA verbs, and --transport is {transport}; add --transport verbs",
@@ -213,7 +228,7 @@ impl VerbsArgs {
 
     /// Refuses options that have no effect at a responder.
     pub(super) fn check_responder(&self) -> Result<(), CliError> {
-        match self.given.0.iter().find(|given| OF_THE_INITIATOR.contains(given)) {
+        match self.given.options.iter().find(|given| OF_THE_INITIATOR.contains(given)) {
             None => Ok(()),
             Some(given) => Err(CliError::usage(format_args!(
                 "{given} of a responder has no effect: that of `loggap measure`, `lat` or `bw` holds for both ends; give it there"
@@ -254,7 +269,7 @@ mod tests {
             .map(|option| option.1)
             .filter(|typed| *typed != "--write_with_imm")
             .collect();
-        assert_eq!(parsed(VALUES).given.0, all);
+        assert_eq!(parsed(VALUES).given.options, all);
         // Those that are the default all the same.
         for words in ["--depth 128", "-t 128", "--op send", "-i 1", "--sl 0", "--write_with_imm"] {
             let error = parsed(words).check(Transport::Tcp).unwrap_err().to_string();
@@ -272,13 +287,17 @@ mod tests {
     }
 
     #[test]
-    fn messages_one_at_a_time_stay_in_the_cache_unless_told_otherwise() {
-        let depth = |words, size| parsed(words).one_at_a_time().settings(size).depth;
-        let sizes = [2, 2 << 10, 16 << 10, 64 << 10, 8 << 20];
-        assert_eq!(sizes.map(|size| depth("", size)), [128, 128, 16, 4, 4]);
-        assert_eq!(sizes.map(|size| depth("-t 128", size)), [128; 5]);
-        assert_eq!(depth("-t 2", 64 << 10), 2);
-        assert_eq!(parsed("").settings(64 << 10).depth, 128);
+    fn a_depth_that_was_typed_goes_before_that_of_a_size() {
+        let depth = |words, size| {
+            let few = |size| u16::try_from(256 / size).unwrap_or(1);
+            parsed(words).with_depth_of(few).settings(size).depth
+        };
+        assert_eq!([1, 4, 64].map(|size| depth("", size)), [128, 64, 4]);
+        assert_eq!([1, 64].map(|size| depth("-t 128", size)), [128; 2]);
+        assert_eq!((depth("-t 2", 64), parsed("").settings(64).depth), (2, 128));
+        let refused = |words| Test::try_parse_from(["test", "-t", words]).unwrap_err().to_string();
+        assert!(refused("1").contains("two messages at least"), "{}", refused("1"));
+        assert!(refused("4097").contains("from 2 to 4096"), "{}", refused("4097"));
     }
 
     #[test]

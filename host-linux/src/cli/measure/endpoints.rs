@@ -40,9 +40,13 @@ pub(in crate::cli) struct Endpoints<'a> {
 }
 
 impl<'a> Endpoints<'a> {
-    pub(in crate::cli) fn new(args: &'a EndArgs, longest_message: u32) -> Result<Self, CliError> {
+    /// `allowed` are the processors that this thread had before anything pinned it.
+    pub(in crate::cli) fn new(
+        args: &'a EndArgs,
+        longest_message: u32,
+        allowed: Vec<Cpu>,
+    ) -> Result<Self, CliError> {
         args.link.verbs.check(args.link.transport)?;
-        let allowed = placement::allowed();
         let remote = remote(args)?;
         Ok(Self {
             args,
@@ -81,18 +85,19 @@ impl<'a> Endpoints<'a> {
 
     /// Each launch takes other processors that are as good, or the same ones
     /// in the other direction, so that a run does not hang on one choice.
+    fn next_good(&self) -> Option<Placement> {
+        let pairs = Placement::equally_good(&self.allowed, &self.topology);
+        let next = self.opened.checked_rem(pairs.len()).filter(|_| self.placed)?;
+        pairs.get(next).copied()
+    }
+
     fn open_local(&mut self, clock: &HostClock) -> Result<AnyLink, CliError> {
         let settings = self.args.link.settings(self.longest_message);
         if self.placed && self.opened == 0 && self.args.link.transport == Transport::Verbs {
             let port = VerbsLink::look_at_port(settings)?;
             self.allowed = near_node(port.numa_node, &self.allowed);
         }
-        let good = || {
-            let pairs = Placement::equally_good(&self.allowed, &self.topology);
-            pairs.get(self.opened.checked_rem(pairs.len())?).copied()
-        };
-        let good = || if self.placed { good() } else { None };
-        self.placement = self.asked.or_else(good);
+        self.placement = self.asked.or_else(|| self.next_good());
         let start = Responder {
             settings,
             cpu: self.placement.map(|both| both.responder),
@@ -222,5 +227,31 @@ impl Ends for Endpoints<'_> {
 
     fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        ends: EndArgs,
+    }
+
+    #[test]
+    fn ends_that_are_opened_after_a_pinning_keep_apart() {
+        let args = <Command as clap::Parser>::parse_from(["test"]).ends;
+        std::thread::spawn(move || {
+            let allowed = placement::allowed();
+            placement::pin(allowed[0]).unwrap();
+            let ends = Endpoints::new(&args, 64, allowed.clone()).unwrap();
+            let Placement { initiator, responder } = ends.next_good().unwrap();
+            assert_eq!(initiator == responder, allowed.len() == 1);
+            assert_eq!(ends.anywhere().next_good(), None);
+        })
+        .join()
+        .unwrap();
     }
 }

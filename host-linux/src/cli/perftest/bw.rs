@@ -1,17 +1,17 @@
 //! `loggap bw`: bandwidth and message rate, as ib_send_bw, ib_write_bw and
 //! ib_read_bw print them.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use loggap_core::measure::{Experiment, Quantity, SessionError};
-use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
-use serde::Serialize;
 
 use super::connections::Connections;
 use super::flags::RefusedByBandwidth;
-use super::rounds::{Repetitions, Rounds, Values};
-use super::{About, Measured, TestArgs, remarks, round_trip, run_test, shown};
+use super::rate::{Rate, Unit, warnings};
+use super::rounds::{BothWays, Repetitions, Rounds, Values};
+use super::{About, Measured, SizeTest, TestArgs, round_trip, run_test};
 use crate::cli::{CliError, Console, Exit, parse};
 use crate::link::{LinkError, Transport};
 use crate::machine::clock::Deadline;
@@ -24,7 +24,7 @@ use crate::machine::environment::LinkFingerprint;
 /// post to the last reply, than a single message, divided by the others: the
 /// gap. The average column is that of the median burst, the peak column that
 /// of the fastest. With -q a burst is one of each queue pair at the same time,
-/// which takes as long as the slowest of them; with -b messages of both
+/// which takes from the first post of any to the last reply of any; with -b messages of both
 /// directions count. MB are 2^20 bytes, as in perftest, Mpps 10^6 messages a
 /// second. Without HOST, the responder is started here, and the link to it on
 /// this machine is measured. For parameters of the link with their intervals:
@@ -67,72 +67,15 @@ pub(in crate::cli) struct Args {
     report_gbits: bool,
 }
 
-/// What bandwidth is printed in.
-#[derive(Clone, Copy)]
-enum Unit {
-    /// 2²⁰ bytes a second, which perftest calls MB.
-    Mebibytes,
-    /// 10⁹ bits a second.
-    Gigabits,
-}
-
-impl Unit {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Mebibytes => "MB/sec",
-            Self::Gigabits => "Gb/sec",
-        }
-    }
-
-    const fn bytes_per_second(self) -> f64 {
-        match self {
-            Self::Mebibytes => 1_048_576.0,
-            Self::Gigabits => 1e9 / 8.0,
-        }
-    }
-}
-
-/// Messages of one size, of all connections and directions. What was not
-/// measured is `None`.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Rate {
-    size_bytes: u32,
-    messages: u64,
-    /// Bursts that count, and messages of each connection and direction in one.
-    bursts: u64,
-    burst_messages: u32,
-    /// Messages under way at most, over RDMA verbs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    depth: Option<u16>,
-    /// Bursts of which a message was lost.
-    lost: u64,
-    /// Time a message, `None` where bursts take no longer than a message.
-    gap_s: Option<f64>,
-    fastest_gap_s: Option<f64>,
-    /// How much bursts differ: half of the interquartile range of their gaps,
-    /// divided by the median. `None` for fewer than four bursts.
-    spread: Option<f64>,
-    bandwidth_bytes_per_s: Option<f64>,
-    peak_bytes_per_s: Option<f64>,
-    messages_per_s: Option<f64>,
-}
-
 /// Bursts of each size, where there are enough messages.
-const BURSTS: u32 = 20;
+pub(super) const BURSTS: u32 = 20;
 /// Messages in a burst, at most.
-const LONGEST_BURST: u32 = 1_000;
+pub(super) const LONGEST_BURST: u32 = 1_000;
 /// Messages in a burst, at least, where there are as many: of fewer, what the
 /// first and the last take is most of a burst.
-const SHORTEST_BURST: u32 = 32;
+pub(super) const SHORTEST_BURST: u32 = 32;
 /// Round trips that tell how long a single message takes.
 const SINGLES: u32 = 20;
-/// Fewer messages under way are pointed out.
-const ENOUGH_UNDER_WAY: u32 = 8;
-/// Bursts of several connections that are shorter are pointed out, in seconds.
-const BRIEF_S: f64 = 1e-3;
-/// Bursts that differ by more are pointed out.
-const LARGE_SPREAD: f64 = 0.1;
-
 /// Bytes that either end of a link through sockets takes while nobody reads
 /// them: in both directions at the same time no more are under way, as
 /// otherwise both ends could wait for the other to read.
@@ -143,25 +86,27 @@ const UNREAD_OF_RING: u32 = 512 << 10;
 const MOST_UNANSWERED: u32 = 64;
 
 impl Args {
-    /// What the test does at each size, if it can.
-    fn plan(&self, sizes: &[u32]) -> Result<Plan, CliError> {
-        let (bursts, burst) = bursts_of(self.iters);
-        if self.bidirectional {
-            self.check_both_ways(sizes)?;
-        }
-        Ok(Plan {
-            burst,
-            bursts,
-            time: self.duration,
+    /// What the test does at each size.
+    fn plan(&self) -> Plan {
+        let Bursts { count, messages } = bursts_of(self.iters);
+        Plan {
+            burst: messages,
+            repetitions: self.duration.map_or(Repetitions::Times(count), Repetitions::For),
             warmup: self.warmup,
             connections: self.queue_pairs,
             both_ways: self.bidirectional,
-        })
+            unit: if self.report_gbits { Unit::Gigabits } else { Unit::Mebibytes },
+        }
     }
 
-    /// Whether messages of all `sizes` can be under way in both directions.
-    fn check_both_ways(&self, sizes: &[u32]) -> Result<(), CliError> {
+    /// What is measured of `sizes`: with -b, messages of all of them can be under way in both
+    /// directions.
+    fn sizes(&self, console: &mut Console) -> Result<Vec<u32>, CliError> {
+        let mut sizes = self.test.sizes(64 << 10);
         let link = &self.test.ends.link;
+        if !self.bidirectional {
+            return Ok(sizes);
+        }
         if link.is_read() {
             return Err(CliError::usage(
                 "--op read takes no -b: the other end has no part in a read; start a second test there",
@@ -174,20 +119,37 @@ impl Args {
             Transport::Shm => UNREAD_OF_RING,
             _ => UNREAD,
         };
-        match sizes.iter().copied().max() {
-            Some(largest) if largest > longest => Err(CliError::usage(format_args!(
-                "-b takes messages of up to {longest} bytes over {transport}, not {largest}: longer ones do not fit between two ends that both send; use smaller sizes, or leave -b out"
-            ))),
-            _ => Ok(()),
+        let too_long = sizes.iter().copied().max().filter(|largest| *largest > longest);
+        match too_long {
+            None => {}
+            Some(_) if self.test.all => {
+                sizes.retain(|size| *size <= longest);
+                console.note(format_args!(
+                    "-a ends at {longest} B: longer messages do not fit between two ends that both send over {transport}"
+                ));
+            }
+            Some(largest) => {
+                return Err(CliError::usage(format_args!(
+                    "-b takes messages of up to {longest} bytes over {transport}, not {largest}: longer ones do not fit between two ends that both send; use smaller sizes, or leave -b out"
+                )));
+            }
         }
+        Ok(sizes)
     }
 }
 
-/// How many bursts, of how many messages, make so many messages or a few more.
-fn bursts_of(messages: u32) -> (u32, u32) {
-    let bursts = (messages / SHORTEST_BURST).clamp(1, BURSTS);
-    let burst = messages.div_ceil(bursts).min(LONGEST_BURST);
-    (messages.div_ceil(burst), burst)
+/// So many bursts of so many messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Bursts {
+    count: u32,
+    messages: u32,
+}
+
+/// Bursts that make so many messages or a few more.
+fn bursts_of(messages: u32) -> Bursts {
+    let count = (messages / SHORTEST_BURST).clamp(1, BURSTS);
+    let burst = messages.div_ceil(count).min(LONGEST_BURST);
+    Bursts { count: messages.div_ceil(burst), messages: burst }
 }
 
 /// Messages of `size` bytes that may be without an answer where both ends
@@ -203,16 +165,17 @@ fn window(size: u32, places: Option<u16>) -> u32 {
 
 /// What the test does at each size.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+pub(super) struct Plan {
     /// Messages in a burst.
-    burst: u32,
-    bursts: u32,
-    /// How long instead of how many bursts.
-    time: Option<Duration>,
-    warmup: u32,
-    connections: u32,
+    pub(super) burst: u32,
+    /// Of bursts.
+    pub(super) repetitions: Repetitions,
+    pub(super) warmup: u32,
+    pub(super) connections: u32,
     /// Whether each message is answered by one as long.
-    both_ways: bool,
+    pub(super) both_ways: bool,
+    /// What bandwidth is printed in.
+    pub(super) unit: Unit,
 }
 
 impl Plan {
@@ -227,9 +190,74 @@ impl Plan {
     }
 
     /// Messages that a burst counts for each that one connection sends.
-    fn times(&self) -> u32 {
+    pub(super) fn times(&self) -> u32 {
         self.connections * if self.both_ways { 2 } else { 1 }
     }
+
+    /// Bursts of all connections that begin at about the same time, and count where no
+    /// connection lost any.
+    fn together(
+        &self,
+        connections: &mut Connections<'_>,
+        burst: impl Fn(&mut dyn Rounds) -> Result<Values, SessionError<LinkError>> + Sync,
+    ) -> Result<Values, SessionError<LinkError>> {
+        let deadline = match self.repetitions {
+            Repetitions::Times(_) => None,
+            Repetitions::For(time) | Repetitions::Within(_, time) => Some(Deadline::after(time)),
+        };
+        let (mut all, mut done) = (Values::default(), 0);
+        connections.in_step(burst, |outcomes| {
+            let each: Vec<Values> = match outcomes.into_iter().collect() {
+                Ok(each) => each,
+                Err(error) => {
+                    all.failure = Some(error);
+                    return ControlFlow::Break(());
+                }
+            };
+            let (lost, took) = (each.iter().map(|values| values.lost).sum::<u64>(), span(&each));
+            all.lost += lost;
+            all.elapsed.extend(took);
+            done += 1;
+            let over = match self.repetitions {
+                Repetitions::Times(times) | Repetitions::Within(times, _) if done >= times => true,
+                _ => deadline.is_some_and(Deadline::expired),
+            };
+            let was_stopped = took.is_none() && lost == 0;
+            if over || was_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match all.failure.take_if(|_| all.elapsed.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(all),
+        }
+    }
+
+    const fn singles(&self) -> Repetitions {
+        match self.connections {
+            1 => Repetitions::Times(SINGLES),
+            // A responder ends a session of which it hears nothing for long: the others rest.
+            _ => Repetitions::Within(SINGLES, Duration::from_secs(1)),
+        }
+    }
+
+    const fn experiment(&self, size: u32) -> Experiment {
+        Experiment { quantity: Quantity::Gap, messages: self.burst, ..round_trip(size) }
+    }
+}
+
+/// How long one burst of each connection took, from the first post of any to the last reply
+/// of any. `None` where a connection has none, as its burst was lost or it was told to stop.
+fn span(each: &[Values]) -> Option<Picos> {
+    let (mut first_post, mut last_reply) = (Picos::MAX, Picos::ZERO);
+    for values in each {
+        let (ended, elapsed) = (*values.ended.first()?, *values.elapsed.first()?);
+        first_post = first_post.min(ended.since(elapsed));
+        last_reply = last_reply.max(ended);
+    }
+    Some(last_reply.since(first_post))
+}
+
+impl SizeTest for Plan {
+    type Row = Rate;
 
     fn measure(
         &self,
@@ -237,127 +265,50 @@ impl Plan {
         link: &LinkFingerprint,
         size: u32,
     ) -> Result<Measured<Rate>, SessionError<LinkError>> {
-        let depth = link.verbs.as_ref().map(|verbs| verbs.depth);
-        let window = window(size, depth);
+        let places = link.verbs.as_ref().map(|verbs| verbs.depth);
+        let window = window(size, places);
+        let messages = self.burst;
         let bursts = |session: &mut dyn Rounds, repetitions: Repetitions| match self.both_ways {
-            true => session.repeat_both_ways(size, (self.burst, window), repetitions),
+            true => session.repeat_both_ways(BothWays { size, messages, window }, repetitions),
             false => session.repeat(self.experiment(size), repetitions),
         };
-        connections.together(|session| session.repeat(round_trip(size), (self.warmup, None)))?;
+        connections.together(|session| session.warm_up(round_trip(size), self.warmup))?;
         let Some(first) = connections.first() else {
-            return Ok((self.rate(size, Values::default(), Values::default()), None));
+            return Ok(Measured { row: None, failure: None });
         };
-        let single = first.repeat(round_trip(size), (SINGLES, None))?;
+        let single = first.repeat(round_trip(size), self.singles())?;
         let mut values = match self.connections {
-            1 => bursts(first, (self.bursts, self.time))?,
-            _ => self.together(connections, bursts)?,
+            1 => bursts(first, self.repetitions)?,
+            _ => self.together(connections, |session| bursts(session, Repetitions::Times(1)))?,
         };
         let failure = values.failure.take();
-        Ok((Rate { depth, ..self.rate(size, single, values) }, failure))
+        let is_row = !values.elapsed.is_empty() || values.lost > 0;
+        let under_way = u16::try_from(window).ok().filter(|_| self.both_ways);
+        let depth = places.map(|places| under_way.unwrap_or(places));
+        let row = is_row.then(|| Rate::of(self, size, single, values).with_depth(depth));
+        Ok(Measured { row, failure })
     }
 
-    /// Bursts of all connections that begin at the same time. Each takes as
-    /// long as its slowest connection does, without what comes before the first
-    /// post, and counts where no connection lost any.
-    fn together(
-        &self,
-        connections: &mut Connections<'_>,
-        bursts: impl Fn(&mut dyn Rounds, Repetitions) -> Result<Values, SessionError<LinkError>> + Sync,
-    ) -> Result<Values, SessionError<LinkError>> {
-        let deadline = self.time.map(Deadline::after);
-        let mut all = Values::default();
-        let mut done = 0;
-        loop {
-            let each = match connections.together(|session| bursts(session, (1, None))) {
-                Err(error) if !all.elapsed.is_empty() => {
-                    return Ok(Values { failure: Some(error), ..all });
-                }
-                each => each?,
-            };
-            let lost: u64 = each.iter().map(|values| values.lost).sum();
-            // None of a connection whose burst was lost, or that was told to stop.
-            let slowest = each.iter().map(|values| values.elapsed.first().copied());
-            let slowest: Option<Vec<Picos>> = slowest.collect();
-            let slowest = slowest.and_then(|each| each.into_iter().max());
-            all.lost += lost;
-            all.elapsed.extend(slowest);
-            done += 1;
-            let over = deadline.map_or(done >= self.bursts, Deadline::expired);
-            if over || (slowest.is_none() && lost == 0) {
-                return Ok(all);
-            }
-        }
+    fn head(&self, console: &mut Console) -> Result<(), CliError> {
+        let (quantity, name) = (self.quantity(), self.unit.name());
+        let data = console.data();
+        writeln!(data, "# values: {quantity}; average: the median burst, peak: the fastest")?;
+        writeln!(data, "#bytes   #iterations  BW peak[{name}]  BW average[{name}]  MsgRate[Mpps]")?;
+        Ok(())
     }
 
-    const fn experiment(&self, size: u32) -> Experiment {
-        Experiment { quantity: Quantity::Gap, messages: self.burst, ..round_trip(size) }
-    }
-
-    fn rate(&self, size_bytes: u32, mut single: Values, mut bursts: Values) -> Rate {
-        let single = Sorted::new(&mut single.elapsed).median();
-        let count = bursts.elapsed.len() as u64;
-        let sorted = Sorted::new(&mut bursts.elapsed);
-        let others = self.burst.saturating_sub(1).max(1) * self.times();
-        let gap = |burst_took: Option<Picos>| {
-            let more = burst_took?.0.checked_sub(single?.0).filter(|more| *more > 0)?;
-            Some(Picos(more).seconds() / f64::from(others))
-        };
-        let (gap_s, fastest_gap_s) = (gap(sorted.median()), gap(sorted.quantile(0, 1)));
-        let quartiles = (gap(sorted.quantile(1, 4)), gap(sorted.quantile(3, 4)));
-        let spread = match (quartiles, gap_s) {
-            ((Some(lower), Some(upper)), Some(gap)) if count >= 4 => {
-                Some((upper - lower) / 2.0 / gap)
-            }
-            _ => None,
-        };
-        let bandwidth = |gap: Option<f64>| Some(f64::from(size_bytes) / gap?);
-        Rate {
-            size_bytes,
-            messages: count * u64::from(self.burst) * u64::from(self.times()),
-            bursts: count,
-            burst_messages: self.burst,
-            depth: None,
-            lost: bursts.lost,
-            gap_s,
-            fastest_gap_s,
-            spread,
-            bandwidth_bytes_per_s: bandwidth(gap_s),
-            peak_bytes_per_s: bandwidth(fastest_gap_s),
-            messages_per_s: gap_s.map(|gap| 1.0 / gap),
-        }
+    fn show(&self, rate: &Rate, console: &mut Console) -> Result<(), CliError> {
+        rate.row(console, self.unit)
     }
 }
 
 pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let test = &args.test;
-    let sizes = test.sizes(64 << 10);
-    let plan = args.plan(&sizes)?;
-    let unit = if args.report_gbits { Unit::Gigabits } else { Unit::Mebibytes };
-    let quantity = plan.quantity();
-    let about = About { command: "bw", quantity, connections: plan.connections };
-    let tested = run_test(
-        (test, &about),
-        &sizes,
-        console,
-        |connections, link, size| plan.measure(connections, link, size),
-        |console, first, rate| {
-            if let Some(link) = first {
-                remarks(console, link)?;
-                let name = unit.name();
-                let quantity = &about.quantity;
-                writeln!(
-                    console.data(),
-                    "# values: {quantity}; average: the median burst, peak: the fastest"
-                )?;
-                writeln!(
-                    console.data(),
-                    "#bytes   #iterations  BW peak[{name}]  BW average[{name}]  MsgRate[Mpps]"
-                )?;
-            }
-            rate.row(console, unit)
-        },
-    )?;
-    if !test.json && !tested.results.is_empty() {
+    let plan = args.plan();
+    let sizes = args.sizes(console)?;
+    let (quantity, connections) = (plan.quantity(), plan.connections);
+    let about = About { command: "bw", quantity, connections };
+    let tested = run_test(&plan, (&args.test, &about), &sizes, console)?;
+    if !args.test.json && !tested.results.is_empty() {
         for warning in warnings(&plan, &tested.results) {
             writeln!(console.data(), "# warning: {warning}")?;
         }
@@ -365,124 +316,23 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
     tested.outcome
 }
 
-/// What makes numbers of the table doubtful.
-fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let short = plan.burst;
-    if short < SHORTEST_BURST {
-        let enough = SHORTEST_BURST * BURSTS;
-        warnings.push(format!(
-            "bursts of {short} messages are too short to trust; -n {enough} makes {BURSTS} of {SHORTEST_BURST}"
-        ));
-    }
-    let least = results.iter().filter_map(|rate| Some((rate.depth?, rate.size_bytes))).min();
-    if let Some((depth, size)) = least.filter(|(depth, _)| u32::from(*depth) < ENOUGH_UNDER_WAY) {
-        warnings.push(format!(
-            "{depth} messages of {size} B are under way at most: --depth, or the memory that both ends may lock (`ulimit -l`)"
-        ));
-    }
-    let brief = results.iter().find(|rate| {
-        let took = rate.gap_s.map(|gap| gap * f64::from(plan.burst * plan.times()));
-        plan.connections > 1 && took.is_some_and(|took| took < BRIEF_S)
-    });
-    if let Some(rate) = brief {
-        warnings.push(format!(
-            "bursts of {} B last less than 1 ms, as long as connections may begin one after the other: the rate may be too high; larger -n makes them longer, up to {LONGEST_BURST} messages",
-            rate.size_bytes
-        ));
-    }
-    let differing = results.iter().filter_map(|rate| Some((rate.spread?, rate.size_bytes)));
-    let differing: Vec<_> = differing.filter(|(spread, _)| *spread > LARGE_SPREAD).collect();
-    let most = differing.iter().copied().max_by(|one, other| one.0.total_cmp(&other.0));
-    if let Some((spread, size)) = most {
-        let percent = spread * 100.0;
-        let others = match differing.len() {
-            1 => String::new(),
-            many => format!(", the most of {many} such sizes"),
-        };
-        warnings.push(format!(
-            "bursts differ by {percent:.0}% at {size} B{others}; -D measures for longer"
-        ));
-    }
-    warnings
-}
-
-impl Rate {
-    fn row(&self, console: &mut Console, unit: Unit) -> Result<(), CliError> {
-        let bandwidth =
-            |bytes: Option<f64>| shown(bytes.map(|bytes| bytes / unit.bytes_per_second()), 3);
-        writeln!(
-            console.data(),
-            "{:<8} {:>11} {:>16} {:>19} {:>14}",
-            self.size_bytes,
-            self.messages,
-            bandwidth(self.peak_bytes_per_s),
-            bandwidth(self.bandwidth_bytes_per_s),
-            shown(self.messages_per_s.map(|rate| rate / 1e6), 6)
-        )?;
-        if self.lost > 0 {
-            let (lost, size, all) = (self.lost, self.size_bytes, self.lost + self.bursts);
-            writeln!(
-                console.data(),
-                "# {lost} of {all} bursts of {size} B lost messages and do not count"
-            )?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn values(micros: &[u64]) -> Values {
-        Values {
-            elapsed: micros.iter().map(|us| Picos(us * 1_000_000)).collect(),
+    #[test]
+    fn a_burst_of_several_lasts_from_the_first_post_to_the_last_reply() {
+        let burst = |posted: u64, replied: u64| Values {
+            elapsed: vec![Picos(replied - posted)],
+            ended: vec![Picos(replied)],
             ..Values::default()
-        }
-    }
-
-    fn plan(burst: u32, connections: u32) -> Plan {
-        Plan { burst, bursts: BURSTS, time: None, warmup: 0, connections, both_ways: false }
-    }
-
-    #[test]
-    fn a_gap_is_what_the_others_of_a_burst_add() {
-        let rate = plan(11, 1).rate(1_000, values(&[20, 22, 18]), values(&[120, 130, 110]));
-        assert!((rate.gap_s.unwrap() - 10e-6).abs() < 1e-12, "{rate:?}");
-        assert!((rate.peak_bytes_per_s.unwrap() - 1_000.0 / 9e-6).abs() < 1.0, "{rate:?}");
-        assert_eq!((rate.messages, rate.bursts, rate.spread), (33, 3, None));
-    }
-
-    #[test]
-    fn the_gap_of_all_is_shared_by_connections_and_directions() {
-        for (connections, both_ways, share) in [(1, true, 2_u32), (4, false, 4), (3, true, 6)] {
-            let plan = Plan { both_ways, ..plan(11, connections) };
-            let rate = plan.rate(1_000, values(&[20]), values(&[120]));
-            let gap = 10e-6 / f64::from(share);
-            assert!((rate.gap_s.unwrap() - gap).abs() < 1e-12, "{rate:?}");
-            assert_eq!(rate.messages, 11 * u64::from(share));
-        }
-    }
-
-    #[test]
-    fn a_burst_that_takes_no_longer_than_a_message_has_no_rate() {
-        let rate = plan(2, 1).rate(1, values(&[20]), values(&[20]));
-        assert_eq!((rate.gap_s, rate.messages_per_s), (None, None));
-    }
-
-    #[test]
-    fn bursts_that_differ_are_pointed_out() {
-        let plan = plan(101, 1);
-        // Gaps of 10 µs, but for quartiles of 8 and 12.
-        let differing = plan.rate(8, values(&[20]), values(&[820, 1_020, 1_020, 1_220]));
-        assert!((differing.spread.unwrap() - 0.1).abs() < 1e-9, "{differing:?}");
-        let worse = plan.rate(64, values(&[20]), values(&[520, 520, 1_020, 1_520]));
-        let alike = plan.rate(8, values(&[20]), values(&[1_000, 1_020, 1_020, 1_030]));
-        assert_eq!(warnings(&plan, &[alike]), Vec::<String>::new());
-        let said = warnings(&plan, &[alike, worse, alike]);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("bursts differ by ") && said[0].contains("64 B"), "{said:?}");
+        };
+        // The longest takes 60; the first begins 30 before it, and the last ends 5 after it.
+        let each = [burst(100, 150), burst(130, 190), burst(160, 195)];
+        assert_eq!(span(&each), Some(Picos(95)));
+        assert_eq!(span(&each[..1]), Some(Picos(50)));
+        let lost = Values { lost: 1, ..Values::default() };
+        assert_eq!(span(&[burst(100, 150), lost]), None);
     }
 
     #[test]
@@ -495,10 +345,9 @@ mod tests {
             (5, (1, 5)),
             (100_000, (100, 1_000)),
         ] {
-            assert_eq!(bursts_of(messages), bursts, "{messages}");
+            let Bursts { count, messages: burst } = bursts_of(messages);
+            assert_eq!((count, burst), bursts, "{messages}");
         }
-        let said = warnings(&plan(10, 1), &[]);
-        assert!(said[0].contains("bursts of 10 messages"), "{said:?}");
     }
 
     #[derive(Debug, clap::Parser)]
@@ -507,11 +356,10 @@ mod tests {
         args: Args,
     }
 
-    fn planned(words: &str) -> Result<bool, String> {
+    fn planned(words: &str) -> Result<Vec<u32>, String> {
         let words = ["test"].into_iter().chain(words.split_whitespace());
         let args = <Command as clap::Parser>::try_parse_from(words).unwrap().args;
-        let plan = args.plan(&args.test.sizes(64 << 10)).map_err(|error| format!("{error:?}"))?;
-        Ok(plan.both_ways)
+        args.sizes(&mut Console::standard()).map_err(|error| format!("{error:?}"))
     }
 
     #[test]
@@ -522,9 +370,14 @@ mod tests {
         for (places, most) in [(2, 1), (8, 4), (32, 16), (4_096, 64)] {
             assert_eq!(window(1 << 20, Some(places)), most, "{places}");
         }
-        assert_eq!(planned("-s 1K"), Ok(false));
-        assert_eq!(planned("-b -s 1,64K"), Ok(true));
-        assert_eq!(planned("-b --transport verbs -s 1M"), Ok(true));
+        assert_eq!(planned("-s 1K"), Ok(vec![1 << 10]));
+        assert_eq!(planned("-b -s 1,64K"), Ok(vec![1, 64 << 10]));
+        assert_eq!(planned("-b --transport verbs -s 1M"), Ok(vec![1 << 20]));
+        assert_eq!(
+            planned("-b -a").map(|sizes| (sizes.len(), sizes.last().copied())),
+            Ok((16, Some(64 << 10)))
+        );
+        assert_eq!(planned("-a").map(|sizes| sizes.len()), Ok(23));
         assert!(planned("-b -s 65537").unwrap_err().contains("up to 65536 bytes over tcp"));
         assert!(planned("-b -s 1M --transport shm").unwrap_err().contains("524288 bytes over shm"));
         assert!(planned("-b --transport verbs --op read").unwrap_err().contains("takes no -b"));

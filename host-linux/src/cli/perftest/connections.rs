@@ -1,10 +1,13 @@
 //! Connections that are measured at the same time.
 
+use std::collections::TryReserveError;
 use std::ops::ControlFlow;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
-use loggap_core::measure::{Buffers, Initiator, Link, SessionError, SessionOptions};
+use loggap_core::measure::{Buffers, Clock, Initiator, Link, SessionError, SessionOptions};
 use loggap_core::wire::{FRAME_LEN, Refusal};
 
 use super::rounds::{Rounds, Test};
@@ -16,16 +19,65 @@ use crate::link::{AnyLink, LinkError, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{node_of, run_on_node};
+use crate::machine::placement::Cpu;
 use crate::machine::warning::Warning;
-use crate::serve::respond::present_bytes;
+use crate::output::number;
 
-/// Memory of one connection: what is sent, and what is received.
-type Memory = (Vec<u8>, Vec<u8>);
+/// Memory of one connection.
+pub(super) struct Memory {
+    /// What is sent.
+    outgoing: Vec<u8>,
+    /// What is received.
+    incoming: Vec<u8>,
+}
 
 /// Memory for `count` connections and messages of up to `largest` bytes.
-pub(super) fn memory(count: u32, largest: u32) -> Vec<Memory> {
+pub(super) fn memory(count: u32, largest: u32) -> Result<Vec<Memory>, CliError> {
     let length = usize::try_from(largest).unwrap_or(0).max(FRAME_LEN);
-    (0..count).map(|_| (present_bytes(length), present_bytes(length))).collect()
+    let one = |_| Ok(Memory { outgoing: present(length)?, incoming: present(length)? });
+    (0..count).map(one).collect::<Result<_, TryReserveError>>().map_err(|_| {
+        let [size, need] = [u64::from(largest), 2 * u64::from(count) * length as u64];
+        CliError::refused(format_args!(
+            "no memory for messages of {}: sending and receiving them takes {} at this end; smaller sizes with -s",
+            number::bytes(size),
+            number::bytes(need)
+        ))
+    })
+}
+
+/// Memory every page of which is there.
+fn present(length: usize) -> Result<Vec<u8>, TryReserveError> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length)?;
+    bytes.resize(length, 1);
+    Ok(bytes)
+}
+
+/// Polling ends for each processor from which on a test is refused: where each waits for
+/// the others to be scheduled, opening the connections takes minutes.
+const MOST_SHARING: usize = 4;
+
+/// Says where `count` connections, all of which poll, need more processors than there are.
+pub(super) fn check_processors(
+    args: &EndArgs,
+    count: u32,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let here = if args.is_local() { 2 * count } else { count };
+    let processors = thread::available_parallelism().map_or(usize::MAX, usize::from);
+    if count == 1 || args.link.waiting() == Waiting::Block || here <= processors {
+        return Ok(());
+    }
+    if here > processors.saturating_mul(MOST_SHARING) {
+        return Err(CliError::usage(format_args!(
+            "{here} ends that poll on {processors} processors would wait for each other: --block lets ends sleep, or fewer with -q"
+        )));
+    }
+    console.warn(format_args!(
+        "{here} ends that poll share {processors} processors, so that the rate is what these allow: --block lets ends sleep, or fewer with -q"
+    ));
+    Ok(())
 }
 
 /// One open connection.
@@ -47,29 +99,38 @@ pub(super) struct Opened<'b> {
     pub(super) fingerprint: LinkFingerprint,
 }
 
+/// What is the same whenever a test opens connections.
+pub(super) struct Opening {
+    /// Processors that this thread may run on unless it is pinned.
+    pub(super) allowed: Vec<Cpu>,
+    /// Connections were open before: their end is not waited for in words again.
+    pub(super) again: bool,
+    /// Warnings that were told then, and are not told again.
+    pub(super) told: Vec<Warning>,
+}
+
 impl<'b> Connections<'b> {
-    /// Opens a connection for each of `memory`. Where others were open before, with the
-    /// warnings `told`, these are not told again, nor is their end waited for in words.
+    /// Opens a connection for each of `memory`.
     pub(super) fn open(
         (args, largest): (&'b EndArgs, u32),
         memory: &'b mut [Memory],
         interrupt: &'b Interrupt,
-        (console, told): (&mut Console, &mut Option<Vec<Warning>>),
+        (console, opening): (&mut Console, &mut Opening),
     ) -> Result<Opened<'b>, CliError> {
         let clock = HostClock::calibrated();
-        let is_first = told.is_none();
-        let told = told.get_or_insert_default();
         let mut connections = Self { sessions: Vec::new(), ends: Vec::new(), node: None };
         let mut fingerprint = None;
+        let is_first = !std::mem::replace(&mut opening.again, true);
         let several = memory.len() > 1;
-        for (outgoing, incoming) in memory {
-            let ends = Endpoints::new(args, largest)?;
+        let opened = clock.now();
+        for Memory { outgoing, incoming } in memory {
+            let ends = Endpoints::new(args, largest, opening.allowed.clone())?;
             let mut ends = if several { ends.anywhere() } else { ends };
             let link = ends.open(&clock)?;
             for warning in ends.take_warnings() {
-                if !told.contains(&warning) {
+                if !opening.told.contains(&warning) {
                     console.warn(&warning);
-                    told.push(warning);
+                    opening.told.push(warning);
                 }
             }
             fingerprint.get_or_insert_with(|| LinkFingerprint {
@@ -77,6 +138,7 @@ impl<'b> Connections<'b> {
                 ..ends.fingerprint(&link)
             });
             let buffers = Buffers { outgoing, incoming };
+            let parts = Parts { clock, buffers, opened, interrupt };
             let session = if connections.sessions.is_empty() {
                 let wait = |position| {
                     if is_first {
@@ -84,21 +146,13 @@ impl<'b> Connections<'b> {
                     }
                     !interrupt.is_requested()
                 };
-                open_any((clock, link, buffers), interrupt, wait).map_err(failed)?
+                open_any(link, parts, wait).map_err(failed)?
             } else {
                 // Who is served now are our own.
-                open_any((clock, link, buffers), interrupt, |_| false).map_err(not_served)?
+                open_any(link, parts, |_| false).map_err(not_served)?
             };
             connections.sessions.push(session);
             connections.ends.push(ends);
-        }
-        let here = if args.is_local() { 2 } else { 1 } * connections.sessions.len();
-        let processors = thread::available_parallelism().map_or(usize::MAX, usize::from);
-        let polls = connections.ends.iter().all(|ends| ends.waiting() == Waiting::Poll);
-        if several && polls && here > processors {
-            console.warn(format_args!(
-                "{here} ends that poll share {processors} processors, so that the rate is what these allow: --block lets ends sleep, or fewer with -q"
-            ));
         }
         let fingerprint =
             fingerprint.ok_or_else(|| CliError::usage("at least one connection is needed"))?;
@@ -111,36 +165,61 @@ impl<'b> Connections<'b> {
         self.sessions.first_mut().map(|session| &mut **session)
     }
 
-    /// Does `work` on all connections at the same time, of several each on a thread near
-    /// the device unless a processor was asked for: what came of each.
+    /// Bytes of the longest message that all links take.
+    pub(super) fn longest(&mut self) -> u32 {
+        self.sessions.iter_mut().map(|session| session.longest()).min().unwrap_or(u32::MAX)
+    }
+
+    /// Does `work` on all connections at the same time: what came of each.
     pub(super) fn together<T: Send>(
         &mut self,
         work: impl Fn(&mut dyn Rounds) -> Result<T, SessionError<LinkError>> + Sync,
     ) -> Result<Vec<T>, SessionError<LinkError>> {
-        if let [session] = &mut *self.sessions {
-            return Ok(vec![work(&mut **session)?]);
-        }
-        let (start, node) = (Barrier::new(self.sessions.len()), self.node);
-        let outcomes: Vec<_> = thread::scope(|scope| {
-            let workers: Vec<_> = self
-                .sessions
-                .iter_mut()
-                .map(|session| {
-                    let (work, start) = (&work, &start);
-                    scope.spawn(move || {
-                        run_on_node(node, || {
-                            start.wait();
-                            work(&mut **session)
-                        })
-                    })
-                })
-                .collect();
-            let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
-            joined
-                .map(|outcome| outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
+        let mut all = Vec::new();
+        self.in_step(work, |outcomes| {
+            all = outcomes;
+            ControlFlow::Break(())
         });
-        outcomes.into_iter().collect()
+        all.into_iter().collect()
+    }
+
+    /// Does `work` on all connections at the same time, again and again, until `each`, which
+    /// is handed what came of it, breaks. Of several connections, each has a thread near the
+    /// device unless a processor was asked for.
+    pub(super) fn in_step<T: Send>(
+        &mut self,
+        work: impl Fn(&mut dyn Rounds) -> T + Sync,
+        mut each: impl FnMut(Vec<T>) -> ControlFlow<()>,
+    ) {
+        if let [session] = &mut *self.sessions {
+            while each(vec![work(&mut **session)]).is_continue() {}
+            return;
+        }
+        let (count, node) = (self.sessions.len(), self.node);
+        let (start, is_over) = (Barrier::new(count + 1), AtomicBool::new(false));
+        let (done, outcomes) = mpsc::channel();
+        thread::scope(|scope| {
+            for session in &mut self.sessions {
+                let (work, start, is_over, done) = (&work, &start, &is_over, done.clone());
+                scope.spawn(move || {
+                    run_on_node(node, || {
+                        loop {
+                            start.wait();
+                            if is_over.load(Ordering::Relaxed) {
+                                break;
+                            }
+                            let _is_awaited = done.send(work(&mut **session));
+                        }
+                    });
+                });
+            }
+            while !is_over.load(Ordering::Relaxed) {
+                start.wait();
+                let over = each(outcomes.iter().take(count).collect()).is_break();
+                is_over.store(over, Ordering::Relaxed);
+            }
+            start.wait();
+        });
     }
 
     /// Says goodbye on all connections and waits for the other ends that were
@@ -177,35 +256,42 @@ fn not_served(error: SessionError<LinkError>) -> CliError {
     }
 }
 
-/// What a session is made of.
-type Parts<'b, L> = (HostClock, L, Buffers<'b>);
+/// What a session is made of beside its link.
+struct Parts<'b> {
+    clock: HostClock,
+    buffers: Buffers<'b>,
+    /// Ticks of the clock when the connections were opened.
+    opened: u64,
+    interrupt: &'b Interrupt,
+}
 
 /// A session over the link, once it is this client's turn; `wait` is told how
 /// many are before it, and says whether to wait.
 fn open_any<'b>(
-    (clock, link, buffers): Parts<'b, AnyLink>,
-    interrupt: &'b Interrupt,
+    link: AnyLink,
+    parts: Parts<'b>,
     wait: impl FnMut(u32) -> bool,
 ) -> Result<Session<'b>, SessionError<LinkError>> {
     match link {
-        AnyLink::Tcp(link) => open_on((clock, link, buffers), interrupt, wait),
-        AnyLink::Udp(link) => open_on((clock, link, buffers), interrupt, wait),
-        AnyLink::Unix(link) => open_on((clock, link, buffers), interrupt, wait),
-        AnyLink::Shm(link) => open_on((clock, link, buffers), interrupt, wait),
-        AnyLink::Eth(link) => open_on((clock, link, buffers), interrupt, wait),
-        AnyLink::Verbs(link) => open_on((clock, *link, buffers), interrupt, wait),
+        AnyLink::Tcp(link) => open_on(link, parts, wait),
+        AnyLink::Udp(link) => open_on(link, parts, wait),
+        AnyLink::Unix(link) => open_on(link, parts, wait),
+        AnyLink::Shm(link) => open_on(link, parts, wait),
+        AnyLink::Eth(link) => open_on(link, parts, wait),
+        AnyLink::Verbs(link) => open_on(*link, parts, wait),
     }
 }
 
 fn open_on<'b, L: Link<Error = LinkError> + Send + 'b>(
-    (clock, link, buffers): Parts<'b, L>,
-    interrupt: &'b Interrupt,
+    link: L,
+    parts: Parts<'b>,
     mut wait: impl FnMut(u32) -> bool,
 ) -> Result<Session<'b>, SessionError<LinkError>> {
     let on_queue = |position| match wait(position) {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     };
+    let Parts { clock, buffers, opened, interrupt } = parts;
     let session = Initiator::connect(clock, link, buffers, SessionOptions::default(), on_queue)?;
-    Ok(Box::new(Test { session, interrupt }))
+    Ok(Box::new(Test { session, interrupt, opened, pace: None }))
 }

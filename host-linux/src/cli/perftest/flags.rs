@@ -31,10 +31,14 @@ fn never(_: &str, _: &ArgMatches) -> bool {
     false
 }
 
-/// The kind of connection that --op says.
+/// The kind of connection that --op says; where nothing says how messages travel, UD
+/// stands for --op ud.
 fn is_that_of_the_operation(value: &str, matches: &ArgMatches) -> bool {
-    let datagrams = matches.get_one::<Operation>("op") == Some(&Operation::Datagram);
+    let operation = matches.get_one::<Operation>("op");
+    let free = operation.is_none() && !matches.get_flag("write_with_imm");
+    let datagrams = operation == Some(&Operation::Datagram);
     value.eq_ignore_ascii_case(if datagrams { "UD" } else { "RC" })
+        || free && value.eq_ignore_ascii_case("UD")
 }
 
 fn is_one(value: &str, _: &ArgMatches) -> bool {
@@ -160,6 +164,23 @@ const LATENCY: &[Flag] = &[
     ),
 ];
 
+const OF_THE_INITIATOR: &str =
+    "the initiator's options hold for both ends; give it to `loggap lat` or `bw`";
+
+/// What `serve` refuses beside them.
+const RESPONDER: &[Flag] = &[
+    flag("a", &["all"], OF_THE_INITIATOR),
+    flag("s", &["size"], OF_THE_INITIATOR),
+    flag("n", &["iters"], OF_THE_INITIATOR),
+    flag("D", &["duration"], OF_THE_INITIATOR),
+    flag("b", &["bidirectional"], OF_THE_INITIATOR),
+    flag("F", &["CPU-freq"], "this program never refuses for the processor's clock rate"),
+    flag("q", &["qp"], "`loggap serve --clients N` serves as many at the same time"),
+    flag("l", &["post_list"], "messages are posted one by one"),
+    flag("N", &["noPeak"], OF_THE_INITIATOR),
+    long(&["report_gbits"], OF_THE_INITIATOR),
+];
+
 /// The flags that `loggap lat` refuses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RefusedByLatency;
@@ -167,6 +188,10 @@ pub(super) struct RefusedByLatency;
 /// The flags that `loggap bw` refuses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RefusedByBandwidth;
+
+/// The flags that `loggap serve` refuses.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct RefusedByResponder;
 
 impl Flag {
     /// Every spelling, as an argument of its own and as it is typed, so that a
@@ -195,7 +220,11 @@ fn augment(command: Command, flags: &[&'static [Flag]]) -> Command {
     command.args(arguments)
 }
 
-fn refuse(matches: &ArgMatches, flags: &[&'static [Flag]]) -> Result<(), clap::Error> {
+fn refuse(
+    matches: &ArgMatches,
+    usage: &'static str,
+    flags: &[&'static [Flag]],
+) -> Result<(), clap::Error> {
     for flag in flags.iter().copied().flatten() {
         for (name, given) in flag.spellings() {
             if matches.value_source(name) != Some(ValueSource::CommandLine) {
@@ -208,21 +237,23 @@ fn refuse(matches: &ArgMatches, flags: &[&'static [Flag]]) -> Result<(), clap::E
                 continue;
             }
             let text = format!("{given} of perftest is not taken: {}", flag.instead);
-            return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
+            // The parser would print the usage of the program without a subcommand.
+            let mut command = Command::new("loggap").override_usage(usage);
+            return Err(clap::Error::raw(ErrorKind::InvalidValue, text).format(&mut command));
         }
     }
     Ok(())
 }
 
 macro_rules! refusing {
-    ($name:ident: $flags:expr) => {
+    ($name:ident of $usage:literal: $flags:expr) => {
         impl clap::FromArgMatches for $name {
             fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                refuse(matches, $flags).map(|()| Self)
+                refuse(matches, $usage, $flags).map(|()| Self)
             }
 
             fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-                refuse(matches, $flags)
+                refuse(matches, $usage, $flags)
             }
         }
 
@@ -238,13 +269,14 @@ macro_rules! refusing {
     };
 }
 
-refusing!(RefusedByLatency: &[BOTH, LATENCY]);
-refusing!(RefusedByBandwidth: &[BOTH, BANDWIDTH]);
+refusing!(RefusedByLatency of "loggap lat [OPTIONS] [HOST[:PORT]]": &[BOTH, LATENCY]);
+refusing!(RefusedByBandwidth of "loggap bw [OPTIONS] [HOST[:PORT]]": &[BOTH, BANDWIDTH]);
+refusing!(RefusedByResponder of "loggap serve [OPTIONS]": &[BOTH, RESPONDER]);
 
 #[cfg(test)]
 mod tests {
     use super::super::{bw, lat};
-    use super::*;
+    use crate::cli::serve;
     use clap::Parser;
 
     #[derive(Debug, Parser)]
@@ -266,24 +298,48 @@ mod tests {
         }
     }
 
-    fn each_is_refused<P: Parser>(flags: &[&'static [Flag]]) {
+    #[derive(Debug, Parser)]
+    struct Responder {
+        #[command(flatten)]
+        _args: serve::Args,
+    }
+
+    /// As perftest 4.5 to 25.01 spell them, but for those with a meaning.
+    const OF_BOTH: &str = "-C -f -g -M -H -U -L -O -o -r -R -z -T -u -W -X \
+        --report-cycles --margin --mcg --MGID --report-histogram --report-histogrm \
+        --report-unsorted --hop_limit --dualport --outs --rx-depth --rdma_cm --comm_rdma_cm \
+        --tos --qp-timeout --report-counters --vector --retry_count --pkey_index --dlid \
+        --flow_label --use-srq --inline_recv --out_json --out_json_file --output \
+        --perform_warm_up --run_infinitely --mmap --mmap-offset --odp --use_cuda \
+        --use_cuda_dmabuf --use_cuda_bus_id --use_rocm --use_hl --use_mlu --payload_file_path \
+        --dont_xchg_versions --force-link --bind_source_ip --source_ip --ipv6 --ipv6-addr \
+        --latency_gap --cpu_util --wait_destroy --disable_pcie_relaxed --use_old_post_send \
+        --log_dci_streams --log_active_dci_streams --aes_block_size --aes_xts --connectionless";
+    const OF_BANDWIDTH: &str = "-l --post_list --recv_post_list -N --noPeak -w --limit_bw \
+        -y --limit_msgrate --rate_limit --rate_units --rate_limit_type --burst_size \
+        --typical_pkt_size --mr_per_qp --report-both --report-per-port --reversed";
+    const OF_A_RESPONDER: &str = "-a --all -s --size -n --iters -D --duration -b --bidirectional \
+        -F --CPU-freq -q --qp -l --post_list -N --noPeak --report_gbits";
+
+    fn each_is_refused<P: Parser>(flags: &[&str], usage: &str) {
         P::command().debug_assert();
-        for flag in flags.iter().copied().flatten() {
-            for (_, given) in flag.spellings() {
-                for words in [given.clone(), format!("{given} 3"), format!("node7 {given}")] {
-                    let said = answer::<P>(&words);
-                    assert!(said.contains(flag.instead), "{words}: {said}");
-                    let named = format!("error: {given} of perftest is not taken: ");
-                    assert!(said.starts_with(&named), "{words}: {said}");
-                }
+        for given in flags.iter().flat_map(|flags| flags.split_whitespace()) {
+            for words in [given.to_owned(), format!("{given} 3")] {
+                let said = answer::<P>(&words);
+                let named = format!("error: {given} of perftest is not taken: ");
+                assert!(said.starts_with(&named), "{words}: {said}");
+                assert!(said.contains(&format!("Usage: {usage}")), "{words}: {said}");
             }
         }
     }
 
     #[test]
     fn each_flag_of_perftest_without_a_meaning_is_refused_by_name() {
-        each_is_refused::<Latency>(&[BOTH, LATENCY]);
-        each_is_refused::<Bandwidth>(&[BOTH, BANDWIDTH]);
+        each_is_refused::<Latency>(&[OF_BOTH, "-q -b --bidirectional"], "loggap lat [");
+        each_is_refused::<Bandwidth>(&[OF_BOTH, OF_BANDWIDTH], "loggap bw [");
+        each_is_refused::<Responder>(&[OF_BOTH, OF_A_RESPONDER], "loggap serve [");
+        assert!(answer::<Responder>("-s 64").contains("initiator's options hold for both ends"));
+        assert!(answer::<Responder>("-q 4").contains("--clients N"));
     }
 
     #[test]
@@ -329,6 +385,8 @@ mod tests {
             "-c RC",
             "--connection RC --op write",
             "-c UD --op ud",
+            "-c UD",
+            "-c ud",
         ];
         for words in common {
             assert_eq!(answer::<Latency>(words), "taken", "lat {words}");
@@ -349,7 +407,14 @@ mod tests {
 
     #[test]
     fn values_that_ask_for_something_else_are_refused() {
-        for words in ["-c UC", "-c UD", "-c RC --op ud", "-c RC -c UC", "-c"] {
+        for words in [
+            "-c UC",
+            "-c UD --op send",
+            "-c UD --write_with_imm",
+            "-c RC --op ud",
+            "-c RC -c UC",
+            "-c",
+        ] {
             let words = format!("--transport verbs {words}");
             assert!(answer::<Latency>(&words).contains("-c of perftest"), "{words}");
             assert!(answer::<Bandwidth>(&words).contains("-c of perftest"), "{words}");

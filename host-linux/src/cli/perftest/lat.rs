@@ -3,14 +3,18 @@
 
 use std::time::Duration;
 
+use loggap_core::measure::SessionError;
 use loggap_core::stats::{Moments, Sorted};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
+use super::connections::Connections;
 use super::flags::RefusedByLatency;
-use super::rounds::{MOST_VALUES, Values};
-use super::{About, TestArgs, remarks, round_trip, run_test, shown};
+use super::rounds::{MOST_VALUES, Repetitions, Values};
+use super::{About, Measured, SizeTest, TestArgs, round_trip, run_test, shown};
 use crate::cli::{CliError, Console, Exit, parse};
+use crate::link::LinkError;
+use crate::machine::environment::LinkFingerprint;
 
 /// Latency of messages of given sizes, with the columns of perftest.
 ///
@@ -52,6 +56,9 @@ pub(in crate::cli) struct Args {
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Latency {
     size_bytes: u32,
+    /// Messages that the link takes at a time, over RDMA verbs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<u16>,
     iterations: u64,
     lost: u64,
     min_s: Option<f64>,
@@ -64,46 +71,74 @@ struct Latency {
     p999_s: Option<f64>,
 }
 
+/// Messages of `size` bytes to have places for where one is sent at a time: they stay in
+/// a processor's own cache, as they do in perftest.
+fn places_in_cache(size: u32) -> u16 {
+    /// Bytes of each direction: a part of what the cache holds.
+    const IN_CACHE: u32 = 256 << 10;
+    const FEWEST: u16 = 4;
+    u16::try_from(IN_CACHE / size.max(1)).unwrap_or(u16::MAX).max(FEWEST)
+}
+
+/// What the test does at each size.
+struct Plan {
+    quantity: &'static str,
+    /// Of each round, what is a value.
+    share: f64,
+    warmup: u32,
+    repetitions: Repetitions,
+}
+
 pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut test = args.test.clone();
-    test.ends.link.verbs = test.ends.link.verbs.one_at_a_time();
+    test.ends.link.verbs = test.ends.link.verbs.with_depth_of(places_in_cache);
     let is_read = test.ends.link.is_read();
-    let whole = args.rtt || is_read;
-    let quantity = match (is_read, args.rtt) {
-        (true, _) => "from the post of a read to its completion",
-        (false, true) => "round trip",
-        (false, false) => "half of a round trip",
+    let (quantity, share) = match (is_read, args.rtt) {
+        (true, _) => ("from the post of a read to its completion", 1.0),
+        (false, true) => ("round trip", 1.0),
+        (false, false) => ("half of a round trip", 0.5),
     };
+    let repetitions = args.duration.map_or(Repetitions::Times(args.iters), Repetitions::For);
+    let plan = Plan { quantity, share, warmup: args.warmup, repetitions };
     let about = About { command: "lat", quantity: quantity.to_owned(), connections: 1 };
-    let tested = run_test(
-        (&test, &about),
-        &test.sizes(2),
-        console,
-        |connections, _, size| {
-            let share = if whole { 1.0 } else { 0.5 };
-            let Some(session) = connections.first() else {
-                return Ok((Latency::of(size, Values::default(), share), None));
-            };
-            session.repeat(round_trip(size), (args.warmup, None))?;
-            let mut values = session.repeat(round_trip(size), (args.iters, args.duration))?;
-            let failure = values.failure.take();
-            Ok((Latency::of(size, values, share), failure))
-        },
-        |console, first, latency| {
-            if let Some(link) = first {
-                remarks(console, link)?;
-                writeln!(console.data(), "# values: {quantity}")?;
-                writeln!(console.data(), "{HEAD}")?;
-            }
-            latency.row(console)?;
-            if args.duration.is_some() && latency.iterations >= MOST_VALUES as u64 {
-                let size = latency.size_bytes;
-                writeln!(console.data(), "# {size} B: ended early, as no more values are kept")?;
-            }
-            Ok(())
-        },
-    )?;
-    tested.outcome
+    run_test(&plan, (&test, &about), &test.sizes(2), console)?.outcome
+}
+
+impl SizeTest for Plan {
+    type Row = Latency;
+
+    fn measure(
+        &self,
+        connections: &mut Connections<'_>,
+        link: &LinkFingerprint,
+        size: u32,
+    ) -> Result<Measured<Latency>, SessionError<LinkError>> {
+        let Some(session) = connections.first() else {
+            return Ok(Measured { row: None, failure: None });
+        };
+        session.warm_up(round_trip(size), self.warmup)?;
+        let mut values = session.repeat(round_trip(size), self.repetitions)?;
+        let failure = values.failure.take();
+        let is_row = !values.elapsed.is_empty() || values.lost > 0;
+        let depth = link.verbs.as_ref().map(|verbs| verbs.depth);
+        let row = is_row.then(|| Latency { depth, ..Latency::of(size, values, self.share) });
+        Ok(Measured { row, failure })
+    }
+
+    fn head(&self, console: &mut Console) -> Result<(), CliError> {
+        writeln!(console.data(), "# values: {}", self.quantity)?;
+        Ok(writeln!(console.data(), "{HEAD}")?)
+    }
+
+    fn show(&self, latency: &Latency, console: &mut Console) -> Result<(), CliError> {
+        latency.row(console)?;
+        let is_timed = matches!(self.repetitions, Repetitions::For(_));
+        if is_timed && latency.iterations >= MOST_VALUES as u64 {
+            let size = latency.size_bytes;
+            writeln!(console.data(), "# {size} B: ended early, as no more values are kept")?;
+        }
+        Ok(())
+    }
 }
 
 const HEAD: &str = "#bytes   #iterations  t_min[usec]  t_max[usec]  t_typical[usec]  t_avg[usec]  t_stdev[usec]  99%[usec]  99.9%[usec]";
@@ -119,6 +154,7 @@ impl Latency {
         let seconds = |value: Option<Picos>| value.map(|value| value.seconds() * share);
         Self {
             size_bytes,
+            depth: None,
             iterations: moments.count(),
             lost: values.lost,
             min_s: seconds(sorted.quantile(0, 1)),
@@ -167,6 +203,12 @@ mod tests {
         assert_eq!((micros(latency.p99_s), micros(latency.p999_s)), (990.0, 999.0));
         assert!((latency.mean_s.unwrap() - 500.5e-6).abs() < 1e-9, "{latency:?}");
         assert!((latency.stdev_s.unwrap() - 288.82e-6).abs() < 1e-8, "{latency:?}");
+    }
+
+    #[test]
+    fn messages_one_at_a_time_stay_in_the_cache() {
+        let sizes = [1, 2 << 10, 16 << 10, 64 << 10, 8 << 20];
+        assert_eq!(sizes.map(places_in_cache), [u16::MAX, 128, 16, 4, 4]);
     }
 
     #[test]

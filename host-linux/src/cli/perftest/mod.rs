@@ -5,21 +5,25 @@
 
 pub(super) mod bw;
 mod connections;
-mod flags;
+pub(super) mod flags;
 pub(super) mod lat;
+mod rate;
 mod rounds;
 
 use loggap_core::measure::{Experiment, Quantity, SessionError};
 use loggap_core::units::Picos;
+use loggap_core::wire::Limited;
 use serde::Serialize;
 
-use self::connections::{Connections, Opened};
+use self::connections::{Connections, Opened, Opening};
 use super::measure::EndArgs;
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit, Interrupt};
-use crate::link::{LinkError, VerbsRecord};
+use crate::link::{LinkError, Operation, Transport, VerbsRecord};
 use crate::machine::environment::LinkFingerprint;
+use crate::machine::placement;
 use crate::measure::MeasureError;
+use crate::output::number;
 
 /// What both tests take.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,7 +34,7 @@ struct TestArgs {
     #[arg(short, long = "size", value_name = "SIZES", value_parser = parse::message_sizes)]
     sizes: Option<Sizes>,
     /// All sizes from 2 B to 8 MiB, in powers of two; with --op ud up to the
-    /// MTU.
+    /// MTU, with -b up to what fits both ways.
     #[arg(short, long, conflicts_with = "sizes")]
     all: bool,
     /// Taken for the sake of perftest's users, to whom it means not to fail
@@ -59,18 +63,25 @@ impl TestArgs {
         }
     }
 
-    /// Those of `sizes` that fit over `link`: of `-a`, a datagram ends at the MTU.
-    fn that_fit(&self, sizes: &[u32], link: &LinkFingerprint) -> Vec<u32> {
-        /// The longest datagram over IPv4.
-        const LONGEST_UDP: u32 = 65_507;
-        let datagrams = link.verbs.as_ref().filter(|verbs| verbs.operation == "ud");
-        let longest = match datagrams {
-            _ if !self.all => u32::MAX,
-            Some(verbs) => verbs.mtu_bytes.into(),
-            None if link.transport == "udp" => LONGEST_UDP,
-            None => u32::MAX,
-        };
-        sizes.iter().copied().filter(|size| *size <= longest).collect()
+    /// What of `sizes` fits where a message has `longest` bytes at most. Sizes that were
+    /// typed are kept.
+    fn that_fit(&self, sizes: &[u32], longest: u32) -> Vec<u32> {
+        match &self.sizes {
+            _ if self.all => sizes.iter().copied().filter(|size| *size <= longest).collect(),
+            None => sizes.iter().map(|size| longest.min(*size)).collect(),
+            Some(_) => sizes.to_vec(),
+        }
+    }
+
+    /// Whether a link of RDMA verbs that takes `depth` messages at a time takes fewer than
+    /// one for short messages would: memory holds as many as the longest allows.
+    fn is_narrow(&self, depth: u16) -> bool {
+        const WIDE: u16 = 32;
+        let link = &self.ends.link;
+        let counts_places =
+            !matches!(link.verbs.operation(), Some(Operation::Datagram | Operation::Read));
+        let short = link.settings(SHORT).verbs.depth.min(WIDE);
+        link.transport == Transport::Verbs && counts_places && depth < 1 << short.max(1).ilog2()
     }
 }
 
@@ -88,6 +99,32 @@ struct About {
     connections: u32,
 }
 
+/// What is done at each size, and how it is shown.
+trait SizeTest {
+    /// What comes of a size.
+    type Row: Serialize;
+
+    fn measure(
+        &self,
+        connections: &mut Connections<'_>,
+        link: &LinkFingerprint,
+        size: u32,
+    ) -> Result<Measured<Self::Row>, SessionError<LinkError>>;
+
+    /// What stands before the first row.
+    fn head(&self, console: &mut Console) -> Result<(), CliError>;
+
+    fn show(&self, row: &Self::Row, console: &mut Console) -> Result<(), CliError>;
+}
+
+/// What came of one size.
+struct Measured<R> {
+    /// `None` where it was stopped before there was a value.
+    row: Option<R>,
+    /// What ended it before its time.
+    failure: Option<SessionError<LinkError>>,
+}
+
 /// What came of a test.
 struct Tested<R> {
     results: Vec<R>,
@@ -95,94 +132,157 @@ struct Tested<R> {
     outcome: Result<Exit, CliError>,
 }
 
-/// Opens the connections and lets `work` measure each size over them. Each
-/// result is handed to `show` at once, or all are printed as one document,
-/// also where the test fails after some of them.
-fn run_test<R: Serialize>(
+/// Opens the connections and measures each size over them. Each result is
+/// shown at once, or all are printed as one document, also where the test
+/// fails after some of them.
+fn run_test<T: SizeTest>(
+    test: &T,
     (args, about): (&TestArgs, &About),
     sizes: &[u32],
     console: &mut Console,
-    mut work: impl FnMut(
-        &mut Connections<'_>,
-        &LinkFingerprint,
-        u32,
-    ) -> Result<Measured<R>, SessionError<LinkError>>,
-    mut show: impl FnMut(&mut Console, Option<&LinkFingerprint>, &R) -> Result<(), CliError>,
-) -> Result<Tested<R>, CliError> {
+) -> Result<Tested<T::Row>, CliError> {
+    connections::check_processors(&args.ends, about.connections, console)?;
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.listen();
-    let mut results = Vec::new();
-    let mut told = None;
-    let mut link = None;
-    let mut each = |sizes: &[u32], may_part: bool| {
-        let largest = sizes.iter().copied().max().unwrap_or(1);
-        let mut memory = connections::memory(about.connections, largest);
-        let Opened { mut connections, fingerprint } = Connections::open(
-            (&args.ends, largest),
-            &mut memory,
-            &interrupt,
-            (console, &mut told),
-        )?;
-        if may_part && fingerprint.verbs.as_ref().is_some_and(is_narrow) {
-            return connections.close().map(|()| false);
-        }
-        let fit = args.that_fit(sizes, &fingerprint);
-        if let (Some(last), true) = (fit.last(), fit.len() < sizes.len()) {
-            console.note(format_args!(
-                "-a ends at {last} B: no datagram over this link is longer than that"
-            ));
-        }
-        for size in &fit {
-            if interrupt.is_requested() {
-                break;
-            }
-            let (result, failure) = work(&mut connections, &fingerprint, *size).map_err(failed)?;
-            if !args.json {
-                show(console, link.is_none().then_some(&fingerprint), &result)?;
-                console.flush()?;
-            }
-            link.get_or_insert_with(|| fingerprint.clone());
-            results.push(result);
-            if let Some(failure) = failure {
-                return Err(failed(failure));
-            }
-        }
-        link.get_or_insert(fingerprint);
-        connections.close().map(|()| true)
-    };
-    let mut outcome = each(sizes, sizes.len() > 1 && sizes.iter().max() > Some(&SHORT));
-    if let Ok(false) = outcome {
-        // One link for all short sizes, and one for each long one.
-        let groups = sizes.chunk_by(|before, size| before.max(size) <= &SHORT);
-        for sizes in groups {
-            outcome = each(sizes, false);
-            if outcome.is_err() || interrupt.is_requested() {
-                break;
-            }
-        }
-    }
-    let ended = if interrupt.is_requested() { Exit::Interrupted } else { Exit::Done };
-    let tested = Tested { results, outcome: outcome.map(|_| ended) };
+    let opening = Opening { allowed: placement::allowed(), again: false, told: Vec::new() };
+    let (link, results) = (None, Vec::new());
+    let mut run = TestRun { test, args, about, interrupt, opening, link, places: None, results };
+    let outcome = run.all(sizes, console);
+    let stopped = run.interrupt.is_requested();
+    let ended = if stopped { Exit::Interrupted } else { Exit::Done };
+    let tested = Tested { results: run.results, outcome: outcome.map(|()| ended) };
     if args.json {
-        tested.print(about, link.as_ref(), console)?;
+        tested.print(about, run.link.as_ref(), console)?;
+    } else if stopped {
+        writeln!(console.data(), "# stopped")?;
     }
     Ok(tested)
 }
 
-/// What came of one size, and what ended it before its time.
-type Measured<R> = (R, Option<SessionError<LinkError>>);
+/// A test under way.
+struct TestRun<'a, T: SizeTest> {
+    test: &'a T,
+    args: &'a TestArgs,
+    about: &'a About,
+    interrupt: Interrupt,
+    opening: Opening,
+    /// The first one over which something was measured, or which was opened.
+    link: Option<LinkFingerprint>,
+    /// What was shown of the last one.
+    places: Option<String>,
+    results: Vec<T::Row>,
+}
+
+/// Whether a link that is too narrow for all sizes together is measured.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum IfNarrow {
+    Close,
+    Measure,
+}
+
+/// What a link was taken for.
+#[derive(Eq, PartialEq)]
+enum Taken {
+    /// It was measured.
+    Measured,
+    /// It is too narrow for all sizes together, and was closed.
+    Narrow,
+}
+
+impl<T: SizeTest> TestRun<'_, T> {
+    /// Measures all sizes: over one link, or, where that would be too narrow,
+    /// over one for all short sizes, and one for each long one.
+    fn all(&mut self, sizes: &[u32], console: &mut Console) -> Result<(), CliError> {
+        let largest = sizes.iter().copied().max().unwrap_or(1);
+        let is_mixed = sizes.len() > 1 && largest > SHORT;
+        let asked = self.args.ends.link.settings(largest).verbs.depth;
+        let is_one = !(is_mixed && self.args.is_narrow(asked));
+        let if_narrow = if is_mixed { IfNarrow::Close } else { IfNarrow::Measure };
+        if is_one && self.over_one_link(sizes, if_narrow, console)? == Taken::Measured {
+            return Ok(());
+        }
+        for sizes in sizes.chunk_by(|before, size| before.max(size) <= &SHORT) {
+            if !self.interrupt.is_requested() {
+                self.over_one_link(sizes, IfNarrow::Measure, console)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn over_one_link(
+        &mut self,
+        sizes: &[u32],
+        if_narrow: IfNarrow,
+        console: &mut Console,
+    ) -> Result<Taken, CliError> {
+        let (args, interrupt) = (self.args, self.interrupt.clone());
+        let largest = sizes.iter().copied().max().unwrap_or(1);
+        let mut memory = connections::memory(self.about.connections, largest)?;
+        let Opened { mut connections, fingerprint } = Connections::open(
+            (&args.ends, largest),
+            &mut memory,
+            &interrupt,
+            (console, &mut self.opening),
+        )?;
+        if if_narrow == IfNarrow::Close
+            && fingerprint.verbs.as_ref().is_some_and(|verbs| args.is_narrow(verbs.depth))
+        {
+            return connections.close().map(|()| Taken::Narrow);
+        }
+        let longest = connections.longest();
+        let fit = args.that_fit(sizes, longest);
+        if let (Some(last), true) = (fit.last(), fit != sizes) {
+            let what = if args.all { "-a ends at" } else { "the size is" };
+            console.note(format_args!(
+                "{what} {last} B: no datagram over this link is longer than that"
+            ));
+        }
+        for size in fit {
+            if interrupt.is_requested() {
+                break;
+            }
+            let measured = self.test.measure(&mut connections, &fingerprint, size);
+            let measured = measured.map_err(|error| beyond(error, longest))?;
+            if let Some(row) = measured.row {
+                self.show(&fingerprint, &row, console)?;
+                self.results.push(row);
+            }
+            self.link.get_or_insert_with(|| fingerprint.clone());
+            if let Some(failure) = measured.failure {
+                return Err(failed(failure));
+            }
+        }
+        self.link.get_or_insert(fingerprint);
+        connections.close().map(|()| Taken::Measured)
+    }
+
+    /// Shows a row, after what is new about its link.
+    fn show(
+        &mut self,
+        link: &LinkFingerprint,
+        row: &T::Row,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        if self.args.json {
+            return Ok(());
+        }
+        let places = link.verbs.as_ref().map(places);
+        if self.results.is_empty() {
+            remarks(console, link)?;
+            self.test.head(console)?;
+        } else if let Some(new) = places.as_ref().filter(|_| places != self.places) {
+            writeln!(console.data(), "# {new} from here on")?;
+        }
+        self.places = places;
+        self.test.show(row, console)?;
+        Ok(console.flush()?)
+    }
+}
 
 /// Longest of the sizes that share a link with long ones only where that is wide
 /// enough, in bytes.
 const SHORT: u32 = 16 << 10;
-
-/// Whether a link over RDMA verbs takes fewer messages at a time than it would for
-/// short messages alone: the memory of an end holds as many as the longest allows.
-fn is_narrow(verbs: &VerbsRecord) -> bool {
-    const WIDE: u16 = 32;
-    !matches!(verbs.operation.as_str(), "ud" | "read") && verbs.depth < WIDE
-}
 
 impl<R: Serialize> Tested<R> {
     fn print(
@@ -212,6 +312,21 @@ fn failed(error: SessionError<LinkError>) -> CliError {
     MeasureError::Session(error).into()
 }
 
+/// The error of a size, over a link whose longest message has `longest` bytes.
+fn beyond(error: SessionError<LinkError>, longest: u32) -> CliError {
+    match error {
+        SessionError::OutOfBounds { what: Limited::Message, allowed, .. }
+            if allowed == u64::from(longest) =>
+        {
+            let (error, most) = (MeasureError::Session(error), number::bytes(allowed));
+            CliError::usage(format_args!(
+                "{error}; -s 1:{most}, as datagrams of this link end there"
+            ))
+        }
+        error => failed(error),
+    }
+}
+
 /// The JSON document of a test.
 #[derive(Serialize)]
 struct Document<'t, R> {
@@ -239,7 +354,7 @@ fn remarks(console: &mut Console, link: &LinkFingerprint) -> Result<(), CliError
         let (here, there) = (&verbs.here, &verbs.there);
         writeln!(
             data,
-            "# {} from {} port {} to {} port {}, {}, MTU {}, inline {} B, depth {}",
+            "# {} from {} port {} to {} port {}, {}, MTU {}, inline {} B, {}",
             verbs.operation,
             here.device,
             here.port,
@@ -248,10 +363,15 @@ fn remarks(console: &mut Console, link: &LinkFingerprint) -> Result<(), CliError
             here.link_layer,
             verbs.mtu_bytes,
             verbs.inline_bytes,
-            verbs.depth
+            places(verbs)
         )?;
     }
     Ok(())
+}
+
+/// How many messages are under way over a link, and how many have a completion.
+fn places(verbs: &VerbsRecord) -> String {
+    format!("signal every {}, depth {}", verbs.signal_every, verbs.depth)
 }
 
 /// A number of a column, or what stands where none was measured.

@@ -1,0 +1,274 @@
+//! The rate that bursts show, its row, and what makes it doubtful.
+
+use loggap_core::stats::Sorted;
+use loggap_core::units::Picos;
+use serde::Serialize;
+
+use super::bw::{BURSTS, LONGEST_BURST, Plan, SHORTEST_BURST};
+use super::rounds::{Repetitions, Values};
+use super::shown;
+use crate::cli::{CliError, Console};
+
+/// What bandwidth is printed in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unit {
+    /// 2²⁰ bytes a second, which perftest calls MB.
+    Mebibytes,
+    /// 10⁹ bits a second.
+    Gigabits,
+}
+
+impl Unit {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Mebibytes => "MB/sec",
+            Self::Gigabits => "Gb/sec",
+        }
+    }
+
+    const fn bytes_per_second(self) -> f64 {
+        match self {
+            Self::Mebibytes => 1_048_576.0,
+            Self::Gigabits => 1e9 / 8.0,
+        }
+    }
+}
+
+/// Messages of one size, of all connections and directions. What was not
+/// measured is `None`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Rate {
+    size_bytes: u32,
+    messages: u64,
+    /// Bursts that count, and messages of each connection and direction in one.
+    bursts: u64,
+    burst_messages: u32,
+    /// Messages under way at most, over RDMA verbs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<u16>,
+    /// Bursts of which a message was lost.
+    lost: u64,
+    /// Time a message, `None` where a burst takes less than twice a single message.
+    gap_s: Option<f64>,
+    fastest_gap_s: Option<f64>,
+    /// How much bursts differ: half of the interquartile range of their gaps,
+    /// divided by the median. `None` for fewer than four bursts.
+    spread: Option<f64>,
+    bandwidth_bytes_per_s: Option<f64>,
+    peak_bytes_per_s: Option<f64>,
+    messages_per_s: Option<f64>,
+}
+
+/// Fewer messages under way are pointed out.
+const ENOUGH_UNDER_WAY: u32 = 8;
+/// Bursts of several connections that are shorter are pointed out, in seconds.
+const BRIEF_S: f64 = 1e-3;
+/// Bursts that differ by more are pointed out.
+const LARGE_SPREAD: f64 = 0.1;
+
+impl Rate {
+    /// What `bursts` show where a `single` message takes so long.
+    pub(super) fn of(plan: &Plan, size_bytes: u32, mut single: Values, mut bursts: Values) -> Self {
+        let single = Sorted::new(&mut single.elapsed).median();
+        let count = bursts.elapsed.len() as u64;
+        let sorted = Sorted::new(&mut bursts.elapsed);
+        let others = plan.burst.saturating_sub(1).max(1) * plan.times();
+        // Of a burst that is shorter than two single messages, most is no gap: as much as
+        // messages vary, a difference of such two would be any number.
+        let gap = |burst_took: Option<Picos>| {
+            let whole = burst_took?.0;
+            let more = whole.checked_sub(single?.0).filter(|more| *more >= whole.div_ceil(2))?;
+            Some(Picos(more).seconds() / f64::from(others))
+        };
+        let (gap_s, fastest_gap_s) = (gap(sorted.median()), gap(sorted.quantile(0, 1)));
+        let quartiles = (gap(sorted.quantile(1, 4)), gap(sorted.quantile(3, 4)));
+        let spread = match (quartiles, gap_s) {
+            ((Some(lower), Some(upper)), Some(gap)) if count >= 4 => {
+                Some((upper - lower) / 2.0 / gap)
+            }
+            _ => None,
+        };
+        let bandwidth = |gap: Option<f64>| Some(f64::from(size_bytes) / gap?);
+        Self {
+            size_bytes,
+            messages: count * u64::from(plan.burst) * u64::from(plan.times()),
+            bursts: count,
+            burst_messages: plan.burst,
+            depth: None,
+            lost: bursts.lost,
+            gap_s,
+            fastest_gap_s,
+            spread,
+            bandwidth_bytes_per_s: bandwidth(gap_s),
+            peak_bytes_per_s: bandwidth(fastest_gap_s),
+            messages_per_s: gap_s.map(|gap| 1.0 / gap),
+        }
+    }
+
+    pub(super) fn with_depth(self, depth: Option<u16>) -> Self {
+        Self { depth, ..self }
+    }
+
+    pub(super) fn row(&self, console: &mut Console, unit: Unit) -> Result<(), CliError> {
+        let bandwidth =
+            |bytes: Option<f64>| shown(bytes.map(|bytes| bytes / unit.bytes_per_second()), 3);
+        writeln!(
+            console.data(),
+            "{:<8} {:>11} {:>16} {:>19} {:>14}",
+            self.size_bytes,
+            self.messages,
+            bandwidth(self.peak_bytes_per_s),
+            bandwidth(self.bandwidth_bytes_per_s),
+            shown(self.messages_per_s.map(|rate| rate / 1e6), 6)
+        )?;
+        if self.lost > 0 {
+            let (lost, size, all) = (self.lost, self.size_bytes, self.lost + self.bursts);
+            writeln!(
+                console.data(),
+                "# {lost} of {all} bursts of {size} B lost messages and do not count"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// What makes numbers of the table doubtful.
+pub(super) fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let short = plan.burst;
+    if short < SHORTEST_BURST {
+        let enough = SHORTEST_BURST * BURSTS;
+        warnings.push(format!(
+            "bursts of {short} messages are too short to trust; -n {enough} makes {BURSTS} of {SHORTEST_BURST}"
+        ));
+    }
+    let unknown = results.iter().find(|rate| rate.bursts > 0 && rate.fastest_gap_s.is_none());
+    if let Some(Rate { size_bytes, .. }) = unknown {
+        let what = if results.iter().any(|rate| rate.gap_s.is_some()) {
+            "the fastest burst"
+        } else {
+            "bursts"
+        };
+        warnings.push(format!(
+            "no rate (-) where a burst takes less than twice as long as a single message, as {what} of {size_bytes} B; larger -n makes them longer, up to {LONGEST_BURST} messages"
+        ));
+    }
+    let least = results.iter().filter_map(|rate| Some((rate.depth?, rate.size_bytes))).min();
+    if let Some((depth, size)) = least.filter(|(depth, _)| u32::from(*depth) < ENOUGH_UNDER_WAY) {
+        warnings.push(format!(
+            "{depth} messages of {size} B are under way at most: --depth, or the memory that both ends may lock (`ulimit -l`)"
+        ));
+    }
+    let brief = results.iter().find(|rate| {
+        let took = rate.gap_s.map(|gap| gap * f64::from(plan.burst * plan.times()));
+        plan.connections > 1 && took.is_some_and(|took| took < BRIEF_S)
+    });
+    if let Some(rate) = brief {
+        warnings.push(format!(
+            "bursts of {} B last less than 1 ms, as long as connections may begin one after the other, which counts: the rate may be too low; larger -n makes them longer, up to {LONGEST_BURST} messages",
+            rate.size_bytes
+        ));
+    }
+    warnings.extend(differing(plan, results));
+    warnings
+}
+
+/// That bursts of a size differ much.
+fn differing(plan: &Plan, results: &[Rate]) -> Option<String> {
+    let differing = results.iter().filter_map(|rate| Some((rate.spread?, rate.size_bytes)));
+    let differing: Vec<_> = differing.filter(|(spread, _)| *spread > LARGE_SPREAD).collect();
+    let (spread, size) =
+        differing.iter().copied().max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let percent = spread * 100.0;
+    let others = match differing.len() {
+        1 => String::new(),
+        many => format!(", the most of {many} such sizes"),
+    };
+    let longer = match plan.repetitions {
+        Repetitions::Times(_) => "-D measures for longer",
+        Repetitions::For(_) | Repetitions::Within(..) => "a longer -D may even that out",
+    };
+    Some(format!("bursts differ by {percent:.0}% at {size} B{others}; {longer}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(micros: &[u64]) -> Values {
+        Values {
+            elapsed: micros.iter().map(|us| Picos(us * 1_000_000)).collect(),
+            ..Values::default()
+        }
+    }
+
+    fn plan(burst: u32, connections: u32) -> Plan {
+        let (repetitions, unit) = (Repetitions::Times(BURSTS), Unit::Mebibytes);
+        Plan { burst, repetitions, warmup: 0, connections, both_ways: false, unit }
+    }
+
+    #[test]
+    fn a_gap_is_what_the_others_of_a_burst_add() {
+        let rate = Rate::of(&plan(11, 1), 1_000, values(&[20, 22, 18]), values(&[120, 130, 110]));
+        assert!((rate.gap_s.unwrap() - 10e-6).abs() < 1e-12, "{rate:?}");
+        assert!((rate.peak_bytes_per_s.unwrap() - 1_000.0 / 9e-6).abs() < 1.0, "{rate:?}");
+        assert_eq!((rate.messages, rate.bursts, rate.spread), (33, 3, None));
+    }
+
+    #[test]
+    fn the_gap_of_all_is_shared_by_connections_and_directions() {
+        for (connections, both_ways, share) in [(1, true, 2_u32), (4, false, 4), (3, true, 6)] {
+            let plan = Plan { both_ways, ..plan(11, connections) };
+            let rate = Rate::of(&plan, 1_000, values(&[20]), values(&[120]));
+            let gap = 10e-6 / f64::from(share);
+            assert!((rate.gap_s.unwrap() - gap).abs() < 1e-12, "{rate:?}");
+            assert_eq!(rate.messages, 11 * u64::from(share));
+        }
+    }
+
+    #[test]
+    fn a_burst_that_takes_no_longer_than_a_message_has_no_rate() {
+        let rate = Rate::of(&plan(2, 1), 1, values(&[20]), values(&[20]));
+        assert_eq!((rate.gap_s, rate.messages_per_s), (None, None));
+        let said = warnings(&plan(100, 1), &[rate]);
+        assert!(
+            said[0].starts_with("no rate (-)") && said[0].contains("bursts of 1 B"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn a_peak_that_is_mostly_a_single_message_is_none() {
+        // Gaps of 19 and 39 us are left of 39 and 59; of 41, 21.
+        for (fastest, is_known) in [(39, false), (41, true)] {
+            let rate = Rate::of(&plan(100, 1), 8, values(&[20]), values(&[fastest, 59, 59]));
+            assert_eq!((rate.gap_s.is_some(), rate.peak_bytes_per_s.is_some()), (true, is_known));
+            let said = warnings(&plan(100, 1), &[rate]).join(" ");
+            assert_eq!(said.contains("the fastest burst of 8 B"), !is_known, "{said}");
+        }
+    }
+
+    #[test]
+    fn short_bursts_are_pointed_out() {
+        let said = warnings(&plan(10, 1), &[]);
+        assert!(said[0].contains("bursts of 10 messages"), "{said:?}");
+    }
+
+    #[test]
+    fn bursts_that_differ_are_pointed_out() {
+        let plan = plan(101, 1);
+        // Gaps of 10 µs, but for quartiles of 8 and 12.
+        let differing = Rate::of(&plan, 8, values(&[20]), values(&[820, 1_020, 1_020, 1_220]));
+        assert!((differing.spread.unwrap() - 0.1).abs() < 1e-9, "{differing:?}");
+        let worse = Rate::of(&plan, 64, values(&[20]), values(&[520, 520, 1_020, 1_520]));
+        let alike = Rate::of(&plan, 8, values(&[20]), values(&[1_000, 1_020, 1_020, 1_030]));
+        assert_eq!(warnings(&plan, &[alike]), Vec::<String>::new());
+        let said = warnings(&plan, &[alike, worse, alike]);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("bursts differ by ") && said[0].contains("64 B"), "{said:?}");
+        assert!(said[0].ends_with("-D measures for longer"), "{said:?}");
+        let repetitions = Repetitions::For(std::time::Duration::from_secs(1));
+        let said = warnings(&Plan { repetitions, ..plan }, &[worse]);
+        assert!(said[0].ends_with("a longer -D may even that out"), "{said:?}");
+    }
+}
