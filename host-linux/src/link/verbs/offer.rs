@@ -298,8 +298,16 @@ impl<'a> Fields<'a> {
     fn text(&mut self) -> Option<String> {
         let length = u16::from_le_bytes(self.take()?);
         let text = self.0.get(..usize::from(length))?;
-        String::from_utf8(text.to_vec()).ok()
+        Some(printable(std::str::from_utf8(text).ok()?))
     }
+}
+
+/// A peer's text without what moves the cursor of a terminal or turns the direction of
+/// its lines.
+pub(super) fn printable(text: &str) -> String {
+    let acts =
+        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.replace(acts, "?")
 }
 
 #[cfg(test)]
@@ -414,6 +422,13 @@ mod tests {
             let read = read(mtu, 32);
             assert!(matches!(read, Err(Unusable::Wrong(why)) if why.contains("payload")), "{mtu}");
         }
+    }
+
+    #[test]
+    fn a_reason_cannot_act_on_the_terminal() {
+        let reason = Answer::Refused("b\u{1b}[2Ju\rs\ny ä \u{202e}".into());
+        let read = Answer::from_bytes(&reason.to_bytes(), &offer());
+        assert_eq!(read, Ok(Answer::Refused("b?[2Ju?s?y ä ?".into())));
     }
 
     #[test]

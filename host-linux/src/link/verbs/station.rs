@@ -185,10 +185,11 @@ impl Station {
             Ok::<_, VerbsError>((layout, create(domain, memory, purpose, longest_queue)))
         })?;
         let datagram_key = random_datagram_key();
-        let mut queue = made.map_err(refused(
-            "creating a queue pair",
-            "a smaller --depth or --inline may be granted; `ibv_devinfo -v` shows the limits",
-        ))?;
+        let mut queue = made.map_err(|source| VerbsError::QueuePair {
+            device: name.clone(),
+            inline: purpose.inline,
+            source,
+        })?;
         queue
             .initialise(settings.port, datagram_key)
             .map_err(refused("initialising the queue pair", "see the kernel's log"))?;
