@@ -31,6 +31,7 @@ use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, recv};
 
 use super::calls::CallTimer;
+use super::countdown::Countdown;
 use super::error::{UNANSWERED, VerbsError};
 use super::offer::AUTO_INLINE;
 use super::one_sided::{Due, OneSided};
@@ -42,13 +43,20 @@ use super::station::{DATAGRAM_HEAD, EMPTY, Layout, USUAL_INLINE};
 use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, LinkSettings, Queued};
 use crate::machine::clock::{Deadline, HostClock};
-use crate::sys::verbs::{Queue, Source, Verb};
+use crate::sys::verbs::{Failure, Queue, Source, Verb};
 
 /// Looks in a row that found nothing before the control connection is asked
 /// whether the peer still lives: a system call.
 pub(super) const LOOKS_BEFORE_ASKING: u32 = 1 << 18;
 /// How long the last messages may take when the link is dropped.
 const PARTING: Duration = Duration::from_millis(500);
+
+/// The peer's registered memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RemoteMemory {
+    pub(super) address: u64,
+    pub(super) key: u32,
+}
 
 /// Messages over RDMA verbs.
 #[derive(Debug)]
@@ -61,12 +69,11 @@ pub struct VerbsLink {
     pub(super) layout: Layout,
     /// Longest message in bytes.
     pub(super) longest: usize,
-    /// The peer's memory, and its key.
-    pub(super) remote: (u64, u32),
+    pub(super) remote: RemoteMemory,
     /// Longest message that travels within its request.
     pub(super) inline: usize,
-    /// A completion for each so many sends, and sends until the next.
-    pub(super) signal: (u32, u32),
+    /// Sends until the next one that gets a completion.
+    pub(super) signal: Countdown,
     /// What was sent and received, and what may be.
     pub(super) room: Room,
     /// Where the last byte of the next message arrives, of writes.
@@ -79,10 +86,10 @@ pub struct VerbsLink {
     pub(super) standing_length: usize,
     /// The place that was consumed last, if its receive is not posted again.
     pub(super) to_be_freed: Option<u64>,
-    /// Looks in a row that found nothing, up to the last pause.
+    /// Looks in a row that found nothing, up to the last housekeeping.
     pub(super) looks: u32,
-    /// Fruitless looks until the next pause, from 1 on, and from the last one on.
-    pub(super) until_pause: (u32, u32),
+    /// Looks that find nothing until the next housekeeping.
+    pub(super) housekeeping: Countdown,
     /// The control connection has closed.
     pub(super) closed: bool,
     pub(super) one_sided: Option<Box<OneSided>>,
@@ -103,7 +110,7 @@ pub(super) struct Parts {
     pub(super) operation: Operation,
     pub(super) layout: Layout,
     pub(super) longest: u32,
-    pub(super) remote: (u64, u32),
+    pub(super) remote: RemoteMemory,
     pub(super) signal_every: u16,
     pub(super) one_sided: Option<Box<OneSided>>,
     pub(super) record: VerbsRecord,
@@ -135,7 +142,7 @@ impl VerbsLink {
             longest: parts.longest as usize,
             remote: parts.remote,
             inline: granted as usize,
-            signal: (signal, signal),
+            signal: Countdown::new(signal),
             room: Room::new(operation, layout.depth as u64, capacity.into()),
             awaited: layout.end_of_incoming(0) - 1,
             in_session: false,
@@ -143,7 +150,7 @@ impl VerbsLink {
             standing_length: 0,
             to_be_freed: None,
             looks: 0,
-            until_pause: (1, 1),
+            housekeeping: Countdown::new(1),
             closed: false,
             one_sided: parts.one_sided,
             due: None,
@@ -181,7 +188,7 @@ impl VerbsLink {
     /// meanwhile is longer by the readings of the clock.
     pub(crate) fn time_calls(&mut self, clock: HostClock) {
         self.calls = Some(Box::new(CallTimer::new(clock)));
-        self.pause_soon();
+        self.housekeep_soon();
         self.choose_way();
     }
 
@@ -192,7 +199,7 @@ impl VerbsLink {
         Some(calls.into_times(size_bytes))
     }
 
-    /// Timed calls are rare.
+    /// The straight way of a session's messages has no way to time calls.
     fn choose_way(&mut self) {
         self.straight = self.in_session && self.calls.is_none();
     }
@@ -276,7 +283,8 @@ impl VerbsLink {
     /// A work request ended with an error, which is how a peer that is gone looks
     /// as well.
     #[cold]
-    pub(super) fn ended(&self, action: &'static str, (status, vendor): (u32, u32)) -> LinkError {
+    pub(super) fn ended(&self, action: &'static str, failure: Failure) -> LinkError {
+        let Failure { status, vendor } = failure;
         if status == UNANSWERED && matches!(self.peer_has_closed(), Ok(true)) {
             return LinkError::Closed { peer: self.peer.clone() };
         }
@@ -304,7 +312,7 @@ impl Link for VerbsLink {
         match message.first() {
             Some(&tag) if self.straight && is_tag(tag) => match self.operation {
                 Operation::Read => self.send_one_sided(message),
-                _ => self.send_of_a_round((tag, message.len()), Timing::Never),
+                _ => self.send_of_a_round((tag, message.len()), Timing::Off),
             },
             _ => self.send_otherwise(message),
         }
@@ -313,7 +321,7 @@ impl Link for VerbsLink {
     #[inline(always)]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         match self.look(buffer)? {
-            None if self.pauses() => self.pause(buffer),
+            None if self.count_fruitless_look() => self.housekeep(buffer),
             looked => Ok(looked),
         }
     }
@@ -374,12 +382,12 @@ impl Drop for VerbsLink {
         if self.room.under_way() == 0 || !matches!(self.peer_has_closed(), Ok(false)) {
             return;
         }
-        if self.signal.1 != self.signal.0 && self.room.has_entries(1) {
+        if !self.signal.has_just_restarted() && self.room.has_entries(1) {
             self.signal_next();
             // A write of nothing needs no key and no memory.
             let nothing = Source::Memory { offset: 0, length: 0 };
             if self.operation == Operation::Datagram
-                || self.post(("closing", Timing::Never), Verb::Write, 0, nothing).is_err()
+                || self.post("closing", Verb::Write, 0, nothing).is_err()
             {
                 return;
             }

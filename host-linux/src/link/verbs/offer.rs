@@ -358,6 +358,21 @@ mod tests {
         }
     }
 
+    /// Those that `tests/verbs/scenarios` and `host-linux/tests/verbs.rs` change.
+    #[test]
+    fn fields_are_at_the_offsets_that_tests_change() {
+        let station = StationData { queue: 0x4433_2211, key: 0x8877_6655, ..offer().station };
+        let bytes = Offer { depth: 0x0201, longest: 0x0403_0201, ..offer() }.to_bytes();
+        assert_eq!((bytes[7], &bytes[14..16]), (VERSION, &[1, 2][..]));
+        assert_eq!(bytes[16..20], [1, 2, 3, 4]);
+        let answer = Answer::Connected { mtu: 512, station, depth: 0x0201, port: String::new() };
+        let bytes = answer.to_bytes();
+        assert_eq!(bytes[11..15], [0x11, 0x22, 0x33, 0x44]);
+        assert_eq!(bytes[45..49], [0x55, 0x66, 0x77, 0x88]);
+        // What comes after the station, which is of 11..54.
+        assert_eq!((bytes[53], &bytes[54..56]), (station.reads, &[1, 2][..]));
+    }
+
     #[test]
     fn what_is_no_connection_data_is_told_from_another_version() {
         let offer_of = |index: usize| {

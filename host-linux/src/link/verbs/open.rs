@@ -10,7 +10,7 @@ use nix::poll::PollFlags;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::error::VerbsError;
-use super::link::{Parts, VerbsLink};
+use super::link::{Parts, RemoteMemory, VerbsLink};
 use super::offer::{AUTO_INLINE, Answer, LENGTH, Offer, StationData, Unusable, printable};
 use super::one_sided::OneSided;
 use super::record::{VerbsPort, VerbsRecord};
@@ -88,8 +88,8 @@ impl VerbsLink {
         Self::answer(control, &offer, peer, settings)
     }
 
-    /// Tells who is not served why: its socket has taken nothing yet, so that there is
-    /// room for it.
+    /// Sends a client that is not served the reason. It is all that was sent, so that it
+    /// fits into the socket's buffer.
     pub(crate) fn refuse(mut control: &TcpStream, reason: &str) {
         let _told_less_well = control.write_all(&Answer::Refused(reason.to_owned()).to_bytes());
     }
@@ -354,7 +354,7 @@ impl Join<'_> {
             operation,
             layout,
             longest: self.offer.longest,
-            remote: (theirs.address, theirs.key),
+            remote: RemoteMemory { address: theirs.address, key: theirs.key },
             signal_every: self.offer.signal_every,
             one_sided: self.one_sided,
             record: VerbsRecord { here, depth, ..record },

@@ -6,19 +6,20 @@ use loggap_core::wire::MAGIC;
 use nix::poll::PollFlags;
 
 use super::calls::CallTimer;
+use super::countdown::Countdown;
 use super::error::FLUSHED;
 use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
 use super::settings::Operation;
 use super::station::{DATAGRAM_HEAD, EMPTY, ESCAPED_BY_PEER};
 use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, Waiting};
-use crate::sys::verbs::{Completion, Queue, Region};
+use crate::sys::verbs::{Completion, Failure, Queue, Region};
 
 /// Looks in a row that found nothing before failed sends are looked for.
 const LOOKS_BEFORE_REAPING: u32 = 1 << 9;
 
 impl VerbsLink {
-    /// Looks once for a message, and does nothing else: see [`Self::pauses`].
+    /// Looks once for a message, and does nothing else: see [`Self::count_fruitless_look`].
     #[inline(always)]
     pub(super) fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let found = match self.operation {
@@ -28,29 +29,28 @@ impl VerbsLink {
         };
         if found.is_some() {
             self.looks = 0;
-            self.pause_soon();
+            self.housekeep_soon();
         }
         Ok(found)
     }
 
-    /// After a look that found nothing: whether there is a [`Self::pause`] now. What a
+    /// Counts a look that found nothing; whether to [`Self::housekeep`] now. What a
     /// message leaves to be done is done after the next look without one, so that an
     /// answer is under way by then; what is seldom due, after many.
     #[inline(always)]
-    pub(super) const fn pauses(&mut self) -> bool {
-        self.until_pause.0 -= 1;
-        self.until_pause.0 == 0
+    pub(super) const fn count_fruitless_look(&mut self) -> bool {
+        self.housekeeping.tick()
     }
 
-    /// There is a pause after the next look that finds nothing.
+    /// Housekeeping is due after the next look that finds nothing.
     #[inline(always)]
-    pub(super) const fn pause_soon(&mut self) {
-        self.until_pause = (1, 1);
+    pub(super) const fn housekeep_soon(&mut self) {
+        self.housekeeping = Countdown::new(1);
     }
 
     /// Does what is due between two looks, and sleeps where this link sleeps.
     #[inline(never)]
-    pub(super) fn pause(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+    pub(super) fn housekeep(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         self.do_what_is_due()?;
         match self.settings.waiting {
             Waiting::Block => self.sleep_and_look(buffer),
@@ -200,8 +200,8 @@ impl VerbsLink {
 
     /// A receive failed. Where it was flushed only, a send has failed before.
     #[cold]
-    fn receive_ended(&mut self, error: (u32, u32)) -> LinkError {
-        if error.0 == FLUSHED
+    fn receive_ended(&mut self, error: Failure) -> LinkError {
+        if error.status == FLUSHED
             && let Err(cause) = self.reap()
         {
             return cause;
@@ -240,8 +240,8 @@ impl VerbsLink {
     #[inline]
     fn do_what_is_due(&mut self) -> Result<(), LinkError> {
         let before = self.looks;
-        self.looks += self.until_pause.1;
-        self.pause_soon();
+        self.looks += self.housekeeping.every();
+        self.housekeep_soon();
         self.count_finished_round();
         self.replenish()?;
         if self.calls.is_some() {
@@ -258,7 +258,7 @@ impl VerbsLink {
         }
         let always = self.settings.waiting == Waiting::Block || self.calls.is_some();
         if !always && !self.expects_completion() {
-            self.until_pause = (LOOKS_BEFORE_REAPING, LOOKS_BEFORE_REAPING);
+            self.housekeeping = Countdown::new(LOOKS_BEFORE_REAPING);
         }
         Ok(())
     }

@@ -76,8 +76,7 @@ impl Room {
         }
     }
 
-    /// How many requests that are not known to be over are many: some of them are
-    /// looked for then.
+    /// Requests under way from which on their completions are looked for.
     pub(super) const fn many(&self) -> u64 {
         match self.operation {
             Operation::Datagram => self.places / 2,

@@ -4,26 +4,25 @@
 use std::{io, thread};
 
 use super::error::FLUSHED;
-use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
+use super::link::{LOOKS_BEFORE_ASKING, RemoteMemory, VerbsLink};
 use super::settings::Operation;
 use super::station::{
     CONSUMED_BY_PEER, CONSUMED_HERE, EMPTY, ESCAPED_BY_PEER, ESCAPED_HERE, PAYLOAD,
 };
 use crate::link::{LinkError, Waiting};
 use crate::machine::clock::Deadline;
-use crate::sys::verbs::{Completion, Source, Verb, Work};
+use crate::sys::verbs::{Completion, Failure, Source, Verb, Work};
 
-/// Looks in a row that found nothing before the same, where the processor is given
-/// away after each.
+/// As [`LOOKS_BEFORE_ASKING`], of looks after each of which the processor is yielded.
 const YIELDS_BEFORE_ASKING: u32 = 1 << 8;
 
-/// Whether the parts of a post are timed.
+/// Whether the parts of posting a message of a round are timed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Timing {
-    /// Of messages of rounds, where the link was asked to.
-    WhereAsked,
-    /// Of all others, and of those where it was not.
-    Never,
+    /// While the link times calls.
+    IfRequested,
+    /// Never: it does not time calls now.
+    Off,
 }
 
 impl VerbsLink {
@@ -103,11 +102,11 @@ impl VerbsLink {
             Operation::WriteImmediate => Some(self.layout.incoming(self.room.sent)),
             _ => None,
         };
-        let address = target.map(|offset| self.remote.0.wrapping_add(offset as u64));
-        let head = (self.room.posted + 1, self.is_signalled());
+        let address = target.map(|offset| self.remote.address.wrapping_add(offset as u64));
+        let head = (self.room.posted + 1, self.take_signal());
         let Self { queue, calls, .. } = self;
         let posted = match calls {
-            Some(calls) if timing == Timing::WhereAsked => {
+            Some(calls) if timing == Timing::IfRequested => {
                 calls.post(|built| queue.post_again(head, address, built))
             }
             _ => queue.post_again(head, address, || ()),
@@ -162,7 +161,7 @@ impl VerbsLink {
             _ if length <= self.inline => Source::Copied { offset: PAYLOAD, length },
             _ => Source::Memory { offset: PAYLOAD, length },
         };
-        let (start, remote_key) = self.remote;
+        let RemoteMemory { address: start, key: remote_key } = self.remote;
         // Of writes every message has another one.
         let remote_address = start.wrapping_add(PAYLOAD as u64);
         let verb = self.verb_of(length);
@@ -190,7 +189,7 @@ impl VerbsLink {
         match (self.operation, message.first()) {
             (Operation::Read, _) => self.send_one_sided(message),
             (_, Some(&tag)) if self.in_session && is_tag(tag) => {
-                self.send_of_a_round((tag, message.len()), Timing::WhereAsked)
+                self.send_of_a_round((tag, message.len()), Timing::IfRequested)
             }
             _ => self.send_now(message),
         }
@@ -244,7 +243,7 @@ impl VerbsLink {
             }
             Source::Memory { offset, length }
         };
-        self.post(("send", Timing::Never), self.verb_of(length), to, source)?;
+        self.post("send", self.verb_of(length), to, source)?;
         self.room.sent += 1;
         Ok(())
     }
@@ -258,7 +257,7 @@ impl VerbsLink {
         self.queue.memory().write(from, &number);
         self.signal_next();
         let word = Source::Memory { offset: from, length };
-        self.post(("send", Timing::Never), Verb::Write, ESCAPED_BY_PEER, word)?;
+        self.post("send", Verb::Write, ESCAPED_BY_PEER, word)?;
         let offset = self.layout.outgoing(self.room.sent);
         let place = self.target_of(message.len());
         let memory = self.queue.memory();
@@ -268,7 +267,7 @@ impl VerbsLink {
         memory.set_byte(offset + message.len() - 1, !EMPTY);
         self.signal_next();
         let source = Source::Memory { offset, length: message.len() };
-        self.post(("send", Timing::Never), Verb::Write, place, source)?;
+        self.post("send", Verb::Write, place, source)?;
         self.room.sent += 1;
         // The word's place is free for the next one then.
         self.wait_until(|link| link.room.under_way() == 0)
@@ -296,8 +295,7 @@ impl VerbsLink {
             self.queue.memory().write(CONSUMED_HERE, &bytes);
             Source::Memory { offset: CONSUMED_HERE, length: bytes.len() }
         };
-        let what = ("telling what was consumed", Timing::Never);
-        self.post(what, Verb::Write, CONSUMED_BY_PEER, source)?;
+        self.post("telling what was consumed", Verb::Write, CONSUMED_BY_PEER, source)?;
         self.room.note_told();
         Ok(())
     }
@@ -306,7 +304,7 @@ impl VerbsLink {
     #[inline(always)]
     pub(super) fn post(
         &mut self,
-        (action, timing): (&'static str, Timing),
+        action: &'static str,
         verb: Verb,
         offset: usize,
         source: Source<'_>,
@@ -315,22 +313,15 @@ impl VerbsLink {
             self.signal_next();
         }
         self.room.forget_counted();
-        let signalled = self.is_signalled();
+        let signalled = self.take_signal();
         let work = Work {
             verb,
-            remote_address: self.remote.0.wrapping_add(offset as u64),
-            remote_key: self.remote.1,
+            remote_address: self.remote.address.wrapping_add(offset as u64),
+            remote_key: self.remote.key,
             id: self.room.posted + 1,
             signalled,
         };
-        let Self { queue, calls, .. } = self;
-        let posted = match calls {
-            Some(calls) if timing == Timing::WhereAsked => {
-                calls.post(|built| queue.post(&work, source, built))
-            }
-            _ => queue.post(&work, source, || ()),
-        };
-        match posted {
+        match self.queue.post(&work, source) {
             Ok(()) => {
                 self.room.posted += 1;
                 Ok(())
@@ -339,22 +330,21 @@ impl VerbsLink {
         }
     }
 
-    /// Whether the request that is posted now gets a completion, which is looked for
-    /// then.
+    /// Counts the request that is posted now; whether it gets a completion, which is
+    /// looked for then.
     #[inline(always)]
-    fn is_signalled(&mut self) -> bool {
-        self.signal.1 -= 1;
-        let signalled = self.signal.1 == 0;
+    fn take_signal(&mut self) -> bool {
+        let signalled = self.signal.tick();
         if signalled {
-            self.signal.1 = self.signal.0;
-            self.pause_soon();
+            self.signal.restart();
+            self.housekeep_soon();
         }
         signalled
     }
 
     /// The next request gets a completion.
     pub(super) fn signal_next(&mut self) {
-        self.signal.1 = 1;
+        self.signal.hurry();
     }
 
     /// Looks at all sends that are over.
@@ -377,7 +367,7 @@ impl VerbsLink {
     /// Whether a send that gets a completion is not known to be over.
     #[inline(always)]
     pub(super) fn expects_completion(&self) -> bool {
-        self.room.under_way() >= u64::from(self.signal.0)
+        self.room.under_way() >= u64::from(self.signal.every())
     }
 
     /// Looks at one send that is over; false where there is none.
@@ -404,11 +394,11 @@ impl VerbsLink {
     /// A send failed. Where it was flushed only, a receive may have failed
     /// before.
     #[cold]
-    fn send_ended(&mut self, error: (u32, u32)) -> LinkError {
-        if error.0 == FLUSHED {
+    fn send_ended(&mut self, error: Failure) -> LinkError {
+        if error.status == FLUSHED {
             while let Ok(true) = self.queue.poll_received() {
                 if let Some(cause) =
-                    self.queue.completion().error.filter(|cause| cause.0 != FLUSHED)
+                    self.queue.completion().error.filter(|cause| cause.status != FLUSHED)
                 {
                     return self.ended("a receive", cause);
                 }

@@ -36,8 +36,8 @@ pub(super) const EMPTY: u8 = u8::MAX;
 pub(super) const DATAGRAM_HEAD: usize = 40;
 /// Most memory of an end, as long as that holds [`LEAST_DEPTH`] messages.
 const MOST_MEMORY: usize = 128 << 20;
-/// The same where processes may lock what systems let every user lock, 8 MiB, with
-/// room for the rest.
+/// Memory of an end where a process may lock 8 MiB, the usual limit, with 1 MiB for what
+/// else is locked.
 const USUAL_MEMORY: usize = 7 << 20;
 /// Fewest messages under way at a time.
 const LEAST_DEPTH: usize = 2;
@@ -306,7 +306,8 @@ fn register(
 ) -> Result<(Layout, Region), VerbsError> {
     let register = |layout: Layout| Region::register(domain, layout.bytes(), settings.pages());
     let mut registered = register(layout);
-    // A superuser of a container only, or other links have the memory.
+    // The limit may not be what this process has: of a container's superuser, or
+    // because other links have locked some of it.
     let lacks = |error: &io::Error| error.kind() == io::ErrorKind::OutOfMemory;
     while layout.depth > LEAST_DEPTH && registered.as_ref().is_err_and(lacks) {
         layout.depth /= 2;
