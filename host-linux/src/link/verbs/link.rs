@@ -1,20 +1,20 @@
 //! Messages over a queue pair.
 //!
 //! A control frame is copied into registered memory and out of it. The messages
-//! of rounds, at which nobody looks beyond the first byte, are sent from a place
+//! of rounds, at which nobody looks beyond the first byte, are sent from a slot
 //! that was filled when the link was made, and stay where they arrive: nothing
 //! but that byte is written or read by the processor. What is short enough
 //! travels within its work request instead. The memory of an end holds as many
 //! messages of each direction as may be under way. On a reliable queue pair the
 //! receiver writes back how many it has consumed, after half of them and when it
 //! has nothing else to do, so that a sender never overtakes: no message meets a
-//! receiver without a place for it.
+//! receiver without a slot for it.
 //!
 //! What a message passes from the kernels to the device is inlined as a whole:
 //! half of a round trip is 12,500 instructions of soft-RoCE, and on a network
 //! interface far fewer, so that calls show.
 //! Messages of rounds take a straight way, for which everything that can be known
-//! beforehand is: whether there is room, and the work request but for its number.
+//! beforehand is: whether there is a credit, and the work request but for its number.
 //! Everything else goes through functions of its own, apart from that way, and what
 //! a message leaves to be done is done when a look has found nothing.
 
@@ -32,14 +32,14 @@ use nix::sys::socket::{MsgFlags, recv};
 
 use super::calls::CallTimer;
 use super::countdown::Countdown;
+use super::credits::SendCredits;
 use super::error::{UNANSWERED, VerbsError};
 use super::offer::AUTO_INLINE;
 use super::one_sided::{Due, OneSided};
 use super::record::{CallTimes, VerbsRecord};
-use super::room::Room;
 use super::sending::{Timing, is_tag};
 use super::settings::Operation;
-use super::station::{DATAGRAM_HEAD, EMPTY, Layout, USUAL_INLINE};
+use super::station::{EMPTY, GRH_BYTES, Layout, USUAL_INLINE};
 use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, LinkSettings, Queued};
 use crate::machine::clock::{Deadline, HostClock};
@@ -75,7 +75,7 @@ pub struct VerbsLink {
     /// Sends until the next one that gets a completion.
     pub(super) signal: Countdown,
     /// What was sent and received, and what may be.
-    pub(super) room: Room,
+    pub(super) credits: SendCredits,
     /// Where the last byte of the next message arrives, of writes.
     pub(super) awaited: usize,
     /// A session is under way.
@@ -84,7 +84,7 @@ pub struct VerbsLink {
     pub(super) straight: bool,
     /// Length of the messages that the standing request is for; 0 before there is one.
     pub(super) standing_length: usize,
-    /// The place that was consumed last, if its receive is not posted again.
+    /// The slot that was consumed last, if its receive is not posted again.
     pub(super) to_be_freed: Option<u64>,
     /// Looks in a row that found nothing, up to the last housekeeping.
     pub(super) looks: u32,
@@ -143,7 +143,7 @@ impl VerbsLink {
             remote: parts.remote,
             inline: granted as usize,
             signal: Countdown::new(signal),
-            room: Room::new(operation, layout.depth as u64, capacity.into()),
+            credits: SendCredits::new(operation, layout.depth as u64, capacity.into()),
             awaited: layout.end_of_incoming(0) - 1,
             in_session: false,
             straight: false,
@@ -181,7 +181,7 @@ impl VerbsLink {
     /// Work requests posted so far: messages, and what the link itself has to say.
     #[must_use]
     pub const fn posted(&self) -> u64 {
-        self.room.posted
+        self.credits.posted
     }
 
     /// Times the parts of posting and reaping from now on. What else is measured
@@ -228,20 +228,20 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Sends `message` without waiting. Whether there was room.
+    /// Sends `message` without waiting. Whether there was a credit for it.
     pub(crate) fn send_at_once(&mut self, message: &[u8]) -> bool {
-        self.reap().is_ok() && self.has_room() && self.send_now(message).is_ok()
+        self.reap().is_ok() && self.has_credit() && self.send_now(message).is_ok()
     }
 
     /// Looks at what a peer does that waits to be served, without receiving its
-    /// hello: at the byte of its place that arrives last or first.
+    /// hello: at the byte of its slot that arrives last or first.
     pub(crate) fn look_while_queued(&self) -> Queued {
         let at = |offset| self.queue.memory().byte(offset);
         let has_come = match self.operation {
             // Who reads says nothing.
             Operation::Read => true,
             Operation::Write => at(self.awaited) != EMPTY,
-            Operation::Datagram => at(self.layout.incoming(0) + DATAGRAM_HEAD) == MAGIC[0],
+            Operation::Datagram => at(self.layout.incoming(0) + GRH_BYTES) == MAGIC[0],
             Operation::Send | Operation::WriteImmediate => at(self.layout.incoming(0)) == MAGIC[0],
         };
         match self.peer_has_closed() {
@@ -330,7 +330,7 @@ impl Link for VerbsLink {
     fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
         self.count_finished_round();
         // Without a wait, in which a request that ended with an error could be found.
-        if self.room.has_entries(1) {
+        if self.credits.has_entries(1) {
             // An error here comes again at the next send.
             let _shows_again = self.replenish();
         }
@@ -379,10 +379,10 @@ impl Drop for VerbsLink {
     /// destroyed drops them.
     fn drop(&mut self) {
         // Who has left acknowledges nothing.
-        if self.room.under_way() == 0 || !matches!(self.peer_has_closed(), Ok(false)) {
+        if self.credits.under_way() == 0 || !matches!(self.peer_has_closed(), Ok(false)) {
             return;
         }
-        if !self.signal.has_just_restarted() && self.room.has_entries(1) {
+        if !self.signal.has_just_restarted() && self.credits.has_entries(1) {
             self.signal_next();
             // A write of nothing needs no key and no memory.
             let nothing = Source::Memory { offset: 0, length: 0 };
@@ -393,6 +393,6 @@ impl Drop for VerbsLink {
             }
         }
         let deadline = Deadline::after(PARTING);
-        while self.room.under_way() > 0 && !deadline.expired() && self.reap().is_ok() {}
+        while self.credits.under_way() > 0 && !deadline.expired() && self.reap().is_ok() {}
     }
 }

@@ -10,17 +10,17 @@
 //! - `open`: connecting two ends; `offer`: the bytes that they exchange for that;
 //!   `station`: an end before it is connected.
 //! - `link`: a connected end; `sending`, `receiving`, and `one_sided` for reads: its
-//!   messages; `room`: how many it may send; `countdown`: what is due once in so many.
+//!   messages; `credits`: how many it may send; `countdown`: what is due once in so many.
 //! - `calls`: timing the parts of posts and looks.
 //! - `absent`: the link of a build without the feature.
 //!
 //! Without the feature `verbs` there is the same [`VerbsLink`], which nobody can
 //! make: everything else of this crate is the same in both builds.
 
+#[cfg(feature = "verbs")]
+mod credits;
 mod error;
 mod record;
-#[cfg(feature = "verbs")]
-mod room;
 mod settings;
 
 #[cfg(feature = "verbs")]

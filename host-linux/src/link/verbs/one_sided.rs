@@ -134,7 +134,7 @@ impl VerbsLink {
         let tag = message.first().copied().unwrap_or_default();
         self.send_of_a_round((tag, message.len()), Timing::IfRequested)?;
         if is_last {
-            self.due = Some(Due { length, tag, request: self.room.posted });
+            self.due = Some(Due { length, tag, request: self.credits.posted });
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ impl VerbsLink {
     #[inline]
     pub(super) fn look_one_sided(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let Some(Due { length, tag, request }) = self.due else { return self.take_frame(buffer) };
-        while self.room.completed < request {
+        while self.credits.completed < request {
             if !self.reap_one()? {
                 return Ok(None);
             }

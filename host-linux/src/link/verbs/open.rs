@@ -202,7 +202,7 @@ fn mtu(verbs: &VerbsSettings, station: &Station) -> Result<u16, VerbsError> {
 /// How many sends get one completion.
 fn signal_every(operation: Operation, asked: Option<u16>, depth: u16) -> u16 {
     match operation {
-        // The place of a datagram is free when it has been sent.
+        // The slot of a datagram is free when it has been sent.
         Operation::Datagram => 1,
         _ => asked.unwrap_or(depth / 4).clamp(1, depth),
     }
