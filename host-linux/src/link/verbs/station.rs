@@ -362,7 +362,7 @@ fn describe(
     VerbsPort {
         device: name.to_owned(),
         port: number,
-        firmware: context.firmware().to_owned(),
+        firmware: context.firmware(),
         link_layer: link_layer.to_owned(),
         rate_bits_per_s: rate(&read_setting(of_port("rate")).unwrap_or_default()),
         mtu_bytes: port.mtu,

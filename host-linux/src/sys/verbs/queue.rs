@@ -9,7 +9,7 @@ use ibverbs_sys as ffi;
 use ibverbs_sys::ibv_qp_attr_mask as mask;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use super::device::{Domain, none, not_null, succeeded};
+use super::device::{Domain, access, none, not_null, succeeded};
 use super::memory::Region;
 use super::work::{Notify, Poll, PostReceive, PostSend, Standing};
 
@@ -285,14 +285,11 @@ impl Queue {
     /// Lets receives be posted. Datagrams with another key are dropped by the
     /// device.
     pub(crate) fn initialise(&mut self, port: u8, datagram_key: u32) -> io::Result<()> {
-        let access = ffi::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE
-            | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
-            | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_READ;
         let attributes = ffi::ibv_qp_attr {
             qp_state: ffi::ibv_qp_state::IBV_QPS_INIT,
             port_num: port,
             qkey: datagram_key,
-            qp_access_flags: access.0,
+            qp_access_flags: access().0,
             ..Default::default()
         };
         let which = mask::IBV_QP_STATE | mask::IBV_QP_PKEY_INDEX | mask::IBV_QP_PORT;
