@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use thiserror::Error;
 
 use super::settings::Operation;
@@ -41,7 +42,10 @@ pub enum VerbsError {
         source: io::Error,
     },
     /// A port that the device does not have.
-    #[error("{device} has no port {port}, but {ports}; choose one with --ib-port")]
+    #[error(
+        "{device} has {ports} port{}, no port {port}; choose one with --ib-port",
+        if *ports == 1 { "" } else { "s" }
+    )]
     NoPort {
         /// Its name.
         device: String,
@@ -116,6 +120,19 @@ pub enum VerbsError {
         source: io::Error,
         /// What to try.
         hint: &'static str,
+    },
+    /// The device did not make a queue pair.
+    #[error(
+        "{device}: creating a queue pair failed ({source}); {}; `ibv_devinfo -v` shows the limits",
+        queue_pair_hint(*inline)
+    )]
+    QueuePair {
+        /// Its name.
+        device: String,
+        /// How many bytes within a work request were asked for, if not as many as there are.
+        inline: Option<u32>,
+        /// What the system said.
+        source: io::Error,
     },
     /// A work request ended with an error.
     #[error(
@@ -227,7 +244,7 @@ impl VerbsError {
                 | Self::NoDevice { .. }
                 | Self::Open { .. }
                 | Self::PortDown { .. }
-                | Self::NoAddress { .. }
+                | Self::NoAddress { index: None, .. }
                 | Self::Register { .. }
                 | Self::HugePages { .. }
         )
@@ -236,18 +253,39 @@ impl VerbsError {
     /// Whether the command line asks for what cannot be.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::NoPort { .. } | Self::Mtu { .. } | Self::Events { .. } | Self::Answers)
+        matches!(
+            self,
+            Self::NoPort { .. }
+                | Self::NoAddress { index: Some(_), .. }
+                | Self::Mtu { .. }
+                | Self::Events { .. }
+                | Self::Answers
+        )
     }
 }
 
 fn no_device(asked: Option<&str>, present: &[String], source: Option<&io::Error>) -> String {
-    let reason = source.map(|source| format!(" ({source})")).unwrap_or_default();
+    let reason = source.map(|source| match Errno::from_raw(source.raw_os_error().unwrap_or(0)) {
+        // The library finds nowhere to look.
+        Errno::ENOSYS => " (the module ib_uverbs is not loaded)".to_owned(),
+        _ => format!(" ({source})"),
+    });
+    let reason = reason.unwrap_or_default();
     match asked {
         Some(asked) if !present.is_empty() => {
             format!("no RDMA device '{asked}'; there are: {}", present.join(", "))
         }
         _ => format!(
             "no RDMA device on this machine{reason}: load its driver (`rdma link` lists devices), or make one of a network interface: `modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0`"
+        ),
+    }
+}
+
+fn queue_pair_hint(inline: Option<u32>) -> String {
+    match inline {
+        None | Some(0) => "a smaller --depth may be granted".to_owned(),
+        Some(bytes) => format!(
+            "{bytes} bytes within a work request were asked for: a smaller --inline or --depth may be granted"
         ),
     }
 }
@@ -369,6 +407,26 @@ mod tests {
         assert!(failed(10).contains("vendor code 0x81, explained by the device's maker"));
         assert!(failed(10).contains("wrong key"));
         assert!(failed(99).contains("unknown error"));
+    }
+
+    #[test]
+    fn what_was_asked_for_and_is_not_there_is_named() {
+        let (device, source) = ("rxe0".to_owned(), || io::Error::from_raw_os_error(22));
+        let port = VerbsError::NoPort { device: device.clone(), port: 2, ports: 1 };
+        assert!(port.to_string().starts_with("rxe0 has 1 port, no port 2; "), "{port}");
+        let address = |index| VerbsError::NoAddress { device: device.clone(), port: 1, index };
+        assert!(address(Some(200)).is_usage() && !address(Some(200)).is_environment());
+        assert!(address(None).is_environment() && !address(None).is_usage());
+        let pair = |inline| {
+            VerbsError::QueuePair { device: device.clone(), inline, source: source() }.to_string()
+        };
+        assert!(pair(Some(5_000)).contains("5000 bytes within a work request"));
+        assert!(!pair(None).contains("inline"), "{}", pair(None));
+        let source = Some(io::Error::from_raw_os_error(38));
+        let none = VerbsError::NoDevice { asked: None, present: Vec::new(), source }.to_string();
+        assert!(
+            none.contains("(the module ib_uverbs is not loaded)") && !none.contains("os error")
+        );
     }
 
     #[test]

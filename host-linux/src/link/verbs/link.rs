@@ -1,20 +1,20 @@
 //! Messages over a queue pair.
 //!
 //! A control frame is copied into registered memory and out of it. The messages
-//! of rounds, at which nobody looks beyond the first byte, are sent from a place
+//! of rounds, at which nobody looks beyond the first byte, are sent from a slot
 //! that was filled when the link was made, and stay where they arrive: nothing
 //! but that byte is written or read by the processor. What is short enough
 //! travels within its work request instead. The memory of an end holds as many
 //! messages of each direction as may be under way. On a reliable queue pair the
 //! receiver writes back how many it has consumed, after half of them and when it
 //! has nothing else to do, so that a sender never overtakes: no message meets a
-//! receiver without a place for it.
+//! receiver without a slot for it.
 //!
 //! What a message passes from the kernels to the device is inlined as a whole:
 //! half of a round trip is 12,500 instructions of soft-RoCE, and on a network
 //! interface far fewer, so that calls show.
 //! Messages of rounds take a straight way, for which everything that can be known
-//! beforehand is: whether there is room, and the work request but for its number.
+//! beforehand is: whether there is a credit, and the work request but for its number.
 //! Everything else goes through functions of its own, apart from that way, and what
 //! a message leaves to be done is done when a look has found nothing.
 
@@ -31,24 +31,32 @@ use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, recv};
 
 use super::calls::CallTimer;
+use super::countdown::Countdown;
+use super::credits::SendCredits;
 use super::error::{UNANSWERED, VerbsError};
 use super::offer::AUTO_INLINE;
 use super::one_sided::{Due, OneSided};
 use super::record::{CallTimes, VerbsRecord};
-use super::room::Room;
 use super::sending::{Timing, is_tag};
 use super::settings::Operation;
-use super::station::{DATAGRAM_HEAD, EMPTY, Layout, USUAL_INLINE};
+use super::station::{EMPTY, GRH_BYTES, Layout, USUAL_INLINE};
 use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, LinkSettings, Queued};
 use crate::machine::clock::{Deadline, HostClock};
-use crate::sys::verbs::{Queue, Source, Verb};
+use crate::sys::verbs::{Failure, Queue, Source, Verb};
 
 /// Looks in a row that found nothing before the control connection is asked
 /// whether the peer still lives: a system call.
 pub(super) const LOOKS_BEFORE_ASKING: u32 = 1 << 18;
 /// How long the last messages may take when the link is dropped.
 const PARTING: Duration = Duration::from_millis(500);
+
+/// The peer's registered memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RemoteMemory {
+    pub(super) address: u64,
+    pub(super) key: u32,
+}
 
 /// Messages over RDMA verbs.
 #[derive(Debug)]
@@ -61,14 +69,13 @@ pub struct VerbsLink {
     pub(super) layout: Layout,
     /// Longest message in bytes.
     pub(super) longest: usize,
-    /// The peer's memory, and its key.
-    pub(super) remote: (u64, u32),
+    pub(super) remote: RemoteMemory,
     /// Longest message that travels within its request.
     pub(super) inline: usize,
-    /// A completion for each so many sends, and sends until the next.
-    pub(super) signal: (u32, u32),
+    /// Sends until the next one that gets a completion.
+    pub(super) signal: Countdown,
     /// What was sent and received, and what may be.
-    pub(super) room: Room,
+    pub(super) credits: SendCredits,
     /// Where the last byte of the next message arrives, of writes.
     pub(super) awaited: usize,
     /// A session is under way.
@@ -77,12 +84,12 @@ pub struct VerbsLink {
     pub(super) straight: bool,
     /// Length of the messages that the standing request is for; 0 before there is one.
     pub(super) standing_length: usize,
-    /// The place that was consumed last, if its receive is not posted again.
+    /// The slot that was consumed last, if its receive is not posted again.
     pub(super) to_be_freed: Option<u64>,
-    /// Looks in a row that found nothing, up to the last pause.
+    /// Looks in a row that found nothing, up to the last housekeeping.
     pub(super) looks: u32,
-    /// Fruitless looks until the next pause, from 1 on, and from the last one on.
-    pub(super) until_pause: (u32, u32),
+    /// Looks that find nothing until the next housekeeping.
+    pub(super) housekeeping: Countdown,
     /// The control connection has closed.
     pub(super) closed: bool,
     pub(super) one_sided: Option<Box<OneSided>>,
@@ -103,7 +110,7 @@ pub(super) struct Parts {
     pub(super) operation: Operation,
     pub(super) layout: Layout,
     pub(super) longest: u32,
-    pub(super) remote: (u64, u32),
+    pub(super) remote: RemoteMemory,
     pub(super) signal_every: u16,
     pub(super) one_sided: Option<Box<OneSided>>,
     pub(super) record: VerbsRecord,
@@ -135,15 +142,15 @@ impl VerbsLink {
             longest: parts.longest as usize,
             remote: parts.remote,
             inline: granted as usize,
-            signal: (signal, signal),
-            room: Room::new(operation, layout.depth as u64, capacity.into()),
+            signal: Countdown::new(signal),
+            credits: SendCredits::new(operation, layout.depth as u64, capacity.into()),
             awaited: layout.end_of_incoming(0) - 1,
             in_session: false,
             straight: false,
             standing_length: 0,
             to_be_freed: None,
             looks: 0,
-            until_pause: (1, 1),
+            housekeeping: Countdown::new(1),
             closed: false,
             one_sided: parts.one_sided,
             due: None,
@@ -174,14 +181,14 @@ impl VerbsLink {
     /// Work requests posted so far: messages, and what the link itself has to say.
     #[must_use]
     pub const fn posted(&self) -> u64 {
-        self.room.posted
+        self.credits.posted
     }
 
     /// Times the parts of posting and reaping from now on. What else is measured
     /// meanwhile is longer by the readings of the clock.
     pub(crate) fn time_calls(&mut self, clock: HostClock) {
         self.calls = Some(Box::new(CallTimer::new(clock)));
-        self.pause_soon();
+        self.housekeep_soon();
         self.choose_way();
     }
 
@@ -192,7 +199,7 @@ impl VerbsLink {
         Some(calls.into_times(size_bytes))
     }
 
-    /// Timed calls are rare.
+    /// The straight way of a session's messages has no way to time calls.
     fn choose_way(&mut self) {
         self.straight = self.in_session && self.calls.is_none();
     }
@@ -221,20 +228,20 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Sends `message` without waiting. Whether there was room.
+    /// Sends `message` without waiting. Whether there was a credit for it.
     pub(crate) fn send_at_once(&mut self, message: &[u8]) -> bool {
-        self.reap().is_ok() && self.has_room() && self.send_now(message).is_ok()
+        self.reap().is_ok() && self.has_credit() && self.send_now(message).is_ok()
     }
 
     /// Looks at what a peer does that waits to be served, without receiving its
-    /// hello: at the byte of its place that arrives last or first.
+    /// hello: at the byte of its slot that arrives last or first.
     pub(crate) fn look_while_queued(&self) -> Queued {
         let at = |offset| self.queue.memory().byte(offset);
         let has_come = match self.operation {
             // Who reads says nothing.
             Operation::Read => true,
             Operation::Write => at(self.awaited) != EMPTY,
-            Operation::Datagram => at(self.layout.incoming(0) + DATAGRAM_HEAD) == MAGIC[0],
+            Operation::Datagram => at(self.layout.incoming(0) + GRH_BYTES) == MAGIC[0],
             Operation::Send | Operation::WriteImmediate => at(self.layout.incoming(0)) == MAGIC[0],
         };
         match self.peer_has_closed() {
@@ -276,7 +283,8 @@ impl VerbsLink {
     /// A work request ended with an error, which is how a peer that is gone looks
     /// as well.
     #[cold]
-    pub(super) fn ended(&self, action: &'static str, (status, vendor): (u32, u32)) -> LinkError {
+    pub(super) fn ended(&self, action: &'static str, failure: Failure) -> LinkError {
+        let Failure { status, vendor } = failure;
         if status == UNANSWERED && matches!(self.peer_has_closed(), Ok(true)) {
             return LinkError::Closed { peer: self.peer.clone() };
         }
@@ -304,7 +312,7 @@ impl Link for VerbsLink {
         match message.first() {
             Some(&tag) if self.straight && is_tag(tag) => match self.operation {
                 Operation::Read => self.send_one_sided(message),
-                _ => self.send_of_a_round((tag, message.len()), Timing::Never),
+                _ => self.send_of_a_round((tag, message.len()), Timing::Off),
             },
             _ => self.send_otherwise(message),
         }
@@ -313,7 +321,7 @@ impl Link for VerbsLink {
     #[inline(always)]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         match self.look(buffer)? {
-            None if self.pauses() => self.pause(buffer),
+            None if self.count_fruitless_look() => self.housekeep(buffer),
             looked => Ok(looked),
         }
     }
@@ -322,7 +330,7 @@ impl Link for VerbsLink {
     fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
         self.count_finished_round();
         // Without a wait, in which a request that ended with an error could be found.
-        if self.room.has_entries(1) {
+        if self.credits.has_entries(1) {
             // An error here comes again at the next send.
             let _shows_again = self.replenish();
         }
@@ -371,20 +379,20 @@ impl Drop for VerbsLink {
     /// destroyed drops them.
     fn drop(&mut self) {
         // Who has left acknowledges nothing.
-        if self.room.under_way() == 0 || !matches!(self.peer_has_closed(), Ok(false)) {
+        if self.credits.under_way() == 0 || !matches!(self.peer_has_closed(), Ok(false)) {
             return;
         }
-        if self.signal.1 != self.signal.0 && self.room.has_entries(1) {
+        if !self.signal.has_just_restarted() && self.credits.has_entries(1) {
             self.signal_next();
             // A write of nothing needs no key and no memory.
             let nothing = Source::Memory { offset: 0, length: 0 };
             if self.operation == Operation::Datagram
-                || self.post(("closing", Timing::Never), Verb::Write, 0, nothing).is_err()
+                || self.post("closing", Verb::Write, 0, nothing).is_err()
             {
                 return;
             }
         }
         let deadline = Deadline::after(PARTING);
-        while self.room.under_way() > 0 && !deadline.expired() && self.reap().is_ok() {}
+        while self.credits.under_way() > 0 && !deadline.expired() && self.reap().is_ok() {}
     }
 }

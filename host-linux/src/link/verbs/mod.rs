@@ -6,17 +6,27 @@
 //! says whether the peer lives and nothing else. How messages travel is an
 //! [`Operation`]; how the memory of both ends is laid out, `station`.
 //!
+//! - `settings`, `record`, `error`: what can be chosen, what a profile says, what fails.
+//! - `open`: connecting two ends; `offer`: the bytes that they exchange for that;
+//!   `station`: an end before it is connected.
+//! - `link`: a connected end; `sending`, `receiving`, and `one_sided` for reads: its
+//!   messages; `credits`: how many it may send; `countdown`: what is due once in so many.
+//! - `calls`: timing the parts of posts and looks.
+//! - `absent`: the link of a build without the feature.
+//!
 //! Without the feature `verbs` there is the same [`VerbsLink`], which nobody can
 //! make: everything else of this crate is the same in both builds.
 
+#[cfg(feature = "verbs")]
+mod credits;
 mod error;
 mod record;
-#[cfg(feature = "verbs")]
-mod room;
 mod settings;
 
 #[cfg(feature = "verbs")]
 mod calls;
+#[cfg(feature = "verbs")]
+mod countdown;
 #[cfg(feature = "verbs")]
 mod link;
 #[cfg(feature = "verbs")]

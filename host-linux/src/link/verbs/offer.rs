@@ -298,8 +298,16 @@ impl<'a> Fields<'a> {
     fn text(&mut self) -> Option<String> {
         let length = u16::from_le_bytes(self.take()?);
         let text = self.0.get(..usize::from(length))?;
-        String::from_utf8(text.to_vec()).ok()
+        Some(printable(std::str::from_utf8(text).ok()?))
     }
+}
+
+/// A peer's text without what moves the cursor of a terminal or turns the direction of
+/// its lines.
+pub(super) fn printable(text: &str) -> String {
+    let acts =
+        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.replace(acts, "?")
 }
 
 #[cfg(test)]
@@ -348,6 +356,21 @@ mod tests {
         for answer in answers {
             assert_eq!(Answer::from_bytes(&answer.to_bytes(), &offer), Ok(answer));
         }
+    }
+
+    /// Those that `tests/verbs/scenarios` and `host-linux/tests/verbs.rs` change.
+    #[test]
+    fn fields_are_at_the_offsets_that_tests_change() {
+        let station = StationData { queue: 0x4433_2211, key: 0x8877_6655, ..offer().station };
+        let bytes = Offer { depth: 0x0201, longest: 0x0403_0201, ..offer() }.to_bytes();
+        assert_eq!((bytes[7], &bytes[14..16]), (VERSION, &[1, 2][..]));
+        assert_eq!(bytes[16..20], [1, 2, 3, 4]);
+        let answer = Answer::Connected { mtu: 512, station, depth: 0x0201, port: String::new() };
+        let bytes = answer.to_bytes();
+        assert_eq!(bytes[11..15], [0x11, 0x22, 0x33, 0x44]);
+        assert_eq!(bytes[45..49], [0x55, 0x66, 0x77, 0x88]);
+        // What comes after the station, which is of 11..54.
+        assert_eq!((bytes[53], &bytes[54..56]), (station.reads, &[1, 2][..]));
     }
 
     #[test]
@@ -414,6 +437,13 @@ mod tests {
             let read = read(mtu, 32);
             assert!(matches!(read, Err(Unusable::Wrong(why)) if why.contains("payload")), "{mtu}");
         }
+    }
+
+    #[test]
+    fn a_reason_cannot_act_on_the_terminal() {
+        let reason = Answer::Refused("b\u{1b}[2Ju\rs\ny ä \u{202e}".into());
+        let read = Answer::from_bytes(&reason.to_bytes(), &offer());
+        assert_eq!(read, Ok(Answer::Refused("b?[2Ju?s?y ä ?".into())));
     }
 
     #[test]

@@ -30,8 +30,10 @@ pub(super) struct OneSided {
     frames: VecDeque<[u8; FRAME_LEN]>,
     /// Where the responder writes what it says.
     outgoing: [u8; FRAME_LEN],
-    /// Reads of the round under way: all, and those to come.
-    reads: (u32, u32),
+    /// Reads of the round under way.
+    reads: u32,
+    /// Those of them that are not posted yet.
+    reads_left: u32,
     /// Bytes of its reply.
     reply_length: usize,
 }
@@ -56,7 +58,8 @@ impl OneSided {
             responder: ResponderState::new(bounds, properties),
             frames: VecDeque::with_capacity(4),
             outgoing: [0; FRAME_LEN],
-            reads: (0, 0),
+            reads: 0,
+            reads_left: 0,
             reply_length: 0,
         }
     }
@@ -64,15 +67,14 @@ impl OneSided {
     /// Counts the round that is over, and looks at what comes next.
     #[cold]
     fn next_round(&mut self) {
-        let (all, left) = self.reads;
-        if all > left {
-            self.responder.handle_burst(all - left);
+        if self.reads > self.reads_left {
+            self.responder.handle_burst(self.reads - self.reads_left);
             // Nobody sends the reply: the completion of the read stood for it.
             let _reply = self.responder.poll_transmit(&mut self.outgoing);
             self.take_frames();
         }
         let messages = self.responder.burst().map_or(0, |Burst { messages, .. }| messages);
-        self.reads = (messages, messages);
+        (self.reads, self.reads_left) = (messages, messages);
         self.reply_length = self.responder.reply_length();
     }
 
@@ -99,7 +101,7 @@ impl VerbsLink {
     #[inline]
     pub(super) fn count_finished_round(&mut self) {
         if let Some(one_sided) = &mut self.one_sided
-            && one_sided.reads.1 == 0
+            && one_sided.reads_left == 0
         {
             one_sided.next_round();
         }
@@ -113,16 +115,16 @@ impl VerbsLink {
             one_sided.handle(message);
             return Ok(());
         }
-        if one_sided.reads.1 == 0 {
+        if one_sided.reads_left == 0 {
             one_sided.next_round();
         }
-        if one_sided.reads.1 == 0 {
+        if one_sided.reads_left == 0 {
             // Of no round, or of one that the responder would have to time.
             one_sided.handle(message);
             return Ok(());
         }
-        one_sided.reads.1 -= 1;
-        let (is_last, length) = (one_sided.reads.1 == 0, one_sided.reply_length);
+        one_sided.reads_left -= 1;
+        let (is_last, length) = (one_sided.reads_left == 0, one_sided.reply_length);
         if is_last {
             if self.due.is_some() {
                 return Err(VerbsError::Answers.into());
@@ -130,9 +132,9 @@ impl VerbsLink {
             self.signal_next();
         }
         let tag = message.first().copied().unwrap_or_default();
-        self.send_of_a_round((tag, message.len()), Timing::WhereAsked)?;
+        self.send_of_a_round((tag, message.len()), Timing::IfRequested)?;
         if is_last {
-            self.due = Some(Due { length, tag, request: self.room.posted });
+            self.due = Some(Due { length, tag, request: self.credits.posted });
         }
         Ok(())
     }
@@ -141,7 +143,7 @@ impl VerbsLink {
     #[inline]
     pub(super) fn look_one_sided(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let Some(Due { length, tag, request }) = self.due else { return self.take_frame(buffer) };
-        while self.room.completed < request {
+        while self.credits.completed < request {
             if !self.reap_one()? {
                 return Ok(None);
             }

@@ -2,19 +2,23 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use loggap_core::wire::FRAME_LEN;
+use nix::poll::PollFlags;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::error::VerbsError;
-use super::link::{Parts, VerbsLink};
-use super::offer::{AUTO_INLINE, Answer, LENGTH, Offer, StationData, Unusable};
+use super::link::{Parts, RemoteMemory, VerbsLink};
+use super::offer::{AUTO_INLINE, Answer, LENGTH, Offer, StationData, Unusable, printable};
 use super::one_sided::OneSided;
 use super::record::{VerbsPort, VerbsRecord};
-use super::settings::{Operation, VerbsSettings};
+use super::settings::{DeviceName, Operation, VerbsSettings};
 use super::station::{Layout, Purpose, Station, memory_to_lend};
+use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, LinkSettings, TcpLink, Transport, Waiting};
+use crate::machine::clock::Deadline;
 
 /// The largest payload of a packet, of every kind of port.
 const LARGEST_PACKET: u32 = 4_096;
@@ -77,16 +81,15 @@ impl VerbsLink {
         settings: LinkSettings,
     ) -> Result<Self, LinkError> {
         let mut offer = [0; LENGTH];
-        let read = control
-            .set_nonblocking(false)
-            .and_then(|()| control.set_read_timeout(Some(settings.limit)))
-            .and_then(|()| control.read_exact(&mut offer));
-        read.map_err(|error| LinkError::from_io(&peer, "receiving connection data", error))?;
+        control
+            .set_nonblocking(true)
+            .and_then(|()| read_within(&mut control, &mut offer, settings.limit))
+            .map_err(|error| LinkError::from_io(&peer, "receiving connection data", error))?;
         Self::answer(control, &offer, peer, settings)
     }
 
-    /// Tells who is not served why: its socket has taken nothing yet, so that there is
-    /// room for it.
+    /// Sends a client that is not served the reason. It is all that was sent, so that it
+    /// fits into the socket's buffer.
     pub(crate) fn refuse(mut control: &TcpStream, reason: &str) {
         let _told_less_well = control.write_all(&Answer::Refused(reason.to_owned()).to_bytes());
     }
@@ -199,7 +202,7 @@ fn mtu(verbs: &VerbsSettings, station: &Station) -> Result<u16, VerbsError> {
 /// How many sends get one completion.
 fn signal_every(operation: Operation, asked: Option<u16>, depth: u16) -> u16 {
     match operation {
-        // The place of a datagram is free when it has been sent.
+        // The slot of a datagram is free when it has been sent.
         Operation::Datagram => 1,
         _ => asked.unwrap_or(depth / 4).clamp(1, depth),
     }
@@ -229,10 +232,10 @@ fn connect_over(
 ) -> Result<VerbsLink, LinkError> {
     let mut bytes = [0; LENGTH];
     let exchanged = control
-        .set_nonblocking(false)
-        .and_then(|()| control.set_read_timeout(Some(settings.limit)))
+        .set_nonblocking(true)
+        // Nothing was sent before, so that it fits into the socket's buffer.
         .and_then(|()| control.write_all(&offer.to_bytes()))
-        .and_then(|()| control.read_exact(&mut bytes));
+        .and_then(|()| read_within(&mut control, &mut bytes, settings.limit));
     exchanged.map_err(|source| match source.kind() {
         // A responder of another transport takes the offer for nonsense.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
@@ -258,6 +261,27 @@ fn connect_over(
     let record = record(&offer, mtu, &port, &settings);
     let join = Join { control, peer, settings, offer: &offer, one_sided };
     Ok(join.link(station, theirs, record))
+}
+
+/// Reads all of `bytes`, for no longer than `limit` in total, however they come.
+fn read_within(control: &mut TcpStream, bytes: &mut [u8], limit: Duration) -> io::Result<()> {
+    let deadline = Deadline::after(limit);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match control.read(rest) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => rest = rest.get_mut(read..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait_bounded(control.as_fd(), PollFlags::POLLIN)?;
+            }
+            Err(error) => return Err(error),
+        }
+        if !rest.is_empty() && deadline.expired() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
+    Ok(())
 }
 
 /// The responder's end, connected to whoever made the offer, and the packet
@@ -330,7 +354,7 @@ impl Join<'_> {
             operation,
             layout,
             longest: self.offer.longest,
-            remote: (theirs.address, theirs.key),
+            remote: RemoteMemory { address: theirs.address, key: theirs.key },
             signal_every: self.offer.signal_every,
             one_sided: self.one_sided,
             record: VerbsRecord { here, depth, ..record },
@@ -352,7 +376,59 @@ fn record(offer: &Offer, mtu: u16, peer: &str, settings: &LinkSettings) -> Verbs
         registered_bytes: 0,
         calls: Vec::new(),
         here: VerbsPort::default(),
-        // A device of another version says less or more; what is not understood is left out.
-        there: serde_json::from_str(peer).unwrap_or_default(),
+        there: port_of_peer(peer),
+    }
+}
+
+/// What the peer says of its port, in JSON. A device of another version says less or
+/// more; what is not understood is left out.
+fn port_of_peer(json: &str) -> VerbsPort {
+    let port: VerbsPort = serde_json::from_str(json).unwrap_or_default();
+    VerbsPort {
+        device: DeviceName::new(&port.device).map_or_else(String::new, |_| port.device),
+        firmware: printable(&port.firmware),
+        link_layer: printable(&port.link_layer),
+        interface: port.interface.as_deref().map(printable),
+        ..port
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+
+    #[test]
+    fn a_port_of_the_peer_has_nothing_that_acts_on_a_terminal() {
+        let json = r#"{"device":"mlx5_0","port":1,"firmware":"20\u001b[2J","link_layer":"a\rb",
+            "rate_bits_per_s":null,"mtu_bytes":1024,"numa_node":null,"interface":"e\nns\u202e1",
+            "gid_index":3}"#;
+        let port = port_of_peer(json);
+        assert_eq!((port.device.as_str(), port.firmware.as_str()), ("mlx5_0", "20?[2J"));
+        assert_eq!((port.link_layer.as_str(), port.interface.as_deref()), ("a?b", Some("e?ns?1")));
+        assert_eq!(port_of_peer(&json.replace("mlx5_0", "mlx5\\u0007")).device, "");
+        assert_eq!(port_of_peer("no JSON"), VerbsPort::default());
+    }
+
+    #[test]
+    fn a_peer_that_sends_byte_after_byte_has_the_limit_for_all_of_them() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut slow = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut control, _) = listener.accept().unwrap();
+        control.set_nonblocking(true).unwrap();
+        slow.write_all(&[7; 10]).unwrap();
+        let whole = read_within(&mut control, &mut [0; 10], Duration::from_secs(10));
+        assert!(whole.is_ok(), "{whole:?}");
+        // Sends until the reader has given up.
+        let sender = thread::spawn(move || {
+            while slow.write_all(&[7]).is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let late = read_within(&mut control, &mut [0; LENGTH], Duration::from_millis(200));
+        assert_eq!(late.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(control);
+        sender.join().unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Receiving: what has arrived, and places that are free again.
+//! Receiving: what has arrived, and slots that are free again.
 
 use std::{io, thread};
 
@@ -6,19 +6,20 @@ use loggap_core::wire::MAGIC;
 use nix::poll::PollFlags;
 
 use super::calls::CallTimer;
+use super::countdown::Countdown;
 use super::error::FLUSHED;
 use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
 use super::settings::Operation;
-use super::station::{DATAGRAM_HEAD, EMPTY, ESCAPED_BY_PEER};
+use super::station::{EMPTY, ESCAPED_BY_PEER, GRH_BYTES};
 use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, Waiting};
-use crate::sys::verbs::{Completion, Queue, Region};
+use crate::sys::verbs::{Completion, Failure, Queue, Region};
 
 /// Looks in a row that found nothing before failed sends are looked for.
 const LOOKS_BEFORE_REAPING: u32 = 1 << 9;
 
 impl VerbsLink {
-    /// Looks once for a message, and does nothing else: see [`Self::pauses`].
+    /// Looks once for a message, and does nothing else: see [`Self::count_fruitless_look`].
     #[inline(always)]
     pub(super) fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let found = match self.operation {
@@ -28,29 +29,28 @@ impl VerbsLink {
         };
         if found.is_some() {
             self.looks = 0;
-            self.pause_soon();
+            self.housekeep_soon();
         }
         Ok(found)
     }
 
-    /// After a look that found nothing: whether there is a [`Self::pause`] now. What a
+    /// Counts a look that found nothing; whether to [`Self::housekeep`] now. What a
     /// message leaves to be done is done after the next look without one, so that an
     /// answer is under way by then; what is seldom due, after many.
     #[inline(always)]
-    pub(super) const fn pauses(&mut self) -> bool {
-        self.until_pause.0 -= 1;
-        self.until_pause.0 == 0
+    pub(super) const fn count_fruitless_look(&mut self) -> bool {
+        self.housekeeping.tick()
     }
 
-    /// There is a pause after the next look that finds nothing.
+    /// Housekeeping is due after the next look that finds nothing.
     #[inline(always)]
-    pub(super) const fn pause_soon(&mut self) {
-        self.until_pause = (1, 1);
+    pub(super) const fn housekeep_soon(&mut self) {
+        self.housekeeping = Countdown::new(1);
     }
 
     /// Does what is due between two looks, and sleeps where this link sleeps.
     #[inline(never)]
-    pub(super) fn pause(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+    pub(super) fn housekeep(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         self.do_what_is_due()?;
         match self.settings.waiting {
             Waiting::Block => self.sleep_and_look(buffer),
@@ -58,7 +58,7 @@ impl VerbsLink {
         }
     }
 
-    /// A message is there when the last byte of its place is.
+    /// A message is there when the last byte of its slot is.
     #[inline(always)]
     fn look_at_memory(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let at = self.awaited;
@@ -75,7 +75,7 @@ impl VerbsLink {
             self.restore_last(buffer);
         }
         self.consume()?;
-        self.awaited = self.layout.end_of_incoming(self.room.consumed) - 1;
+        self.awaited = self.layout.end_of_incoming(self.credits.consumed) - 1;
         Ok(Some(length))
     }
 
@@ -84,7 +84,7 @@ impl VerbsLink {
     #[cold]
     fn restore_last(&self, buffer: &mut [u8]) {
         let number = self.queue.memory().number(ESCAPED_BY_PEER).to_le_bytes();
-        if number == Self::escape(self.room.consumed)
+        if number == Self::escape(self.credits.consumed)
             && let Some(changed) = buffer.last_mut()
         {
             *changed = EMPTY;
@@ -102,8 +102,8 @@ impl VerbsLink {
             _ => arrived.length,
         };
         let room = buffer.len();
-        let place = self.layout.incoming(arrived.id);
-        if !buffer.get_mut(..length).is_some_and(|target| self.copy_out(place, target)) {
+        let slot = self.layout.incoming(arrived.id);
+        if !buffer.get_mut(..length).is_some_and(|target| self.copy_out(slot, target)) {
             return Err(self.no_room(length, room));
         }
         self.leave_to_be_freed(arrived.id)?;
@@ -119,11 +119,11 @@ impl VerbsLink {
         arrived: Completion,
         buffer: &mut [u8],
     ) -> Result<Option<usize>, LinkError> {
-        let length = arrived.length.saturating_sub(DATAGRAM_HEAD);
-        let place = self.layout.incoming(arrived.id) + DATAGRAM_HEAD;
+        let length = arrived.length.saturating_sub(GRH_BYTES);
+        let slot = self.layout.incoming(arrived.id) + GRH_BYTES;
         // Anybody who learns the key may have sent it.
         let fits = arrived.from_peer
-            && buffer.get_mut(..length).is_some_and(|target| self.copy_out(place, target));
+            && buffer.get_mut(..length).is_some_and(|target| self.copy_out(slot, target));
         self.leave_to_be_freed(arrived.id)?;
         Ok(fits.then_some(length))
     }
@@ -133,7 +133,7 @@ impl VerbsLink {
         LinkError::NoRoom { peer: self.peer.clone(), length, room }
     }
 
-    /// What has arrived, if anything; its place is not free yet.
+    /// What has arrived, if anything; its slot is not free yet.
     #[inline(always)]
     pub(super) fn take_arrival(&mut self) -> Result<Option<Completion>, LinkError> {
         let Self { queue, calls, .. } = self;
@@ -151,7 +151,7 @@ impl VerbsLink {
         }
     }
 
-    /// Leaves the receive of a place that was just consumed to be posted later, and
+    /// Leaves the receive of a slot that was just consumed to be posted later, and
     /// posts that of the one before if that was left.
     #[inline(always)]
     fn leave_to_be_freed(&mut self, index: u64) -> Result<(), LinkError> {
@@ -162,7 +162,7 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Posts the receive of the place that was consumed last, if that is to be
+    /// Posts the receive of the slot that was consumed last, if that is to be
     /// done yet.
     #[inline]
     pub(super) fn free_consumed(&mut self) -> Result<(), LinkError> {
@@ -173,35 +173,35 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Lets another message arrive at place `index`.
+    /// Lets another message arrive at slot `index`.
     #[inline(never)]
     pub(super) fn post_receive(&mut self, index: u64) -> Result<(), LinkError> {
-        let (place, bytes) =
+        let (slot, bytes) =
             (self.layout.incoming(index), self.layout.receive_bytes(self.operation));
         self.queue
-            .post_receive(index, place, bytes)
+            .post_receive(index, slot, bytes)
             .map_err(|source| self.failed("posting a receive", source))
     }
 
-    /// Copies from a place what somebody looks at: see
+    /// Copies from a slot what somebody looks at: see
     /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). False
     /// where memory does not hold as much.
     #[inline(always)]
-    fn copy_out(&self, place: usize, target: &mut [u8]) -> bool {
+    fn copy_out(&self, slot: usize, target: &mut [u8]) -> bool {
         let memory = self.queue.memory();
         match target.first_mut() {
             Some(first) if self.in_session => {
-                *first = memory.byte(place);
-                Some(&*first) != MAGIC.first() || copy_frame(memory, place, target)
+                *first = memory.byte(slot);
+                Some(&*first) != MAGIC.first() || copy_frame(memory, slot, target)
             }
-            _ => memory.read(place, target),
+            _ => memory.read(slot, target),
         }
     }
 
     /// A receive failed. Where it was flushed only, a send has failed before.
     #[cold]
-    fn receive_ended(&mut self, error: (u32, u32)) -> LinkError {
-        if error.0 == FLUSHED
+    fn receive_ended(&mut self, error: Failure) -> LinkError {
+        if error.status == FLUSHED
             && let Err(cause) = self.reap()
         {
             return cause;
@@ -209,29 +209,29 @@ impl VerbsLink {
         self.ended("a receive", error)
     }
 
-    /// A place is free again. The peer is told here only in a burst without a pause,
-    /// before it runs out of places: otherwise [`Self::prepare`] has told it.
+    /// A slot is free again. The peer is told here only in a burst without a pause,
+    /// before it runs out of slots: otherwise [`Self::replenish`] has announced it.
     #[inline(always)]
     fn consume(&mut self) -> Result<(), LinkError> {
-        match self.room.consume() {
-            true => self.tell_consumed(),
+        match self.credits.consume() {
+            true => self.announce_consumed(),
             false => Ok(()),
         }
     }
 
     /// Does what is due for messages that were received: posts the receive of the
-    /// last one's place, and tells the peer when half of the places are free.
+    /// last one's slot, and tells the peer when half of the slots are free.
     ///
     /// This is done when a look has found nothing, before a round, and before this
-    /// end waits for room. So no two ends wait for each other: a peer that waits for
-    /// room has sent as many messages as there are places since what it knows of.
+    /// end waits for a credit. So no two ends wait for each other: a peer that waits for
+    /// one has sent as many messages as there are slots since what it knows of.
     /// An end that looks finds them all, and tells it at the latest when it has;
-    /// one that waits for room itself has told of every half that it consumed.
+    /// one that waits for a credit itself has told of every half that it consumed.
     #[inline]
     pub(super) fn replenish(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
-        match self.room.owes_a_word() {
-            true => self.tell_consumed(),
+        match self.credits.announcement_is_due() {
+            true => self.announce_consumed(),
             false => Ok(()),
         }
     }
@@ -240,8 +240,8 @@ impl VerbsLink {
     #[inline]
     fn do_what_is_due(&mut self) -> Result<(), LinkError> {
         let before = self.looks;
-        self.looks += self.until_pause.1;
-        self.pause_soon();
+        self.looks += self.housekeeping.every();
+        self.housekeep_soon();
         self.count_finished_round();
         self.replenish()?;
         if self.calls.is_some() {
@@ -258,7 +258,7 @@ impl VerbsLink {
         }
         let always = self.settings.waiting == Waiting::Block || self.calls.is_some();
         if !always && !self.expects_completion() {
-            self.until_pause = (LOOKS_BEFORE_REAPING, LOOKS_BEFORE_REAPING);
+            self.housekeeping = Countdown::new(LOOKS_BEFORE_REAPING);
         }
         Ok(())
     }
@@ -310,8 +310,8 @@ impl VerbsLink {
 
 /// Copies a control frame, from where somebody looks at every byte.
 #[cold]
-fn copy_frame(memory: &Region, place: usize, target: &mut [u8]) -> bool {
-    memory.read(place, target)
+fn copy_frame(memory: &Region, slot: usize, target: &mut [u8]) -> bool {
+    memory.read(slot, target)
 }
 
 /// Looks for a message, the look being timed.

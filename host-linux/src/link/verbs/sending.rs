@@ -4,47 +4,46 @@
 use std::{io, thread};
 
 use super::error::FLUSHED;
-use super::link::{LOOKS_BEFORE_ASKING, VerbsLink};
+use super::link::{LOOKS_BEFORE_ASKING, RemoteMemory, VerbsLink};
 use super::settings::Operation;
 use super::station::{
-    CONSUMED_BY_PEER, CONSUMED_HERE, EMPTY, ESCAPED_BY_PEER, ESCAPED_HERE, PAYLOAD,
+    CONSUMED_BY_PEER, CONSUMED_HERE, EMPTY, ESCAPED_BY_PEER, ESCAPED_HERE, TEMPLATE,
 };
 use crate::link::{LinkError, Waiting};
 use crate::machine::clock::Deadline;
-use crate::sys::verbs::{Completion, Source, Verb, Work};
+use crate::sys::verbs::{Completion, Failure, Source, Verb, Work};
 
-/// Looks in a row that found nothing before the same, where the processor is given
-/// away after each.
+/// As [`LOOKS_BEFORE_ASKING`], of looks after each of which the processor is yielded.
 const YIELDS_BEFORE_ASKING: u32 = 1 << 8;
 
-/// Whether the parts of a post are timed.
+/// Whether the parts of posting a message of a round are timed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Timing {
-    /// Of messages of rounds, where the link was asked to.
-    WhereAsked,
-    /// Of all others, and of those where it was not.
-    Never,
+    /// While the link times calls.
+    IfRequested,
+    /// Never: it does not time calls now.
+    Off,
 }
 
 impl VerbsLink {
-    /// Whether one more message finds a place at both ends.
+    /// Whether one more message finds a slot at both ends.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
-        self.room.has_room(|| self.word_of_peer())
+    pub(super) fn has_credit(&self) -> bool {
+        self.credits.has_credit(|| self.announced_by_peer())
     }
 
     /// How many messages the peer says that it has consumed.
     #[inline]
-    fn word_of_peer(&self) -> u32 {
+    fn announced_by_peer(&self) -> u32 {
         self.queue.memory().number(CONSUMED_BY_PEER)
     }
 
-    /// Waits until [`Self::has_room`]. The peer may be waiting for room, too: it is
+    /// Waits until [`Self::has_credit`]. The peer may be waiting for a credit, too: it is
     /// told of what was consumed before, where that is due.
     #[cold]
-    pub(super) fn wait_for_room(&mut self) -> Result<(), LinkError> {
+    pub(super) fn wait_for_credit(&mut self) -> Result<(), LinkError> {
         self.replenish()?;
-        self.wait_until(Self::has_room)
+        self.wait_until(Self::has_credit)
     }
 
     /// Looks at sends that are over, one at a time, until what is waited for is so;
@@ -89,25 +88,25 @@ impl VerbsLink {
         (tag, length): (u8, usize),
         timing: Timing,
     ) -> Result<(), LinkError> {
-        if !self.room.is_counted() {
-            self.look_for_room()?;
+        if !self.credits.has_prechecked() {
+            self.find_credits()?;
         }
         if length != self.standing_length {
             self.build_for(length)?;
         }
         // The message before it has arrived if it began otherwise: a round ends with
         // its reply.
-        self.queue.memory().set_byte(PAYLOAD, tag);
+        self.queue.memory().set_byte(TEMPLATE, tag);
         let target = match self.operation {
             Operation::Write => Some(self.target_of(length)),
-            Operation::WriteImmediate => Some(self.layout.incoming(self.room.sent)),
+            Operation::WriteImmediate => Some(self.layout.incoming(self.credits.sent)),
             _ => None,
         };
-        let address = target.map(|offset| self.remote.0.wrapping_add(offset as u64));
-        let head = (self.room.posted + 1, self.is_signalled());
+        let address = target.map(|offset| self.remote.address.wrapping_add(offset as u64));
+        let head = (self.credits.posted + 1, self.take_signal());
         let Self { queue, calls, .. } = self;
         let posted = match calls {
-            Some(calls) if timing == Timing::WhereAsked => {
+            Some(calls) if timing == Timing::IfRequested => {
                 calls.post(|built| queue.post_again(head, address, built))
             }
             _ => queue.post_again(head, address, || ()),
@@ -115,7 +114,7 @@ impl VerbsLink {
         if let Err(source) = posted {
             return Err(self.not_posted(source));
         }
-        self.room.post_counted();
+        self.credits.post_prechecked();
         Ok(())
     }
 
@@ -132,22 +131,22 @@ impl VerbsLink {
             // An error here comes again at the send.
             let _shows_again = self.build_for(length);
         }
-        if !self.room.is_counted() && self.has_room() {
-            self.count_room();
+        if !self.credits.has_prechecked() && self.has_credit() {
+            self.precheck_credits();
         }
     }
 
-    /// Finds room for a message of a round at least, and says for how many.
+    /// Finds a credit for a message of a round at least, and counts for how many there are.
     #[cold]
-    fn look_for_room(&mut self) -> Result<(), LinkError> {
-        self.make_room()?;
-        self.count_room();
+    fn find_credits(&mut self) -> Result<(), LinkError> {
+        self.obtain_credit()?;
+        self.precheck_credits();
         Ok(())
     }
 
-    fn count_room(&mut self) {
-        let word = self.word_of_peer();
-        self.room.count_unchecked(word);
+    fn precheck_credits(&mut self) {
+        let word = self.announced_by_peer();
+        self.credits.precheck(word);
     }
 
     /// Builds the request of messages of rounds of this length.
@@ -157,14 +156,14 @@ impl VerbsLink {
             return Err(self.too_long(length));
         }
         let source = match self.operation {
-            // Nobody looks at what is read, so that all of it may go to one place.
+            // Nobody looks at what is read, so that all of it may go to one slot.
             Operation::Read => Source::Memory { offset: self.layout.incoming(0), length },
-            _ if length <= self.inline => Source::Copied { offset: PAYLOAD, length },
-            _ => Source::Memory { offset: PAYLOAD, length },
+            _ if length <= self.inline => Source::Copied { offset: TEMPLATE, length },
+            _ => Source::Memory { offset: TEMPLATE, length },
         };
-        let (start, remote_key) = self.remote;
+        let RemoteMemory { address: start, key: remote_key } = self.remote;
         // Of writes every message has another one.
-        let remote_address = start.wrapping_add(PAYLOAD as u64);
+        let remote_address = start.wrapping_add(TEMPLATE as u64);
         let verb = self.verb_of(length);
         let work = Work { verb, remote_address, remote_key, id: 0, signalled: false };
         self.queue
@@ -183,26 +182,26 @@ impl VerbsLink {
         }
         // Nobody could see it arrive.
         debug_assert!(!message.is_empty());
-        self.make_room()?;
+        self.obtain_credit()?;
         if self.calls.is_some() {
             self.signal_next();
         }
         match (self.operation, message.first()) {
             (Operation::Read, _) => self.send_one_sided(message),
             (_, Some(&tag)) if self.in_session && is_tag(tag) => {
-                self.send_of_a_round((tag, message.len()), Timing::WhereAsked)
+                self.send_of_a_round((tag, message.len()), Timing::IfRequested)
             }
             _ => self.send_now(message),
         }
     }
 
-    /// Looks at sends that are over, and waits where there is no room for a message.
+    /// Looks at sends that are over, and waits where there is no credit for a message.
     #[inline]
-    fn make_room(&mut self) -> Result<(), LinkError> {
+    fn obtain_credit(&mut self) -> Result<(), LinkError> {
         self.reap_some()?;
-        match self.has_room() {
+        match self.has_credit() {
             true => Ok(()),
-            false => self.wait_for_room(),
+            false => self.wait_for_credit(),
         }
     }
 
@@ -218,14 +217,14 @@ impl VerbsLink {
         }
     }
 
-    /// Where the next message is written to, whose last byte is the last of its place,
+    /// Where the next message is written to, whose last byte is the last of its slot,
     /// which the peer polls.
     #[inline]
     const fn target_of(&self, length: usize) -> usize {
-        self.layout.end_of_incoming(self.room.sent) - length
+        self.layout.end_of_incoming(self.credits.sent) - length
     }
 
-    /// Sends a message for which there is room, every byte of it.
+    /// Sends a message for which there is a credit, every byte of it.
     pub(super) fn send_now(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let length = message.len();
         let to = match self.operation {
@@ -233,34 +232,34 @@ impl VerbsLink {
                 return self.send_escaped(message);
             }
             Operation::Write => self.target_of(length),
-            _ => self.layout.incoming(self.room.sent),
+            _ => self.layout.incoming(self.credits.sent),
         };
         let source = if length <= self.inline {
             Source::Inline(message)
         } else {
-            let offset = self.layout.outgoing(self.room.sent);
+            let offset = self.layout.outgoing(self.credits.sent);
             if !self.queue.memory().write(offset, message) {
                 return Err(self.too_long(length));
             }
             Source::Memory { offset, length }
         };
-        self.post(("send", Timing::Never), self.verb_of(length), to, source)?;
-        self.room.sent += 1;
+        self.post("send", self.verb_of(length), to, source)?;
+        self.credits.sent += 1;
         Ok(())
     }
 
-    /// Writes a message whose last byte is what an empty place ends with: with
+    /// Writes a message whose last byte is what an empty slot ends with: with
     /// another one, and with a word about that before it, which arrives first.
     #[cold]
     fn send_escaped(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        let number = Self::escape(self.room.sent);
+        let number = Self::escape(self.credits.sent);
         let (from, length) = (ESCAPED_HERE, number.len());
         self.queue.memory().write(from, &number);
         self.signal_next();
         let word = Source::Memory { offset: from, length };
-        self.post(("send", Timing::Never), Verb::Write, ESCAPED_BY_PEER, word)?;
-        let offset = self.layout.outgoing(self.room.sent);
-        let place = self.target_of(message.len());
+        self.post("send", Verb::Write, ESCAPED_BY_PEER, word)?;
+        let offset = self.layout.outgoing(self.credits.sent);
+        let target = self.target_of(message.len());
         let memory = self.queue.memory();
         if !memory.write(offset, message) {
             return Err(self.too_long(message.len()));
@@ -268,10 +267,10 @@ impl VerbsLink {
         memory.set_byte(offset + message.len() - 1, !EMPTY);
         self.signal_next();
         let source = Source::Memory { offset, length: message.len() };
-        self.post(("send", Timing::Never), Verb::Write, place, source)?;
-        self.room.sent += 1;
-        // The word's place is free for the next one then.
-        self.wait_until(|link| link.room.under_way() == 0)
+        self.post("send", Verb::Write, target, source)?;
+        self.credits.sent += 1;
+        // The memory of that word is free for the next one then.
+        self.wait_until(|link| link.credits.under_way() == 0)
     }
 
     /// The word about message `index`; 0 is about none.
@@ -283,12 +282,12 @@ impl VerbsLink {
 
     /// Tells the peer how many messages were consumed.
     #[cold]
-    pub(super) fn tell_consumed(&mut self) -> Result<(), LinkError> {
+    pub(super) fn announce_consumed(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
-        if !self.room.has_entries(1) {
-            self.wait_until(|link| link.room.has_entries(1))?;
+        if !self.credits.has_entries(1) {
+            self.wait_until(|link| link.credits.has_entries(1))?;
         }
-        let bytes = self.room.word().to_le_bytes();
+        let bytes = self.credits.announcement().to_le_bytes();
         let source = if bytes.len() <= self.inline {
             Source::Inline(&bytes)
         } else {
@@ -296,9 +295,8 @@ impl VerbsLink {
             self.queue.memory().write(CONSUMED_HERE, &bytes);
             Source::Memory { offset: CONSUMED_HERE, length: bytes.len() }
         };
-        let what = ("telling what was consumed", Timing::Never);
-        self.post(what, Verb::Write, CONSUMED_BY_PEER, source)?;
-        self.room.note_told();
+        self.post("telling what was consumed", Verb::Write, CONSUMED_BY_PEER, source)?;
+        self.credits.note_announced();
         Ok(())
     }
 
@@ -306,7 +304,7 @@ impl VerbsLink {
     #[inline(always)]
     pub(super) fn post(
         &mut self,
-        (action, timing): (&'static str, Timing),
+        action: &'static str,
         verb: Verb,
         offset: usize,
         source: Source<'_>,
@@ -314,47 +312,39 @@ impl VerbsLink {
         if self.calls.is_some() {
             self.signal_next();
         }
-        self.room.forget_counted();
-        let signalled = self.is_signalled();
+        self.credits.forget_prechecked();
+        let signalled = self.take_signal();
         let work = Work {
             verb,
-            remote_address: self.remote.0.wrapping_add(offset as u64),
-            remote_key: self.remote.1,
-            id: self.room.posted + 1,
+            remote_address: self.remote.address.wrapping_add(offset as u64),
+            remote_key: self.remote.key,
+            id: self.credits.posted + 1,
             signalled,
         };
-        let Self { queue, calls, .. } = self;
-        let posted = match calls {
-            Some(calls) if timing == Timing::WhereAsked => {
-                calls.post(|built| queue.post(&work, source, built))
-            }
-            _ => queue.post(&work, source, || ()),
-        };
-        match posted {
+        match self.queue.post(&work, source) {
             Ok(()) => {
-                self.room.posted += 1;
+                self.credits.posted += 1;
                 Ok(())
             }
             Err(source) => Err(self.failed(action, source)),
         }
     }
 
-    /// Whether the request that is posted now gets a completion, which is looked for
-    /// then.
+    /// Counts the request that is posted now; whether it gets a completion, which is
+    /// looked for then.
     #[inline(always)]
-    fn is_signalled(&mut self) -> bool {
-        self.signal.1 -= 1;
-        let signalled = self.signal.1 == 0;
+    fn take_signal(&mut self) -> bool {
+        let signalled = self.signal.tick();
         if signalled {
-            self.signal.1 = self.signal.0;
-            self.pause_soon();
+            self.signal.restart();
+            self.housekeep_soon();
         }
         signalled
     }
 
     /// The next request gets a completion.
     pub(super) fn signal_next(&mut self) {
-        self.signal.1 = 1;
+        self.signal.hurry();
     }
 
     /// Looks at all sends that are over.
@@ -368,7 +358,7 @@ impl VerbsLink {
     /// so that no send pays for all of those before it.
     #[inline]
     pub(super) fn reap_some(&mut self) -> Result<(), LinkError> {
-        if self.room.under_way() >= self.room.many() && self.reap_one()? {
+        if self.credits.under_way() >= self.credits.reap_threshold() && self.reap_one()? {
             self.reap_one()?;
         }
         Ok(())
@@ -377,7 +367,7 @@ impl VerbsLink {
     /// Whether a send that gets a completion is not known to be over.
     #[inline(always)]
     pub(super) fn expects_completion(&self) -> bool {
-        self.room.under_way() >= u64::from(self.signal.0)
+        self.credits.under_way() >= u64::from(self.signal.every())
     }
 
     /// Looks at one send that is over; false where there is none.
@@ -392,7 +382,7 @@ impl VerbsLink {
             Ok(false) => Ok(false),
             Ok(true) => match self.queue.completion() {
                 Completion { id, error: None, .. } => {
-                    self.room.completed = id;
+                    self.credits.completed = id;
                     Ok(true)
                 }
                 Completion { error: Some(error), .. } => Err(self.send_ended(error)),
@@ -404,11 +394,11 @@ impl VerbsLink {
     /// A send failed. Where it was flushed only, a receive may have failed
     /// before.
     #[cold]
-    fn send_ended(&mut self, error: (u32, u32)) -> LinkError {
-        if error.0 == FLUSHED {
+    fn send_ended(&mut self, error: Failure) -> LinkError {
+        if error.status == FLUSHED {
             while let Ok(true) = self.queue.poll_received() {
                 if let Some(cause) =
-                    self.queue.completion().error.filter(|cause| cause.0 != FLUSHED)
+                    self.queue.completion().error.filter(|cause| cause.status != FLUSHED)
                 {
                     return self.ended("a receive", cause);
                 }

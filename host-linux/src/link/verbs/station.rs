@@ -17,7 +17,7 @@ use crate::sys::verbs::{
     QueuePeer, Region,
 };
 
-/// Bytes before the places for messages: counts of consumed messages, and numbers of
+/// Bytes before the slots for messages: counts of consumed messages, and numbers of
 /// messages whose last byte was changed.
 const HEAD: usize = 4_096;
 /// Where the peer writes how many messages it has consumed.
@@ -28,16 +28,16 @@ pub(super) const CONSUMED_HERE: usize = 64;
 pub(super) const ESCAPED_BY_PEER: usize = 128;
 /// Where this end keeps such a number, for the device to fetch.
 pub(super) const ESCAPED_HERE: usize = 192;
-/// The place that messages of rounds are sent from, and that reads fetch.
-pub(super) const PAYLOAD: usize = HEAD;
-/// Last byte of a place to which nothing was written.
+/// Offset of the template: messages of rounds are sent from it, and reads fetch it.
+pub(super) const TEMPLATE: usize = HEAD;
+/// Last byte of a slot to which nothing was written.
 pub(super) const EMPTY: u8 = u8::MAX;
-/// Bytes that the device puts before a datagram.
-pub(super) const DATAGRAM_HEAD: usize = 40;
+/// Bytes of the global route header, which the device puts before a datagram.
+pub(super) const GRH_BYTES: usize = 40;
 /// Most memory of an end, as long as that holds [`LEAST_DEPTH`] messages.
 const MOST_MEMORY: usize = 128 << 20;
-/// The same where processes may lock what systems let every user lock, 8 MiB, with
-/// room for the rest.
+/// Memory of an end where a process may lock 8 MiB, the usual limit, with 1 MiB for what
+/// else is locked.
 const USUAL_MEMORY: usize = 7 << 20;
 /// Fewest messages under way at a time.
 const LEAST_DEPTH: usize = 2;
@@ -50,9 +50,9 @@ pub(super) const USUAL_INLINE: u32 = 220;
 /// Where messages lie in the registered memory of an end, the same at both.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Layout {
-    /// Places for messages of each direction, a power of two.
+    /// Slots for messages of each direction, a power of two.
     pub(super) depth: usize,
-    /// Bytes of a place.
+    /// Bytes of a slot.
     pub(super) slot_bytes: usize,
 }
 
@@ -64,7 +64,7 @@ impl Layout {
         layout.in_memory(memory.min(MOST_MEMORY))
     }
 
-    /// As many places as `memory` bytes hold, the power of two below; fewer than
+    /// As many slots as `memory` bytes hold, the power of two below; fewer than
     /// before, or as many.
     fn in_memory(self, memory: usize) -> Self {
         let fit = (memory / self.slot_bytes).saturating_sub(1) / 2;
@@ -74,39 +74,39 @@ impl Layout {
 
     /// A message, what comes before it, and up to the next cache line.
     const fn slot_of(longest: u32) -> usize {
-        (longest as usize + DATAGRAM_HEAD).next_multiple_of(64)
+        (longest as usize + GRH_BYTES).next_multiple_of(64)
     }
 
     pub(super) const fn bytes(&self) -> usize {
         HEAD + (1 + 2 * self.depth) * self.slot_bytes
     }
 
-    /// Which of the places a message takes.
+    /// Which of the slots a message takes.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "only the low bits count")]
-    const fn place(&self, index: u64) -> usize {
+    const fn slot(&self, index: u64) -> usize {
         index as usize & (self.depth - 1)
     }
 
-    /// The place that a message is copied to and sent from.
+    /// The slot that a message is copied to and sent from.
     #[inline]
     pub(super) const fn outgoing(&self, index: u64) -> usize {
-        HEAD + (1 + self.place(index)) * self.slot_bytes
+        HEAD + (1 + self.slot(index)) * self.slot_bytes
     }
 
-    /// The place that a message arrives at.
+    /// The slot that a message arrives at.
     #[inline]
     pub(super) const fn incoming(&self, index: u64) -> usize {
-        HEAD + (1 + self.depth + self.place(index)) * self.slot_bytes
+        HEAD + (1 + self.depth + self.slot(index)) * self.slot_bytes
     }
 
-    /// Where that place ends.
+    /// Where that slot ends.
     #[inline]
     pub(super) const fn end_of_incoming(&self, index: u64) -> usize {
         self.incoming(index) + self.slot_bytes
     }
 
-    /// Bytes that may arrive at a place.
+    /// Bytes that may arrive at a slot.
     pub(super) const fn receive_bytes(&self, operation: Operation) -> usize {
         match operation {
             Operation::WriteImmediate => 0,
@@ -114,12 +114,12 @@ impl Layout {
         }
     }
 
-    /// With so many places, if they are fewer.
+    /// With so many slots, if they are fewer.
     pub(super) fn at_most(self, depth: u16) -> Self {
         Self { depth: self.depth.min(usize::from(depth)), ..self }
     }
 
-    /// As many places as a queue of a device has entries for; fewer than
+    /// As many slots as a queue of a device has entries for; fewer than
     /// before, or as many.
     fn within(self, longest_queue: u32) -> Self {
         let mut layout = self;
@@ -156,7 +156,7 @@ pub(super) struct Station {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purpose {
     pub(super) operation: Operation,
-    /// There may be fewer places, where the device has shorter queues.
+    /// There may be fewer slots, where the device has shorter queues.
     pub(super) layout: Layout,
     /// `None` for as much as is usual.
     pub(super) inline: Option<u32>,
@@ -185,10 +185,11 @@ impl Station {
             Ok::<_, VerbsError>((layout, create(domain, memory, purpose, longest_queue)))
         })?;
         let datagram_key = random_datagram_key();
-        let mut queue = made.map_err(refused(
-            "creating a queue pair",
-            "a smaller --depth or --inline may be granted; `ibv_devinfo -v` shows the limits",
-        ))?;
+        let mut queue = made.map_err(|source| VerbsError::QueuePair {
+            device: name.clone(),
+            inline: purpose.inline,
+            source,
+        })?;
         queue
             .initialise(settings.port, datagram_key)
             .map_err(refused("initialising the queue pair", "see the kernel's log"))?;
@@ -206,20 +207,20 @@ impl Station {
         })
     }
 
-    /// Makes the places ready for messages.
+    /// Makes the slots ready for messages.
     fn post_receives(&mut self) -> io::Result<()> {
-        let places = 0..self.layout.depth as u64;
+        let slots = 0..self.layout.depth as u64;
         match self.operation {
             Operation::Read => {}
             Operation::Write => {
-                for index in places {
+                for index in slots {
                     let last = self.layout.incoming(index) + self.layout.slot_bytes - 1;
                     self.queue.memory().set_byte(last, EMPTY);
                 }
             }
             operation => {
                 let length = self.layout.receive_bytes(operation);
-                for index in places {
+                for index in slots {
                     self.queue.post_receive(index, self.layout.incoming(index), length)?;
                 }
             }
@@ -251,7 +252,7 @@ impl Station {
         serde_json::to_string(&self.record).unwrap_or_default()
     }
 
-    /// Connects the queue pair to `peer`, which uses `depth` of the places and may
+    /// Connects the queue pair to `peer`, which uses `depth` of the slots and may
     /// send when it knows of that.
     pub(super) fn connect(
         &mut self,
@@ -297,7 +298,7 @@ fn filling(length: usize) -> Vec<u8> {
     (0..).map(byte).take(length).collect()
 }
 
-/// Memory for the places of `layout`, or for as many as there may be.
+/// Memory for the slots of `layout`, or for as many as there may be.
 fn register(
     domain: &Arc<Domain>,
     mut layout: Layout,
@@ -305,7 +306,8 @@ fn register(
 ) -> Result<(Layout, Region), VerbsError> {
     let register = |layout: Layout| Region::register(domain, layout.bytes(), settings.pages());
     let mut registered = register(layout);
-    // A superuser of a container only, or other links have the memory.
+    // The limit may not be what this process has: of a container's superuser, or
+    // because other links have locked some of it.
     let lacks = |error: &io::Error| error.kind() == io::ErrorKind::OutOfMemory;
     while layout.depth > LEAST_DEPTH && registered.as_ref().is_err_and(lacks) {
         layout.depth /= 2;
@@ -316,7 +318,7 @@ fn register(
         PageSize::Huge => VerbsError::HugePages { bytes, source },
         PageSize::Usual => VerbsError::Register { bytes, limit: lock_limit(), source },
     })?;
-    memory.write(PAYLOAD, &filling(layout.slot_bytes));
+    memory.write(TEMPLATE, &filling(layout.slot_bytes));
     Ok((layout, memory))
 }
 
@@ -360,7 +362,7 @@ fn describe(
     VerbsPort {
         device: name.to_owned(),
         port: number,
-        firmware: context.firmware().to_owned(),
+        firmware: context.firmware(),
         link_layer: link_layer.to_owned(),
         rate_bits_per_s: rate(&read_setting(of_port("rate")).unwrap_or_default()),
         mtu_bytes: port.mtu,
@@ -468,14 +470,14 @@ fn interface(device: &str, port: u8, gid: Option<&Gid>) -> Option<String> {
     })
 }
 
-/// Bytes that an end may take for places: what systems let every user lock, or, where
+/// Bytes that an end may take for slots: what systems let every user lock, or, where
 /// there is more, an eighth of what this process may lock, so that there can be
 /// several links.
 pub(super) fn memory_to_lend() -> usize {
     lent_of(lock_limit())
 }
 
-/// Bytes for places where so many may be locked; `None` for any number.
+/// Bytes for slots where so many may be locked; `None` for any number.
 fn lent_of(limit: Option<u64>) -> usize {
     let part = |limit: u64| usize::try_from(limit / 8).unwrap_or(usize::MAX);
     limit.map_or(MOST_MEMORY, |limit| part(limit).clamp(USUAL_MEMORY, MOST_MEMORY))
@@ -517,17 +519,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_messages_are_apart_and_within_the_memory() {
+    fn slots_of_messages_are_apart_and_within_the_memory() {
         for (depth, longest) in [(128, 1), (128, 64 << 10), (1, 100), (4_096, 1 << 20)] {
             let layout = Layout::new(depth, longest, USUAL_MEMORY);
             assert!(layout.depth.is_power_of_two() && layout.depth >= 2, "{layout:?}");
             let last = layout.depth as u64 - 1;
-            assert!(layout.slot_bytes >= longest as usize + DATAGRAM_HEAD, "{layout:?}");
+            assert!(layout.slot_bytes >= longest as usize + GRH_BYTES, "{layout:?}");
             assert_eq!(layout.incoming(last) + layout.slot_bytes, layout.bytes());
             assert_eq!(layout.outgoing(last) + layout.slot_bytes, layout.incoming(0));
             assert_eq!(layout.incoming(last + 1), layout.incoming(0));
-            const { assert!(PAYLOAD >= ESCAPED_HERE + 4) };
-            assert_eq!(PAYLOAD + layout.slot_bytes, layout.outgoing(0));
+            const { assert!(TEMPLATE >= ESCAPED_HERE + 4) };
+            assert_eq!(TEMPLATE + layout.slot_bytes, layout.outgoing(0));
         }
     }
 

@@ -9,14 +9,13 @@ use ibverbs_sys as ffi;
 /// An open device; closed when dropped.
 #[derive(Debug)]
 pub(crate) struct Context {
-    raw: NonNull<ffi::ibv_context>,
-    firmware: String,
-    /// Most entries of one work queue.
-    longest_queue: u32,
-    /// Most reads that one queue pair has under way, as either end.
-    most_reads: u8,
-    ports: u8,
+    open: OpenDevice,
+    attributes: ffi::ibv_device_attr,
 }
+
+/// Closes the device when dropped.
+#[derive(Debug)]
+struct OpenDevice(NonNull<ffi::ibv_context>);
 
 // SAFETY: libibverbs may be called from any thread.
 unsafe impl Send for Context {}
@@ -81,7 +80,7 @@ impl Context {
         let mut count = 0;
         // SAFETY: the count is written to a variable of this function.
         let list = unsafe { ffi::ibv_get_device_list(&raw mut count) };
-        let list = NonNull::new(list).ok_or_else(io::Error::last_os_error)?;
+        let list = not_null(list)?;
         let count = usize::try_from(count).unwrap_or(0);
         let mut opened = Err(io::ErrorKind::NotFound.into());
         for index in 0..count {
@@ -96,53 +95,39 @@ impl Context {
             if found.to_bytes() == name.as_bytes() {
                 // SAFETY: as above; opened devices outlive the list.
                 let raw = unsafe { ffi::ibv_open_device(device) };
-                opened = NonNull::new(raw).ok_or_else(io::Error::last_os_error);
+                opened = not_null(raw).map(OpenDevice);
                 break;
             }
         }
         // SAFETY: it came from `ibv_get_device_list` and is not used again.
         unsafe { ffi::ibv_free_device_list(list.as_ptr()) };
-        let mut context = Self {
-            raw: opened?,
-            firmware: String::new(),
-            longest_queue: 0,
-            most_reads: 0,
-            ports: 0,
-        };
-        context.query()?;
-        Ok(context)
-    }
-
-    fn query(&mut self) -> io::Result<()> {
+        let open = opened?;
         let mut attributes = ffi::ibv_device_attr::default();
         // SAFETY: the context is open, and the structure is this function's.
-        let code = unsafe { ffi::ibv_query_device(self.raw(), &raw mut attributes) };
-        succeeded(code)?;
-        let firmware = attributes.fw_ver.iter().map(|byte| byte.cast_unsigned());
-        let firmware: Vec<u8> = firmware.take_while(|byte| *byte != 0).collect();
-        self.firmware = String::from_utf8_lossy(&firmware).into_owned();
-        self.longest_queue = u32::try_from(attributes.max_qp_wr).unwrap_or(0);
-        let reads = attributes.max_qp_rd_atom.min(attributes.max_qp_init_rd_atom);
-        self.most_reads = u8::try_from(reads.clamp(0, 255)).unwrap_or(1);
-        self.ports = attributes.phys_port_cnt;
-        Ok(())
+        succeeded(unsafe { ffi::ibv_query_device(open.0.as_ptr(), &raw mut attributes) })?;
+        Ok(Self { open, attributes })
     }
 
-    pub(crate) fn firmware(&self) -> &str {
-        &self.firmware
+    pub(crate) fn firmware(&self) -> String {
+        let bytes = self.attributes.fw_ver.iter().map(|byte| byte.cast_unsigned());
+        let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    pub(crate) const fn longest_queue(&self) -> u32 {
-        self.longest_queue
+    /// Most entries of one work queue.
+    pub(crate) fn longest_queue(&self) -> u32 {
+        u32::try_from(self.attributes.max_qp_wr).unwrap_or(0)
     }
 
-    pub(crate) const fn most_reads(&self) -> u8 {
-        self.most_reads
+    /// Most reads that one queue pair has under way, as either end.
+    pub(crate) fn most_reads(&self) -> u8 {
+        let reads = self.attributes.max_qp_rd_atom.min(self.attributes.max_qp_init_rd_atom);
+        u8::try_from(reads.clamp(0, 255)).unwrap_or(1)
     }
 
     /// How many ports it has; they count from 1.
     pub(crate) const fn ports(&self) -> u8 {
-        self.ports
+        self.attributes.phys_port_cnt
     }
 
     /// Looks at a port.
@@ -195,15 +180,15 @@ impl Context {
     }
 
     pub(super) const fn raw(&self) -> *mut ffi::ibv_context {
-        self.raw.as_ptr()
+        self.open.0.as_ptr()
     }
 }
 
-impl Drop for Context {
+impl Drop for OpenDevice {
     fn drop(&mut self) {
         // SAFETY: it is open, and all that belongs to it has been destroyed: it
         // holds its context by a `Domain`.
-        let _no_one_to_tell = unsafe { ffi::ibv_close_device(self.raw()) };
+        let _no_one_to_tell = unsafe { ffi::ibv_close_device(self.0.as_ptr()) };
     }
 }
 
@@ -223,7 +208,7 @@ impl Domain {
     pub(crate) fn new(context: Context) -> io::Result<Self> {
         // SAFETY: the context is open.
         let raw = unsafe { ffi::ibv_alloc_pd(context.raw()) };
-        Ok(Self { raw: NonNull::new(raw).ok_or_else(io::Error::last_os_error)?, context })
+        Ok(Self { raw: not_null(raw)?, context })
     }
 
     pub(crate) const fn context(&self) -> &Context {
@@ -240,6 +225,13 @@ impl Drop for Domain {
         // SAFETY: queues and memory hold it by reference count, so none is left.
         let _no_one_to_tell = unsafe { ffi::ibv_dealloc_pd(self.raw()) };
     }
+}
+
+/// What a peer may do with registered memory over a reliable queue pair, and the device.
+pub(super) fn access() -> ffi::ibv_access_flags {
+    ffi::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE
+        | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
+        | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_READ
 }
 
 /// A call that returns 0 or an error number.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use ibverbs_sys as ffi;
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::device::{Domain, not_null};
+use super::device::{Domain, access, not_null};
 use crate::machine::environment::memory_entry;
 
 /// The pages that memory is made of.
@@ -51,10 +51,7 @@ impl Region {
             PageSize::Huge => options.len(length.next_multiple_of(huge_page())).huge(None),
         };
         let map = MmapRaw::from(options.map_anon()?);
-        let access = ffi::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE
-            | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
-            | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_READ;
-        let flags = access.0.cast_signed();
+        let flags = access().0.cast_signed();
         // SAFETY: the domain is alive, and the mapping is as long and lives until the registration is gone.
         let raw =
             unsafe { ffi::ibv_reg_mr(domain.raw(), map.as_mut_ptr().cast(), map.len(), flags) };

@@ -9,7 +9,7 @@ use ibverbs_sys as ffi;
 use ibverbs_sys::ibv_qp_attr_mask as mask;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use super::device::{Domain, none, not_null, succeeded};
+use super::device::{Domain, access, none, not_null, succeeded};
 use super::memory::Region;
 use super::work::{Notify, Poll, PostReceive, PostSend, Standing};
 
@@ -142,12 +142,21 @@ impl Drop for Handle {
     }
 }
 
+/// The queue pair that datagrams go to.
+#[derive(Debug)]
+pub(super) struct DatagramPeer {
+    pub(super) handle: Handle,
+    pub(super) number: u32,
+    /// What datagrams to it have to carry.
+    pub(super) key: u32,
+}
+
 /// A queue pair, its completion queues and the memory that it reaches. What it
 /// holds is destroyed in the order of its fields.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(super) pair: Pair,
-    pub(super) handle: Option<Handle>,
+    pub(super) datagrams_to: Option<DatagramPeer>,
     pub(super) sent: Completions,
     pub(super) received: Completions,
     pub(super) channel: Option<Channel>,
@@ -164,8 +173,6 @@ pub(crate) struct Queue {
     kind: QueueKind,
     inline: u32,
     sends: u32,
-    /// The peer's queue pair and its key, of datagrams.
-    pub(super) peer: (u32, u32),
 }
 
 // SAFETY: libibverbs may be called from any thread, and nothing in here belongs
@@ -234,7 +241,7 @@ impl Queue {
             poll: functions.poll_cq.ok_or_else(lacks)?,
             notify: functions.req_notify_cq.ok_or_else(lacks)?,
             pair,
-            handle: None,
+            datagrams_to: None,
             sent,
             received,
             channel,
@@ -246,7 +253,6 @@ impl Queue {
             inline: attributes.cap.max_inline_data,
             // A device may say more; the completion queue was made for as many.
             sends: options.sends.min(attributes.cap.max_send_wr),
-            peer: (0, 0),
         })
     }
 
@@ -279,14 +285,11 @@ impl Queue {
     /// Lets receives be posted. Datagrams with another key are dropped by the
     /// device.
     pub(crate) fn initialise(&mut self, port: u8, datagram_key: u32) -> io::Result<()> {
-        let access = ffi::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE
-            | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
-            | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_READ;
         let attributes = ffi::ibv_qp_attr {
             qp_state: ffi::ibv_qp_state::IBV_QPS_INIT,
             port_num: port,
             qkey: datagram_key,
-            qp_access_flags: access.0,
+            qp_access_flags: access().0,
             ..Default::default()
         };
         let which = mask::IBV_QP_STATE | mask::IBV_QP_PKEY_INDEX | mask::IBV_QP_PORT;
@@ -345,8 +348,9 @@ impl Queue {
         } else {
             // SAFETY: the domain is alive, and the structure is this function's.
             let raw = unsafe { ffi::ibv_create_ah(self.domain.raw(), &raw mut route) };
-            self.handle = Some(Handle(not_null(raw)?));
-            self.peer = (peer.number, peer.datagram_key);
+            let handle = Handle(not_null(raw)?);
+            let (number, key) = (peer.number, peer.datagram_key);
+            self.datagrams_to = Some(DatagramPeer { handle, number, key });
         }
         let ready_to_send = ffi::ibv_qp_attr {
             qp_state: ffi::ibv_qp_state::IBV_QPS_RTS,

@@ -55,26 +55,35 @@ pub(crate) struct Completion {
     pub(crate) immediate: u32,
     /// Of a datagram: it came from the peer's queue pair.
     pub(crate) from_peer: bool,
-    /// Status and the vendor's code where it failed.
-    pub(crate) error: Option<(u32, u32)>,
+    /// Of a request that failed.
+    pub(crate) error: Option<Failure>,
+}
+
+/// How a work request failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    /// As the interface counts.
+    pub(crate) status: u32,
+    /// What the vendor adds.
+    pub(crate) vendor: u32,
 }
 
 /// A work request that is built once and posted again and again.
 pub(super) struct Standing {
     request: ffi::ibv_send_wr,
-    place: ffi::ibv_sge,
+    sge: ffi::ibv_sge,
 }
 
 impl Standing {
-    /// Without a place: it sends nothing.
+    /// Of no bytes.
     pub(super) fn new() -> Self {
-        Self { request: ffi::ibv_send_wr::default(), place: piece(0, 0, 0) }
+        Self { request: ffi::ibv_send_wr::default(), sge: sge(0, 0, 0) }
     }
 }
 
 impl fmt::Debug for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Standing").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Standing").field("sge", &self.sge).finish_non_exhaustive()
     }
 }
 
@@ -92,20 +101,13 @@ pub(super) type Poll = unsafe extern "C" fn(*mut ffi::ibv_cq, i32, *mut ffi::ibv
 pub(super) type Notify = unsafe extern "C" fn(*mut ffi::ibv_cq, i32) -> i32;
 
 impl Queue {
-    /// Hands a work request to the device; calls `built` when there is nothing left
-    /// but that.
+    /// Hands a work request to the device.
     #[inline(always)]
-    pub(crate) fn post(
-        &mut self,
-        work: &Work,
-        source: Source<'_>,
-        built: impl FnOnce(),
-    ) -> io::Result<()> {
-        let (mut request, mut place) = self.request(work, source)?;
-        request.sg_list = &raw mut place;
+    pub(crate) fn post(&mut self, work: &Work, source: Source<'_>) -> io::Result<()> {
+        let (mut request, mut sge) = self.request(work, source)?;
+        request.sg_list = &raw mut sge;
         let mut refused = none();
-        built();
-        // SAFETY: the pair is alive. The request and its place are only read during
+        // SAFETY: the pair is alive. The request and its element are only read during
         // the call; what the device reads or writes later lies within the
         // registered memory, as was checked, or was copied into the request.
         succeeded(unsafe {
@@ -115,13 +117,14 @@ impl Queue {
 
     /// Builds the request that [`Self::post_again`] posts.
     pub(crate) fn build(&mut self, work: &Work, source: Source<'static>) -> io::Result<()> {
-        let (request, place) = self.request(work, source)?;
-        self.standing = Standing { request, place };
+        let (request, sge) = self.request(work, source)?;
+        self.standing = Standing { request, sge };
         Ok(())
     }
 
-    /// As [`Self::post`], the request that was built last, of which only these may
-    /// differ; `remote_address` only of writes.
+    /// Hands the request that was built last to the device, with another number,
+    /// signalled or not, and, of writes, to another address; calls `built` when there
+    /// is nothing left but that.
     #[inline(always)]
     pub(crate) fn post_again(
         &mut self,
@@ -129,9 +132,9 @@ impl Queue {
         remote_address: Option<u64>,
         built: impl FnOnce(),
     ) -> io::Result<()> {
-        let Standing { request, place } = &mut self.standing;
+        let Standing { request, sge } = &mut self.standing;
         // Where it lies now: the whole may have been moved.
-        request.sg_list = &raw mut *place;
+        request.sg_list = &raw mut *sge;
         request.wr_id = id;
         let signal = ffi::ibv_send_flags::IBV_SEND_SIGNALED.0;
         request.send_flags &= !signal;
@@ -147,7 +150,7 @@ impl Queue {
         succeeded(unsafe { (self.post_send)(self.pair.0.as_ptr(), request, &raw mut refused) })
     }
 
-    /// A request, without where its place lies, and the place.
+    /// A request, without the address of its element, and the element.
     #[inline(always)]
     fn request(
         &self,
@@ -158,19 +161,19 @@ impl Queue {
         if matches!(source, Source::Inline(_) | Source::Copied { .. }) {
             flags |= ffi::ibv_send_flags::IBV_SEND_INLINE.0;
         }
-        let place = match source {
+        let sge = match source {
             Source::Memory { offset, length } | Source::Copied { offset, length } => {
                 if !self.memory.holds(offset, length) {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
                 let addr = self.memory.address() + offset as u64;
-                piece(addr, length, self.memory.local_key())
+                sge(addr, length, self.memory.local_key())
             }
-            Source::Inline(message) => piece(message.as_ptr() as u64, message.len(), 0),
+            Source::Inline(message) => sge(message.as_ptr() as u64, message.len(), 0),
         };
         let mut request = ffi::ibv_send_wr {
             wr_id: work.id,
-            num_sge: i32::from(place.length > 0),
+            num_sge: i32::from(sge.length > 0),
             send_flags: flags,
             ..Default::default()
         };
@@ -183,12 +186,12 @@ impl Queue {
                 request.__bindgen_anon_1.imm_data = number.to_be();
             }
         }
-        match &self.handle {
-            Some(handle) => {
+        match &self.datagrams_to {
+            Some(peer) => {
                 request.wr.ud = ffi::ibv_send_wr__bindgen_ty_2__bindgen_ty_3 {
-                    ah: handle.0.as_ptr(),
-                    remote_qpn: self.peer.0,
-                    remote_qkey: self.peer.1,
+                    ah: peer.handle.0.as_ptr(),
+                    remote_qpn: peer.number,
+                    remote_qkey: peer.key,
                 }
             }
             None => {
@@ -198,7 +201,7 @@ impl Queue {
                 }
             }
         }
-        Ok((request, place))
+        Ok((request, sge))
     }
 
     /// Lets one message arrive at `offset`.
@@ -207,14 +210,9 @@ impl Queue {
         if !self.memory.holds(offset, length) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mut place =
-            piece(self.memory.address() + offset as u64, length, self.memory.local_key());
-        let mut request = ffi::ibv_recv_wr {
-            wr_id: id,
-            sg_list: &raw mut place,
-            num_sge: 1,
-            ..Default::default()
-        };
+        let mut sge = sge(self.memory.address() + offset as u64, length, self.memory.local_key());
+        let mut request =
+            ffi::ibv_recv_wr { wr_id: id, sg_list: &raw mut sge, num_sge: 1, ..Default::default() };
         let mut refused = none();
         // SAFETY: the pair is alive. The request is only read during the call, and
         // what arrives goes to registered memory, as was checked.
@@ -255,8 +253,8 @@ impl Queue {
             id: found.wr_id(),
             length: found.len(),
             immediate: u32::from_be(found.imm_data),
-            from_peer: found.src_qp == self.peer.0,
-            error: found.error(),
+            from_peer: self.datagrams_to.as_ref().is_some_and(|peer| peer.number == found.src_qp),
+            error: found.error().map(|(status, vendor)| Failure { status, vendor }),
         }
     }
 
@@ -290,7 +288,7 @@ impl Queue {
 }
 
 #[inline(always)]
-fn piece(addr: u64, length: usize, lkey: u32) -> ffi::ibv_sge {
+fn sge(addr: u64, length: usize, lkey: u32) -> ffi::ibv_sge {
     // Messages are at most 1 GiB long.
     ffi::ibv_sge { addr, length: u32::try_from(length).unwrap_or(0), lkey }
 }
