@@ -371,7 +371,7 @@ const fn status_hint(status: u32) -> &'static str {
     match status {
         1 => "a message was longer than the place posted for it; use the same version on both ends",
         2 => {
-            "the QP could not carry it out; of soft-RoCE also a message that was longer than the place posted for it; use the same version on both ends"
+            "the QP could not carry it out; its port is down (`rdma link`), or, with soft-RoCE, a message was longer than the place posted for it (the same version on both ends?)"
         }
         5 => {
             "the QP is in the error state, because an earlier request failed; see what the other end printed"
