@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::{fs, process, thread};
 
 use nix::sched::{CloneFlags, unshare};
@@ -46,7 +46,17 @@ impl Interrupt {
         signals.thread_block()?;
         let interrupt = Self::default();
         let noted = interrupt.clone();
-        thread::Builder::new().name("interrupt".into()).spawn(move || wait(signals, &noted))?;
+        let (apart, is_apart) = mpsc::channel();
+        let waiting = move || {
+            // A table of open files of its own: as long as threads share one, the kernel counts
+            // references at each of their system calls, those that are timed included.
+            let _shared_otherwise = unshare(CloneFlags::CLONE_FILES);
+            drop(apart);
+            wait(signals, &noted);
+        };
+        thread::Builder::new().name("interrupt".into()).spawn(waiting)?;
+        // What is opened before would be in both tables, and not closed when it is closed here.
+        let _no_message: Result<(), _> = is_apart.recv();
         Ok(interrupt)
     }
 
@@ -99,9 +109,6 @@ impl Interrupt {
 }
 
 fn wait(signals: SigSet, noted: &Interrupt) {
-    // A table of open files of its own: as long as threads share one, the kernel counts
-    // references at each of their system calls, those that are timed included.
-    let _shared_otherwise = unshare(CloneFlags::CLONE_FILES);
     while signals.wait().is_ok() {
         let again = noted.0.requested.swap(true, Ordering::Relaxed);
         if again || !noted.0.listening.load(Ordering::Relaxed) {
