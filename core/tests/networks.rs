@@ -86,13 +86,13 @@ impl Place {
         let memory = NetworkMemory {
             links: &mut vec![Link::default(); needs.links],
             shares: &mut vec![Share::default(); needs.links],
-            relieved: &mut vec![0; needs.links],
+            changed: &mut vec![0; needs.links],
             hops: &mut vec![Hop::default(); needs.hops],
             flows: &mut vec![Flow::default(); needs.messages],
             ends: &mut vec![Entry::default(); needs.messages],
             ends_in_order: &mut vec![Entry::default(); needs.in_order],
             arrivals_in_order: &mut vec![Entry::default(); needs.in_order],
-            affected: &mut vec![0; needs.messages],
+            unheld: &mut vec![0; needs.messages],
             arrivals: &mut vec![Entry::default(); needs.messages],
         };
         let mut carried = vec![0.0; needs.links * STEPS];

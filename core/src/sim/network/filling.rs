@@ -1,38 +1,30 @@
-//! Progressive filling from what has changed: all rates rise together from 0,
-//! and a flow stops where one of its links is full. A change shows first at
-//! the rate at which a link is full earlier or later than before, and moves on
-//! to higher rates only, over links of flows whose rates do change. So one
-//! pass over the links concerned, by rate, finds all new rates, and what it
-//! does not reach keeps its own.
+//! Rates after a change: links are filled in the order of the rates of the flows
+//! that they hold back.
 //!
-//! Within a pass a flow keeps its rate until it is found to have to change
-//! (kept), has none yet (open), or has its next one (fixed). A link is full at
-//! the rate x for which
+//! All flows that a link holds back have one rate, and every flow that nothing
+//! holds back is as fast as an interface. So a change is found link by link: where
+//! flows leave a link something, those that it holds back become faster until it is
+//! full; where they do not fit, those above the rate at which it is full are held
+//! back by it. Either changes what is left of other links, which are filled after
+//! it.
 //!
-//! ```text
-//! sum of fixed rates + x · open flows + sum of min(rate, x) of kept flows = capacity
-//! ```
-//!
-//! and its kept flows that it held back have to be opened when x is above
-//! their rate. Each link counts what some of its flows leave of it, and how many
-//! others share that: open flows, kept ones that it held back, and kept ones
-//! faster than a bound. What is left divided by that number is x if no kept flow
-//! is between x and the bound, and never more than x. A link begins with an
-//! infinite bound, for which the sum of rates is enough; only when the rate that
-//! results is reached, its flows are surveyed with a bound below x. A flow that
-//! is opened, cut or fixed tells its links, at most twice a pass.
+//! A link is filled when all rates below the one at which it shows a change are
+//! final; what is above may be taken back later in the pass. Each rate that is
+//! decided at a level replaces one that is not below the level by another that is
+//! not, so that what is below stays as it is. A link that was full at the level
+//! holds back the same flows until the end of the pass, unless it takes more from
+//! links whose flows are faster; and a flow is taken from a link once in a pass at
+//! most. So a pass ends.
 
 use super::memory::{Flow, Hop, Link, NONE, Share};
-use super::rates::route_of;
+use super::rates::{Rates, note, real, route_of};
+use super::told::{FlowObserver, FlowRate};
 use crate::sim::array_heap::{self, Keyed};
 
 /// Rates that differ by less, as a share, are the same: sums of doubles do not
 /// tell them apart. What is compared with closed forms and SimGrid is off by
 /// 10⁻⁹ at most.
 const SAME: f64 = 1e-12;
-
-/// The pace of an open flow.
-pub(super) const OPEN: f64 = f64::INFINITY;
 
 impl Keyed for Share {
     #[inline]
@@ -47,115 +39,248 @@ fn above(rate: f64, other: f64) -> bool {
     rate > other + other * SAME
 }
 
-/// One pass.
-pub(super) struct Filling<'a> {
-    pub(super) links: &'a mut [Link],
-    pub(super) hops: &'a [Hop],
-    pub(super) flows: &'a mut [Flow],
-    /// Links that may be full soon, by a rate below which they are not; and how
-    /// many.
-    pub(super) queue: &'a mut [Share],
-    pub(super) queued: usize,
-    /// Flows that are not kept.
-    pub(super) affected: &'a mut [u32],
-    pub(super) found: usize,
-    pub(super) solution: u64,
-    /// The most links of a flow.
-    pub(super) width: u32,
-    /// The rate up to which all is decided.
-    pub(super) level: f64,
+/// At which rate a link is full.
+#[derive(Clone, Copy)]
+struct Full {
+    /// Infinite where it never is.
+    rate: f64,
+    /// Whether that is above the rate of the flows that it holds back.
+    rises: bool,
+    /// Whether flows that it does not hold back are faster.
+    takes: bool,
+}
+
+/// What becomes of a link.
+#[derive(Clone, Copy)]
+struct Filled {
+    link: u32,
+    /// The rate of the flows that it holds back from now on.
+    rate: f64,
+    /// Whether it holds back those that are faster as well.
+    takes: bool,
+    now: u64,
 }
 
 impl Link {
-    /// The rate of the flows that it holds back and that may be faster now;
-    /// infinite without.
+    /// Whether its flows do not fit it.
     #[inline]
-    const fn held(&self) -> f64 {
-        if self.holds > 0 && !self.released { self.held_rate } else { f64::INFINITY }
+    pub(super) fn is_overfull(&self) -> bool {
+        self.spare < -self.capacity * SAME
     }
 
-    /// Begins to count in this pass, from what it carried before.
+    /// Holds a flow back no longer.
     #[inline]
-    fn count(&mut self, solution: u64) {
-        if self.counted != solution {
-            self.left = self.unused() + self.held_rate * f64::from(self.holds);
-            (self.sharing, self.bound, self.counted) = (self.holds, f64::INFINITY, solution);
+    pub(super) fn release(&mut self, flow: u32) {
+        debug_assert!(self.holds > 0, "it held the flow back");
+        self.holds = self.holds.saturating_sub(1);
+        if self.leader == flow {
+            self.leader = NONE;
         }
     }
 
-    /// Counts a kept flow no longer; `link` is its own number.
+    /// A rate below which nothing changes there; `None` where nothing does.
     #[inline]
-    fn drop_kept(&mut self, flow: Kept, link: u32) {
-        if flow.held_by == link || flow.rate > self.bound {
-            self.sharing -= 1;
-        } else {
-            self.left += flow.rate;
+    fn first_change(&self) -> Option<f64> {
+        let overfull = self.is_overfull();
+        if self.holds == 0 {
+            return overfull.then(|| self.capacity / f64::from(self.flows));
         }
+        if !overfull {
+            let changes = self.spare > self.capacity * SAME || self.leader == NONE;
+            return changes.then_some(self.held_rate);
+        }
+        let equal = self.capacity / f64::from(self.flows);
+        Some((self.held_rate + self.spare / f64::from(self.holds)).max(equal))
     }
 }
 
-/// What a flow was before this pass changed it.
-#[derive(Clone, Copy)]
-struct Kept {
-    rate: f64,
-    held_by: u32,
-}
-
-impl Flow {
-    /// Whether it has not been opened or fixed in this pass.
-    #[inline]
-    fn is_kept(&self) -> bool {
-        self.pace >= 0.0 && self.pace < OPEN
-    }
-}
-
-impl Filling<'_> {
-    /// Opens the first so many affected flows, which have just begun, and looks
-    /// at links that flows have left.
-    pub(super) fn begin(&mut self, begun: usize, relieved: &[u32]) {
-        self.found = 0;
-        for place in 0..begun {
-            let Some(&flow) = self.affected.get(place) else { break };
-            self.open(flow);
+impl<T: FlowObserver> Rates<'_, T> {
+    /// Fills links until all rates are final.
+    pub(super) fn fill(&mut self, now: u64) {
+        self.solution += 1;
+        self.level = 0.0;
+        for place in 0..self.touched {
+            let Some(&link) = self.changed.get(place) else { break };
+            self.review(link);
         }
-        for &link in relieved {
-            let Some(state) = self.links.get_mut(link as usize) else { continue };
-            state.relieved = false;
-            if state.is_tight() {
-                state.count(self.solution);
-                let held = state.held();
-                self.queue_link(link, held);
-            } else {
-                self.release(link);
-            }
-        }
-    }
-
-    /// Fills links until all rates are decided.
-    pub(super) fn fill(&mut self) {
         while let Some(&first) = self.queue.first().filter(|_| self.queued > 0) {
-            let full = self.full(first.link);
-            let held = self.links.get(first.link as usize).map_or(f64::INFINITY, Link::held);
-            let rate = full.min(held);
-            if rate > first.rate {
-                if rate >= 1.0 {
-                    self.unqueue_first();
-                    continue;
-                }
-                if !self.stays_first(Share { rate, ..first }) {
-                    continue;
-                }
-            }
-            self.level = self.level.max(rate);
-            if above(full, held) {
-                self.release(first.link);
-                if let Some(state) = self.links.get_mut(first.link as usize) {
-                    state.released = true;
-                }
-            } else {
+            let link = first.link;
+            let Some(full) = self.full(link) else { break };
+            let Some(state) = self.links.get(link as usize) else { break };
+            let (held_rate, led) = (state.held_rate, state.holds == 0 || state.leader != NONE);
+            let rises = full.rises && state.filled != self.solution;
+            let rests = !rises && !full.takes && !above(held_rate, full.rate);
+            if rests || state.holds == 0 && !full.takes {
                 self.unqueue_first();
-                self.fix(first.link);
+                if !led {
+                    self.hold(Filled { link, rate: held_rate, takes: false, now });
+                }
+                continue;
             }
+            let rate = if rises { held_rate } else { full.rate }.max(self.level);
+            if rate > first.rate && !self.stays_first(Share { rate, link }) {
+                continue;
+            }
+            self.level = rate;
+            self.unqueue_first();
+            let rate = if rises { full.rate.min(1.0) } else { rate };
+            self.hold(Filled { link, rate, takes: !rises, now });
+            if let Some(state) = self.links.get_mut(link as usize).filter(|_| !rises) {
+                state.filled = self.solution;
+            }
+            self.review(link);
+        }
+    }
+
+    /// At which rate a link is full, where the flows that it holds back share what
+    /// others leave, and others take their rates up to the same.
+    fn full(&mut self, link: u32) -> Option<Full> {
+        let state = *self.links.get(link as usize)?;
+        let found = |rate: f64, takes| {
+            let rises = state.holds > 0 && above(rate, state.held_rate);
+            Some(Full { rate, rises, takes })
+        };
+        let mut bound = state.capacity / f64::from(state.flows);
+        if state.holds > 0 {
+            let rate = state.held_rate + state.spare / f64::from(state.holds);
+            if !above(state.fastest, rate) {
+                return found(rate, false);
+            }
+            bound = bound.max(rate - rate * SAME);
+        } else if !state.is_overfull() {
+            return found(f64::INFINITY, false);
+        }
+        // From below: with each rate more flows turn out to take less.
+        loop {
+            let (mut left, mut sharing) = (state.capacity, 0u32);
+            let (mut slowest, mut fastest) = (f64::INFINITY, 0.0);
+            self.each_flow(&state, |flow| {
+                // Without branches, as what is next cannot be predicted.
+                let held = flow.held_by == link;
+                let shares = held || flow.rate > bound;
+                left -= if shares { 0.0 } else { flow.rate };
+                sharing += u32::from(shares);
+                let rate = if shares && !held { flow.rate } else { f64::INFINITY };
+                slowest = if rate < slowest { rate } else { slowest };
+                let rate = if held { 0.0 } else { flow.rate };
+                fastest = if rate > fastest { rate } else { fastest };
+            });
+            self.links.get_mut(link as usize)?.fastest = fastest;
+            if sharing == 0 {
+                return found(f64::INFINITY, false);
+            }
+            let rate = left / f64::from(sharing);
+            if rate <= slowest || rate <= bound {
+                return found(rate, slowest < f64::INFINITY);
+            }
+            bound = rate;
+        }
+    }
+
+    /// Calls `each` with the flows of a link, the newest first.
+    #[inline]
+    pub(super) fn each_flow(&self, link: &Link, mut each: impl FnMut(&Flow)) {
+        let mut at = link.first;
+        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
+            at = next;
+            let Some(flow) = self.flows.get(flow as usize) else { break };
+            each(flow);
+        }
+    }
+
+    /// Lets a link hold back flows at a rate, and tells their other links; at 1 it
+    /// lets them go.
+    fn hold(&mut self, filled: Filled) {
+        let Filled { link, rate, takes, now } = filled;
+        let Some(state) = self.links.get(link as usize) else { return };
+        let (mut spare, mut at) = (state.capacity, state.first);
+        let (mut holds, mut leader, mut fastest) = (0u32, NONE, 0.0);
+        let (mut least, mut second) = (f64::INFINITY, f64::INFINITY);
+        while let Some(&Hop { flow: number, next, .. }) = self.hops.get(at as usize) {
+            at = next;
+            let Some(flow) = self.flows.get_mut(number as usize) else { break };
+            let held_by = flow.held_by;
+            if held_by != link && !(takes && above(flow.rate, rate)) {
+                spare -= flow.rate;
+                fastest = if flow.rate > fastest { flow.rate } else { fastest };
+                continue;
+            }
+            let route = route_of(number, flow, self.width);
+            if let Some(usage) = &mut self.usage {
+                usage.add_flow(self.hops, route.clone(), flow, now);
+            }
+            let slower = flow.rate - rate;
+            flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
+            (flow.since, flow.rate) = (now, rate);
+            flow.held_by = if rate < 1.0 { link } else { NONE };
+            self.observer.changed(&FlowRate::of(flow, rate, now));
+            if flow.remaining <= least {
+                (second, least, leader) = (least, flow.remaining, number);
+            } else if flow.remaining < second {
+                second = flow.remaining;
+            }
+            holds += 1;
+            if held_by != link {
+                self.take_from(held_by, number);
+            }
+            if rate >= 1.0 {
+                self.let_go(number);
+            }
+            if slower != 0.0 {
+                for hop in route {
+                    self.tell(hop, link, slower, rate);
+                }
+            }
+        }
+        if let Some(state) = self.links.get_mut(link as usize) {
+            state.spare = spare - rate * f64::from(holds);
+            (state.held_rate, state.second) = (rate, second);
+            (state.holds, state.leader, state.fastest) =
+                if rate < 1.0 { (holds, leader, fastest) } else { (0, NONE, 1.0) };
+        }
+        self.touch(link);
+    }
+
+    /// A flow is no longer held back by this link, or none.
+    #[inline]
+    fn take_from(&mut self, held_by: u32, number: u32) {
+        if let Some(state) = self.links.get_mut(held_by as usize) {
+            state.release(number);
+            return self.touch(held_by);
+        }
+        let Self { ends, flows, links, .. } = self;
+        let Some(flow) = flows.get_mut(number as usize) else { return };
+        let place = core::mem::replace(&mut flow.place, NONE);
+        if place != NONE {
+            ends.remove(place as usize, |end, at| note(links, flows, end, at));
+        }
+    }
+
+    /// Tells the link of a hop, unless it is `by`, that its flow is slower.
+    #[inline]
+    fn tell(&mut self, hop: usize, by: u32, slower: f64, rate: f64) {
+        let Some(&Hop { link, .. }) = self.hops.get(hop) else { return };
+        let Some(state) = self.links.get_mut(link as usize).filter(|_| link != by) else { return };
+        state.spare += slower;
+        state.fastest = if rate > state.fastest { rate } else { state.fastest };
+        // What is queued for a lower rate stays.
+        if (slower < 0.0 || state.place == NONE) && (state.holds > 0 || state.spare < 0.0) {
+            self.review(link);
+        }
+    }
+
+    /// Puts a link whose flows have to change into the queue.
+    #[inline]
+    fn review(&mut self, link: u32) {
+        let Some(state) = self.links.get(link as usize) else { return };
+        let Some(rate) = state.first_change() else { return };
+        let (share, place) = (Share { rate: rate.max(self.level), link }, state.place as usize);
+        let Self { links, queue, queued, .. } = self;
+        if place >= *queued {
+            *queued += 1;
+            array_heap::rise(queue, *queued - 1, share, |s, at| note_share(links, s, at));
+        } else if queue.get(place).is_some_and(|old| share.before(old)) {
+            array_heap::rise(queue, place, share, |s, at| note_share(links, s, at));
         }
     }
 
@@ -164,201 +289,64 @@ impl Filling<'_> {
     fn stays_first(&mut self, share: Share) -> bool {
         let Self { links, queue, queued, .. } = self;
         let Some(queue) = queue.get_mut(..*queued) else { return false };
-        array_heap::sink(queue, 0, share, |share, at| note(links, share, at));
+        array_heap::sink(queue, 0, share, |share, at| note_share(links, share, at));
         queue.first().is_some_and(|first| first.link == share.link)
-    }
-
-    /// The rate at which a queued link is full; infinite where it never is, and
-    /// any that is above that of the flows that it holds back where it is.
-    fn full(&mut self, link: u32) -> f64 {
-        let Some(state) = self.links.get(link as usize) else { return f64::INFINITY };
-        let share = state.left / f64::from(state.sharing);
-        if state.sharing > 0 && above(share, state.held()) {
-            return share;
-        }
-        if share < state.bound {
-            self.survey(link, self.level - self.level * SAME);
-        }
-        // From below: with each rate more flows turn out to take less.
-        while let Some(state) = self.links.get(link as usize).filter(|state| state.sharing > 0) {
-            let share = state.left / f64::from(state.sharing);
-            if share <= state.bound {
-                return state.bound;
-            }
-            if share >= 1.0 {
-                break;
-            }
-            if state.slowest > share || above(share, state.held()) {
-                return share;
-            }
-            self.survey(link, share);
-        }
-        f64::INFINITY
-    }
-
-    /// Counts what the flows of a link take of it, where its kept flows take
-    /// their rates up to `bound` and share alike above.
-    fn survey(&mut self, link: u32, bound: f64) {
-        let Some(state) = self.links.get_mut(link as usize) else { return };
-        let (mut left, mut sharing, mut slowest) = (state.capacity, 0u32, f64::INFINITY);
-        let mut at = state.first;
-        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
-            at = next;
-            let Some(flow) = self.flows.get(flow as usize) else { break };
-            // Without branches, as what is next cannot be predicted.
-            let held = flow.held_by == link && flow.pace >= 0.0;
-            let shares = held || flow.pace > bound;
-            left -= if shares { 0.0 } else { flow.pace.abs() };
-            sharing += u32::from(shares);
-            let rate = if shares && !held { flow.pace } else { OPEN };
-            slowest = if rate < slowest { rate } else { slowest };
-        }
-        (state.left, state.sharing, state.slowest) = (left, sharing, slowest);
-        state.bound = bound;
-    }
-
-    /// Opens the kept flows that a link held back.
-    fn release(&mut self, link: u32) {
-        let mut at = self.links.get(link as usize).map_or(NONE, |state| state.first);
-        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
-            at = next;
-            let kept = |state: &Flow| state.held_by == link && state.is_kept();
-            if self.flows.get(flow as usize).is_some_and(kept) {
-                self.open(flow);
-            }
-        }
-    }
-
-    /// Lets a full link hold back its flows that would be faster.
-    fn fix(&mut self, link: u32) {
-        let mut at = self.links.get(link as usize).map_or(NONE, |state| state.first);
-        let mut holds = 0;
-        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
-            at = next;
-            let Some(state) = self.flows.get_mut(flow as usize) else { break };
-            if !above(state.pace, self.level) {
-                continue;
-            }
-            let rate = core::mem::replace(&mut state.pace, -self.level);
-            let held_by = core::mem::replace(&mut state.held_by, link);
-            if rate < OPEN {
-                self.cut(flow, Kept { rate, held_by }, link);
-            } else {
-                self.close(flow);
-            }
-            holds += 1;
-        }
-        if let Some(state) = self.links.get_mut(link as usize).filter(|_| holds > 0) {
-            // Those that it held back before are as fast, but for rounding.
-            let before = if state.holds > 0 { state.held_rate } else { f64::INFINITY };
-            state.held_rate = self.level.min(before);
-            state.holds += holds;
-        }
-    }
-
-    /// Takes its rate from a flow: up to that its links are as full as before.
-    fn open(&mut self, flow: u32) {
-        let Some(state) = self.flows.get_mut(flow as usize) else { return };
-        state.pace = OPEN;
-        let held_by = core::mem::replace(&mut state.held_by, NONE);
-        let (rate, route) = (state.rate, route_of(flow, state, self.width));
-        // As unused() counts one that has just begun.
-        let kept = Kept { rate: if rate > 0.0 { rate } else { 1.0 }, held_by };
-        for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
-            let Some(state) = self.links.get_mut(link as usize) else { continue };
-            if !state.is_tight() {
-                continue;
-            }
-            state.count(self.solution);
-            state.drop_kept(kept, link);
-            state.sharing += 1;
-            // No link is full before all its flows have an equal share.
-            let equal = state.capacity / f64::from(state.flows);
-            let least = (state.left / f64::from(state.sharing)).max(equal).max(rate);
-            if least < 1.0 {
-                self.queue_link(link, least);
-            }
-        }
-        self.affect(flow, held_by);
-    }
-
-    /// Tells the links of a flow that `by` has taken some of its rate, which may
-    /// let others grow.
-    fn cut(&mut self, flow: u32, kept: Kept, by: u32) {
-        let Some(state) = self.flows.get(flow as usize) else { return };
-        let route = route_of(flow, state, self.width);
-        for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
-            let Some(state) = self.links.get_mut(link as usize) else { continue };
-            if state.holds > 0 {
-                state.count(self.solution);
-            }
-            if state.counted == self.solution {
-                state.drop_kept(kept, link);
-                state.left -= self.level;
-            }
-            let held = state.held();
-            if held < f64::INFINITY && link != by {
-                self.queue_link(link, held);
-            }
-        }
-        self.affect(flow, kept.held_by);
-    }
-
-    /// Tells the links of an open flow that it is fixed.
-    fn close(&mut self, flow: u32) {
-        let Some(state) = self.flows.get(flow as usize) else { return };
-        let route = route_of(flow, state, self.width);
-        for &Hop { link, .. } in self.hops.get(route).unwrap_or_default() {
-            let Some(state) = self.links.get_mut(link as usize) else { continue };
-            if state.counted == self.solution {
-                state.sharing -= 1;
-                state.left -= self.level;
-            }
-        }
-    }
-
-    /// Lists a flow that is kept no longer, and that a link held back.
-    fn affect(&mut self, flow: u32, held_by: u32) {
-        if let Some(link) = self.links.get_mut(held_by as usize) {
-            debug_assert!(link.holds > 0, "it held a flow back");
-            link.holds -= 1;
-        }
-        debug_assert!(self.found < self.affected.len(), "there is a place for every flow");
-        if let Some(place) = self.affected.get_mut(self.found) {
-            *place = flow;
-            self.found += 1;
-        }
-    }
-
-    /// Puts a link into the queue: below `rate` nothing happens there.
-    fn queue_link(&mut self, link: u32, rate: f64) {
-        let share = Share { rate: rate.max(self.level), link };
-        let Self { links, queue, queued, .. } = self;
-        let place = links.get(link as usize).map_or(NONE, |state| state.place) as usize;
-        if place >= *queued {
-            *queued += 1;
-            array_heap::rise(queue, *queued - 1, share, |s, at| note(links, s, at));
-        } else if queue.get(place).is_some_and(|old| share.before(old)) {
-            array_heap::rise(queue, place, share, |s, at| note(links, s, at));
-        }
     }
 
     fn unqueue_first(&mut self) {
         let Self { links, queue, queued, .. } = self;
         if let Some(state) = queue.first().and_then(|first| links.get_mut(first.link as usize)) {
-            (state.place, state.released) = (NONE, false);
+            state.place = NONE;
         }
         if let Some(queue) = queue.get_mut(..*queued) {
-            array_heap::remove_first(queue, |s, at| note(links, s, at));
+            array_heap::remove_first(queue, |s, at| note_share(links, s, at));
         }
         *queued -= 1;
+    }
+
+    /// Asserts what max-min fairness is for the flows of a link: no link of theirs
+    /// carries more than it can, and on the one that holds one back, which is full,
+    /// nobody is faster.
+    #[cfg(debug_assertions)]
+    pub(super) fn check(&self, link: u32) {
+        let mut at = self.links.get(link as usize).map_or(NONE, |link| link.first);
+        for _ in 0..8 {
+            let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) else { return };
+            self.check_flow(flow);
+            at = next;
+        }
+    }
+
+    #[cfg(debug_assertions)]
+    fn check_flow(&self, at: u32) {
+        const OFF: f64 = 1e-9;
+        let Some(flow) = self.flows.get(at as usize) else { return };
+        let mut held = flow.rate >= 1.0;
+        for hop in route_of(at, flow, self.width) {
+            let Some(&Hop { link, .. }) = self.hops.get(hop) else { continue };
+            let Some(state) = self.links.get(link as usize) else { continue };
+            let (mut sum, mut fastest) = (0.0, 0.0f64);
+            self.each_flow(state, |flow| {
+                (sum, fastest) = (sum + flow.rate, fastest.max(flow.rate));
+            });
+            assert!(sum <= state.capacity * (1.0 + OFF), "link {link} carries {sum}");
+            assert!(
+                (state.capacity - sum - state.spare).abs() <= state.capacity * OFF,
+                "link {link} spares {}",
+                state.spare
+            );
+            held |= flow.held_by == link
+                && sum >= state.capacity * (1.0 - OFF)
+                && flow.rate >= fastest * (1.0 - OFF);
+        }
+        assert!(held, "flow {at} could be faster than {}", flow.rate);
     }
 }
 
 /// Notes where in the queue a link is.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most one place a link")]
-fn note(links: &mut [Link], share: &Share, at: usize) {
+fn note_share(links: &mut [Link], share: &Share, at: usize) {
     if let Some(link) = links.get_mut(share.link as usize) {
         link.place = at as u32;
     }

@@ -87,22 +87,31 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
         observer: T,
     ) -> Result<Self, FlowsError> {
         let requirements = NetworkRequirements::new(&fabric, messages);
-        if !memory.holds(&requirements) || u32::try_from(requirements.hops).is_err() {
+        let ends = requirements.links.saturating_add(requirements.messages);
+        if !memory.holds(&requirements) || u32::try_from(requirements.hops.max(ends)).is_err() {
             return Err(FlowsError::Full);
         }
         let routes = Routes::new(fabric, ranks, seed)?;
         let fabric = &routes.fabric;
-        let NetworkMemory { links, shares, relieved, hops, flows, affected, .. } = memory;
+        let NetworkMemory { links, shares: queue, changed, hops, flows, unheld, .. } = memory;
         let ends = Agenda::new(memory.ends, memory.ends_in_order);
         let arrivals = Agenda::new(memory.arrivals, memory.arrivals_in_order);
         let links = links.get_mut(..requirements.links).ok_or(FlowsError::Full)?;
         for (link, state) in (0..).zip(links.iter_mut()) {
             let capacity = fabric.capacity(link);
-            *state = Link { capacity, first: NONE, place: NONE, ..Link::default() };
+            *state = Link {
+                capacity,
+                spare: capacity,
+                first: NONE,
+                leader: NONE,
+                end: NONE,
+                place: NONE,
+                ..Link::default()
+            };
         }
         let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
         let usage = None;
-        let parts = Parts { links, hops, flows, ends, shares, affected, relieved, usage, observer };
+        let parts = Parts { links, hops, flows, ends, queue, changed, unheld, usage, observer };
         Ok(Self {
             rates: Rates::new(parts, fabric.longest_route()),
             routes,

@@ -16,33 +16,31 @@ pub struct Link {
     pub(super) capacity: f64,
     /// What it has carried: ps of a host's link.
     pub(super) carried: f64,
-    /// By how much its flows are slower than an interface, together.
-    pub(super) slower: i64,
+    /// What its flows leave of it; less than nothing while rates are computed.
+    pub(super) spare: f64,
+    /// The rate of the flows that it holds back.
+    pub(super) held_rate: f64,
+    /// A rate that none of the others is above.
+    pub(super) fastest: f64,
+    /// What the second of those that it holds back had left to send when the
+    /// first one was found.
+    pub(super) second: f64,
     /// Hop of the flow that took it last, or [`NONE`].
     pub(super) first: u32,
     /// Flows on it.
     pub(super) flows: u32,
     /// Those of them that it holds back.
     pub(super) holds: u32,
-    /// Whether a flow that it may have held back has ended at this instant.
-    pub(super) relieved: bool,
-    /// While it is in the queue: whether those that it held back are open.
-    pub(super) released: bool,
-    /// The rate of those that it holds back.
-    pub(super) held_rate: f64,
-    /// While rates are computed: where it is in the queue of links, or
-    /// [`NONE`].
+    /// The one of these that ends first, or [`NONE`].
+    pub(super) leader: u32,
+    /// Where in the queue of ends that is, or [`NONE`].
+    pub(super) end: u32,
+    /// Where it is in the queue of links to be filled, or [`NONE`].
     pub(super) place: u32,
-    /// How many flows share what the others leave of it, as last counted.
-    pub(super) sharing: u32,
-    /// The solution that last counted them.
-    pub(super) counted: u64,
-    /// What those that do not share leave of it.
-    pub(super) left: f64,
-    /// The rate above which kept flows share that it did not hold back.
-    pub(super) bound: f64,
-    /// The least rate of these.
-    pub(super) slowest: f64,
+    /// The solution in which it was full last.
+    pub(super) filled: u64,
+    /// Whether it is listed as one whose flows have changed.
+    pub(super) touched: bool,
 }
 
 /// A flow on a link: an element of the list of the link's flows.
@@ -61,9 +59,6 @@ pub struct Flow {
     pub(super) remaining: f64,
     /// Of a host's link.
     pub(super) rate: f64,
-    /// Its rate; while rates are computed infinite if it is open, and the
-    /// next rate, negative, if it is fixed.
-    pub(super) pace: f64,
     /// The link that holds it back, or [`NONE`].
     pub(super) held_by: u32,
     /// All that is to be sent.
@@ -84,7 +79,8 @@ pub struct Flow {
     pub(super) next_held: u32,
     /// Links of its route.
     pub(super) hops: u32,
-    /// Where it is in the queue of ends; of a free one, the next free one.
+    /// Where it is in the queue of ends, or [`NONE`]; of a free one, the next
+    /// free one.
     pub(super) place: u32,
 }
 
@@ -100,12 +96,12 @@ pub struct Share {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NetworkRequirements {
     /// [`NetworkMemory::links`], [`NetworkMemory::shares`] and
-    /// [`NetworkMemory::relieved`].
+    /// [`NetworkMemory::changed`].
     pub links: usize,
     /// [`NetworkMemory::hops`].
     pub hops: usize,
     /// [`NetworkMemory::flows`], [`NetworkMemory::ends`],
-    /// [`NetworkMemory::arrivals`] and [`NetworkMemory::affected`].
+    /// [`NetworkMemory::arrivals`] and [`NetworkMemory::unheld`].
     pub messages: usize,
     /// [`NetworkMemory::ends_in_order`] and
     /// [`NetworkMemory::arrivals_in_order`].
@@ -142,8 +138,8 @@ pub struct NetworkMemory<'m> {
     pub links: &'m mut [Link],
     /// Links while rates are computed.
     pub shares: &'m mut [Share],
-    /// Links that a flow has left.
-    pub relieved: &'m mut [u32],
+    /// Links whose flows have changed.
+    pub changed: &'m mut [u32],
     /// Flows on links.
     pub hops: &'m mut [Hop],
     /// Messages whose bytes are under way.
@@ -152,8 +148,8 @@ pub struct NetworkMemory<'m> {
     pub ends: &'m mut [Entry],
     /// The same, as far as they end in the order in which they began.
     pub ends_in_order: &'m mut [Entry],
-    /// Those whose rates are to be computed.
-    pub affected: &'m mut [u32],
+    /// Those that nothing holds back, for the first time.
+    pub unheld: &'m mut [u32],
     /// Messages whose last byte is under way.
     pub arrivals: &'m mut [Entry],
     /// The same, as far as they arrive in the order in which flows ended.
@@ -166,11 +162,11 @@ impl NetworkMemory<'_> {
         let NetworkRequirements { links, hops, messages, in_order } = *requirements;
         self.links.len() >= links
             && self.shares.len() >= links
-            && self.relieved.len() >= links
+            && self.changed.len() >= links
             && self.hops.len() >= hops
             && self.flows.len() >= messages
             && self.ends.len() >= messages
-            && self.affected.len() >= messages
+            && self.unheld.len() >= messages
             && self.arrivals.len() >= messages
             && self.ends_in_order.len() >= in_order
             && self.arrivals_in_order.len() >= in_order

@@ -17,7 +17,7 @@ impl<T: FlowObserver> Rates<'_, T> {
         if let Some(place) = self.flows.get_mut(at as usize) {
             *place = message;
         }
-        self.hold(at, earlier);
+        self.hold_message(at, earlier);
         true
     }
 
@@ -34,7 +34,7 @@ impl<T: FlowObserver> Rates<'_, T> {
     }
 
     /// Holds a message, and what it holds, until `earlier` is through.
-    pub(super) fn hold(&mut self, at: u32, earlier: u32) {
+    pub(super) fn hold_message(&mut self, at: u32, earlier: u32) {
         let Some(&Flow { behind, .. }) = self.flows.get(at as usize) else { return };
         // Circular lists, known by their last element.
         let last = if behind == NONE { at } else { behind };

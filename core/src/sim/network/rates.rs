@@ -1,11 +1,9 @@
 //! Rates: max-min fair shares of links (Bertsekas and Gallager, Data Networks,
-//! §6.5.2). A flow is never faster than one interface, 1, so that a link with
-//! no more flows than its capacity holds nobody back. Changes of one instant
-//! are computed once, by [`Filling`], for the flows that they affect.
+//! §6.5.2). A flow is never faster than one interface, 1. Changes of one instant
+//! are computed once, by [`Rates::fill`], for the links that they concern.
 
 use super::NetworkStopped;
 use super::fabric::Fabric;
-use super::filling::{Filling, OPEN};
 use super::memory::{Flow, Hop, Link, NONE, Share};
 use super::told::{FlowObserver, FlowRate};
 use super::usage::Usage;
@@ -19,24 +17,31 @@ pub(super) struct Rates<'m, T> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
-    /// When flows end; those of one instant in the order in which they began.
-    ends: Agenda<'m>,
-    shares: &'m mut [Share],
-    /// Flows that began, then all that are affected.
-    affected: &'m mut [u32],
-    begun: usize,
-    /// Links that a flow has left.
-    relieved: &'m mut [u32],
-    left: usize,
+    /// When the first of the flows ends that a link holds back, by the link; and
+    /// when one ends that nothing holds back, by the number of links and its own.
+    pub(super) ends: Agenda<'m>,
+    /// Links to be filled, by a rate below which nothing changes there; and how
+    /// many.
+    pub(super) queue: &'m mut [Share],
+    pub(super) queued: usize,
+    /// Links whose flows have changed since rates were computed; and how many.
+    pub(super) changed: &'m mut [u32],
+    pub(super) touched: usize,
+    /// Flows that nothing holds back since then, whose ends are not noted yet; and
+    /// how many.
+    pub(super) unheld: &'m mut [u32],
+    pub(super) unheld_flows: usize,
     /// The most links of a flow.
-    width: u32,
+    pub(super) width: u32,
     /// The first free flow, or [`NONE`]; and the first that was never taken, so
     /// that memory that is not needed is not touched.
     free: u32,
     fresh: u32,
-    solution: u64,
+    pub(super) solution: u64,
+    /// The rate below which all are final.
+    pub(super) level: f64,
     pub(super) usage: Option<Usage<'m>>,
-    observer: T,
+    pub(super) observer: T,
 }
 
 /// Which way a flow goes.
@@ -54,44 +59,26 @@ pub(super) struct Parts<'m, T> {
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
     pub(super) ends: Agenda<'m>,
-    pub(super) shares: &'m mut [Share],
-    pub(super) affected: &'m mut [u32],
-    pub(super) relieved: &'m mut [u32],
+    pub(super) queue: &'m mut [Share],
+    pub(super) changed: &'m mut [u32],
+    pub(super) unheld: &'m mut [u32],
     pub(super) usage: Option<Usage<'m>>,
     pub(super) observer: T,
 }
 
 impl Flow {
-    /// By how much it is slower than an interface; not yet if it has just
-    /// begun.
+    /// When one as fast with so much left ends.
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "rates are at most 1")]
-    fn slower(&self) -> i64 {
-        if self.rate > 0.0 { ((1.0 - self.rate) * Link::UNITS) as i64 } else { 0 }
+    fn end(&self, remaining: f64) -> Result<u64, Overflow> {
+        self.since.checked_add(time_left(remaining, self.rate)).ok_or(Overflow)
     }
 
-    /// The entry for its end.
+    /// Whether one as fast with so much left has ended by `now`.
     #[inline]
-    const fn ends_at(&self, time: u64, at: u32) -> Entry {
-        Entry { time, created: self.created, seq: self.seq, rank: at }
-    }
-}
-
-impl Link {
-    /// Units of a host's link. Whole ones keep sums free of rounding.
-    const UNITS: f64 = (1u64 << 40) as f64;
-
-    /// What its flows leave of it, where those that have just begun take 1
-    /// each; or slightly less.
-    #[inline]
-    pub(super) fn unused(&self) -> f64 {
-        self.capacity - f64::from(self.flows) + self.slower as f64 / Self::UNITS
-    }
-
-    /// Whether it may hold a flow back.
-    #[inline]
-    pub(super) fn is_tight(&self) -> bool {
-        f64::from(self.flows) > self.capacity
+    fn is_past(&self, remaining: f64, now: u64) -> bool {
+        // Without a division for most.
+        remaining <= self.rate * (real(now - self.since) + 1.0)
+            && self.end(remaining).is_ok_and(|end| end <= now)
     }
 }
 
@@ -113,37 +100,46 @@ fn time_left(remaining: f64, rate: f64) -> u64 {
 impl<'m, T: FlowObserver> Rates<'m, T> {
     /// Without flows; `width` is the most links of a route.
     pub(super) fn new(parts: Parts<'m, T>, width: u32) -> Self {
-        let Parts { links, hops, flows, ends, shares, affected, relieved, usage, observer } = parts;
+        let Parts { links, hops, flows, ends, queue, changed, unheld, usage, observer } = parts;
         Self {
             links,
             hops,
             flows,
             ends,
-            shares,
-            affected,
-            begun: 0,
-            relieved,
-            left: 0,
+            queue,
+            queued: 0,
+            changed,
+            touched: 0,
+            unheld,
+            unheld_flows: 0,
             width,
             free: NONE,
             fresh: 0,
             solution: 0,
+            level: 0.0,
             usage,
             observer,
         }
     }
 
-    /// When the first flow ends; those that began at this instant are not
+    /// When the first flow ends; those that began at this instant may not be
     /// among them before [`Rates::solve`].
     #[inline]
     pub(super) fn first_end(&self) -> Option<u64> {
         self.ends.first().map(|end| end.time)
     }
 
+    /// The number among ends of the first flow, which follows those of links.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "links and flows together are below 2^32")]
+    const fn first_flow(&self) -> u32 {
+        self.links.len() as u32
+    }
+
     /// Whether rates have to be computed before time goes on.
     #[inline]
     pub(super) const fn is_stale(&self) -> bool {
-        self.begun > 0 || self.left > 0
+        self.touched > 0
     }
 
     /// Begins a flow `now` over the links of `route`.
@@ -163,48 +159,72 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         let place = self.flows.get_mut(at as usize).ok_or(full)?;
         *place = Flow {
             remaining: real(flow.volume),
-            rate: 0.0,
+            rate: 1.0,
             since: now,
-            pace: OPEN,
             place: NONE,
             held_by: NONE,
             behind: NONE,
             hops: 0,
             ..flow
         };
-        let (links, hops) = (&mut *self.links, &mut *self.hops);
         let (mut taken, width, first) = (0, self.width, at as usize * self.width as usize);
-        let mut tight = false;
+        let Self { links, hops, .. } = self;
         route.fabric.route(route.source, route.target, route.seed, |link| {
             debug_assert!(taken < width, "no route is longer than the longest");
-            let hop = first + taken as usize;
-            tight |= enlist(links, hops, (link, at), hop);
+            enlist(links, hops, Hop { link, flow: at, ..Hop::default() }, first + taken as usize);
             taken += 1;
         });
         place.hops = taken;
-        if tight {
-            *self.affected.get_mut(self.begun).ok_or(full)? = at;
-            self.begun += 1;
+        let mut overfull = false;
+        for hop in first..first + taken as usize {
+            let link = self.hops.get(hop).map_or(NONE, |hop| hop.link);
+            if self.links.get(link as usize).is_some_and(Link::is_overfull) {
+                overfull = true;
+                self.touch(link);
+            }
+        }
+        if overfull {
+            self.let_go(at);
             return Ok(());
         }
-        // Nobody else is affected, and who comes later at this instant finds it.
-        (place.rate, place.pace) = (1.0, 1.0);
-        let time = now.checked_add(place.volume).ok_or(NetworkStopped::Overflow)?;
-        let end = place.ends_at(time, at);
-        let Self { ends, flows, .. } = self;
-        ends.add(end, |end, at| note(flows, end, at));
+        // Who comes later at this instant finds it.
+        let time = now.checked_add(flow.volume).ok_or(NetworkStopped::Overflow)?;
+        self.note_end(at, time);
         Ok(())
     }
 
-    /// Takes out the first of the flows that have ended by `now`, and calls
+    /// Takes out the flows that are the first to have ended by `now`, and calls
     /// `through` with the messages that are through by that; `None` where none
     /// has ended.
-    pub(super) fn end(&mut self, now: u64, through: impl FnMut(&Flow)) -> Option<()> {
+    pub(super) fn end(&mut self, now: u64, mut through: impl FnMut(&Flow)) -> Option<()> {
         let end = self.ends.first().filter(|end| end.time <= now)?;
-        let Self { ends, flows, .. } = self;
-        ends.remove_first(|end, at| note(flows, end, at));
-        let at = end.rank;
-        let flow = *self.flows.get(at as usize)?;
+        let Self { ends, flows, links, .. } = self;
+        ends.remove_first(|end, at| note(links, flows, end, at));
+        let after_links = end.rank.wrapping_sub(self.first_flow());
+        let Some(link) = self.links.get_mut(end.rank as usize) else {
+            self.end_flow(after_links, now, &mut through);
+            return Some(());
+        };
+        link.end = NONE;
+        let (leader, second) = (link.leader, link.second);
+        if !self.flows.get(leader as usize).is_some_and(|flow| flow.is_past(second, now)) {
+            self.end_flow(leader, now, &mut through);
+            return Some(());
+        }
+        let mut at = link.first;
+        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
+            at = next;
+            let ended = |flow: &Flow| flow.held_by == end.rank && flow.is_past(flow.remaining, now);
+            if self.flows.get(flow as usize).is_some_and(ended) {
+                self.end_flow(flow, now, &mut through);
+            }
+        }
+        Some(())
+    }
+
+    /// Ends a flow.
+    fn end_flow(&mut self, at: u32, now: u64, through: impl FnMut(&Flow)) {
+        let Some(&flow) = self.flows.get(at as usize) else { return };
         let route = route_of(at, &flow, self.width);
         if let Some(usage) = &mut self.usage {
             usage.add_flow(self.hops, route.clone(), &flow, now);
@@ -216,13 +236,12 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             self.leave(hop, &flow);
         }
         if let Some(link) = self.links.get_mut(flow.held_by as usize) {
-            link.holds -= 1;
+            link.release(at);
         }
         match earlier {
-            Some(earlier) => self.hold(at, earlier),
+            Some(earlier) => self.hold_message(at, earlier),
             None => self.let_through(at, through),
         }
-        Some(())
     }
 
     /// Takes a free flow.
@@ -249,15 +268,34 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         let Some(&Hop { link, .. }) = self.hops.get(at) else { return };
         let Some(state) = self.links.get_mut(link as usize) else { return };
         state.carried += real(flow.volume);
-        if state.holds > 0 && !state.relieved && self.left < self.relieved.len() {
-            state.relieved = true;
-            if let Some(place) = self.relieved.get_mut(self.left) {
-                *place = link;
-                self.left += 1;
-            }
+        state.spare += flow.rate;
+        if state.holds > 0 {
+            self.touch(link);
         }
-        state.slower -= flow.slower();
         unlink(self.links, self.hops, at);
+    }
+
+    /// Lists a link whose flows have changed.
+    #[inline]
+    pub(super) fn touch(&mut self, link: u32) {
+        let Some(state) = self.links.get_mut(link as usize).filter(|link| !link.touched) else {
+            return;
+        };
+        if let Some(place) = self.changed.get_mut(self.touched) {
+            *place = link;
+            state.touched = true;
+            self.touched += 1;
+        }
+    }
+
+    /// Lists a flow that nothing holds back.
+    #[inline]
+    pub(super) fn let_go(&mut self, flow: u32) {
+        debug_assert!(self.unheld_flows < self.unheld.len(), "a flow is let go once");
+        if let Some(place) = self.unheld.get_mut(self.unheld_flows) {
+            *place = flow;
+            self.unheld_flows += 1;
+        }
     }
 
     /// Computes the rates that have changed, as of `now`.
@@ -266,95 +304,66 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     ///
     /// [`Overflow`] when a flow ends past 2⁶⁴ ps.
     pub(super) fn solve(&mut self, now: u64) -> Result<(), Overflow> {
-        self.solution += 1;
-        let mut filling = Filling {
-            links: self.links,
-            hops: self.hops,
-            flows: self.flows,
-            queue: self.shares,
-            queued: 0,
-            affected: self.affected,
-            found: self.begun,
-            solution: self.solution,
-            width: self.width,
-            level: 0.0,
-        };
-        filling.begin(self.begun, self.relieved.get(..self.left).unwrap_or_default());
-        filling.fill();
-        let found = filling.found;
-        (self.begun, self.left) = (0, 0);
-        for place in 0..found {
-            let Some(&flow) = self.affected.get(place) else { break };
-            self.apply(flow, now)?;
+        self.fill(now);
+        let (touched, unheld_flows) = (self.touched, self.unheld_flows);
+        (self.touched, self.unheld_flows) = (0, 0);
+        for place in 0..unheld_flows {
+            let Some(&at) = self.unheld.get(place) else { break };
+            let Some(flow) = self.flows.get(at as usize) else { break };
+            if flow.held_by == NONE && flow.place == NONE {
+                let time = flow.end(flow.remaining)?;
+                self.note_end(at, time);
+            }
+        }
+        for place in 0..touched {
+            let Some(&link) = self.changed.get(place) else { break };
+            self.note_ends(link)?;
         }
         // A few are enough, and all would take the square of their number.
         #[cfg(debug_assertions)]
-        for place in 0..found.min(32) {
-            self.check(self.affected.get(place).copied().unwrap_or_default());
+        for place in 0..touched.min(8) {
+            self.check(self.changed.get(place).copied().unwrap_or_default());
         }
         Ok(())
     }
 
-    /// Asserts what max-min fairness is: no link of a flow carries more than it
-    /// can, and on the one that holds it back, which is full, nobody is faster.
-    #[cfg(debug_assertions)]
-    fn check(&self, at: u32) {
-        const OFF: f64 = 1e-9;
-        let Some(flow) = self.flows.get(at as usize) else { return };
-        let mut held = flow.rate >= 1.0;
-        for hop in route_of(at, flow, self.width) {
-            let Some(&Hop { link, .. }) = self.hops.get(hop) else { continue };
-            let Some(state) = self.links.get(link as usize) else { continue };
-            let (mut sum, mut fastest, mut at) = (0.0, 0.0f64, state.first);
-            while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
-                let rate = self.flows.get(flow as usize).map_or(0.0, |flow| flow.rate);
-                (sum, fastest, at) = (sum + rate, fastest.max(rate), next);
-            }
-            assert!(sum <= state.capacity * (1.0 + OFF), "link {link} carries {sum}");
-            held |= flow.held_by == link
-                && sum >= state.capacity * (1.0 - OFF)
-                && flow.rate >= fastest * (1.0 - OFF);
-        }
-        assert!(held, "flow {at} could be faster than {}", flow.rate);
+    /// Notes when a flow ends that nothing holds back.
+    fn note_end(&mut self, at: u32, time: u64) {
+        let Some(&Flow { created, seq, .. }) = self.flows.get(at as usize) else { return };
+        let rank = self.first_flow().wrapping_add(at);
+        let Self { ends, flows, links, .. } = self;
+        ends.add(Entry { time, created, seq, rank }, |end, at| note(links, flows, end, at));
     }
 
-    /// Lets a flow go on with its next rate.
-    fn apply(&mut self, at: u32, now: u64) -> Result<(), Overflow> {
-        let Some(flow) = self.flows.get_mut(at as usize) else { return Ok(()) };
-        // Nothing holds it back.
-        let rate = if flow.pace == OPEN { 1.0 } else { flow.pace.abs() };
-        flow.pace = rate;
-        debug_assert!(rate > 0.0 && rate <= 1.0, "every flow goes on, and none too fast");
-        self.observer.changed(&FlowRate::of(flow, rate, now));
-        if rate.to_bits() == flow.rate.to_bits() {
-            return Ok(());
-        }
-        if let Some(usage) = &mut self.usage {
-            usage.add_flow(self.hops, route_of(at, flow, self.width), flow, now);
-        }
-        flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
-        let before = flow.slower();
-        (flow.since, flow.rate) = (now, rate);
-        let slower = flow.slower() - before;
-        for hop in self.hops.get(route_of(at, flow, self.width)).unwrap_or_default() {
-            if let Some(link) = self.links.get_mut(hop.link as usize) {
-                link.slower += slower;
+    /// Notes when the first flow ends that a link holds back.
+    fn note_ends(&mut self, link: u32) -> Result<(), Overflow> {
+        let Some(state) = self.links.get_mut(link as usize) else { return Ok(()) };
+        state.touched = false;
+        let place = state.end as usize;
+        debug_assert_eq!(state.holds == 0, state.leader == NONE, "one of the flows ends first");
+        let Some(flow) = self.flows.get(state.leader as usize) else {
+            if core::mem::replace(&mut state.end, NONE) != NONE {
+                let Self { ends, flows, links, .. } = self;
+                ends.remove(place, |end, at| note(links, flows, end, at));
             }
-        }
-        let time = now.checked_add(time_left(flow.remaining, rate)).ok_or(Overflow)?;
-        let end = flow.ends_at(time, at);
-        let place = flow.place as usize;
-        let Self { ends, flows, .. } = self;
-        ends.set(place, end, |end, at| note(flows, end, at));
+            return Ok(());
+        };
+        let time = flow.end(flow.remaining)?;
+        let end = Entry { time, created: flow.created, seq: flow.seq, rank: link };
+        let Self { ends, flows, links, .. } = self;
+        ends.set(place, end, |end, at| note(links, flows, end, at));
         Ok(())
     }
 }
 
-/// Notes where in the queue a flow's end is.
+/// Notes where in the queue of ends one is.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most one place a flow")]
-fn note(flows: &mut [Flow], end: &Entry, at: usize) {
-    if let Some(flow) = flows.get_mut(end.rank as usize) {
+pub(super) fn note(links: &mut [Link], flows: &mut [Flow], end: &Entry, at: usize) {
+    let flow = (end.rank as usize).wrapping_sub(links.len());
+    if let Some(link) = links.get_mut(end.rank as usize) {
+        link.end = at as u32;
+    } else if let Some(flow) = flows.get_mut(flow) {
         flow.place = at as u32;
     }
 }
@@ -366,26 +375,23 @@ pub(super) const fn route_of(at: u32, flow: &Flow, width: u32) -> core::ops::Ran
     first..first + flow.hops as usize
 }
 
-/// Puts a flow on a link, and says whether that may hold it back now.
+/// Puts a flow on the link of one of its hops, where it takes all that an
+/// interface can.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 hops")]
-pub(super) fn enlist(
-    links: &mut [Link],
-    hops: &mut [Hop],
-    (link, flow): (u32, u32),
-    at: usize,
-) -> bool {
-    let Some(state) = links.get_mut(link as usize) else { return false };
+pub(super) fn enlist(links: &mut [Link], hops: &mut [Hop], hop: Hop, at: usize) {
+    let Some(state) = links.get_mut(hop.link as usize) else { return };
     let next = state.first;
-    if let Some(hop) = hops.get_mut(at) {
-        *hop = Hop { link, flow, next, before: NONE };
+    if let Some(place) = hops.get_mut(at) {
+        *place = Hop { next, before: NONE, ..hop };
         state.first = at as u32;
         state.flows += 1;
+        state.spare -= 1.0;
+        state.fastest = 1.0;
         if let Some(hop) = hops.get_mut(next as usize) {
             hop.before = at as u32;
         }
     }
-    state.is_tight()
 }
 
 /// Takes a flow off the link of one of its hops.
@@ -395,6 +401,9 @@ pub(super) fn unlink(links: &mut [Link], hops: &mut [Hop], at: usize) {
     let Some(state) = links.get_mut(link as usize) else { return };
     debug_assert!(state.flows > 0, "what leaves a link was on it");
     state.flows = state.flows.saturating_sub(1);
+    if state.flows == 0 {
+        state.spare = state.capacity;
+    }
     match hops.get_mut(before as usize) {
         Some(before) => before.next = next,
         None => state.first = next,

@@ -201,7 +201,7 @@ impl<'m, F: Fabric> Simple<'m, F> {
         self.advance_neighbours(at);
         for own in self.hops_of(at) {
             let link = self.hops.get(own).map_or(NONE, |hop| hop.link);
-            enlist(self.links, self.hops, (link, at), own);
+            enlist(self.links, self.hops, Hop { link, flow: at, ..Hop::default() }, own);
         }
     }
 

@@ -18,7 +18,7 @@ fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
     let needs = NetworkRequirements::new(&topology, messages.len());
     let (mut links, mut shares) =
         (vec![Link::default(); needs.links], vec![Share::default(); needs.links]);
-    let (mut relieved, mut affected) = (vec![0; needs.links], vec![0; needs.messages]);
+    let (mut changed, mut unheld) = (vec![0; needs.links], vec![0; needs.messages]);
     let (mut hops, mut flows) =
         (vec![Hop::default(); needs.hops], vec![Flow::default(); needs.messages]);
     let mut queue = vec![Entry::default(); needs.messages];
@@ -28,13 +28,13 @@ fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
     let memory = NetworkMemory {
         links: &mut links,
         shares: &mut shares,
-        relieved: &mut relieved,
+        changed: &mut changed,
         hops: &mut hops,
         flows: &mut flows,
         ends: &mut queue,
         ends_in_order,
         arrivals_in_order,
-        affected: &mut affected,
+        unheld: &mut unheld,
         arrivals: &mut arrivals,
     };
     let mut network =
@@ -153,6 +153,8 @@ fn topologies() -> Vec<Topology> {
 fn random_messages(random: &mut Random, hosts: u32) -> Vec<Message> {
     let count = 1 + random.below(60);
     let apart = [0, 1_000, 1 << 20, 1 << 30][usize::try_from(random.below(4)).unwrap()];
+    // Few sizes, so that many end together.
+    let whole = [1, 1 << 28][usize::try_from(random.below(2)).unwrap()];
     let mut now = 0;
     let message = |_| {
         now += random.below(apart + 1);
@@ -162,7 +164,7 @@ fn random_messages(random: &mut Random, hosts: u32) -> Vec<Message> {
             now,
             source,
             if source == target { (source + 1) % hosts } else { target },
-            1 + random.below(1 << 30),
+            (1 + random.below((1 << 30) / whole)) * whole,
         )
     };
     (0..count).map(message).collect()
@@ -344,11 +346,11 @@ fn too_little_memory_and_bad_places_are_refused() {
     assert_eq!(none.err(), Some(FlowsError::Full));
     let on = |ranks, placement: &[u32]| {
         let mut links = vec![Link::default(); 4];
-        let (mut shares, mut relieved) = (vec![Share::default(); 4], vec![0; 4]);
+        let (mut shares, mut changed) = (vec![Share::default(); 4], vec![0; 4]);
         let memory = NetworkMemory {
             links: &mut links,
             shares: &mut shares,
-            relieved: &mut relieved,
+            changed: &mut changed,
             ..NetworkMemory::default()
         };
         Flows::new(topology, (ranks, placement), (0, 0), memory).err()
