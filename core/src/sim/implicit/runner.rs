@@ -9,8 +9,9 @@ use super::pool::{Item, NONE, Node, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
 use super::windows::Windows;
+use crate::sim::charge::Charges;
 use crate::sim::engine::SimError;
-use crate::sim::hooks::{NoNoise, Noise};
+use crate::sim::hooks::{NoNoise, Noise, Silent};
 use crate::sim::parameters::{EVERYWHERE, Parameters};
 use crate::sim::price::{Price, Prices};
 use crate::units::Picos;
@@ -84,11 +85,8 @@ pub(super) fn eager_price(
 /// A simulation of one program.
 pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) program: &'p P,
-    pub(super) prices: Prices<'p>,
-    /// o, the sender's.
-    pub(super) overhead: u64,
-    /// o, the receiver's.
-    pub(super) receive_overhead: u64,
+    /// One set of parameters, whoever sends.
+    pub(super) charges: Charges<'p, N, Silent>,
     /// o + L: from the start of a send to the arrival of its message.
     pub(super) delay: NonZeroU64,
     /// The rank of the first of these.
@@ -105,7 +103,6 @@ pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) matched: u64,
     pub(super) receives: u64,
     pub(super) open_ties: u64,
-    pub(super) noise: N,
 }
 
 impl<P: Program, N, D> fmt::Debug for Simulation<'_, '_, P, N, D> {
@@ -131,9 +128,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         let delay = NonZeroU64::new(delay).ok_or(ImplicitError::NoLookahead)?;
         Ok(Self {
             program,
-            prices: Prices::new(parameters),
-            overhead: price.costs.overhead,
-            receive_overhead: price.costs.receive_overhead,
+            charges: Charges { prices: Prices::new(parameters), noise, observer: Silent },
             delay,
             first: 0,
             ranks,
@@ -145,7 +140,6 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
             matched: 0,
             receives: 0,
             open_ties: 0,
-            noise,
         })
     }
 

@@ -10,9 +10,8 @@ use super::rank::Rank;
 use super::runner::{Next, Simulation, kind};
 use super::windows::Windows;
 use crate::sim::chain::{self, Chain};
-use crate::sim::hooks::Noise;
-use crate::sim::parameters::EVERYWHERE;
-use crate::sim::price::{Leaving, Reception, sum};
+use crate::sim::hooks::{Calculated, Handled, Noise, Sent};
+use crate::sim::price::{Leaving, Reception};
 use crate::units::Picos;
 
 /// Order of two things created by events of the ranks `a` and `b`, and
@@ -124,9 +123,14 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         debug_assert!(now >= state.cpu && now >= state.out, "its turn had come");
         self.started(state, next);
         let transfer = self.program.transfer(rank, send);
-        let price = self.prices.at(EVERYWHERE, transfer.size)?;
-        let noise = self.noise.lost(rank, Picos(now), Picos(self.overhead)).0;
-        let Leaving { cpu, out, arrival, volume, .. } = price.leave(now, noise)?;
+        let told = Sent {
+            rank,
+            size: transfer.size,
+            to: transfer.to,
+            start: Picos(now),
+            ..Sent::default()
+        };
+        let Leaving { cpu, out, arrival, volume, .. } = self.charges.send(told)?;
         (state.cpu, state.out) = (cpu, out);
         let stamps = D::stamps(now, next.item.created);
         let drawn = self.driver.draw(stamps, 1)?;
@@ -201,12 +205,22 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     ) -> Result<(), ImplicitError> {
         let now = next.time;
         self.pool.remove_after(&mut state.inbox, next.before);
-        let price = self.prices.at(EVERYWHERE, self.program.expected(rank, next.item.last))?;
-        let start = if D::SHARED { price.begin_last(state.cpu, now) } else { now };
-        let noise = self.noise.lost(rank, Picos(start), Picos(self.receive_overhead)).0;
-        let how = Reception { overlap: false, last: D::SHARED };
-        state.cpu = price.handle(how, (start, now), noise)?.cpu;
-        state.into = price.take(how, now)?;
+        let (size, how) = (
+            self.program.expected(rank, next.item.last),
+            Reception { overlap: false, last: D::SHARED },
+        );
+        let told = Handled {
+            rank,
+            from: rank,
+            start: Picos(now),
+            taken: Picos(now),
+            ..Handled::default()
+        };
+        let received = self.charges.handle(told, size, (state.cpu, how))?;
+        state.cpu = received.cpu;
+        if let Some(into) = received.into {
+            state.into = into;
+        }
         let receive = self.program.met(rank, &mut state.state, next.item.last);
         if receive >= state.posted {
             let message = Item { last: receive, ..next.item };
@@ -265,8 +279,9 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         let (now, calc) = (next.time, next.item.first);
         self.started(state, next);
         let work = self.program.calc(rank, calc);
-        let noise = self.noise.lost(rank, Picos(now), work).0;
-        state.cpu = sum(sum(now, work.0)?, noise)?;
+        let told =
+            Calculated { rank, op: calc, cpu: 0, start: Picos(now), work, noise: Picos::ZERO };
+        state.cpu = self.charges.calculate(told)?;
         let release = self.program.calculated(rank, &mut state.state, calc);
         self.release(state, release, D::stamps(now, next.item.created))
     }

@@ -169,21 +169,21 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         };
         let (mut taken, width, first) = (0, self.width, at as usize * self.width as usize);
         let Self { links, hops, .. } = self;
+        let mut overfull = false;
         route.fabric.route(route.source, route.target, route.seed, |link| {
             debug_assert!(taken < width, "no route is longer than the longest");
-            enlist(links, hops, Hop { link, flow: at, ..Hop::default() }, first + taken as usize);
+            let hop = Hop { link, flow: at, ..Hop::default() };
+            overfull |= enlist(links, hops, hop, first + taken as usize);
             taken += 1;
         });
         place.hops = taken;
-        let mut overfull = false;
-        for hop in first..first + taken as usize {
-            let link = self.hops.get(hop).map_or(NONE, |hop| hop.link);
-            if self.links.get(link as usize).is_some_and(Link::is_overfull) {
-                overfull = true;
-                self.touch(link);
-            }
-        }
         if overfull {
+            for hop in first..first + taken as usize {
+                let link = self.hops.get(hop).map_or(NONE, |hop| hop.link);
+                if self.links.get(link as usize).is_some_and(Link::is_overfull) {
+                    self.touch(link);
+                }
+            }
             self.let_go(at);
             return Ok(());
         }
@@ -376,11 +376,11 @@ pub(super) const fn route_of(at: u32, flow: &Flow, width: u32) -> core::ops::Ran
 }
 
 /// Puts a flow on the link of one of its hops, where it takes all that an
-/// interface can.
+/// interface can; whether that is too much.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 hops")]
-pub(super) fn enlist(links: &mut [Link], hops: &mut [Hop], hop: Hop, at: usize) {
-    let Some(state) = links.get_mut(hop.link as usize) else { return };
+pub(super) fn enlist(links: &mut [Link], hops: &mut [Hop], hop: Hop, at: usize) -> bool {
+    let Some(state) = links.get_mut(hop.link as usize) else { return false };
     let next = state.first;
     if let Some(place) = hops.get_mut(at) {
         *place = Hop { next, before: NONE, ..hop };
@@ -392,6 +392,7 @@ pub(super) fn enlist(links: &mut [Link], hops: &mut [Hop], hop: Hop, at: usize) 
             hop.before = at as u32;
         }
     }
+    state.is_overfull()
 }
 
 /// Takes a flow off the link of one of its hops.
