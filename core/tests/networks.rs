@@ -26,7 +26,7 @@ use loggap_core::sim::implicit::{
     self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
-    Flow, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share, Topology, Usage,
+    Flow, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share, Tenants, Topology, Usage,
 };
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -97,8 +97,8 @@ impl Place {
         };
         let mut carried = vec![0.0; needs.links * STEPS];
         let usage = Usage::new(&mut carried, STEPS).unwrap();
-        let flows =
-            Flows::new(self.topology, (ranks, &self.hosts), (self.seed, self.messages), memory);
+        let Self { ref hosts, seed, messages, .. } = *self;
+        let flows = Flows::new(self.topology, Tenants { ranks, hosts, seed, messages }, memory);
         then(flows.unwrap().with_usage(usage))
     }
 }

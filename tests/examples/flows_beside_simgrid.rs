@@ -83,7 +83,7 @@ impl Case {
     /// Begins and ends in ps, and messages per second.
     fn here(&self) -> ([Vec<u64>; 2], f64) {
         let plan = plan(self.topology);
-        let mut placed = plan.place((self.hosts, 1), self.messages.len()).unwrap();
+        let mut placed = plan.place(self.hosts, 1, self.messages.len()).unwrap();
         let mut network = placed.lend().unwrap();
         let mut ends = vec![0; self.messages.len()];
         let mut begins: Vec<u64> = self.messages.iter().map(|message| message.0).collect();

@@ -306,7 +306,7 @@ fn run_on_network<O: Observer>(
         let mut engine = Engine::on_network(schedule, costs, hooks, placed.lend().unwrap());
         return (outcome(&mut engine, survey.ranks()), engine.into_observer());
     }
-    let mut placed = plan.place((survey.ranks(), schedule.interfaces()), messages).unwrap();
+    let mut placed = plan.place(survey.ranks(), schedule.interfaces(), messages).unwrap();
     let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
     let network = placed.lend_observed(told).unwrap();
     let mut engine = Engine::on_network(schedule, costs, hooks, network);

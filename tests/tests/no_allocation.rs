@@ -181,7 +181,7 @@ fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P
         seed: 1,
         watched: true,
     };
-    let mut placed = plan.place((program.ranks(), 1), needs.nodes_most).unwrap();
+    let mut placed = plan.place(program.ranks(), 1, needs.nodes_most).unwrap();
     let memory = OrderedMemory {
         ranks: &mut vec![RankState::default(); needs.ranks],
         queue: &mut vec![Entry::default(); 2 * needs.ranks],

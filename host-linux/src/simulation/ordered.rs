@@ -112,7 +112,7 @@ impl OnNetwork<'_> {
         let Lent { needs, nodes, messages } = *lent;
         let bytes = needs.ordered_bytes_with(nodes);
         let refused = |error| RunError::Pattern(PatternError::Memory { bytes, error });
-        let mut placed = self.plan.place((program.ranks(), 1), messages)?;
+        let mut placed = self.plan.place(program.ranks(), 1, messages)?;
         let mut ranks = Vec::new();
         let reserved = ranks.try_reserve_exact(needs.ranks);
         reserved.map_err(|error| refused(io::Error::other(error)))?;

@@ -346,7 +346,7 @@ impl Batch<'_> {
             let mut placed = plan.place_simple(needs.ranks, messages)?;
             return Self::end(Engine::on_network(schedule, costs, hooks, placed.lend()?), listed);
         }
-        let mut placed = plan.place((needs.ranks, schedule.interfaces()), messages)?;
+        let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
         Self::end(Engine::on_network(schedule, costs, hooks, placed.lend()?), listed)
     }
 

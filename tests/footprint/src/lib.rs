@@ -13,7 +13,7 @@ use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
     Departure, Flow, Flows, Hop, Link, Network, NetworkMemory, Share, Simple, SimpleMemory,
-    Topology, Transmission, Usage,
+    Tenants, Topology, Transmission, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -131,7 +131,8 @@ pub extern "C" fn footprint_simple_network(
         alone: &mut [Entry::default(); POINTS],
     };
     let Ok(star) = Topology::star(hosts) else { return 0 };
-    let Ok(mut network) = Simple::new(star, (hosts, &[]), (3, 4), memory) else { return 0 };
+    let tenants = Tenants { ranks: hosts, hosts: &[], seed: 3, messages: 4 };
+    let Ok(mut network) = Simple::new(star, tenants, memory) else { return 0 };
     for op in 0..4 {
         let (now, bytes, delay) = (op.into(), hosts.into(), delay.into());
         let message =
@@ -178,16 +179,17 @@ pub extern "C" fn footprint_network(
         let memory = NetworkMemory {
             links,
             shares: &mut [Share::default(); POINTS],
-            relieved: &mut [0; POINTS],
+            changed: &mut [0; POINTS],
             hops,
             flows: &mut [Flow::default(); POINTS],
             ends: &mut [Entry::default(); POINTS],
             ends_in_order: &mut [Entry::default(); POINTS],
-            affected: &mut [0; POINTS],
+            unheld: &mut [0; POINTS],
             arrivals: &mut [Entry::default(); POINTS],
             arrivals_in_order: &mut [Entry::default(); POINTS],
         };
-        let Ok(network) = Flows::new(topology, (first, &[]), (3, 4), memory) else { continue };
+        let tenants = Tenants { ranks: first, hosts: &[], seed: 3, messages: 4 };
+        let Ok(network) = Flows::new(topology, tenants, memory) else { continue };
         let Some(usage) = Usage::new(&mut steps, 2) else { continue };
         let mut network = network.with_usage(usage);
         for op in 0..4 {

@@ -52,7 +52,7 @@ pub fn topology(data: &[u8]) {
             seed: 7,
             watched: false,
         };
-        if let Ok(mut placed) = plan.place((hosts, 1), MOST_MESSAGES)
+        if let Ok(mut placed) = plan.place(hosts, 1, MOST_MESSAGES)
             && let Ok(mut flows) = placed.lend()
         {
             run(&mut flows, hosts, Numbers(numbers.0));

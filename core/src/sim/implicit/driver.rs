@@ -7,6 +7,13 @@ use super::rank::Rank;
 use super::runner::Simulation;
 use crate::sim::hooks::Noise;
 
+/// [`Item::created`] and [`Item::parent`] of what an event creates.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamps {
+    pub(super) created: u64,
+    pub(super) parent: u64,
+}
+
 /// A message leaves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
@@ -14,7 +21,7 @@ pub(super) struct Outgoing {
     pub(super) source: u32,
     pub(super) transfer: Transfer,
     /// What was [drawn](Driver::draw) for it.
-    pub(super) stamps: (u64, u64),
+    pub(super) stamps: Stamps,
     /// When its first byte arrives, if it shares no link.
     pub(super) arrival: u64,
     /// (s − 1)·G, in ps.
@@ -25,7 +32,7 @@ impl Outgoing {
     /// What a node says of it.
     #[inline]
     pub(super) const fn item(&self, first: u32) -> Item {
-        let (created, parent) = self.stamps;
+        let Stamps { created, parent } = self.stamps;
         Item { first, last: self.transfer.receive, kind: 0, created, parent }
     }
 }
@@ -39,11 +46,10 @@ pub(super) trait Driver: Sized {
 
     /// The stamps of what an event creates `now` that was itself created at
     /// `parent`.
-    fn stamps(now: u64, parent: u64) -> (u64, u64);
+    fn stamps(now: u64, parent: u64) -> Stamps;
 
-    /// [`Item::created`] and [`Item::parent`] of the first of `count` things with
-    /// these stamps.
-    fn draw(&mut self, stamps: (u64, u64), count: u32) -> Result<(u64, u64), ImplicitError>;
+    /// The stamps of the first of `count` things with these.
+    fn draw(&mut self, stamps: Stamps, count: u32) -> Result<Stamps, ImplicitError>;
 
     /// What a node says of receives that are posted at `time`.
     #[inline]

@@ -1,7 +1,7 @@
 //! Global order: one event after the other, by (time, stamp), with a network
 //! whose links messages share.
 
-use super::driver::{Driver, Outgoing};
+use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
 use super::memory::{OrderedMemory, Requirements};
 use super::pool::{Item, NONE};
@@ -46,15 +46,15 @@ impl<W: Network> Driver for Ordered<'_, W> {
     const SHARED: bool = true;
 
     #[inline]
-    fn stamps(now: u64, _parent: u64) -> (u64, u64) {
-        (now, 0)
+    fn stamps(now: u64, _parent: u64) -> Stamps {
+        Stamps { created: now, parent: 0 }
     }
 
     #[inline]
-    fn draw(&mut self, (created, _): (u64, u64), count: u32) -> Result<(u64, u64), ImplicitError> {
+    fn draw(&mut self, stamps: Stamps, count: u32) -> Result<Stamps, ImplicitError> {
         let (seq, time) = (self.seq, Picos(self.now));
         self.seq = seq.checked_add(count).ok_or(SimError::TooManyAtOnce { time })?;
-        Ok((created, seq.into()))
+        Ok(Stamps { parent: seq.into(), ..stamps })
     }
 
     #[inline]
@@ -74,7 +74,7 @@ impl<W: Network> Driver for Ordered<'_, W> {
             return Err(ImplicitError::Peer { rank: message.source, peer: target });
         }
         let op = simulation.pool.keep(message.item(target))?;
-        let (now, seq) = message.stamps;
+        let Stamps { created: now, parent: seq } = message.stamps;
         let departure = Departure {
             op,
             source: message.source,

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::num::NonZeroU64;
 
-use super::driver::Driver;
+use super::driver::{Driver, Stamps};
 use super::error::ImplicitError;
 use super::pool::{Item, NONE, Node, Pool};
 use super::program::Program;
@@ -258,7 +258,8 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         state.posted = release.receives;
         self.receives += u64::from(release.receives);
         self.events += u64::from(release.receives);
-        let result = self.release(&mut state, release.and_receives(0), (AT_START, AT_START));
+        let at_start = Stamps { created: AT_START, parent: AT_START };
+        let result = self.release(&mut state, release.and_receives(0), at_start);
         self.put(rank, &state, result)?;
         Ok(state.work != NONE)
     }

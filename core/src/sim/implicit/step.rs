@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use super::driver::{Driver, Outgoing};
+use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
 use super::pool::{Item, NONE, Pool};
 use super::program::{Program, Release};
@@ -66,7 +66,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         &mut self,
         state: &mut Rank<P::State>,
         release: Release,
-        stamps: (u64, u64),
+        stamps: Stamps,
     ) -> Result<(), ImplicitError> {
         let Release { sends, receives, calcs } = release;
         let lists = [(kind::SENDS, sends), (kind::RECEIVES, 0..receives), (kind::CALCS, calcs)];
@@ -76,7 +76,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
             }
             let count = range.end - range.start;
             self.events += u64::from(count);
-            let (created, parent) = self.driver.draw(stamps, count)?;
+            let Stamps { created, parent } = self.driver.draw(stamps, count)?;
             let item = Item { first: range.start, last: range.end, kind, created, parent };
             let item = if kind == kind::RECEIVES { D::receives(item, state.cpu) } else { item };
             self.pool.push(&mut state.work, item)?;
@@ -236,7 +236,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         rank: u32,
         state: &mut Rank<P::State>,
         receive: u32,
-        stamps: (u64, u64),
+        stamps: Stamps,
     ) -> Result<(), ImplicitError> {
         self.matched += 1;
         let release = self.program.received(rank, &mut state.state, receive);

@@ -1,6 +1,6 @@
 //! Windows of length o + L, and the ranks in them one after the other.
 
-use super::driver::{Driver, Outgoing};
+use super::driver::{Driver, Outgoing, Stamps};
 use super::envelope::{Mail, Outbox};
 use super::error::ImplicitError;
 use super::memory::{Memory, Requirements};
@@ -66,12 +66,12 @@ impl Driver for Windows<'_> {
     const SHARED: bool = false;
 
     #[inline]
-    fn stamps(now: u64, parent: u64) -> (u64, u64) {
-        (created(now), parent)
+    fn stamps(now: u64, parent: u64) -> Stamps {
+        Stamps { created: created(now), parent }
     }
 
     #[inline]
-    fn draw(&mut self, stamps: (u64, u64), _count: u32) -> Result<(u64, u64), ImplicitError> {
+    fn draw(&mut self, stamps: Stamps, _count: u32) -> Result<Stamps, ImplicitError> {
         Ok(stamps)
     }
 

@@ -101,18 +101,19 @@ impl<'p, 'm> Crossing<'p, 'm> {
                 // Larger leaves hold both as well.
                 break;
             }
-            self.add_at(first, (from, to), volume);
+            self.add_at(first, [from, to], volume);
             first += ((self.ranks - 1) >> shift) as usize + 1;
             shift += 1;
         }
         let (from, to) = (u32::from(self.rank >= half), u32::from(peer >= half));
         if from != to && half >= SMALLEST {
-            self.add_at(self.carried.len().saturating_sub(2), (from, to), volume);
+            self.add_at(self.carried.len().saturating_sub(2), [from, to], volume);
         }
     }
 
-    fn add_at(&mut self, first: usize, (from, to): (u32, u32), volume: u64) {
-        for (leaf, way) in [(from, 0), (to, 1)] {
+    /// Adds a message from the first of these leaves to the second.
+    fn add_at(&mut self, first: usize, leaves: [u32; 2], volume: u64) {
+        for (way, leaf) in leaves.into_iter().enumerate() {
             let place = self.carried.get_mut(first + leaf as usize);
             if let Some(sum) = place.and_then(|place| place.get_mut(way)) {
                 *sum = sum.saturating_add(volume);

@@ -34,24 +34,33 @@ pub trait Fabric {
     }
 }
 
+/// Who sends how much over a network.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tenants<'m> {
+    /// Ranks.
+    pub ranks: u32,
+    /// The host of each rank; empty where each rank is on the host of its
+    /// number.
+    pub hosts: &'m [u32],
+    /// Chooses among equal routes.
+    pub seed: u64,
+    /// Messages that may be under way at a time.
+    pub messages: usize,
+}
+
 /// Where ranks are, and which way their messages go.
 #[derive(Debug)]
 pub(super) struct Routes<'m, F> {
     pub(super) fabric: F,
-    /// The host of each rank; empty where each rank is on the host of its
-    /// number.
+    /// Those of [`Tenants`].
     placement: &'m [u32],
     pub(super) seed: u64,
 }
 
 impl<'m, F: Fabric> Routes<'m, F> {
-    /// Each of so many ranks has to have a host: of `placement`, or where that is empty
-    /// the one of its number.
-    pub(super) fn new(
-        fabric: F,
-        (ranks, placement): (u32, &'m [u32]),
-        seed: u64,
-    ) -> Result<Self, FlowsError> {
+    /// Each rank has to have a host.
+    pub(super) fn new(fabric: F, tenants: &Tenants<'m>) -> Result<Self, FlowsError> {
+        let Tenants { ranks, hosts: placement, seed, .. } = *tenants;
         let hosts = fabric.hosts();
         if placement.is_empty() && hosts < ranks {
             return Err(FlowsError::Topology(TopologyError::TooFewHosts { hosts, ranks }));

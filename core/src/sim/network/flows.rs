@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::fabric::{Fabric, Routes};
+use super::fabric::{Fabric, Routes, Tenants};
 use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
 use super::rates::{Parts, Rates, Route};
 use super::told::{FlowObserver, Unobserved};
@@ -57,19 +57,17 @@ pub struct Flows<'m, F = Topology, T = Unobserved> {
 }
 
 impl<'m, F: Fabric> Flows<'m, F> {
-    /// A network of `fabric` for so many `ranks`, on the hosts that are named
-    /// or, where none are, on the first ones; `seed` chooses among equal routes, `messages` may be under way at a time.
+    /// A network of `fabric` for its tenants.
     ///
     /// # Errors
     ///
     /// [`FlowsError`].
     pub fn new(
         fabric: F,
-        ranks: (u32, &'m [u32]),
-        (seed, messages): (u64, usize),
+        tenants: Tenants<'m>,
         memory: NetworkMemory<'m>,
     ) -> Result<Self, FlowsError> {
-        Self::observed(fabric, ranks, (seed, messages), memory, Unobserved)
+        Self::observed(fabric, tenants, memory, Unobserved)
     }
 }
 
@@ -81,17 +79,17 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
     /// [`FlowsError`].
     pub fn observed(
         fabric: F,
-        ranks: (u32, &'m [u32]),
-        (seed, messages): (u64, usize),
+        tenants: Tenants<'m>,
         memory: NetworkMemory<'m>,
         observer: T,
     ) -> Result<Self, FlowsError> {
+        let messages = tenants.messages;
         let requirements = NetworkRequirements::new(&fabric, messages);
         let ends = requirements.links.saturating_add(requirements.messages);
         if !memory.holds(&requirements) || u32::try_from(requirements.hops.max(ends)).is_err() {
             return Err(FlowsError::Full);
         }
-        let routes = Routes::new(fabric, ranks, seed)?;
+        let routes = Routes::new(fabric, &tenants)?;
         let fabric = &routes.fabric;
         let NetworkMemory { links, shares: queue, changed, hops, flows, unheld, .. } = memory;
         let ends = Agenda::new(memory.ends, memory.ends_in_order);

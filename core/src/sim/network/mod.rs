@@ -24,7 +24,7 @@ mod topology;
 mod usage;
 
 pub use crossing::{Crossing, Taper};
-pub use fabric::Fabric;
+pub use fabric::{Fabric, Tenants};
 pub use flows::{Flows, FlowsError};
 pub use memory::{Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
 pub use routes::LinkName;

@@ -11,7 +11,7 @@
 //! A message costs O(messages on its links × longest route) where it enters and where
 //! it leaves, and O(c·log s) polls, c being its congestion.
 
-use super::fabric::{Fabric, Routes};
+use super::fabric::{Fabric, Routes, Tenants};
 use super::flows::FlowsError;
 use super::memory::{Hop, Link, NONE, NetworkRequirements};
 use super::rates::{enlist, unlink};
@@ -90,26 +90,24 @@ pub struct Simple<'m, F> {
 }
 
 impl<'m, F: Fabric> Simple<'m, F> {
-    /// A network of `fabric` for so many `ranks`, on the hosts that are named or, where
-    /// none are, on the first ones; `seed` chooses among equal routes,
-    /// `messages` may be under way at a time. Capacities of links have no effect.
+    /// A network of `fabric` for its tenants. Capacities of links have no effect.
     ///
     /// # Errors
     ///
     /// [`FlowsError`].
     pub fn new(
         fabric: F,
-        ranks: (u32, &'m [u32]),
-        (seed, messages): (u64, usize),
+        tenants: Tenants<'m>,
         memory: SimpleMemory<'m>,
     ) -> Result<Self, FlowsError> {
+        let messages = tenants.messages;
         let needs = NetworkRequirements::new(&fabric, messages);
         let SimpleMemory { links, hops, transmissions, polls, alone } = memory;
         let is_small = u32::try_from(needs.hops.max(needs.messages)).is_ok_and(|most| most < NONE);
         if !is_small || polls.len() < messages || alone.len() < messages {
             return Err(FlowsError::Full);
         }
-        let routes = Routes::new(fabric, ranks, seed)?;
+        let routes = Routes::new(fabric, &tenants)?;
         let links = links.get_mut(..needs.links).ok_or(FlowsError::Full)?;
         links.fill(Link { first: NONE, ..Link::default() });
         Ok(Self {

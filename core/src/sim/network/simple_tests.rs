@@ -32,8 +32,9 @@ fn arrivals(
         polls: &mut polls,
         alone: &mut alone,
     };
-    let limits = (3, messages.len());
-    let mut network = Simple::new(topology, (topology.hosts(), &[]), limits, memory).unwrap();
+    let tenants =
+        Tenants { ranks: topology.hosts(), hosts: &[], seed: 3, messages: messages.len() };
+    let mut network = Simple::new(topology, tenants, memory).unwrap();
     let mut arrived = vec![0; messages.len()];
     let mut polled = 0;
     let mut drain = |network: &mut Simple<'_, Topology>, until: u64| {
@@ -131,6 +132,7 @@ fn looks_that_are_closer_than_a_unit_stop_no_message() {
 #[test]
 fn times_and_sizes_past_their_range_are_refused() {
     let star = Topology::star(2).unwrap();
+    let pair = Tenants { ranks: 2, messages: 1, ..Tenants::default() };
     let needs = NetworkRequirements::new(&star, 1);
     let mut links = vec![Link::default(); needs.links];
     let mut hops = vec![Hop::default(); needs.hops];
@@ -144,13 +146,13 @@ fn times_and_sizes_past_their_range_are_refused() {
             polls: &mut [Entry::default()],
             alone: &mut [Entry::default()],
         };
-        let mut network = Simple::new(star, (2, &[]), (0, 1), memory).unwrap();
+        let mut network = Simple::new(star, pair, memory).unwrap();
         let departure =
             Departure { op: 0, source: 0, target: 1, now, seq: 0, bytes, volume: 0, delay };
         let stopped = network.launch(&departure).and_then(|()| network.postpone(0)).unwrap_err();
         assert_eq!(stopped, NetworkStopped::Overflow, "{bytes} {now} {delay}");
     }
-    let none = Simple::new(star, (2, &[]), (0, 1), SimpleMemory::default());
+    let none = Simple::new(star, pair, SimpleMemory::default());
     assert_eq!(none.unwrap_err(), FlowsError::Full);
 }
 

@@ -37,8 +37,9 @@ fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
         unheld: &mut unheld,
         arrivals: &mut arrivals,
     };
-    let mut network =
-        Flows::new(topology, (topology.hosts(), &[]), (SEED, messages.len()), memory).unwrap();
+    let tenants =
+        Tenants { ranks: topology.hosts(), hosts: &[], seed: SEED, messages: messages.len() };
+    let mut network = Flows::new(topology, tenants, memory).unwrap();
     let mut ended = vec![0; messages.len()];
     let mut drain = |network: &mut Flows<'_>, until: u64| {
         while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
@@ -342,7 +343,11 @@ fn hostile_topologies_are_refused() {
 #[test]
 fn too_little_memory_and_bad_places_are_refused() {
     let topology = Topology::star(2).unwrap();
-    let none = Flows::new(topology, (2, &[]), (0, 1), NetworkMemory::default());
+    let none = Flows::new(
+        topology,
+        Tenants { ranks: 2, messages: 1, ..Tenants::default() },
+        NetworkMemory::default(),
+    );
     assert_eq!(none.err(), Some(FlowsError::Full));
     let on = |ranks, placement: &[u32]| {
         let mut links = vec![Link::default(); 4];
@@ -353,7 +358,8 @@ fn too_little_memory_and_bad_places_are_refused() {
             changed: &mut changed,
             ..NetworkMemory::default()
         };
-        Flows::new(topology, (ranks, placement), (0, 0), memory).err()
+        Flows::new(topology, Tenants { ranks, hosts: placement, ..Tenants::default() }, memory)
+            .err()
     };
     assert_eq!(on(2, &[1, 0]), None);
     assert_eq!(on(2, &[1]), Some(FlowsError::Placement { rank: 1 }));

@@ -172,7 +172,8 @@ fn taper(word: &[u8]) -> Result<f64, TopologyError> {
 }
 
 impl Topology {
-    fn new(shape: Shape, hosts: u32, (per_host, inner): (u64, u64)) -> Result<Self, TopologyError> {
+    /// With so many links `per_host`, and between switches.
+    fn new(shape: Shape, hosts: u32, per_host: u64, inner: u64) -> Result<Self, TopologyError> {
         let host_links = per_host.saturating_mul(u64::from(hosts));
         Ok(Self {
             shape,
@@ -190,7 +191,7 @@ impl Topology {
     ///
     /// [`TopologyError::Zero`], [`TopologyError::TooLarge`].
     pub fn star(hosts: u32) -> Result<Self, TopologyError> {
-        Self::new(Shape::Star, product(&[hosts])?, (2, 0))
+        Self::new(Shape::Star, product(&[hosts])?, 2, 0)
     }
 
     /// As many leaves of `each` hosts as `ranks` need; what leaves a leaf
@@ -204,7 +205,7 @@ impl Topology {
         let leaves = (some(ranks)?.get() - 1) / some(each)? + 1;
         let hosts = product(&[leaves, each])?;
         let shape = Shape::Tree { each: some(each)?, leaves };
-        let tree = Self::new(shape, hosts, (2, 2 * u64::from(leaves)))?;
+        let tree = Self::new(shape, hosts, 2, 2 * u64::from(leaves))?;
         tree.with_inner(f64::from(each) / positive(taper)?)
     }
 
@@ -231,7 +232,7 @@ impl Topology {
         let up = some((together as u32).clamp(1, half.max(1)))?;
         let shape = Shape::FatTree { half: some(half)?, up };
         let level = u64::from(ports) * u64::from(half) * u64::from(up.get());
-        Self::new(shape, hosts, (2, 4 * level))?.with_inner(together / f64::from(up.get()))
+        Self::new(shape, hosts, 2, 4 * level)?.with_inner(together / f64::from(up.get()))
     }
 
     /// A grid of `sizes` routers, closed in every dimension, a host each.
@@ -251,7 +252,7 @@ impl Topology {
             *place = some(*size)?;
         }
         let inner = u64::from(hosts) * (2 * DIMENSIONS as u64);
-        Self::new(Shape::Torus { sizes: all }, hosts, (2, inner))
+        Self::new(Shape::Torus { sizes: all }, hosts, 2, inner)
     }
 
     /// `groups` of `routers` with `each` hosts a router.
@@ -265,7 +266,7 @@ impl Topology {
         let global = u64::from(product(&[groups, groups])?);
         let shape =
             Shape::Dragonfly { groups: some(groups)?, routers: some(routers)?, each: some(each)? };
-        Self::new(shape, hosts, (2, local + global))
+        Self::new(shape, hosts, 2, local + global)
     }
 
     /// Nodes of `rails` hosts, in blocks of `nodes` nodes, as many as `ranks`
@@ -282,7 +283,7 @@ impl Topology {
         let leaves = product(&[blocks, rails])?;
         let hosts = product(&[leaves, nodes])?;
         let shape = Shape::Rail { rails: some(rails)?, nodes: some(nodes)?, leaves };
-        let rail = Self::new(shape, hosts, (4, 2 * u64::from(leaves)))?;
+        let rail = Self::new(shape, hosts, 4, 2 * u64::from(leaves))?;
         rail.with_inner(f64::from(nodes) / positive(taper)?)
     }
 

@@ -49,7 +49,7 @@ impl<'m> Usage<'m> {
             self.double();
         }
         for hop in hops.get(route).unwrap_or_default() {
-            self.add(hop.link, (flow.since, now), flow.rate);
+            self.add(hop.link, flow.since..now, flow.rate);
         }
     }
 
@@ -57,8 +57,9 @@ impl<'m> Usage<'m> {
         clippy::cast_possible_truncation,
         reason = "steps were counted in a usize; f32 is enough for a picture"
     )]
-    fn add(&mut self, link: u32, (from, to): (u64, u64), rate: f64) {
+    fn add(&mut self, link: u32, time: Range<u64>, rate: f64) {
         let first = (link as usize).saturating_mul(self.steps);
+        let Range { start: from, end: to } = time;
         let (begin, end) = (self.at(from), self.at(to - 1));
         let Some(row) = self.carried.get_mut(first..first.saturating_add(self.steps)) else {
             return;

@@ -13,7 +13,7 @@ mod wiring;
 
 use loggap_core::sim::network::{
     Fabric, Flow, FlowObserver, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share,
-    SimpleMemory, Topology, TopologyError, Unobserved, Usage,
+    SimpleMemory, Tenants, Topology, TopologyError, Unobserved, Usage,
 };
 use loggap_core::sim::{Entry, SimError};
 
@@ -110,10 +110,11 @@ impl NetworkPlan {
     /// [`NetworkError`].
     pub fn place(
         &self,
-        (ranks, interfaces): (u32, usize),
+        ranks: u32,
+        interfaces: usize,
         messages: usize,
     ) -> Result<PlacedNetwork, NetworkError> {
-        let (places, needs) = self.places((ranks, interfaces), messages)?;
+        let (places, needs) = self.places(ranks, interfaces, messages)?;
         let steps = self.steps(&places.topology);
         Ok(PlacedNetwork {
             places,
@@ -136,7 +137,8 @@ impl NetworkPlan {
     /// memory.
     fn places(
         &self,
-        (ranks, interfaces): (u32, usize),
+        ranks: u32,
+        interfaces: usize,
         messages: usize,
     ) -> Result<(Places, NetworkRequirements), NetworkError> {
         let topology = self.topology(ranks, interfaces)?;
@@ -217,8 +219,9 @@ struct Places {
 
 impl Places {
     /// As a network takes them.
-    fn lend(&self) -> (&Wiring, (u32, &[u32]), (u64, usize)) {
-        (&self.topology, (self.ranks, &self.hosts), (self.seed, self.messages))
+    fn tenants(&self) -> Tenants<'_> {
+        let Self { ranks, ref hosts, seed, messages, .. } = *self;
+        Tenants { ranks, hosts, seed, messages }
     }
 }
 
@@ -271,8 +274,8 @@ impl PlacedNetwork {
             unheld: &mut self.unheld,
             arrivals: &mut self.arrivals,
         };
-        let (topology, ranks, routes) = self.places.lend();
-        let flows = Flows::observed(topology, ranks, routes, memory, observer)?;
+        let Places { topology, .. } = &self.places;
+        let flows = Flows::observed(topology, self.places.tenants(), memory, observer)?;
         Ok(match Usage::new(&mut self.carried, self.steps) {
             Some(usage) => flows.with_usage(usage),
             None => flows,

@@ -24,7 +24,7 @@ impl NetworkPlan {
     ///
     /// [`NetworkError`].
     pub fn place_simple(&self, ranks: u32, messages: usize) -> Result<PlacedSimple, NetworkError> {
-        let (places, needs) = self.places((ranks, 1), messages)?;
+        let (places, needs) = self.places(ranks, 1, messages)?;
         Ok(PlacedSimple {
             places,
             links: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
@@ -50,7 +50,6 @@ impl PlacedSimple {
             polls: &mut self.polls,
             alone: &mut self.alone,
         };
-        let (topology, ranks, routes) = self.places.lend();
-        Ok(Simple::new(topology, ranks, routes, memory)?)
+        Ok(Simple::new(&self.places.topology, self.places.tenants(), memory)?)
     }
 }

@@ -109,7 +109,7 @@ impl InOrder<'_> {
             let network = Some(NetworkUse::of_simple(engine.network()));
             return Ok((Outcome { network, ..outcome }, engine.into_observer()));
         }
-        let mut placed = plan.place((needs.ranks, schedule.interfaces()), messages)?;
+        let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
         let engine = Engine::on_network(schedule, costs, hooks, placed.lend_observed(told)?);
         let (outcome, engine) = self.finish(engine, needs, of)?;
         if let Some(holds) = holds {
