@@ -257,15 +257,21 @@ impl Row {
 fn text(clock: HostClock, path: &Path) -> Ran {
     let source = Source::File(ScheduleFile::open(path).unwrap());
     let with = (parameters(), Settings::default());
-    windows::load(&source, with, &Limit::none(), 1, |schedule, needs, _| {
-        let loaded = clock.now();
-        let ended =
-            windows::run(schedule, (NoNoise, |_| Silent), &resources(1), &mut |_| {}).unwrap();
-        let done = clock.now();
-        assert_eq!(ended.finished().makespan, Picos(110_000_000));
-        let lent = needs.bytes + ended.mail_bytes();
-        Ran { loaded, done, events: ended.finished().events, ops: needs.ops, lent }
-    })
+    windows::load(
+        &source,
+        with,
+        &Limit::none(),
+        windows::Split::Threads(1),
+        |schedule, needs, _| {
+            let loaded = clock.now();
+            let ended =
+                windows::run(schedule, (NoNoise, |_| Silent), &resources(1), &mut |_| {}).unwrap();
+            let done = clock.now();
+            assert_eq!(ended.finished().makespan, Picos(110_000_000));
+            let lent = needs.bytes + ended.mail_bytes();
+            Ran { loaded, done, events: ended.finished().events, ops: needs.ops, lent }
+        },
+    )
     .unwrap()
     .unwrap()
 }

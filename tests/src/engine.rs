@@ -101,10 +101,31 @@ pub fn run_in_windows(
     noise: Option<shadow::Noise<'_>>,
     cut: Cut,
 ) -> Result<Outcome, Stopped> {
-    match noise {
-        Some(noise) => in_windows(program, settings, Function(noise), cut),
-        None => in_windows(program, settings, NoNoise, cut),
-    }
+    let silent = |_: &[u32]| Silent;
+    let ran = match noise {
+        Some(noise) => in_windows(program, settings, Function(noise), cut, silent),
+        None => in_windows(program, settings, NoNoise, cut, silent),
+    };
+    Ok(ran?.0)
+}
+
+/// What delayed each event of a run in windows, which are one after the other.
+///
+/// # Errors
+///
+/// As [`run_in_windows`].
+pub fn causes_in_windows(
+    program: &Program,
+    settings: &shadow::Settings,
+    noise: Option<shadow::Noise<'_>>,
+) -> Result<Causes, Stopped> {
+    let cut = Cut { shift: 31, threads: 1, mail_bytes: 1 << 20 };
+    let (_, mut recorders) = match noise {
+        Some(noise) => in_windows(program, settings, Function(noise), cut, CauseRecorder::new),
+        None => in_windows(program, settings, NoNoise, cut, CauseRecorder::new),
+    }?;
+    assert_eq!(recorders.len(), 1, "all ranks together");
+    Ok(recorders.remove(0).finish())
 }
 
 /// Why a run in windows has no outcome.
@@ -116,12 +137,13 @@ pub enum Stopped {
     Error(WindowError),
 }
 
-fn in_windows<N: Noise + Clone + Send>(
+fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
     program: &Program,
     settings: &shadow::Settings,
     noise: N,
     cut: Cut,
-) -> Result<Outcome, Stopped> {
+    observe: impl Fn(&[u32]) -> O,
+) -> Result<(Outcome, Vec<O>), Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let sets = sets(settings);
@@ -137,14 +159,16 @@ fn in_windows<N: Noise + Clone + Send>(
     }
     let schedule = builder.finish().unwrap();
     let resources = Resources { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0 };
-    let ended = simulation::windows::run(schedule, (noise, |_| Silent), &resources, &mut |_| {})
+    let first_ops = schedule.first_ops().to_vec();
+    let hooks = (noise, |_| observe(&first_ops));
+    let ended = simulation::windows::run(schedule, hooks, &resources, &mut |_| {})
         .map_err(Stopped::Error)?;
     let finished = ended.finished();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
     outcome.finish = ended.finish().map(|time| time.0).collect();
     assert_eq!(outcome.makespan(), finished.makespan.0);
     ended.unfinished(|left| note(&mut outcome, &left));
-    Ok(outcome)
+    Ok((outcome, ended.into_observers().collect()))
 }
 
 fn note(outcome: &mut Outcome, left: &Unfinished) {

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 #[test]
 fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
-    let mut complete = 0;
+    let (mut complete, mut in_windows) = (0, 0);
     for seed in 0..6_000 {
         let mut random = Random::new(seed);
         let shape = if seed % 2 == 0 { Shape::PLAIN } else { Shape::WILD };
@@ -51,6 +51,11 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
         let explanation = explanation.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         complete += usize::from(outcome.complete());
         assert_eq!(explanation.terms.total().0, outcome.makespan(), "seed {seed}");
+        if let Ok(windows) = engine::causes_in_windows(&program, &settings, noisy) {
+            let there = explain(&windows, &Parameters::one(set));
+            assert_eq!(there.as_ref(), Ok(&explanation), "seed {seed}: in windows");
+            in_windows += 1;
+        }
         let mut now = 0;
         for step in &explanation.steps {
             assert_eq!(step.start.0, now, "seed {seed}: {step:?}");
@@ -59,6 +64,7 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
         assert_eq!(now, outcome.makespan(), "seed {seed}");
     }
     assert!(complete > 1_000, "{complete} programs came to their end");
+    assert!(in_windows > 1_000, "{in_windows} programs ran in windows, too");
 }
 
 /// Parameters, and works of the calculations of `program`, so far apart that

@@ -150,15 +150,21 @@ fn a_copy_is_refused_where_memory_or_parameters_do_not_fit()
         eager_limit: Bytes(limit),
     };
     let costs = (Parameters::one(set(9, 100)), settings);
-    let ran = windows::load(&source, costs, &Limit::none(), 1, |schedule, _, _| {
-        let mut memory = WindowMemory::new(&schedule.copy_requirements()).unwrap();
-        let mut copied = |set| schedule.copy(memory.lend(), Parameters::one(set)).is_some();
-        assert!(copied(set(9, 100)) && copied(set(1, 100)));
-        // Messages of 20 bytes would be others than those built; no lookahead.
-        assert!(!copied(set(9, 10)) && !copied(set(0, 100)));
-        let mut nothing = WindowMemory::new(&Requirements::default()).unwrap();
-        assert!(schedule.copy(nothing.lend(), Parameters::one(set(9, 100))).is_none());
-    })?;
+    let ran = windows::load(
+        &source,
+        costs,
+        &Limit::none(),
+        windows::Split::Threads(1),
+        |schedule, _, _| {
+            let mut memory = WindowMemory::new(&schedule.copy_requirements()).unwrap();
+            let mut copied = |set| schedule.copy(memory.lend(), Parameters::one(set)).is_some();
+            assert!(copied(set(9, 100)) && copied(set(1, 100)));
+            // Messages of 20 bytes would be others than those built; no lookahead.
+            assert!(!copied(set(9, 10)) && !copied(set(0, 100)));
+            let mut nothing = WindowMemory::new(&Requirements::default()).unwrap();
+            assert!(schedule.copy(nothing.lend(), Parameters::one(set(9, 100))).is_none());
+        },
+    )?;
     assert!(ran.is_ok());
     Ok(())
 }

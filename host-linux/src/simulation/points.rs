@@ -16,7 +16,7 @@ use loggap_core::units::Picos;
 use super::network::{messages, with_more_memory};
 use super::noise::with_noise;
 use super::side_by_side::side_by_side;
-use super::windows::{self, Resources, WindowError, WindowMemory};
+use super::windows::{self, Resources, Split, WindowError, WindowMemory};
 use super::{
     Limit, LinkModel, LoadError, Needs, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets,
     RunError, Source,
@@ -202,7 +202,7 @@ impl Batch<'_> {
             besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
         };
         let with = (first.sets.parameters()?, self.plan.settings);
-        let ran = windows::load(source, with, &limit, 1, |schedule, needs, _| {
+        let ran = windows::load(source, with, &limit, Split::Threads(1), |schedule, needs, _| {
             let copy = schedule.copy_requirements();
             // What a window's messages take is not known before.
             let each = copy.bytes().saturating_add(needs.bytes.saturating_sub(schedule.bytes()));

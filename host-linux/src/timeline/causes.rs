@@ -4,8 +4,8 @@
 //! waited for, the previous users of its processor and of its interface, the
 //! arrival of its message, the match that let its sender go on. A
 //! [`CauseRecorder`] notes them while the engine runs, so that nothing has to be
-//! guessed from equal times. Events are numbered in the order in which they
-//! happened; a cause comes before its event.
+//! guessed from equal times. Events are numbered as they were simulated, in
+//! windows rank by rank; a cause comes before its event.
 
 use std::collections::HashMap;
 
@@ -204,7 +204,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// All events, in the order in which they happened; the last is the end.
+    /// All events, causes before what they delayed; the last is the end.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events

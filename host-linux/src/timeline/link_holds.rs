@@ -1,8 +1,7 @@
 //! Which links of a network hold messages back, and how much time that costs each.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loggap_core::sim::network::FlowRate;
 use loggap_core::units::Picos;
@@ -85,12 +84,16 @@ struct State {
 /// Collects what holds back the flows of a run; clones share it, one for the network and one
 /// for the [`CauseRecorder`](super::causes::CauseRecorder).
 #[derive(Clone, Debug, Default)]
-pub struct LinkHolds(Rc<RefCell<State>>);
+pub struct LinkHolds(Arc<Mutex<State>>);
 
 impl LinkHolds {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The rate of a flow changes.
     pub fn note(&self, told: &FlowRate) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         if let Some(link) = told.held_by {
             state.names.entry(link).or_default();
         } else if !state.flows.contains_key(&told.op) {
@@ -103,19 +106,19 @@ impl LinkHolds {
 
     /// Names all links that held a flow back.
     pub fn name_links(&self, name: impl Fn(u32) -> String) {
-        for (link, found) in &mut self.0.borrow_mut().names {
+        for (link, found) in &mut self.state().names {
             *found = name(*link);
         }
     }
 
     /// The names of links that held a flow back.
     pub(super) fn into_names(self) -> HashMap<u32, String> {
-        std::mem::take(&mut self.0.borrow_mut().names)
+        std::mem::take(&mut self.state().names)
     }
 
     /// What became of the flow of a message that arrives; `None` where nothing held it back.
     pub(super) fn take(&self, op: u32) -> Option<Ended> {
-        let Flow { since, lost, ended, .. } = self.0.borrow_mut().flows.remove(&op)?;
+        let Flow { since, lost, ended, .. } = self.state().flows.remove(&op)?;
         debug_assert!(ended, "the flow of {op} is over when its message arrives");
         Some(Ended { at: Picos(since), lost })
     }

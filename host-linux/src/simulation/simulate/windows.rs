@@ -7,9 +7,10 @@ use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 
 use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, Watch};
 use crate::simulation::noise::with_noise;
-use crate::simulation::windows::{Resources, WindowError, load, run};
+use crate::simulation::windows::{Resources, Split, WindowError, load, run};
 use crate::simulation::{LoadError, Needs, RunError, Source};
 use crate::timeline::Recorder;
+use crate::timeline::causes::CauseRecorder;
 
 impl Job<'_> {
     /// Runs a schedule in windows, or says why it has to be run event by event.
@@ -18,10 +19,6 @@ impl Job<'_> {
         source: &Source,
         watch: Watch<'_>,
     ) -> Result<Result<Outcome, String>, RunError> {
-        if self.wanted.causes {
-            let why = "what delays an event is recorded in the order in which all happens";
-            return Ok(Err(why.to_owned()));
-        }
         let besides = |needs: &Needs| self.besides(needs);
         let with = (self.parameters, self.settings);
         let loading = Stopwatch::start();
@@ -29,7 +26,7 @@ impl Job<'_> {
             source,
             with,
             &self.limit(&besides),
-            self.threads,
+            if self.wanted.causes { Split::Whole } else { Split::Threads(self.threads) },
             |schedule, needs, mail_bytes| {
                 let load = loading.read();
                 let loaded = Loaded { job: self, needs, mail_bytes };
@@ -73,16 +70,19 @@ impl Loaded<'_> {
             let counters = parts.next().map(|ranks| Counters::from_rank(first, ranks));
             let recorder =
                 wanted.selection.clone().map(|kept| Recorder::new(Arc::clone(&first_ops), kept));
-            (counters, recorder)
+            let causes = wanted.causes.then(|| CauseRecorder::new(&first_ops));
+            ((counters, recorder), causes)
         };
         let ended = self.observed(schedule, (noise, observe), watch)?;
         Ok(ended.map(|(outcome, observers)| {
-            let (counters, recorders): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
+            let (told, causes): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
+            let (counters, recorders): (Vec<_>, Vec<_>) = told.into_iter().unzip();
             let counted = counters.into_iter().flatten().flat_map(Counters::finish).copied();
             let counters = wanted.counters.then(|| counted.collect());
             let recorders = recorders.into_iter().flatten();
             let timeline = wanted.selection.is_some().then(|| Recorder::join(recorders));
-            Outcome { counters, timeline, ..outcome }
+            let causes = causes.into_iter().flatten().next().map(CauseRecorder::finish);
+            Outcome { counters, timeline, causes, ..outcome }
         }))
     }
 

@@ -24,6 +24,25 @@ pub fn partition_shift(ranks: u32, threads: usize) -> u32 {
     (ranks / parts).max(1).ilog2().clamp(LEAST_SHIFT, MOST_SHIFT)
 }
 
+/// How ranks are cut up among partitions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Split {
+    /// As suits so many threads.
+    Threads(usize),
+    /// Not: what is told is told in an order in which causes come first.
+    Whole,
+}
+
+impl Split {
+    /// The binary logarithm of the ranks of a partition.
+    fn shift(self, ranks: u32) -> u32 {
+        match self {
+            Self::Threads(threads) => partition_shift(ranks, threads),
+            Self::Whole => u32::BITS - ranks.leading_zeros(),
+        }
+    }
+}
+
 /// Loads `source`, lends the schedule to `run` with what it needs and with
 /// the number of bytes that its messages may take, and returns what that
 /// returns; or says why the schedule cannot run in windows.
@@ -35,18 +54,18 @@ pub fn load<T>(
     source: &Source,
     (parameters, settings): (Parameters<'_>, Settings),
     limit: &Limit<'_>,
-    threads: usize,
+    split: Split,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
 ) -> Result<Result<T, Unsuitable>, LoadError> {
     let with = (parameters, settings);
-    let guess = source.guess().map(|survey| Loader::new(&survey, with, limit, threads));
+    let guess = source.guess().map(|survey| Loader::new(&survey, with, limit, split));
     let loader = match guess {
         Some(Ok(Ok(loader))) => loader,
         // The guess may have been too high.
         Some(Ok(Err(_)) | Err(_)) | None => {
             let mut survey = Survey::default();
             source.feed(&mut survey)?;
-            match Loader::new(&survey, with, limit, threads)? {
+            match Loader::new(&survey, with, limit, split)? {
                 Ok(loader) => loader,
                 Err(why) => return Ok(Err(why)),
             }
@@ -76,11 +95,11 @@ impl Loader {
         survey: &Survey,
         (parameters, settings): (Parameters<'_>, Settings),
         limit: &Limit<'_>,
-        threads: usize,
+        split: Split,
     ) -> Result<Result<Self, Unsuitable>, LoadError> {
         // A message in each window from each rank is a common number.
         const EACH_RANK: u64 = 64;
-        let shift = partition_shift(survey.ranks(), threads);
+        let shift = split.shift(survey.ranks());
         let requirements = match Requirements::of(survey, (&parameters, settings), shift) {
             Ok(requirements) => requirements,
             Err(why) => return Ok(Err(why)),

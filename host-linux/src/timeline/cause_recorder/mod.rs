@@ -123,8 +123,11 @@ impl CauseRecorder {
         let clocks = self.first.iter().chain(self.others.values());
         let mut causes: Vec<_> = clocks.map(|clocks| clocks.cpu).collect();
         causes.append(&mut self.deliveries);
-        // A map has no order of its own.
-        causes.sort_unstable();
+        // A map has no order of its own, and numbers of events depend on the driver.
+        causes.sort_by_key(|cause| {
+            let Event { rank, time, op, .. } = self.graph.event(cause.from);
+            (rank, time, op, cause.via)
+        });
         self.latest(Kind::End, 0, causes);
         self.graph.link_names = self.holds.map(LinkHolds::into_names).unwrap_or_default();
         self.graph
