@@ -93,6 +93,9 @@ worded! {
             /// Operations in the rank.
             ops: u32,
         } => "operation {found} of {ops}";
+        /// The dependencies of one operation are found only by looking at most of them.
+        Scattered => "the dependencies of the rank stand in an order in which those of one \
+                 operation are far apart: LogGOPSim's format groups them";
         /// The lent memory is too small.
         Memory {
             /// Elements that are enough.
