@@ -14,11 +14,14 @@ use loggap_core::random::Random;
 use loggap_core::sim::NoNoise;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
+use loggap_tests::command::{loggap, refused, simulated};
 use loggap_tests::engine::{self, Function};
 use loggap_tests::program::{Edge, Program, RankProgram};
 use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 use loggap_tests::streamed::{self, Log, bytes, is_scattered};
+use serde_json::Value;
+use tempfile::TempDir;
 
 const FORMS: [Form; 2] = [Form::Native, Form::Reference];
 
@@ -250,4 +253,124 @@ fn a_file_that_changes_while_it_is_read_stops_the_run_or_ends_it() {
         }
     }
     assert!(stopped > 500 && ended > 500, "{stopped} {ended}");
+}
+
+fn file(folder: &TempDir, name: &str, arguments: &[&str]) -> String {
+    let path = folder.path().join(name).to_str().unwrap().to_owned();
+    loggap().args(["goal", "generate"]).args(arguments).args(["-o", &path]).assert().success();
+    path
+}
+
+/// What a report says of the course of a simulation.
+fn course(mut report: Value) -> Value {
+    let how = [
+        "engine",
+        "engine_reason",
+        "program",
+        "program_reason",
+        "under_way_most",
+        "threads",
+        "partitions",
+        "load_s",
+        "run_s",
+        "events_per_s",
+        "memory_bytes",
+    ];
+    for key in how {
+        report.as_object_mut().unwrap().remove(key);
+    }
+    report
+}
+
+#[test]
+fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory() {
+    let folder = TempDir::new().unwrap();
+    let pattern = ["--pattern", "dissemination", "--ranks", "16", "-s", "8", "--repeat", "200"];
+    let watched: [&[&str]; 5] = [
+        &["--finish", "--counters"],
+        &["--rendezvous", "handshake", "-S", "1", "--finish"],
+        &["--receive", "overlap", "--noise-periodic", "100000:1000", "--finish", "--counters"],
+        &["--topology", "tree:4:4", "--finish"],
+        &["--level", "4:L=100,o=10,g=10,G=1", "--finish"],
+    ];
+    for name in ["long.lgs", "long.bin"] {
+        let path = file(&folder, name, &pattern);
+        for options in watched {
+            let stored = simulated(&[&[&*path], options].concat());
+            assert_eq!(stored["program"], "stored");
+            let asked = [&[&*path, "--program", "streamed"], options].concat();
+            let streamed = simulated(&asked);
+            assert_eq!(streamed["program"], "streamed");
+            assert_eq!(streamed["program_reason"], "asked for");
+            let most = streamed["under_way_most"].as_u64().unwrap();
+            assert!(most < 400, "{most} of {}", streamed["ops"]);
+            assert_eq!(course(stored), course(streamed), "{options:?}");
+        }
+        // A tenth of the operations.
+        let little = ["--max-memory", "200K"];
+        let stored = simulated(&[&path]);
+        assert!(stored["memory_bytes"].as_u64().unwrap() > 400_000, "{stored}");
+        let streamed = simulated(&[&[&*path], &little[..]].concat());
+        assert_eq!(streamed["program"], "streamed");
+        let reason = streamed["program_reason"].as_str().unwrap();
+        assert!(reason.contains("of 204800 allowed"), "{reason}");
+        assert!(streamed["memory_bytes"].as_u64().unwrap() < 204_800, "{streamed}");
+        assert_eq!(course(stored), course(streamed));
+        let (code, text) = refused(&[&[&*path, "--program", "stored"], &little[..]].concat());
+        assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
+        // The timelines are the same, too.
+        let drawn = |form: &str| {
+            let drawing = folder.path().join(format!("{form}.json"));
+            let drawing = drawing.to_str().unwrap();
+            simulated(&[&path, "--program", form, "--timeline", drawing]);
+            std::fs::read(drawing).unwrap()
+        };
+        assert!(drawn("stored") == drawn("streamed"));
+    }
+}
+
+#[test]
+fn what_is_not_read_as_it_runs_is_said() {
+    let folder = TempDir::new().unwrap();
+    let pattern = ["--pattern", "linear_alltoall", "--ranks", "32", "-s", "8"];
+    let path = file(&folder, "all.lgs", &pattern);
+    let text = file(&folder, "all.goal", &pattern);
+    let streamed = ["--program", "streamed"];
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&[&text], 2, "a text cannot be read as it runs"),
+        (&[&path, "--explain"], 2, "--explain needs all of them"),
+        (&[&path, "--sensitivity"], 2, "--sensitivity needs all of them"),
+        (&[&path, "--sweep", "L=1:9:3"], 2, "--sweep needs all of them"),
+        (&[&path, "--threads", "2"], 2, "on one thread"),
+        (&pattern[..], 2, "--program"),
+        (&[&path, "--max-memory", "2K"], 1, "raise --max-memory"),
+    ];
+    for (arguments, expected, about) in cases {
+        let (code, text) = refused(&[arguments, &streamed].concat());
+        assert!(code == expected && text.contains(about), "{arguments:?}: {code} {text}");
+    }
+    // Messages of all ranks to all others are under way at a time.
+    let (code, text) = refused(&[&path, "--max-memory", "9K"]);
+    assert!(code == 1 && text.contains("under way at a time"), "{text}");
+    // A file that ends early is refused before the run.
+    let whole = std::fs::read(&path).unwrap();
+    let cut = folder.path().join("cut.lgs");
+    std::fs::write(&cut, &whole[..whole.len() - 9]).unwrap();
+    let (code, text) = refused(&[&[cut.to_str().unwrap()], &streamed[..]].concat());
+    assert!(code == 2 && text.contains("the file is cut off"), "{code} {text}");
+}
+
+#[test]
+fn what_never_ends_is_named_by_rank_and_operation() {
+    let folder = TempDir::new().unwrap();
+    let program = Program::of_text(
+        "num_ranks 2\nrank 0 {\na: send 5b to 1 tag 7\nb: recv 5b from 1 tag 8\nc: calc 5\n\
+         c requires b\n}\nrank 1 {\nd: calc 1\n}\n",
+    );
+    let path = folder.path().join("stuck.lgs");
+    std::fs::write(&path, bytes(&program, Form::Native).unwrap()).unwrap();
+    let path = path.to_str().unwrap();
+    let (stored, streamed) = (refused(&[path]), refused(&[path, "--program", "streamed"]));
+    assert_eq!(stored, streamed);
+    assert!(stored.1.contains("rank 1 never receives the message with tag 7"), "{stored:?}");
 }

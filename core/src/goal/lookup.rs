@@ -32,9 +32,10 @@ pub trait Lookup: Copy {
     /// Dependencies that an operation waits for.
     fn dependencies(&self, index: OpIndex) -> Option<u32>;
 
-    /// Calls `tell` with each operation that waits for this `moment` of an operation, in
-    /// the order of the statements; once for each statement.
-    fn dependents(&self, index: OpIndex, moment: Moment, tell: impl FnMut(u32)) -> Option<()>;
+    /// Calls `tell` with each operation that waits for this one, and for what of it, once
+    /// for each statement; for the start, and for the completion, in the order of the
+    /// statements.
+    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()>;
 
     /// Calls `tell` with each operation of `rank` that waits for nothing, in ascending
     /// order.

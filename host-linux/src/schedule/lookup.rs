@@ -32,8 +32,8 @@ impl Lookup for FileLookup<'_> {
         forward!(self, file => file.dependencies(index))
     }
 
-    fn dependents(&self, index: OpIndex, moment: Moment, tell: impl FnMut(u32)) -> Option<()> {
-        forward!(self, file => file.dependents(index, moment, tell))
+    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()> {
+        forward!(self, file => file.dependents(index, tell))
     }
 
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {

@@ -158,14 +158,37 @@ fn note(spans: &mut [EdgeSpan], edges: &[u8]) {
     }
 }
 
-/// The spans in which an operation can be named.
-fn range(spans: &[EdgeSpan], side: Side, op: u32) -> Range<usize> {
-    let first = spans.partition_point(|span| side(span).most < op);
-    let end = spans.partition_point(|span| side(span).least <= op);
-    first..end
+/// The spans in which one of so many operations of a rank can be named.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "no more than there are spans")]
+fn range(spans: &[EdgeSpan], side: Side, op: u32, ops: u32) -> Range<usize> {
+    // Most ranks have about as many dependencies here as there.
+    let guess = u64::from(op) * spans.len() as u64 / u64::from(ops.max(1));
+    let first = first_near(spans, guess as usize, |span| side(span).most < op);
+    let later = spans.get(first..).unwrap_or_default();
+    first..first + later.iter().take_while(|span| side(span).least <= op).count()
 }
 
-/// The same for each of so many operations in ascending order.
+/// The partition point, which is looked for from a guess on.
+#[inline]
+fn first_near<T>(all: &[T], guess: usize, is_before: impl Fn(&T) -> bool) -> usize {
+    let is_before_at = |at: usize| all.get(at).is_some_and(&is_before);
+    let (mut low, mut high) = (guess.min(all.len()), guess.min(all.len()));
+    let mut step = 1;
+    while low > 0 && !is_before_at(low - 1) {
+        high = low - 1;
+        low = low.saturating_sub(step);
+        step *= 2;
+    }
+    while high < all.len() && is_before_at(high) {
+        low = high + 1;
+        high = all.len().min(high + step);
+        step *= 2;
+    }
+    low + all.get(low..high).map_or(0, |between| between.partition_point(is_before))
+}
+
+/// The spans for each of so many operations in ascending order.
 fn ranges(spans: &[EdgeSpan], side: Side, ops: u32) -> impl Iterator<Item = Range<usize>> {
     let (mut first, mut end) = (0, 0);
     (0..ops).map(move |op| {
@@ -187,14 +210,29 @@ fn within(edges: &[u8], spans: Range<usize>) -> impl Iterator<Item = (u32, u32, 
     dependencies(edges.get(first..end).unwrap_or_default())
 }
 
-impl<'b> NativeLookup<'b> {
-    /// The spans and the dependencies of a rank.
+/// A rank: its spans, operations and dependencies.
+struct RankLookup<'b> {
+    spans: &'b [EdgeSpan],
+    block: Block,
+    edges: &'b [u8],
+}
+
+impl<'b> RankLookup<'b> {
+    /// The dependencies that may name an operation.
     #[inline]
-    fn rank(&self, rank: u32) -> Option<(&'b [EdgeSpan], &'b [u8])> {
+    fn near(&self, side: Side, op: u32) -> impl Iterator<Item = (u32, u32, bool)> + use<'b> {
+        within(self.edges, range(self.spans, side, op, self.block.ops))
+    }
+}
+
+impl<'b> NativeLookup<'b> {
+    #[inline]
+    fn rank(&self, rank: u32) -> Option<RankLookup<'b>> {
         let firsts = self.firsts.get(rank as usize..)?;
         let (&[first, end], _) = firsts.split_first_chunk()?;
         let spans = self.spans.get(first as usize..end as usize)?;
-        Some((spans, edges_of(self.view.bytes, &self.view.block(rank).ok()?).ok()?))
+        let block = self.view.block(rank).ok()?;
+        Some(RankLookup { spans, block, edges: edges_of(self.view.bytes, &block).ok()? })
     }
 }
 
@@ -205,27 +243,24 @@ impl Lookup for NativeLookup<'_> {
         decode(record.first_chunk::<OP_SIZE>()?).ok()
     }
 
-    fn dependencies(&self, OpIndex { rank, op: wanted }: OpIndex) -> Option<u32> {
-        let (spans, edges) = self.rank(rank)?;
-        let named = within(edges, range(spans, WAITING, wanted)).filter(|&(op, ..)| op == wanted);
-        u32::try_from(named.count()).ok()
+    fn dependencies(&self, index: OpIndex) -> Option<u32> {
+        let near = self.rank(index.rank)?.near(WAITING, index.op);
+        u32::try_from(near.filter(|&(op, ..)| op == index.op).count()).ok()
     }
 
-    fn dependents(&self, index: OpIndex, moment: Moment, tell: impl FnMut(u32)) -> Option<()> {
-        let (spans, edges) = self.rank(index.rank)?;
-        let at_start = moment == Moment::Start;
-        within(edges, range(spans, AWAITED, index.op))
-            .filter(|&(_, on, start)| on == index.op && start == at_start)
-            .map(|(op, ..)| op)
-            .for_each(tell);
+    fn dependents(&self, index: OpIndex, mut tell: impl FnMut(u32, Moment)) -> Option<()> {
+        for (op, on, start) in self.rank(index.rank)?.near(AWAITED, index.op) {
+            if on == index.op {
+                tell(op, if start { Moment::Start } else { Moment::End });
+            }
+        }
         Some(())
     }
 
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
-        let (spans, edges) = self.rank(rank)?;
-        let ops = self.view.block(rank).ok()?.ops;
-        (0..ops)
-            .zip(ranges(spans, WAITING, ops))
+        let RankLookup { spans, block, edges } = self.rank(rank)?;
+        (0..block.ops)
+            .zip(ranges(spans, WAITING, block.ops))
             .filter(|(op, spans)| !within(edges, spans.clone()).any(|(waits, ..)| waits == *op))
             .map(|(op, _)| op)
             .for_each(tell);

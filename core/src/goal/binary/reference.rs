@@ -240,13 +240,11 @@ impl Lookup for Reference<'_> {
         Some(u32_in(self.node(index)?.1, 0))
     }
 
-    fn dependents(&self, index: OpIndex, moment: Moment, tell: impl FnMut(u32)) -> Option<()> {
+    fn dependents(&self, index: OpIndex, mut tell: impl FnMut(u32, Moment)) -> Option<()> {
         let (block, node) = self.node(index)?;
-        let list = match moment {
-            Moment::Start => List::Starts,
-            Moment::End => List::Completions,
-        };
-        self.list(&block, list, node).ok()?.for_each(tell);
+        for (list, moment) in [(List::Starts, Moment::Start), (List::Completions, Moment::End)] {
+            self.list(&block, list, node).ok()?.for_each(|op| tell(op, moment));
+        }
         Some(())
     }
 

@@ -140,6 +140,27 @@ impl<'m, F: Lookup> Streamed<'m, F> {
     }
 }
 
+/// The first few of some operations.
+#[derive(Clone, Copy, Debug, Default)]
+struct Few {
+    first: [u32; 8],
+    count: usize,
+}
+
+impl Few {
+    fn add(&mut self, op: u32) {
+        if let Some(place) = self.first.get_mut(self.count) {
+            *place = op;
+        }
+        self.count += 1;
+    }
+
+    /// All of them, unless there are more than a few.
+    fn all(&self) -> Option<&[u32]> {
+        self.first.get(..self.count)
+    }
+}
+
 const fn unreadable(OpIndex { rank, op }: OpIndex) -> SimError {
     SimError::Unreadable { rank, op }
 }
@@ -158,21 +179,39 @@ impl<F: Lookup> Steps for Streamed<'_, F> {
         reached: Reached,
         (ready, mut told): (&mut Ready, impl FnMut(u32, bool)),
     ) {
+        if reached == Reached::default() {
+            return;
+        }
         let (first, file) = (bounds(self.firsts, rank).0, self.file);
         let on = OpIndex { rank, op: records.at(op).next.wrapping_sub(first) };
-        for (moment, time) in [(Moment::Start, reached.start), (Moment::End, reached.end)] {
-            let Some(time) = time else { continue };
-            let read = file.dependents(on, moment, |op| {
-                told(first.wrapping_add(op), moment == Moment::End);
-                match self.count_down(records, OpIndex { rank, op }, time) {
-                    Ok(Some(at)) => ready.add(records, at),
-                    Ok(None) => {}
-                    Err(error) => self.stop(error),
-                }
-            });
-            if read.is_none() {
-                self.stop(unreadable(on));
+        let mut fulfil = |op: u32, moment, time| {
+            told(first.wrapping_add(op), moment == Moment::End);
+            match self.count_down(records, OpIndex { rank, op }, time) {
+                Ok(Some(at)) => ready.add(records, at),
+                Ok(None) => {}
+                Err(error) => self.stop(error),
             }
+        };
+        // Those that wait for the end come after all that wait for the start.
+        let mut later = Few::default();
+        let read = file.dependents(on, |op, moment| match (moment, reached.start) {
+            (Moment::Start, Some(time)) => fulfil(op, moment, time),
+            (Moment::Start, None) => {}
+            (Moment::End, _) => later.add(op),
+        });
+        let again = reached.end.and_then(|time| match later.all() {
+            Some(all) => {
+                all.iter().for_each(|&op| fulfil(op, Moment::End, time));
+                Some(())
+            }
+            None => file.dependents(on, |op, moment| {
+                if moment == Moment::End {
+                    fulfil(op, moment, time);
+                }
+            }),
+        });
+        if read.is_none() || reached.end.is_some() && again.is_none() {
+            self.stop(unreadable(on));
         }
     }
 
