@@ -8,7 +8,7 @@ use std::path::Path;
 
 use loggap_core::goal::Sink;
 use loggap_core::goal::binary::{
-    self, BinaryError, BinaryReadError, LookupMemory, Native, Reference,
+    self, BinaryError, BinaryReadError, LookupError, LookupMemory, Native, Reference,
 };
 use loggap_core::goal::text::{
     self, Block, LabelMemory, LabelUse, OpPlace, ReadError, Survey, TextError, TextMemory,
@@ -265,10 +265,13 @@ impl ScheduleFile {
             Form::Text => {
                 return Err(self.refused("a text has no operations to look up".to_owned()));
             }
-            Form::Native => {
-                Native::open(bytes).and_then(|view| view.lookup(memory)).map(FileLookup::Native)
+            Form::Native => Native::open(bytes)
+                .map_err(LookupError::File)
+                .and_then(|view| view.lookup(memory))
+                .map(FileLookup::Native),
+            Form::Reference => {
+                Reference::open(bytes).map(FileLookup::Reference).map_err(LookupError::File)
             }
-            Form::Reference => Reference::open(bytes).map(FileLookup::Reference),
         };
         lookup.map_err(|error| self.refused(error.to_string()))
     }

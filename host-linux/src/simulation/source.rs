@@ -57,7 +57,7 @@ pub enum LoadError {
     /// A text is not read while it runs.
     #[error(
         "{name}: a text cannot be read as it runs; write it as .lgs or .bin with 'loggap goal \
-         convert'"
+         compile'"
     )]
     Text {
         /// The file.

@@ -93,9 +93,6 @@ worded! {
             /// Operations in the rank.
             ops: u32,
         } => "operation {found} of {ops}";
-        /// The dependencies of one operation are found only by looking at most of them.
-        Scattered => "the dependencies of the rank stand in an order in which those of one \
-                 operation are far apart: LogGOPSim's format groups them";
         /// The lent memory is too small.
         Memory {
             /// Elements that are enough.
@@ -212,5 +209,27 @@ worded! {
 impl<E> From<Misuse> for BinaryWriteError<E> {
     fn from(misuse: Misuse) -> Self {
         Self::Misuse(misuse)
+    }
+}
+
+errors! {
+    /// Why operations of a schedule cannot be looked up.
+    pub enum LookupError {
+        /// The file is wrong.
+        File(error: BinaryError) => "{error}";
+        /// The lent memory is too small.
+        Full => "memory lent is too small to look operations up";
+        /// The dependencies of one operation are found only by looking at many others.
+        Scattered {
+            /// The rank.
+            rank: u32,
+        } => "rank {rank}: its dependencies stand in an order in which those of one operation \
+                 are far apart; LogGOPSim's format groups them";
+    }
+}
+
+impl From<BinaryError> for LookupError {
+    fn from(error: BinaryError) -> Self {
+        Self::File(error)
     }
 }

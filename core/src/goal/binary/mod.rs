@@ -27,7 +27,7 @@ mod reference;
 mod reference_writer;
 
 pub use error::{
-    BinaryError, BinaryErrorKind, BinaryReadError, BinaryWriteError, Field, Unsayable,
+    BinaryError, BinaryErrorKind, BinaryReadError, BinaryWriteError, Field, LookupError, Unsayable,
 };
 pub use native::Native;
 pub use native_lookup::{EdgeSpan, LookupMemory, NativeLookup};

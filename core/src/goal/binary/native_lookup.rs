@@ -9,7 +9,7 @@
 use core::ops::Range;
 
 use super::bytes::Bytes;
-use super::error::{BinaryError, BinaryErrorKind};
+use super::error::{BinaryError, LookupError};
 use super::native::{Block, EDGE, EDGE_SIZE, Native, OP, OP_SIZE, decode, dependencies};
 use crate::goal::lookup::{Lookup, Moment, OpIndex};
 use crate::goal::op::Op;
@@ -93,13 +93,10 @@ impl<'b> Native<'b> {
     ///
     /// # Errors
     ///
-    /// [`BinaryErrorKind::Memory`] where less is lent than needed;
-    /// [`BinaryErrorKind::Scattered`] where the order of the dependencies makes lookups
-    /// slow.
-    pub fn lookup(self, memory: LookupMemory<'b>) -> Result<NativeLookup<'b>, BinaryError> {
+    /// [`LookupError`], also where the order of the dependencies makes lookups slow.
+    pub fn lookup(self, memory: LookupMemory<'b>) -> Result<NativeLookup<'b>, LookupError> {
         let LookupMemory { spans, firsts } = memory;
-        let needed = usize::try_from(self.spans()).unwrap_or(usize::MAX);
-        let full = BinaryError { at: 0, rank: None, kind: BinaryErrorKind::Memory { needed } };
+        let full = LookupError::Full;
         let (mut first, mut looks, mut allowed) = (0_u32, 0, LOOKS);
         for rank in 0..self.ranks() {
             let block = self.block(rank)?;
@@ -113,8 +110,7 @@ impl<'b> Native<'b> {
             }
             allowed += LOOKS_EACH * (u64::from(block.ops) + u64::from(block.edges));
             if looks > allowed {
-                let kind = BinaryErrorKind::Scattered;
-                return Err(BinaryError { at: block.start, rank: Some(rank), kind });
+                return Err(LookupError::Scattered { rank });
             }
             first = end;
         }
