@@ -14,7 +14,7 @@ use loggap_core::sim::network::{FlowRate, Network};
 use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, RankCounters, Receive,
-    Rendezvous, Settings, Silent, SimError, Survey, Unfinished,
+    Rendezvous, Settings, Silent, SimError, Storage, Survey, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 
@@ -337,8 +337,9 @@ fn run_on_network<O: Observer>(
     (outcome(&mut engine, survey.ranks()), engine.into_observer())
 }
 
-fn outcome<N: Noise, O: Observer, W: Network>(
-    engine: &mut Engine<'_, '_, N, O, W>,
+/// Runs an engine to its end.
+pub(crate) fn outcome<N: Noise, O: Observer, W: Network, S: Storage>(
+    engine: &mut Engine<'_, '_, N, O, W, S>,
     ranks: u32,
 ) -> Outcome {
     let finished = engine.run().unwrap();

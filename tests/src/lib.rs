@@ -29,4 +29,5 @@ pub mod random_program;
 pub mod relay;
 pub mod server;
 pub mod shadow;
+pub mod streamed;
 pub mod timing;

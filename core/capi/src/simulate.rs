@@ -308,7 +308,10 @@ fn stopped(error: SimError) -> Detail {
             Detail::because(Status::Schedule, Reason::AtOnce).at(time.0)
         }
         // Only of a network that shares links, which is not offered here.
-        SimError::NetworkFull { .. } => Detail::of(Status::Memory),
+        // The C interface has no streamed schedules.
+        SimError::NetworkFull { .. }
+        | SimError::RecordsFull { .. }
+        | SimError::Unreadable { .. } => Detail::of(Status::Memory),
     }
 }
 

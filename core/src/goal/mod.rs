@@ -4,6 +4,7 @@
 pub mod binary;
 pub mod check;
 mod interleave;
+mod lookup;
 mod op;
 mod output;
 pub mod pattern;
@@ -15,6 +16,7 @@ mod testing;
 pub mod text;
 
 pub use interleave::{InterleaveError, Interleaver, KeptOrder};
+pub use lookup::{Lookup, Moment, OpIndex};
 pub use op::{ANY, Edge, Op, OpKind, Sink};
 pub use output::{NoRoom, Output, SliceOutput};
 pub use protocol::Misuse;

@@ -12,7 +12,7 @@ pub(super) enum Clock {
 }
 
 /// Clocks; those beyond a rank's last read as 0.
-impl<N, O, W> Engine<'_, '_, N, O, W> {
+impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
     #[inline]
     pub(super) fn rank(&self, rank: u32) -> &Rank {
         self.ranks.at(rank)

@@ -71,25 +71,29 @@ impl Draft {
         self.ops - self.first
     }
 
-    /// Counts the messages of the next operation, whose peer has to exist.
+    /// Counts the messages of the next operation, whose peer has to exist; a receive
+    /// has a slot.
     pub(super) fn count(&mut self, kind: OpKind, slots: &mut [Slot]) -> Result<(), BuildError> {
-        match kind {
-            OpKind::Send { peer, .. } if peer >= self.ranks => Err(self.no_peer(peer)),
-            OpKind::Receive { peer, .. } if peer >= self.ranks && peer != ANY => {
-                Err(self.no_peer(peer))
-            }
-            OpKind::Receive { .. } => {
-                let slot = slots.get_mut(self.receives as usize);
-                *slot.ok_or(BuildError::Full)? = Slot::default();
-                self.receives += 1;
-                Ok(())
-            }
-            OpKind::Send { .. } => {
-                self.sends += 1;
-                Ok(())
-            }
-            OpKind::Calc { .. } => Ok(()),
+        let slot = self.receives as usize;
+        self.count_message(kind)?;
+        if let OpKind::Receive { .. } = kind {
+            *slots.get_mut(slot).ok_or(BuildError::Full)? = Slot::default();
         }
+        Ok(())
+    }
+
+    /// The same without slots.
+    pub(super) fn count_message(&mut self, kind: OpKind) -> Result<(), BuildError> {
+        match kind {
+            OpKind::Send { peer, .. } if peer >= self.ranks => return Err(self.no_peer(peer)),
+            OpKind::Receive { peer, .. } if peer >= self.ranks && peer != ANY => {
+                return Err(self.no_peer(peer));
+            }
+            OpKind::Receive { .. } => self.receives += 1,
+            OpKind::Send { .. } => self.sends += 1,
+            OpKind::Calc { .. } => {}
+        }
+        Ok(())
     }
 
     const fn no_peer(&self, peer: u32) -> BuildError {

@@ -8,15 +8,16 @@ use super::network::Network;
 use super::parameters::{Receive, Rendezvous};
 use super::price::Reception;
 use super::rank::Class;
-use super::record::{Mark, NONE, Successors};
+use super::record::{Mark, NONE};
 use super::records::Records;
 use super::release::{Operations, Reached};
 use super::rules::{Creator, Letter, Pair, Rules};
 use super::slots::Found;
+use super::storage::{OnRank, Storage};
 use crate::units::Picos;
 
-impl<'m, 'p, N: Noise, O: Observer, W: Network> Rules<'p, N, O, SimError>
-    for Engine<'m, 'p, N, O, W>
+impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimError>
+    for Engine<'m, 'p, N, O, W, S>
 {
     type Ops = Records<'m>;
     type Rank = u32;
@@ -53,25 +54,27 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Rules<'p, N, O, SimError>
         *self.clock_mut(*rank, clock) = time;
     }
 
+    #[inline]
+    fn number_of(&self, op: u32) -> u32 {
+        self.storage.number(&self.records, op)
+    }
+
     /// What is ready now is released at the end of the event.
     #[inline]
-    fn satisfy(&mut self, rank: &mut u32, (on, _): (u32, Creator), reached: Reached) {
-        let (rank, successors) = (*rank, self.records.successors(on));
-        if successors.0 == Successors::None {
+    fn satisfy(&mut self, rank: &mut u32, (op, _): (u32, Creator), reached: Reached) {
+        let rank = *rank;
+        if S::is_last(self.records.at(op)) {
             return;
         }
-        let Self { records, edges, released, charges, .. } = self;
+        let on = self.number_of(op);
+        let Self { records, storage, released, charges, .. } = self;
         // An event touches its own rank, and at most one other as well.
         let [own, other] = released;
         let place = if own.rank == NONE || own.rank == rank { own } else { other };
         debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
         place.rank = rank;
         let told = |op, end| charges.observer.satisfied(&Satisfied { rank, op, on, end });
-        if let (Successors::Listed, list) = successors {
-            records.satisfy_listed((list, edges), reached, &mut place.ready, told);
-        } else if let Some(op) = records.satisfy_one(successors, reached, told) {
-            place.ready.add(records, op);
-        }
+        storage.satisfy(records, OnRank { rank, op }, reached, (&mut place.ready, told));
     }
 
     #[inline]
@@ -82,7 +85,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Rules<'p, N, O, SimError>
 
     #[inline]
     fn post(&mut self, rank: &mut u32, receive: u32) {
-        self.waiting.post(&mut self.records, self.ranks.at_mut(*rank), receive);
+        S::post(&mut self.waiting, &mut self.records, self.ranks.at_mut(*rank), receive);
     }
 
     #[inline]
@@ -90,7 +93,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Rules<'p, N, O, SimError>
         if self.records.at(found.op).is(Mark::Claimed) {
             self.dispossess(*rank, found.op);
         }
-        self.waiting.take(&mut self.records, self.ranks.at_mut(*rank), found);
+        S::take(&mut self.waiting, &mut self.records, self.ranks.at_mut(*rank), found);
     }
 
     #[inline]
@@ -128,8 +131,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Rules<'p, N, O, SimError>
             let free = self.clock_mut(rank, clock);
             *free = (*free).max(now);
         }
-        let time = Picos(now);
-        self.charges.observer.resumed(&Resumed { rank, op, cpu, nic, time });
+        let (told, time) = (self.number_of(op), Picos(now));
+        self.charges.observer.resumed(&Resumed { rank, op: told, cpu, nic, time });
         self.satisfy(&mut rank, (op, Creator::Op(op)), Reached::end(end.max(now)));
         self.changed(rank);
         Ok(())
@@ -141,9 +144,14 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Rules<'p, N, O, SimError>
             *done = (*done).max(time);
         }
     }
+
+    #[inline]
+    fn retire(&mut self, op: u32) {
+        self.storage.retire(&mut self.records, op);
+    }
 }
 
-impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
+impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Lets the next message of a handshake wait to leave from `rank`.
     fn depart(&mut self, rank: u32, op: u32, part: MessageKind) -> Result<(), SimError> {
         let seq = self.draw()?;
@@ -151,8 +159,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         record.set_part(part);
         record.created = self.now;
         record.seq = seq;
-        let cpu = self.records.units(op).cpu;
-        self.charges.observer.released(&Released { rank, op, cpu });
+        let (told, cpu) = (self.number_of(op), self.records.units(op).cpu);
+        self.charges.observer.released(&Released { rank, op: told, cpu });
         self.enlist(rank, Class::Sends, op);
         Ok(())
     }

@@ -19,6 +19,7 @@ use super::record::NONE;
 use super::records::Records;
 use super::release::ReadyOn;
 use super::schedule::Schedule;
+use super::storage::{Storage, Stored};
 use crate::units::{Overflow, Picos};
 
 /// Why a run stopped.
@@ -40,6 +41,19 @@ pub enum SimError {
     NetworkFull {
         /// The memory is for so many.
         messages: usize,
+    },
+    /// More operations of a [streamed](super::streamed) schedule are under way than there
+    /// is memory for.
+    RecordsFull {
+        /// The memory is for so many.
+        records: usize,
+    },
+    /// An operation of a streamed schedule is not as it was.
+    Unreadable {
+        /// The rank.
+        rank: u32,
+        /// The operation, counted on its rank.
+        op: u32,
     },
 }
 
@@ -65,6 +79,15 @@ impl fmt::Display for SimError {
                     "more than {messages} messages are under way; lend the network more memory"
                 )
             }
+            Self::RecordsFull { records } => write!(
+                f,
+                "more than {records} operations are under way at once, for which there is no memory"
+            ),
+            Self::Unreadable { rank, op } => write!(
+                f,
+                "operation {op} of rank {rank} is not what it was before the run: another program \
+                 wrote to the file"
+            ),
         }
     }
 }
@@ -116,9 +139,9 @@ impl Finished {
 
 /// A simulation of one schedule.
 #[derive(Debug)]
-pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat> {
+pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     pub(super) records: Records<'m>,
-    pub(super) edges: &'m [u32],
+    pub(super) storage: S,
     pub(super) ranks: Checked<'m, Rank>,
     pub(super) firsts: &'m [u32],
     pub(super) waiting: Waiting<'m>,
@@ -158,11 +181,11 @@ impl<'m, 'p> Engine<'m, 'p> {
     }
 }
 
-impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
+impl<'m, 'p, N: Noise, O: Observer, S: Storage> Engine<'m, 'p, N, O, Flat, S> {
     /// A simulation with noise and an observer.
     #[must_use]
     pub fn with(
-        schedule: Schedule<'m>,
+        schedule: Schedule<'m, S>,
         costs: (Parameters<'p>, Settings),
         noise: N,
         observer: O,
@@ -171,16 +194,16 @@ impl<'m, 'p, N: Noise, O: Observer> Engine<'m, 'p, N, O> {
     }
 }
 
-impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
+impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O, W, S> {
     /// A simulation with noise, an observer and a network between the ranks.
     #[must_use]
     pub fn on_network(
-        schedule: Schedule<'m>,
+        schedule: Schedule<'m, S>,
         (parameters, settings): (Parameters<'p>, Settings),
         (noise, observer): (N, O),
         network: W,
     ) -> Self {
-        let Schedule { memory, edges, firsts, requirements, .. } = schedule;
+        let Schedule { memory, storage, firsts, requirements, .. } = schedule;
         let Memory { records, times, ranks, slots, crowds, index, .. } = memory;
         let Memory { clocks, next_attempts, links, done, queue, places, .. } = memory;
         let Requirements { cpus, nics, .. } = requirements;
@@ -190,7 +213,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         }
         Self {
             records: Records::new(records, times),
-            edges,
+            storage,
             ranks: Checked::new(ranks),
             firsts,
             waiting: Waiting::new(slots, crowds, index),
@@ -402,6 +425,11 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network> Engine<'m, 'p, N, O, W> {
         self.charges.observer
     }
 
+    /// The most operations that were under way at a time, where only these have records.
+    pub fn most_records(&self) -> Option<u32> {
+        self.storage.most_records()
+    }
+
     /// The network, with what it has carried.
     pub const fn network(&self) -> &W {
         &self.network
@@ -413,7 +441,7 @@ impl SimError {
     pub(super) const fn on(self, rank: u32) -> Self {
         match self {
             Self::Overflow { .. } => Self::Overflow { rank },
-            other @ (Self::TooManyAtOnce { .. } | Self::NetworkFull { .. }) => other,
+            other => other,
         }
     }
 }

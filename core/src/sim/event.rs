@@ -9,6 +9,7 @@ use super::queue::Entry;
 use super::rank::Class;
 use super::record::NONE;
 use super::rules::Units;
+use super::storage::Storage;
 
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,7 @@ pub(super) enum From {
 const CLASSES: [Class; 5] =
     [Class::Sends, Class::Receives, Class::Calcs, Class::Arrived, Class::Taken];
 
-impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
+impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// The next event of `rank`, not before now.
     #[inline]
     pub(super) fn candidate(&mut self, rank: u32) -> Option<Candidate> {

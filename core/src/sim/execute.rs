@@ -9,9 +9,9 @@ use super::network::{Departure, Network};
 use super::parameters::{Receive, Rendezvous};
 use super::price::Leaving;
 use super::rank::Class;
-use super::record::{NONE, Record, Successors};
-use super::records::owner;
+use super::record::Record;
 use super::rules::{Letter, Rules};
+use super::storage::Storage;
 use crate::units::Picos;
 
 impl Class {
@@ -25,7 +25,7 @@ impl Class {
     }
 }
 
-impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
+impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Executes the next event of `rank`, whose time has come.
     #[inline]
     pub(super) fn execute(&mut self, mut rank: u32, next: Candidate) -> Result<(), SimError> {
@@ -38,9 +38,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         }
         let (op, now) = (next.at, self.now);
         let turn = next.class.turn();
-        self.charges.observer.begun(&Begun { rank, op, turn, time: Picos(now) });
+        let begun = Begun { rank, op: self.number_of(op), turn, time: Picos(now) };
+        self.charges.observer.begun(&begun);
         match next.class {
-            Class::Calcs => self.calculate(&mut rank, (op, now))?,
+            Class::Calcs => {
+                self.calculate(&mut rank, (op, now))?;
+                self.retire(op);
+            }
             Class::Sends => self.send(rank, op)?,
             Class::Receives => self.receive(&mut rank, (op, now))?,
             Class::Arrived | Class::Taken => self.message(rank, next)?,
@@ -64,7 +68,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let leaving = self.leave(&mut rank, (op, self.now))?;
         let record = self.records.at_mut(op);
         if record.part() == MessageKind::Whole && !leaving.rendezvous {
-            record.set_successors(Successors::None, rank);
+            S::note_sender(record, rank);
         }
         self.launch(rank, op, &leaving)
     }
@@ -96,18 +100,13 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
 
     /// A message is there: it joins those that wait on its rank.
     pub(super) fn arrive(&mut self, op: u32) -> u32 {
-        let record = *self.records.at(op);
-        let rank = record.peer;
-        let source = match record.part() {
-            MessageKind::Cts => owner(self.firsts, record.tag),
-            // An eager send that has left.
-            _ if record.successors() == Successors::None && record.next != NONE => record.next,
-            _ => owner(self.firsts, op),
-        };
+        let rank = self.records.at(op).peer;
+        let source = self.storage.sender(&self.records, self.firsts, op);
         self.records.at_mut(op).peer = source;
         if W::SHARED {
-            let (time, whole) = (Picos(self.now), W::CHARGES);
-            self.charges.observer.arrived(&Arrived { rank, op, time, whole });
+            let (told, time) = (self.number_of(op), Picos(self.now));
+            let arrived = Arrived { rank, op: told, time, whole: W::CHARGES };
+            self.charges.observer.arrived(&arrived);
         }
         self.wait(rank, Class::Arrived, (op, self.now), None);
         rank
@@ -142,7 +141,7 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
         let found = match record.part() {
             MessageKind::Whole | MessageKind::Rts => {
                 let envelope = (record.peer, record.tag);
-                self.waiting.posted(&mut self.records, self.ranks.at(rank), envelope)
+                S::posted(&mut self.waiting, &mut self.records, self.ranks.at(rank), envelope)
             }
             MessageKind::Cts | MessageKind::Data => None,
         };

@@ -62,6 +62,10 @@ impl<'m, T: Default> Checked<'m, T> {
         Self { all, sentinel: T::default() }
     }
 
+    pub(super) const fn len(&self) -> usize {
+        self.all.len()
+    }
+
     #[inline]
     pub(super) fn at(&self, index: u32) -> &T {
         debug_assert!((index as usize) < self.all.len(), "no element {index}");

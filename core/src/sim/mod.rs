@@ -10,6 +10,7 @@
 //!   ([`TraceNoise`]), an [`Observer`] is told what happens ([`Counters`]
 //!   for each rank); both are chosen at compile time, and
 //!   without them nothing is paid for them.
+//! - [`streamed`] schedules are read from a file while they run.
 //! - [`network`] lets messages share links.
 //! - [`windows`] and [`implicit`] cut time into windows, and send [`mail`]
 //!   from one to the next.
@@ -59,6 +60,8 @@ mod release;
 mod rules;
 mod schedule;
 mod slots;
+mod storage;
+pub mod streamed;
 mod survey;
 mod unfinished;
 mod unsuitable;
@@ -85,6 +88,7 @@ pub use queue::Entry;
 pub use rank::Rank;
 pub use record::{Record, Slot};
 pub use schedule::{Builder, Schedule};
+pub use storage::{Storage, Stored};
 pub use survey::Survey;
 pub use unfinished::Unfinished;
 pub use unsuitable::Unsuitable;

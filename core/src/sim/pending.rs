@@ -32,6 +32,7 @@ use super::record::{Mark, NONE};
 use super::records::Records;
 use super::release::Operations;
 use super::rules::Units;
+use super::storage::Storage;
 use crate::goal::ANY;
 
 /// What a record needs to be free.
@@ -91,7 +92,7 @@ impl Heaps<&mut [u64]> {
     }
 }
 
-impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
+impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Lets an operation wait on `rank`.
     #[inline]
     pub(super) fn enlist(&mut self, rank: u32, class: Class, op: u32) {

@@ -21,6 +21,11 @@ impl<'m> Records<'m> {
         Self { all: Checked::new(all), times }
     }
 
+    /// How many there is memory for.
+    pub(super) const fn len(&self) -> usize {
+        self.all.len()
+    }
+
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
         self.all.at(index)
@@ -77,11 +82,6 @@ impl Operations for Records<'_> {
     #[inline]
     fn part(&self, op: u32) -> MessageKind {
         self.at(op).part()
-    }
-
-    #[inline]
-    fn send_of(&self, op: u32) -> u32 {
-        op
     }
 
     #[inline]

@@ -11,9 +11,9 @@ use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released};
 use super::network::Network;
 use super::rank::Class;
-use super::record::{Kind, Mark, NONE, Successors};
-use super::records::bounds;
-use super::rules::Units;
+use super::record::{Kind, NONE, Successors};
+use super::rules::{Rules, Units};
+use super::storage::Storage;
 
 /// The operations of a stored schedule, for either driver.
 pub(super) trait Operations: Chain {
@@ -21,9 +21,6 @@ pub(super) trait Operations: Chain {
 
     /// Which message of its send it is, or is to be.
     fn part(&self, op: u32) -> MessageKind;
-
-    /// The operation that a message is of.
-    fn send_of(&self, op: u32) -> u32;
 
     /// What it runs on, of a CTS that leaves, what its receive does.
     fn units(&self, op: u32) -> Units;
@@ -182,10 +179,11 @@ impl Default for ReadyOn {
     }
 }
 
-impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
+impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Releases what has become ready, in ascending order of ranks.
     #[inline]
     pub(super) fn release(&mut self) -> Result<(), SimError> {
+        self.storage.check()?;
         let [own, other] = self.released;
         if own.rank == NONE {
             return Ok(());
@@ -207,8 +205,8 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
 
     /// Releases the operations of a rank that wait for nothing.
     pub(super) fn release_roots(&mut self, rank: u32) -> Result<(), SimError> {
-        let (first, end) = bounds(self.firsts, rank);
-        let ready = self.records.roots(first..end);
+        let ready = self.storage.roots(&mut self.records, self.firsts, rank);
+        self.storage.check()?;
         self.release_on(ReadyOn { rank, ready })
     }
 
@@ -217,16 +215,17 @@ impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
     fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;
         let (kind, cpu) = (self.records.at(op).kind(), self.records.at(op).cpu());
-        self.charges.observer.released(&Released { rank, op, cpu });
+        let told = self.number_of(op);
+        self.charges.observer.released(&Released { rank, op: told, cpu });
         let posting = (kind == Kind::Receive)
             .then(|| self.clock_of(rank, Clock::Cpu(cpu)).max(self.records.time_of(op)));
         let record = self.records.at_mut(op);
         record.created = self.now;
         record.seq = seq;
-        record.mark(Mark::Started);
         if let Some(time) = posting {
             record.amount = time;
         }
+        self.storage.note_released(&mut self.records, op);
         self.enlist(rank, Class::of(kind), op);
         Ok(())
     }

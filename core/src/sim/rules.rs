@@ -66,6 +66,11 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
 
     fn number(rank: &Self::Rank) -> u32;
     fn ops(&mut self) -> &mut Self::Ops;
+
+    /// The operation of a record, of a message its send, as observers are told of it:
+    /// counted over the whole schedule.
+    fn number_of(&self, op: u32) -> u32;
+
     fn charges(&mut self) -> &mut Charges<'p, N, O>;
     fn reception(&self) -> Reception;
     fn clock(&self, rank: &Self::Rank, clock: Clock) -> u64;
@@ -100,11 +105,16 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     /// Notes when a message for a receive was all there.
     fn note_done(&mut self, rank: &Self::Rank, time: u64);
 
+    /// Nothing is to come of an operation, nor of its message.
+    #[inline]
+    fn retire(&mut self, _op: u32) {}
+
     fn calculate(&mut self, rank: &mut Self::Rank, (op, now): (u32, u64)) -> Result<(), E> {
         let ops = self.ops();
         let (Units { cpu, .. }, work) = (ops.units(op), Picos(ops.amount(op)));
-        let (number, start) = (Self::number(rank), Picos(now));
-        let told = Calculated { rank: number, op, cpu, start, work, noise: Picos::ZERO };
+        let (rank_number, start) = (Self::number(rank), Picos(now));
+        let told = self.number_of(op);
+        let told = Calculated { rank: rank_number, op: told, cpu, start, work, noise: Picos::ZERO };
         let end = self.charges().calculate(told)?;
         self.set_clock(rank, Clock::Cpu(cpu), end);
         let reached = Reached { start: Some(now), end: Some(end) };
@@ -115,12 +125,13 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     /// A send, or a later message of a handshake, leaves; the driver hands it on.
     #[inline]
     fn leave(&mut self, rank: &mut Self::Rank, (op, now): (u32, u64)) -> Result<Leaving, E> {
+        let number = self.number_of(op);
         let ops = self.ops();
         let (part, Units { cpu, nic }) = (ops.part(op), ops.units(op));
         let told = Sent {
             rank: Self::number(rank),
             to: ops.peer(op),
-            op: ops.send_of(op),
+            op: number,
             part,
             cpu,
             nic,
@@ -148,6 +159,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     fn receive(&mut self, rank: &mut Self::Rank, (receive, time): (u32, u64)) -> Result<(), E> {
         let mut reached = Reached::start(time);
         let creator = Creator::Op(receive);
+        let mut met = None;
         if !Self::AT_ONCE {
             self.satisfy(rank, (receive, creator), core::mem::take(&mut reached));
         }
@@ -157,10 +169,15 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
             let pair = Pair { send, part, receive, time, unexpected: true };
             self.note_match(rank, &pair);
             reached.end = self.meet(rank, &pair, (creator, end))?;
+            met = reached.end.map(|_| send);
         } else {
             self.post(rank, receive);
         }
         self.satisfy(rank, (receive, creator), reached);
+        if let Some(send) = met {
+            self.retire(send);
+            self.retire(receive);
+        }
         Ok(())
     }
 
@@ -171,10 +188,10 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         message: &Letter,
         (nic, time): (u8, u64),
     ) -> Result<(), E> {
-        let (how, ops) = (self.reception(), self.ops());
+        let (how, op) = (self.reception(), self.number_of(message.send));
+        let ops = self.ops();
         let bytes = ops.part(message.send).bytes(message.size);
         ops.set_time(message.send, time);
-        let op = ops.send_of(message.send);
         let told = Taken { rank: Self::number(rank), op, nic, time: Picos(time) };
         let free = self.charges().take(&told, (message.source, bytes), how)?;
         self.set_clock(rank, Clock::Into(nic), free);
@@ -190,13 +207,15 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         found: Option<Found>,
         (Units { cpu, nic }, time): (Units, u64),
     ) -> Result<(), E> {
-        let (how, ops, send) = (self.reception(), self.ops(), message.send);
+        let (how, send) = (self.reception(), message.send);
+        let number = self.number_of(send);
+        let ops = self.ops();
         let part = ops.part(send);
         let taken = if how.overlap { ops.time_of(send) } else { time };
         let told = Handled {
             rank: Self::number(rank),
             from: message.source,
-            op: ops.send_of(send),
+            op: number,
             part,
             sent: Picos(message.created),
             cpu,
@@ -230,6 +249,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         if let Some(end) = self.meet(rank, &pair, (Creator::Arrival(send), done))? {
             let creator = Creator::Match { receive, send, time };
             self.satisfy(rank, (receive, creator), Reached::end(end));
+            self.retire(send);
+            self.retire(receive);
         }
         Ok(())
     }
@@ -237,7 +258,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     #[inline]
     fn note_match(&mut self, rank: &Self::Rank, pair: &Pair) {
         let &Pair { send, receive, time, unexpected, .. } = pair;
-        let (rank, send, time) = (Self::number(rank), self.ops().send_of(send), Picos(time));
+        let (rank, time) = (Self::number(rank), Picos(time));
+        let (send, receive) = (self.number_of(send), self.number_of(receive));
         self.charges().observer.matched(&Matched { rank, send, receive, time, unexpected });
     }
 

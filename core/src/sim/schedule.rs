@@ -6,15 +6,16 @@ use super::draft::{Dependent, Draft};
 use super::memory::{Memory, Requirements};
 use super::rank::Rank;
 use super::record::{NONE, Record, Successors};
+use super::storage::Stored;
 use crate::goal::{ANY, Edge, Op, OpKind, Sink};
 
 /// A schedule in lent memory, ready to run once; [`Schedule::copy`] it before,
 /// to run it again.
 #[derive(Debug)]
-pub struct Schedule<'m> {
+pub struct Schedule<'m, S = Stored<'m>> {
     /// All of it but edges and firsts, which copies share.
     pub(super) memory: Memory<'m>,
-    pub(super) edges: &'m [u32],
+    pub(super) storage: S,
     pub(super) firsts: &'m [u32],
     /// Those of `memory`.
     pub(super) requirements: Requirements,
@@ -22,20 +23,6 @@ pub struct Schedule<'m> {
 }
 
 impl<'m> Schedule<'m> {
-    /// One whose records, ranks, slots and crowds are those of `memory`.
-    fn in_memory(
-        memory: Memory<'m>,
-        requirements: Requirements,
-        (firsts, edges): (&'m [u32], &'m [u32]),
-        sends: u32,
-    ) -> Option<Self> {
-        let memory = memory.cut(&requirements)?;
-        memory.clocks.fill(0);
-        memory.times.fill(0);
-        memory.done.fill(0);
-        Some(Self { memory, edges, firsts, requirements, sends })
-    }
-
     /// Memory for [`Schedule::copy`], without what copies share with the
     /// original.
     #[must_use]
@@ -48,13 +35,29 @@ impl<'m> Schedule<'m> {
     /// `memory` is smaller than [`Schedule::copy_requirements`].
     #[must_use]
     pub fn copy<'n>(&'n self, memory: Memory<'n>) -> Option<Schedule<'n>> {
-        let shared = (self.firsts, self.edges);
+        let shared = (self.firsts, Stored { edges: self.storage.edges });
         let copy = Schedule::in_memory(memory, self.requirements, shared, self.sends)?;
         copy.memory.records.copy_from_slice(self.memory.records);
         copy.memory.ranks.copy_from_slice(self.memory.ranks);
         copy.memory.slots.copy_from_slice(self.memory.slots);
         copy.memory.crowds.copy_from_slice(self.memory.crowds);
         Some(copy)
+    }
+}
+
+impl<'m, S> Schedule<'m, S> {
+    /// One whose records, ranks, slots and crowds are those of `memory`.
+    pub(super) fn in_memory(
+        memory: Memory<'m>,
+        requirements: Requirements,
+        (firsts, storage): (&'m [u32], S),
+        sends: u32,
+    ) -> Option<Self> {
+        let memory = memory.cut(&requirements)?;
+        memory.clocks.fill(0);
+        memory.times.fill(0);
+        memory.done.fill(0);
+        Some(Self { memory, storage, firsts, requirements, sends })
     }
 
     /// Index of each rank's first operation, counted over the whole
@@ -161,20 +164,9 @@ impl<'m> Builder<'m> {
             scratch: 0,
             ..requirements
         };
-        let shared = draft.finish(firsts, edges)?;
+        let (firsts, edges) = draft.finish(firsts, edges)?;
+        let shared = (firsts, Stored { edges });
         Schedule::in_memory(memory, requirements, shared, sends).ok_or(BuildError::Full)
-    }
-
-    /// Notes where messages of an operation may be handled.
-    fn note_unit(&mut self, op: &Op) {
-        let rank = match op.kind {
-            OpKind::Send { peer, .. } => peer,
-            OpKind::Receive { .. } => self.draft.rank(),
-            OpKind::Calc { .. } => return,
-        };
-        if let Some(state) = self.memory.ranks.get_mut(rank as usize) {
-            state.note_unit(op.cpu, op.nic);
-        }
     }
 
     /// Gives the open rank, which has so many receives, a [`Crowd`].
@@ -191,6 +183,18 @@ impl<'m> Builder<'m> {
             return Err(BuildError::Full);
         }
         Ok(())
+    }
+}
+
+/// Notes where messages of an operation of `rank` may be handled.
+pub(super) fn note_unit(ranks: &mut [Rank], rank: u32, op: &Op) {
+    let receiver = match op.kind {
+        OpKind::Send { peer, .. } => peer,
+        OpKind::Receive { .. } => rank,
+        OpKind::Calc { .. } => return,
+    };
+    if let Some(state) = ranks.get_mut(receiver as usize) {
+        state.note_unit(op.cpu, op.nic);
     }
 }
 
@@ -225,7 +229,7 @@ impl Sink for Builder<'_> {
         }
         self.draft.count(op.kind, self.memory.slots)?;
         if self.requirements.several() {
-            self.note_unit(&op);
+            note_unit(self.memory.ranks, rank, &op);
         }
         if let OpKind::Receive { peer, tag, .. } = op.kind {
             self.wild |= peer == ANY || tag == ANY;

@@ -84,6 +84,12 @@ impl Survey {
         self.edges
     }
 
+    /// The same, of so many records, without lists of dependants and slots for receives.
+    pub(super) const fn of_records(&self, records: u64) -> Self {
+        let (receives, edges, crowds, index) = (0, 0, 0, 0);
+        Self { ops: records, receives, edges, edges_most: 0, crowds, index, ..*self }
+    }
+
     /// Elements of memory to lend for a simulation with `settings`.
     ///
     /// # Errors

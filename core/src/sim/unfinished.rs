@@ -5,9 +5,9 @@ use core::fmt;
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::network::Network;
-use super::record::Mark;
 use super::records::bounds;
 use super::release::Operations;
+use super::storage::Storage;
 use crate::goal::ANY;
 use crate::worded::worded;
 
@@ -59,50 +59,57 @@ impl fmt::Display for OrAny {
     }
 }
 
-impl<N: Noise, O: Observer, W: Network> Engine<'_, '_, N, O, W> {
+impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Calls `tell` with everything that never came to its end, by rank:
     /// messages without a receive, receives without a message, operations
     /// that were never ready. After a run that went well there is nothing.
     pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
         for rank in 0..self.rank_count() {
-            let unexpected = self.waiting.messages(&self.records, self.rank(rank));
-            let posted = self.waiting.receives(self.rank(rank));
-            let left = Left { ops: &self.records, firsts: self.firsts, rank };
-            left.tell((unexpected, posted), |op| self.records.at(op).is(Mark::Started), &mut tell);
+            let Self { storage, waiting, records, .. } = self;
+            let number = |op| storage.number(records, op);
+            let mut left =
+                Left { ops: records, firsts: self.firsts, rank, number, tell: &mut tell };
+            left.unreceived(waiting.messages(records, self.rank(rank)));
+            S::posted_receives(waiting, records, self.rank(rank), |op| left.waiting(op));
+            left.never_ready(|number| storage.is_released(records, number));
         }
     }
 }
 
-/// What is left on a rank.
-pub(super) struct Left<'o, P> {
+/// Tells of what is left on a rank.
+pub(super) struct Left<'o, P, F, T> {
     pub(super) ops: &'o P,
     pub(super) firsts: &'o [u32],
     pub(super) rank: u32,
+    /// The operation of a record, counted over the whole schedule.
+    pub(super) number: F,
+    pub(super) tell: T,
 }
 
-impl<P: Operations> Left<'_, P> {
-    /// Tells of messages without a receive, receives without a message, and what was
-    /// not `released`.
-    pub(super) fn tell(
-        &self,
-        (unexpected, posted): (impl Iterator<Item = u32>, impl Iterator<Item = u32>),
-        released: impl Fn(u32) -> bool,
-        tell: &mut impl FnMut(Unfinished),
-    ) {
-        let &Self { ops, firsts, rank } = self;
+impl<P: Operations, F: Fn(u32) -> u32, T: FnMut(Unfinished)> Left<'_, P, F, T> {
+    /// Messages without a receive.
+    pub(super) fn unreceived(&mut self, unexpected: impl Iterator<Item = u32>) {
+        let rank = self.rank;
         for message in unexpected {
-            let (from, tag) = (ops.peer(message), ops.tag(message));
-            let op = message.wrapping_sub(bounds(firsts, from).0);
-            tell(Unfinished::Unreceived { rank, from, op, tag });
+            let (from, tag) = (self.ops.peer(message), self.ops.tag(message));
+            let op = (self.number)(message).wrapping_sub(bounds(self.firsts, from).0);
+            (self.tell)(Unfinished::Unreceived { rank, from, op, tag });
         }
-        let (first, end) = bounds(firsts, rank);
-        for receive in posted {
-            let (peer, tag, op) =
-                (ops.peer(receive), ops.tag(receive), receive.wrapping_sub(first));
-            tell(Unfinished::Waiting { rank, op, peer, tag });
-        }
+    }
+
+    /// A receive without a message.
+    pub(super) fn waiting(&mut self, receive: u32) {
+        let (rank, first) = (self.rank, bounds(self.firsts, self.rank).0);
+        let (peer, tag) = (self.ops.peer(receive), self.ops.tag(receive));
+        let op = (self.number)(receive).wrapping_sub(first);
+        (self.tell)(Unfinished::Waiting { rank, op, peer, tag });
+    }
+
+    /// What was not `released`.
+    pub(super) fn never_ready(&mut self, released: impl Fn(u32) -> bool) {
+        let (rank, (first, end)) = (self.rank, bounds(self.firsts, self.rank));
         for op in (first..end).filter(|&op| !released(op)) {
-            tell(Unfinished::NeverReady { rank, op: op.wrapping_sub(first) });
+            (self.tell)(Unfinished::NeverReady { rank, op: op.wrapping_sub(first) });
         }
     }
 }

@@ -108,7 +108,9 @@ impl From<RunError> for CliError {
     /// A run in a series.
     fn from(error: RunError) -> Self {
         match &error {
-            RunError::Load(LoadError::Memory { .. } | LoadError::Pages(_)) => Self::failed(error),
+            RunError::Load(
+                LoadError::Memory { .. } | LoadError::UnderWay { .. } | LoadError::Pages(_),
+            ) => Self::failed(error),
             RunError::Parameters(error) => (*error).into(),
             RunError::Load(_) | RunError::Noise(_) | RunError::Network(_) => Self::usage(error),
             RunError::Unfinished(_) => Self::failed(format_args!(

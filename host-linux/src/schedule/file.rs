@@ -7,13 +7,16 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use loggap_core::goal::Sink;
-use loggap_core::goal::binary::{self, BinaryError, BinaryReadError, Native, Reference};
+use loggap_core::goal::binary::{
+    self, BinaryError, BinaryReadError, LookupError, LookupMemory, Native, Reference,
+};
 use loggap_core::goal::text::{
     self, Block, LabelMemory, LabelUse, OpPlace, ReadError, Survey, TextError, TextMemory,
 };
 use memmap2::Mmap;
 
 use super::form::{Extent, Form};
+use super::lookup::FileLookup;
 use crate::sys::file_map;
 
 /// An input that cannot be read as a schedule: which, where, why.
@@ -233,11 +236,60 @@ impl ScheduleFile {
     /// the file was written to since it was opened.
     pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<(), FeedError<S::Error>> {
         let fed = self.play(sink);
+        self.unchanged().map_err(FeedError::Input)?;
+        fed
+    }
+
+    /// Whether it is what it was when it was opened.
+    ///
+    /// # Errors
+    ///
+    /// That it is not.
+    pub fn unchanged(&self) -> Result<(), RefusedInput> {
         if self.contents.changed() {
             let message = "another program wrote to the file while it was read; try again";
-            return Err(FeedError::Input(self.refused(message.to_owned())));
+            return Err(self.refused(message.to_owned()));
         }
-        fed
+        Ok(())
+    }
+
+    /// A binary file as something to look operations up in, with memory of
+    /// [`ScheduleFile::lookup_spans`]; it was [read](Self::feed) without an error before.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used so.
+    pub fn lookup<'f>(&'f self, memory: LookupMemory<'f>) -> Result<FileLookup<'f>, RefusedInput> {
+        let bytes = self.contents.bytes();
+        let lookup = match self.form() {
+            Form::Text => {
+                return Err(self.refused("a text has no operations to look up".to_owned()));
+            }
+            Form::Native => Native::open(bytes)
+                .map_err(LookupError::File)
+                .and_then(|view| view.lookup(memory))
+                .map(FileLookup::Native),
+            Form::Reference => {
+                Reference::open(bytes).map(FileLookup::Reference).map_err(LookupError::File)
+            }
+        };
+        lookup.map_err(|error| self.refused(error.to_string()))
+    }
+
+    /// Elements of [`LookupMemory::spans`] for [`ScheduleFile::lookup`].
+    #[must_use]
+    pub fn lookup_spans(&self) -> u64 {
+        match self.form() {
+            Form::Native => Native::open(self.contents.bytes()).map_or(0, |view| view.spans()),
+            Form::Text | Form::Reference => 0,
+        }
+    }
+
+    /// Lets the kernel expect reads in any order from here on, not one after the other.
+    pub fn advise_lookups(&self) {
+        if let Contents::Mapped { map, .. } = &self.contents {
+            file_map::advise_lookups(map);
+        }
     }
 
     fn play<S: Sink>(&self, sink: &mut S) -> Result<(), FeedError<S::Error>> {

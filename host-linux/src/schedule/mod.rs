@@ -6,8 +6,10 @@
 
 mod file;
 mod form;
+mod lookup;
 mod write;
 
 pub use file::{FeedError, Location, RefusedInput, ScheduleFile};
 pub use form::{Extent, Form};
+pub use lookup::FileLookup;
 pub use write::{StreamOutput, WriteError, Writer, write, write_text};

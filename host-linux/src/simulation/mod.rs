@@ -14,6 +14,7 @@ mod run;
 mod side_by_side;
 mod simulate;
 mod source;
+mod streamed;
 pub mod windows;
 
 pub use crossing::least_taper;
@@ -28,5 +29,6 @@ pub use noise::{NoiseError, NoiseSource};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
 pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
 pub use run::{RunError, makespan};
-pub use simulate::{Job, Method, Outcome, Progress, Stuck, Wanted, Watch};
+pub use simulate::{Job, Method, Outcome, ProgramForm, Progress, Stuck, Wanted, Watch};
 pub use source::{Limit, LoadError, Needs, Source};
+pub use streamed::{StreamedSchedule, stream};

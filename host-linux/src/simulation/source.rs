@@ -10,7 +10,7 @@ use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Set
 
 use super::OwnedMemory;
 use crate::collective::Call;
-use crate::schedule::{FeedError, RefusedInput, ScheduleFile};
+use crate::schedule::{FeedError, Form, RefusedInput, ScheduleFile};
 
 /// A schedule to simulate.
 #[derive(Debug)]
@@ -54,6 +54,29 @@ pub enum LoadError {
         /// Bytes allowed.
         allowed: u64,
     },
+    /// A text is not read while it runs.
+    #[error(
+        "{name}: a text cannot be read as it runs; write it as .lgs or .bin with 'loggap goal \
+         compile'"
+    )]
+    Text {
+        /// The file.
+        name: String,
+    },
+    /// A pattern is not read while it runs.
+    #[error("only a file is read as it runs; 'loggap goal generate' writes a pattern to one")]
+    NoFile,
+    /// More operations are under way at a time than there is memory for.
+    #[error(
+        "more than {records} operations are under way at a time, and the simulation may take \
+         {allowed} bytes of memory; raise --max-memory"
+    )]
+    UnderWay {
+        /// There is memory for so many.
+        records: usize,
+        /// Bytes allowed.
+        allowed: u64,
+    },
     /// The kernel has no more memory.
     #[error("there is no memory for the simulation: {0}")]
     Pages(io::Error),
@@ -77,12 +100,15 @@ pub struct Needs {
     pub ranks: u32,
     /// Operations of all ranks.
     pub ops: u64,
+    /// Bytes beside `bytes` for each operation that is under way, where only these are in
+    /// memory.
+    pub each: u64,
 }
 
 impl Needs {
     /// Those of a surveyed schedule.
     pub(super) const fn of(survey: &Survey, bytes: u64) -> Self {
-        Self { bytes, ranks: survey.ranks(), ops: survey.ops() }
+        Self { bytes, ranks: survey.ranks(), ops: survey.ops(), each: 0 }
     }
 
     /// The same, if there is room for it and for what there is besides.
@@ -153,6 +179,11 @@ impl Source {
             }
             Self::Collective(call) => Ok(call.feed(sink)?),
         }
+    }
+
+    /// Whether it is a binary file.
+    pub(super) fn is_binary(&self) -> bool {
+        matches!(self, Self::File(file) if file.form() != Form::Text)
     }
 
     /// Number of ranks; of a file as it begins.

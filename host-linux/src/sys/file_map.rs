@@ -19,3 +19,9 @@ pub(crate) fn map(file: &File, length: usize) -> io::Result<Mmap> {
     let _slower = map.advise(Advice::Sequential);
     Ok(map)
 }
+
+/// Lets the kernel expect reads in any order from here on.
+pub(crate) fn advise_lookups(map: &Mmap) {
+    // Without the advice reading is slower, not wrong.
+    let _slower = map.advise(Advice::Normal);
+}

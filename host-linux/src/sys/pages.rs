@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use loggap_core::goal::binary::EdgeSpan;
 use loggap_core::sim::implicit::Envelope;
 use loggap_core::sim::mail::ChunkList;
 use loggap_core::sim::network::{Flow, Hop, Link, Share, Transmission};
@@ -36,6 +37,8 @@ unsafe impl Integers for [u64; 4] {}
 unsafe impl Integers for AtomicU32 {}
 // SAFETY: an integer.
 unsafe impl Integers for AtomicU64 {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for EdgeSpan {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Slot {}
 // SAFETY: its fields are integers.

@@ -5,6 +5,7 @@
 #![no_std]
 
 mod measuring;
+mod streaming;
 
 use loggap_core::fit::{Config, Node, Point, find_ranges};
 use loggap_core::goal::binary::{Native, NativeWriter, Reference, ReferenceWriter};

@@ -1,9 +1,11 @@
 //! Schedules in their three forms.
 
 use crate::program::Program;
-use loggap_core::goal::binary::{Native, NativeWriter, Reference, ReferenceWriter};
+use loggap_core::goal::binary::{
+    EdgeSpan, LookupMemory, Native, NativeWriter, Reference, ReferenceWriter,
+};
 use loggap_core::goal::text::{self, Block, LabelMemory, Survey, TextMemory, TextWriter};
-use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
+use loggap_core::goal::{Edge, Lookup, Moment, OpIndex, RankMemory, RankNode, SliceOutput};
 
 /// Ranks that a test holds at most: files name billions in a few bytes.
 const MOST_RANKS: u32 = 10_000;
@@ -51,7 +53,39 @@ fn read_native(data: &[u8]) -> Option<Program> {
     let mut program = Program::default();
     view.read(&mut program).ok()?;
     assert_eq!(program.ops() as u64, view.ops(), "the header counts what is there");
+    let spans = &mut vec![EdgeSpan::default(); view.spans() as usize];
+    let firsts = &mut vec![0; view.ranks() as usize + 1];
+    if let Ok(file) = view.lookup(LookupMemory { spans, firsts }) {
+        look_up(&program, file);
+    }
     Some(program)
+}
+
+/// What is looked up is what was read.
+fn look_up(program: &Program, file: impl Lookup) {
+    for (rank, part) in (0..).zip(&program.ranks) {
+        let mut waits = vec![0; part.ops.len()];
+        let mut dependents = vec![[vec![], vec![]]; part.ops.len()];
+        for edge in &part.edges {
+            waits[edge.op as usize] += 1;
+            dependents[edge.on as usize][usize::from(edge.start)].push(edge.op);
+        }
+        let mut roots = vec![];
+        file.roots(rank, |op| roots.push(op)).expect("a rank");
+        let free = (0..).zip(&waits).filter(|&(_, &waits)| waits == 0).map(|(op, _)| op);
+        assert!(roots.iter().copied().eq(free), "roots of rank {rank}");
+        for (op, sound) in (0..).zip(&part.ops) {
+            let index = OpIndex { rank, op };
+            assert_eq!(file.op(index), Some(*sound));
+            assert_eq!(file.dependencies(index), Some(waits[op as usize]));
+            let mut found = [vec![], vec![]];
+            file.dependents(index, |op, moment| {
+                found[usize::from(moment == Moment::Start)].push(op)
+            })
+            .expect("an operation");
+            assert_eq!(found, dependents[op as usize], "of operation {op} of rank {rank}");
+        }
+    }
 }
 
 /// The reference's binary format. It groups dependencies by what they wait
@@ -77,5 +111,6 @@ fn read_reference(data: &[u8]) -> Option<Program> {
     let view = Reference::open(data).ok().filter(|view| view.ranks() <= MOST_RANKS)?;
     let mut program = Program::default();
     view.read(&mut vec![0; view.ops_most() as usize], &mut program).ok()?;
+    look_up(&program, view);
     Some(program)
 }

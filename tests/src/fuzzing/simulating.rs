@@ -4,6 +4,8 @@ use super::Numbers;
 use crate::engine::{self, Cut, Stopped, run_in_windows};
 use crate::program::{Edge, Program, RankProgram};
 use crate::shadow::{self, Level, Outcome, Receive, Rendezvous, Settings};
+use crate::streamed;
+use loggap::schedule::Form;
 use loggap::simulation::OwnedMemory;
 use loggap::simulation::windows::WindowError;
 use loggap_core::goal::{ANY, Op, OpKind};
@@ -30,7 +32,7 @@ enum Shape {
 }
 
 /// Any program ends, in a bounded number of events and as the plain model
-/// says, also in windows; where nothing but data is waited for, longer work
+/// says, also in windows and read from a file; where nothing but data is waited for, longer work
 /// ends no earlier.
 pub fn simulator(data: &[u8]) {
     let mut input = Numbers(data);
@@ -43,6 +45,13 @@ pub fn simulator(data: &[u8]) {
     assert_eq!(outcome.common(), model.common());
     assert!(outcome.events <= events_most(&program, &settings));
     in_windows(&program, &settings, &model, more);
+    for form in [Form::Native, Form::Reference] {
+        let hooks = (None, Silent);
+        let streamed = streamed::run_observed((&program, form), &settings, NoNoise, hooks);
+        if let Some(streamed) = streamed {
+            assert_eq!(streamed.expect("memory for all").0.common(), model.common());
+        }
+    }
     if shape == Shape::Plain {
         monotone(&program, &settings, more);
     }

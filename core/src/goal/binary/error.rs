@@ -211,3 +211,25 @@ impl<E> From<Misuse> for BinaryWriteError<E> {
         Self::Misuse(misuse)
     }
 }
+
+errors! {
+    /// Why operations of a schedule cannot be looked up.
+    pub enum LookupError {
+        /// The file is wrong.
+        File(error: BinaryError) => "{error}";
+        /// The lent memory is too small.
+        Full => "memory lent is too small to look operations up";
+        /// The dependencies of one operation are found only by looking at many others.
+        Scattered {
+            /// The rank.
+            rank: u32,
+        } => "rank {rank}: its dependencies stand in an order in which those of one operation \
+                 are far apart; LogGOPSim's format groups them";
+    }
+}
+
+impl From<BinaryError> for LookupError {
+    fn from(error: BinaryError) -> Self {
+        Self::File(error)
+    }
+}

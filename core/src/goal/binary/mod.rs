@@ -15,19 +15,22 @@
 //!
 //! Readers are views over bytes, a memory map for example: nothing is copied
 //! and nothing written. Each rank is checked whole, every count, index and
-//! list, before anything of it reaches the sink.
+//! list, before anything of it reaches the sink. [`Lookup`](super::Lookup) finds single
+//! operations in a file that was read once.
 
 mod bytes;
 mod error;
 mod native;
+mod native_lookup;
 mod native_writer;
 mod reference;
 mod reference_writer;
 
 pub use error::{
-    BinaryError, BinaryErrorKind, BinaryReadError, BinaryWriteError, Field, Unsayable,
+    BinaryError, BinaryErrorKind, BinaryReadError, BinaryWriteError, Field, LookupError, Unsayable,
 };
 pub use native::Native;
+pub use native_lookup::{EdgeSpan, LookupMemory, NativeLookup};
 pub use native_writer::NativeWriter;
 pub use reference::Reference;
 pub use reference_writer::ReferenceWriter;

@@ -49,7 +49,7 @@ pub(super) const START: u32 = 1 << 31;
 /// A view of a file in our format, its header and table checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Native<'b> {
-    bytes: Bytes<'b>,
+    pub(super) bytes: Bytes<'b>,
     ranks: u32,
     ops: u64,
     edges: u64,
@@ -114,7 +114,7 @@ impl<'b> Native<'b> {
         implied(Field::FileLength, start, self.bytes.length()).at(self.bytes.length(), None)
     }
 
-    fn block(&self, rank: u32) -> Result<Block, BinaryError> {
+    pub(super) fn block(&self, rank: u32) -> Result<Block, BinaryError> {
         let entry = self.bytes.part(HEADER + u64::from(rank) * ENTRY, ENTRY)?;
         Ok(Block { start: u64_in(entry, 0), ops: u32_in(entry, 8), edges: u32_in(entry, 12) })
     }
@@ -171,10 +171,10 @@ impl<'b> Native<'b> {
 
 /// Where a rank's block stands and what it holds.
 #[derive(Clone, Copy, Debug)]
-struct Block {
-    start: u64,
-    ops: u32,
-    edges: u32,
+pub(super) struct Block {
+    pub(super) start: u64,
+    pub(super) ops: u32,
+    pub(super) edges: u32,
 }
 
 impl Block {
@@ -190,7 +190,7 @@ fn decoded(ops: &[u8]) -> impl Iterator<Item = Result<Op, BinaryErrorKind>> {
 
 /// The dependencies of a block: operation, what it waits for, and whether
 /// only for the start.
-fn dependencies(edges: &[u8]) -> impl Iterator<Item = (u32, u32, bool)> {
+pub(super) fn dependencies(edges: &[u8]) -> impl Iterator<Item = (u32, u32, bool)> {
     edges.as_chunks::<{ EDGE_SIZE }>().0.iter().map(|record| {
         let (op, on) = (u32_in(record, 0), u32_in(record, 4));
         (op, on & !START, on & START != 0)
@@ -231,7 +231,7 @@ fn feed<S: Sink>(rank: u32, ops: &[u8], edges: &[u8], sink: &mut S) -> Result<()
 
 /// The operation in 24 bytes: size or picoseconds, peer, tag, type, cpu,
 /// nic, zeros. A calc has zeros for peer and tag.
-fn decode(record: &[u8; OP_SIZE]) -> Result<Op, BinaryErrorKind> {
+pub(super) fn decode(record: &[u8; OP_SIZE]) -> Result<Op, BinaryErrorKind> {
     let (size, peer, tag) = (u64_in(record, 0), u32_in(record, 8), u32_in(record, 12));
     let kind = match u8_in(record, 16) {
         SEND if peer == ANY => return Err(BinaryErrorKind::SendToAny),

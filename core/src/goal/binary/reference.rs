@@ -18,6 +18,7 @@
 use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
 use super::{CALC, RECEIVE, SEND};
+use crate::goal::lookup::{Lookup, Moment, OpIndex};
 use crate::goal::op::{ANY, Op, OpKind, Sink};
 use crate::units::Picos;
 
@@ -212,6 +213,47 @@ impl<'b> Reference<'b> {
         let at = block.first_successor + 4 * u64::from(if length == 0 { 0 } else { first });
         let bytes = self.bytes.part(at, 4 * u64::from(length))?;
         Ok(bytes.as_chunks().0.iter().map(|chunk| u32::from_le_bytes(*chunk)))
+    }
+}
+
+/// Operations and lists are looked up where they stand.
+impl Reference<'_> {
+    fn block_of(&self, rank: u32) -> Option<Block> {
+        let start = self.bytes.u64(TABLE + u64::from(rank) * ENTRY).ok()?.checked_add(BASE)?;
+        if start > self.bytes.length() { None } else { self.block(rank, start).ok() }
+    }
+
+    /// The block of an operation, and its node.
+    fn node(&self, OpIndex { rank, op }: OpIndex) -> Option<(Block, &[u8])> {
+        let block = self.block_of(rank).filter(|block| op < block.ops)?;
+        let node = self.bytes.part(block.nodes + NODE * u64::from(op), NODE).ok()?;
+        Some((block, node))
+    }
+}
+
+impl Lookup for Reference<'_> {
+    fn op(&self, index: OpIndex) -> Option<Op> {
+        decode(self.node(index)?.1).ok()
+    }
+
+    fn dependencies(&self, index: OpIndex) -> Option<u32> {
+        Some(u32_in(self.node(index)?.1, 0))
+    }
+
+    fn dependents(&self, index: OpIndex, mut tell: impl FnMut(u32, Moment)) -> Option<()> {
+        let (block, node) = self.node(index)?;
+        for (list, moment) in [(List::Starts, Moment::Start), (List::Completions, Moment::End)] {
+            self.list(&block, list, node).ok()?.for_each(|op| tell(op, moment));
+        }
+        Some(())
+    }
+
+    fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
+        let block = self.block_of(rank)?;
+        let length = 4 * u64::from(block.roots);
+        let roots = self.bytes.part(block.nodes.checked_sub(length)?, length).ok()?;
+        roots.as_chunks().0.iter().map(|root| u32::from_le_bytes(*root)).for_each(tell);
+        Some(())
     }
 }
 

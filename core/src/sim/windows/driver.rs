@@ -54,6 +54,11 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
     }
 
     #[inline]
+    fn number_of(&self, op: u32) -> u32 {
+        self.shared.send_of(op)
+    }
+
+    #[inline]
     fn charges(&mut self) -> &mut Charges<'s, N, O> {
         &mut self.charges
     }

@@ -358,8 +358,11 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         for (rank, state) in (self.first..).zip(self.ranks.iter()) {
             let unexpected = self.shared.walk(state.unexpected).map(|(_, message)| message);
             let posted = self.slots.receives(state.posted);
-            let left = Left { ops: &self.shared, firsts: self.shared.firsts, rank };
-            left.tell((unexpected, posted), |op| self.shared.at(op).released(), &mut tell);
+            let (ops, firsts) = (&self.shared, self.shared.firsts);
+            let mut left = Left { ops, firsts, rank, number: |op| op, tell: &mut tell };
+            left.unreceived(unexpected);
+            posted.for_each(|receive| left.waiting(receive));
+            left.never_ready(|op| ops.at(op).released());
         }
     }
 }

@@ -170,6 +170,14 @@ impl Chain for Shared<'_> {
     }
 }
 
+impl Shared<'_> {
+    /// The operation of a record: of a later message of a handshake, its send.
+    #[inline]
+    pub(super) fn send_of(&self, record: u32) -> u32 {
+        if record < self.further { record } else { self.handshake(record).creator.get() }
+    }
+}
+
 impl Operations for Shared<'_> {
     #[inline]
     fn kind(&self, op: u32) -> Kind {
@@ -192,11 +200,6 @@ impl Operations for Shared<'_> {
             Some(place) if place % 3 == 0 => MessageKind::Cts,
             Some(_) => MessageKind::Data,
         }
-    }
-
-    #[inline]
-    fn send_of(&self, send: u32) -> u32 {
-        if send < self.further { send } else { self.handshake(send).creator.get() }
     }
 
     #[inline]

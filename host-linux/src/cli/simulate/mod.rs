@@ -37,7 +37,8 @@ use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
 use crate::sensitivity::{differences, runs as sensitivity_runs};
 use crate::simulation::{
-    Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, Source, Wanted, least_taper,
+    Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, ProgramForm, Source, Wanted,
+    least_taper,
 };
 
 /// Simulate a schedule under LogGOPS.
@@ -80,6 +81,12 @@ pub(super) struct Args {
     /// before it starts.
     #[arg(long, value_name = "BYTES", value_parser = parse::size)]
     max_memory: Option<u64>,
+
+    /// Where the operations of FILE are while it runs: all in memory (stored), or
+    /// in a binary file, from which they are read as it runs (streamed), on one thread;
+    /// by default streamed only what would need more than --max-memory otherwise.
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
+    program: Option<ProgramName>,
 
     /// Threads to simulate on, where the schedule allows several; all
     /// processors by default. The result is the same for every number.
@@ -137,6 +144,13 @@ pub(super) struct Args {
     pattern: PatternArgs,
 }
 
+/// Names of [`ProgramForm`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+enum ProgramName {
+    Stored,
+    Streamed,
+}
+
 /// What describes one run, and what many runs do not know.
 const ONE_RUN: [&str; 5] = ["timeline", "explain", "counters", "finish", "network_plot"];
 
@@ -155,6 +169,50 @@ impl Args {
         }
         network.watched |= self.json && !is_simple;
         Ok(Some(network))
+    }
+
+    /// Where operations are to be; in memory where there are further runs of them.
+    fn program(&self) -> Option<ProgramForm> {
+        let named = match self.program {
+            Some(ProgramName::Streamed) => Some(ProgramForm::Streamed),
+            Some(ProgramName::Stored) => Some(ProgramForm::Stored),
+            None => None,
+        };
+        let once = self.stored_for().is_none();
+        named.or_else(|| (!once).then_some(ProgramForm::Stored))
+    }
+
+    /// The option that needs all operations in memory.
+    fn stored_for(&self) -> Option<&'static str> {
+        let asked = [
+            ("--explain", self.explain),
+            ("--sensitivity", self.sensitivity),
+            ("--monte-carlo", self.monte_carlo.is_some()),
+            ("--sweep", !self.sweep.sweep.is_empty()),
+        ];
+        asked.into_iter().find_map(|(option, asked)| asked.then_some(option))
+    }
+
+    fn check(&self) -> Result<(), CliError> {
+        self.check_program()?;
+        self.check_files()
+    }
+
+    /// Refuses what a schedule that is read as it runs does not go with.
+    fn check_program(&self) -> Result<(), CliError> {
+        if self.program != Some(ProgramName::Streamed) {
+            return Ok(());
+        }
+        if let Some(option) = self.stored_for() {
+            return Err(CliError::usage(format_args!(
+                "--program streamed keeps only the operations under way, and {option} needs all of \
+                 them"
+            )));
+        }
+        if self.threads.is_some_and(|threads| threads.get() > 1) {
+            return Err(CliError::usage("--program streamed runs on one thread"));
+        }
+        Ok(())
     }
 
     /// Refuses results that would replace what is read, or each other.
@@ -188,6 +246,7 @@ impl Args {
             network,
             most_bytes: self.max_memory.unwrap_or(u64::MAX),
             threads: self.threads(),
+            program: self.program(),
             wanted,
             ..Job::new(parameters, self.settings.settings())
         }
@@ -247,7 +306,7 @@ impl Pictures {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    args.check_files()?;
+    args.check()?;
     let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
     let monte_carlo = MonteCarlo::new(args, (profile.as_ref(), &sets))?;
     let sets = args.levels.add_to(sets, &args.parameters)?;

@@ -33,13 +33,8 @@ pub(super) struct Report {
     run_s: f64,
     events_per_s: Option<f64>,
     memory_bytes: u64,
-    /// "windows", "computed" or "sequential".
-    engine: &'static str,
-    /// Why not in windows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    engine_reason: Option<String>,
-    threads: usize,
-    partitions: usize,
+    #[serde(flatten)]
+    how: How,
     unmatched_total: u64,
     unmatched: Vec<StuckDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +50,94 @@ pub(super) struct Report {
     monte_carlo: Option<Distribution>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepReport>,
+}
+
+/// How a schedule was simulated.
+#[derive(Serialize)]
+struct How {
+    /// "windows", "computed" or "sequential".
+    engine: &'static str,
+    /// Why not in windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_reason: Option<String>,
+    threads: usize,
+    partitions: usize,
+    /// Where the operations were: "stored", "computed" from the pattern, or "streamed"
+    /// from the file.
+    program: &'static str,
+    /// Why streamed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program_reason: Option<String>,
+    /// The most operations under way at a time, where only these were in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    under_way_most: Option<u32>,
+}
+
+impl How {
+    fn of(outcome: &Outcome) -> Self {
+        let sequential = |reason: &str| Self {
+            engine: "sequential",
+            engine_reason: Some(reason.to_owned()),
+            threads: 1,
+            partitions: 1,
+            program: "stored",
+            program_reason: None,
+            under_way_most: None,
+        };
+        let parts = |engine, program, [threads, partitions]: [usize; 2]| Self {
+            engine,
+            engine_reason: None,
+            threads,
+            partitions,
+            program,
+            ..sequential("")
+        };
+        match &outcome.method {
+            &Method::Computed { threads, partitions } => {
+                parts("computed", "computed", [threads, partitions])
+            }
+            &Method::Windows { threads, partitions } => {
+                parts("windows", "stored", [threads, partitions])
+            }
+            Method::InOrder { reason } => sequential(reason),
+            Method::Streamed { reason } => Self {
+                program: "streamed",
+                program_reason: Some(reason.clone()),
+                under_way_most: outcome.most_under_way,
+                ..sequential("the operations are read in the order in which all happens")
+            },
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write, network: &NetworkReport) -> io::Result<()> {
+        match (&self.engine_reason, self.engine) {
+            (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
+            (None, "computed") if matches!(network, NetworkReport::Flows { .. }) => {
+                writeln!(out, "simulated              event by event, computed from the pattern")?;
+            }
+            (None, "computed") if self.threads == 1 => {
+                writeln!(out, "simulated              computed from the pattern")?;
+            }
+            (None, "computed") => writeln!(
+                out,
+                "simulated              computed from the pattern; threads, parts of the ranks: \
+                 {}, {}",
+                self.threads, self.partitions
+            )?,
+            (None, _) => writeln!(
+                out,
+                "simulated              in windows; threads, parts of the ranks: {}, {}",
+                self.threads, self.partitions
+            )?,
+        }
+        if let (Some(reason), Some(most)) = (&self.program_reason, self.under_way_most) {
+            writeln!(
+                out,
+                "program                read as it runs, {most} operations under way at most: {reason}"
+            )?;
+        }
+        Ok(())
+    }
 }
 
 /// Something that never came to its end.
@@ -153,11 +236,6 @@ impl Report {
                 |(rank, counters)| CountersDocument::new(rank, counters, finished.makespan);
             (0..).zip(counters).map(document).collect()
         });
-        let (engine, engine_reason, [threads, partitions]) = match &outcome.method {
-            &Method::Computed { threads, partitions } => ("computed", None, [threads, partitions]),
-            &Method::Windows { threads, partitions } => ("windows", None, [threads, partitions]),
-            Method::InOrder { reason } => ("sequential", Some(reason.clone()), [1, 1]),
-        };
         Ok(Self {
             schema_version: 1,
             ranks: outcome.ranks,
@@ -170,10 +248,7 @@ impl Report {
             run_s: outcome.run.seconds(),
             events_per_s: rate(finished.events, outcome.run),
             memory_bytes: outcome.memory_bytes,
-            engine,
-            engine_reason,
-            threads,
-            partitions,
+            how: How::of(outcome),
             unmatched_total: outcome.stuck.total,
             unmatched: stuck(source, outcome)?,
             finish_ps: outcome
@@ -215,6 +290,10 @@ impl Report {
     }
 
     pub(super) fn print(&self, args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+        if let (None, Some(reason)) = (args.program, &self.how.program_reason) {
+            console
+                .note(format_args!("the operations were read from the file as it ran: {reason}"));
+        }
         if args.json {
             console.json(self)?;
         } else {
@@ -255,26 +334,7 @@ impl Report {
             "time to load, to run   {:.3} s, {:.3} s ({speed:.1} million events/s)",
             self.load_s, self.run_s
         )?;
-        match (&self.engine_reason, self.engine) {
-            (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
-            (None, "computed") if matches!(self.network, NetworkReport::Flows { .. }) => {
-                writeln!(out, "simulated              event by event, computed from the pattern")?;
-            }
-            (None, "computed") if self.threads == 1 => {
-                writeln!(out, "simulated              computed from the pattern")?;
-            }
-            (None, "computed") => writeln!(
-                out,
-                "simulated              computed from the pattern; threads, parts of the ranks: \
-                 {}, {}",
-                self.threads, self.partitions
-            )?,
-            (None, _) => writeln!(
-                out,
-                "simulated              in windows; threads, parts of the ranks: {}, {}",
-                self.threads, self.partitions
-            )?,
-        }
+        self.how.write(out, &self.network)?;
         self.network.write(out)?;
         if let Some(explanation) = &self.explanation {
             explanation.write(out)?;

@@ -1,15 +1,23 @@
 //! Runs event by event.
 
 use loggap_core::sim::network::{FlowObserver, FlowRate, Network, Unobserved};
-use loggap_core::sim::{Counters, Engine, Noise, Observer, RankCounters, Schedule, Silent};
+use loggap_core::sim::{
+    Counters, Engine, Noise, Observer, RankCounters, Schedule, Silent, Storage,
+};
 
 use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, Watch};
+use crate::schedule::ScheduleFile;
 use crate::simulation::network::{messages, with_more_memory};
 use crate::simulation::noise::with_noise;
-use crate::simulation::{LinkModel, Needs, NetworkPlan, NetworkUse, RunError, Source};
+use crate::simulation::{
+    LinkModel, LoadError, Needs, NetworkPlan, NetworkUse, RunError, Source, stream,
+};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
 use crate::timeline::link_holds::LinkHolds;
+
+/// What came of a run, and what else is left of it.
+type Ran<T> = Result<(Outcome, T), RunError>;
 
 /// One run event by event.
 struct InOrder<'j> {
@@ -29,6 +37,19 @@ impl Job<'_> {
     ) -> Result<Outcome, RunError> {
         with_more_memory(&mut 1, |times| InOrder { job: self, times, watch }.of(source, reason))
     }
+
+    /// Reads the schedule from its file while it runs, for this `reason`.
+    pub(super) fn streamed(
+        &self,
+        source: &Source,
+        reason: &str,
+        watch: Watch<'_>,
+    ) -> Result<Outcome, RunError> {
+        let Source::File(file) = source else { return Err(RunError::Load(LoadError::NoFile)) };
+        with_more_memory(&mut 1, |times| {
+            InOrder { job: self, times, watch }.of_streamed(file, reason)
+        })
+    }
 }
 
 impl InOrder<'_> {
@@ -46,6 +67,20 @@ impl InOrder<'_> {
         ran.map_err(RunError::Load)?
     }
 
+    /// The same for a file that is read while it runs.
+    fn of_streamed(&self, file: &ScheduleFile, reason: &str) -> Result<Outcome, RunError> {
+        let besides = |needs: &Needs| self.besides(needs);
+        let loading = Stopwatch::start();
+        stream(file, self.job.settings, &self.job.limit(&besides), |schedule, needs| {
+            let load = loading.read();
+            let method = Method::Streamed { reason: reason.to_owned() };
+            let outcome = with_noise!(self.job.noise, noise => {
+                self.with_observer(schedule, needs, noise)?
+            });
+            Ok(Outcome { load, method, ..outcome })
+        })
+    }
+
     /// Bytes that observers and the network take.
     fn besides(&self, needs: &Needs) -> u64 {
         let network = self.job.network;
@@ -54,9 +89,9 @@ impl InOrder<'_> {
         self.job.besides(needs).saturating_add(network)
     }
 
-    fn with_observer<N: Noise>(
+    fn with_observer<N: Noise, S: Storage>(
         &self,
-        schedule: Schedule<'_>,
+        schedule: Schedule<'_, S>,
         needs: &Needs,
         noise: N,
     ) -> Result<Outcome, RunError> {
@@ -87,13 +122,13 @@ impl InOrder<'_> {
         })
     }
 
-    fn drive<N: Noise, O: Observer>(
+    fn drive<N: Noise, O: Observer, S: Storage>(
         &self,
-        schedule: Schedule<'_>,
+        schedule: Schedule<'_, S>,
         needs: &Needs,
         hooks: (N, O),
         (told, holds): (impl FlowObserver, Option<&LinkHolds>),
-    ) -> Result<(Outcome, O), RunError> {
+    ) -> Ran<O> {
         let of = schedule.events();
         let costs = (self.job.parameters, self.job.settings);
         let Some(plan) = self.job.network else {
@@ -121,12 +156,12 @@ impl InOrder<'_> {
     }
 
     /// Runs `engine`, of about so many events, to the end.
-    fn finish<'m, 'p, N: Noise, O: Observer, W: Network>(
+    fn finish<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage>(
         &self,
-        mut engine: Engine<'m, 'p, N, O, W>,
+        mut engine: Engine<'m, 'p, N, O, W, S>,
         needs: &Needs,
         of: u64,
-    ) -> Result<(Outcome, Engine<'m, 'p, N, O, W>), RunError> {
+    ) -> Ran<Engine<'m, 'p, N, O, W, S>> {
         let running = Stopwatch::start();
         let finished = loop {
             if let Some(finished) = engine.run_some(WATCHED).map_err(RunError::Stopped)? {
@@ -139,10 +174,13 @@ impl InOrder<'_> {
         engine.unfinished(|left| stuck.add(left));
         let wanted = self.job.wanted.finish;
         let finish = wanted.then(|| (0..needs.ranks).map(|rank| engine.finish(rank)).collect());
+        let most_under_way = engine.most_records();
+        let under_way = needs.each.saturating_mul(most_under_way.unwrap_or_default().into());
         let outcome = Outcome {
             ranks: needs.ranks,
             ops: needs.ops,
-            memory_bytes: needs.bytes.saturating_add(self.besides(needs)),
+            memory_bytes: needs.bytes.saturating_add(under_way).saturating_add(self.besides(needs)),
+            most_under_way,
             finished,
             run,
             stuck,

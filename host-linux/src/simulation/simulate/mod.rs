@@ -10,7 +10,7 @@ use loggap_core::noise::Phases;
 use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Limit, Needs, NetworkPlan, NetworkUse, NoiseSource, RunError, Source};
+use super::{Limit, LoadError, Needs, NetworkPlan, NetworkUse, NoiseSource, RunError, Source};
 use crate::machine::clock::HostClock;
 use crate::timeline::causes::{Causes, Transfer};
 use crate::timeline::{Recorder, Selection, Timeline};
@@ -30,8 +30,20 @@ pub struct Job<'a> {
     pub most_bytes: u64,
     /// Threads to use, where several can be used; at least one.
     pub threads: usize,
+    /// Where the operations of a file are while it runs; otherwise read from it only
+    /// where there is no memory for all of them.
+    pub program: Option<ProgramForm>,
     /// What is to be known besides the makespan.
     pub wanted: Wanted,
+}
+
+/// Where the operations of a file are while it runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ProgramForm {
+    /// All in memory.
+    Stored,
+    /// In the file, but those that are under way.
+    Streamed,
 }
 
 /// What is to be known besides the makespan.
@@ -79,6 +91,11 @@ pub enum Method {
         /// Why not in windows.
         reason: String,
     },
+    /// Event by event, the operations read from the file while it ran.
+    Streamed {
+        /// Why they were not stored.
+        reason: String,
+    },
 }
 
 impl Method {
@@ -119,6 +136,8 @@ pub struct Outcome {
     pub causes: Option<Causes>,
     /// How it was simulated, and why so.
     pub method: Method,
+    /// The most operations that were under way at a time, where only these were in memory.
+    pub most_under_way: Option<u32>,
     /// Which links were busy, where messages shared them.
     pub network: Option<NetworkUse>,
 }
@@ -183,18 +202,36 @@ impl<'a> Job<'a> {
             network: None,
             most_bytes: u64::MAX,
             threads: 1,
+            program: None,
             wanted: Wanted::default(),
         }
     }
 
-    /// Simulates `source`, after loading it where it has to be stored. The outcome
-    /// says how, and does not depend on it. Where the schedule cannot come to its
-    /// end, [`Outcome::stuck`] has what is left.
+    /// Simulates `source`, after loading it where it has to be stored. A binary file for
+    /// which there is no memory is read while it runs. The outcome says how, and does
+    /// not depend on it. Where the schedule cannot come to its end, [`Outcome::stuck`]
+    /// has what is left.
     ///
     /// # Errors
     ///
     /// [`RunError`].
     pub fn simulate(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        if self.program == Some(ProgramForm::Streamed) {
+            return self.streamed(source, "asked for", watch);
+        }
+        match self.computed_or_stored(source, watch) {
+            Err(RunError::Load(LoadError::Memory { needed, allowed }))
+                if self.program.is_none() && !self.wanted.causes && source.is_binary() =>
+            {
+                let reason =
+                    format!("stored it would take {needed} bytes of memory, of {allowed} allowed");
+                self.streamed(source, &reason, watch)
+            }
+            other => other,
+        }
+    }
+
+    fn computed_or_stored(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
         if let Some(outcome) = self.computed(source, watch)? {
             return Ok(outcome);
         }

@@ -1,0 +1,187 @@
+//! Where the operations of a schedule are while it runs in global order: all of them
+//! in records ([`Stored`]), or those that are under way, and the others in a file
+//! ([`Streamed`](super::streamed::Streamed)).
+
+use super::chain::Chain;
+use super::engine::SimError;
+use super::hooks::MessageKind;
+use super::matching::Waiting;
+use super::rank::Rank;
+use super::record::{Mark, Record, Successors};
+use super::records::{Records, bounds, owner};
+use super::release::{Operations, Reached, Ready};
+use super::slots::Found;
+
+/// An operation of a rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OnRank {
+    /// The rank.
+    pub(super) rank: u32,
+    /// The record of the operation.
+    pub(super) op: u32,
+}
+
+/// Where the operations of a schedule are while it runs: [`Stored`], or
+/// [`Streamed`](super::streamed::Streamed).
+#[allow(private_bounds, reason = "what it does is between it and the engine")]
+pub trait Storage: Steps {
+    /// The most operations that had a record at a time, where not all have one.
+    fn most_records(&self) -> Option<u32>;
+}
+
+/// What an engine asks of a [`Storage`].
+pub(super) trait Steps {
+    /// Whether nothing waits for an operation, where its record says so.
+    #[inline]
+    fn is_last(_record: &Record) -> bool {
+        false
+    }
+
+    /// Tells those that wait for an operation what that has `reached`, first those that
+    /// wait for the start; `told` which, counted over the whole schedule, and whether
+    /// they waited for the end. Those that are ready now come to `ready`.
+    fn satisfy(
+        &mut self,
+        records: &mut Records<'_>,
+        on: OnRank,
+        reached: Reached,
+        ready: (&mut Ready, impl FnMut(u32, bool)),
+    );
+
+    /// Those of a rank that wait for nothing, by the first operations of all ranks.
+    fn roots(&mut self, records: &mut Records<'_>, firsts: &[u32], rank: u32) -> Ready;
+
+    /// The operation of a record, counted over the whole schedule.
+    fn number(&self, records: &Records<'_>, op: u32) -> u32;
+
+    /// Notes that an operation is released.
+    fn note_released(&mut self, records: &mut Records<'_>, op: u32);
+
+    /// Whether an operation, counted over the whole schedule, was released.
+    fn is_released(&self, records: &Records<'_>, number: u32) -> bool;
+
+    /// Notes the sender of an eager message, whose send is done.
+    fn note_sender(record: &mut Record, rank: u32);
+
+    /// The rank that sent a message.
+    fn sender(&self, records: &Records<'_>, firsts: &[u32], op: u32) -> u32;
+
+    /// Forgets an operation of which nothing is to come.
+    #[inline]
+    fn retire(&mut self, _records: &mut Records<'_>, _op: u32) {}
+
+    /// What made it impossible to tell those that wait.
+    ///
+    /// # Errors
+    ///
+    /// [`SimError`].
+    #[inline]
+    fn check(&self) -> Result<(), SimError> {
+        Ok(())
+    }
+
+    /// The first posted receive of `rank` that a message from a sender with a tag meets.
+    #[inline]
+    fn posted(
+        waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        rank: &Rank,
+        envelope: (u32, u32),
+    ) -> Option<Found> {
+        waiting.posted(records, rank, envelope)
+    }
+
+    /// Posts a receive of `rank`.
+    #[inline]
+    fn post(waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
+        waiting.post(records, rank, op);
+    }
+
+    /// Takes a matched receive out.
+    #[inline]
+    fn take(waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
+        waiting.take(records, rank, found);
+    }
+
+    /// Calls `tell` with every receive that is posted on `rank`, in the order of posting.
+    fn posted_receives(
+        waiting: &Waiting<'_>,
+        _records: &Records<'_>,
+        rank: &Rank,
+        tell: impl FnMut(u32),
+    ) {
+        waiting.receives(rank).for_each(tell);
+    }
+}
+
+/// All operations are in records.
+#[derive(Debug)]
+pub struct Stored<'m> {
+    pub(super) edges: &'m [u32],
+}
+
+impl Storage for Stored<'_> {
+    fn most_records(&self) -> Option<u32> {
+        None
+    }
+}
+
+impl Steps for Stored<'_> {
+    #[inline]
+    fn is_last(record: &Record) -> bool {
+        record.successors() == Successors::None
+    }
+
+    #[inline]
+    fn satisfy(
+        &mut self,
+        records: &mut Records<'_>,
+        OnRank { op, .. }: OnRank,
+        reached: Reached,
+        (ready, told): (&mut Ready, impl FnMut(u32, bool)),
+    ) {
+        let successors = records.successors(op);
+        if let (Successors::Listed, list) = successors {
+            records.satisfy_listed((list, self.edges), reached, ready, told);
+        } else if let Some(op) = records.satisfy_one(successors, reached, told) {
+            ready.add(records, op);
+        }
+    }
+
+    fn roots(&mut self, records: &mut Records<'_>, firsts: &[u32], rank: u32) -> Ready {
+        let (first, end) = bounds(firsts, rank);
+        records.roots(first..end)
+    }
+
+    #[inline]
+    fn number(&self, _records: &Records<'_>, op: u32) -> u32 {
+        op
+    }
+
+    #[inline]
+    fn note_released(&mut self, records: &mut Records<'_>, op: u32) {
+        records.at_mut(op).mark(Mark::Started);
+    }
+
+    fn is_released(&self, records: &Records<'_>, number: u32) -> bool {
+        records.at(number).is(Mark::Started)
+    }
+
+    #[inline]
+    fn note_sender(record: &mut Record, rank: u32) {
+        record.set_successors(Successors::None, rank);
+    }
+
+    #[inline]
+    fn sender(&self, records: &Records<'_>, firsts: &[u32], op: u32) -> u32 {
+        let record = records.at(op);
+        match record.part() {
+            MessageKind::Cts => owner(firsts, record.tag),
+            // An eager send that has left.
+            _ if record.successors() == Successors::None && record.next != Records::END => {
+                record.next
+            }
+            _ => owner(firsts, op),
+        }
+    }
+}

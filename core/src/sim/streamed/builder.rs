@@ -1,0 +1,87 @@
+//! Prepares the memory of a schedule that is read while it runs.
+
+use super::memory::{Memory, Requirements};
+use super::operations::Streamed;
+use crate::goal::{Edge, Lookup, Op, Sink};
+use crate::sim::build_error::BuildError;
+use crate::sim::draft::Draft;
+use crate::sim::rank::Rank;
+use crate::sim::record::NONE;
+use crate::sim::schedule::{Schedule, note_unit};
+
+/// The sink that checks a schedule and notes what has to be known of it before the run.
+#[derive(Debug)]
+pub struct Builder<'m> {
+    memory: Memory<'m>,
+    requirements: Requirements,
+    draft: Draft,
+}
+
+impl<'m> Builder<'m> {
+    /// Builds in `memory`, which has at least the elements of `requirements`.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Full`] when it has less.
+    pub fn new(memory: Memory<'m>, requirements: Requirements) -> Result<Self, BuildError> {
+        let Memory { simulation, buckets, released } = memory;
+        let memory = Memory {
+            simulation: simulation.cut(&requirements.simulation).ok_or(BuildError::Full)?,
+            buckets: buckets.get_mut(..requirements.buckets).ok_or(BuildError::Full)?,
+            released: released.get_mut(..requirements.released).ok_or(BuildError::Full)?,
+        };
+        Ok(Self { memory, requirements, draft: Draft::default() })
+    }
+
+    /// The schedule, whose operations are those of `file`, from which it came here.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Order`] when ranks are missing.
+    pub fn finish<F: Lookup>(self, file: F) -> Result<Schedule<'m, Streamed<'m, F>>, BuildError> {
+        let Self { memory: Memory { mut simulation, buckets, released }, draft, .. } = self;
+        let requirements = self.requirements.simulation;
+        let (firsts, _) = draft.finish(core::mem::take(&mut simulation.firsts), &[])?;
+        let storage = Streamed::new((file, firsts), (buckets, released), &requirements);
+        let requirements = crate::sim::Requirements { firsts: 0, ..requirements };
+        Schedule::in_memory(simulation, requirements, (firsts, storage), draft.sends)
+            .ok_or(BuildError::Full)
+    }
+}
+
+impl Sink for Builder<'_> {
+    type Error = BuildError;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
+        let states = &mut *self.memory.simulation.ranks;
+        self.draft.announce(ranks, states.len())?;
+        states.fill(Rank { posted: [NONE; 2], ..Rank::default() });
+        Ok(())
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
+        self.draft.begin(rank, self.memory.simulation.firsts)
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, BuildError> {
+        let (rank, index) = (self.draft.rank(), self.draft.index());
+        let simulation = &self.requirements.simulation;
+        if usize::from(op.cpu) >= simulation.cpus || usize::from(op.nic) >= simulation.nics {
+            return Err(BuildError::Unit { rank, op: index });
+        }
+        self.draft.count_message(op.kind)?;
+        if simulation.several() {
+            note_unit(self.memory.simulation.ranks, rank, &op);
+        }
+        self.draft.ops = self.draft.ops.checked_add(1).ok_or(BuildError::TooManyOps)?;
+        Ok(index)
+    }
+
+    fn edge(&mut self, _edge: Edge) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn end_rank(&mut self) -> Result<(), BuildError> {
+        Ok(())
+    }
+}

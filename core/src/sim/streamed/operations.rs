@@ -1,0 +1,298 @@
+//! The operations of a schedule that is read while it runs: what the engine asks of them.
+
+use super::partly::Partly;
+use crate::goal::{ANY, Lookup, Moment, Op, OpIndex, OpKind};
+use crate::sim::Requirements;
+use crate::sim::chain::Chain;
+use crate::sim::engine::SimError;
+use crate::sim::hooks::MessageKind;
+use crate::sim::matching::{Waiting, fits};
+use crate::sim::rank::Rank;
+use crate::sim::record::{NONE, Record};
+use crate::sim::records::{Records, bounds, owner};
+use crate::sim::release::{Operations, Reached, Ready};
+use crate::sim::slots::Found;
+use crate::sim::storage::{OnRank, Steps, Storage};
+
+/// The operations of a file.
+///
+/// A record's word for those after it is here the number of the operation, counted over the
+/// whole schedule.
+#[derive(Debug)]
+pub struct Streamed<'m, F> {
+    file: F,
+    firsts: &'m [u32],
+    /// Those that wait for some more.
+    partly: Partly<'m>,
+    /// A bit for each operation: whether it became ready, and so was released.
+    released: &'m mut [u64],
+    /// The first record of those that are free again.
+    free: u32,
+    /// Records that were ever in use.
+    used: u32,
+    cpus: usize,
+    nics: usize,
+    /// What went wrong where nothing could be returned.
+    stopped: Option<SimError>,
+}
+
+impl<'m, F: Lookup> Streamed<'m, F> {
+    pub(super) fn new(
+        (file, firsts): (F, &'m [u32]),
+        (buckets, released): (&'m mut [u32], &'m mut [u64]),
+        requirements: &Requirements,
+    ) -> Self {
+        released.fill(0);
+        let &Requirements { cpus, nics, .. } = requirements;
+        let partly = Partly::new(buckets);
+        Self { file, firsts, partly, released, free: NONE, used: 0, cpus, nics, stopped: None }
+    }
+
+    fn stop(&mut self, error: SimError) {
+        self.stopped.get_or_insert(error);
+    }
+
+    fn number_of(&self, OpIndex { rank, op }: OpIndex) -> u32 {
+        bounds(self.firsts, rank).0.wrapping_add(op)
+    }
+
+    fn was_released(&self, number: u32) -> bool {
+        let word = self.released.get((number / u64::BITS) as usize);
+        word.is_some_and(|word| word >> (number % u64::BITS) & 1 != 0)
+    }
+
+    /// The operation in the file, which has to be one that was checked.
+    fn read(&self, index: OpIndex) -> Result<Op, SimError> {
+        let ranks = self.firsts.len().saturating_sub(1);
+        let sound = |op: &Op| {
+            let peer = match op.kind {
+                OpKind::Send { peer, .. } => Some(peer),
+                OpKind::Receive { peer, .. } => Some(peer).filter(|&peer| peer != ANY),
+                OpKind::Calc { .. } => None,
+            };
+            peer.is_none_or(|peer| (peer as usize) < ranks)
+                && usize::from(op.cpu) < self.cpus
+                && usize::from(op.nic) < self.nics
+        };
+        self.file.op(index).filter(sound).ok_or_else(|| unreadable(index))
+    }
+
+    /// An operation is ready. Whatever becomes of the file, it is so only once.
+    fn note_ready(&mut self, records: &Records<'_>, at: u32) {
+        let number = records.at(at).next;
+        if let Some(word) = self.released.get_mut((number / u64::BITS) as usize) {
+            *word |= 1 << (number % u64::BITS);
+        }
+    }
+
+    /// A record for an operation that is not released yet.
+    fn begin(&mut self, records: &mut Records<'_>, index: OpIndex) -> Result<u32, SimError> {
+        let (op, number) = (self.read(index)?, self.number_of(index));
+        if self.was_released(number) {
+            return Err(unreadable(index));
+        }
+        let at = if self.free != NONE {
+            let at = self.free;
+            self.free = records.next(at);
+            at
+        } else if (self.used as usize) < records.len() {
+            self.used += 1;
+            self.partly.grow(records, self.used);
+            self.used - 1
+        } else {
+            return Err(SimError::RecordsFull { records: records.len() });
+        };
+        *records.at_mut(at) = Record { next: number, ..Record::new(op) };
+        records.set_time(at, 0);
+        Ok(at)
+    }
+
+    /// One operation fewer for this one to wait for, before `time` at the earliest. Its
+    /// record, if that was the last.
+    fn count_down(
+        &mut self,
+        records: &mut Records<'_>,
+        index: OpIndex,
+        time: u64,
+    ) -> Result<Option<u32>, SimError> {
+        let found = self.partly.find(records, self.number_of(index));
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let waits = self.file.dependencies(index).filter(|&waits| waits > 0);
+                let waits = waits.ok_or_else(|| unreadable(index))?;
+                let at = self.begin(records, index)?;
+                records.set_next(at, waits);
+                if waits > 1 {
+                    self.partly.insert(records, at);
+                }
+                at
+            }
+        };
+        if !records.count_down(at, time) {
+            return Ok(None);
+        }
+        if found.is_some() {
+            self.partly.remove(records, at);
+        }
+        self.note_ready(records, at);
+        Ok(Some(at))
+    }
+}
+
+/// The first few of some operations.
+#[derive(Clone, Copy, Debug, Default)]
+struct Few {
+    first: [u32; 8],
+    count: usize,
+}
+
+impl Few {
+    fn add(&mut self, op: u32) {
+        if let Some(place) = self.first.get_mut(self.count) {
+            *place = op;
+        }
+        self.count += 1;
+    }
+
+    /// All of them, unless there are more than a few.
+    fn all(&self) -> Option<&[u32]> {
+        self.first.get(..self.count)
+    }
+}
+
+const fn unreadable(OpIndex { rank, op }: OpIndex) -> SimError {
+    SimError::Unreadable { rank, op }
+}
+
+impl<F: Lookup> Storage for Streamed<'_, F> {
+    fn most_records(&self) -> Option<u32> {
+        Some(self.used)
+    }
+}
+
+impl<F: Lookup> Steps for Streamed<'_, F> {
+    fn satisfy(
+        &mut self,
+        records: &mut Records<'_>,
+        OnRank { rank, op }: OnRank,
+        reached: Reached,
+        (ready, mut told): (&mut Ready, impl FnMut(u32, bool)),
+    ) {
+        if reached == Reached::default() {
+            return;
+        }
+        let (first, file) = (bounds(self.firsts, rank).0, self.file);
+        let on = OpIndex { rank, op: records.at(op).next.wrapping_sub(first) };
+        let mut fulfil = |op: u32, moment, time| {
+            told(first.wrapping_add(op), moment == Moment::End);
+            match self.count_down(records, OpIndex { rank, op }, time) {
+                Ok(Some(at)) => ready.add(records, at),
+                Ok(None) => {}
+                Err(error) => self.stop(error),
+            }
+        };
+        // Those that wait for the end come after all that wait for the start.
+        let mut later = Few::default();
+        let read = file.dependents(on, |op, moment| match (moment, reached.start) {
+            (Moment::Start, Some(time)) => fulfil(op, moment, time),
+            (Moment::Start, None) => {}
+            (Moment::End, _) => later.add(op),
+        });
+        let again = reached.end.and_then(|time| match later.all() {
+            Some(all) => {
+                all.iter().for_each(|&op| fulfil(op, Moment::End, time));
+                Some(())
+            }
+            None => file.dependents(on, |op, moment| {
+                if moment == Moment::End {
+                    fulfil(op, moment, time);
+                }
+            }),
+        });
+        if read.is_none() || reached.end.is_some() && again.is_none() {
+            self.stop(unreadable(on));
+        }
+    }
+
+    fn roots(&mut self, records: &mut Records<'_>, _firsts: &[u32], rank: u32) -> Ready {
+        let (mut ready, file) = (Ready::default(), self.file);
+        let read = file.roots(rank, |op| match self.begin(records, OpIndex { rank, op }) {
+            Ok(at) => {
+                self.note_ready(records, at);
+                ready.add(records, at);
+            }
+            Err(error) => self.stop(error),
+        });
+        if read.is_none() {
+            self.stop(unreadable(OpIndex { rank, op: 0 }));
+        }
+        ready
+    }
+
+    #[inline]
+    fn number(&self, records: &Records<'_>, op: u32) -> u32 {
+        records.at(op).next
+    }
+
+    #[inline]
+    fn note_released(&mut self, _records: &mut Records<'_>, _op: u32) {}
+
+    fn is_released(&self, _records: &Records<'_>, number: u32) -> bool {
+        self.was_released(number)
+    }
+
+    #[inline]
+    fn note_sender(_record: &mut Record, _rank: u32) {}
+
+    fn sender(&self, records: &Records<'_>, firsts: &[u32], op: u32) -> u32 {
+        let record = records.at(op);
+        let by = if record.part() == MessageKind::Cts { record.tag } else { op };
+        owner(firsts, records.at(by).next)
+    }
+
+    #[inline]
+    fn retire(&mut self, records: &mut Records<'_>, op: u32) {
+        records.set_next(op, self.free);
+        self.free = op;
+    }
+
+    #[inline]
+    fn check(&self) -> Result<(), SimError> {
+        self.stopped.map_or(Ok(()), Err)
+    }
+
+    /// A slot is here the receive before it.
+    fn posted(
+        _waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        rank: &Rank,
+        (sender, tag): (u32, u32),
+    ) -> Option<Found> {
+        let [last, _] = rank.posted;
+        let (slot, op) = records.walk(last).find(|&(_, receive)| {
+            fits((records.peer(receive), records.tag(receive)), sender, tag)
+        })?;
+        Some(Found { slot, op })
+    }
+
+    fn post(_waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
+        let [last, _] = &mut rank.posted;
+        records.push(last, op);
+    }
+
+    fn take(_waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
+        let [last, _] = &mut rank.posted;
+        records.remove(last, found.slot, found.op);
+    }
+
+    fn posted_receives(
+        _waiting: &Waiting<'_>,
+        records: &Records<'_>,
+        rank: &Rank,
+        tell: impl FnMut(u32),
+    ) {
+        let [last, _] = rank.posted;
+        records.walk(last).map(|(_, receive)| receive).for_each(tell);
+    }
+}

@@ -1,0 +1,42 @@
+//! Operations of a binary file of either form, looked up in any order.
+
+use loggap_core::goal::binary::{NativeLookup, Reference};
+use loggap_core::goal::{Lookup, Moment, Op, OpIndex};
+
+/// A binary file of either form. One type for both, so that what is simulated from a
+/// file is compiled once.
+#[derive(Clone, Copy, Debug)]
+pub enum FileLookup<'f> {
+    /// Ours.
+    Native(NativeLookup<'f>),
+    /// LogGOPSim's.
+    Reference(Reference<'f>),
+}
+
+/// Asks whichever form it is.
+macro_rules! forward {
+    ($self:ident, $file:ident => $asked:expr) => {
+        match $self {
+            FileLookup::Native($file) => $asked,
+            FileLookup::Reference($file) => $asked,
+        }
+    };
+}
+
+impl Lookup for FileLookup<'_> {
+    fn op(&self, index: OpIndex) -> Option<Op> {
+        forward!(self, file => file.op(index))
+    }
+
+    fn dependencies(&self, index: OpIndex) -> Option<u32> {
+        forward!(self, file => file.dependencies(index))
+    }
+
+    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()> {
+        forward!(self, file => file.dependents(index, tell))
+    }
+
+    fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
+        forward!(self, file => file.roots(rank, tell))
+    }
+}

@@ -1,0 +1,105 @@
+//! From a binary file to a simulation that reads it while it runs.
+
+use std::io;
+
+use loggap_core::goal::binary::{EdgeSpan, LookupMemory};
+use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
+use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
+
+use super::{Limit, LoadError, Needs, OwnedMemory, RunError};
+use crate::schedule::{FileLookup, Form, ScheduleFile};
+use crate::sys::pages::Pages;
+
+/// A schedule whose operations are read from a file.
+pub type StreamedSchedule<'m> = Schedule<'m, Streamed<'m, FileLookup<'m>>>;
+
+/// The parts of [`Memory`] and [`LookupMemory`].
+#[derive(Debug)]
+struct Owned {
+    simulation: OwnedMemory,
+    buckets: Pages<u32>,
+    released: Pages<u64>,
+    spans: Pages<EdgeSpan>,
+    first_spans: Pages<u32>,
+}
+
+impl Owned {
+    fn new(requirements: &Requirements, file: &ScheduleFile) -> io::Result<Self> {
+        let spans = usize::try_from(file.lookup_spans()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        Ok(Self {
+            simulation: OwnedMemory::new(&requirements.simulation)?,
+            buckets: Pages::zeroed(requirements.buckets)?,
+            released: Pages::zeroed(requirements.released)?,
+            spans: Pages::zeroed(spans)?,
+            first_spans: Pages::zeroed(requirements.simulation.firsts)?,
+        })
+    }
+
+    fn lend(&mut self) -> (Memory<'_>, LookupMemory<'_>) {
+        let Self { simulation, buckets, released, spans, first_spans } = self;
+        let memory = Memory { simulation: simulation.lend(), buckets, released };
+        (memory, LookupMemory { spans, firsts: first_spans })
+    }
+}
+
+/// Elements for a simulation of `file` within the limit, with as many records as there
+/// is room for; they are touched when they are used.
+fn requirements(
+    file: &ScheduleFile,
+    (survey, settings): (&Survey, Settings),
+    limit: &Limit<'_>,
+) -> Result<(Requirements, Needs), LoadError> {
+    let bytes = |records| Requirements::of(survey, settings, records).map(|needs| needs.bytes());
+    let each = bytes(2)?.saturating_sub(bytes(1)?).max(1);
+    let extent = file.extent();
+    let lookups = file
+        .lookup_spans()
+        .saturating_mul(size_of::<EdgeSpan>() as u64)
+        .saturating_add(u64::from(extent.ranks) * size_of::<u32>() as u64);
+    // Reading LogGOPSim's format takes some as well, before.
+    let reading = if file.form() == Form::Reference { 4 * extent.ops_most as u64 } else { 0 };
+    let fixed = bytes(0)?.saturating_add(lookups).max(reading);
+    let needs = Needs { each, ..Needs::of(survey, fixed) };
+    let least = Needs { bytes: fixed.saturating_add(each), ..needs };
+    let taken = least.within(limit)?.bytes.saturating_add((limit.besides)(&needs));
+    let records = 1 + limit.bytes.saturating_sub(taken) / each;
+    Ok((Requirements::of(survey, settings, records)?, needs))
+}
+
+/// Checks all of `file`, prepares it to be read while it is simulated, lends it to `run`
+/// and returns what that returns.
+///
+/// # Errors
+///
+/// [`LoadError`], before `run` or where it stopped for lack of memory; or what `run`
+/// returns.
+pub fn stream<T>(
+    file: &ScheduleFile,
+    settings: Settings,
+    limit: &Limit<'_>,
+    run: impl FnOnce(StreamedSchedule<'_>, &Needs) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    if file.form() == Form::Text {
+        return Err(RunError::Load(LoadError::Text { name: file.name().to_owned() }));
+    }
+    let refused = |error: LoadError| RunError::Load(error);
+    let mut survey = Survey::default();
+    file.feed(&mut survey).map_err(|error| refused(error.into()))?;
+    let (requirements, needs) = requirements(file, (&survey, settings), limit).map_err(refused)?;
+    let mut owned = Owned::new(&requirements, file).map_err(|e| refused(LoadError::Pages(e)))?;
+    let (memory, lookup) = owned.lend();
+    let built = |error: BuildError| refused(error.into());
+    let mut builder = Builder::new(memory, requirements).map_err(built)?;
+    file.feed(&mut builder).map_err(|error| refused(error.into()))?;
+    let lookup = file.lookup(lookup).map_err(|error| refused(LoadError::Input(error)))?;
+    let schedule = builder.finish(lookup).map_err(built)?;
+    file.advise_lookups();
+    let ran = run(schedule, &needs);
+    file.unchanged().map_err(|error| refused(LoadError::Input(error)))?;
+    match ran {
+        Err(RunError::Stopped(SimError::RecordsFull { records })) => {
+            Err(refused(LoadError::UnderWay { records, allowed: limit.bytes }))
+        }
+        other => other,
+    }
+}

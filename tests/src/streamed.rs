@@ -1,0 +1,196 @@
+//! Runs of schedules that are read while they run, from a file of either binary form.
+
+use core::convert::Infallible;
+
+use crate::engine::{self, outcome};
+use crate::program::Program;
+use crate::shadow::{self, Outcome};
+use loggap::schedule::{FileLookup, Form, ScheduleFile};
+use loggap::simulation::{Limit, LoadError, NetworkPlan, OwnedMemory, RunError, stream};
+use loggap_core::goal::binary::{
+    EdgeSpan, LookupMemory, Native, NativeWriter, Reference, ReferenceWriter,
+};
+use loggap_core::goal::{Edge, Lookup, Output, RankMemory, RankNode};
+use loggap_core::sim::streamed::{Builder, Memory, Requirements};
+use loggap_core::sim::{
+    Arrived, Begun, Calculated, Engine, Handled, Matched, MessageKind, NoNoise, Noise, Observer,
+    Parameters, Released, Resumed, Satisfied, Sent, Settings, Silent, SimError, Survey, Taken,
+};
+
+/// Bytes in memory.
+#[derive(Debug, Default)]
+struct Bytes(Vec<u8>);
+
+impl Output for Bytes {
+    type Error = Infallible;
+
+    fn reserve(&mut self, length: u64) -> Result<(), Infallible> {
+        self.0.resize(length as usize, 0);
+        Ok(())
+    }
+
+    fn patch(&mut self, at: u64, bytes: &[u8]) -> Result<(), Infallible> {
+        self.0[at as usize..][..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// The program as a file of a binary form; `None` where that cannot say it.
+#[must_use]
+pub fn bytes(program: &Program, form: Form) -> Option<Vec<u8>> {
+    let edges = program.ranks.iter().map(|rank| rank.edges.len()).max().unwrap_or(0);
+    if form == Form::Native {
+        let mut pending = vec![[0; 8]; edges];
+        let mut writer = NativeWriter::new(Bytes::default(), &mut pending);
+        program.replay(&mut writer).ok()?;
+        return Some(writer.finish().unwrap().0);
+    }
+    let ops = program.ranks.iter().map(|rank| rank.ops.len()).max().unwrap_or(0);
+    let memory = RankMemory {
+        nodes: &mut vec![RankNode::default(); ops],
+        edges: &mut vec![Edge::default(); edges],
+        successors: &mut vec![0; edges],
+    };
+    let mut writer = ReferenceWriter::new(Bytes::default(), memory);
+    program.replay(&mut writer).ok()?;
+    Some(writer.finish().unwrap().0)
+}
+
+/// Runs `program` from a file under the eyes of an observer; `None` where the form cannot
+/// say it. Also the most operations that were under way at a time.
+///
+/// # Errors
+///
+/// Those of the run.
+pub fn run_observed<O: Observer>(
+    (program, form): (&Program, Form),
+    settings: &shadow::Settings,
+    noise: impl Noise,
+    (plan, observer): (Option<&NetworkPlan>, O),
+) -> Option<Result<(Outcome, O, u32), RunError>> {
+    let file = ScheduleFile::from_bytes("program", bytes(program, form)?).unwrap();
+    let sets = engine::sets(settings);
+    let costs = (sets.parameters().unwrap(), engine::settings(settings));
+    let none = Limit::none();
+    Some(stream(&file, costs.1, &none, |schedule, needs| {
+        let Some(plan) = plan else {
+            let mut engine = Engine::with(schedule, costs, noise, observer);
+            let outcome = outcome(&mut engine, needs.ranks);
+            let most = engine.most_records().unwrap();
+            return Ok((outcome, engine.into_observer(), most));
+        };
+        let messages = schedule.sends() as usize;
+        let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages).unwrap();
+        let network = placed.lend().unwrap();
+        let mut engine = Engine::on_network(schedule, costs, (noise, observer), network);
+        let outcome = outcome(&mut engine, needs.ranks);
+        let most = engine.most_records().unwrap();
+        Ok((outcome, engine.into_observer(), most))
+    }))
+}
+
+/// Runs a program that has memory for so many `records`, with its operations looked up
+/// in `damaged`, a file in place of the one that was checked, if there is one; in at most
+/// so many turns.
+///
+/// # Errors
+///
+/// Why it was not run, or what it stopped with.
+pub fn run_with(
+    (program, form): (&Program, Form),
+    settings: &shadow::Settings,
+    (records, damaged): (u64, Option<Vec<u8>>),
+    turns: u64,
+) -> Result<u64, String> {
+    let sound = bytes(program, form).ok_or("the form cannot say it")?;
+    let looked_up = damaged.unwrap_or(sound);
+    let sets = engine::sets(settings);
+    let costs = (sets.parameters().unwrap(), engine::settings(settings));
+    let mut survey = Survey::default();
+    program.replay(&mut survey).unwrap();
+    let requirements = Requirements::of(&survey, costs.1, records).unwrap();
+    let mut simulation = OwnedMemory::new(&requirements.simulation).unwrap();
+    // Content on entry does not matter.
+    let memory = Memory {
+        simulation: simulation.lend(),
+        buckets: &mut vec![7; requirements.buckets],
+        released: &mut vec![7; requirements.released],
+    };
+    let mut builder = Builder::new(memory, requirements).unwrap();
+    program.replay(&mut builder).unwrap();
+    let open = |error: &dyn core::fmt::Display| error.to_string();
+    match form {
+        Form::Native => {
+            let view = Native::open(&looked_up).map_err(|error| open(&error))?;
+            let spans = &mut vec![EdgeSpan::default(); view.spans() as usize];
+            let firsts = &mut vec![7; program.ranks.len() + 1];
+            let file = view.lookup(LookupMemory { spans, firsts }).map_err(|error| open(&error))?;
+            events(builder, FileLookup::Native(file), costs, turns)
+        }
+        _ => {
+            let file = Reference::open(&looked_up).map_err(|error| open(&error))?;
+            events(builder, FileLookup::Reference(file), costs, turns)
+        }
+    }
+    .map_err(|error| error.to_string())
+}
+
+fn events<'m>(
+    builder: Builder<'m>,
+    file: impl Lookup,
+    (parameters, settings): (Parameters<'_>, Settings),
+    turns: u64,
+) -> Result<u64, SimError> {
+    let schedule = builder.finish(file).unwrap();
+    let costs = (parameters, settings);
+    let mut engine = Engine::with(schedule, costs, NoNoise, Silent);
+    let finished = engine.run_some(turns)?.expect("a bounded number of turns");
+    engine.unfinished(|_| {});
+    Ok(finished.events)
+}
+
+/// Whether a run failed because a lookup would take too long.
+#[must_use]
+pub fn is_scattered(error: &RunError) -> bool {
+    matches!(error, RunError::Load(LoadError::Input(refused)) if refused.message.contains("far apart"))
+}
+
+/// Keeps all that it is told, in that order.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub struct Log(pub Vec<String>);
+
+/// What an observer is told, but for tags that have no meaning.
+macro_rules! logged {
+    ($($told:ident: $event:ty,)*) => {
+        impl Observer for Log {
+            $(
+                fn $told(&mut self, event: &$event) {
+                    self.0.push(format!("{event:?}"));
+                }
+            )*
+
+            fn sent(&mut self, event: &Sent) {
+                let answers = matches!(event.part, MessageKind::Cts | MessageKind::Data);
+                let tag = if answers { 0 } else { event.tag };
+                self.0.push(format!("{:?}", Sent { tag, ..*event }));
+            }
+        }
+    };
+}
+
+logged! {
+    begun: Begun,
+    satisfied: Satisfied,
+    released: Released,
+    arrived: Arrived,
+    taken: Taken,
+    resumed: Resumed,
+    calculated: Calculated,
+    handled: Handled,
+    matched: Matched,
+}

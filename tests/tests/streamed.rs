@@ -1,0 +1,376 @@
+//! Schedules that are read while they run end as stored ones do.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    reason = "a wrong assumption should end the test"
+)]
+
+use loggap::schedule::Form;
+use loggap_core::goal::{Op, OpKind};
+use loggap_core::model::LogGops;
+use loggap_core::random::Random;
+use loggap_core::sim::NoNoise;
+use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_tests::cases::Case;
+use loggap_tests::command::{loggap, refused, simulated};
+use loggap_tests::engine::{self, Function};
+use loggap_tests::program::{Edge, Program, RankProgram};
+use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
+use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
+use loggap_tests::streamed::{self, Log, bytes, is_scattered};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const FORMS: [Form; 2] = [Form::Native, Form::Reference];
+
+/// The settings of `seed`: all combinations of the switches.
+fn settings(random: &mut Random) -> Settings {
+    let switches = random.below(4);
+    let set = parameters(random);
+    let mut settings = Settings {
+        receive: if switches & 1 == 0 { Receive::Hold } else { Receive::Overlap },
+        rendezvous: if switches & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
+        receive_overheads: receive_overheads(random),
+        ..Settings::new(set)
+    };
+    if random.below(3) == 0 {
+        settings.add_levels(random, parameters);
+    }
+    settings
+}
+
+/// Every third nanosecond of a rank is lost, from a phase of its own.
+fn detours(rank: usize, start: u64, length: u64) -> u64 {
+    let phase = rank as u64 * 700;
+    (start + length + phase) / 3_000 * 500 - (start + phase) / 3_000 * 500
+}
+
+/// Whether a run of the program from a file of each form that can say it is that of the
+/// stored program: times, what is left, and all that observers are told. How many such
+/// runs there were.
+fn agree(
+    program: &Program,
+    settings: &Settings,
+    noise: Option<shadow::Noise<'_>>,
+    about: &str,
+) -> u64 {
+    let noise = noise.unwrap_or(&|_, _, _| 0);
+    let (stored, log) =
+        engine::run_observed(program, settings, Function(noise), |_| Log::default());
+    let mut compared = 0;
+    for form in FORMS {
+        let hooks = (None, Log::default());
+        let run = streamed::run_observed((program, form), settings, Function(noise), hooks);
+        let Some(run) = run else { continue };
+        let (outcome, told, most) = run.unwrap();
+        assert_eq!(outcome.common(), stored.common(), "{about} {form}");
+        assert_eq!(told, log, "{about} {form}");
+        assert!(most as usize <= program.ops(), "{about} {form}");
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn every_reference_case_is_the_same_from_a_file() {
+    let mut compared = 0;
+    for case in Case::all() {
+        let settings = Settings::new(case.parameters());
+        compared += agree(&case.program(), &settings, None, &format!("case {}", case.id));
+    }
+    assert_eq!(compared, 2 * Case::all().len() as u64);
+}
+
+#[test]
+fn random_programs_are_the_same_from_a_file() {
+    let mut compared = 0;
+    for (shape, seeds) in [(Shape::WILD, 0..6_000), (Shape::PLAIN, 20_000..24_000)] {
+        for seed in seeds {
+            let mut random = Random::new(seed);
+            let program = program(&mut random, &shape);
+            let settings = settings(&mut random);
+            let noise: Option<shadow::Noise<'_>> =
+                if random.below(3) == 0 { Some(&detours) } else { None };
+            compared += agree(&program, &settings, noise, &format!("seed {seed} {settings:?}"));
+        }
+    }
+    assert_eq!(compared, 20_000);
+}
+
+#[test]
+fn programs_on_which_hundreds_wait_are_the_same_from_a_file() {
+    for seed in 0..60 {
+        let mut random = Random::new(seed);
+        let program = crowded(&mut random);
+        let settings = settings(&mut random);
+        agree(&program, &settings, None, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn messages_that_share_links_are_the_same_from_a_file() {
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &Shape::WILD);
+        let mut settings = settings(&mut random);
+        settings.levels.clear();
+        settings.receive_overheads.clear();
+        let topology = ["star", "tree:4:2"][random.below(2) as usize];
+        let stored = engine::on_network(&program, &settings, topology);
+        for form in FORMS {
+            let plan = engine::network(topology);
+            let hooks = (Some(&plan), Log::default());
+            let run = streamed::run_observed((&program, form), &settings, NoNoise, hooks);
+            let (outcome, _, _) = run.unwrap().unwrap();
+            assert_eq!(outcome.common(), stored.common(), "seed {seed} {form} {topology}");
+        }
+    }
+}
+
+/// Whether operations wait for the one before.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Order {
+    Chain,
+    Any,
+}
+
+/// A calculation on which all others wait.
+fn hub(others: u32, order: Order) -> Program {
+    let calc = Op { kind: OpKind::Calc { duration: Picos(1_000) }, cpu: 0, nic: 0 };
+    let mut rank = RankProgram { ops: vec![calc; others as usize + 1], edges: vec![] };
+    for op in 1..=others {
+        rank.edges.push(Edge { op, on: 0, start: op % 2 == 0 });
+        if order == Order::Chain && op > 1 {
+            rank.edges.push(Edge { op, on: op - 1, start: false });
+        }
+    }
+    Program { ranks: vec![rank] }
+}
+
+fn plain() -> Settings {
+    let one = Picos(1_000);
+    Settings::new(LogGops {
+        latency: one,
+        overhead: one,
+        gap: one,
+        gap_per_byte: PerByte(1),
+        overhead_per_byte: PerByte(0),
+        eager_limit: Bytes(u64::MAX),
+    })
+}
+
+#[test]
+fn where_all_wait_for_one_operation_all_have_a_record() {
+    for order in [Order::Any, Order::Chain] {
+        for others in [1, 40, 3_000] {
+            assert_eq!(agree(&hub(others, order), &plain(), None, "hub"), 2);
+        }
+    }
+    let run = |program: &Program| {
+        let hooks = (None, Log::default());
+        streamed::run_observed((program, Form::Native), &plain(), NoNoise, hooks).unwrap()
+    };
+    let (_, _, most) = run(&hub(3_000, Order::Chain)).unwrap();
+    assert_eq!(most, 3_001);
+    // Of a chain one has.
+    let mut chain = hub(3_000, Order::Chain);
+    chain.ranks[0].edges.retain(|edge| edge.on + 1 == edge.op);
+    assert_eq!(run(&chain).unwrap().2, 2);
+}
+
+#[test]
+fn dependencies_whose_lookups_would_take_long_are_refused_in_our_format_alone() {
+    // Each dependency on the hub stands beside one on the operation before.
+    let program = hub(60_000, Order::Chain);
+    let run = |form| {
+        let hooks = (None, Log::default());
+        streamed::run_observed((&program, form), &plain(), NoNoise, hooks).unwrap()
+    };
+    assert!(run(Form::Native).is_err_and(|error| is_scattered(&error)));
+    assert!(run(Form::Reference).is_ok());
+}
+
+#[test]
+fn dependencies_on_what_follows_and_cycles_are_the_same_from_a_file() {
+    for seed in 0..2_000 {
+        let mut random = Random::new(seed);
+        let mut program = program(&mut random, &Shape::WILD);
+        for rank in &mut program.ranks {
+            let backwards = random.below(2) == 0;
+            for edge in &mut rank.edges {
+                if backwards || random.below(10) == 0 {
+                    (edge.op, edge.on) = (edge.on, edge.op);
+                }
+            }
+        }
+        let settings = settings(&mut random);
+        agree(&program, &settings, None, &format!("seed {seed} {settings:?}"));
+    }
+}
+
+#[test]
+fn exactly_the_operations_under_way_need_memory() {
+    let mut tried = 0;
+    for seed in 0..1_000 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &Shape::WILD);
+        let settings = settings(&mut random);
+        let hooks = (None, Log::default());
+        let run = streamed::run_observed((&program, Form::Native), &settings, NoNoise, hooks);
+        let (outcome, _, most) = run.unwrap().unwrap();
+        let with = |records| {
+            streamed::run_with((&program, Form::Native), &settings, (records, None), 1_000_000)
+        };
+        assert_eq!(with(u64::from(most)), Ok(outcome.events), "seed {seed}");
+        if most > 0 {
+            let error = with(u64::from(most) - 1).unwrap_err();
+            assert!(error.contains("under way at once"), "seed {seed}: {error}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 900, "{tried}");
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_stops_the_run_or_ends_it() {
+    let (mut stopped, mut ended) = (0, 0);
+    for seed in 0..6_000 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &Shape::WILD);
+        let settings = settings(&mut random);
+        let form = FORMS[random.below(2) as usize];
+        let mut damaged = bytes(&program, form).unwrap();
+        for _ in 0..1 + random.below(8) {
+            let at = random.below(damaged.len() as u64) as usize;
+            damaged[at] ^= 1 << random.below(8);
+        }
+        let records = (program.ops() as u64, Some(damaged));
+        match streamed::run_with((&program, form), &settings, records, 1_000_000) {
+            Ok(_) => ended += 1,
+            Err(error) => stopped += u64::from(error.contains("is not what it was before")),
+        }
+    }
+    assert!(stopped > 500 && ended > 500, "{stopped} {ended}");
+}
+
+fn file(folder: &TempDir, name: &str, arguments: &[&str]) -> String {
+    let path = folder.path().join(name).to_str().unwrap().to_owned();
+    loggap().args(["goal", "generate"]).args(arguments).args(["-o", &path]).assert().success();
+    path
+}
+
+/// What a report says of the course of a simulation.
+fn course(mut report: Value) -> Value {
+    let how = [
+        "engine",
+        "engine_reason",
+        "program",
+        "program_reason",
+        "under_way_most",
+        "threads",
+        "partitions",
+        "load_s",
+        "run_s",
+        "events_per_s",
+        "memory_bytes",
+    ];
+    for key in how {
+        report.as_object_mut().unwrap().remove(key);
+    }
+    report
+}
+
+#[test]
+fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory() {
+    let folder = TempDir::new().unwrap();
+    let pattern = ["--pattern", "dissemination", "--ranks", "16", "-s", "8", "--repeat", "200"];
+    let watched: [&[&str]; 5] = [
+        &["--finish", "--counters"],
+        &["--rendezvous", "handshake", "-S", "1", "--finish"],
+        &["--receive", "overlap", "--noise-periodic", "100000:1000", "--finish", "--counters"],
+        &["--topology", "tree:4:4", "--finish"],
+        &["--level", "4:L=100,o=10,g=10,G=1", "--finish"],
+    ];
+    for name in ["long.lgs", "long.bin"] {
+        let path = file(&folder, name, &pattern);
+        for options in watched {
+            let stored = simulated(&[&[&*path], options].concat());
+            assert_eq!(stored["program"], "stored");
+            let asked = [&[&*path, "--program", "streamed"], options].concat();
+            let streamed = simulated(&asked);
+            assert_eq!(streamed["program"], "streamed");
+            assert_eq!(streamed["program_reason"], "asked for");
+            let most = streamed["under_way_most"].as_u64().unwrap();
+            assert!(most < 400, "{most} of {}", streamed["ops"]);
+            assert_eq!(course(stored), course(streamed), "{options:?}");
+        }
+        // A tenth of the operations.
+        let little = ["--max-memory", "200K"];
+        let stored = simulated(&[&path]);
+        assert!(stored["memory_bytes"].as_u64().unwrap() > 400_000, "{stored}");
+        let streamed = simulated(&[&[&*path], &little[..]].concat());
+        assert_eq!(streamed["program"], "streamed");
+        let reason = streamed["program_reason"].as_str().unwrap();
+        assert!(reason.contains("of 204800 allowed"), "{reason}");
+        assert!(streamed["memory_bytes"].as_u64().unwrap() < 204_800, "{streamed}");
+        assert_eq!(course(stored), course(streamed));
+        let (code, text) = refused(&[&[&*path, "--program", "stored"], &little[..]].concat());
+        assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
+        // The timelines are the same, too.
+        let drawn = |form: &str| {
+            let drawing = folder.path().join(format!("{form}.json"));
+            let drawing = drawing.to_str().unwrap();
+            simulated(&[&path, "--program", form, "--timeline", drawing]);
+            std::fs::read(drawing).unwrap()
+        };
+        assert!(drawn("stored") == drawn("streamed"));
+    }
+}
+
+#[test]
+fn what_is_not_read_as_it_runs_is_said() {
+    let folder = TempDir::new().unwrap();
+    let pattern = ["--pattern", "linear_alltoall", "--ranks", "32", "-s", "8"];
+    let path = file(&folder, "all.lgs", &pattern);
+    let text = file(&folder, "all.goal", &pattern);
+    let streamed = ["--program", "streamed"];
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&[&text], 2, "a text cannot be read as it runs"),
+        (&[&path, "--explain"], 2, "--explain needs all of them"),
+        (&[&path, "--sensitivity"], 2, "--sensitivity needs all of them"),
+        (&[&path, "--sweep", "L=1:9:3"], 2, "--sweep needs all of them"),
+        (&[&path, "--threads", "2"], 2, "on one thread"),
+        (&pattern[..], 2, "--program"),
+        (&[&path, "--max-memory", "2K"], 1, "raise --max-memory"),
+    ];
+    for (arguments, expected, about) in cases {
+        let (code, text) = refused(&[arguments, &streamed].concat());
+        assert!(code == expected && text.contains(about), "{arguments:?}: {code} {text}");
+    }
+    // Messages of all ranks to all others are under way at a time.
+    let (code, text) = refused(&[&path, "--max-memory", "9K"]);
+    assert!(code == 1 && text.contains("under way at a time"), "{text}");
+    // A file that ends early is refused before the run.
+    let whole = std::fs::read(&path).unwrap();
+    let cut = folder.path().join("cut.lgs");
+    std::fs::write(&cut, &whole[..whole.len() - 9]).unwrap();
+    let (code, text) = refused(&[&[cut.to_str().unwrap()], &streamed[..]].concat());
+    assert!(code == 2 && text.contains("the file is cut off"), "{code} {text}");
+}
+
+#[test]
+fn what_never_ends_is_named_by_rank_and_operation() {
+    let folder = TempDir::new().unwrap();
+    let program = Program::of_text(
+        "num_ranks 2\nrank 0 {\na: send 5b to 1 tag 7\nb: recv 5b from 1 tag 8\nc: calc 5\n\
+         c requires b\n}\nrank 1 {\nd: calc 1\n}\n",
+    );
+    let path = folder.path().join("stuck.lgs");
+    std::fs::write(&path, bytes(&program, Form::Native).unwrap()).unwrap();
+    let path = path.to_str().unwrap();
+    let (stored, streamed) = (refused(&[path]), refused(&[path, "--program", "streamed"]));
+    assert_eq!(stored, streamed);
+    assert!(stored.1.contains("rank 1 never receives the message with tag 7"), "{stored:?}");
+}
