@@ -86,7 +86,10 @@ impl Link {
             return overfull.then(|| self.capacity / f64::from(self.flows));
         }
         if !overfull {
-            let changes = self.spare > self.capacity * SAME || self.leader == NONE;
+            // What left and what began may be as much, and not as fast.
+            let changes = self.spare > self.capacity * SAME
+                || self.leader == NONE
+                || above(self.fastest, self.held_rate);
             return changes.then_some(self.held_rate);
         }
         let equal = self.capacity / f64::from(self.flows);
@@ -109,7 +112,7 @@ impl<T: FlowObserver> Rates<'_, T> {
             let Some(state) = self.links.get(link as usize) else { break };
             let (held_rate, led) = (state.held_rate, state.holds == 0 || state.leader != NONE);
             let rises = full.rises && state.filled != self.solution;
-            let rests = !rises && !full.takes && !above(held_rate, full.rate);
+            let rests = !rises && !full.takes && !above(held_rate, full.rate.max(self.level));
             if rests || state.holds == 0 && !full.takes {
                 self.unqueue_first();
                 if !led {

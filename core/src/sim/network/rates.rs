@@ -307,6 +307,13 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         self.fill(now);
         let (touched, unheld_flows) = (self.touched, self.unheld_flows);
         (self.touched, self.unheld_flows) = (0, 0);
+        // Those first that have no end any more: there is room for one a flow.
+        for place in 0..touched {
+            let Some(&link) = self.changed.get(place) else { break };
+            if self.links.get(link as usize).is_some_and(|link| link.leader == NONE) {
+                self.note_ends(link)?;
+            }
+        }
         for place in 0..unheld_flows {
             let Some(&at) = self.unheld.get(place) else { break };
             let Some(flow) = self.flows.get(at as usize) else { break };

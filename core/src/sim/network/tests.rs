@@ -14,7 +14,7 @@ const SEED: u64 = 3;
 
 /// When the last byte of each message has left the network; `messages` are in
 /// the order of time.
-fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
+fn ends<F: Fabric>(topology: F, messages: &[Message]) -> Vec<u64> {
     let needs = NetworkRequirements::new(&topology, messages.len());
     let (mut links, mut shares) =
         (vec![Link::default(); needs.links], vec![Share::default(); needs.links]);
@@ -41,7 +41,7 @@ fn ends(topology: Topology, messages: &[Message]) -> Vec<u64> {
         Tenants { ranks: topology.hosts(), hosts: &[], seed: SEED, messages: messages.len() };
     let mut network = Flows::new(topology, tenants, memory).unwrap();
     let mut ended = vec![0; messages.len()];
-    let mut drain = |network: &mut Flows<'_>, until: u64| {
+    let mut drain = |network: &mut Flows<'_, F>, until: u64| {
         while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
             ended[entry.rank as usize] = entry.time;
             network.land();
@@ -185,6 +185,66 @@ fn random_flows_end_when_a_slow_oracle_says() {
                 assert!(off <= most, "seed {seed}, {topology:?}, message {at}: {fast} and {slow}");
             }
         }
+    }
+}
+
+/// Hosts, links of two of them, capacities: each message goes over the links that it
+/// names.
+struct Wires {
+    capacities: Vec<f64>,
+    routes: Vec<Vec<u32>>,
+}
+
+impl Fabric for &Wires {
+    fn hosts(&self) -> u32 {
+        2 * u32::try_from(self.routes.len()).unwrap()
+    }
+
+    fn links(&self) -> u32 {
+        u32::try_from(self.capacities.len()).unwrap()
+    }
+
+    fn capacity(&self, link: u32) -> f64 {
+        self.capacities[link as usize]
+    }
+
+    fn longest_route(&self) -> u32 {
+        u32::try_from(self.routes.iter().map(Vec::len).max().unwrap()).unwrap()
+    }
+
+    fn route(&self, source: u32, _target: u32, _seed: u64, each: impl FnMut(u32)) {
+        self.routes[source as usize / 2].iter().copied().for_each(each);
+    }
+}
+
+#[test]
+fn what_begins_when_as_much_ends_shares_the_link() {
+    let wires = Wires {
+        capacities: vec![2.5, 0.5, 0.5],
+        // The first two leave at a half each when the last begins.
+        routes: vec![vec![0, 1], vec![0, 2], vec![0], vec![0], vec![0]],
+    };
+    let messages =
+        [(0, 0, 1, 500), (0, 2, 3, 500), (0, 4, 5, 1_600), (0, 6, 7, 1_600), (1_000, 8, 9, 1_600)];
+    // 2.5 are shared by two at 3/4, then by three at 5/6 for 850/(5/6) ps, then each is alone.
+    assert_eq!(ends(&wires, &messages), [1_000, 1_000, 2_020, 2_020, 2_770]);
+}
+
+#[test]
+fn a_queue_of_as_many_ends_as_messages_is_enough() {
+    for links in 2..12u32 {
+        let alone = (0..links).map(|link| vec![link]);
+        let wires = Wires {
+            capacities: vec![1.0; links as usize],
+            routes: alone.chain([(0..links).collect()]).collect(),
+        };
+        let message = |at: u32| (0, 2 * at, 2 * at + 1, 10_000 - 100 * u64::from(at));
+        let mut messages: Vec<Message> = (0..links).map(message).collect();
+        messages.push((0, 2 * links, 2 * links + 1, 100));
+        // A half each until the last one is through.
+        let mut expected: Vec<u64> = messages.iter().map(|message| message.3 + 100).collect();
+        *expected.last_mut().unwrap() = 200;
+        assert_eq!(ends(&wires, &messages), expected, "{links} links");
     }
 }
 
