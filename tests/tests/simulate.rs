@@ -506,6 +506,22 @@ fn a_long_list_of_what_is_left_is_cut_and_counted() {
 }
 
 #[test]
+fn options_of_patterns_are_refused_beside_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.goal");
+    fs::write(&file, "num_ranks 1\nrank 0 {\nl0: calc 5\n}\n").unwrap();
+    let file = file.to_str().unwrap();
+    for option in [["--ranks", "8"], ["-s", "64K"], ["--root", "0"], ["--repeat", "5"]] {
+        let output = loggap().args(["simulate", file]).args(option).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{option:?}: {error}");
+        assert!(error.contains("is for --pattern"), "{option:?}: {error}");
+    }
+    let output = loggap().args(["simulate", file, "--seed", "3"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "a seed is not of the pattern alone");
+}
+
+#[test]
 fn a_run_that_needs_more_memory_than_allowed_is_refused_before_it_starts() {
     // One that is stored, and one that is computed.
     for (pattern, allowed) in [("nwaydissemination", "100M"), ("dissemination", "2M")] {

@@ -23,17 +23,17 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "P", value_parser = parse::rank_count, requires = "pattern")]
     pub(super) ranks: Option<u32>,
 
-    /// Bytes of the collective.
-    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, default_value = "1")]
-    size: u64,
+    /// Bytes of the collective [default: 1].
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size)]
+    size: Option<u64>,
 
-    /// Root of broadcast, reduction, gather and scatter.
-    #[arg(long, value_name = "RANK", default_value_t = 0)]
-    root: u32,
+    /// Root of broadcast, reduction, gather and scatter [default: 0].
+    #[arg(long, value_name = "RANK")]
+    root: Option<u32>,
 
-    /// Targets of a rank in each round of the n-way dissemination.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    nway: u32,
+    /// Targets of a rank in each round of the n-way dissemination [default: 1].
+    #[arg(long, value_name = "N")]
+    nway: Option<u32>,
 
     /// Bytes of a segment of the pipelined rings [default: the whole message].
     #[arg(long, value_name = "BYTES", value_parser = parse::size)]
@@ -47,9 +47,9 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "NS", value_parser = parse::time)]
     compute: Option<Picos>,
 
-    /// Divides the size for the small messages of the skewed all-to-all.
-    #[arg(long, value_name = "DIVISOR", default_value_t = 1)]
-    skew: u32,
+    /// Divides the size for the small messages of the skewed all-to-all [default: 1].
+    #[arg(long, value_name = "DIVISOR")]
+    skew: Option<u32>,
 
     /// In the skewed all-to-all, the rank above the root sends large
     /// messages only.
@@ -64,22 +64,22 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "NS", value_parser = parse::time, requires = "nb")]
     nb_poll: Option<Picos>,
 
-    /// The cpu of that calculation.
-    #[arg(long, alias = "cpu", value_name = "CPU", default_value_t = 0, requires = "nb")]
-    nb_cpu: u8,
+    /// The cpu of that calculation [default: 0].
+    #[arg(long, alias = "cpu", value_name = "CPU", requires = "nb")]
+    nb_cpu: Option<u8>,
 
     /// Algorithm of a collective of Schedgen 2: auto, linear, binomialtree,
-    /// recdoub or ring.
-    #[arg(long, value_name = "NAME", default_value_t = Algorithm::Auto)]
-    algorithm: Algorithm,
+    /// recdoub or ring [default: auto].
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<Algorithm>,
 
-    /// Disjoint groups of ranks that all run the pattern.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    groups: u32,
+    /// Disjoint groups of ranks that all run the pattern [default: 1].
+    #[arg(long, value_name = "N")]
+    groups: Option<u32>,
 
-    /// Repetitions, one after the other on each rank.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    repeat: u32,
+    /// Repetitions, one after the other on each rank [default: 1].
+    #[arg(long, value_name = "N")]
+    repeat: Option<u32>,
 
     /// Moves the root one rank further with each repetition.
     #[arg(long)]
@@ -94,13 +94,41 @@ impl PatternArgs {
     /// The schedule in the file at `input`, or the pattern.
     pub(super) fn source(&self, input: Option<&Path>) -> Result<Source, CliError> {
         match (input, self.pattern, self.ranks) {
-            (Some(path), ..) => ScheduleFile::open(path).map(Source::File).map_err(CliError::usage),
+            (Some(path), ..) => {
+                if let Some(option) = self.of_pattern() {
+                    return Err(CliError::usage(format!(
+                        "{option} is for --pattern: a FILE has ranks and sizes of its own"
+                    )));
+                }
+                ScheduleFile::open(path).map(Source::File).map_err(CliError::usage)
+            }
             (None, Some(pattern), Some(ranks)) => Ok(Source::Pattern(pattern, self.options(ranks))),
             (None, ..) => Err(CliError::usage(
                 "give a schedule's FILE, or --pattern NAME and --ranks P; \
                  'loggap goal generate --help' lists the patterns",
             )),
         }
+    }
+
+    /// An option that was given and says what a pattern is like.
+    fn of_pattern(&self) -> Option<&'static str> {
+        let given = [
+            ("--ranks", self.ranks.is_some()),
+            ("--size", self.size.is_some()),
+            ("--root", self.root.is_some()),
+            ("--nway", self.nway.is_some()),
+            ("--segment", self.segment.is_some()),
+            ("--window", self.window.is_some()),
+            ("--compute", self.compute.is_some()),
+            ("--skew", self.skew.is_some()),
+            ("--outcast", self.outcast),
+            ("--nb", self.nb.is_some()),
+            ("--algorithm", self.algorithm.is_some()),
+            ("--groups", self.groups.is_some()),
+            ("--repeat", self.repeat.is_some()),
+            ("--rotate-root", self.rotate_root),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
     /// What is simulated, as a title has it: the file or the pattern.
@@ -114,23 +142,26 @@ impl PatternArgs {
 
     /// The settings, for `ranks` ranks.
     pub(super) fn options(&self, ranks: u32) -> Options {
-        let background =
-            self.nb.map(|duration| Background { duration, poll: self.nb_poll, cpu: self.nb_cpu });
+        let background = self.nb.map(|duration| Background {
+            duration,
+            poll: self.nb_poll,
+            cpu: self.nb_cpu.unwrap_or(0),
+        });
         Options {
-            root: self.root,
-            ways: self.nway,
+            root: self.root.unwrap_or(0),
+            ways: self.nway.unwrap_or(1),
             segment: self.segment,
             window: self.window,
             compute: self.compute,
-            skew: self.skew,
+            skew: self.skew.unwrap_or(1),
             outcast: self.outcast,
             background,
-            algorithm: self.algorithm,
-            groups: self.groups,
-            repeat: self.repeat,
+            algorithm: self.algorithm.unwrap_or(Algorithm::Auto),
+            groups: self.groups.unwrap_or(1),
+            repeat: self.repeat.unwrap_or(1),
             rotate_root: self.rotate_root,
             seed: self.seed,
-            ..Options::new(ranks, self.size)
+            ..Options::new(ranks, self.size.unwrap_or(1))
         }
     }
 }

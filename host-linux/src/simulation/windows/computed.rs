@@ -17,7 +17,7 @@ use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, 
 /// Nodes that a part may take, in multiples of what is foreseen.
 const NODES: usize = 16;
 
-/// WindowLimits with next to no events before a run is left to one thread.
+/// Windows with next to no events before a run is left to one thread.
 const SPARSE: u64 = 1 << 14;
 
 /// Where fewer ranks are busy at a time, other threads are of no use.
