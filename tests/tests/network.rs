@@ -367,15 +367,20 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     assert!(on(taper * 1.05) > flat);
     let text = loggap().arg("simulate").args(arguments).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
-    assert!(text.contains("--network flows --topology tree:8:"), "{text}");
+    assert!(text.contains("try --topology tree:8:"), "{text}");
     // Like is compared with like where receivers are not held for G, or for O in any case.
     let held = "receivers were held for (s - 1)G";
     assert!(text.contains(held), "{text}");
     for alike in [&["--receive", "overlap"][..], &["-O", "6"]] {
         let text = loggap().arg("simulate").args(arguments).args(alike).assert().success();
         let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
-        assert!(text.contains("would decide") && !text.contains(held), "{text}");
+        assert!(text.contains("would take as long") && !text.contains(held), "{text}");
     }
+    // Sixteen links join the leaves, and all carry as much.
+    let shared = [&arguments[..], &["--topology", "tree:8:4"]].concat();
+    let text = loggap().arg("simulate").args(shared).assert().success();
+    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("and 11 more like the last"), "{text}");
     // Neighbours never leave their leaf.
     let folder = TempDir::new().unwrap();
     let path = schedule(&folder, &[(0, 1, 9_000), (14, 15, 9_000)]);

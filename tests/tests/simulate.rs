@@ -506,6 +506,24 @@ fn a_long_list_of_what_is_left_is_cut_and_counted() {
 }
 
 #[test]
+fn a_report_says_which_parameters_were_used() {
+    let pattern = ["simulate", "--pattern", "bcast", "--ranks", "4"];
+    let text = |options: &[&str]| {
+        let output = loggap().args(pattern).args(options).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let used = "L = 2500 ns, o = 1500 ns, O = 0 ns/B, g = 1000 ns, G = 6 ns/B, S = 65535 B";
+    let defaults =
+        format!("parameters             the defaults of LogGOPSim, of no machine: {used}");
+    assert!(text(&[]).contains(&defaults), "{}", text(&[]));
+    let given = text(&["-L", "7"]);
+    assert!(given.contains("parameters             L = 7 ns, o = 1500 ns"), "{given}");
+    let report = simulated(&[&pattern[1..], &["-L", "7"]].concat());
+    assert_eq!(report["parameters"]["source"], "options");
+    assert_eq!(report["parameters"]["sets"][0]["latency_s"], 7e-9);
+}
+
+#[test]
 fn options_of_patterns_are_refused_beside_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("two.goal");

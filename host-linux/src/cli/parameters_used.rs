@@ -82,10 +82,7 @@ impl ParametersUsed {
     pub(super) fn new(args: &ParameterArgs, sets: &ParameterSets) -> Self {
         let source = ParameterSource::from(args.origin());
         let text = match (&source.name, source.source) {
-            (Some(name), source) => {
-                let limit = sets.protocols.first().map(|set| set.parameters.eager_limit.0);
-                format!("{source} {name}, {}", eager_limit(limit.unwrap_or(u64::MAX)))
-            }
+            (Some(name), source) => format!("{source} {name}: {}", values(sets)),
             (None, "defaults") => {
                 format!("the defaults of LogGOPSim, of no machine: {}", values(sets))
             }
@@ -101,7 +98,7 @@ impl ParametersUsed {
     }
 }
 
-/// The first set, as its options are written.
+/// The first set, as its options are written, and how many there are.
 fn values(sets: &ParameterSets) -> String {
     let Some(protocol) = sets.protocols.first() else { return String::new() };
     let (set, receive) = (&protocol.parameters, receive(sets, 0, protocol));
@@ -117,8 +114,12 @@ fn values(sets: &ParameterSets) -> String {
             per_byte(receive.overhead_per_byte.0)
         )
     };
+    let more = match sets.protocols.len() {
+        0 | 1 => String::new(),
+        all => format!("; the first of {all} sets"),
+    };
     format!(
-        "L = {} ns, {ends}, g = {} ns, G = {} ns/B, {}",
+        "L = {} ns, {ends}, g = {} ns, G = {} ns/B, {}{more}",
         nanos(set.latency.0),
         nanos(set.gap.0),
         per_byte(set.gap_per_byte.0),

@@ -180,8 +180,8 @@ impl NetworkReport {
                 let steep = (taper.max(1.0) * 100.0).ceil() / 100.0;
                 writeln!(
                     out,
-                    "network                flat; links would decide at the latest from a taper of {steep} on \
-                     (leaves of {leaf_ranks}): --network flows --topology tree:{leaf_ranks}:{steep}"
+                    "network                flat: no link is shared; leaves of {leaf_ranks} with a taper of {steep} alone \
+                     would take as long, and less may cost, too: try --topology tree:{leaf_ranks}:{steep}"
                 )?;
                 if *held {
                     writeln!(
@@ -206,7 +206,9 @@ impl NetworkReport {
                 "network                simple, {topology}: {hosts} hosts, {links} links, placed: \
                  {placement}"
             ),
-            Self::Flows { topology, placement, hosts, links, busiest_links, .. } => {
+            Self::Flows {
+                topology, placement, hosts, links, busiest_links, as_busy_links, ..
+            } => {
                 writeln!(
                     out,
                     "network                {topology}: {hosts} hosts, {links} links, placed: \
@@ -216,7 +218,18 @@ impl NetworkReport {
                     let busy = link.utilization * 100.0;
                     writeln!(out, "busy                   {busy:5.1}%  {}", link.link)?;
                 }
-                Ok(())
+                let least = busiest_links.get(SHOWN - 1).map_or(0.0, |link| link.utilization);
+                let listed = busiest_links.iter().skip(SHOWN);
+                // Shares that print alike.
+                let alike = listed.filter(|link| least - link.utilization < 5e-4).count();
+                let more = if alike + SHOWN == busiest_links.len() { as_busy_links } else { &0 };
+                match alike + more {
+                    0 => Ok(()),
+                    alike => writeln!(
+                        out,
+                        "busy                           and {alike} more like the last"
+                    ),
+                }
             }
         }
     }

@@ -15,6 +15,7 @@ use super::monte_carlo::Distribution;
 use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
+use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::{CliError, Console, Exit};
 use crate::simulation::{Method, Outcome, ParameterSets, Source, Stuck};
 
@@ -33,6 +34,7 @@ pub(super) struct Report {
     run_s: f64,
     events_per_s: Option<f64>,
     memory_bytes: u64,
+    parameters: ParametersUsed,
     #[serde(flatten)]
     how: How,
     unmatched_total: u64,
@@ -248,6 +250,7 @@ impl Report {
             run_s: outcome.run.seconds(),
             events_per_s: rate(finished.events, outcome.run),
             memory_bytes: outcome.memory_bytes,
+            parameters: ParametersUsed::new(&args.parameters, sets),
             how: How::of(outcome),
             unmatched_total: outcome.stuck.total,
             unmatched: stuck(source, outcome)?,
@@ -326,6 +329,7 @@ impl Report {
         if let (Some(makespan), Some(rank)) = (self.makespan_ps, self.last_rank) {
             writeln!(out, "makespan               {} ns, on rank {rank}", nanos(makespan))?;
         }
+        writeln!(out, "parameters             {}", self.parameters.text())?;
         writeln!(out, "ranks, operations      {}, {}", self.ranks, self.ops)?;
         writeln!(out, "events                 {}", self.events)?;
         let speed = self.events_per_s.unwrap_or_default() / 1e6;

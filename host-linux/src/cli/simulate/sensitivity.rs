@@ -121,9 +121,10 @@ impl Sensitivities {
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let (until, note) = match self.sensitivity_method {
-            Method::Causes => {
-                ("from where to where it does", "  if messages still meet in the present order")
-            }
+            Method::Causes => (
+                "from where to where it does",
+                "  an estimate: the order of events changes before; see --sweep L",
+            ),
             Method::Differences => ("between which of the values that were tried it does", ""),
         };
         writeln!(out, "# by how much the makespan grows with each parameter, and {until}")?;
