@@ -428,6 +428,15 @@ fn timelines_are_pictures_traces_and_the_references_text() {
     let sent: Vec<&str> = few.lines().filter(|line| line.starts_with("transmission ")).collect();
     // Of the first round: to 2, from 2, from 3.
     assert_eq!(sent.len(), 3, "{few}");
+    let path = folder.path().join("nothing.svg");
+    for (nothing, words) in [
+        (["--timeline-ranks", "8:9"], "begins with rank 8, and there are 8"),
+        (["--timeline-window", "1000000000:1000000001"], "begins at 1000000000 ns"),
+    ] {
+        let run = ["--pattern", "bcast", "--ranks", "8", "--timeline", path.to_str().unwrap()];
+        let (code, text) = refused(&[&run[..], &nothing].concat());
+        assert!(code == 1 && text.contains(words) && !path.exists(), "{code} {text}");
+    }
 }
 
 /// Elements that are open at the end, or closed out of order.

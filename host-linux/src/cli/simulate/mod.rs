@@ -292,7 +292,7 @@ impl Pictures {
         (failures, console): (&mut Failures, &mut Console),
     ) {
         if let (Some(picture), Some(timeline)) = (self.timeline, &outcome.timeline) {
-            failures.add(picture.draw(timeline), console);
+            failures.add(picture.draw(timeline, outcome.finished.makespan), console);
         }
         if let (Some(picture), Some(usage)) = (self.network, &outcome.network) {
             let title = LinksTitle {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use loggap_core::units::Picos;
 
+use super::explanation::nanos;
 use super::noise_args::pair;
 use crate::cli::CliError;
 use crate::cli::named_files::NamedFiles;
@@ -123,7 +124,20 @@ impl Picture {
         self.file.temporary().map(Path::to_owned)
     }
 
-    pub(super) fn draw(self, timeline: &Timeline) -> Result<(), CliError> {
+    /// Draws what happened until `makespan`; refuses to draw nothing.
+    pub(super) fn draw(self, timeline: &Timeline, makespan: Picos) -> Result<(), CliError> {
+        let (first, ranks) = (self.selection.ranks.start, timeline.ranks);
+        if first > 0 && first >= ranks {
+            return Err(CliError::failed(format_args!(
+                "--timeline-ranks begins with rank {first}, and there are {ranks}"
+            )));
+        }
+        if let Some((from, _)) = self.window.filter(|(from, _)| *from > makespan) {
+            let [from, end] = [from, makespan].map(|time| nanos(time.0));
+            return Err(CliError::failed(format_args!(
+                "--timeline-window begins at {from} ns, and the last rank is done at {end} ns"
+            )));
+        }
         let timeline = timeline.selected(&self.selection);
         let (from, to) = match self.window {
             Some((from, to)) => (from, Some(to.min(timeline.end().max(from)))),
