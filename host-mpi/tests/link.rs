@@ -25,18 +25,25 @@ fn changes(document: &Value) -> Vec<(u64, u64, String)> {
         .collect()
 }
 
-/// What sending `size` bytes takes by `call`, in seconds.
-fn send_overhead(call: &str, size: &str) -> f64 {
-    let arguments = ["measure", "--send", call, "-s", size, "--max-time", "1", "-J"];
-    let document = document(ranks(2).args(arguments));
-    document["sizes"][0]["send_overhead_s"].as_f64().unwrap()
+/// What sending `size` bytes takes by each of these calls, in seconds: the least of three
+/// measurements in turn, as other processes take the processors now and then.
+fn send_overheads(calls: [&str; 2], size: &str) -> [f64; 2] {
+    let mut least = [f64::INFINITY; 2];
+    for _ in 0..3 {
+        for (least, call) in least.iter_mut().zip(calls) {
+            let arguments = ["measure", "--send", call, "-s", size, "--max-time", "1", "-J"];
+            let document = document(ranks(2).args(arguments));
+            *least = least.min(document["sizes"][0]["send_overhead_s"].as_f64().unwrap());
+        }
+    }
+    least
 }
 
 #[test]
 fn a_send_that_waits_for_the_receiver_takes_longer_and_one_that_does_not_copy_shorter() {
-    let [send, ssend] = ["send", "ssend"].map(|call| send_overhead(call, "8"));
+    let [send, ssend] = send_overheads(["send", "ssend"], "8");
     assert!(ssend > 1.5 * send, "{ssend} {send}");
-    let [send, isend] = ["send", "isend"].map(|call| send_overhead(call, "256K"));
+    let [send, isend] = send_overheads(["send", "isend"], "256K");
     assert!(isend < 0.5 * send, "{isend} {send}");
 }
 
