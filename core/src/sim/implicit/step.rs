@@ -205,10 +205,9 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     ) -> Result<(), ImplicitError> {
         let now = next.time;
         self.pool.remove_after(&mut state.inbox, next.before);
-        let (size, how) = (
-            self.program.expected(rank, next.item.last),
-            Reception { overlap: false, last: D::SHARED },
-        );
+        let size = self.program.expected(rank, next.item.last);
+        let how = Reception { overlap: false, last: D::SHARED };
+        // One price for all pairs: who sent it does not matter.
         let told = Handled {
             rank,
             from: rank,

@@ -8,13 +8,11 @@
 //! back by it. Either changes what is left of other links, which are filled after
 //! it.
 //!
-//! A link is filled when all rates below the one at which it shows a change are
-//! final; what is above may be taken back later in the pass. Each rate that is
-//! decided at a level replaces one that is not below the level by another that is
-//! not, so that what is below stays as it is. A link that was full at the level
-//! holds back the same flows until the end of the pass, unless it takes more from
-//! links whose flows are faster; and a flow is taken from a link once in a pass at
-//! most. So a pass ends.
+//! Links leave the queue by the lowest rate that filling them could change. All
+//! rates below that level are final, because a step at a level replaces only rates
+//! at or above it, by rates at or above it. A link that was full at a level does
+//! not let its flows be faster again in the same pass (`Link::filled`), and no flow
+//! is taken from the same link twice; so the pass ends.
 
 use super::memory::{Flow, Hop, Link, NONE, Share};
 use super::rates::{Rates, note, real, route_of};
@@ -44,9 +42,9 @@ fn above(rate: f64, other: f64) -> bool {
 struct Full {
     /// Infinite where it never is.
     rate: f64,
-    /// Whether that is above the rate of the flows that it holds back.
+    /// Whether the flows that it holds back become faster.
     rises: bool,
-    /// Whether flows that it does not hold back are faster.
+    /// Whether it also holds back flows that are faster than that.
     takes: bool,
 }
 
@@ -113,7 +111,7 @@ impl<T: FlowObserver> Rates<'_, T> {
             let (held_rate, led) = (state.held_rate, state.holds == 0 || state.leader != NONE);
             let rises = full.rises && state.filled != self.solution;
             let rests = !rises && !full.takes && !above(held_rate, full.rate.max(self.level));
-            if rests || state.holds == 0 && !full.takes {
+            if rests {
                 self.unqueue_first();
                 if !led {
                     self.hold(Filled { link, rate: held_rate, takes: false, now });
@@ -128,9 +126,6 @@ impl<T: FlowObserver> Rates<'_, T> {
             self.unqueue_first();
             let rate = if rises { full.rate.min(1.0) } else { rate };
             self.hold(Filled { link, rate, takes: !rises, now });
-            if let Some(state) = self.links.get_mut(link as usize).filter(|_| !rises) {
-                state.filled = self.solution;
-            }
             self.review(link);
         }
     }
@@ -238,6 +233,9 @@ impl<T: FlowObserver> Rates<'_, T> {
         if let Some(state) = self.links.get_mut(link as usize) {
             state.spare = spare - rate * f64::from(holds);
             (state.held_rate, state.second) = (rate, second);
+            if takes {
+                state.filled = self.solution;
+            }
             (state.holds, state.leader, state.fastest) =
                 if rate < 1.0 { (holds, leader, fastest) } else { (0, NONE, 1.0) };
         }

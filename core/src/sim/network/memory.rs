@@ -23,7 +23,7 @@ pub struct Link {
     /// A rate that none of the others is above.
     pub(super) fastest: f64,
     /// What the second of those that it holds back had left to send when the
-    /// first one was found.
+    /// leader was found: says whether one end or several are due.
     pub(super) second: f64,
     /// Hop of the flow that took it last, or [`NONE`].
     pub(super) first: u32,
@@ -148,7 +148,7 @@ pub struct NetworkMemory<'m> {
     pub ends: &'m mut [Entry],
     /// The same, as far as they end in the order in which they began.
     pub ends_in_order: &'m mut [Entry],
-    /// Those that nothing holds back, for the first time.
+    /// Those that nothing holds back and whose end is not noted yet.
     pub unheld: &'m mut [u32],
     /// Messages whose last byte is under way.
     pub arrivals: &'m mut [Entry],

@@ -73,6 +73,12 @@ impl Flow {
         self.since.checked_add(time_left(remaining, self.rate)).ok_or(Overflow)
     }
 
+    /// What the queue says of its end: for it, or for the link that holds it back.
+    #[inline]
+    const fn ends_at(&self, time: u64, rank: u32) -> Entry {
+        Entry { time, created: self.created, seq: self.seq, rank }
+    }
+
     /// Whether one as fast with so much left has ended by `now`.
     #[inline]
     fn is_past(&self, remaining: f64, now: u64) -> bool {
@@ -336,10 +342,10 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
 
     /// Notes when a flow ends that nothing holds back.
     fn note_end(&mut self, at: u32, time: u64) {
-        let Some(&Flow { created, seq, .. }) = self.flows.get(at as usize) else { return };
-        let rank = self.first_flow().wrapping_add(at);
+        let Some(flow) = self.flows.get(at as usize) else { return };
+        let end = flow.ends_at(time, self.first_flow().wrapping_add(at));
         let Self { ends, flows, links, .. } = self;
-        ends.add(Entry { time, created, seq, rank }, |end, at| note(links, flows, end, at));
+        ends.add(end, |end, at| note(links, flows, end, at));
     }
 
     /// Notes when the first flow ends that a link holds back.
@@ -355,8 +361,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             }
             return Ok(());
         };
-        let time = flow.end(flow.remaining)?;
-        let end = Entry { time, created: flow.created, seq: flow.seq, rank: link };
+        let end = flow.ends_at(flow.end(flow.remaining)?, link);
         let Self { ends, flows, links, .. } = self;
         ends.set(place, end, |end, at| note(links, flows, end, at));
         Ok(())

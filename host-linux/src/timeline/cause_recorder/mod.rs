@@ -178,13 +178,7 @@ impl CauseRecorder {
         let times = causes.iter().map(|cause| self.graph.instant(*cause));
         let time = times.max().unwrap_or_default();
         let id = self.push(Event { time, kind, rank, ..Event::NONE });
-        let first = self.graph.causes.len();
-        let count = causes.len();
-        self.graph.causes.append(&mut causes);
-        if let Some(event) = self.graph.events.get_mut(id as usize) {
-            event.first_cause = u32::try_from(first).unwrap_or(NONE);
-            event.causes = u32::try_from(count).unwrap_or(NONE);
-        }
+        self.set_causes(id, causes);
         id
     }
 
