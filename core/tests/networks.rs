@@ -125,8 +125,7 @@ fn stored(
     let settings = Settings::default();
     with_schedule(program, settings, |schedule| {
         place.lend(program.ranks.len() as u32, |flows| {
-            let costs = (parameters, settings);
-            let engine = Engine::on_network(schedule, costs, (noise, Silent), flows);
+            let engine = Engine::on_network(schedule, parameters, settings, noise, Silent, flows);
             let (outcome, engine) = finish(engine, program)?;
             Ok(Ran::of(outcome, engine.network()))
         })
@@ -163,7 +162,7 @@ fn compute<P: implicit::Program>(
         nodes: &mut vec![[0; 4]; nodes],
     };
     place.lend(program.ranks(), |flows| {
-        let mut simulation = Simulation::on_network(program, parameters, (noise, flows), memory)?;
+        let mut simulation = Simulation::on_network(program, parameters, noise, flows, memory)?;
         let ended = simulation.run()?;
         assert_eq!(ended.open_ties, 0);
         let finish: Vec<u64> = (0..program.ranks()).map(|rank| simulation.finish(rank).0).collect();

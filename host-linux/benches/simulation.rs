@@ -225,16 +225,17 @@ impl Row {
     fn windows(&self, clock: HostClock, threads: usize) -> Ran {
         let survey = self.survey();
         let shift = windows::partition_shift(self.ranks, threads);
-        let with = (&parameters(), self.settings());
-        let needs = sim::windows::Requirements::of(&survey, with, shift).unwrap();
+        let settings = self.settings();
+        let needs =
+            sim::windows::Requirements::of(&survey, &parameters(), settings, shift).unwrap();
         let mut memory = windows::WindowMemory::new(&needs).unwrap();
         let builder = sim::windows::Builder::new(memory.lend(), needs, parameters());
         let mut builder = builder.unwrap();
         self.play(&mut builder);
         let schedule = builder.finish().unwrap();
         let loaded = clock.now();
-        let ended = windows::run(schedule, (NoNoise, |_| Silent), &resources(threads), &mut |_| {})
-            .unwrap();
+        let ended =
+            windows::run(schedule, NoNoise, |_| Silent, &resources(threads), &mut |_| {}).unwrap();
         let done = clock.now();
         ended.unfinished(|left| panic!("{left}"));
         let lent = needs.bytes() + ended.mail_bytes();
@@ -244,8 +245,9 @@ impl Row {
     fn computed(&self, clock: HostClock) -> Ran {
         let loaded = clock.now();
         let program = PatternProgram::new(self.pattern, &self.options()).unwrap().unwrap();
-        let costs = (parameters(), NoNoise);
-        let outcome = run_pattern(&program, costs, &Means::ONE_THREAD, |_, _| {}).unwrap().outcome;
+        let means = &Means::ONE_THREAD;
+        let outcome =
+            run_pattern(&program, parameters(), NoNoise, means, |_, _| {}).unwrap().outcome;
         assert_eq!(outcome.open_ties, 0);
         let ProgramFinished { events, messages, .. } = outcome;
         let lent = bytes_needed(&program);
@@ -256,16 +258,16 @@ impl Row {
 /// From a text to the makespan of the broadcast.
 fn text(clock: HostClock, path: &Path) -> Ran {
     let source = Source::File(ScheduleFile::open(path).unwrap());
-    let with = (parameters(), Settings::default());
     windows::load(
         &source,
-        with,
+        parameters(),
+        Settings::default(),
         &Limit::none(),
         windows::Split::Threads(1),
         |schedule, needs, _| {
             let loaded = clock.now();
             let ended =
-                windows::run(schedule, (NoNoise, |_| Silent), &resources(1), &mut |_| {}).unwrap();
+                windows::run(schedule, NoNoise, |_| Silent, &resources(1), &mut |_| {}).unwrap();
             let done = clock.now();
             assert_eq!(ended.finished().makespan, Picos(110_000_000));
             let lent = needs.bytes + ended.mail_bytes();

@@ -149,7 +149,7 @@ fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
     let sets = sets(settings);
     let parameters = sets.parameters().unwrap();
     let settings = self::settings(settings);
-    let needs = windows::Requirements::of(&survey, (&parameters, settings), cut.shift);
+    let needs = windows::Requirements::of(&survey, &parameters, settings, cut.shift);
     let needs = needs.map_err(Stopped::Unsuitable)?;
     let mut memory = WindowMemory::new(&needs).unwrap();
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
@@ -160,8 +160,8 @@ fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
     let schedule = builder.finish().unwrap();
     let resources = Resources { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0 };
     let first_ops = schedule.first_ops().to_vec();
-    let hooks = (noise, |_| observe(&first_ops));
-    let ended = simulation::windows::run(schedule, hooks, &resources, &mut |_| {})
+    let observe = |_| observe(&first_ops);
+    let ended = simulation::windows::run(schedule, noise, observe, &resources, &mut |_| {})
         .map_err(Stopped::Error)?;
     let finished = ended.finished();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
@@ -263,7 +263,7 @@ pub fn run_observed<O: Observer>(
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
     let observer = observe(schedule.first_ops());
-    let mut engine = Engine::with(schedule, (parameters, settings), noise, observer);
+    let mut engine = Engine::with(schedule, parameters, settings, noise, observer);
     let outcome = outcome(&mut engine, survey.ranks());
     (outcome, engine.into_observer())
 }
@@ -323,17 +323,19 @@ fn run_on_network<O: Observer>(
     let mut builder = Builder::new(memory.lend(), requirements).unwrap();
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
-    let (costs, hooks) = ((parameters, settings), (noise, observe(schedule.first_ops())));
+    let observer = observe(schedule.first_ops());
     let messages = schedule.sends() as usize;
     if plan.model == LinkModel::Simple {
         let mut placed = plan.place_simple(survey.ranks(), messages).unwrap();
-        let mut engine = Engine::on_network(schedule, costs, hooks, placed.lend().unwrap());
+        let network = placed.lend().unwrap();
+        let mut engine =
+            Engine::on_network(schedule, parameters, settings, noise, observer, network);
         return (outcome(&mut engine, survey.ranks()), engine.into_observer());
     }
     let mut placed = plan.place(survey.ranks(), schedule.interfaces(), messages).unwrap();
     let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
     let network = placed.lend_observed(told).unwrap();
-    let mut engine = Engine::on_network(schedule, costs, hooks, network);
+    let mut engine = Engine::on_network(schedule, parameters, settings, noise, observer, network);
     (outcome(&mut engine, survey.ranks()), engine.into_observer())
 }
 

@@ -75,11 +75,11 @@ pub fn run_observed<O: Observer>(
 ) -> Option<Result<(Outcome, O, u32), RunError>> {
     let file = ScheduleFile::from_bytes("program", bytes(program, form)?).unwrap();
     let sets = engine::sets(settings);
-    let costs = (sets.parameters().unwrap(), engine::settings(settings));
+    let (parameters, settings) = (sets.parameters().unwrap(), engine::settings(settings));
     let none = Limit::none();
-    Some(stream(&file, costs.1, &none, |schedule, needs| {
+    Some(stream(&file, settings, &none, |schedule, needs| {
         let Some(plan) = plan else {
-            let mut engine = Engine::with(schedule, costs, noise, observer);
+            let mut engine = Engine::with(schedule, parameters, settings, noise, observer);
             let outcome = outcome(&mut engine, needs.ranks);
             let most = engine.most_records().unwrap();
             return Ok((outcome, engine.into_observer(), most));
@@ -87,7 +87,8 @@ pub fn run_observed<O: Observer>(
         let messages = schedule.sends() as usize;
         let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages).unwrap();
         let network = placed.lend().unwrap();
-        let mut engine = Engine::on_network(schedule, costs, (noise, observer), network);
+        let mut engine =
+            Engine::on_network(schedule, parameters, settings, noise, observer, network);
         let outcome = outcome(&mut engine, needs.ranks);
         let most = engine.most_records().unwrap();
         Ok((outcome, engine.into_observer(), most))
@@ -110,10 +111,10 @@ pub fn run_with(
     let sound = bytes(program, form).ok_or("the form cannot say it")?;
     let looked_up = damaged.unwrap_or(sound);
     let sets = engine::sets(settings);
-    let costs = (sets.parameters().unwrap(), engine::settings(settings));
+    let (parameters, settings) = (sets.parameters().unwrap(), engine::settings(settings));
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let requirements = Requirements::of(&survey, costs.1, records).unwrap();
+    let requirements = Requirements::of(&survey, settings, records).unwrap();
     let mut simulation = OwnedMemory::new(&requirements.simulation).unwrap();
     // Content on entry does not matter.
     let memory = Memory {
@@ -130,11 +131,11 @@ pub fn run_with(
             let spans = &mut vec![EdgeSpan::default(); view.spans() as usize];
             let firsts = &mut vec![7; program.ranks.len() + 1];
             let file = view.lookup(LookupMemory { spans, firsts }).map_err(|error| open(&error))?;
-            events(builder, FileLookup::Native(file), costs, turns)
+            events(builder, FileLookup::Native(file), parameters, settings, turns)
         }
         _ => {
             let file = Reference::open(&looked_up).map_err(|error| open(&error))?;
-            events(builder, FileLookup::Reference(file), costs, turns)
+            events(builder, FileLookup::Reference(file), parameters, settings, turns)
         }
     }
     .map_err(|error| error.to_string())
@@ -143,12 +144,12 @@ pub fn run_with(
 fn events<'m>(
     builder: Builder<'m>,
     file: impl Lookup,
-    (parameters, settings): (Parameters<'_>, Settings),
+    parameters: Parameters<'_>,
+    settings: Settings,
     turns: u64,
 ) -> Result<u64, SimError> {
     let schedule = builder.finish(file).unwrap();
-    let costs = (parameters, settings);
-    let mut engine = Engine::with(schedule, costs, NoNoise, Silent);
+    let mut engine = Engine::with(schedule, parameters, settings, NoNoise, Silent);
     let finished = engine.run_some(turns)?.expect("a bounded number of turns");
     engine.unfinished(|_| {});
     Ok(finished.events)

@@ -26,17 +26,18 @@ fn computed<N: Noise + Copy + Send>(
     noise: N,
 ) -> Result<(ProgramFinished, Vec<u64>), ImplicitError> {
     let (computed, finish) =
-        computed_with(&Means::ONE_THREAD, program, (Parameters::one(set), noise))?;
+        computed_with(&Means::ONE_THREAD, program, Parameters::one(set), noise)?;
     Ok((computed.outcome, finish))
 }
 
 fn computed_with<N: Noise + Copy + Send>(
     means: &Means<'_>,
     program: &PatternProgram,
-    costs: (Parameters<'_>, N),
+    parameters: Parameters<'_>,
+    noise: N,
 ) -> Result<(Computed, Vec<u64>), ImplicitError> {
     let mut finish = Vec::new();
-    let computed = run_pattern(program, costs, means, |_, time| finish.push(time.0));
+    let computed = run_pattern(program, parameters, noise, means, |_, time| finish.push(time.0));
     match computed {
         Ok(computed) => Ok((computed, finish)),
         Err(PatternError::Stopped(error)) => Err(error),
@@ -161,7 +162,7 @@ fn computed_patterns_equal_stored_ones_with_overheads_of_the_ends_apart() {
             }];
             let label = format!("{pattern} {options:?} {set:?} {ends:?}");
             let parameters = Parameters::one(set).with_receive(&ends).unwrap();
-            let run = computed_with(&Means::ONE_THREAD, &program, (parameters, Detours));
+            let run = computed_with(&Means::ONE_THREAD, &program, parameters, Detours);
             let (Computed { outcome, .. }, finish) = run.expect(&label);
             let noise: shadow::Noise<'_> =
                 &|rank, start, length| detour(rank as u32, start, length);
@@ -202,13 +203,17 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
             // The mail, or the nodes, may turn out to be too few.
             let most_bytes = if random.below(3) == 0 { 1 << 22 } else { u64::MAX };
             let label = format!("{pattern} {options:?} {set:?}, {threads} threads, {most_bytes}");
-            let costs = (Parameters::one(set), noise);
-            let alone = computed_with(&Means::ONE_THREAD, &program, costs);
+            let parameters = Parameters::one(set);
+            let alone = computed_with(&Means::ONE_THREAD, &program, parameters, noise);
             let with = Means { threads, most_bytes, least_messages: 0, ..Means::ONE_THREAD };
-            match (alone, computed_with(&with, &program, costs)) {
+            match (alone, computed_with(&with, &program, parameters, noise)) {
                 (_, Err(error @ ImplicitError::Nodes { .. })) => {
                     let one = Means { most_bytes, ..Means::ONE_THREAD };
-                    assert_eq!(computed_with(&one, &program, costs).err(), Some(error), "{label}");
+                    assert_eq!(
+                        computed_with(&one, &program, parameters, noise).err(),
+                        Some(error),
+                        "{label}"
+                    );
                 }
                 (Ok((alone, finish)), Ok((together, finish_together))) => {
                     // How many ties are open depends on which are compared.
@@ -307,7 +312,7 @@ fn runs_are_parted_where_it_pays_and_there_is_room() {
     let run = |pattern, options: Options, most_bytes| {
         let program = PatternProgram::new(pattern, &options).unwrap().unwrap();
         let means = Means { threads: 2, most_bytes, ..Means::ONE_THREAD };
-        computed_with(&means, &program, (Parameters::one(sets()[0]), NoNoise)).unwrap().0
+        computed_with(&means, &program, Parameters::one(sets()[0]), NoNoise).unwrap().0
     };
     let parted = |pattern, ranks| run(pattern, Options::new(ranks, 8), u64::MAX).parts > 1;
     assert!(parted(Pattern::Dissemination, 1 << 14));
@@ -336,8 +341,8 @@ fn long_runs_say_how_far_they_are() {
         let told = RefCell::new(Vec::new());
         let watch = |progress: Progress| told.borrow_mut().push((progress.events, progress.of));
         let means = Means { threads, watch: &watch, ..Means::ONE_THREAD };
-        let costs = (Parameters::one(sets()[0]), NoNoise);
-        let (computed, _) = computed_with(&means, &program, costs).unwrap();
+        let parameters = Parameters::one(sets()[0]);
+        let (computed, _) = computed_with(&means, &program, parameters, NoNoise).unwrap();
         assert_eq!(computed.threads, threads);
         let told = told.take();
         assert!(told.len() > 3, "{told:?}");
@@ -365,7 +370,7 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
     let ring = program(Pattern::PipelinedRing, &options).unwrap();
     let protocols = [0, 50].map(|first| Protocol { first: Bytes(first), parameters: set });
     let parameters = Parameters::per_protocol(&protocols).unwrap();
-    let run = |program| run_pattern(program, (parameters, NoNoise), &Means::ONE_THREAD, |_, _| ());
+    let run = |program| run_pattern(program, parameters, NoNoise, &Means::ONE_THREAD, |_, _| ());
     let error = run(&ring).unwrap_err();
     assert!(matches!(error, PatternError::Stopped(ImplicitError::Protocols)), "{error}");
     assert!(run(&broadcast).is_ok());

@@ -111,7 +111,8 @@ fn what_lanes_say_is_what_a_run_alone_says() {
                 // Ties are decided by storing the schedule.
                 let alone = run_pattern(
                     &program,
-                    (Parameters::one(set), NoNoise),
+                    Parameters::one(set),
+                    NoNoise,
                     &Means::ONE_THREAD,
                     |_, _| {},
                 )
@@ -158,7 +159,7 @@ fn points_are_the_same_together_and_alone() {
             .map_err(|error| error.to_string());
         for threads in [1, 3] {
             let plan = Plan { threads, ..Plan::new(Settings::default()) };
-            let together = run_points(&source, (all.len(), &point), &plan, &|| {});
+            let together = run_points(&source, all.len(), &point, &plan, &|| {});
             let together = together
                 .map(|runs| runs.iter().map(|run| run.makespan).collect())
                 .map_err(|error| error.to_string());

@@ -142,14 +142,14 @@ fn windows_of(pattern: Pattern) -> (u64, u64) {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let parameters = Parameters::one(parameters(u64::MAX));
-    let needs = windows::Requirements::of(&survey, (&parameters, settings), 3).unwrap();
+    let needs = windows::Requirements::of(&survey, &parameters, settings, 3).unwrap();
     let mut memory = WindowMemory::new(&needs).unwrap();
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
     let resources = Resources { threads: 1, mail_bytes: u64::MAX, small: Resources::SMALL };
     let (ended, calls) =
-        calls_of(|| run(schedule, (NoNoise, |_| Silent), &resources, &mut |_| {}).unwrap());
+        calls_of(|| run(schedule, NoNoise, |_| Silent, &resources, &mut |_| {}).unwrap());
     (ended.finished().events, calls)
 }
 
@@ -188,8 +188,9 @@ fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P
         places: &mut vec![0; needs.ranks],
         nodes: &mut vec![[0; 4]; needs.nodes_most],
     };
-    let hooks = (NoNoise, placed.lend().unwrap());
-    let mut simulation = Simulation::on_network(program, parameters, hooks, memory).unwrap();
+    let network = placed.lend().unwrap();
+    let mut simulation =
+        Simulation::on_network(program, parameters, NoNoise, network, memory).unwrap();
     let (on_network, calls) = calls_of(|| simulation.run().unwrap());
     assert_eq!(on_network.events, outcome.events, "{pattern}");
     assert_eq!(calls, 0, "{pattern} on a network");

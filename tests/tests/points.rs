@@ -65,7 +65,7 @@ fn compare_with(limit: Option<Bytes>, source: &Source, random: &mut Random, whos
             let plan = Plan { finish: POINTS, ..Plan::new(settings) };
             for threads in [1, 3] {
                 let plan = Plan { threads, ..plan };
-                let together = run_points(source, (POINTS, &point), &plan, &|| {});
+                let together = run_points(source, POINTS, &point, &plan, &|| {});
                 let makespans: Result<Vec<Picos>, String> = match &together {
                     Ok(runs) => Ok(runs.iter().map(|run| run.makespan).collect()),
                     Err(error) => Err(error.to_string()),
@@ -121,7 +121,7 @@ fn phases_of_noise_are_those_of_the_point() -> Result<(), Box<dyn std::error::Er
         let settings = Settings { receive, ..Settings::default() };
         let (noise, most_bytes) = (Some(&noise), u64::MAX);
         let plan = Plan { noise, most_bytes, threads, finish: 1, ..Plan::new(settings) };
-        let runs = run_points(&source, (20, &point), &plan, &|| {})?;
+        let runs = run_points(&source, 20, &point, &plan, &|| {})?;
         assert!(runs.chunks(2).all(|pair| pair[0].makespan == pair[1].makespan));
         assert!(runs.iter().any(|run| run.makespan != runs[0].makespan));
         assert_eq!([runs[0].finish.len(), runs[1].finish.len()], [64, 0]);
@@ -149,10 +149,10 @@ fn a_copy_is_refused_where_memory_or_parameters_do_not_fit()
         overhead_per_byte: PerByte(0),
         eager_limit: Bytes(limit),
     };
-    let costs = (Parameters::one(set(9, 100)), settings);
     let ran = windows::load(
         &source,
-        costs,
+        Parameters::one(set(9, 100)),
+        settings,
         &Limit::none(),
         windows::Split::Threads(1),
         |schedule, _, _| {

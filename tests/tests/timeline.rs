@@ -89,8 +89,7 @@ fn event_by_event(source: &Source, job: &Job<'_>) -> (Finished, Vec<RankCounters
         let mut ranks = vec![RankCounters::default(); needs.ranks as usize];
         let recorder = Recorder::new(schedule.first_ops().into(), selection);
         let observers = (Counters::new(&mut ranks), recorder);
-        let costs = (job.parameters, job.settings);
-        let mut engine = Engine::with(schedule, costs, NoNoise, observers);
+        let mut engine = Engine::with(schedule, job.parameters, job.settings, NoNoise, observers);
         let finished = engine.run().unwrap();
         let (counters, recorder) = engine.into_observer();
         (finished, counters.finish().to_vec(), recorder.finish())

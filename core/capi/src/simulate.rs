@@ -270,7 +270,7 @@ fn run(
     let mut builder = Builder::new(memory, needs).map_err(schedule)?;
     program.feed(&mut arena, &mut builder, schedule)?;
     let built = builder.finish().map_err(schedule)?;
-    let mut engine = Engine::with(built, (setup.parameters, setup.settings), setup.noise, Silent);
+    let mut engine = Engine::with(built, setup.parameters, setup.settings, setup.noise, Silent);
     let finished = engine.run().map_err(stopped)?;
     let mut first = None;
     let mut count = 0;

@@ -62,7 +62,8 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
     pub(super) fn take(
         &mut self,
         told: &Taken,
-        (from, size): (u32, u64),
+        from: u32,
+        size: u64,
         how: Reception,
     ) -> Result<u64, Overflow> {
         let price = self.prices.between(told.rank, from, size)?;
@@ -79,7 +80,8 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         &mut self,
         told: Handled,
         size: u64,
-        (free, how): (u64, Reception),
+        free: u64,
+        how: Reception,
     ) -> Result<Received, Overflow> {
         let Handled { rank, start: Picos(now), taken: Picos(taken), .. } = told;
         let price = self.prices.between(rank, told.from, size)?;
@@ -88,7 +90,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         let start = if late { price.begin_last(free, taken) } else { now };
         let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.receive_overhead));
         let into = if how.overlap { None } else { Some(price.take(how, taken)?) };
-        let Handling { held, cpu, done } = price.handle(how, (start, taken), noise.0)?;
+        let Handling { held, cpu, done } = price.handle(how, start, taken, noise.0)?;
         // Observers are told of first bytes.
         let taken = if how.last { price.begin_last(0, taken).min(start) } else { taken };
         let arrival = price.delay().map_or(start, |delay| told.sent.0.saturating_add(delay));

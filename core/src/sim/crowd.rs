@@ -1,5 +1,6 @@
 //! What a rank with many receives keeps of those that wait.
 
+use super::matching::Envelope;
 use super::record::NONE;
 use super::records::Records;
 use super::wildcards::{self, Wildcards};
@@ -100,7 +101,7 @@ impl Crowd {
         &mut self,
         index: &mut [u32],
         records: &Records<'_>,
-        (sender, tag): (u32, u32),
+        receive: Envelope,
     ) -> Option<(Option<u32>, u32)> {
         let [begin, end] = [self.words[1], self.log[1]];
         let first = self.log[0];
@@ -116,7 +117,7 @@ impl Crowd {
                 looks += 1;
             }
         }
-        let (found, more) = wildcards.oldest(records, (sender, tag));
+        let (found, more) = wildcards.oldest(records, receive);
         Some((found, looks + more))
     }
 

@@ -61,7 +61,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
 
     /// What is ready now is released at the end of the event.
     #[inline]
-    fn satisfy(&mut self, rank: &mut u32, (op, _): (u32, Creator), reached: Reached) {
+    fn satisfy(&mut self, rank: &mut u32, op: u32, _by: Creator, reached: Reached) {
         let rank = *rank;
         if S::is_last(self.records.at(op)) {
             return;
@@ -74,13 +74,13 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
         place.rank = rank;
         let told = |op, end| charges.observer.satisfied(&Satisfied { rank, op, on, end });
-        storage.satisfy(records, OnRank { rank, op }, reached, (&mut place.ready, told));
+        storage.satisfy(records, OnRank { rank, op }, reached, &mut place.ready, told);
     }
 
     #[inline]
     fn find_message(&mut self, rank: &mut u32, receive: u32) -> Option<u32> {
-        let receive = *self.records.at(receive);
-        self.waiting.meet(&mut self.records, self.ranks.at_mut(*rank), &receive)
+        let receive = self.records.envelope(receive);
+        self.waiting.meet(&mut self.records, self.ranks.at_mut(*rank), receive)
     }
 
     #[inline]
@@ -106,7 +106,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         self.depart(*rank, pair.send, MessageKind::Cts)
     }
 
-    fn resume(&mut self, rank: &mut u32, cts: u32, _handled: (u64, u64)) -> Result<(), SimError> {
+    fn resume(&mut self, rank: &mut u32, cts: u32, _: u64, _: u64) -> Result<(), SimError> {
         self.depart(*rank, cts, MessageKind::Data)
     }
 
@@ -133,7 +133,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         }
         let (told, time) = (self.number_of(op), Picos(now));
         self.charges.observer.resumed(&Resumed { rank, op: told, cpu, nic, time });
-        self.satisfy(&mut rank, (op, Creator::Op(op)), Reached::end(end.max(now)));
+        self.satisfy(&mut rank, op, Creator::Op(op), Reached::end(end.max(now)));
         self.changed(rank);
         Ok(())
     }

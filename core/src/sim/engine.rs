@@ -177,7 +177,7 @@ impl<'m, 'p> Engine<'m, 'p> {
     /// A simulation without noise or observer.
     #[must_use]
     pub fn new(schedule: Schedule<'m>, parameters: Parameters<'p>, settings: Settings) -> Self {
-        Engine::with(schedule, (parameters, settings), NoNoise, Silent)
+        Engine::with(schedule, parameters, settings, NoNoise, Silent)
     }
 }
 
@@ -186,11 +186,12 @@ impl<'m, 'p, N: Noise, O: Observer, S: Storage> Engine<'m, 'p, N, O, Flat, S> {
     #[must_use]
     pub fn with(
         schedule: Schedule<'m, S>,
-        costs: (Parameters<'p>, Settings),
+        parameters: Parameters<'p>,
+        settings: Settings,
         noise: N,
         observer: O,
     ) -> Self {
-        Engine::on_network(schedule, costs, (noise, observer), Flat)
+        Engine::on_network(schedule, parameters, settings, noise, observer, Flat)
     }
 }
 
@@ -199,8 +200,10 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     #[must_use]
     pub fn on_network(
         schedule: Schedule<'m, S>,
-        (parameters, settings): (Parameters<'p>, Settings),
-        (noise, observer): (N, O),
+        parameters: Parameters<'p>,
+        settings: Settings,
+        noise: N,
+        observer: O,
         network: W,
     ) -> Self {
         let Schedule { memory, storage, firsts, requirements, .. } = schedule;

@@ -42,11 +42,11 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.charges.observer.begun(&begun);
         match next.class {
             Class::Calcs => {
-                self.calculate(&mut rank, (op, now))?;
+                self.calculate(&mut rank, op, now)?;
                 self.retire(op);
             }
             Class::Sends => self.send(rank, op)?,
-            Class::Receives => self.receive(&mut rank, (op, now))?,
+            Class::Receives => self.receive(&mut rank, op, now)?,
             Class::Arrived | Class::Taken => self.message(rank, next)?,
         }
         self.release()?;
@@ -65,7 +65,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         {
             self.records.at_mut(op).set_part(MessageKind::Rts);
         }
-        let leaving = self.leave(&mut rank, (op, self.now))?;
+        let leaving = self.leave(&mut rank, op, self.now)?;
         let record = self.records.at_mut(op);
         if record.part() == MessageKind::Whole && !leaving.rendezvous {
             S::note_sender(record, rank);
@@ -108,14 +108,14 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             let arrived = Arrived { rank, op: told, time, whole: W::CHARGES };
             self.charges.observer.arrived(&arrived);
         }
-        self.wait(rank, Class::Arrived, (op, self.now), None);
+        self.wait(rank, Class::Arrived, op, self.now, None);
         rank
     }
 
     /// Puts a message among those that wait, to try again at `time`, or when
     /// what the receive that it claims names is free. An interface that takes
     /// messages by itself leaves their receives to others: no claim then.
-    fn wait(&mut self, rank: u32, class: Class, (op, time): (u32, u64), receive: Option<u32>) {
+    fn wait(&mut self, rank: u32, class: Class, op: u32, time: u64, receive: Option<u32>) {
         if let Some(next) = self.next_attempts.get_mut(op as usize) {
             *next = time;
         }
@@ -140,8 +140,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let record = *self.records.at(op);
         let found = match record.part() {
             MessageKind::Whole | MessageKind::Rts => {
-                let envelope = (record.peer, record.tag);
-                S::posted(&mut self.waiting, &mut self.records, self.ranks.at(rank), envelope)
+                let message = record.envelope();
+                S::posted(&mut self.waiting, &mut self.records, self.ranks.at(rank), message)
             }
             MessageKind::Cts | MessageKind::Data => None,
         };
@@ -154,16 +154,16 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let receive = found.map(|found| found.op);
         if free > now {
             debug_assert!(!self.single, "its turn had come");
-            self.wait(rank, next.class, (op, free), receive);
+            self.wait(rank, next.class, op, free, receive);
             return Ok(());
         }
         let Record { created, peer: source, tag, amount: size, .. } = record;
         let message = Letter { created, send: op, source, tag, size };
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
-            self.take(&mut rank, &message, (units.nic, now))?;
-            self.wait(rank, Class::Taken, (op, now), receive);
+            self.take(&mut rank, &message, units.nic, now)?;
+            self.wait(rank, Class::Taken, op, now, receive);
             return Ok(());
         }
-        self.handle(&mut rank, &message, found, (units, now))
+        self.handle(&mut rank, &message, found, units, now)
     }
 }

@@ -16,49 +16,61 @@ use super::chain::Chain;
 use super::crowd::{Crowd, SHORT};
 use super::index::{self, Key, Keyed};
 use super::rank::Rank;
-use super::record::{Kind, Mark, NONE, Record, Slot};
+use super::record::{Kind, Mark, NONE, Slot};
 use super::records::Records;
 use super::release::Operations;
-use super::slots::{Found, Slots, WILD, looked_at};
+use super::slots::{Found, SlotRange, Slots, WILD};
 use crate::goal::ANY;
 
-/// A hash of sender and tag that is never [`WILD`].
-#[inline]
-pub(super) const fn key(peer: u32, tag: u32) -> u32 {
-    if peer == ANY || tag == ANY {
-        return WILD;
+/// Sender and tag of a message; of a receive, those that it takes. [`ANY`] is any.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Envelope {
+    pub(super) sender: u32,
+    pub(super) tag: u32,
+}
+
+impl Envelope {
+    /// The rule: whether a receive takes a message. The sender is equal or a wildcard,
+    /// and so is the tag, on either side.
+    #[inline]
+    pub(super) const fn takes(self, message: Self) -> bool {
+        (self.sender == ANY || self.sender == message.sender)
+            && (self.tag == message.tag || self.tag == ANY || message.tag == ANY)
     }
-    let mixed = peer.wrapping_mul(0x9e37_79b1) ^ tag.wrapping_mul(0x85eb_ca77).rotate_left(15);
-    mixed | 1
+
+    /// Whether any sender or any tag will do.
+    #[inline]
+    pub(super) const fn is_wild(self) -> bool {
+        self.sender == ANY || self.tag == ANY
+    }
+
+    /// A hash that is [`WILD`] where it has a wildcard, and only there.
+    #[inline]
+    pub(super) const fn hash(self) -> u32 {
+        let Self { sender, tag } = self;
+        if self.is_wild() {
+            return WILD;
+        }
+        let mixed =
+            sender.wrapping_mul(0x9e37_79b1) ^ tag.wrapping_mul(0x85eb_ca77).rotate_left(15);
+        mixed | 1
+    }
 }
 
-/// The rule, of a receive's peer and tag: sender equal or a wildcard, and tag
-/// likewise on either side.
-#[inline]
-pub(super) const fn fits((peer, wanted): (u32, u32), sender: u32, tag: u32) -> bool {
-    (peer == ANY || peer == sender) && (wanted == tag || wanted == ANY || tag == ANY)
-}
-
-/// The oldest message of a list, which ends with `last`, that a receive of this peer
-/// and tag takes: the one before it in the list, and its own number. Also how many
+/// The oldest message of a list, which ends with `last`, that a receive takes: the one before it in the list, and its own number. Also how many
 /// were looked at.
 #[inline]
 pub(super) fn first_message(
     ops: &impl Operations,
     last: u32,
-    receive: (u32, u32),
+    receive: Envelope,
 ) -> (Option<(u32, u32)>, u32) {
     let mut looks = 0;
     let found = ops.walk(last).find(|&(_, message)| {
         looks += 1;
-        fits(receive, ops.peer(message), ops.tag(message))
+        receive.takes(ops.envelope(message))
     });
     (found, looks)
-}
-
-/// Whether a receive takes any sender or any tag.
-const fn is_wild(receive: &Record) -> bool {
-    receive.peer == ANY || receive.tag == ANY
 }
 
 /// What waits on all ranks: the receives that are posted, and what ranks
@@ -107,22 +119,21 @@ impl<'m> Waiting<'m> {
 
 /// Receives.
 impl Waiting<'_> {
-    /// The first posted receive of `rank` that a message from `sender` with
-    /// `tag` meets.
+    /// The first posted receive of `rank` that takes a message.
     #[inline]
     pub(super) fn posted(
         &mut self,
         records: &mut Records<'_>,
         rank: &Rank,
-        (sender, tag): (u32, u32),
+        message: Envelope,
     ) -> Option<Found> {
-        if tag != ANY
+        if message.tag != ANY
             && let Some(crowd) = self.indexed(rank)
         {
-            return self.posted_indexed(records, crowd, (sender, tag));
+            return self.posted_indexed(records, crowd, message);
         }
-        let found = self.slots.find(records, rank.posted, (sender, tag));
-        let looked = looked_at(rank.posted, found);
+        let found = self.slots.find(records, rank.posted, message);
+        let looked = rank.posted.looked_at(found);
         self.look(looked + u32::from(found.is_some()));
         if looked > SHORT && rank.crowd != NONE {
             self.index_posted(records, rank);
@@ -136,7 +147,7 @@ impl Waiting<'_> {
         &self,
         records: &Records<'_>,
         crowd: &Crowd,
-        (sender, tag): (u32, u32),
+        Envelope { sender, tag }: Envelope,
     ) -> Option<Found> {
         let keys = [(sender, tag), (sender, ANY), (ANY, tag), (ANY, ANY)];
         let of_use = if crowd.wild > 0 { keys.len() } else { 1 };
@@ -154,7 +165,7 @@ impl Waiting<'_> {
     pub(super) fn post(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
         let newest = self.slots.post(records, &mut rank.posted, op);
         if self.indexed(rank).is_some() {
-            self.index_receive(records, rank.crowd, (newest, op));
+            self.index_receive(records, rank.crowd, newest, op);
         }
     }
 
@@ -167,20 +178,20 @@ impl Waiting<'_> {
             return;
         }
         crowd.prepare(self.index);
-        let [first, end] = rank.posted;
+        let SlotRange { first, end } = rank.posted;
         for at in first..end {
             let op = self.slots.at(at).map_or(NONE, |slot| slot.op);
             if op != NONE {
-                self.index_receive(records, rank.crowd, (at, op));
+                self.index_receive(records, rank.crowd, at, op);
             }
         }
     }
 
-    fn index_receive(&mut self, records: &mut Records<'_>, crowd: u32, (slot, op): (u32, u32)) {
+    fn index_receive(&mut self, records: &mut Records<'_>, crowd: u32, slot: u32, op: u32) {
         let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
         let receive = records.at_mut(op);
         receive.amount = u64::from(slot);
-        crowd.wild += u32::from(is_wild(receive));
+        crowd.wild += u32::from(receive.envelope().is_wild());
         let buckets = crowd.buckets_mut(self.index);
         let (place, _) = index::find(records, buckets, records.key(op));
         place.append(records, buckets, op);
@@ -193,8 +204,7 @@ impl Waiting<'_> {
             self.take_indexed(records, rank.crowd, found.op);
         }
         self.slots.take(&mut rank.posted, found);
-        let [first, end] = rank.posted;
-        if first == end
+        if rank.posted.is_empty()
             && rank.crowd != NONE
             && let Some(crowd) = self.crowds.get_mut(rank.crowd as usize)
         {
@@ -204,7 +214,7 @@ impl Waiting<'_> {
 
     fn take_indexed(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
         let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
-        let wild = u32::from(is_wild(records.at(op)));
+        let wild = u32::from(records.envelope(op).is_wild());
         debug_assert!(crowd.wild >= wild, "what is taken was indexed");
         crowd.wild = crowd.wild.saturating_sub(wild);
         let buckets = crowd.buckets_mut(self.index);
@@ -274,7 +284,7 @@ impl Waiting<'_> {
         &mut self,
         records: &mut Records<'_>,
         rank: &mut Rank,
-        receive: &Record,
+        receive: Envelope,
     ) -> Option<u32> {
         if rank.crowd != NONE
             && let Some(op) = self.meet_logged(records, rank, receive)
@@ -288,21 +298,20 @@ impl Waiting<'_> {
         &mut self,
         records: &mut Records<'_>,
         rank: &Rank,
-        receive: &Record,
+        receive: Envelope,
     ) -> Option<u32> {
         let crowd = self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.logged)?;
-        let wild = is_wild(receive);
-        let one = receive.peer != ANY || receive.tag != ANY;
+        let wild = receive.is_wild();
+        let one = receive.sender != ANY || receive.tag != ANY;
         let op = if wild && one && crowd.any_tag == 0 {
             let crowd = self.crowds.get_mut(rank.crowd as usize)?;
-            let key = (receive.peer, receive.tag);
-            let (found, looks) = crowd.oldest_by_one(self.index, records, key)?;
+            let (found, looks) = crowd.oldest_by_one(self.index, records, receive)?;
             self.look(looks);
             found?
         } else if wild || crowd.any_tag > 0 {
             self.oldest_logged(records, rank.crowd, receive)?
         } else {
-            let key = Key { kind: Kind::Send, sender: receive.peer, tag: receive.tag };
+            let key = Key { kind: Kind::Send, sender: receive.sender, tag: receive.tag };
             let (place, looks) = index::find(records, crowd.buckets(self.index), key);
             self.look(looks);
             place.first(records)?
@@ -316,9 +325,9 @@ impl Waiting<'_> {
         &mut self,
         records: &mut Records<'_>,
         rank: &mut Rank,
-        receive: &Record,
+        receive: Envelope,
     ) -> Option<u32> {
-        let (found, looks) = first_message(records, rank.unexpected, (receive.peer, receive.tag));
+        let (found, looks) = first_message(records, rank.unexpected, receive);
         self.look(looks);
         if let Some((before, message)) = found {
             records.remove(&mut rank.unexpected, before, message);
@@ -334,7 +343,7 @@ impl Waiting<'_> {
         &mut self,
         records: &Records<'_>,
         crowd: u32,
-        receive: &Record,
+        receive: Envelope,
     ) -> Option<u32> {
         let crowd = self.crowds.get_mut(crowd as usize)?;
         let waits = |op| !records.at(op).is(Mark::Met);
@@ -348,7 +357,7 @@ impl Waiting<'_> {
         log.iter().copied().find(|&op| {
             self.look(1);
             let message = records.at(op);
-            !message.is(Mark::Met) && fits((receive.peer, receive.tag), message.peer, message.tag)
+            !message.is(Mark::Met) && receive.takes(message.envelope())
         })
     }
 

@@ -182,7 +182,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let (before, mut root) = self.group(rank, need);
         let after = if root == NONE { NONE } else { self.records.at(root).link };
         self.heaps.push_by_stamp(&self.records, &mut root, at);
-        self.hang(rank, before, (root, after));
+        self.hang(rank, before, root, after);
     }
 
     /// The receive that a message claims.
@@ -253,12 +253,12 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             heaps.push_by_stamp(records, &mut others, least);
         }
         root = heaps.join(root, others, |a, b| records.at(a).stamp() < records.at(b).stamp());
-        self.hang(rank, before, (root, after));
+        self.hang(rank, before, root, after);
     }
 
     /// Makes `root`, unless its heap is empty, the one that follows `before` in the
     /// chain of heaps, and `after` the next.
-    fn hang(&mut self, rank: u32, before: u32, (root, after): (u32, u32)) {
+    fn hang(&mut self, rank: u32, before: u32, root: u32, after: u32) {
         let root = if root == NONE {
             after
         } else {
@@ -279,7 +279,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
                 let mut root = next.at;
                 let after = self.records.at(root).link;
                 self.heaps.pop_by_stamp(&self.records, &mut root);
-                self.hang(rank, before, (root, after));
+                self.hang(rank, before, root, after);
             }
             From::Later | From::List { .. } => self.pop_later(rank),
         }
@@ -307,7 +307,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
                 }
                 _ => {
                     debug_assert!(time >= self.now, "everything happens at its time");
-                    best = Some(self.waits((rank, at), time, From::Later));
+                    best = Some(self.waits(rank, at, time, From::Later));
                     break;
                 }
             }
@@ -316,7 +316,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let mut root = *self.ranks.at_mut(rank).groups();
         while root != NONE {
             let free = self.need(rank, root).map_or(0, |need| self.free(rank, need));
-            let found = self.waits((rank, root), free.max(self.now), From::Group { before });
+            let found = self.waits(rank, root, free.max(self.now), From::Group { before });
             if best.is_none_or(|best| found.entry.before(&best.entry)) {
                 best = Some(found);
             }
@@ -327,7 +327,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         best
     }
 
-    fn waits(&self, (rank, at): (u32, u32), time: u64, from: From) -> Candidate {
+    fn waits(&self, rank: u32, at: u32, time: u64, from: From) -> Candidate {
         let record = self.records.at(at);
         Candidate { entry: record.entry(time, rank), class: record.class(), from, at }
     }

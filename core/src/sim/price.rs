@@ -147,7 +147,8 @@ impl Price {
     pub(super) fn handle(
         &self,
         how: Reception,
-        (start, taken): (u64, u64),
+        start: u64,
+        taken: u64,
         noise: u64,
     ) -> Result<Handling, Overflow> {
         let Costs { receive_overhead, gap_bytes, .. } = self.costs;

@@ -1,6 +1,7 @@
 //! The state of one rank.
 
 use super::record::{Kind, NONE};
+use super::slots::SlotRange;
 
 /// As what a record waits on a rank. Where ranks have one processor and one
 /// interface and hold the processor to receive, each class is a list, which is
@@ -46,9 +47,11 @@ pub struct Rank {
     pub(super) lists: [u32; 5],
     /// Handled messages without a receive: the last record of their list.
     pub(super) unexpected: u32,
-    /// Slots of posted receives: the first that may be unmatched, and the
-    /// end.
-    pub(super) posted: [u32; 2],
+    /// Slots of posted receives.
+    pub(super) posted: SlotRange,
+    /// Of a schedule that is read while it runs, in place of slots: the last of its
+    /// posted receives.
+    pub(super) receives: u32,
     /// Its [`Crowd`](super::crowd::Crowd); [`NONE`] where there are few
     /// receives.
     pub(super) crowd: u32,
@@ -64,7 +67,8 @@ impl Default for Rank {
             into: 0,
             lists: [NONE; 5],
             unexpected: NONE,
-            posted: [0; 2],
+            posted: SlotRange::at(0),
+            receives: NONE,
             crowd: NONE,
         }
     }

@@ -1,6 +1,7 @@
 //! One operation, and the message that it becomes, in 40 bytes.
 
 use super::hooks::MessageKind;
+use super::matching::Envelope;
 use super::queue::Entry;
 use super::rank::Class;
 use super::rules::Units;
@@ -218,6 +219,12 @@ impl Record {
 
     pub(super) const fn units(&self) -> Units {
         Units { cpu: self.cpu(), nic: self.nic() }
+    }
+
+    /// Of a message, once it is there, or of a receive.
+    #[inline]
+    pub(super) const fn envelope(&self) -> Envelope {
+        Envelope { sender: self.peer, tag: self.tag }
     }
 
     pub(super) const fn stamp(&self) -> (u64, u32) {

@@ -75,8 +75,13 @@ impl Operations for Records<'_> {
     }
 
     #[inline]
-    fn successors(&self, op: u32) -> (Successors, u32) {
-        (self.at(op).successors(), self.at(op).next)
+    fn successors(&self, op: u32) -> Successors {
+        self.at(op).successors()
+    }
+
+    #[inline]
+    fn successor(&self, op: u32) -> u32 {
+        self.at(op).next
     }
 
     #[inline]

@@ -9,6 +9,7 @@ use super::chain::Chain;
 use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released};
+use super::matching::Envelope;
 use super::network::Network;
 use super::rank::Class;
 use super::record::{Kind, NONE, Successors};
@@ -28,6 +29,12 @@ pub(super) trait Operations: Chain {
     fn peer(&self, op: u32) -> u32;
     fn tag(&self, op: u32) -> u32;
 
+    /// Of a message, once it is there, or of a receive.
+    #[inline]
+    fn envelope(&self, op: u32) -> Envelope {
+        Envelope { sender: self.peer(op), tag: self.tag(op) }
+    }
+
     /// Bytes, or the length of a calculation.
     fn amount(&self, op: u32) -> u64;
 
@@ -37,8 +44,11 @@ pub(super) trait Operations: Chain {
     fn time_of(&self, op: u32) -> u64;
     fn set_time(&mut self, op: u32, time: u64);
 
-    /// How those that wait for an operation are found, and its word for that.
-    fn successors(&self, op: u32) -> (Successors, u32);
+    /// How those that wait for an operation are found.
+    fn successors(&self, op: u32) -> Successors;
+
+    /// The only one that waits for an operation, or where the edges of a list begin.
+    fn successor(&self, op: u32) -> u32;
 
     /// Lets an operation not begin before `time`.
     #[inline]
@@ -46,35 +56,37 @@ pub(super) trait Operations: Chain {
         self.set_time(op, self.time_of(op).max(time));
     }
 
-    /// Tells the only one that waits for an operation what that has `reached`;
+    /// Tells the only one that waits for `on` what that has `reached`;
     /// `told` which, and whether it waited for the end. Returns it if it is
     /// ready now.
     #[inline]
     fn satisfy_one(
         &mut self,
-        (successors, next): (Successors, u32),
+        on: u32,
         reached: Reached,
         mut told: impl FnMut(u32, bool),
     ) -> Option<u32> {
-        let (time, end) = match successors {
+        let (time, end) = match self.successors(on) {
             Successors::Ends => (reached.end?, true),
             Successors::Starts => (reached.start?, false),
             Successors::None | Successors::Listed => return None,
         };
+        let next = self.successor(on);
         told(next, end);
         self.count_down(next, time).then_some(next)
     }
 
-    /// Tells those of a list, first those that wait for the start; those that
+    /// Tells those of the list of `on`, first those that wait for the start; those that
     /// are ready now come to `ready`.
     fn satisfy_listed(
         &mut self,
-        (list, edges): (u32, &[u32]),
+        on: u32,
+        edges: &[u32],
         reached: Reached,
         ready: &mut Ready,
         mut told: impl FnMut(u32, bool),
     ) {
-        let [ends, starts] = listed(edges, list).unwrap_or_default();
+        let [ends, starts] = listed(edges, self.successor(on)).unwrap_or_default();
         for (ops, time, end) in [(starts, reached.start, false), (ends, reached.end, true)] {
             let Some(time) = time else { continue };
             for &op in ops {

@@ -76,8 +76,9 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     fn clock(&self, rank: &Self::Rank, clock: Clock) -> u64;
     fn set_clock(&mut self, rank: &mut Self::Rank, clock: Clock, time: u64);
 
-    /// Lets those that wait for `on` know what it has `reached`.
-    fn satisfy(&mut self, rank: &mut Self::Rank, on: (u32, Creator), reached: Reached);
+    /// Lets those that wait for `on` know what it has `reached`; they are released
+    /// through `by`.
+    fn satisfy(&mut self, rank: &mut Self::Rank, on: u32, by: Creator, reached: Reached);
 
     /// Takes the oldest message that waits for a receive like this one.
     fn find_message(&mut self, rank: &mut Self::Rank, receive: u32) -> Option<u32>;
@@ -92,8 +93,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     /// An RTS has met its receive: the CTS may leave.
     fn answer(&mut self, rank: &mut Self::Rank, pair: &Pair, by: Creator) -> Result<(), E>;
 
-    /// A CTS was handled at `time` until `done`: the data may leave.
-    fn resume(&mut self, rank: &mut Self::Rank, cts: u32, handled: (u64, u64)) -> Result<(), E>;
+    /// A CTS was handled from `time` until `done`: the data may leave.
+    fn resume(&mut self, rank: &mut Self::Rank, cts: u32, time: u64, done: u64) -> Result<(), E>;
 
     /// A message sent as a whole has met its receive, which may be what its sender
     /// waits for.
@@ -109,7 +110,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     #[inline]
     fn retire(&mut self, _op: u32) {}
 
-    fn calculate(&mut self, rank: &mut Self::Rank, (op, now): (u32, u64)) -> Result<(), E> {
+    fn calculate(&mut self, rank: &mut Self::Rank, op: u32, now: u64) -> Result<(), E> {
         let ops = self.ops();
         let (Units { cpu, .. }, work) = (ops.units(op), Picos(ops.amount(op)));
         let (rank_number, start) = (Self::number(rank), Picos(now));
@@ -118,13 +119,13 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         let end = self.charges().calculate(told)?;
         self.set_clock(rank, Clock::Cpu(cpu), end);
         let reached = Reached { start: Some(now), end: Some(end) };
-        self.satisfy(rank, (op, Creator::Op(op)), reached);
+        self.satisfy(rank, op, Creator::Op(op), reached);
         Ok(())
     }
 
     /// A send, or a later message of a handshake, leaves; the driver hands it on.
     #[inline]
-    fn leave(&mut self, rank: &mut Self::Rank, (op, now): (u32, u64)) -> Result<Leaving, E> {
+    fn leave(&mut self, rank: &mut Self::Rank, op: u32, now: u64) -> Result<Leaving, E> {
         let number = self.number_of(op);
         let ops = self.ops();
         let (part, Units { cpu, nic }) = (ops.part(op), ops.units(op));
@@ -151,29 +152,29 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
             MessageKind::Cts => Reached::default(),
             MessageKind::Data => Reached::end(leaving.cpu),
         };
-        self.satisfy(rank, (op, Creator::Op(op)), reached);
+        self.satisfy(rank, op, Creator::Op(op), reached);
         Ok(leaving)
     }
 
     /// A receive is posted, or finds its message.
-    fn receive(&mut self, rank: &mut Self::Rank, (receive, time): (u32, u64)) -> Result<(), E> {
+    fn receive(&mut self, rank: &mut Self::Rank, receive: u32, time: u64) -> Result<(), E> {
         let mut reached = Reached::start(time);
         let creator = Creator::Op(receive);
         let mut met = None;
         if !Self::AT_ONCE {
-            self.satisfy(rank, (receive, creator), core::mem::take(&mut reached));
+            self.satisfy(rank, receive, creator, core::mem::take(&mut reached));
         }
         if let Some(send) = self.find_message(rank, receive) {
             let ops = self.ops();
             let (part, end) = (ops.part(send), ops.time_of(send));
             let pair = Pair { send, part, receive, time, unexpected: true };
             self.note_match(rank, &pair);
-            reached.end = self.meet(rank, &pair, (creator, end))?;
+            reached.end = self.meet(rank, &pair, creator, end)?;
             met = reached.end.map(|_| send);
         } else {
             self.post(rank, receive);
         }
-        self.satisfy(rank, (receive, creator), reached);
+        self.satisfy(rank, receive, creator, reached);
         if let Some(send) = met {
             self.retire(send);
             self.retire(receive);
@@ -186,14 +187,15 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         &mut self,
         rank: &mut Self::Rank,
         message: &Letter,
-        (nic, time): (u8, u64),
+        nic: u8,
+        time: u64,
     ) -> Result<(), E> {
         let (how, op) = (self.reception(), self.number_of(message.send));
         let ops = self.ops();
         let bytes = ops.part(message.send).bytes(message.size);
         ops.set_time(message.send, time);
         let told = Taken { rank: Self::number(rank), op, nic, time: Picos(time) };
-        let free = self.charges().take(&told, (message.source, bytes), how)?;
+        let free = self.charges().take(&told, message.source, bytes, how)?;
         self.set_clock(rank, Clock::Into(nic), free);
         Ok(())
     }
@@ -205,7 +207,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         rank: &mut Self::Rank,
         message: &Letter,
         found: Option<Found>,
-        (Units { cpu, nic }, time): (Units, u64),
+        Units { cpu, nic }: Units,
+        time: u64,
     ) -> Result<(), E> {
         let (how, send) = (self.reception(), message.send);
         let number = self.number_of(send);
@@ -226,14 +229,14 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         };
         let free = self.clock(rank, Clock::Cpu(cpu));
         let Received { cpu: until, into, done } =
-            self.charges().handle(told, part.bytes(message.size), (free, how))?;
+            self.charges().handle(told, part.bytes(message.size), free, how)?;
         self.set_clock(rank, Clock::Cpu(cpu), until);
         if let Some(into) = into {
             self.set_clock(rank, Clock::Into(nic), into);
         }
         self.ops().set_time(send, done);
         let receive = match (part, found) {
-            (MessageKind::Cts, _) => return self.resume(rank, send, (time, done)),
+            (MessageKind::Cts, _) => return self.resume(rank, send, time, done),
             (MessageKind::Data, _) => message.tag,
             (_, Some(found)) => {
                 self.take_posted(rank, found);
@@ -246,9 +249,9 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         };
         let pair = Pair { send, part, receive, time, unexpected: false };
         self.note_match(rank, &pair);
-        if let Some(end) = self.meet(rank, &pair, (Creator::Arrival(send), done))? {
+        if let Some(end) = self.meet(rank, &pair, Creator::Arrival(send), done)? {
             let creator = Creator::Match { receive, send, time };
-            self.satisfy(rank, (receive, creator), Reached::end(end));
+            self.satisfy(rank, receive, creator, Reached::end(end));
             self.retire(send);
             self.retire(receive);
         }
@@ -270,7 +273,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         &mut self,
         rank: &mut Self::Rank,
         pair: &Pair,
-        (creator, end): (Creator, u64),
+        creator: Creator,
+        end: u64,
     ) -> Result<Option<u64>, E> {
         match pair.part {
             MessageKind::Rts => {

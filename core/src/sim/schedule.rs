@@ -6,6 +6,7 @@ use super::draft::{Dependent, Draft};
 use super::memory::{Memory, Requirements};
 use super::rank::Rank;
 use super::record::{NONE, Record, Successors};
+use super::slots::SlotRange;
 use super::storage::Stored;
 use crate::goal::{ANY, Edge, Op, OpKind, Sink};
 
@@ -35,8 +36,9 @@ impl<'m> Schedule<'m> {
     /// `memory` is smaller than [`Schedule::copy_requirements`].
     #[must_use]
     pub fn copy<'n>(&'n self, memory: Memory<'n>) -> Option<Schedule<'n>> {
-        let shared = (self.firsts, Stored { edges: self.storage.edges });
-        let copy = Schedule::in_memory(memory, self.requirements, shared, self.sends)?;
+        let storage = Stored { edges: self.storage.edges };
+        let copy =
+            Schedule::in_memory(memory, self.requirements, self.firsts, storage, self.sends)?;
         copy.memory.records.copy_from_slice(self.memory.records);
         copy.memory.ranks.copy_from_slice(self.memory.ranks);
         copy.memory.slots.copy_from_slice(self.memory.slots);
@@ -50,7 +52,8 @@ impl<'m, S> Schedule<'m, S> {
     pub(super) fn in_memory(
         memory: Memory<'m>,
         requirements: Requirements,
-        (firsts, storage): (&'m [u32], S),
+        firsts: &'m [u32],
+        storage: S,
         sends: u32,
     ) -> Option<Self> {
         let memory = memory.cut(&requirements)?;
@@ -72,6 +75,13 @@ impl<'m, S> Schedule<'m, S> {
     #[must_use]
     pub const fn sends(&self) -> u32 {
         self.sends
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "ranks were counted in a u32")]
+    pub const fn ranks(&self) -> u32 {
+        self.requirements.ranks as u32
     }
 
     /// Network interfaces of a rank.
@@ -165,8 +175,8 @@ impl<'m> Builder<'m> {
             ..requirements
         };
         let (firsts, edges) = draft.finish(firsts, edges)?;
-        let shared = (firsts, Stored { edges });
-        Schedule::in_memory(memory, requirements, shared, sends).ok_or(BuildError::Full)
+        let storage = Stored { edges };
+        Schedule::in_memory(memory, requirements, firsts, storage, sends).ok_or(BuildError::Full)
     }
 
     /// Gives the open rank, which has so many receives, a [`Crowd`].
@@ -217,7 +227,7 @@ impl Sink for Builder<'_> {
         let state = self.memory.ranks.get_mut(rank as usize).ok_or(BuildError::Full)?;
         // Sends to it may have been seen.
         let lists = if self.requirements.several() { state.lists } else { [NONE; 5] };
-        *state = Rank { posted: [self.draft.receives; 2], lists, ..Rank::default() };
+        *state = Rank { posted: SlotRange::at(self.draft.receives), lists, ..Rank::default() };
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! differs from that of most messages, so that few records are looked at; a
 //! wildcard's is 0 and fits all.
 
-use super::matching::{fits, key};
+use super::matching::Envelope;
 use super::record::{NONE, Slot};
 use super::release::Operations;
 
@@ -18,8 +18,34 @@ pub(super) struct Found {
     pub(super) op: u32,
 }
 
-/// The slots of some ranks. Each rank knows which are in use: the first that may be
-/// unmatched, and the end.
+/// The slots of one rank that are in use.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct SlotRange {
+    /// The first that may be unmatched.
+    pub(super) first: u32,
+    /// One past the newest.
+    pub(super) end: u32,
+}
+
+impl SlotRange {
+    /// None, where the slots of the rank begin.
+    pub(super) const fn at(first: u32) -> Self {
+        Self { first, end: first }
+    }
+
+    pub(super) const fn is_empty(self) -> bool {
+        self.first == self.end
+    }
+
+    /// How many a search has looked at, but for the one that it found.
+    #[inline]
+    pub(super) fn looked_at(self, found: Option<Found>) -> u32 {
+        found.map_or(self.end, |found| found.slot) - self.first
+    }
+}
+
+/// The slots of some ranks.
 #[derive(Debug)]
 pub(super) struct Slots<'m> {
     all: &'m mut [Slot],
@@ -41,64 +67,56 @@ impl<'m> Slots<'m> {
 
     /// Those in use, matched ones among them as [`NONE`].
     #[inline]
-    pub(super) fn of(&self, posted: [u32; 2]) -> &[Slot] {
-        let [first, end] = posted.map(|slot| slot.wrapping_sub(self.first) as usize);
+    pub(super) fn of(&self, posted: SlotRange) -> &[Slot] {
+        let [first, end] =
+            [posted.first, posted.end].map(|slot| slot.wrapping_sub(self.first) as usize);
         self.all.get(first..end).unwrap_or_default()
     }
 
     /// The receives that are posted.
-    pub(super) fn receives(&self, posted: [u32; 2]) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn receives(&self, posted: SlotRange) -> impl Iterator<Item = u32> + '_ {
         self.of(posted).iter().map(|slot| slot.op).filter(|&op| op != NONE)
     }
 
-    /// The first posted receive that a message from `sender` with `tag` meets.
+    /// The first posted receive that takes a message.
     #[inline]
     pub(super) fn find(
         &self,
         ops: &impl Operations,
-        posted: [u32; 2],
-        (sender, tag): (u32, u32),
+        posted: SlotRange,
+        message: Envelope,
     ) -> Option<Found> {
-        let wanted = key(sender, tag);
-        self.of(posted).iter().zip(posted[0]..).find_map(|(&Slot { key, op }, slot)| {
+        let wanted = message.hash();
+        self.of(posted).iter().zip(posted.first..).find_map(|(&Slot { key, op }, slot)| {
             let candidate = key == wanted || key == WILD || wanted == WILD;
-            let fits = candidate && op != NONE && fits((ops.peer(op), ops.tag(op)), sender, tag);
-            fits.then_some(Found { slot, op })
+            let takes = candidate && op != NONE && ops.envelope(op).takes(message);
+            takes.then_some(Found { slot, op })
         })
     }
 
     /// Appends a receive to those that are posted. Returns its slot.
     #[inline]
-    pub(super) fn post(&mut self, ops: &impl Operations, posted: &mut [u32; 2], op: u32) -> u32 {
-        let [_, end] = posted;
-        let newest = *end;
+    pub(super) fn post(&mut self, ops: &impl Operations, posted: &mut SlotRange, op: u32) -> u32 {
+        let newest = posted.end;
         if let Some(slot) = self.at(newest) {
-            *slot = Slot { key: key(ops.peer(op), ops.tag(op)), op };
-            *end += 1;
+            *slot = Slot { key: ops.envelope(op).hash(), op };
+            posted.end += 1;
         }
         newest
     }
 
     /// Takes a receive out.
     #[inline]
-    pub(super) fn take(&mut self, posted: &mut [u32; 2], found: Found) {
-        let [first, end] = *posted;
-        if found.slot > first {
+    pub(super) fn take(&mut self, posted: &mut SlotRange, found: Found) {
+        if found.slot > posted.first {
             if let Some(slot) = self.at(found.slot) {
                 *slot = Slot { key: 1, op: NONE };
             }
             return;
         }
-        let mut first = first + 1;
-        while first < end && self.at(first).is_none_or(|slot| slot.op == NONE) {
-            first += 1;
+        posted.first += 1;
+        while !posted.is_empty() && self.at(posted.first).is_none_or(|slot| slot.op == NONE) {
+            posted.first += 1;
         }
-        *posted = [first, end];
     }
-}
-
-/// How many slots a search has looked at, but for the one that it found.
-#[inline]
-pub(super) fn looked_at([first, end]: [u32; 2], found: Option<Found>) -> u32 {
-    found.map_or(end, |found| found.slot) - first
 }

@@ -5,7 +5,7 @@
 use super::chain::Chain;
 use super::engine::SimError;
 use super::hooks::MessageKind;
-use super::matching::Waiting;
+use super::matching::{Envelope, Waiting};
 use super::rank::Rank;
 use super::record::{Mark, Record, Successors};
 use super::records::{Records, bounds, owner};
@@ -45,7 +45,8 @@ pub(super) trait Steps {
         records: &mut Records<'_>,
         on: OnRank,
         reached: Reached,
-        ready: (&mut Ready, impl FnMut(u32, bool)),
+        ready: &mut Ready,
+        told: impl FnMut(u32, bool),
     );
 
     /// Those of a rank that wait for nothing, by the first operations of all ranks.
@@ -80,15 +81,15 @@ pub(super) trait Steps {
         Ok(())
     }
 
-    /// The first posted receive of `rank` that a message from a sender with a tag meets.
+    /// The first posted receive of `rank` that takes a message.
     #[inline]
     fn posted(
         waiting: &mut Waiting<'_>,
         records: &mut Records<'_>,
         rank: &Rank,
-        envelope: (u32, u32),
+        message: Envelope,
     ) -> Option<Found> {
-        waiting.posted(records, rank, envelope)
+        waiting.posted(records, rank, message)
     }
 
     /// Posts a receive of `rank`.
@@ -138,12 +139,12 @@ impl Steps for Stored<'_> {
         records: &mut Records<'_>,
         OnRank { op, .. }: OnRank,
         reached: Reached,
-        (ready, told): (&mut Ready, impl FnMut(u32, bool)),
+        ready: &mut Ready,
+        told: impl FnMut(u32, bool),
     ) {
-        let successors = records.successors(op);
-        if let (Successors::Listed, list) = successors {
-            records.satisfy_listed((list, self.edges), reached, ready, told);
-        } else if let Some(op) = records.satisfy_one(successors, reached, told) {
+        if records.successors(op) == Successors::Listed {
+            records.satisfy_listed(op, self.edges, reached, ready, told);
+        } else if let Some(op) = records.satisfy_one(op, reached, told) {
             ready.add(records, op);
         }
     }

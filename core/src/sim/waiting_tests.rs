@@ -105,7 +105,7 @@ impl Program {
         let settings = Settings { receive, ..Settings::default() };
         let mut survey = Survey::default();
         self.play(&mut survey).unwrap();
-        let needs = Requirements::of(&survey, (&parameters, settings), 31).unwrap();
+        let needs = Requirements::of(&survey, &parameters, settings, 31).unwrap();
         let memory = Memory {
             records: &mut zeroed::<WindowRecord>(needs.records),
             edges: &mut vec![0; needs.edges],

@@ -7,6 +7,7 @@
 
 use super::chain::Chain;
 use super::index::{self, Key, Keyed};
+use super::matching::Envelope;
 use super::record::{Kind, Mark, NONE};
 use super::records::Records;
 use crate::goal::ANY;
@@ -179,7 +180,7 @@ impl<'i> Wildcards<'i> {
     pub(super) fn oldest(
         &mut self,
         records: &Records<'_>,
-        (sender, tag): (u32, u32),
+        Envelope { sender, tag }: Envelope,
     ) -> (Option<u32>, u32) {
         let [by_tag, by_sender] = &mut self.tables;
         let table = if sender == ANY { by_tag } else { by_sender };

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::sim::implicit::{
-    self, Envelope, ImplicitError, PatternProgram, RankRange, RankState, Simulation,
+    self, ImplicitError, PatternProgram, RankRange, RankState, Simulation,
 };
 use loggap_core::sim::mail::{CHUNK, ChunkList};
 use loggap_core::sim::network::Network;
@@ -94,7 +94,7 @@ pub fn run<O: Observer>(
     observer: O,
 ) -> Result<(Outcome, O), SimError> {
     with_schedule(program, rules.1, |schedule| {
-        let engine = Engine::with(schedule, rules, noise, observer);
+        let engine = Engine::with(schedule, rules.0, rules.1, noise, observer);
         let (outcome, engine) = finish(engine, program)?;
         Ok((outcome, engine.into_observer()))
     })
@@ -157,7 +157,7 @@ pub fn observe_in_windows<O: Observer>(
 ) -> Result<(Outcome, u64, Vec<O>), Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let needs = windows::Requirements::of(&survey, (&parameters, settings), shift)
+    let needs = windows::Requirements::of(&survey, &parameters, settings, shift)
         .map_err(Stopped::Unsuitable)?;
     let memory = windows::Memory {
         records: &mut zeroed::<WindowRecord>(needs.records),
@@ -300,7 +300,7 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
     let mut nodes = vec![[0; 4]; needs.nodes_most * count];
     let chunks = needs.nodes_most as u32 / CHUNK + count as u32;
     let halves: [_; 2] = [(), ()].map(|()| {
-        let messages = zeroed::<Envelope>((chunks * CHUNK) as usize);
+        let messages = zeroed::<implicit::Message>((chunks * CHUNK) as usize);
         (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<ChunkList>(count))
     });
     let mut mails = halves
@@ -311,7 +311,7 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
         .zip(nodes.chunks_mut(needs.nodes_most))
         .map(|((ranks, words), nodes)| implicit::Memory { ranks, words, nodes });
     let parts = memories.zip(0..).map(|(memory, index)| {
-        Simulation::part(program, (parameters, noise), memory, RankRange { index, shift })
+        Simulation::part(program, parameters, noise, memory, RankRange { index, shift })
     });
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
     let mut window = 0;

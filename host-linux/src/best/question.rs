@@ -202,7 +202,7 @@ impl Question<'_> {
             } else {
                 let call = self.call(&candidate, at);
                 let point = |_| self.point(self.measured);
-                let ran = self.run(&candidate, call, (1, &point))?;
+                let ran = self.run(&candidate, call, 1, &point)?;
                 let time = ran.first().map_or(Picos::ZERO, |run| run.makespan);
                 best = Some(best.map_or(time, |best| best.min(time)));
                 if holds_between {
@@ -229,7 +229,7 @@ impl Question<'_> {
     fn drawn(&self, candidate: &Candidate, at: Case) -> Result<Vec<Picos>, Refused> {
         let point = |draw: usize| self.point(self.draws.get(draw).unwrap_or(self.measured));
         let call = self.call(candidate, at);
-        let ran = self.run(candidate, call, (self.draws.len(), &point))?;
+        let ran = self.run(candidate, call, self.draws.len(), &point)?;
         Ok(ran.into_iter().map(|run| run.makespan).collect())
     }
 
@@ -237,9 +237,10 @@ impl Question<'_> {
         &self,
         candidate: &Candidate,
         call: Call,
-        points: (usize, &(dyn Fn(usize) -> Point + Sync)),
+        count: usize,
+        point: &(dyn Fn(usize) -> Point + Sync),
     ) -> Result<Vec<Completed>, Refused> {
-        run_points(&Source::Collective(call), points, &self.plan, &|| {})
+        run_points(&Source::Collective(call), count, point, &self.plan, &|| {})
             .map_err(|source| Refused { algorithm: candidate.algorithm, call, source })
     }
 

@@ -272,7 +272,7 @@ fn no_call_takes_less_than_its_bound() {
                     let point =
                         |_| Point { sets: measured.clone(), phases: Phases::Drawn { seed: 0 } };
                     let source = Source::Collective(call);
-                    let ran = run_points(&source, (1, &point), &PLAN, &|| {}).unwrap();
+                    let ran = run_points(&source, 1, &point, &PLAN, &|| {}).unwrap();
                     let (bound, time) = (question.bound(&call), ran[0].makespan);
                     assert!(bound <= time, "{} {call:?}: {bound} {time}", algorithm.name);
                     called += 1;

@@ -255,7 +255,7 @@ impl Runs<'_> {
             sets: all.get(at).cloned().unwrap_or_default(),
             phases: Phases::Together { seed: 0 },
         };
-        run_each_point(self.source, (all.len(), &point), self.plan, self.note)
+        run_each_point(self.source, all.len(), &point, self.plan, self.note)
     }
 }
 

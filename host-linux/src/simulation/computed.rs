@@ -138,7 +138,7 @@ impl Batch<'_> {
         points: &[usize],
     ) -> Result<Vec<Option<Completed>>, RunError> {
         let (needs, kept) = (Requirements::of(program), self.kept(program.ranks()));
-        let threads = self.threads((needs.bytes(), kept), points.len())?;
+        let threads = self.threads(needs.bytes(), kept, points.len())?;
         let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
         let further = GroupMemory::<P::State>::bytes(&needs);
         // Runs alone keep what they may come to need.
@@ -200,7 +200,8 @@ impl Batch<'_> {
         let Ok(lanes) = Lanes::<_, LANES>::new(program, others, lent) else { return Ok(None) };
         let outcome = match memory.run(
             &lanes,
-            (first, NoNoise),
+            first,
+            NoNoise,
             &Means { most_bytes: 0, ..Means::ONE_THREAD },
             |_, _| {},
         ) {
@@ -223,7 +224,7 @@ impl Batch<'_> {
         at: usize,
     ) -> Result<Option<Completed>, RunError> {
         let share = memory.share;
-        let completed = self.compute(program, memory.single()?, (at, share))?;
+        let completed = self.compute(program, memory.single()?, at, share)?;
         if completed.is_some() {
             (self.note)();
         }
@@ -234,7 +235,8 @@ impl Batch<'_> {
         &self,
         program: &P,
         memory: &mut PatternMemory<P::State>,
-        (at, most_bytes): (usize, u64),
+        at: usize,
+        most_bytes: u64,
     ) -> Result<Option<Completed>, RunError> {
         let point = (self.point)(at);
         let mut finish = Vec::new();
@@ -247,7 +249,7 @@ impl Batch<'_> {
         let parameters = point.sets.parameters()?;
         let means = Means { most_bytes, ..Means::ONE_THREAD };
         let result = with_noise!(self.noise(&point), noise => {
-            memory.run(program, (parameters, noise), &means, each)
+            memory.run(program, parameters, noise, &means, each)
         });
         let computed = settled(result.map_err(RunError::Pattern))?;
         Ok(computed.map(|computed| Completed { makespan: computed.outcome.makespan, finish }))

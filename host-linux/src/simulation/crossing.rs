@@ -20,7 +20,8 @@ const MOST_OPS: u64 = 1 << 20;
 pub fn least_taper(
     source: &Source,
     parameters: Parameters<'_>,
-    (ranks, ops): (u32, u64),
+    ranks: u32,
+    ops: u64,
     makespan: Picos,
 ) -> Result<Option<Taper>, LoadError> {
     if ops > MOST_OPS {

@@ -2,7 +2,6 @@
 
 use std::{fmt, io};
 
-use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::{
     ImplicitError, Memory, Node, PatternProgram, Program, ProgramFinished, RankState, Requirements,
     Simulation,
@@ -11,10 +10,10 @@ use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 use loggap_core::with_program;
 
-use super::noise::with_noise;
+use super::noise::{PhasedNoise, with_noise};
 use super::simulate::{Progress, WATCHED, Watch};
 use super::windows::run_in_parts;
-use super::{NetworkUse, NoiseSource, RunError};
+use super::{NetworkUse, RunError};
 use crate::sys::pages::Pages;
 
 /// Why a pattern was not run, or not to its end.
@@ -112,12 +111,13 @@ pub(super) fn needs_of(program: &PatternProgram) -> Requirements {
 /// [`RunError`].
 pub fn compute(
     program: &PatternProgram,
-    (parameters, noise): (Parameters<'_>, Option<(&NoiseSource, Phases)>),
+    parameters: Parameters<'_>,
+    noise: Option<PhasedNoise<'_>>,
     means: &Means<'_>,
     each: impl FnMut(u32, Picos),
 ) -> Result<Option<Computed>, RunError> {
     let result = with_noise!(noise, noise => {
-        run_pattern(program, (parameters, noise), means, each)
+        run_pattern(program, parameters, noise, means, each)
     });
     settled(result.map_err(RunError::Pattern))
 }
@@ -139,24 +139,26 @@ pub(super) fn settled(result: Result<Computed, RunError>) -> Result<Option<Compu
 /// [`PatternError`].
 pub fn run_pattern<N: Noise + Copy + Send>(
     program: &PatternProgram,
-    (parameters, noise): (Parameters<'_>, N),
+    parameters: Parameters<'_>,
+    noise: N,
     means: &Means<'_>,
     each: impl FnMut(u32, Picos),
 ) -> Result<Computed, PatternError> {
-    with_program!(program, program => run(program, (parameters, noise), means, each))
+    with_program!(program, program => run(program, parameters, noise, means, each))
 }
 
 fn run<P: Program<State: Send> + Sync, N: Noise + Copy + Send>(
     program: &P,
-    costs: (Parameters<'_>, N),
+    parameters: Parameters<'_>,
+    noise: N,
     means: &Means<'_>,
     mut each: impl FnMut(u32, Picos),
 ) -> Result<Computed, PatternError> {
-    if let Some(computed) = run_in_parts(program, costs, means, &mut each)? {
+    if let Some(computed) = run_in_parts(program, parameters, noise, means, &mut each)? {
         return Ok(computed);
     }
     let needs = Requirements::of(program);
-    PatternMemory::new(needs, 1, needs.nodes)?.run(program, costs, means, each)
+    PatternMemory::new(needs, 1, needs.nodes)?.run(program, parameters, noise, means, each)
 }
 
 /// The memory of runs of a program with this state of a rank, used again for
@@ -212,7 +214,8 @@ impl<S: Copy + Default> PatternMemory<S> {
     pub(super) fn run<P: Program<State = S>, N: Noise + Copy>(
         &mut self,
         program: &P,
-        (parameters, noise): (Parameters<'_>, N),
+        parameters: Parameters<'_>,
+        noise: N,
         means: &Means<'_>,
         mut each: impl FnMut(u32, Picos),
     ) -> Result<Computed, PatternError> {

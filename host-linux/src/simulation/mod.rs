@@ -25,7 +25,7 @@ pub use network::{
     NetworkUse, PlacedNetwork, PlacedSimple, Placement, RankPlace, TopologyPlan, Wiring,
     read_places,
 };
-pub use noise::{NoiseError, NoiseSource};
+pub use noise::{NoiseError, NoiseSource, PhasedNoise};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
 pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
 pub use run::{RunError, makespan};

@@ -103,7 +103,7 @@ impl NoiseSource {
 }
 
 /// Does something with the noise of a run, which returns where there is none to
-/// be had: `with_noise!(source_and_phases, noise => run(noise))`.
+/// be had: `with_noise!(phased, noise => run(noise))`.
 macro_rules! with_noise {
     ($noise:expr, $one:ident => $does:expr) => {
         match $noise {
@@ -121,9 +121,17 @@ macro_rules! with_noise {
 
 pub(super) use with_noise;
 
-/// Noise whose ranks begin at these phases.
-pub(super) fn trace_noise(
-    (source, phases): (&NoiseSource, Phases),
-) -> Result<TraceNoise<'_>, RunError> {
+/// Noise, and where in it ranks begin.
+#[derive(Clone, Copy, Debug)]
+pub struct PhasedNoise<'a> {
+    /// The noise.
+    pub source: &'a NoiseSource,
+    /// Where ranks begin.
+    pub phases: Phases,
+}
+
+/// As a simulation takes it.
+pub(super) fn trace_noise(noise: PhasedNoise<'_>) -> Result<TraceNoise<'_>, RunError> {
+    let PhasedNoise { source, phases } = noise;
     Ok(TraceNoise { trace: source.trace().map_err(RunError::Noise)?, phases })
 }

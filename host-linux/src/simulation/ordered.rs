@@ -3,7 +3,6 @@
 
 use std::io;
 
-use loggap_core::noise::Phases;
 use loggap_core::sim::implicit::{
     ImplicitError, Node, OrderedMemory, PatternProgram, Program, ProgramFinished, RankState,
     Requirements, Simulation,
@@ -14,13 +13,12 @@ use loggap_core::with_program;
 
 use super::implicit::{events_of, more, needs_of, settled};
 use super::network::{MORE_MESSAGES, usual_messages};
-use super::noise::with_noise;
+use super::noise::{PhasedNoise, with_noise};
 use super::points::{Batch, Completed, Ended, of_one_point};
 use super::side_by_side::side_by_side;
 use super::simulate::{Progress, WATCHED, Watch};
 use super::{
-    Computed, LinkModel, LoadError, NetworkPlan, NetworkUse, NoiseSource, PatternError, RunError,
-    Source,
+    Computed, LinkModel, LoadError, NetworkPlan, NetworkUse, PatternError, RunError, Source,
 };
 use crate::sys::pages::Pages;
 
@@ -46,7 +44,7 @@ impl OnNetwork<'_> {
     pub(super) fn compute(
         &self,
         program: &PatternProgram,
-        noise: Option<(&NoiseSource, Phases)>,
+        noise: Option<PhasedNoise<'_>>,
         each: impl FnMut(u32, Picos),
     ) -> Result<Option<Computed>, RunError> {
         settled(with_noise!(noise, noise => self.run_pattern(program, noise, each)))
@@ -127,9 +125,8 @@ impl OnNetwork<'_> {
             nodes: &mut nodes,
         };
         let flows = placed.lend()?;
-        let mut simulation =
-            Simulation::on_network(program, self.parameters, (noise, flows), memory)
-                .map_err(stopped)?;
+        let mut simulation = Simulation::on_network(program, self.parameters, noise, flows, memory)
+            .map_err(stopped)?;
         let of = events_of(program);
         let outcome = loop {
             if let Some(outcome) = simulation.run_some(WATCHED).map_err(stopped)? {
@@ -159,7 +156,7 @@ impl Batch<'_> {
         let kept = self.kept(ranks);
         let network = plan.bytes(ranks, usual_messages(needs.ranks).min(needs.nodes_most));
         let each = needs.ordered_bytes_with(needs.nodes).saturating_add(network);
-        let threads = self.threads((each, kept), points.len())?;
+        let threads = self.threads(each, kept, points.len())?;
         let most_bytes = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
         side_by_side(
             threads,

@@ -196,7 +196,7 @@ mod tests {
         let source = Source::Pattern(Pattern::BinomialBroadcast, options);
         let point = |_| Point { sets: sets.clone(), phases: Phases::Drawn { seed: 0 } };
         let plan = Plan::new(Settings::default());
-        run_points(&source, (1, &point), &plan, &|| {}).unwrap()[0].makespan.0
+        run_points(&source, 1, &point, &plan, &|| {}).unwrap()[0].makespan.0
     }
 
     #[test]

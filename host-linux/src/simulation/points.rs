@@ -14,12 +14,12 @@ use loggap_core::sim::{Engine, Noise, Requirements, Schedule, Settings, Silent};
 use loggap_core::units::Picos;
 
 use super::network::{messages, with_more_memory};
-use super::noise::with_noise;
+use super::noise::{PhasedNoise, with_noise};
 use super::side_by_side::side_by_side;
 use super::windows::{self, Resources, Split, WindowError, WindowMemory};
 use super::{
-    Limit, LinkModel, LoadError, Needs, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets,
-    RunError, Source,
+    Limit, LinkModel, LoadError, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError,
+    Source,
 };
 
 /// What one run differs in.
@@ -79,11 +79,12 @@ pub type Ended = Result<Completed, RunError>;
 /// [`RunError`] of the first point that has one.
 pub fn run_points(
     source: &Source,
-    points: (usize, &(dyn Fn(usize) -> Point + Sync)),
+    count: usize,
+    point: &(dyn Fn(usize) -> Point + Sync),
     plan: &Plan<'_>,
     note: &(dyn Fn() + Sync),
 ) -> Result<Vec<Completed>, RunError> {
-    run_each_point(source, points, plan, note)?.into_iter().collect()
+    run_each_point(source, count, point, plan, note)?.into_iter().collect()
 }
 
 /// As [`run_points`], where a point that stops, by a deadlock for instance, does
@@ -95,7 +96,8 @@ pub fn run_points(
 /// cannot be read.
 pub fn run_each_point(
     source: &Source,
-    (count, point): (usize, &(dyn Fn(usize) -> Point + Sync)),
+    count: usize,
+    point: &(dyn Fn(usize) -> Point + Sync),
     plan: &Plan<'_>,
     note: &(dyn Fn() + Sync),
 ) -> Result<Vec<Ended>, RunError> {
@@ -156,8 +158,8 @@ struct CopyMemory {
 
 impl Batch<'_> {
     /// The noise of a point.
-    pub(super) fn noise(&self, point: &Point) -> Option<(&NoiseSource, Phases)> {
-        self.plan.noise.map(|noise| (noise, point.phases))
+    pub(super) fn noise(&self, point: &Point) -> Option<PhasedNoise<'_>> {
+        self.plan.noise.map(|source| PhasedNoise { source, phases: point.phases })
     }
 
     /// Points that can be computed, with a place for each. An error does not say
@@ -201,26 +203,30 @@ impl Batch<'_> {
             bytes: self.plan.most_bytes,
             besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
         };
-        let with = (first.sets.parameters()?, self.plan.settings);
-        let ran = windows::load(source, with, &limit, Split::Threads(1), |schedule, needs, _| {
-            let copy = schedule.copy_requirements();
-            // What a window's messages take is not known before.
-            let each = copy.bytes().saturating_add(needs.bytes.saturating_sub(schedule.bytes()));
-            let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
-            let threads = self.threads((each, kept), points.len())?;
-            let mail = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
-            let mail = mail.saturating_sub(copy.bytes());
-            let memory = || {
-                WindowMemory::new(&copy).map_err(|error| RunError::Load(LoadError::Pages(error)))
-            };
-            side_by_side(threads, points, memory, |memory, at| {
-                let ended = of_one_point(self.run_windows(&schedule, memory, (at, mail)))?;
-                if !matches!(ended, Ok(None)) {
-                    (self.note)();
-                }
-                Ok(ended.transpose())
-            })
-        });
+        let (parameters, settings) = (first.sets.parameters()?, self.plan.settings);
+        let split = Split::Threads(1);
+        let ran =
+            windows::load(source, parameters, settings, &limit, split, |schedule, needs, _| {
+                let copy = schedule.copy_requirements();
+                // What a window's messages take is not known before.
+                let each =
+                    copy.bytes().saturating_add(needs.bytes.saturating_sub(schedule.bytes()));
+                let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
+                let threads = self.threads(each, kept, points.len())?;
+                let mail = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
+                let mail = mail.saturating_sub(copy.bytes());
+                let memory = || {
+                    WindowMemory::new(&copy)
+                        .map_err(|error| RunError::Load(LoadError::Pages(error)))
+                };
+                side_by_side(threads, points, memory, |memory, at| {
+                    let ended = of_one_point(self.run_windows(&schedule, memory, at, mail))?;
+                    if !matches!(ended, Ok(None)) {
+                        (self.note)();
+                    }
+                    Ok(ended.transpose())
+                })
+            });
         match ran {
             Ok(Ok(completed)) => completed,
             // Event by event takes less memory, or says how much it takes.
@@ -233,23 +239,25 @@ impl Batch<'_> {
         &self,
         schedule: &WindowSchedule<'_>,
         memory: &mut WindowMemory,
-        (at, mail_bytes): (usize, u64),
+        at: usize,
+        mail_bytes: u64,
     ) -> Result<Option<Completed>, RunError> {
         let point = (self.point)(at);
         let Some(copy) = schedule.copy(memory.lend(), point.sets.parameters()?) else {
             return Ok(None);
         };
-        with_noise!(self.noise(&point), noise => self.run_window(copy, (at, mail_bytes), noise))
+        with_noise!(self.noise(&point), noise => self.run_window(copy, at, mail_bytes, noise))
     }
 
     fn run_window<N: Noise + Clone + Send>(
         &self,
         schedule: WindowSchedule<'_>,
-        (at, mail_bytes): (usize, u64),
+        at: usize,
+        mail_bytes: u64,
         noise: N,
     ) -> Result<Option<Completed>, RunError> {
         let resources = Resources { threads: 1, mail_bytes, small: Resources::SMALL };
-        let ended = match windows::run(schedule, (noise, |_| Silent), &resources, &mut |_| {}) {
+        let ended = match windows::run(schedule, noise, |_| Silent, &resources, &mut |_| {}) {
             Ok(ended) => ended,
             Err(WindowError::Steps) => return Ok(None),
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
@@ -283,7 +291,7 @@ impl Batch<'_> {
             let network = self.plan.network;
             let links = |messages| network.map_or(0, |plan| plan.bytes(needs.ranks, messages));
             let each = copy.bytes().saturating_add(links(messages(needs, 1)));
-            let threads = self.threads((each, kept), points.len())?;
+            let threads = self.threads(each, kept, points.len())?;
             let allowed = self.plan.most_bytes;
             let all = |each: u64| each.saturating_mul(threads as u64).saturating_add(kept);
             let memory = || Ok(CopyMemory { schedule: Self::memory(&copy)?, times: 1 });
@@ -295,7 +303,7 @@ impl Batch<'_> {
                     if needed > allowed {
                         return Err(RunError::Load(LoadError::Memory { needed, allowed }));
                     }
-                    self.run_copy(&schedule, memory, (at, needs, messages))
+                    self.run_copy(&schedule, memory, at, messages)
                 });
                 (self.note)();
                 match completed {
@@ -318,36 +326,43 @@ impl Batch<'_> {
         &self,
         schedule: &Schedule<'_>,
         memory: &mut OwnedMemory,
-        (at, needs, messages): (usize, &Needs, usize),
+        at: usize,
+        messages: usize,
     ) -> Result<Completed, RunError> {
         let point = (self.point)(at);
         let too_small = || RunError::Load(LoadError::Pages(io::ErrorKind::OutOfMemory.into()));
         let copy = schedule.copy(memory.lend()).ok_or_else(too_small)?;
         with_noise!(self.noise(&point), noise => {
-            self.run(copy, (at, &point), (needs, messages), noise)
+            let listed = if at < self.plan.finish { copy.ranks() } else { 0 };
+            self.run(copy, &point, messages, noise, listed)
         })
     }
 
-    /// Runs event by event, with links for so many messages under way, if any.
+    /// Runs event by event, with links for so many messages under way, if any; the first
+    /// so many ranks are listed.
     fn run<N: Noise>(
         &self,
         schedule: Schedule<'_>,
-        (at, point): (usize, &Point),
-        (needs, messages): (&Needs, usize),
+        point: &Point,
+        messages: usize,
         noise: N,
+        listed: u32,
     ) -> Result<Completed, RunError> {
-        let costs = (point.sets.parameters()?, self.plan.settings);
-        let listed = if at < self.plan.finish { needs.ranks } else { 0 };
+        let (parameters, settings) = (point.sets.parameters()?, self.plan.settings);
         let Some(plan) = self.plan.network else {
-            return Self::end(Engine::with(schedule, costs, noise, Silent), listed);
+            let engine = Engine::with(schedule, parameters, settings, noise, Silent);
+            return Self::end(engine, listed);
         };
-        let hooks = (noise, Silent);
         if plan.model == LinkModel::Simple {
-            let mut placed = plan.place_simple(needs.ranks, messages)?;
-            return Self::end(Engine::on_network(schedule, costs, hooks, placed.lend()?), listed);
+            let mut placed = plan.place_simple(schedule.ranks(), messages)?;
+            let network = placed.lend()?;
+            let engine = Engine::on_network(schedule, parameters, settings, noise, Silent, network);
+            return Self::end(engine, listed);
         }
-        let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
-        Self::end(Engine::on_network(schedule, costs, hooks, placed.lend()?), listed)
+        let mut placed = plan.place(schedule.ranks(), schedule.interfaces(), messages)?;
+        let network = placed.lend()?;
+        let engine = Engine::on_network(schedule, parameters, settings, noise, Silent, network);
+        Self::end(engine, listed)
     }
 
     /// Runs `engine` to the end; the first so many ranks are listed.
@@ -371,11 +386,7 @@ impl Batch<'_> {
     }
 
     /// How many threads have room for `each` besides `kept` bytes.
-    pub(super) fn threads(
-        &self,
-        (each, kept): (u64, u64),
-        points: usize,
-    ) -> Result<usize, RunError> {
+    pub(super) fn threads(&self, each: u64, kept: u64, points: usize) -> Result<usize, RunError> {
         let allowed = self.plan.most_bytes;
         let room = allowed.saturating_sub(kept) / each.max(1);
         if room == 0 {

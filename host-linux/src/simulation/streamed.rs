@@ -46,7 +46,8 @@ impl Owned {
 /// is room for; they are touched when they are used.
 fn requirements(
     file: &ScheduleFile,
-    (survey, settings): (&Survey, Settings),
+    survey: &Survey,
+    settings: Settings,
     limit: &Limit<'_>,
 ) -> Result<(Requirements, Needs), LoadError> {
     let bytes = |records| Requirements::of(survey, settings, records).map(|needs| needs.bytes());
@@ -85,7 +86,7 @@ pub fn stream<T>(
     let refused = |error: LoadError| RunError::Load(error);
     let mut survey = Survey::default();
     file.feed(&mut survey).map_err(|error| refused(error.into()))?;
-    let (requirements, needs) = requirements(file, (&survey, settings), limit).map_err(refused)?;
+    let (requirements, needs) = requirements(file, &survey, settings, limit).map_err(refused)?;
     let mut owned = Owned::new(&requirements, file).map_err(|e| refused(LoadError::Pages(e)))?;
     let (memory, lookup) = owned.lend();
     let built = |error: BuildError| refused(error.into());

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use loggap_core::goal::binary::EdgeSpan;
-use loggap_core::sim::implicit::Envelope;
+use loggap_core::sim::implicit;
 use loggap_core::sim::mail::ChunkList;
 use loggap_core::sim::network::{Flow, Hop, Link, Share, Transmission};
 use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
@@ -58,7 +58,7 @@ unsafe impl Integers for WindowRecord {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for Message {}
 // SAFETY: its fields are atomic integers.
-unsafe impl Integers for Envelope {}
+unsafe impl Integers for implicit::Message {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for ChunkList {}
 

@@ -48,8 +48,8 @@ impl<'a> Simulation<'a> {
     ) -> Result<Picos, PredictError> {
         let mut builder = Builder::new(self.memory.lend(), self.requirements)?;
         feed(self.program, &mut builder)?;
-        let options = (parameters, Settings::default());
-        Ok(Engine::with(builder.finish()?, options, noise, Silent).run()?.makespan)
+        let settings = Settings::default();
+        Ok(Engine::with(builder.finish()?, parameters, settings, noise, Silent).run()?.makespan)
     }
 }
 

@@ -58,7 +58,7 @@ fn simulate(
     let Ok(schedule) = builder.finish(file) else { return 0 };
     let Ok(preset) = "loggopsim".parse::<Preset>() else { return 0 };
     let Some(parameters) = Parameters::per_protocol(preset.protocols) else { return 0 };
-    let mut engine = Engine::with(schedule, (parameters, settings), NoNoise, Silent);
+    let mut engine = Engine::with(schedule, parameters, settings, NoNoise, Silent);
     let finished = engine.run().map_or(0, |finished| finished.makespan.0);
     let mut left = 0;
     engine.unfinished(|_| left += 1);

@@ -112,7 +112,7 @@ pub fn overflow(data: &[u8]) {
         return;
     }
     let schedule = builder.finish().expect("as surveyed");
-    let mut engine = Engine::with(schedule, (parameters, switches), NoNoise, Silent);
+    let mut engine = Engine::with(schedule, parameters, switches, NoNoise, Silent);
     let Ok(finished) = engine.run_some(TURNS) else { return };
     let finished = finished.expect("a bounded number of turns");
     assert!(finished.events <= events_most(&program, &settings));

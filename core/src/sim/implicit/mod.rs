@@ -32,9 +32,9 @@
 //! bit.
 
 mod driver;
-mod envelope;
 mod error;
 mod lanes;
+mod mail;
 mod memory;
 mod ordered;
 mod pool;
@@ -45,9 +45,9 @@ mod runner;
 mod step;
 mod windows;
 
-pub use envelope::{Envelope, Mail, Outbox};
 pub use error::ImplicitError;
 pub use lanes::{LaneMemory, LaneState, Lanes};
+pub use mail::{Mail, Message, Outbox};
 pub use memory::{Memory, OrderedMemory, Requirements};
 pub use ordered::Ordered;
 pub use pool::Node;

@@ -152,7 +152,8 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
     pub fn on_network(
         program: &'p P,
         parameters: Parameters<'p>,
-        (noise, network): (N, W),
+        noise: N,
+        network: W,
         memory: OrderedMemory<'m, P::State>,
     ) -> Result<Self, ImplicitError> {
         const { assert!(W::CHARGES, "receivers are charged for bytes in windows or in order") };
@@ -163,7 +164,7 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
         let ring = ring.get_mut(..count).ok_or(ImplicitError::Memory)?;
         let places = places.get_mut(..count).ok_or(ImplicitError::Memory)?;
         let queue = Queue::new(queue, ring, places);
-        Self::driven(program, (parameters, noise), (ranks, nodes), |_| Ordered {
+        Self::driven(program, parameters, noise, ranks, nodes, |_| Ordered {
             queue,
             network,
             now: 0,

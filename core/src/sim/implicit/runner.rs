@@ -119,8 +119,10 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
     /// At the start, with the driver for this o + L.
     pub(super) fn driven(
         program: &'p P,
-        (parameters, noise): (Parameters<'p>, N),
-        (ranks, nodes): (&'m mut [RankState<P::State>], &'m mut [Node]),
+        parameters: Parameters<'p>,
+        noise: N,
+        ranks: &'m mut [RankState<P::State>],
+        nodes: &'m mut [Node],
         driver: impl FnOnce(NonZeroU64) -> D,
     ) -> Result<Self, ImplicitError> {
         let price = eager_price(&parameters, program.sizes())?;

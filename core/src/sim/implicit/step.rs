@@ -215,7 +215,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
             taken: Picos(now),
             ..Handled::default()
         };
-        let received = self.charges.handle(told, size, (state.cpu, how))?;
+        let received = self.charges.handle(told, size, state.cpu, how)?;
         state.cpu = received.cpu;
         if let Some(into) = received.into {
             state.into = into;

@@ -1,8 +1,8 @@
 //! Windows of length o + L, and the ranks in them one after the other.
 
 use super::driver::{Driver, Outgoing, Stamps};
-use super::envelope::{Mail, Outbox};
 use super::error::ImplicitError;
+use super::mail::{Mail, Outbox};
 use super::memory::{Memory, Requirements};
 use super::pool::{Item, NONE};
 use super::program::Program;
@@ -138,7 +138,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         noise: N,
         memory: Memory<'m, P::State>,
     ) -> Result<Self, ImplicitError> {
-        Self::part(program, (parameters, noise), memory, RankRange::WHOLE)
+        Self::part(program, parameters, noise, memory, RankRange::WHOLE)
     }
 
     /// The part of a simulation that has some of the ranks; [`Requirements::of_ranks`]
@@ -149,7 +149,8 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     /// As [`Simulation::new`].
     pub fn part(
         program: &'p P,
-        (parameters, noise): (Parameters<'p>, N),
+        parameters: Parameters<'p>,
+        noise: N,
         memory: Memory<'m, P::State>,
         part: RankRange,
     ) -> Result<Self, ImplicitError> {
@@ -159,7 +160,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
         let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
         let nowhere = Outbox::new(mail::Mail::new(&[], &[], &[], 1), 0, [0; 2]);
-        let whole = Self::driven(program, (parameters, noise), (ranks, nodes), |delay| Windows {
+        let whole = Self::driven(program, parameters, noise, ranks, nodes, |delay| Windows {
             wheel: Wheel::new(words, needs.ranks, delay),
             part,
             outbox: nowhere,
@@ -217,12 +218,12 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
     fn collect(&mut self, inbox: &Mail<'_>) -> Result<(), ImplicitError> {
         let Self { driver, ranks, pool, first, .. } = self;
         let mut result = Ok(());
-        inbox.collect(driver.part.index, |_, envelope| {
-            let local = envelope.target().wrapping_sub(*first);
+        inbox.collect(driver.part.index, |_, message| {
+            let local = message.target().wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong part");
             let Some(state) = ranks.get_mut(local as usize) else { return };
             // What one rank sent comes from the last to the first.
-            if let Err(full) = pool.push_first(state.incoming_mut(), envelope.read()) {
+            if let Err(full) = pool.push_first(state.incoming_mut(), message.read()) {
                 result = Err(full);
             }
             driver.wheel.add_now(local);

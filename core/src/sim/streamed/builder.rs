@@ -6,7 +6,6 @@ use crate::goal::{Edge, Lookup, Op, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::Draft;
 use crate::sim::rank::Rank;
-use crate::sim::record::NONE;
 use crate::sim::schedule::{Schedule, note_unit};
 
 /// The sink that checks a schedule and notes what has to be known of it before the run.
@@ -42,9 +41,9 @@ impl<'m> Builder<'m> {
         let Self { memory: Memory { mut simulation, buckets, released }, draft, .. } = self;
         let requirements = self.requirements.simulation;
         let (firsts, _) = draft.finish(core::mem::take(&mut simulation.firsts), &[])?;
-        let storage = Streamed::new((file, firsts), (buckets, released), &requirements);
+        let storage = Streamed::new(file, firsts, buckets, released, &requirements);
         let requirements = crate::sim::Requirements { firsts: 0, ..requirements };
-        Schedule::in_memory(simulation, requirements, (firsts, storage), draft.sends)
+        Schedule::in_memory(simulation, requirements, firsts, storage, draft.sends)
             .ok_or(BuildError::Full)
     }
 }
@@ -55,7 +54,7 @@ impl Sink for Builder<'_> {
     fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
         let states = &mut *self.memory.simulation.ranks;
         self.draft.announce(ranks, states.len())?;
-        states.fill(Rank { posted: [NONE; 2], ..Rank::default() });
+        states.fill(Rank::default());
         Ok(())
     }
 

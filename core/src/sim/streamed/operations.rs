@@ -6,7 +6,7 @@ use crate::sim::Requirements;
 use crate::sim::chain::Chain;
 use crate::sim::engine::SimError;
 use crate::sim::hooks::MessageKind;
-use crate::sim::matching::{Waiting, fits};
+use crate::sim::matching::{Envelope, Waiting};
 use crate::sim::rank::Rank;
 use crate::sim::record::{NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
@@ -38,8 +38,10 @@ pub struct Streamed<'m, F> {
 
 impl<'m, F: Lookup> Streamed<'m, F> {
     pub(super) fn new(
-        (file, firsts): (F, &'m [u32]),
-        (buckets, released): (&'m mut [u32], &'m mut [u64]),
+        file: F,
+        firsts: &'m [u32],
+        buckets: &'m mut [u32],
+        released: &'m mut [u64],
         requirements: &Requirements,
     ) -> Self {
         released.fill(0);
@@ -177,7 +179,8 @@ impl<F: Lookup> Steps for Streamed<'_, F> {
         records: &mut Records<'_>,
         OnRank { rank, op }: OnRank,
         reached: Reached,
-        (ready, mut told): (&mut Ready, impl FnMut(u32, bool)),
+        ready: &mut Ready,
+        mut told: impl FnMut(u32, bool),
     ) {
         if reached == Reached::default() {
             return;
@@ -267,23 +270,20 @@ impl<F: Lookup> Steps for Streamed<'_, F> {
         _waiting: &mut Waiting<'_>,
         records: &mut Records<'_>,
         rank: &Rank,
-        (sender, tag): (u32, u32),
+        message: Envelope,
     ) -> Option<Found> {
-        let [last, _] = rank.posted;
-        let (slot, op) = records.walk(last).find(|&(_, receive)| {
-            fits((records.peer(receive), records.tag(receive)), sender, tag)
-        })?;
+        let last = rank.receives;
+        let (slot, op) =
+            records.walk(last).find(|&(_, receive)| records.envelope(receive).takes(message))?;
         Some(Found { slot, op })
     }
 
     fn post(_waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        let [last, _] = &mut rank.posted;
-        records.push(last, op);
+        records.push(&mut rank.receives, op);
     }
 
     fn take(_waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
-        let [last, _] = &mut rank.posted;
-        records.remove(last, found.slot, found.op);
+        records.remove(&mut rank.receives, found.slot, found.op);
     }
 
     fn posted_receives(
@@ -292,7 +292,6 @@ impl<F: Lookup> Steps for Streamed<'_, F> {
         rank: &Rank,
         tell: impl FnMut(u32),
     ) {
-        let [last, _] = rank.posted;
-        records.walk(last).map(|(_, receive)| receive).for_each(tell);
+        records.walk(rank.receives).map(|(_, receive)| receive).for_each(tell);
     }
 }

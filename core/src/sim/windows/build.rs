@@ -14,6 +14,7 @@ use crate::sim::heap::Heaps;
 use crate::sim::parameters::Parameters;
 use crate::sim::record::NONE;
 use crate::sim::release::Operations;
+use crate::sim::slots::SlotRange;
 use crate::units::Picos;
 
 /// The sink that builds a [`Schedule`].
@@ -79,7 +80,7 @@ impl<'m> Builder<'m> {
     /// Releases what waits for nothing on the open rank.
     fn release(&mut self) -> Option<()> {
         let records = &*self.memory.records;
-        let mut shared = Shared::new((records, &[]), &[], (self.parameters, &*self.memory.times));
+        let mut shared = Shared::new(records, &[], &[], self.parameters, &*self.memory.times);
         let mut ready = shared.roots(self.draft.first..self.draft.ops);
         let state = self.memory.ranks.get_mut(self.draft.rank() as usize)?;
         let overlap = !self.memory.links.is_empty();
@@ -98,7 +99,7 @@ impl<'m> Builder<'m> {
     }
 
     /// Makes the last operation, a send to `peer`, begin a handshake.
-    fn add_handshake(&mut self, (peer, size): (u32, u64)) -> Result<(), BuildError> {
+    fn add_handshake(&mut self, peer: u32, size: u64) -> Result<(), BuildError> {
         let further = self.further(self.handshakes[0])?;
         self.handshakes[0] += 1;
         let rank = self.draft.rank();
@@ -169,7 +170,7 @@ impl Sink for Builder<'_> {
     fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
         self.draft.begin(rank, self.memory.firsts)?;
         let state = self.memory.ranks.get_mut(rank as usize).ok_or(BuildError::Full)?;
-        *state = WindowRank { posted: [self.draft.receives; 2], ..WindowRank::default() };
+        *state = WindowRank { posted: SlotRange::at(self.draft.receives), ..WindowRank::default() };
         Ok(())
     }
 
@@ -195,8 +196,8 @@ impl Sink for Builder<'_> {
         }
         let record: Option<&mut WindowRecord> = self.memory.records.get_mut(at);
         record.ok_or(BuildError::Full)?.set(op.kind);
-        if let Some(message) = handshake {
-            self.add_handshake(message)?;
+        if let Some((peer, size)) = handshake {
+            self.add_handshake(peer, size)?;
         }
         self.draft.ops += 1;
         Ok(index)

@@ -85,9 +85,9 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
     /// What is ready now is released at once.
     #[allow(clippy::inline_always, reason = "so that the creator is a word: measured")]
     #[inline(always)]
-    fn satisfy(&mut self, rank: &mut Active, (on, creator): (u32, Creator), reached: Reached) {
-        self.tell(rank, (on, creator.word()), reached);
-        if let Creator::Match { receive, send, time } = creator {
+    fn satisfy(&mut self, rank: &mut Active, on: u32, by: Creator, reached: Reached) {
+        self.tell(rank, on, by.word(), reached);
+        if let Creator::Match { receive, send, time } = by {
             self.shared.at(receive).meet(send, time);
         }
     }
@@ -95,8 +95,7 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
     #[inline]
     fn find_message(&mut self, rank: &mut Active, receive: u32) -> Option<u32> {
         let (shared, last) = (&mut self.shared, &mut rank.state.unexpected);
-        let (found, looks) =
-            first_message(shared, *last, (shared.peer(receive), shared.tag(receive)));
+        let (found, looks) = first_message(shared, *last, shared.envelope(receive));
         self.steps += u64::from(looks) / MESSAGES_OF_STEP;
         let (before, message) = found?;
         shared.remove(last, before, message);
@@ -132,7 +131,8 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
         &mut self,
         rank: &mut Active,
         cts: u32,
-        (time, done): (u64, u64),
+        time: u64,
+        done: u64,
     ) -> Result<(), Overflow> {
         let data = cts.wrapping_add(1);
         let known = self.shared.handshake(data);
@@ -155,20 +155,19 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
 impl<N: Noise, O: Observer> Partition<'_, N, O> {
     /// Tells those that wait for `op` what it has reached, and releases what is ready.
     #[inline]
-    fn tell(&mut self, rank: &mut Active, (op, creator): (u32, u32), reached: Reached) {
-        let (successors, on, number) =
-            (self.shared.successors(op), self.shared.send_of(op), rank.number);
+    fn tell(&mut self, rank: &mut Active, op: u32, creator: u32, reached: Reached) {
+        let (on, number) = (self.shared.send_of(op), rank.number);
         let Self { shared, charges, .. } = self;
         let told = |op, end| {
             charges.observer.satisfied(&Satisfied { rank: number, op, on, end });
         };
-        if let (Successors::Listed, list) = successors {
+        if shared.successors(op) == Successors::Listed {
             let (mut ready, edges) = (Ready::default(), shared.edges);
-            shared.satisfy_listed((list, edges), reached, &mut ready, told);
+            shared.satisfy_listed(op, edges, reached, &mut ready, told);
             while let Some(op) = ready.take(&mut self.shared) {
                 self.release(rank, op, creator);
             }
-        } else if let Some(op) = shared.satisfy_one(successors, reached, told) {
+        } else if let Some(op) = shared.satisfy_one(op, reached, told) {
             self.release(rank, op, creator);
         }
     }

@@ -54,7 +54,8 @@ impl Requirements {
     /// before it is built.
     pub fn of(
         survey: &Survey,
-        (parameters, settings): (&Parameters<'_>, Settings),
+        parameters: &Parameters<'_>,
+        settings: Settings,
         shift: u32,
     ) -> Result<Self, Unsuitable> {
         if parameters.lookahead().0 == 0 {

@@ -86,7 +86,7 @@ pub(super) struct Share<'s> {
 }
 
 impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
-    pub(super) fn new(shared: Shared<'s>, share: Share<'s>, (noise, observer): (N, O)) -> Self {
+    pub(super) fn new(shared: Shared<'s>, share: Share<'s>, noise: N, observer: O) -> Self {
         let Share { index, shift, ranks, slots, words, links, receiving } = share;
         receiving.fill(Receiving::default());
         let overlap = !links.is_empty();
@@ -243,7 +243,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 turn,
                 time: Picos(next.time),
             });
-            if self.execute(&mut rank, &next, (inbox, outbox)).is_err() {
+            if self.execute(&mut rank, &next, inbox, outbox).is_err() {
                 self.fail(rank.number, &next);
                 break;
             }

@@ -1,6 +1,7 @@
 //! The state of one rank.
 
 use crate::sim::record::NONE;
+use crate::sim::slots::SlotRange;
 
 /// The state of one rank; 64 bytes, one cache line. Lists of operations and
 /// of waiting messages are circular, known by their last record.
@@ -28,9 +29,8 @@ pub struct WindowRank {
     /// Of those that found no room in the mail, the first, in the record of
     /// its send.
     pub(super) spilled: u32,
-    /// Slots of posted receives: the first that may be unmatched, and the
-    /// end.
-    pub(super) posted: [u32; 2],
+    /// Slots of posted receives.
+    pub(super) posted: SlotRange,
     /// Operations released.
     pub(super) released: u32,
 }
@@ -57,7 +57,7 @@ impl Default for WindowRank {
             unexpected: NONE,
             incoming: NONE,
             spilled: NONE,
-            posted: [0; 2],
+            posted: SlotRange::at(0),
             released: 0,
         }
     }

@@ -93,7 +93,7 @@ impl<'m> Schedule<'m> {
         let words = wheel::words(each.min(memory.ranks.len())).max(1);
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
-            next.and_then(|ranks| ranks.first()).map(|rank| rank.posted[0])
+            next.and_then(|ranks| ranks.first()).map(|rank| rank.posted.first)
         };
         let mut parts = (0u32..).zip(memory.words.chunks_mut(words));
         let mut ranks = memory.ranks.chunks_mut(each).peekable();
@@ -110,8 +110,8 @@ impl<'m> Schedule<'m> {
             let share = Share { index, shift, ranks: own, slots, words, links, receiving };
             first = end_of(ranks.peek()).unwrap_or(first);
             let shared =
-                Shared { further, ..Shared::new((records, edges), firsts, (parameters, times)) };
-            Some(Partition::new(shared, share, (noise.clone(), observe(index << shift))))
+                Shared { further, ..Shared::new(records, edges, firsts, parameters, times) };
+            Some(Partition::new(shared, share, noise.clone(), observe(index << shift)))
         })
     }
 }

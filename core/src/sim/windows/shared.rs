@@ -42,9 +42,11 @@ pub(in crate::sim) struct Shared<'s> {
 
 impl<'s> Shared<'s> {
     pub(super) fn new(
-        (records, edges): (&'s [WindowRecord], &'s [u32]),
+        records: &'s [WindowRecord],
+        edges: &'s [u32],
         firsts: &'s [u32],
-        (parameters, times): (Parameters<'s>, &'s [AtomicU64]),
+        parameters: Parameters<'s>,
+        times: &'s [AtomicU64],
     ) -> Self {
         let sentinel = WindowRecord::default();
         Self { records, edges, firsts, parameters, times, further: NONE, sentinel }
@@ -185,8 +187,13 @@ impl Operations for Shared<'_> {
     }
 
     #[inline]
-    fn successors(&self, op: u32) -> (Successors, u32) {
-        (self.at(op).successors(), self.at(op).next.get())
+    fn successors(&self, op: u32) -> Successors {
+        self.at(op).successors()
+    }
+
+    #[inline]
+    fn successor(&self, op: u32) -> u32 {
+        self.at(op).next.get()
     }
 
     #[inline]

@@ -9,10 +9,10 @@ use super::rank::{Active, WindowRank};
 use super::shared::Element;
 use crate::sim::chain::Chain;
 use crate::sim::hooks::{MessageKind, Noise, Observer, Turn};
+use crate::sim::matching::Envelope;
 use crate::sim::record::NONE;
 use crate::sim::release::Operations;
 use crate::sim::rules::{Letter, Rules, Units};
-use crate::sim::slots::looked_at;
 use crate::units::Overflow;
 
 /// Slots in a row that are looked at in the time of a step in a history.
@@ -152,7 +152,8 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         &mut self,
         rank: &mut Active,
         next: &Next,
-        (inbox, outbox): (&Mail<'_>, &mut Outbox<'_>),
+        inbox: &Mail<'_>,
+        outbox: &mut Outbox<'_>,
     ) -> Result<(), Overflow> {
         if self.overlap {
             self.leave_heap(rank, next);
@@ -161,15 +162,15 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         }
         let &Next { op, time, .. } = next;
         match next.class {
-            Class::Sends => self.send(rank, (op, time), outbox),
-            Class::Receives => self.receive(rank, (op, time)),
+            Class::Sends => self.send(rank, op, time, outbox),
+            Class::Receives => self.receive(rank, op, time),
             Class::Calcs => {
-                self.calculate(rank, (op, time))?;
+                self.calculate(rank, op, time)?;
                 self.shared.at(op).time.set(time);
                 Ok(())
             }
             Class::Waiting if self.overlap => {
-                self.take(rank, &self.shared.kept(op), (0, time))?;
+                self.take(rank, &self.shared.kept(op), 0, time)?;
                 self.await_processor(rank, op);
                 Ok(())
             }
@@ -209,11 +210,12 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     fn send(
         &mut self,
         rank: &mut Active,
-        (op, now): (u32, u64),
+        op: u32,
+        now: u64,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Overflow> {
         let size = self.shared.amount(op);
-        self.leave(rank, (op, now))?;
+        self.leave(rank, op, now)?;
         self.events += 1;
         let record = self.shared.at(op);
         record.time.set(now);
@@ -242,13 +244,14 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         let part = self.shared.part(message.send);
         let found = if matches!(part, MessageKind::Whole | MessageKind::Rts) {
             let posted = rank.state.posted;
-            let found = self.slots.find(&self.shared, posted, (message.source, message.tag));
-            self.steps += u64::from(looked_at(posted, found)) / SLOTS_OF_STEP;
+            let envelope = Envelope { sender: message.source, tag: message.tag };
+            let found = self.slots.find(&self.shared, posted, envelope);
+            self.steps += u64::from(posted.looked_at(found)) / SLOTS_OF_STEP;
             found
         } else {
             None
         };
-        self.handle(rank, message, found, (Units::default(), now))
+        self.handle(rank, message, found, Units::default(), now)
     }
 
     /// Keeps what has not been handled of the mail beyond the window.

@@ -37,8 +37,8 @@ use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
 use crate::sensitivity::{differences, runs as sensitivity_runs};
 use crate::simulation::{
-    Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, ProgramForm, Source, Wanted,
-    least_taper,
+    Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, PhasedNoise, Plan, ProgramForm, Source,
+    Wanted, least_taper,
 };
 
 /// Simulate a schedule under LogGOPS.
@@ -242,7 +242,8 @@ impl Args {
             ..Wanted::default()
         };
         Job {
-            noise: noise.map(|noise| (noise, self.noise.phases(self.pattern.seed))),
+            noise: noise
+                .map(|source| PhasedNoise { source, phases: self.noise.phases(self.pattern.seed) }),
             network,
             most_bytes: self.max_memory.unwrap_or(u64::MAX),
             threads: self.threads(),
@@ -341,8 +342,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     // What goes wrong from here on does not take the run along.
     let mut failures = Failures::default();
     if job.network.is_none() && sets.levels.is_empty() {
-        let size = (outcome.ranks, outcome.ops);
-        let taper = least_taper(&source, parameters, size, outcome.finished.makespan);
+        let makespan = outcome.finished.makespan;
+        let taper = least_taper(&source, parameters, outcome.ranks, outcome.ops, makespan);
         report.add_taper(failures.add(taper.map_err(CliError::usage), console).flatten());
     }
     let unwatched = network.as_ref().map(NetworkPlan::unwatched);

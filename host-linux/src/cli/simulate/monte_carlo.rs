@@ -87,8 +87,8 @@ impl MonteCarlo {
         }
         let line = RunsLine::new(console, self.draws.into());
         let point = |at: usize| self.point(at, args);
-        let runs = (self.draws as usize, &point as &(dyn Fn(usize) -> Point + Sync));
-        let ended = run_each_point(source, runs, plan, &|| line.advance());
+        let draws = self.draws as usize;
+        let ended = run_each_point(source, draws, &point, plan, &|| line.advance());
         drop(line);
         let ended = failures.add(ended.map_err(CliError::from), console)?;
         let makespans = ended.iter().flatten().map(|run| run.makespan.0).collect();

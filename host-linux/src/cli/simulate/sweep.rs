@@ -153,8 +153,7 @@ impl SweepJob {
         let phases = args.noise.phases(args.pattern.seed);
         let line = RunsLine::new(console, sweep.count() as u64);
         let point = |at: usize| Point { sets: sweep.sets(at), phases };
-        let runs = (sweep.count(), &point as &(dyn Fn(usize) -> Point + Sync));
-        let ended = run_each_point(source, runs, plan, &|| line.advance())?;
+        let ended = run_each_point(source, sweep.count(), &point, plan, &|| line.advance())?;
         drop(line);
         let tangent =
             sensitivities.and_then(|sensitivities| sweep.tangent(sensitivities.found(), makespan));

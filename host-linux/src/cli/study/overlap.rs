@@ -163,7 +163,7 @@ impl Args {
             sets: points.get(at).unwrap_or(sets).clone(),
             phases: Phases::Together { seed: 0 },
         };
-        let ran = run_points(&source, (points.len(), &point), &plan, &|| line.advance());
+        let ran = run_points(&source, points.len(), &point, &plan, &|| line.advance());
         drop(line);
         let mut runs = ran?.into_iter();
         let mut three = || Three {

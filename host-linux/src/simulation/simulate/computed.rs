@@ -54,7 +54,7 @@ impl Job<'_> {
             on_network.compute(&program, self.noise, each)?
         } else {
             let means = Means { threads: self.threads, most_bytes, watch, ..Means::ONE_THREAD };
-            compute(&program, (parameters, self.noise), &means, each)?
+            compute(&program, parameters, self.noise, &means, each)?
         };
         let Some(computed) = computed else { return Ok(None) };
         let Computed { outcome, memory_bytes, threads, parts: partitions, network } = computed;

@@ -19,6 +19,16 @@ use crate::timeline::link_holds::LinkHolds;
 /// What came of a run, and what else is left of it.
 type Ran<T> = Result<(Outcome, T), RunError>;
 
+/// What takes part in a run besides its schedule.
+struct Hooks<'h, N, O, F> {
+    noise: N,
+    observer: O,
+    /// Is told when the rates of messages on links change.
+    flows: F,
+    /// What it keeps.
+    holds: Option<&'h LinkHolds>,
+}
+
 /// One run event by event.
 struct InOrder<'j> {
     job: &'j Job<'j>,
@@ -97,7 +107,10 @@ impl InOrder<'_> {
     ) -> Result<Outcome, RunError> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
-            return Ok(self.drive(schedule, needs, (noise, Silent), (Unobserved, None))?.0);
+            return Ok({
+                let hooks = Hooks { noise, observer: Silent, flows: Unobserved, holds: None };
+                self.drive(schedule, needs, hooks)?.0
+            });
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
@@ -106,14 +119,14 @@ impl InOrder<'_> {
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
         let flows = |plan: &&NetworkPlan| wanted.causes && plan.model == LinkModel::Flows;
         let holds = self.job.network.filter(flows).map(|_| LinkHolds::default());
-        let told = holds.as_ref().map(|holds| |told: &FlowRate| holds.note(told));
+        let flows = holds.as_ref().map(|holds| |rate: &FlowRate| holds.note(rate));
         let causes = wanted.causes.then(|| match &holds {
             Some(holds) => CauseRecorder::new(first_ops).with_holds(holds.clone()),
             None => CauseRecorder::new(first_ops),
         });
-        let observers = ((counting, recorder), causes);
-        let (outcome, ((counting, recorder), causes)) =
-            self.drive(schedule, needs, (noise, observers), (told, holds.as_ref()))?;
+        let observer = ((counting, recorder), causes);
+        let hooks = Hooks { noise, observer, flows, holds: holds.as_ref() };
+        let (outcome, ((counting, recorder), causes)) = self.drive(schedule, needs, hooks)?;
         Ok(Outcome {
             counters: counting.map(|counting| counting.finish().to_vec()),
             timeline: recorder.map(Recorder::finish),
@@ -122,30 +135,33 @@ impl InOrder<'_> {
         })
     }
 
-    fn drive<N: Noise, O: Observer, S: Storage>(
+    fn drive<N: Noise, O: Observer, F: FlowObserver, S: Storage>(
         &self,
         schedule: Schedule<'_, S>,
         needs: &Needs,
-        hooks: (N, O),
-        (told, holds): (impl FlowObserver, Option<&LinkHolds>),
+        hooks: Hooks<'_, N, O, F>,
     ) -> Ran<O> {
         let of = schedule.events();
-        let costs = (self.job.parameters, self.job.settings);
+        let Job { parameters, settings, .. } = *self.job;
+        let Hooks { noise, observer, flows, holds } = hooks;
         let Some(plan) = self.job.network else {
-            let engine = Engine::with(schedule, costs, hooks.0, hooks.1);
+            let engine = Engine::with(schedule, parameters, settings, noise, observer);
             let (outcome, engine) = self.finish(engine, needs, of)?;
             return Ok((outcome, engine.into_observer()));
         };
         let messages = messages(needs, self.times);
         if plan.model == LinkModel::Simple {
             let mut placed = plan.place_simple(needs.ranks, messages)?;
-            let engine = Engine::on_network(schedule, costs, hooks, placed.lend()?);
+            let network = placed.lend()?;
+            let engine =
+                Engine::on_network(schedule, parameters, settings, noise, observer, network);
             let (outcome, engine) = self.finish(engine, needs, of)?;
             let network = Some(NetworkUse::of_simple(engine.network()));
             return Ok((Outcome { network, ..outcome }, engine.into_observer()));
         }
         let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
-        let engine = Engine::on_network(schedule, costs, hooks, placed.lend_observed(told)?);
+        let network = placed.lend_observed(flows)?;
+        let engine = Engine::on_network(schedule, parameters, settings, noise, observer, network);
         let (outcome, engine) = self.finish(engine, needs, of)?;
         if let Some(holds) = holds {
             let topology = engine.network().fabric();

@@ -6,11 +6,10 @@ mod in_order;
 mod windows;
 
 use loggap_core::measure::Clock;
-use loggap_core::noise::Phases;
 use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Limit, LoadError, Needs, NetworkPlan, NetworkUse, NoiseSource, RunError, Source};
+use super::{Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, RunError, Source};
 use crate::machine::clock::HostClock;
 use crate::timeline::causes::{Causes, Transfer};
 use crate::timeline::{Recorder, Selection, Timeline};
@@ -23,7 +22,7 @@ pub struct Job<'a> {
     /// How messages are received and sent.
     pub settings: Settings,
     /// Time that the operating system takes, and where in it each rank begins.
-    pub noise: Option<(&'a NoiseSource, Phases)>,
+    pub noise: Option<PhasedNoise<'a>>,
     /// What is between ranks, where messages share links.
     pub network: Option<&'a NetworkPlan>,
     /// Bytes of memory that all may take together.

@@ -20,11 +20,11 @@ impl Job<'_> {
         watch: Watch<'_>,
     ) -> Result<Result<Outcome, String>, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
-        let with = (self.parameters, self.settings);
         let loading = Stopwatch::start();
         let ran = load(
             source,
-            with,
+            self.parameters,
+            self.settings,
             &self.limit(&besides),
             if self.wanted.causes { Split::Whole } else { Split::Threads(self.threads) },
             |schedule, needs, mail_bytes| {
@@ -58,9 +58,7 @@ impl Loaded<'_> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
             let silent = |_| Silent;
-            return Ok(self
-                .observed(schedule, (noise, silent), watch)?
-                .map(|(outcome, _)| outcome));
+            return Ok(self.observed(schedule, noise, silent, watch)?.map(|(outcome, _)| outcome));
         }
         let counted = if wanted.counters { self.needs.ranks as usize } else { 0 };
         let mut ranks = vec![RankCounters::default(); counted];
@@ -73,7 +71,7 @@ impl Loaded<'_> {
             let causes = wanted.causes.then(|| CauseRecorder::new(&first_ops));
             ((counters, recorder), causes)
         };
-        let ended = self.observed(schedule, (noise, observe), watch)?;
+        let ended = self.observed(schedule, noise, observe, watch)?;
         Ok(ended.map(|(outcome, observers)| {
             let (told, causes): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
             let (counters, recorders): (Vec<_>, Vec<_>) = told.into_iter().unzip();
@@ -89,7 +87,8 @@ impl Loaded<'_> {
     fn observed<N: Noise + Clone + Send, O: Observer + Send>(
         &self,
         schedule: Schedule<'_>,
-        hooks: (N, impl FnMut(u32) -> O),
+        noise: N,
+        observe: impl FnMut(u32) -> O,
         watch: Watch<'_>,
     ) -> Result<Result<(Outcome, Vec<O>), String>, RunError> {
         let Self { job, needs, mail_bytes } = *self;
@@ -97,7 +96,7 @@ impl Loaded<'_> {
         let running = Stopwatch::start();
         let resources = Resources { threads: job.threads, mail_bytes, small: Resources::SMALL };
         let mut told = |events| watch(Progress { events, of });
-        let ended = match run(schedule, hooks, &resources, &mut told) {
+        let ended = match run(schedule, noise, observe, &resources, &mut told) {
             Ok(ended) => ended,
             Err(error @ WindowError::Steps) => return Ok(Err(error.to_string())),
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::implicit::{
-    Envelope, ImplicitError, Mail, Node, Outbox, Program, RankRange, Requirements, Simulation,
+    ImplicitError, Mail, Message, Node, Outbox, Program, RankRange, Requirements, Simulation,
 };
 use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
@@ -34,7 +34,7 @@ where
     P: Program<State: Send> + Sync,
     N: Noise + Send,
 {
-    type Message = Envelope;
+    type Message = Message;
 
     fn next(&self) -> Option<u64> {
         self.simulation.next_window()
@@ -108,7 +108,8 @@ impl Division {
 /// [`PatternError`].
 pub(in crate::simulation) fn run_in_parts<P, N>(
     program: &P,
-    (parameters, noise): (Parameters<'_>, N),
+    parameters: Parameters<'_>,
+    noise: N,
     means: &Means<'_>,
     mut each: impl FnMut(u32, Picos),
 ) -> Result<Option<Computed>, PatternError>
@@ -124,7 +125,7 @@ where
     };
     let parts = memory.lend().zip(0..).map(|(memory, index)| {
         let ranks = RankRange { index, shift };
-        let simulation = Simulation::part(program, (parameters, noise), memory, ranks)?;
+        let simulation = Simulation::part(program, parameters, noise, memory, ranks)?;
         Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
     });
     let parts = parts.collect::<Result<Vec<_>, ImplicitError>>()?;

@@ -52,20 +52,21 @@ impl Split {
 /// [`LoadError`]; `run` was not called then.
 pub fn load<T>(
     source: &Source,
-    (parameters, settings): (Parameters<'_>, Settings),
+    parameters: Parameters<'_>,
+    settings: Settings,
     limit: &Limit<'_>,
     split: Split,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
 ) -> Result<Result<T, Unsuitable>, LoadError> {
-    let with = (parameters, settings);
-    let guess = source.guess().map(|survey| Loader::new(&survey, with, limit, split));
+    let prepare = |survey: &Survey| Loader::new(survey, parameters, settings, limit, split);
+    let guess = source.guess().map(|survey| prepare(&survey));
     let loader = match guess {
         Some(Ok(Ok(loader))) => loader,
         // The guess may have been too high.
         Some(Ok(Err(_)) | Err(_)) | None => {
             let mut survey = Survey::default();
             source.feed(&mut survey)?;
-            match Loader::new(&survey, with, limit, split)? {
+            match prepare(&survey)? {
                 Ok(loader) => loader,
                 Err(why) => return Ok(Err(why)),
             }
@@ -93,14 +94,15 @@ struct Loader {
 impl Loader {
     fn new(
         survey: &Survey,
-        (parameters, settings): (Parameters<'_>, Settings),
+        parameters: Parameters<'_>,
+        settings: Settings,
         limit: &Limit<'_>,
         split: Split,
     ) -> Result<Result<Self, Unsuitable>, LoadError> {
         // A message in each window from each rank is a common number.
         const EACH_RANK: u64 = 64;
         let shift = split.shift(survey.ranks());
-        let requirements = match Requirements::of(survey, (&parameters, settings), shift) {
+        let requirements = match Requirements::of(survey, &parameters, settings, shift) {
             Ok(requirements) => requirements,
             Err(why) => return Ok(Err(why)),
         };

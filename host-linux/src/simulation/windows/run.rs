@@ -135,7 +135,8 @@ impl<'r, N: Noise + Send, O: Observer + Send> InWindows<'r> for Partition<'_, N,
 /// [`WindowError`].
 pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     schedule: Schedule<'s>,
-    (noise, observe): (N, impl FnMut(u32) -> O),
+    noise: N,
+    observe: impl FnMut(u32) -> O,
     resources: &Resources,
     watch: &mut dyn FnMut(u64),
 ) -> Result<Completed<'s, N, O>, WindowError> {

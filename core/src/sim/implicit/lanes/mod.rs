@@ -144,7 +144,8 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
         &self,
         rank: u32,
         state: &mut LaneState<P::State>,
-        (arrival, size): (&Times<K>, u64),
+        arrival: &Times<K>,
+        size: u64,
     ) -> Option<()> {
         let shared = &mut *self.shared.try_borrow_mut().ok()?;
         let price = self.price(shared, size);
@@ -261,7 +262,7 @@ impl<P: Program, const K: usize> Program for Lanes<'_, P, K> {
         debug_assert!(message.is_some(), "the message was sent");
         let (arrival, receive) = message.unwrap_or(([0; K], 0));
         let size = self.program.expected(rank, receive);
-        self.follow(self.handle(rank, state, (&arrival, size)));
+        self.follow(self.handle(rank, state, &arrival, size));
         self.program.met(rank, &mut state.state, receive)
     }
 

@@ -68,7 +68,7 @@ impl<const K: usize> LanePrices<K> {
             let Leaving { cpu, out, arrival, .. } = price.leave(0, 0).ok()?;
             (*send, *gap, *delay) = (cpu, out, arrival);
             let how = Reception { overlap: false, last: false };
-            *receive = price.handle(how, (0, 0), 0).ok()?.cpu;
+            *receive = price.handle(how, 0, 0, 0).ok()?.cpu;
         }
         Some(prices)
     }

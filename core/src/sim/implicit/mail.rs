@@ -6,15 +6,15 @@ use crate::sim::mail;
 use crate::sim::word::Word32;
 
 /// What is sent from part to part in one window.
-pub type Mail<'s> = mail::Mail<'s, Envelope>;
+pub type Mail<'s> = mail::Mail<'s, Message>;
 
 /// Where one sender puts what it sends in one window.
-pub type Outbox<'s> = mail::Outbox<'s, Envelope>;
+pub type Outbox<'s> = mail::Outbox<'s, Message>;
 
 /// A message on its way to another part, in 28 bytes; times in halves, as not
 /// every processor has atomic integers of 64 bits.
 #[derive(Debug, Default)]
-pub struct Envelope {
+pub struct Message {
     created: [Word32; 2],
     parent: [Word32; 2],
     source: Word32,
@@ -32,7 +32,7 @@ fn get([low, high]: &[Word32; 2]) -> u64 {
     whole([low.get(), high.get()])
 }
 
-impl Envelope {
+impl Message {
     /// Puts what a node says of a message to `target` into it.
     #[inline]
     pub(super) fn write(&self, target: u32, message: &Item) {
