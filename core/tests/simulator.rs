@@ -132,8 +132,11 @@ impl Observer for Log {
 
     fn sent(&mut self, event: &Sent) {
         // Tags of these mean nothing.
-        let tag =
-            if matches!(event.part, MessageKind::Cts | MessageKind::Data) { 0 } else { event.tag };
+        let tag = if matches!(event.message_kind, MessageKind::Cts | MessageKind::Data) {
+            0
+        } else {
+            event.tag
+        };
         self.note(event.rank, &Sent { tag, ..*event });
     }
 

@@ -176,7 +176,7 @@ macro_rules! logged {
             )*
 
             fn sent(&mut self, event: &Sent) {
-                let answers = matches!(event.part, MessageKind::Cts | MessageKind::Data);
+                let answers = matches!(event.message_kind, MessageKind::Cts | MessageKind::Data);
                 let tag = if answers { 0 } else { event.tag };
                 self.0.push(format!("{:?}", Sent { tag, ..*event }));
             }

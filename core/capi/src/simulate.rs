@@ -7,7 +7,7 @@ use loggap_core::goal::pattern::{
 use loggap_core::model::Protocol as CoreProtocol;
 use loggap_core::noise::{Phases, Trace};
 use loggap_core::sim::{
-    Builder, Crowd, Engine, Entry, Memory, Noise, Parameters, Rank, Receive, Record, Rendezvous,
+    Builder, MatchIndex, Engine, Entry, Memory, Noise, Parameters, Rank, Receive, Record, Rendezvous,
     Requirements, Settings, Silent, SimError, Slot, Survey, TraceNoise, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
@@ -152,8 +152,8 @@ fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
         .array::<Rank>(needs.ranks)
         .array::<u32>(needs.firsts)
         .array::<Slot>(needs.slots)
-        .array::<Crowd>(needs.crowds)
-        .array::<u32>(needs.index)
+        .array::<MatchIndex>(needs.match_indexes)
+        .array::<u32>(needs.index_words)
         .array::<u64>(needs.clocks)
         .array::<u64>(needs.times)
         .array::<u64>(needs.next_attempts)
@@ -171,8 +171,8 @@ fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory
         ranks: arena.array(needs.ranks)?,
         firsts: arena.array(needs.firsts)?,
         slots: arena.array(needs.slots)?,
-        crowds: arena.array(needs.crowds)?,
-        index: arena.array(needs.index)?,
+        match_indexes: arena.array(needs.match_indexes)?,
+        index_words: arena.array(needs.index_words)?,
         clocks: arena.array(needs.clocks)?,
         times: arena.array(needs.times)?,
         next_attempts: arena.array(needs.next_attempts)?,

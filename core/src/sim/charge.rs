@@ -25,24 +25,24 @@ pub(super) struct Received {
 }
 
 impl<N: Noise, O: Observer> Charges<'_, N, O> {
-    /// A calculation: `told`, but for its noise. Returns its end.
+    /// A calculation: `event`, but for its noise. Returns its end.
     #[inline]
-    pub(super) fn calculate(&mut self, told: Calculated) -> Result<u64, Overflow> {
-        let Calculated { rank, start, work, .. } = told;
+    pub(super) fn calculate(&mut self, event: Calculated) -> Result<u64, Overflow> {
+        let Calculated { rank, start, work, .. } = event;
         let noise = self.noise.lost(rank, start, work);
         let end = sum(sum(start.0, work.0)?, noise.0)?;
-        self.observer.calculated(&Calculated { noise, ..told });
+        self.observer.calculated(&Calculated { noise, ..event });
         Ok(end)
     }
 
-    /// A message leaves: `told`, but for its costs.
+    /// A message leaves: `event`, but for its costs.
     #[inline]
-    pub(super) fn send(&mut self, told: Sent) -> Result<Leaving, Overflow> {
-        let price = self.prices.between(told.rank, told.to, told.size)?;
+    pub(super) fn send(&mut self, event: Sent) -> Result<Leaving, Overflow> {
+        let price = self.prices.between(event.rank, event.to, event.size)?;
         let costs = &price.costs;
         let overhead = Picos(costs.overhead);
-        let noise = self.noise.lost(told.rank, told.start, overhead);
-        let leaving = price.leave(told.start.0, noise.0)?;
+        let noise = self.noise.lost(event.rank, event.start, overhead);
+        let leaving = price.leave(event.start.0, noise.0)?;
         self.observer.sent(&Sent {
             noise,
             overhead,
@@ -52,7 +52,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
             gap: Picos(costs.gap),
             gap_bytes: Picos(costs.gap_bytes),
             arrival: Picos(leaving.arrival),
-            ..told
+            ..event
         });
         Ok(leaving)
     }
@@ -61,30 +61,30 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
     /// when it can take the next.
     pub(super) fn take(
         &mut self,
-        told: &Taken,
+        event: &Taken,
         from: u32,
         size: u64,
         how: Reception,
     ) -> Result<u64, Overflow> {
-        let price = self.prices.between(told.rank, from, size)?;
-        let free = price.take(how, told.time.0)?;
-        self.observer.taken(told);
+        let price = self.prices.between(event.rank, from, size)?;
+        let free = price.take(how, event.time.0)?;
+        self.observer.taken(event);
         Ok(free)
     }
 
-    /// A processor that was free at `free` handles a message of `size` bytes: `told`,
+    /// A processor that was free at `free` handles a message of `size` bytes: `event`,
     /// but for what that takes.
     #[allow(clippy::inline_always, reason = "measured")]
     #[inline(always)]
     pub(super) fn handle(
         &mut self,
-        told: Handled,
+        event: Handled,
         size: u64,
         free: u64,
         how: Reception,
     ) -> Result<Received, Overflow> {
-        let Handled { rank, start: Picos(now), taken: Picos(taken), .. } = told;
-        let price = self.prices.between(rank, told.from, size)?;
+        let Handled { rank, start: Picos(now), taken: Picos(taken), .. } = event;
+        let price = self.prices.between(rank, event.from, size)?;
         // One that had to wait for its processor is there already.
         let late = how.last && taken == now;
         let start = if late { price.begin_last(free, taken) } else { now };
@@ -93,7 +93,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         let Handling { held, cpu, done } = price.handle(how, start, taken, noise.0)?;
         // Observers are told of first bytes.
         let taken = if how.last { price.begin_last(0, taken).min(start) } else { taken };
-        let arrival = price.delay().map_or(start, |delay| told.sent.0.saturating_add(delay));
+        let arrival = price.delay().map_or(start, |delay| event.sent.0.saturating_add(delay));
         self.observer.handled(&Handled {
             start: Picos(start),
             taken: Picos(taken),
@@ -101,7 +101,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
             held: Picos(held),
             noise,
             done: Picos(done),
-            ..told
+            ..event
         });
         Ok(Received { cpu, into, done })
     }

@@ -141,9 +141,9 @@ impl Observer for Counters<'_> {
         add(&mut counters.receiving, event.held);
         add(&mut counters.noise, event.noise);
         add(&mut counters.messages_waited, event.start.since(event.arrival));
-        self.data = event.part == MessageKind::Data;
+        self.data = event.message_kind == MessageKind::Data;
         // The answer of a handshake goes to its send, not to a receive.
-        self.handled = (event.part != MessageKind::Cts).then_some(event.rank);
+        self.handled = (event.message_kind != MessageKind::Cts).then_some(event.rank);
     }
 
     fn matched(&mut self, event: &Matched) {

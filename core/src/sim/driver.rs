@@ -25,7 +25,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
     const AT_ONCE: bool = false;
 
     #[inline]
-    fn number(rank: &u32) -> u32 {
+    fn rank_number(rank: &u32) -> u32 {
         *rank
     }
 
@@ -55,7 +55,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
     }
 
     #[inline]
-    fn number_of(&self, op: u32) -> u32 {
+    fn op_number(&self, op: u32) -> u32 {
         self.storage.number(&self.records, op)
     }
 
@@ -66,15 +66,15 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         if S::is_last(self.records.at(op)) {
             return;
         }
-        let on = self.number_of(op);
+        let on = self.op_number(op);
         let Self { records, storage, released, charges, .. } = self;
         // An event touches its own rank, and at most one other as well.
         let [own, other] = released;
         let place = if own.rank == NONE || own.rank == rank { own } else { other };
         debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
         place.rank = rank;
-        let told = |op, end| charges.observer.satisfied(&Satisfied { rank, op, on, end });
-        storage.satisfy(records, OnRank { rank, op }, reached, &mut place.ready, told);
+        let satisfied = |op, end| charges.observer.satisfied(&Satisfied { rank, op, on, end });
+        storage.satisfy(records, OnRank { rank, op }, reached, &mut place.ready, satisfied);
     }
 
     #[inline]
@@ -131,8 +131,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
             let free = self.clock_mut(rank, clock);
             *free = (*free).max(now);
         }
-        let (told, time) = (self.number_of(op), Picos(now));
-        self.charges.observer.resumed(&Resumed { rank, op: told, cpu, nic, time });
+        let (number, time) = (self.op_number(op), Picos(now));
+        self.charges.observer.resumed(&Resumed { rank, op: number, cpu, nic, time });
         self.satisfy(&mut rank, op, Creator::Op(op), Reached::end(end.max(now)));
         self.changed(rank);
         Ok(())
@@ -153,14 +153,14 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Lets the next message of a handshake wait to leave from `rank`.
-    fn depart(&mut self, rank: u32, op: u32, part: MessageKind) -> Result<(), SimError> {
+    fn depart(&mut self, rank: u32, op: u32, message_kind: MessageKind) -> Result<(), SimError> {
         let seq = self.draw()?;
         let record = self.records.at_mut(op);
-        record.set_part(part);
+        record.set_message_kind(message_kind);
         record.created = self.now;
         record.seq = seq;
-        let (told, cpu) = (self.number_of(op), self.records.units(op).cpu);
-        self.charges.observer.released(&Released { rank, op: told, cpu });
+        let (number, cpu) = (self.op_number(op), self.records.units(op).cpu);
+        self.charges.observer.released(&Released { rank, op: number, cpu });
         self.enlist(rank, Class::Sends, op);
         Ok(())
     }

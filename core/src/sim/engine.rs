@@ -207,7 +207,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         network: W,
     ) -> Self {
         let Schedule { memory, storage, firsts, requirements, .. } = schedule;
-        let Memory { records, times, ranks, slots, crowds, index, .. } = memory;
+        let Memory { records, times, ranks, slots, match_indexes, index_words, .. } = memory;
         let Memory { clocks, next_attempts, links, done, queue, places, .. } = memory;
         let Requirements { cpus, nics, .. } = requirements;
         let mut flights = [(NONE, 0); Parameters::MOST];
@@ -219,7 +219,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             storage,
             ranks: Checked::new(ranks),
             firsts,
-            waiting: Waiting::new(slots, crowds, index),
+            waiting: Waiting::new(slots, match_indexes, index_words),
             clocks,
             next_attempts,
             done,
@@ -253,9 +253,9 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         Ok(self.finished())
     }
 
-    /// Runs for at most so many `turns` of the loop, for who wants to look
-    /// up in between; `None` if it is not over then. A turn executes an
-    /// operation, or lets a message arrive or be handled.
+    /// Runs for at most so many `turns` of the loop, so that the caller can show
+    /// progress or stop; `None` if it is not over then. A turn executes an operation, or
+    /// lets a message arrive or be handled.
     ///
     /// # Errors
     ///

@@ -18,14 +18,14 @@ pub(super) struct Candidate {
     pub(super) entry: Entry,
     pub(super) class: Class,
     /// Where its record waits.
-    pub(super) from: From,
+    pub(super) from: WaitsIn,
     /// Its record.
     pub(super) at: u32,
 }
 
 /// Where a record waits.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum From {
+pub(super) enum WaitsIn {
     /// In the list of its class, after this record.
     List { before: u32 },
     /// In the heap of what has to wait for its time.
@@ -75,7 +75,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             // A message cannot be handled before it arrives.
             Class::Arrived => state.cpu.max(state.into).max(self.now),
         };
-        let from = From::List { before: last };
+        let from = WaitsIn::List { before: last };
         Candidate { entry: record.entry(time, rank), class, from, at }
     }
 

@@ -3,7 +3,7 @@
 
 use super::chain::Chain;
 use super::engine::{Engine, SimError};
-use super::event::{Candidate, From};
+use super::event::{Candidate, WaitsIn};
 use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer, Turn};
 use super::network::{Departure, Network};
 use super::parameters::{Receive, Rendezvous};
@@ -30,7 +30,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     #[inline]
     pub(super) fn execute(&mut self, mut rank: u32, next: Candidate) -> Result<(), SimError> {
         match next.from {
-            From::List { before } => {
+            WaitsIn::List { before } => {
                 let state = self.ranks.at_mut(rank);
                 self.records.remove(state.list_mut(next.class), before, next.at);
             }
@@ -38,7 +38,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
         let (op, now) = (next.at, self.now);
         let turn = next.class.turn();
-        let begun = Begun { rank, op: self.number_of(op), turn, time: Picos(now) };
+        let begun = Begun { rank, op: self.op_number(op), turn, time: Picos(now) };
         self.charges.observer.begun(&begun);
         match next.class {
             Class::Calcs => {
@@ -59,15 +59,15 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     fn send(&mut self, mut rank: u32, op: u32) -> Result<(), SimError> {
         let record = self.records.at(op);
         let (peer, amount) = (record.peer, record.amount);
-        if record.part() == MessageKind::Whole
+        if record.message_kind() == MessageKind::Whole
             && self.settings.rendezvous == Rendezvous::Handshake
             && self.charges.prices.between(rank, peer, amount)?.costs.rendezvous
         {
-            self.records.at_mut(op).set_part(MessageKind::Rts);
+            self.records.at_mut(op).set_message_kind(MessageKind::Rts);
         }
         let leaving = self.leave(&mut rank, op, self.now)?;
         let record = self.records.at_mut(op);
-        if record.part() == MessageKind::Whole && !leaving.rendezvous {
+        if record.message_kind() == MessageKind::Whole && !leaving.rendezvous {
             S::note_sender(record, rank);
         }
         self.launch(rank, op, &leaving)
@@ -87,7 +87,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
                 target: record.peer,
                 now,
                 seq,
-                bytes: record.part().bytes(record.amount),
+                bytes: record.message_kind().bytes(record.amount),
                 volume: leaving.volume,
                 delay: leaving.arrival - now,
             };
@@ -104,8 +104,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let source = self.storage.sender(&self.records, self.firsts, op);
         self.records.at_mut(op).peer = source;
         if W::SHARED {
-            let (told, time) = (self.number_of(op), Picos(self.now));
-            let arrived = Arrived { rank, op: told, time, whole: W::CHARGES };
+            let (number, time) = (self.op_number(op), Picos(self.now));
+            let arrived = Arrived { rank, op: number, time, whole: W::CHARGES };
             self.charges.observer.arrived(&arrived);
         }
         self.wait(rank, Class::Arrived, op, self.now, None);
@@ -138,14 +138,14 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let (op, now) = (next.at, self.now);
         self.disclaim(op);
         let record = *self.records.at(op);
-        let found = match record.part() {
+        let found = match record.message_kind() {
             MessageKind::Whole | MessageKind::Rts => {
                 let message = record.envelope();
                 S::posted(&mut self.waiting, &mut self.records, self.ranks.at(rank), message)
             }
             MessageKind::Cts | MessageKind::Data => None,
         };
-        let place = match record.part() {
+        let place = match record.message_kind() {
             MessageKind::Data => record.tag,
             _ => found.map_or(op, |found| found.op),
         };

@@ -10,7 +10,7 @@ pub trait Noise {
     fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos;
 }
 
-/// No noise; the calls vanish.
+/// No noise; compiled to nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoNoise;
 
@@ -76,7 +76,7 @@ pub struct Sent {
     /// The send, counted over the whole schedule; it names the message.
     pub op: u32,
     /// Which message of the send.
-    pub part: MessageKind,
+    pub message_kind: MessageKind,
     /// The processor that sends.
     pub cpu: u8,
     /// The interface that sends.
@@ -116,7 +116,7 @@ pub struct Handled {
     /// The send, counted over the whole schedule.
     pub op: u32,
     /// Which message of the send.
-    pub part: MessageKind,
+    pub message_kind: MessageKind,
     /// When its sender began with it.
     pub sent: Picos,
     /// When its first byte arrived; on a network as if it shared no link.
@@ -302,7 +302,7 @@ pub trait Observer {
     fn matched(&mut self, event: &Matched);
 }
 
-/// Nobody; the calls vanish.
+/// No observer; compiled to nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

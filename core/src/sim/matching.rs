@@ -13,8 +13,8 @@
 //! tag, which only LogGOPSim's schedules have: among them one looks.
 
 use super::chain::Chain;
-use super::crowd::{Crowd, SHORT};
 use super::index::{self, Key, Keyed};
+use super::match_index::{LogRange, MatchIndex, SHORT};
 use super::rank::Rank;
 use super::record::{Kind, Mark, NONE, Slot};
 use super::records::Records;
@@ -57,8 +57,8 @@ impl Envelope {
     }
 }
 
-/// The oldest message of a list, which ends with `last`, that a receive takes: the one before it in the list, and its own number. Also how many
-/// were looked at.
+/// The oldest message of a list, which ends with `last`, that a receive takes: the one
+/// before it in the list, and its own number. Also how many were looked at.
 #[inline]
 pub(super) fn first_message(
     ops: &impl Operations,
@@ -78,8 +78,8 @@ pub(super) fn first_message(
 #[derive(Debug)]
 pub(super) struct Waiting<'m> {
     slots: Slots<'m>,
-    crowds: &'m mut [Crowd],
-    index: &'m mut [u32],
+    match_indexes: &'m mut [MatchIndex],
+    words: &'m mut [u32],
     /// Receives, messages and lists of them that were looked at.
     #[cfg(test)]
     pub(super) looks: core::cell::Cell<u64>,
@@ -88,13 +88,13 @@ pub(super) struct Waiting<'m> {
 impl<'m> Waiting<'m> {
     pub(super) fn new(
         slots: &'m mut [Slot],
-        crowds: &'m mut [Crowd],
-        index: &'m mut [u32],
+        match_indexes: &'m mut [MatchIndex],
+        words: &'m mut [u32],
     ) -> Self {
         Self {
             slots: Slots::new(slots, 0),
-            crowds,
-            index,
+            match_indexes,
+            words,
             #[cfg(test)]
             looks: core::cell::Cell::new(0),
         }
@@ -107,13 +107,13 @@ impl<'m> Waiting<'m> {
         self.looks.set(self.looks.get() + u64::from(_count));
     }
 
-    /// The crowd of a rank, where its posted receives are indexed.
+    /// The [`MatchIndex`] of a rank, where its posted receives are indexed.
     #[inline]
-    fn indexed(&self, rank: &Rank) -> Option<&Crowd> {
-        if rank.crowd == NONE {
+    fn indexed(&self, rank: &Rank) -> Option<&MatchIndex> {
+        if rank.match_index == NONE {
             return None;
         }
-        self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.posted)
+        self.match_indexes.get(rank.match_index as usize).filter(|index| index.posted)
     }
 }
 
@@ -128,14 +128,14 @@ impl Waiting<'_> {
         message: Envelope,
     ) -> Option<Found> {
         if message.tag != ANY
-            && let Some(crowd) = self.indexed(rank)
+            && let Some(index) = self.indexed(rank)
         {
-            return self.posted_indexed(records, crowd, message);
+            return self.posted_indexed(records, index, message);
         }
         let found = self.slots.find(records, rank.posted, message);
         let looked = rank.posted.looked_at(found);
         self.look(looked + u32::from(found.is_some()));
-        if looked > SHORT && rank.crowd != NONE {
+        if looked > SHORT && rank.match_index != NONE {
             self.index_posted(records, rank);
         }
         found
@@ -146,14 +146,14 @@ impl Waiting<'_> {
     fn posted_indexed(
         &self,
         records: &Records<'_>,
-        crowd: &Crowd,
+        index: &MatchIndex,
         Envelope { sender, tag }: Envelope,
     ) -> Option<Found> {
         let keys = [(sender, tag), (sender, ANY), (ANY, tag), (ANY, ANY)];
-        let of_use = if crowd.wild > 0 { keys.len() } else { 1 };
+        let of_use = if index.wild > 0 { keys.len() } else { 1 };
         let found = keys.into_iter().take(of_use).filter_map(|(sender, tag)| {
             let key = Key { kind: Kind::Receive, sender, tag };
-            let (place, looks) = index::find(records, crowd.buckets(self.index), key);
+            let (place, looks) = index::find(records, index.buckets(self.words), key);
             self.look(looks);
             place.first(records).map(|op| Found { slot: records.at(op).amount as u32, op })
         });
@@ -165,7 +165,7 @@ impl Waiting<'_> {
     pub(super) fn post(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
         let newest = self.slots.post(records, &mut rank.posted, op);
         if self.indexed(rank).is_some() {
-            self.index_receive(records, rank.crowd, newest, op);
+            self.index_receive(records, rank.match_index, newest, op);
         }
     }
 
@@ -173,26 +173,28 @@ impl Waiting<'_> {
     #[cold]
     #[inline(never)]
     fn index_posted(&mut self, records: &mut Records<'_>, rank: &Rank) {
-        let Some(crowd) = self.crowds.get_mut(rank.crowd as usize) else { return };
-        if core::mem::replace(&mut crowd.posted, true) {
+        let Some(index) = self.match_indexes.get_mut(rank.match_index as usize) else {
+            return;
+        };
+        if core::mem::replace(&mut index.posted, true) {
             return;
         }
-        crowd.prepare(self.index);
+        index.prepare(self.words);
         let SlotRange { first, end } = rank.posted;
         for at in first..end {
             let op = self.slots.at(at).map_or(NONE, |slot| slot.op);
             if op != NONE {
-                self.index_receive(records, rank.crowd, at, op);
+                self.index_receive(records, rank.match_index, at, op);
             }
         }
     }
 
-    fn index_receive(&mut self, records: &mut Records<'_>, crowd: u32, slot: u32, op: u32) {
-        let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
+    fn index_receive(&mut self, records: &mut Records<'_>, match_index: u32, slot: u32, op: u32) {
+        let Some(index) = self.match_indexes.get_mut(match_index as usize) else { return };
         let receive = records.at_mut(op);
         receive.amount = u64::from(slot);
-        crowd.wild += u32::from(receive.envelope().is_wild());
-        let buckets = crowd.buckets_mut(self.index);
+        index.wild += u32::from(receive.envelope().is_wild());
+        let buckets = index.buckets_mut(self.words);
         let (place, _) = index::find(records, buckets, records.key(op));
         place.append(records, buckets, op);
     }
@@ -201,23 +203,23 @@ impl Waiting<'_> {
     #[inline]
     pub(super) fn take(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
         if self.indexed(rank).is_some() {
-            self.take_indexed(records, rank.crowd, found.op);
+            self.take_indexed(records, rank.match_index, found.op);
         }
         self.slots.take(&mut rank.posted, found);
         if rank.posted.is_empty()
-            && rank.crowd != NONE
-            && let Some(crowd) = self.crowds.get_mut(rank.crowd as usize)
+            && rank.match_index != NONE
+            && let Some(index) = self.match_indexes.get_mut(rank.match_index as usize)
         {
-            crowd.posted = false;
+            index.posted = false;
         }
     }
 
-    fn take_indexed(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
-        let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
+    fn take_indexed(&mut self, records: &mut Records<'_>, match_index: u32, op: u32) {
+        let Some(index) = self.match_indexes.get_mut(match_index as usize) else { return };
         let wild = u32::from(records.envelope(op).is_wild());
-        debug_assert!(crowd.wild >= wild, "what is taken was indexed");
-        crowd.wild = crowd.wild.saturating_sub(wild);
-        let buckets = crowd.buckets_mut(self.index);
+        debug_assert!(index.wild >= wild, "what is taken was indexed");
+        index.wild = index.wild.saturating_sub(wild);
+        let buckets = index.buckets_mut(self.words);
         let (mut place, _) = index::find(records, buckets, records.key(op));
         debug_assert_eq!(place.first(records), Some(op), "the oldest with its key is taken");
         place.remove_first(records, buckets);
@@ -229,13 +231,13 @@ impl Waiting<'_> {
     /// Lets a message wait on `rank` for its receive.
     #[inline]
     pub(super) fn wait(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        if rank.crowd != NONE
+        if rank.match_index != NONE
             && rank.unexpected == NONE
-            && let Some(crowd) = self.crowds.get(rank.crowd as usize)
-            && crowd.logged
-            && crowd.has_room()
+            && let Some(index) = self.match_indexes.get(rank.match_index as usize)
+            && index.logged
+            && index.has_room()
         {
-            self.log(records, rank.crowd, op);
+            self.log(records, rank.match_index, op);
         } else {
             records.push(&mut rank.unexpected, op);
         }
@@ -247,33 +249,32 @@ impl Waiting<'_> {
     #[inline(never)]
     fn log_list(&mut self, records: &mut Records<'_>, rank: &mut Rank) {
         while rank.unexpected != NONE
-            && let Some(crowd) = self.crowds.get_mut(rank.crowd as usize)
-            && crowd.has_room()
+            && let Some(index) = self.match_indexes.get_mut(rank.match_index as usize)
+            && index.has_room()
         {
-            crowd.logged = true;
-            crowd.prepare(self.index);
+            index.logged = true;
+            index.prepare(self.words);
             let (last, first) = (rank.unexpected, records.at(rank.unexpected).link);
             records.remove(&mut rank.unexpected, last, first);
-            self.log(records, rank.crowd, first);
+            self.log(records, rank.match_index, first);
         }
     }
 
-    /// Appends a message to the log of `crowd`, which has room.
-    fn log(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
-        let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
-        debug_assert!(crowd.has_room(), "it was asked before");
-        let [_, end] = &mut crowd.log;
-        if let Some(word) = self.index.get_mut(*end as usize) {
+    /// Appends a message to the log of a rank's index, which has room.
+    fn log(&mut self, records: &mut Records<'_>, match_index: u32, op: u32) {
+        let Some(index) = self.match_indexes.get_mut(match_index as usize) else { return };
+        debug_assert!(index.has_room(), "it was asked before");
+        if let Some(word) = self.words.get_mut(index.log.end as usize) {
             *word = op;
         }
-        *end += 1;
-        crowd.waiting += 1;
+        index.log.end += 1;
+        index.waiting += 1;
         if records.at(op).tag == ANY {
-            crowd.any_tag += 1;
+            index.any_tag += 1;
             return;
         }
-        crowd.note_logged(self.index, records);
-        let buckets = crowd.buckets_mut(self.index);
+        index.note_logged(self.words, records);
+        let buckets = index.buckets_mut(self.words);
         let (place, _) = index::find(records, buckets, records.key(op));
         place.append(records, buckets, op);
     }
@@ -286,7 +287,7 @@ impl Waiting<'_> {
         rank: &mut Rank,
         receive: Envelope,
     ) -> Option<u32> {
-        if rank.crowd != NONE
+        if rank.match_index != NONE
             && let Some(op) = self.meet_logged(records, rank, receive)
         {
             return Some(op);
@@ -300,23 +301,24 @@ impl Waiting<'_> {
         rank: &Rank,
         receive: Envelope,
     ) -> Option<u32> {
-        let crowd = self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.logged)?;
+        let index =
+            self.match_indexes.get(rank.match_index as usize).filter(|index| index.logged)?;
         let wild = receive.is_wild();
         let one = receive.sender != ANY || receive.tag != ANY;
-        let op = if wild && one && crowd.any_tag == 0 {
-            let crowd = self.crowds.get_mut(rank.crowd as usize)?;
-            let (found, looks) = crowd.oldest_by_one(self.index, records, receive)?;
+        let op = if wild && one && index.any_tag == 0 {
+            let index = self.match_indexes.get_mut(rank.match_index as usize)?;
+            let (found, looks) = index.oldest_by_one(self.words, records, receive)?;
             self.look(looks);
             found?
-        } else if wild || crowd.any_tag > 0 {
-            self.oldest_logged(records, rank.crowd, receive)?
+        } else if wild || index.any_tag > 0 {
+            self.oldest_logged(records, rank.match_index, receive)?
         } else {
             let key = Key { kind: Kind::Send, sender: receive.sender, tag: receive.tag };
-            let (place, looks) = index::find(records, crowd.buckets(self.index), key);
+            let (place, looks) = index::find(records, index.buckets(self.words), key);
             self.look(looks);
             place.first(records)?
         };
-        self.take_logged(records, rank.crowd, op);
+        self.take_logged(records, rank.match_index, op);
         Some(op)
     }
 
@@ -332,7 +334,7 @@ impl Waiting<'_> {
         if let Some((before, message)) = found {
             records.remove(&mut rank.unexpected, before, message);
         }
-        if looks > SHORT && rank.crowd != NONE {
+        if looks > SHORT && rank.match_index != NONE {
             self.log_list(records, rank);
         }
         found.map(|(_, message)| message)
@@ -342,18 +344,18 @@ impl Waiting<'_> {
     fn oldest_logged(
         &mut self,
         records: &Records<'_>,
-        crowd: u32,
+        match_index: u32,
         receive: Envelope,
     ) -> Option<u32> {
-        let crowd = self.crowds.get_mut(crowd as usize)?;
+        let index = self.match_indexes.get_mut(match_index as usize)?;
         let waits = |op| !records.at(op).is(Mark::Met);
-        crowd.advance(self.index, waits);
-        let [first, end] = crowd.log;
-        if (end - first) / 2 > crowd.waiting.max(SHORT) {
-            crowd.compact(self.index, waits);
+        index.advance(self.words, waits);
+        let LogRange { first, end } = index.log;
+        if (end - first) / 2 > index.waiting.max(SHORT) {
+            index.compact(self.words, waits);
         }
-        let [first, end] = crowd.log;
-        let log = self.index.get(first as usize..end as usize)?;
+        let LogRange { first, end } = index.log;
+        let log = self.words.get(first as usize..end as usize)?;
         log.iter().copied().find(|&op| {
             self.look(1);
             let message = records.at(op);
@@ -362,20 +364,20 @@ impl Waiting<'_> {
     }
 
     /// Takes a message out of the log and the index.
-    fn take_logged(&mut self, records: &mut Records<'_>, crowd: u32, op: u32) {
-        let Some(crowd) = self.crowds.get_mut(crowd as usize) else { return };
+    fn take_logged(&mut self, records: &mut Records<'_>, match_index: u32, op: u32) {
+        let Some(index) = self.match_indexes.get_mut(match_index as usize) else { return };
         records.at_mut(op).mark(Mark::Met);
-        crowd.waiting -= 1;
+        index.waiting -= 1;
         if records.at(op).tag == ANY {
-            crowd.any_tag -= 1;
+            index.any_tag -= 1;
         } else {
-            let buckets = crowd.buckets_mut(self.index);
+            let buckets = index.buckets_mut(self.words);
             let (mut place, _) = index::find(records, buckets, records.key(op));
             debug_assert_eq!(place.first(records), Some(op), "the oldest with its key is taken");
             place.remove_first(records, buckets);
         }
-        if crowd.waiting == 0 {
-            crowd.clear_log(self.index);
+        if index.waiting == 0 {
+            index.clear_log(self.words);
         }
     }
 
@@ -385,9 +387,9 @@ impl Waiting<'_> {
         records: &'r Records<'_>,
         rank: &Rank,
     ) -> impl Iterator<Item = u32> + 'r {
-        let crowd = self.crowds.get(rank.crowd as usize).filter(|crowd| crowd.logged);
-        let [first, end] = crowd.map_or([0; 2], |crowd| crowd.log);
-        let log = self.index.get(first as usize..end as usize).unwrap_or_default();
+        let index = self.match_indexes.get(rank.match_index as usize).filter(|index| index.logged);
+        let LogRange { first, end } = index.map_or(LogRange::default(), |index| index.log);
+        let log = self.words.get(first as usize..end as usize).unwrap_or_default();
         let logged = log.iter().copied().filter(|&op| !records.at(op).is(Mark::Met));
         logged.chain(records.walk(rank.unexpected).map(|(_, op)| op))
     }

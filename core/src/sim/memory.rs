@@ -1,7 +1,7 @@
 //! The memory that a simulation is lent.
 
-use super::crowd::Crowd;
 use super::lent::lent_memory;
+use super::match_index::MatchIndex;
 use super::queue::Entry;
 use super::rank::Rank;
 use super::record::{Record, Slot};
@@ -19,9 +19,9 @@ lent_memory! {
         /// Posted receives.
         slots: Slot,
         /// Ranks that have more than a hundred receives.
-        crowds: Crowd,
+        match_indexes: MatchIndex,
         /// By which these find receives and messages, where many wait.
-        index: u32,
+        index_words: u32,
         /// Processors and interfaces but the first ones.
         clocks: u64,
         /// A time of each operation, where one is needed.

@@ -34,7 +34,6 @@ mod chain;
 mod charge;
 mod clocks;
 mod counters;
-mod crowd;
 mod draft;
 mod driver;
 mod engine;
@@ -46,6 +45,7 @@ pub mod implicit;
 mod index;
 mod lent;
 pub mod mail;
+mod match_index;
 mod matching;
 mod memory;
 pub mod network;
@@ -76,12 +76,12 @@ pub mod windows;
 
 pub use build_error::BuildError;
 pub use counters::{Counters, RankCounters};
-pub use crowd::Crowd;
 pub use engine::{Engine, Finished, SimError};
 pub use hooks::{
     Arrived, Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observer, Released,
     Resumed, Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
+pub use match_index::MatchIndex;
 pub use memory::{Memory, Requirements};
 pub use parameters::{Level, Parameters, Receive, Rendezvous, Settings};
 pub use queue::Entry;

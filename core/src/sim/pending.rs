@@ -22,7 +22,7 @@
 use super::chain::Chain;
 use super::clocks::Clock;
 use super::engine::Engine;
-use super::event::{Candidate, From};
+use super::event::{Candidate, WaitsIn};
 use super::heap::Heaps;
 use super::hooks::{MessageKind, Noise, Observer};
 use super::network::Network;
@@ -126,7 +126,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let Units { cpu, nic } = match class {
             Class::Receives => Units::default(),
             Class::Sends | Class::Calcs => records.units(at),
-            Class::Arrived | Class::Taken => match record.part() {
+            Class::Arrived | Class::Taken => match record.message_kind() {
                 MessageKind::Data => records.at(record.tag).units(),
                 MessageKind::Cts => record.units(),
                 MessageKind::Whole | MessageKind::Rts if record.is(Mark::Claimed) => {
@@ -275,13 +275,13 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Takes the record of an event out of its heap.
     pub(super) fn leave_heap(&mut self, rank: u32, next: &Candidate) {
         match next.from {
-            From::Group { before } => {
+            WaitsIn::Group { before } => {
                 let mut root = next.at;
                 let after = self.records.at(root).link;
                 self.heaps.pop_by_stamp(&self.records, &mut root);
                 self.hang(rank, before, root, after);
             }
-            From::Later | From::List { .. } => self.pop_later(rank),
+            WaitsIn::Later | WaitsIn::List { .. } => self.pop_later(rank),
         }
     }
 
@@ -307,7 +307,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
                 }
                 _ => {
                     debug_assert!(time >= self.now, "everything happens at its time");
-                    best = Some(self.waits(rank, at, time, From::Later));
+                    best = Some(self.waits(rank, at, time, WaitsIn::Later));
                     break;
                 }
             }
@@ -316,7 +316,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let mut root = *self.ranks.at_mut(rank).groups();
         while root != NONE {
             let free = self.need(rank, root).map_or(0, |need| self.free(rank, need));
-            let found = self.waits(rank, root, free.max(self.now), From::Group { before });
+            let found = self.waits(rank, root, free.max(self.now), WaitsIn::Group { before });
             if best.is_none_or(|best| found.entry.before(&best.entry)) {
                 best = Some(found);
             }
@@ -327,7 +327,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         best
     }
 
-    fn waits(&self, rank: u32, at: u32, time: u64, from: From) -> Candidate {
+    fn waits(&self, rank: u32, at: u32, time: u64, from: WaitsIn) -> Candidate {
         let record = self.records.at(at);
         Candidate { entry: record.entry(time, rank), class: record.class(), from, at }
     }

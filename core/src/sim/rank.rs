@@ -52,9 +52,9 @@ pub struct Rank {
     /// Of a schedule that is read while it runs, in place of slots: the last of its
     /// posted receives.
     pub(super) receives: u32,
-    /// Its [`Crowd`](super::crowd::Crowd); [`NONE`] where there are few
+    /// Its [`MatchIndex`](super::match_index::MatchIndex); [`NONE`] where there are few
     /// receives.
-    pub(super) crowd: u32,
+    pub(super) match_index: u32,
 }
 
 const _: () = assert!(size_of::<Rank>() == 64, "one cache line");
@@ -69,7 +69,7 @@ impl Default for Rank {
             unexpected: NONE,
             posted: SlotRange::at(0),
             receives: NONE,
-            crowd: NONE,
+            match_index: NONE,
         }
     }
 }

@@ -167,7 +167,7 @@ impl Record {
     }
 
     /// Which message of its send it is at the moment.
-    pub(super) const fn part(&self) -> MessageKind {
+    pub(super) const fn message_kind(&self) -> MessageKind {
         match self.meta >> 4 & 3 {
             0 => MessageKind::Whole,
             1 => MessageKind::Rts,
@@ -176,8 +176,8 @@ impl Record {
         }
     }
 
-    pub(super) const fn set_part(&mut self, part: MessageKind) {
-        self.meta = self.meta & !(3 << 4) | (part as u32) << 4;
+    pub(super) const fn set_message_kind(&mut self, message_kind: MessageKind) {
+        self.meta = self.meta & !(3 << 4) | (message_kind as u32) << 4;
     }
 
     pub(super) const fn is(&self, mark: Mark) -> bool {

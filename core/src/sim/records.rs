@@ -85,14 +85,14 @@ impl Operations for Records<'_> {
     }
 
     #[inline]
-    fn part(&self, op: u32) -> MessageKind {
-        self.at(op).part()
+    fn message_kind(&self, op: u32) -> MessageKind {
+        self.at(op).message_kind()
     }
 
     #[inline]
     fn units(&self, op: u32) -> Units {
         let record = self.at(op);
-        let answers = record.part() == MessageKind::Cts;
+        let answers = record.message_kind() == MessageKind::Cts;
         if answers { self.at(record.tag).units() } else { record.units() }
     }
 

@@ -21,7 +21,7 @@ pub(super) trait Operations: Chain {
     fn kind(&self, op: u32) -> Kind;
 
     /// Which message of its send it is, or is to be.
-    fn part(&self, op: u32) -> MessageKind;
+    fn message_kind(&self, op: u32) -> MessageKind;
 
     /// What it runs on, of a CTS that leaves, what its receive does.
     fn units(&self, op: u32) -> Units;
@@ -57,14 +57,14 @@ pub(super) trait Operations: Chain {
     }
 
     /// Tells the only one that waits for `on` what that has `reached`;
-    /// `told` which, and whether it waited for the end. Returns it if it is
+    /// `satisfied` learns which, and whether it waited for the end. Returns it if it is
     /// ready now.
     #[inline]
     fn satisfy_one(
         &mut self,
         on: u32,
         reached: Reached,
-        mut told: impl FnMut(u32, bool),
+        mut satisfied: impl FnMut(u32, bool),
     ) -> Option<u32> {
         let (time, end) = match self.successors(on) {
             Successors::Ends => (reached.end?, true),
@@ -72,7 +72,7 @@ pub(super) trait Operations: Chain {
             Successors::None | Successors::Listed => return None,
         };
         let next = self.successor(on);
-        told(next, end);
+        satisfied(next, end);
         self.count_down(next, time).then_some(next)
     }
 
@@ -84,13 +84,13 @@ pub(super) trait Operations: Chain {
         edges: &[u32],
         reached: Reached,
         ready: &mut Ready,
-        mut told: impl FnMut(u32, bool),
+        mut satisfied: impl FnMut(u32, bool),
     ) {
         let [ends, starts] = listed(edges, self.successor(on)).unwrap_or_default();
         for (ops, time, end) in [(starts, reached.start, false), (ends, reached.end, true)] {
             let Some(time) = time else { continue };
             for &op in ops {
-                told(op, end);
+                satisfied(op, end);
                 if self.count_down(op, time) {
                     ready.add(self, op);
                 }
@@ -227,8 +227,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;
         let (kind, cpu) = (self.records.at(op).kind(), self.records.at(op).cpu());
-        let told = self.number_of(op);
-        self.charges.observer.released(&Released { rank, op: told, cpu });
+        let number = self.op_number(op);
+        self.charges.observer.released(&Released { rank, op: number, cpu });
         let posting = (kind == Kind::Receive)
             .then(|| self.clock_of(rank, Clock::Cpu(cpu)).max(self.records.time_of(op)));
         let record = self.records.at_mut(op);

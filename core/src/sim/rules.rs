@@ -46,7 +46,7 @@ pub(super) enum Creator {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub(super) send: u32,
-    pub(super) part: MessageKind,
+    pub(super) message_kind: MessageKind,
     pub(super) receive: u32,
     /// When they meet.
     pub(super) time: u64,
@@ -64,12 +64,12 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     /// start and end of an operation are told together.
     const AT_ONCE: bool;
 
-    fn number(rank: &Self::Rank) -> u32;
+    fn rank_number(rank: &Self::Rank) -> u32;
     fn ops(&mut self) -> &mut Self::Ops;
 
     /// The operation of a record, of a message its send, as observers are told of it:
     /// counted over the whole schedule.
-    fn number_of(&self, op: u32) -> u32;
+    fn op_number(&self, op: u32) -> u32;
 
     fn charges(&mut self) -> &mut Charges<'p, N, O>;
     fn reception(&self) -> Reception;
@@ -113,10 +113,11 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     fn calculate(&mut self, rank: &mut Self::Rank, op: u32, now: u64) -> Result<(), E> {
         let ops = self.ops();
         let (Units { cpu, .. }, work) = (ops.units(op), Picos(ops.amount(op)));
-        let (rank_number, start) = (Self::number(rank), Picos(now));
-        let told = self.number_of(op);
-        let told = Calculated { rank: rank_number, op: told, cpu, start, work, noise: Picos::ZERO };
-        let end = self.charges().calculate(told)?;
+        let (rank_number, start) = (Self::rank_number(rank), Picos(now));
+        let number = self.op_number(op);
+        let event =
+            Calculated { rank: rank_number, op: number, cpu, start, work, noise: Picos::ZERO };
+        let end = self.charges().calculate(event)?;
         self.set_clock(rank, Clock::Cpu(cpu), end);
         let reached = Reached { start: Some(now), end: Some(end) };
         self.satisfy(rank, op, Creator::Op(op), reached);
@@ -126,26 +127,26 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     /// A send, or a later message of a handshake, leaves; the driver hands it on.
     #[inline]
     fn leave(&mut self, rank: &mut Self::Rank, op: u32, now: u64) -> Result<Leaving, E> {
-        let number = self.number_of(op);
+        let number = self.op_number(op);
         let ops = self.ops();
-        let (part, Units { cpu, nic }) = (ops.part(op), ops.units(op));
-        let told = Sent {
-            rank: Self::number(rank),
+        let (message_kind, Units { cpu, nic }) = (ops.message_kind(op), ops.units(op));
+        let event = Sent {
+            rank: Self::rank_number(rank),
             to: ops.peer(op),
             op: number,
-            part,
+            message_kind,
             cpu,
             nic,
-            size: part.bytes(ops.amount(op)),
+            size: message_kind.bytes(ops.amount(op)),
             tag: ops.tag(op),
             start: Picos(now),
             ..Sent::default()
         };
-        let leaving = self.charges().send(told)?;
+        let leaving = self.charges().send(event)?;
         self.set_clock(rank, Clock::Cpu(cpu), leaving.cpu);
         self.set_clock(rank, Clock::Out(nic), leaving.out);
         // What is above the limit and no handshake is done when it meets its receive.
-        let reached = match part {
+        let reached = match message_kind {
             MessageKind::Whole if leaving.rendezvous => Reached::start(now),
             MessageKind::Whole => Reached { start: Some(now), end: Some(leaving.cpu) },
             MessageKind::Rts => Reached::start(now),
@@ -166,8 +167,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         }
         if let Some(send) = self.find_message(rank, receive) {
             let ops = self.ops();
-            let (part, end) = (ops.part(send), ops.time_of(send));
-            let pair = Pair { send, part, receive, time, unexpected: true };
+            let (message_kind, end) = (ops.message_kind(send), ops.time_of(send));
+            let pair = Pair { send, message_kind, receive, time, unexpected: true };
             self.note_match(rank, &pair);
             reached.end = self.meet(rank, &pair, creator, end)?;
             met = reached.end.map(|_| send);
@@ -190,12 +191,12 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         nic: u8,
         time: u64,
     ) -> Result<(), E> {
-        let (how, op) = (self.reception(), self.number_of(message.send));
+        let (how, op) = (self.reception(), self.op_number(message.send));
         let ops = self.ops();
-        let bytes = ops.part(message.send).bytes(message.size);
+        let bytes = ops.message_kind(message.send).bytes(message.size);
         ops.set_time(message.send, time);
-        let told = Taken { rank: Self::number(rank), op, nic, time: Picos(time) };
-        let free = self.charges().take(&told, message.source, bytes, how)?;
+        let event = Taken { rank: Self::rank_number(rank), op, nic, time: Picos(time) };
+        let free = self.charges().take(&event, message.source, bytes, how)?;
         self.set_clock(rank, Clock::Into(nic), free);
         Ok(())
     }
@@ -211,15 +212,15 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         time: u64,
     ) -> Result<(), E> {
         let (how, send) = (self.reception(), message.send);
-        let number = self.number_of(send);
+        let number = self.op_number(send);
         let ops = self.ops();
-        let part = ops.part(send);
+        let message_kind = ops.message_kind(send);
         let taken = if how.overlap { ops.time_of(send) } else { time };
-        let told = Handled {
-            rank: Self::number(rank),
+        let event = Handled {
+            rank: Self::rank_number(rank),
             from: message.source,
             op: number,
-            part,
+            message_kind,
             sent: Picos(message.created),
             cpu,
             nic,
@@ -229,13 +230,13 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         };
         let free = self.clock(rank, Clock::Cpu(cpu));
         let Received { cpu: until, into, done } =
-            self.charges().handle(told, part.bytes(message.size), free, how)?;
+            self.charges().handle(event, message_kind.bytes(message.size), free, how)?;
         self.set_clock(rank, Clock::Cpu(cpu), until);
         if let Some(into) = into {
             self.set_clock(rank, Clock::Into(nic), into);
         }
         self.ops().set_time(send, done);
-        let receive = match (part, found) {
+        let receive = match (message_kind, found) {
             (MessageKind::Cts, _) => return self.resume(rank, send, time, done),
             (MessageKind::Data, _) => message.tag,
             (_, Some(found)) => {
@@ -247,7 +248,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
                 return Ok(());
             }
         };
-        let pair = Pair { send, part, receive, time, unexpected: false };
+        let pair = Pair { send, message_kind, receive, time, unexpected: false };
         self.note_match(rank, &pair);
         if let Some(end) = self.meet(rank, &pair, Creator::Arrival(send), done)? {
             let creator = Creator::Match { receive, send, time };
@@ -261,8 +262,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     #[inline]
     fn note_match(&mut self, rank: &Self::Rank, pair: &Pair) {
         let &Pair { send, receive, time, unexpected, .. } = pair;
-        let (rank, time) = (Self::number(rank), Picos(time));
-        let (send, receive) = (self.number_of(send), self.number_of(receive));
+        let (rank, time) = (Self::rank_number(rank), Picos(time));
+        let (send, receive) = (self.op_number(send), self.op_number(receive));
         self.charges().observer.matched(&Matched { rank, send, receive, time, unexpected });
     }
 
@@ -276,7 +277,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         creator: Creator,
         end: u64,
     ) -> Result<Option<u64>, E> {
-        match pair.part {
+        match pair.message_kind {
             MessageKind::Rts => {
                 self.answer(rank, pair, creator)?;
                 return Ok(None);

@@ -1,8 +1,8 @@
 //! Puts a schedule into lent memory.
 
 use super::build_error::BuildError;
-use super::crowd::{Crowd, Receives, SHORT};
 use super::draft::{Dependent, Draft};
+use super::match_index::{MatchIndex, Receives, SHORT};
 use super::memory::{Memory, Requirements};
 use super::rank::Rank;
 use super::record::{NONE, Record, Successors};
@@ -42,13 +42,13 @@ impl<'m> Schedule<'m> {
         copy.memory.records.copy_from_slice(self.memory.records);
         copy.memory.ranks.copy_from_slice(self.memory.ranks);
         copy.memory.slots.copy_from_slice(self.memory.slots);
-        copy.memory.crowds.copy_from_slice(self.memory.crowds);
+        copy.memory.match_indexes.copy_from_slice(self.memory.match_indexes);
         Some(copy)
     }
 }
 
 impl<'m, S> Schedule<'m, S> {
-    /// One whose records, ranks, slots and crowds are those of `memory`.
+    /// One whose records, ranks, slots and match_indexes are those of `memory`.
     pub(super) fn in_memory(
         memory: Memory<'m>,
         requirements: Requirements,
@@ -112,9 +112,9 @@ pub struct Builder<'m> {
     receives_before: u32,
     /// Whether one of the open rank has a wildcard.
     wild: bool,
-    crowds: u32,
-    /// Words of the index that crowds have.
-    index: u32,
+    match_indexes: u32,
+    /// Words that they have.
+    index_words: u32,
 }
 
 impl Dependent for Record {
@@ -149,8 +149,8 @@ impl<'m> Builder<'m> {
             draft: Draft::default(),
             receives_before: 0,
             wild: false,
-            crowds: 0,
-            index: 0,
+            match_indexes: 0,
+            index_words: 0,
         })
     }
 
@@ -179,17 +179,22 @@ impl<'m> Builder<'m> {
         Schedule::in_memory(memory, requirements, firsts, storage, sends).ok_or(BuildError::Full)
     }
 
-    /// Gives the open rank, which has so many receives, a [`Crowd`].
-    fn crowd(&mut self, receives: u32) -> Result<(), BuildError> {
+    /// Gives the open rank, which has so many receives, a [`MatchIndex`].
+    fn match_index(&mut self, receives: u32) -> Result<(), BuildError> {
         let receives = Receives { count: receives.into(), wild: self.wild };
-        let crowd = Crowd::new(self.index, receives).ok_or(BuildError::TooManyOps)?;
-        let place = self.memory.crowds.get_mut(self.crowds as usize).ok_or(BuildError::Full)?;
+        let match_index =
+            MatchIndex::new(self.index_words, receives).ok_or(BuildError::TooManyOps)?;
+        let place = self
+            .memory
+            .match_indexes
+            .get_mut(self.match_indexes as usize)
+            .ok_or(BuildError::Full)?;
         let rank = self.memory.ranks.get_mut(self.draft.rank() as usize);
-        rank.ok_or(BuildError::Full)?.crowd = self.crowds;
-        *place = crowd;
-        self.index = crowd.end();
-        self.crowds += 1;
-        if self.index as usize > self.memory.index.len() {
+        rank.ok_or(BuildError::Full)?.match_index = self.match_indexes;
+        *place = match_index;
+        self.index_words = match_index.end();
+        self.match_indexes += 1;
+        if self.index_words as usize > self.memory.index_words.len() {
             return Err(BuildError::Full);
         }
         Ok(())
@@ -258,7 +263,7 @@ impl Sink for Builder<'_> {
     fn end_rank(&mut self) -> Result<(), BuildError> {
         let receives = self.draft.receives - self.receives_before;
         if receives > SHORT {
-            self.crowd(receives)?;
+            self.match_index(receives)?;
         }
         let Memory { records, edges, scratch, .. } = &mut self.memory;
         self.draft.group(records, edges, scratch).ok_or(BuildError::Full)

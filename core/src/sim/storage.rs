@@ -24,13 +24,13 @@ pub(super) struct OnRank {
 /// Where the operations of a schedule are while it runs: [`Stored`], or
 /// [`Streamed`](super::streamed::Streamed).
 #[allow(private_bounds, reason = "what it does is between it and the engine")]
-pub trait Storage: Steps {
+pub trait Storage: OperationStore {
     /// The most operations that had a record at a time, where not all have one.
     fn most_records(&self) -> Option<u32>;
 }
 
 /// What an engine asks of a [`Storage`].
-pub(super) trait Steps {
+pub(super) trait OperationStore {
     /// Whether nothing waits for an operation, where its record says so.
     #[inline]
     fn is_last(_record: &Record) -> bool {
@@ -38,7 +38,7 @@ pub(super) trait Steps {
     }
 
     /// Tells those that wait for an operation what that has `reached`, first those that
-    /// wait for the start; `told` which, counted over the whole schedule, and whether
+    /// wait for the start; `satisfied` learns which, counted over the whole schedule, and whether
     /// they waited for the end. Those that are ready now come to `ready`.
     fn satisfy(
         &mut self,
@@ -46,7 +46,7 @@ pub(super) trait Steps {
         on: OnRank,
         reached: Reached,
         ready: &mut Ready,
-        told: impl FnMut(u32, bool),
+        satisfied: impl FnMut(u32, bool),
     );
 
     /// Those of a rank that wait for nothing, by the first operations of all ranks.
@@ -127,7 +127,7 @@ impl Storage for Stored<'_> {
     }
 }
 
-impl Steps for Stored<'_> {
+impl OperationStore for Stored<'_> {
     #[inline]
     fn is_last(record: &Record) -> bool {
         record.successors() == Successors::None
@@ -140,11 +140,11 @@ impl Steps for Stored<'_> {
         OnRank { op, .. }: OnRank,
         reached: Reached,
         ready: &mut Ready,
-        told: impl FnMut(u32, bool),
+        satisfied: impl FnMut(u32, bool),
     ) {
         if records.successors(op) == Successors::Listed {
-            records.satisfy_listed(op, self.edges, reached, ready, told);
-        } else if let Some(op) = records.satisfy_one(op, reached, told) {
+            records.satisfy_listed(op, self.edges, reached, ready, satisfied);
+        } else if let Some(op) = records.satisfy_one(op, reached, satisfied) {
             ready.add(records, op);
         }
     }
@@ -176,7 +176,7 @@ impl Steps for Stored<'_> {
     #[inline]
     fn sender(&self, records: &Records<'_>, firsts: &[u32], op: u32) -> u32 {
         let record = records.at(op);
-        match record.part() {
+        match record.message_kind() {
             MessageKind::Cts => owner(firsts, record.tag),
             // An eager send that has left.
             _ if record.successors() == Successors::None && record.next != Records::END => {

@@ -1,7 +1,7 @@
 //! How large a schedule is, and how much memory a simulation of it needs.
 
 use super::build_error::BuildError;
-use super::crowd::{self, Receives, SHORT};
+use super::match_index::{self, Receives, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
 use crate::goal::{ANY, Edge, Op, OpKind, Sink};
@@ -27,8 +27,8 @@ pub struct Survey {
     wild_here: bool,
     /// Ranks that may have more than a few messages waiting, and words of
     /// their indices.
-    crowds: u64,
-    index: u64,
+    match_indexes: u64,
+    index_words: u64,
     /// The highest index that occurs.
     pub(super) cpu: u8,
     pub(super) nic: u8,
@@ -46,7 +46,7 @@ impl Survey {
         [ops, ops_most]: [u64; 2],
         [edges, edges_most]: [u64; 2],
     ) -> Self {
-        let crowded = ops_most > SHORT as u64;
+        let many = ops_most > SHORT as u64;
         Self {
             ranks,
             ops,
@@ -59,8 +59,8 @@ impl Survey {
             ops_here: 0,
             receives_here: 0,
             wild_here: false,
-            crowds: if crowded { ops / SHORT as u64 } else { 0 },
-            index: if crowded { crowd::index_words_most(ops) } else { 0 },
+            match_indexes: if many { ops / SHORT as u64 } else { 0 },
+            index_words: if many { match_index::index_words_most(ops) } else { 0 },
             cpu: 0,
             nic: 0,
         }
@@ -86,8 +86,8 @@ impl Survey {
 
     /// The same, of so many records, without lists of dependants and slots for receives.
     pub(super) const fn of_records(&self, records: u64) -> Self {
-        let (receives, edges, crowds, index) = (0, 0, 0, 0);
-        Self { ops: records, receives, edges, edges_most: 0, crowds, index, ..*self }
+        let (receives, edges, match_indexes, index_words) = (0, 0, 0, 0);
+        Self { ops: records, receives, edges, edges_most: 0, match_indexes, index_words, ..*self }
     }
 
     /// Elements of memory to lend for a simulation with `settings`.
@@ -111,8 +111,8 @@ impl Survey {
             ranks: size(ranks)?,
             firsts: size(ranks + 1)?,
             slots: size(self.receives)?,
-            crowds: size(self.crowds.min(ranks))?,
-            index: size(self.index)?,
+            match_indexes: size(self.match_indexes.min(ranks))?,
+            index_words: size(self.index_words)?,
             clocks: size(ranks * extra)?,
             times: if timed { size(self.ops)? } else { 0 },
             next_attempts: if several { size(self.ops)? } else { 0 },
@@ -169,8 +169,9 @@ impl Sink for Survey {
         let receives = self.receives_here;
         self.receives += receives;
         if receives > u64::from(SHORT) {
-            self.crowds += 1;
-            self.index += crowd::index_words(Receives { count: receives, wild: self.wild_here });
+            self.match_indexes += 1;
+            self.index_words +=
+                match_index::index_words(Receives { count: receives, wild: self.wild_here });
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! How much is looked at, where very much waits.
 
 use super::{
-    BuildError, Builder, Crowd, Engine, Entry, Memory, Parameters, Rank, Receive, Record, Settings,
-    Slot, Survey,
+    BuildError, Builder, Engine, Entry, MatchIndex, Memory, Parameters, Rank, Receive, Record,
+    Settings, Slot, Survey,
 };
 use crate::goal::{ANY, Op, OpKind, Sink};
 use crate::model::{LogGops, Preset};
@@ -53,8 +53,8 @@ impl Program {
             ranks: &mut vec![Rank::default(); needs.ranks],
             firsts: &mut vec![0; needs.firsts],
             slots: &mut vec![Slot::default(); needs.slots],
-            crowds: &mut vec![Crowd::default(); needs.crowds],
-            index: &mut vec![7; needs.index],
+            match_indexes: &mut vec![MatchIndex::default(); needs.match_indexes],
+            index_words: &mut vec![7; needs.index_words],
             clocks: &mut vec![0; needs.clocks],
             times: &mut vec![0; needs.times],
             next_attempts: &mut vec![0; needs.next_attempts],

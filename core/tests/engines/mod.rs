@@ -21,8 +21,8 @@ use loggap_core::sim::windows::{
     self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
 };
 use loggap_core::sim::{
-    BuildError, Builder, Crowd, Engine, Entry, Memory, Noise, Observer, Parameters, Rank, Record,
-    Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey, Unfinished,
+    BuildError, Builder, Engine, Entry, MatchIndex, Memory, Noise, Observer, Parameters, Rank,
+    Record, Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey, Unfinished,
 };
 use loggap_core::units::Picos;
 use loggap_core::with_program;
@@ -70,8 +70,8 @@ pub fn with_schedule<T>(
         ranks: &mut vec![Rank::default(); needs.ranks],
         firsts: &mut vec![0; needs.firsts],
         slots: &mut vec![Slot::default(); needs.slots],
-        crowds: &mut vec![Crowd::default(); needs.crowds],
-        index: &mut vec![0; needs.index],
+        match_indexes: &mut vec![MatchIndex::default(); needs.match_indexes],
+        index_words: &mut vec![0; needs.index_words],
         clocks: &mut vec![0; needs.clocks],
         times: &mut vec![0; needs.times],
         next_attempts: &mut vec![0; needs.next_attempts],

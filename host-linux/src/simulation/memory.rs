@@ -2,7 +2,7 @@
 
 use std::io;
 
-use loggap_core::sim::{Crowd, Entry, Memory, Rank, Record, Requirements, Slot};
+use loggap_core::sim::{Entry, MatchIndex, Memory, Rank, Record, Requirements, Slot};
 
 use crate::sys::pages::Pages;
 
@@ -43,8 +43,8 @@ owned_memory! {
         ranks: Rank,
         firsts: u32,
         slots: Slot,
-        crowds: Crowd,
-        index: u32,
+        match_indexes: MatchIndex,
+        index_words: u32,
         clocks: u64,
         times: u64,
         next_attempts: u64,

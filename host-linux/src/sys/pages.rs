@@ -11,7 +11,7 @@ use loggap_core::sim::implicit;
 use loggap_core::sim::mail::ChunkList;
 use loggap_core::sim::network::{Flow, Hop, Link, Share, Transmission};
 use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
-use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
+use loggap_core::sim::{Entry, MatchIndex, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
 /// Smaller memory is left in small pages.
@@ -48,7 +48,7 @@ unsafe impl Integers for Rank {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Entry {}
 // SAFETY: its fields are integers and truth values, of which 0 is one.
-unsafe impl Integers for Crowd {}
+unsafe impl Integers for MatchIndex {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for WindowRank {}
 // SAFETY: its fields are integers.

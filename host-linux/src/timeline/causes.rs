@@ -278,7 +278,7 @@ impl Causes {
             Via::ReceiveGap if self.whole => [gap, Picos::ZERO, Picos::ZERO],
             Via::SendGap | Via::ReceiveGap => [gap, gap_bytes, Picos::ZERO],
         };
-        Picos(parts.iter().fold(0, |sum, part| sum.saturating_add(part.0)))
+        Picos(parts.iter().fold(0, |sum, message_kind| sum.saturating_add(message_kind.0)))
     }
 
     /// The instant before which `cause` lets nothing begin.
@@ -319,6 +319,6 @@ impl Causes {
 }
 
 /// Whether a message of this part ends with a match.
-pub(super) const fn is_data(part: MessageKind) -> bool {
-    matches!(part, MessageKind::Whole | MessageKind::Data)
+pub(super) const fn is_data(message_kind: MessageKind) -> bool {
+    matches!(message_kind, MessageKind::Whole | MessageKind::Data)
 }

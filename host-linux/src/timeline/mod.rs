@@ -126,7 +126,7 @@ pub struct Message {
     /// Index of the send, on the rank that has it.
     pub op: u32,
     /// Which message of the send it is.
-    pub part: MessageKind,
+    pub message_kind: MessageKind,
     /// Bytes.
     pub size: u64,
     /// Tag; [`ANY`](loggap_core::goal::ANY) for a wildcard.

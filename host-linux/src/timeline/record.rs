@@ -13,7 +13,7 @@ use super::{Calc, Costs, End, Message, Selection, Timeline};
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     op: u32,
-    part: MessageKind,
+    message_kind: MessageKind,
     to: End,
     taken: Picos,
     handled: Picos,
@@ -92,13 +92,14 @@ impl Recorder {
 
 /// The messages with what became of them, in order.
 fn joined(mut departures: Vec<(u32, Message)>, arrivals: Vec<Arrival>) -> Vec<Message> {
-    departures.sort_by_key(|(op, message)| (message.sent, message.from.rank, *op, message.part));
-    let key = |(at, (op, message)): (usize, &(u32, Message))| ((*op, message.part), at);
+    departures
+        .sort_by_key(|(op, message)| (message.sent, message.from.rank, *op, message.message_kind));
+    let key = |(at, (op, message)): (usize, &(u32, Message))| ((*op, message.message_kind), at);
     let places: HashMap<_, _> = departures.iter().enumerate().map(key).collect();
     let mut messages: Vec<_> = departures.iter().map(|(_, message)| *message).collect();
     for arrival in arrivals {
         let Some(message) =
-            places.get(&(arrival.op, arrival.part)).and_then(|&at| messages.get_mut(at))
+            places.get(&(arrival.op, arrival.message_kind)).and_then(|&at| messages.get_mut(at))
         else {
             continue;
         };
@@ -107,7 +108,7 @@ fn joined(mut departures: Vec<(u32, Message)>, arrivals: Vec<Arrival>) -> Vec<Me
             Message { to, taken, handled, held, receive_noise: noise, matched, done, ..*message };
     }
     for (at, (op, message)) in departures.iter().enumerate() {
-        if matches!(message.part, MessageKind::Cts | MessageKind::Data)
+        if matches!(message.message_kind, MessageKind::Cts | MessageKind::Data)
             && let Some(message) = messages.get_mut(at)
         {
             let asked = places.get(&(*op, MessageKind::Rts)).and_then(|&at| departures.get(at));
@@ -130,13 +131,13 @@ impl Observer for Recorder {
         if !self.keeps([event.rank, event.to], event.start) {
             return;
         }
-        let part = event.part;
-        let owner = if part == MessageKind::Cts { event.to } else { event.rank };
+        let message_kind = event.message_kind;
+        let owner = if message_kind == MessageKind::Cts { event.to } else { event.rank };
         let message = Message {
             from: End { rank: event.rank, cpu: event.cpu, nic: event.nic },
             to: End { rank: event.to, cpu: 0, nic: 0 },
             op: self.op_of(owner, event.op),
-            part,
+            message_kind,
             size: event.size,
             tag: event.tag,
             costs: Costs {
@@ -159,12 +160,12 @@ impl Observer for Recorder {
             self.newest.remove(&event.op);
             return;
         }
-        if event.part != MessageKind::Cts {
+        if event.message_kind != MessageKind::Cts {
             self.newest.insert(event.op, self.arrivals.len());
         }
         self.arrivals.push(Arrival {
             op: event.op,
-            part: event.part,
+            message_kind: event.message_kind,
             to: End { rank: event.rank, cpu: event.cpu, nic: event.nic },
             taken: event.taken,
             handled: event.start,

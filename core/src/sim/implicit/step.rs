@@ -123,14 +123,14 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         debug_assert!(now >= state.cpu && now >= state.out, "its turn had come");
         self.started(state, next);
         let transfer = self.program.transfer(rank, send);
-        let told = Sent {
+        let event = Sent {
             rank,
             size: transfer.size,
             to: transfer.to,
             start: Picos(now),
             ..Sent::default()
         };
-        let Leaving { cpu, out, arrival, volume, .. } = self.charges.send(told)?;
+        let Leaving { cpu, out, arrival, volume, .. } = self.charges.send(event)?;
         (state.cpu, state.out) = (cpu, out);
         let stamps = D::stamps(now, next.item.created);
         let drawn = self.driver.draw(stamps, 1)?;
@@ -208,14 +208,14 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         let size = self.program.expected(rank, next.item.last);
         let how = Reception { overlap: false, last: D::SHARED };
         // One price for all pairs: who sent it does not matter.
-        let told = Handled {
+        let event = Handled {
             rank,
             from: rank,
             start: Picos(now),
             taken: Picos(now),
             ..Handled::default()
         };
-        let received = self.charges.handle(told, size, state.cpu, how)?;
+        let received = self.charges.handle(event, size, state.cpu, how)?;
         state.cpu = received.cpu;
         if let Some(into) = received.into {
             state.into = into;
@@ -278,9 +278,9 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         let (now, calc) = (next.time, next.item.first);
         self.started(state, next);
         let work = self.program.calc(rank, calc);
-        let told =
+        let event =
             Calculated { rank, op: calc, cpu: 0, start: Picos(now), work, noise: Picos::ZERO };
-        state.cpu = self.charges.calculate(told)?;
+        state.cpu = self.charges.calculate(event)?;
         let release = self.program.calculated(rank, &mut state.state, calc);
         self.release(state, release, D::stamps(now, next.item.created))
     }

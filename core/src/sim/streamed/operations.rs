@@ -12,7 +12,7 @@ use crate::sim::record::{NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::release::{Operations, Reached, Ready};
 use crate::sim::slots::Found;
-use crate::sim::storage::{OnRank, Steps, Storage};
+use crate::sim::storage::{OnRank, OperationStore, Storage};
 
 /// The operations of a file.
 ///
@@ -173,14 +173,14 @@ impl<F: Lookup> Storage for Streamed<'_, F> {
     }
 }
 
-impl<F: Lookup> Steps for Streamed<'_, F> {
+impl<F: Lookup> OperationStore for Streamed<'_, F> {
     fn satisfy(
         &mut self,
         records: &mut Records<'_>,
         OnRank { rank, op }: OnRank,
         reached: Reached,
         ready: &mut Ready,
-        mut told: impl FnMut(u32, bool),
+        mut satisfied: impl FnMut(u32, bool),
     ) {
         if reached == Reached::default() {
             return;
@@ -188,7 +188,7 @@ impl<F: Lookup> Steps for Streamed<'_, F> {
         let (first, file) = (bounds(self.firsts, rank).0, self.file);
         let on = OpIndex { rank, op: records.at(op).next.wrapping_sub(first) };
         let mut fulfil = |op: u32, moment, time| {
-            told(first.wrapping_add(op), moment == Moment::End);
+            satisfied(first.wrapping_add(op), moment == Moment::End);
             match self.count_down(records, OpIndex { rank, op }, time) {
                 Ok(Some(at)) => ready.add(records, at),
                 Ok(None) => {}
@@ -250,7 +250,7 @@ impl<F: Lookup> Steps for Streamed<'_, F> {
 
     fn sender(&self, records: &Records<'_>, firsts: &[u32], op: u32) -> u32 {
         let record = records.at(op);
-        let by = if record.part() == MessageKind::Cts { record.tag } else { op };
+        let by = if record.message_kind() == MessageKind::Cts { record.tag } else { op };
         owner(firsts, records.at(by).next)
     }
 

@@ -44,7 +44,7 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
     const AT_ONCE: bool = true;
 
     #[inline]
-    fn number(rank: &Active) -> u32 {
+    fn rank_number(rank: &Active) -> u32 {
         rank.number
     }
 
@@ -54,7 +54,7 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
     }
 
     #[inline]
-    fn number_of(&self, op: u32) -> u32 {
+    fn op_number(&self, op: u32) -> u32 {
         self.shared.send_of(op)
     }
 
@@ -158,16 +158,16 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     fn tell(&mut self, rank: &mut Active, op: u32, creator: u32, reached: Reached) {
         let (on, number) = (self.shared.send_of(op), rank.number);
         let Self { shared, charges, .. } = self;
-        let told = |op, end| {
+        let satisfied = |op, end| {
             charges.observer.satisfied(&Satisfied { rank: number, op, on, end });
         };
         if shared.successors(op) == Successors::Listed {
             let (mut ready, edges) = (Ready::default(), shared.edges);
-            shared.satisfy_listed(op, edges, reached, &mut ready, told);
+            shared.satisfy_listed(op, edges, reached, &mut ready, satisfied);
             while let Some(op) = ready.take(&mut self.shared) {
                 self.release(rank, op, creator);
             }
-        } else if let Some(op) = shared.satisfy_one(op, reached, told) {
+        } else if let Some(op) = shared.satisfy_one(op, reached, satisfied) {
             self.release(rank, op, creator);
         }
     }

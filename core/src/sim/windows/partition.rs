@@ -275,7 +275,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// When the kept message of `send` arrives at `rank`; checked when it left.
     pub(super) fn arrival(&self, rank: u32, send: u32) -> u64 {
         let Letter { created, source, size, .. } = self.shared.kept(send);
-        let (parameters, bytes) = (&self.shared.parameters, self.shared.part(send).bytes(size));
+        let (parameters, bytes) =
+            (&self.shared.parameters, self.shared.message_kind(send).bytes(size));
         let delay = parameters.delay(parameters.level(rank, source), bytes);
         let arrival = delay.and_then(|delay| sum(created, delay));
         debug_assert!(arrival.is_ok(), "it was checked when the message left");

@@ -57,7 +57,7 @@ impl<'s> Shared<'s> {
     /// was handled.
     #[inline]
     pub(super) fn handshake(&self, departure: u32) -> &WindowRecord {
-        debug_assert!(departure >= self.further, "{departure} is no part of a handshake");
+        debug_assert!(departure >= self.further, "{departure} is of no handshake");
         let place = departure.wrapping_sub(self.further) % 3;
         self.at(departure.wrapping_add(2 - place))
     }
@@ -98,7 +98,7 @@ impl<'s> Shared<'s> {
                 let creator = record.creator.get();
                 if creator & (BY_MATCH | BY_ARRIVAL) == BY_ARRIVAL {
                     let known = self.handshake(op);
-                    let time = if self.part(op) == MessageKind::Cts {
+                    let time = if self.message_kind(op) == MessageKind::Cts {
                         known.met().1
                     } else {
                         known.time.get()
@@ -197,7 +197,7 @@ impl Operations for Shared<'_> {
     }
 
     #[inline]
-    fn part(&self, send: u32) -> MessageKind {
+    fn message_kind(&self, send: u32) -> MessageKind {
         if self.further == NONE {
             return MessageKind::Whole;
         }

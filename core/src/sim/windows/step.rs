@@ -184,7 +184,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
                 };
                 rank.state.incoming = message.link.get();
                 let message = message.read();
-                if self.shared.part(op) == MessageKind::Rts {
+                if self.shared.message_kind(op) == MessageKind::Rts {
                     self.shared.at(op).keep(message.source, message.size);
                 }
                 self.receive_message(rank, &message, time)
@@ -226,7 +226,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         }
         // The record is of no further use to its own rank.
         record.keep(target, size);
-        if matches!(self.shared.part(op), MessageKind::Cts | MessageKind::Data) {
+        if matches!(self.shared.message_kind(op), MessageKind::Cts | MessageKind::Data) {
             self.shared.handshake(op).link.set(rank.number);
         }
         record.link.set(outbox.spill(target >> self.shift, op).unwrap_or(END));
@@ -241,8 +241,8 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         message: &Letter,
         now: u64,
     ) -> Result<(), Overflow> {
-        let part = self.shared.part(message.send);
-        let found = if matches!(part, MessageKind::Whole | MessageKind::Rts) {
+        let message_kind = self.shared.message_kind(message.send);
+        let found = if matches!(message_kind, MessageKind::Whole | MessageKind::Rts) {
             let posted = rank.state.posted;
             let envelope = Envelope { sender: message.source, tag: message.tag };
             let found = self.slots.find(&self.shared, posted, envelope);

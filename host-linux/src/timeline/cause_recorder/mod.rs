@@ -45,7 +45,7 @@ struct Op {
     taken: EventId,
     /// When that was handled and all there.
     done: Cause,
-    part: MessageKind,
+    message_kind: MessageKind,
 }
 
 impl Op {
@@ -57,7 +57,7 @@ impl Op {
         sent: NONE,
         taken: NONE,
         done: Cause::START,
-        part: MessageKind::Whole,
+        message_kind: MessageKind::Whole,
     };
 }
 
@@ -339,7 +339,7 @@ impl Observer for CauseRecorder {
     }
 
     fn sent(&mut self, event: &Sent) {
-        let &Sent { rank, to, op, part, cpu, nic, size, noise, .. } = event;
+        let &Sent { rank, to, op, message_kind, cpu, nic, size, noise, .. } = event;
         let id = self.current;
         let latency = event.arrival.since(event.start).since(event.overhead);
         let costs = self.cost_index(MessageCosts {
@@ -360,7 +360,7 @@ impl Observer for CauseRecorder {
         }
         let known = self.op(op);
         let mut causes = vec![self.clocks(rank, cpu).cpu, self.clocks(rank, nic).out];
-        match part {
+        match message_kind {
             MessageKind::Whole | MessageKind::Rts => causes.append(&mut self.dependencies(known)),
             MessageKind::Cts | MessageKind::Data => {
                 causes.extend([Cause::instant(known.creator), known.done])
@@ -373,7 +373,7 @@ impl Observer for CauseRecorder {
         self.change(op, |op| {
             op.sent = id;
             op.taken = NONE;
-            op.part = part;
+            op.message_kind = message_kind;
             op.end = end;
         });
     }
@@ -409,7 +409,7 @@ impl Observer for CauseRecorder {
 
     fn matched(&mut self, event: &Matched) {
         let message = self.op(event.send);
-        if !is_data(message.part) {
+        if !is_data(message.message_kind) {
             return;
         }
         let mut end = message.done;

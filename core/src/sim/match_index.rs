@@ -17,7 +17,7 @@ pub(super) struct Receives {
     pub(super) wild: bool,
 }
 
-/// Words of [`Memory::index`](super::Memory::index) for a rank with that many
+/// Words of [`Memory::index_words`](super::Memory::index_words) for a rank with that many
 /// receives: buckets, and the log of messages; and if some have a wildcard,
 /// [`Wildcards`].
 pub(super) const fn index_words(receives: Receives) -> u64 {
@@ -39,17 +39,23 @@ const fn buckets(receives: u64) -> u64 {
     (receives / 2).next_power_of_two()
 }
 
-/// The queues of a rank that has more than a hundred receives.
+/// What a rank with more than a hundred receives finds receives and messages by, where
+/// many wait.
 ///
 /// Content on entry to a simulation does not matter.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Crowd {
-    /// First word of the buckets, one word past them, one past the log, and one
-    /// past all.
-    words: [u32; 4],
+pub struct MatchIndex {
+    /// Its first word, the first of the buckets.
+    buckets: u32,
+    /// The first word of the log.
+    log_begin: u32,
+    /// One past the last word of the log, and the first of [`Wildcards`].
+    log_end: u32,
+    /// One past its words.
+    end: u32,
     /// Whether the buckets were emptied once, after which they are empty
     /// whenever nothing waits.
-    pub(super) ready: bool,
+    ready: bool,
     /// Whether posted receives are indexed.
     pub(super) posted: bool,
     /// Whether messages are indexed and logged; those after them, for which
@@ -61,37 +67,47 @@ pub struct Crowd {
     prepared: bool,
     /// Posted receives with a wildcard among those indexed.
     pub(super) wild: u32,
-    /// The log: its first message that may wait, and its end.
-    pub(super) log: [u32; 2],
+    /// Where in the log messages may wait.
+    pub(super) log: LogRange,
     /// Messages of the log that wait.
     pub(super) waiting: u32,
     /// Of them with a wildcard for a tag.
     pub(super) any_tag: u32,
 }
 
-impl Crowd {
+/// Words of a log.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LogRange {
+    /// That of the first message that may wait.
+    pub(super) first: u32,
+    /// One past that of the newest message.
+    pub(super) end: u32,
+}
+
+impl MatchIndex {
     /// For a rank with such receives, with words from `first` on; `None` where
     /// they are not counted in 32 bits.
     pub(super) fn new(first: u32, receives: Receives) -> Option<Self> {
-        let middle = u64::from(first) + buckets(receives.count);
-        let log_end = u32::try_from(middle + receives.count).ok()?;
+        let log_begin = u64::from(first) + buckets(receives.count);
+        let log_end = u32::try_from(log_begin + receives.count).ok()?;
         let end = u64::from(first).checked_add(index_words(receives))?;
-        let (middle, end) = (u32::try_from(middle).ok()?, u32::try_from(end).ok()?);
-        Some(Self { words: [first, middle, log_end, end], log: [middle; 2], ..Self::default() })
+        let (log_begin, end) = (u32::try_from(log_begin).ok()?, u32::try_from(end).ok()?);
+        let log = LogRange { first: log_begin, end: log_begin };
+        Some(Self { buckets: first, log_begin, log_end, end, log, ..Self::default() })
     }
 
     /// One past the words of this rank.
     pub(super) const fn end(&self) -> u32 {
-        self.words[3]
+        self.end
     }
 
     /// Messages by tag and by sender alone; `None` without receives that have
     /// wildcards.
-    fn wildcards<'i>(&self, index: &'i mut [u32]) -> Option<Wildcards<'i>> {
-        let [first, middle, log_end, end] = self.words;
-        let words = index.get_mut(middle as usize..end as usize)?;
-        let (log, words) = words.split_at_mut_checked((log_end - middle) as usize)?;
-        Wildcards::new(log, words, (middle - first) as usize)
+    fn wildcards<'i>(&self, words: &'i mut [u32]) -> Option<Wildcards<'i>> {
+        let log = (self.log_end - self.log_begin) as usize;
+        let words = words.get_mut(self.log_begin as usize..self.end as usize)?;
+        let (log, words) = words.split_at_mut_checked(log)?;
+        Wildcards::new(log, words, (self.log_begin - self.buckets) as usize)
     }
 
     /// The oldest message of the log that a receive meets that has a wildcard,
@@ -99,13 +115,12 @@ impl Crowd {
     /// tag.
     pub(super) fn oldest_by_one(
         &mut self,
-        index: &mut [u32],
+        words: &mut [u32],
         records: &Records<'_>,
         receive: Envelope,
     ) -> Option<(Option<u32>, u32)> {
-        let [begin, end] = [self.words[1], self.log[1]];
-        let first = self.log[0];
-        let mut wildcards = self.wildcards(index)?;
+        let LogRange { first, end } = self.log;
+        let mut wildcards = self.wildcards(words)?;
         let mut looks = 0u32;
         if !self.by_one {
             self.by_one = true;
@@ -113,7 +128,7 @@ impl Crowd {
                 wildcards.prepare();
             }
             for at in first..end {
-                wildcards.append(records, at - begin);
+                wildcards.append(records, at - self.log_begin);
                 looks += 1;
             }
         }
@@ -122,72 +137,70 @@ impl Crowd {
     }
 
     /// Notes the newest message of the log, which has a tag.
-    pub(super) fn note_logged(&self, index: &mut [u32], records: &Records<'_>) {
+    pub(super) fn note_logged(&self, words: &mut [u32], records: &Records<'_>) {
         if self.by_one
-            && let Some(mut wildcards) = self.wildcards(index)
+            && let Some(mut wildcards) = self.wildcards(words)
         {
-            wildcards.append(records, self.log[1] - 1 - self.words[1]);
+            wildcards.append(records, self.log.end - 1 - self.log_begin);
         }
     }
 
     /// Its buckets.
-    pub(super) fn buckets<'i>(&self, index: &'i [u32]) -> &'i [u32] {
-        let [first, middle, ..] = self.words;
-        index.get(first as usize..middle as usize).unwrap_or_default()
+    pub(super) fn buckets<'i>(&self, words: &'i [u32]) -> &'i [u32] {
+        words.get(self.buckets as usize..self.log_begin as usize).unwrap_or_default()
     }
 
     /// Its buckets.
-    pub(super) fn buckets_mut<'i>(&self, index: &'i mut [u32]) -> &'i mut [u32] {
-        let [first, middle, ..] = self.words;
-        index.get_mut(first as usize..middle as usize).unwrap_or_default()
+    pub(super) fn buckets_mut<'i>(&self, words: &'i mut [u32]) -> &'i mut [u32] {
+        words.get_mut(self.buckets as usize..self.log_begin as usize).unwrap_or_default()
     }
 
     /// Empties the buckets, the first time.
-    pub(super) fn prepare(&mut self, index: &mut [u32]) {
+    pub(super) fn prepare(&mut self, words: &mut [u32]) {
         if !core::mem::replace(&mut self.ready, true) {
-            self.buckets_mut(index).fill(NONE);
+            self.buckets_mut(words).fill(NONE);
         }
     }
 
     /// Whether the log has room for one more.
     pub(super) const fn has_room(&self) -> bool {
-        self.log[1] < self.words[2]
+        self.log.end < self.log_end
     }
 
     /// Forgets the log, in which nothing waits.
-    pub(super) fn clear_log(&mut self, index: &mut [u32]) {
-        self.forget_by_one(index);
-        self.log = [self.words[1]; 2];
+    pub(super) fn clear_log(&mut self, words: &mut [u32]) {
+        self.forget_by_one(words);
+        self.log = LogRange { first: self.log_begin, end: self.log_begin };
         self.logged = false;
     }
 
     /// Finds messages no longer by tag or sender alone.
-    fn forget_by_one(&mut self, index: &mut [u32]) {
+    fn forget_by_one(&mut self, words: &mut [u32]) {
         if core::mem::replace(&mut self.by_one, false)
-            && let Some(mut wildcards) = self.wildcards(index)
+            && let Some(mut wildcards) = self.wildcards(words)
         {
-            wildcards.clear(self.log[1] - self.words[1]);
+            wildcards.clear(self.log.end - self.log_begin);
         }
     }
 
     /// Moves the beginning of the log up to what still waits.
-    pub(super) fn advance(&mut self, index: &[u32], waits: impl Fn(u32) -> bool) {
-        let [first, end] = &mut self.log;
-        while *first < *end && index.get(*first as usize).is_none_or(|&op| !waits(op)) {
+    pub(super) fn advance(&mut self, words: &[u32], waits: impl Fn(u32) -> bool) {
+        let LogRange { first, end } = &mut self.log;
+        while *first < *end && words.get(*first as usize).is_none_or(|&op| !waits(op)) {
             *first += 1;
         }
     }
 
     /// Drops from the log what does not wait any more.
-    pub(super) fn compact(&mut self, index: &mut [u32], waits: impl Fn(u32) -> bool) {
+    pub(super) fn compact(&mut self, words: &mut [u32], waits: impl Fn(u32) -> bool) {
         // They are found by their places in it.
-        self.forget_by_one(index);
-        let [first, end] = &mut self.log;
+        self.forget_by_one(words);
+        let LogRange { first, end } = &mut self.log;
         let mut kept = *first;
         for at in *first..*end {
-            let op = index.get(at as usize).copied().unwrap_or(NONE);
+            let op = words.get(at as usize).copied().unwrap_or(NONE);
             if waits(op) {
-                if let Some(word) = index.get_mut(kept as usize) {
+                if let Some(word) = words.get_mut(kept as usize) {
                     *word = op;
                 }
                 kept += 1;
