@@ -694,17 +694,17 @@ impl<'a> Shadow<'a> {
             unreachable!("only sends make messages")
         };
         let (rank, op) = self.source(message);
-        let part = match message.part {
+        let message_kind = match message.part {
             Part::Whole => MessageKind::Whole,
             Part::Rts => MessageKind::Rts,
             Part::Cts { .. } => MessageKind::Cts,
             Part::Data { .. } => MessageKind::Data,
         };
-        let data = matches!(part, MessageKind::Whole | MessageKind::Data);
+        let data = matches!(message_kind, MessageKind::Whole | MessageKind::Data);
         self.timeline.messages.push(timeline::Message {
             from: End { rank: rank as u32, cpu: op.cpu, nic: op.nic },
             op: message.send.1 as u32,
-            part,
+            message_kind,
             size: if data { size } else { 1 },
             tag,
             costs: Costs {

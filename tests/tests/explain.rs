@@ -39,7 +39,7 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
             timeline.calcs.sort_unstable_by_key(|calc| (calc.start, calc.rank, calc.op));
             timeline
                 .messages
-                .sort_unstable_by_key(|m| (m.sent, m.from.rank, m.to.rank, m.op, m.part));
+                .sort_unstable_by_key(|m| (m.sent, m.from.rank, m.to.rank, m.op, m.message_kind));
         }
         assert_eq!(recorded, expected, "seed {seed}: what the engine's observers saw");
         let causes = engine::causes(&program, &settings, noisy);

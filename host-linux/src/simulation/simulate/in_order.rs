@@ -17,7 +17,7 @@ use crate::timeline::causes::CauseRecorder;
 use crate::timeline::link_holds::LinkHolds;
 
 /// What came of a run, and what else is left of it.
-type Ran<T> = Result<(Outcome, T), RunError>;
+type WithRest<T> = Result<(Outcome, T), RunError>;
 
 /// What takes part in a run besides its schedule.
 struct Hooks<'h, N, O, F> {
@@ -140,7 +140,7 @@ impl InOrder<'_> {
         schedule: Schedule<'_, S>,
         needs: &Needs,
         hooks: Hooks<'_, N, O, F>,
-    ) -> Ran<O> {
+    ) -> WithRest<O> {
         let of = schedule.events();
         let Job { parameters, settings, .. } = *self.job;
         let Hooks { noise, observer, flows, holds } = hooks;
@@ -177,7 +177,7 @@ impl InOrder<'_> {
         mut engine: Engine<'m, 'p, N, O, W, S>,
         needs: &Needs,
         of: u64,
-    ) -> Ran<Engine<'m, 'p, N, O, W, S>> {
+    ) -> WithRest<Engine<'m, 'p, N, O, W, S>> {
         let running = Stopwatch::start();
         let finished = loop {
             if let Some(finished) = engine.run_some(WATCHED).map_err(RunError::Stopped)? {

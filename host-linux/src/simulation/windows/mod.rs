@@ -11,4 +11,4 @@ mod workers;
 pub(super) use computed::run_in_parts;
 pub use load::{Split, load, partition_shift};
 pub use memory::WindowMemory;
-pub use run::{Completed, Resources, WindowError, run};
+pub use run::{Resources, WindowError, WindowRun, run};

@@ -44,13 +44,13 @@ impl Resources {
 
 /// What a run in windows leaves.
 #[derive(Debug)]
-pub struct Completed<'s, N, O> {
+pub struct WindowRun<'s, N, O> {
     partitions: Vec<Partition<'s, N, O>>,
     mail_bytes: u64,
     threads: usize,
 }
 
-impl<N: Noise, O: Observer> Completed<'_, N, O> {
+impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
     /// How it ended.
     #[must_use]
     pub fn finished(&self) -> Finished {
@@ -139,7 +139,7 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     observe: impl FnMut(u32) -> O,
     resources: &Resources,
     watch: &mut dyn FnMut(u64),
-) -> Result<Completed<'s, N, O>, WindowError> {
+) -> Result<WindowRun<'s, N, O>, WindowError> {
     let sends = schedule.sends();
     let partitions: Vec<_> = schedule.observed(noise, observe).map(Mutex::new).collect();
     let threads = resources.threads.clamp(1, partitions.len().max(1));
@@ -156,5 +156,5 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
         (Err(Over::Steps | Over::Sparse | Over::Failed), None) => return Err(WindowError::Steps),
         (Ok(threads), None) => threads,
     };
-    Ok(Completed { partitions, mail_bytes, threads })
+    Ok(WindowRun { partitions, mail_bytes, threads })
 }
