@@ -26,6 +26,23 @@ pub(super) trait Chain {
         *last = at;
     }
 
+    /// Puts a member where it belongs in a circular list that is in the order of `before`;
+    /// at the end as a rule.
+    #[inline]
+    fn insert(&mut self, last: &mut u32, at: u32, before: impl Fn(&Self, u32, u32) -> bool) {
+        if *last == Self::END || before(self, *last, at) {
+            return self.push(last, at);
+        }
+        let mut place = *last;
+        let mut next = self.next(place);
+        while before(self, next, at) {
+            place = next;
+            next = self.next(place);
+        }
+        self.set_next(at, next);
+        self.set_next(place, at);
+    }
+
     /// Takes `at`, which follows `before`, out of a circular list.
     #[inline]
     fn remove(&mut self, last: &mut u32, before: u32, at: u32) {

@@ -127,7 +127,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
         if self.single {
             let state = self.ranks.at_mut(rank);
-            self.records.insert(state.list_mut(class), op);
+            self.records.insert_by_stamp(state.list_mut(class), op);
         } else {
             self.await_turn(rank, class, op);
         }

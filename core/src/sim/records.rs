@@ -37,20 +37,8 @@ impl<'m> Records<'m> {
     }
 
     /// Puts a record where its stamp belongs; at the end as a rule.
-    pub(super) fn insert(&mut self, last: &mut u32, index: u32) {
-        let stamp = self.at(index).stamp();
-        if *last == NONE || self.at(*last).stamp() < stamp {
-            self.push(last, index);
-            return;
-        }
-        let mut before = *last;
-        let mut next = self.at(before).link;
-        while self.at(next).stamp() < stamp {
-            before = next;
-            next = self.at(before).link;
-        }
-        self.at_mut(index).link = next;
-        self.at_mut(before).link = index;
+    pub(super) fn insert_by_stamp(&mut self, last: &mut u32, index: u32) {
+        self.insert(last, index, |records, a, b| records.at(a).stamp() < records.at(b).stamp());
     }
 }
 

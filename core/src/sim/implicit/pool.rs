@@ -122,13 +122,8 @@ impl<'m> Pool<'m> {
     /// Appends to the circular list that ends with `last`.
     #[inline]
     pub(super) fn push(&mut self, last: &mut u32, item: Item) -> Result<(), ImplicitError> {
-        let node = self.take()?;
-        let next = if *last == NONE { node } else { self.next(*last) };
-        self.write(node, next, item);
-        if *last != NONE {
-            self.set_next(*last, node);
-        }
-        *last = node;
+        let node = self.keep(item)?;
+        Chain::push(self, last, node);
         Ok(())
     }
 
@@ -153,7 +148,8 @@ impl<'m> Pool<'m> {
     #[inline]
     pub(super) fn keep(&mut self, item: Item) -> Result<u32, ImplicitError> {
         let node = self.take()?;
-        self.write(node, NONE, item);
+        let Item { first, last, kind, created, parent } = item;
+        self.set(node, [pair(NONE, first), pair(last, kind), created, parent]);
         Ok(node)
     }
 
@@ -168,24 +164,7 @@ impl<'m> Pool<'m> {
     /// end as a rule.
     #[inline]
     pub(super) fn insert(&mut self, last: &mut u32, node: u32) {
-        let stamp = self.stamp(node);
-        if *last == NONE || self.stamp(*last) < stamp {
-            self.splice(last, [node, node]);
-            return;
-        }
-        let mut before = *last;
-        while self.stamp(self.next(before)) < stamp {
-            before = self.next(before);
-        }
-        let next = self.next(before);
-        self.set_next(node, next);
-        self.set_next(before, node);
-    }
-
-    #[inline]
-    fn write(&mut self, node: u32, next: u32, item: Item) {
-        let Item { first, last, kind, created, parent } = item;
-        self.set(node, [pair(next, first), pair(last, kind), created, parent]);
+        Chain::insert(self, last, node, |pool, a, b| pool.stamp(a) < pool.stamp(b));
     }
 
     /// Moves the first of the chain of nodes that begins with `first` to the
@@ -193,7 +172,7 @@ impl<'m> Pool<'m> {
     #[inline]
     pub(super) fn append(&mut self, last: &mut u32, first: u32) -> u32 {
         let rest = self.next(first);
-        self.splice(last, [first, first]);
+        Chain::push(self, last, first);
         rest
     }
 
@@ -222,15 +201,7 @@ impl<'m> Pool<'m> {
     #[inline]
     pub(super) fn remove_after(&mut self, last: &mut u32, before: u32) {
         let node = self.next(before);
-        if node == before {
-            *last = NONE;
-        } else {
-            let next = self.next(node);
-            self.set_next(before, next);
-            if *last == node {
-                *last = before;
-            }
-        }
+        self.remove(last, before, node);
         self.set_next(node, self.free);
         self.free = node;
     }
