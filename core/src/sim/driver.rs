@@ -80,12 +80,15 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
     #[inline]
     fn find_message(&mut self, rank: &mut u32, receive: u32) -> Option<u32> {
         let receive = self.records.envelope(receive);
-        self.waiting.meet(&mut self.records, self.ranks.at_mut(*rank), receive)
+        let Self { storage, waiting, records, ranks, .. } = self;
+        storage.take_message(waiting, records, *rank, ranks.at_mut(*rank), receive)
     }
 
     #[inline]
     fn post(&mut self, rank: &mut u32, receive: u32) {
-        S::post(&mut self.waiting, &mut self.records, self.ranks.at_mut(*rank), receive);
+        let Self { storage, waiting, records, ranks, .. } = self;
+        let on = OnRank { rank: *rank, op: receive };
+        storage.post(waiting, records, on, ranks.at_mut(*rank));
     }
 
     #[inline]
@@ -93,12 +96,15 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         if self.records.at(found.op).is(Mark::Claimed) {
             self.dispossess(*rank, found.op);
         }
-        S::take(&mut self.waiting, &mut self.records, self.ranks.at_mut(*rank), found);
+        let Self { storage, waiting, records, ranks, .. } = self;
+        storage.take_posted(waiting, records, ranks.at_mut(*rank), found);
     }
 
     #[inline]
     fn await_receive(&mut self, rank: &mut u32, message: &Letter) {
-        self.waiting.wait(&mut self.records, self.ranks.at_mut(*rank), message.send);
+        let Self { storage, waiting, records, ranks, .. } = self;
+        let on = OnRank { rank: *rank, op: message.send };
+        storage.await_receive(waiting, records, on, ranks.at_mut(*rank));
     }
 
     fn answer(&mut self, rank: &mut u32, pair: &Pair, _creator: Creator) -> Result<(), SimError> {

@@ -141,7 +141,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let found = match record.message_kind() {
             MessageKind::Whole | MessageKind::Rts => {
                 let message = record.envelope();
-                S::posted(&mut self.waiting, &mut self.records, self.ranks.at(rank), message)
+                let Self { storage, waiting, records, ranks, .. } = self;
+                storage.posted(waiting, records, rank, ranks.at(rank), message)
             }
             MessageKind::Cts | MessageKind::Data => None,
         };

@@ -5,6 +5,7 @@
 use super::chain::Chain;
 use super::engine::SimError;
 use super::hooks::MessageKind;
+use super::lent::Checked;
 use super::matching::{Envelope, Waiting};
 use super::rank::Rank;
 use super::record::{Mark, Record, Successors};
@@ -84,34 +85,77 @@ pub(super) trait OperationStore {
     /// The first posted receive of `rank` that takes a message.
     #[inline]
     fn posted(
+        &self,
         waiting: &mut Waiting<'_>,
         records: &mut Records<'_>,
-        rank: &Rank,
+        _rank: u32,
+        state: &Rank,
         message: Envelope,
     ) -> Option<Found> {
-        waiting.posted(records, rank, message)
+        waiting.posted(records, state, message)
     }
 
-    /// Posts a receive of `rank`.
+    /// Posts a receive of `on.rank`.
     #[inline]
-    fn post(waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        waiting.post(records, rank, op);
+    fn post(
+        &mut self,
+        waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        on: OnRank,
+        state: &mut Rank,
+    ) {
+        waiting.post(records, state, on.op);
     }
 
     /// Takes a matched receive out.
     #[inline]
-    fn take(waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
-        waiting.take(records, rank, found);
+    fn take_posted(
+        &mut self,
+        waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        state: &mut Rank,
+        found: Found,
+    ) {
+        waiting.take(records, state, found);
     }
 
-    /// Calls `tell` with every receive that is posted on `rank`, in the order of posting.
+    /// Lets a message of `on.rank` wait for its receive.
+    #[inline]
+    fn await_receive(
+        &mut self,
+        waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        on: OnRank,
+        state: &mut Rank,
+    ) {
+        waiting.wait(records, state, on.op);
+    }
+
+    /// Takes out the oldest message of `rank` that `receive` takes.
+    #[inline]
+    fn take_message(
+        &mut self,
+        waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        _rank: u32,
+        state: &mut Rank,
+        receive: Envelope,
+    ) -> Option<u32> {
+        waiting.meet(records, state, receive)
+    }
+
+    /// Moves all that waits, and is elsewhere, to the lists of its ranks.
+    #[inline]
+    fn list_waiting(&mut self, _records: &mut Records<'_>, _ranks: &mut Checked<'_, Rank>) {}
+
+    /// Calls `tell` with every receive that is posted on a rank.
     fn posted_receives(
         waiting: &Waiting<'_>,
         _records: &Records<'_>,
-        rank: &Rank,
+        state: &Rank,
         tell: impl FnMut(u32),
     ) {
-        waiting.receives(rank).for_each(tell);
+        waiting.receives(state).for_each(tell);
     }
 }
 

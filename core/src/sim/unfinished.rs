@@ -63,9 +63,10 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Calls `tell` with everything that never came to its end, by rank:
     /// messages without a receive, receives without a message, operations
     /// that were never ready. After a run that went well there is nothing.
-    pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
+    pub fn unfinished(&mut self, mut tell: impl FnMut(Unfinished)) {
+        self.storage.list_waiting(&mut self.records, &mut self.ranks);
         for rank in 0..self.rank_count() {
-            let Self { storage, waiting, records, .. } = self;
+            let Self { storage, waiting, records, .. } = &*self;
             let number = |op| storage.number(records, op);
             let mut left =
                 Left { ops: records, firsts: self.firsts, rank, number, tell: &mut tell };

@@ -50,7 +50,7 @@ fn simulate(
         places: &mut [0; POINTS],
         ..sim::Memory::default()
     };
-    let memory = Memory { simulation, buckets: &mut [0; POINTS], released: &mut [0; POINTS] };
+    let memory = Memory { simulation, buckets: &mut [0; 2 * POINTS], released: &mut [0; POINTS] };
     let Ok(mut builder) = Builder::new(memory, requirements) else { return 0 };
     if !play(&mut builder) {
         return 0;

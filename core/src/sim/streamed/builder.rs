@@ -1,8 +1,11 @@
 //! Prepares the memory of a schedule that is read while it runs.
 
+use super::buckets::Buckets;
 use super::memory::{Memory, Requirements};
 use super::operations::Streamed;
-use crate::goal::{Edge, Lookup, Op, Sink};
+use super::partly::Partly;
+use super::waiting::WaitingTable;
+use crate::goal::{ANY, Edge, Lookup, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::Draft;
 use crate::sim::rank::Rank;
@@ -14,6 +17,8 @@ pub struct Builder<'m> {
     memory: Memory<'m>,
     requirements: Requirements,
     draft: Draft,
+    /// Whether a receive or a message has a wildcard.
+    wild: bool,
 }
 
 impl<'m> Builder<'m> {
@@ -29,7 +34,7 @@ impl<'m> Builder<'m> {
             buckets: buckets.get_mut(..requirements.buckets).ok_or(BuildError::Full)?,
             released: released.get_mut(..requirements.released).ok_or(BuildError::Full)?,
         };
-        Ok(Self { memory, requirements, draft: Draft::default() })
+        Ok(Self { memory, requirements, draft: Draft::default(), wild: false })
     }
 
     /// The schedule, whose operations are those of `file`, from which it came here.
@@ -38,10 +43,13 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Order`] when ranks are missing.
     pub fn finish<F: Lookup>(self, file: F) -> Result<Schedule<'m, Streamed<'m, F>>, BuildError> {
-        let Self { memory: Memory { mut simulation, buckets, released }, draft, .. } = self;
+        let Self { memory: Memory { mut simulation, buckets, released }, draft, wild, .. } = self;
         let requirements = self.requirements.simulation;
         let (firsts, _) = draft.finish(core::mem::take(&mut simulation.firsts), &[])?;
-        let storage = Streamed::new(file, firsts, buckets, released, &requirements);
+        let (partly, waiting) = buckets.split_at_mut(buckets.len() / 2);
+        let partly = Partly::new(Buckets::new(partly));
+        let waiting = (!wild).then(|| WaitingTable::new(Buckets::new(waiting)));
+        let storage = Streamed::new(file, firsts, partly, waiting, released, &requirements);
         let requirements = crate::sim::Requirements { firsts: 0, ..requirements };
         Schedule::in_memory(simulation, requirements, firsts, storage, draft.sends)
             .ok_or(BuildError::Full)
@@ -69,6 +77,11 @@ impl Sink for Builder<'_> {
             return Err(BuildError::Unit { rank, op: index });
         }
         self.draft.count_message(op.kind)?;
+        self.wild |= match op.kind {
+            OpKind::Receive { peer, tag, .. } => peer == ANY || tag == ANY,
+            OpKind::Send { tag, .. } => tag == ANY,
+            OpKind::Calc { .. } => false,
+        };
         if simulation.several() {
             note_unit(self.memory.simulation.ranks, rank, &op);
         }

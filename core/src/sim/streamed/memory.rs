@@ -30,7 +30,7 @@ impl Requirements {
         let simulation = survey.of_records(records).requirements(settings)?;
         Ok(Self {
             simulation,
-            buckets: 1 << simulation.records.max(1).ilog2(),
+            buckets: 2 << simulation.records.max(1).ilog2(),
             released: released.map_err(|_| BuildError::TooManyOps)?,
         })
     }
@@ -50,7 +50,8 @@ impl Requirements {
 pub struct Memory<'m> {
     /// That of the simulation.
     pub simulation: sim::Memory<'m>,
-    /// By which operations are found that wait for some more.
+    /// By which operations are found that wait for some more, and receives and messages
+    /// that wait for each other.
     pub buckets: &'m mut [u32],
     /// A bit for each operation.
     pub released: &'m mut [u64],

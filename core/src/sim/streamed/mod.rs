@@ -10,13 +10,16 @@
 //! Beside its record an operation takes one bit, which says that it was released:
 //! so no file, whatever becomes of it during the run, has an operation run twice.
 //!
-//! Receives that are posted, and messages that wait, are lists here, which are looked
-//! through.
+//! Receives that are posted, and messages that wait, are found by rank, sender and tag in
+//! a hash table; where a schedule has wildcards, they are lists of their ranks, which are
+//! looked through.
 
+mod buckets;
 mod builder;
 mod memory;
 mod operations;
 mod partly;
+mod waiting;
 
 pub use builder::Builder;
 pub use memory::{Memory, Requirements};

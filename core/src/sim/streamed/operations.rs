@@ -1,14 +1,16 @@
 //! The operations of a schedule that is read while it runs: what the engine asks of them.
 
 use super::partly::Partly;
+use super::waiting::WaitingTable;
 use crate::goal::{ANY, Lookup, Moment, Op, OpIndex, OpKind};
 use crate::sim::Requirements;
 use crate::sim::chain::Chain;
 use crate::sim::engine::SimError;
 use crate::sim::hooks::MessageKind;
+use crate::sim::lent::Checked;
 use crate::sim::matching::{Envelope, Waiting};
 use crate::sim::rank::Rank;
-use crate::sim::record::{NONE, Record};
+use crate::sim::record::{Kind, NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::release::{Operations, Reached, Ready};
 use crate::sim::slots::Found;
@@ -24,6 +26,8 @@ pub struct Streamed<'m, F> {
     firsts: &'m [u32],
     /// Those that wait for some more.
     partly: Partly<'m>,
+    /// What waits for a message or a receive, without wildcards.
+    waiting: Option<WaitingTable<'m>>,
     /// A bit for each operation: whether it became ready, and so was released.
     released: &'m mut [u64],
     /// The first record of those that are free again.
@@ -40,14 +44,25 @@ impl<'m, F: Lookup> Streamed<'m, F> {
     pub(super) fn new(
         file: F,
         firsts: &'m [u32],
-        buckets: &'m mut [u32],
+        partly: Partly<'m>,
+        waiting: Option<WaitingTable<'m>>,
         released: &'m mut [u64],
         requirements: &Requirements,
     ) -> Self {
         released.fill(0);
         let &Requirements { cpus, nics, .. } = requirements;
-        let partly = Partly::new(buckets);
-        Self { file, firsts, partly, released, free: NONE, used: 0, cpus, nics, stopped: None }
+        Self {
+            file,
+            firsts,
+            partly,
+            waiting,
+            released,
+            free: NONE,
+            used: 0,
+            cpus,
+            nics,
+            stopped: None,
+        }
     }
 
     fn stop(&mut self, error: SimError) {
@@ -100,6 +115,9 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         } else if (self.used as usize) < records.len() {
             self.used += 1;
             self.partly.grow(records, self.used);
+            if let Some(waiting) = &mut self.waiting {
+                waiting.grow(records, self.used);
+            }
             self.used - 1
         } else {
             return Err(SimError::RecordsFull { records: records.len() });
@@ -265,33 +283,90 @@ impl<F: Lookup> OperationStore for Streamed<'_, F> {
         self.stopped.map_or(Ok(()), Err)
     }
 
-    /// A slot is here the receive before it.
+    /// A slot is here the record before that of the receive.
     fn posted(
+        &self,
         _waiting: &mut Waiting<'_>,
         records: &mut Records<'_>,
-        rank: &Rank,
+        rank: u32,
+        state: &Rank,
         message: Envelope,
     ) -> Option<Found> {
-        let last = rank.receives;
-        let (slot, op) =
-            records.walk(last).find(|&(_, receive)| records.envelope(receive).takes(message))?;
+        if let Some(waiting) = &self.waiting {
+            return waiting.find(records, Kind::Receive, rank, message);
+        }
+        let takes = |receive| records.envelope(receive).takes(message);
+        let (slot, op) = records.walk(state.receives).find(|&(_, receive)| takes(receive))?;
         Some(Found { slot, op })
     }
 
-    fn post(_waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        records.push(&mut rank.receives, op);
+    fn post(
+        &mut self,
+        _waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        on: OnRank,
+        state: &mut Rank,
+    ) {
+        match &mut self.waiting {
+            Some(waiting) => waiting.push(records, on.rank, on.op),
+            None => records.push(&mut state.receives, on.op),
+        }
     }
 
-    fn take(_waiting: &mut Waiting<'_>, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
-        records.remove(&mut rank.receives, found.slot, found.op);
+    fn take_posted(
+        &mut self,
+        _waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        state: &mut Rank,
+        found: Found,
+    ) {
+        match &mut self.waiting {
+            Some(waiting) => waiting.take(records, found),
+            None => records.remove(&mut state.receives, found.slot, found.op),
+        }
+    }
+
+    fn await_receive(
+        &mut self,
+        waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        on: OnRank,
+        state: &mut Rank,
+    ) {
+        match &mut self.waiting {
+            Some(waiting) => waiting.push(records, on.rank, on.op),
+            None => waiting.wait(records, state, on.op),
+        }
+    }
+
+    fn take_message(
+        &mut self,
+        waiting: &mut Waiting<'_>,
+        records: &mut Records<'_>,
+        rank: u32,
+        state: &mut Rank,
+        receive: Envelope,
+    ) -> Option<u32> {
+        let Some(table) = &mut self.waiting else {
+            return waiting.meet(records, state, receive);
+        };
+        let found = table.find(records, Kind::Send, rank, receive)?;
+        table.take(records, found);
+        Some(found.op)
+    }
+
+    fn list_waiting(&mut self, records: &mut Records<'_>, ranks: &mut Checked<'_, Rank>) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.list(records, ranks);
+        }
     }
 
     fn posted_receives(
         _waiting: &Waiting<'_>,
         records: &Records<'_>,
-        rank: &Rank,
+        state: &Rank,
         tell: impl FnMut(u32),
     ) {
-        records.walk(rank.receives).map(|(_, receive)| receive).for_each(tell);
+        records.walk(state.receives).map(|(_, receive)| receive).for_each(tell);
     }
 }

@@ -1,0 +1,194 @@
+//! Receives that are posted and messages that wait, by rank, sender and tag.
+//!
+//! A hash table whose buckets are lists, the oldest first. A record's second word of a
+//! stamp, which it needs no longer, is its key here: its rank, mixed with sender and tag
+//! in such a way that it can be told from the three. So what has the same key, sender and
+//! tag is on the same rank.
+//!
+//! Where a schedule has wildcards, it is not used: all wait in lists of their ranks.
+
+use super::buckets::Buckets;
+use crate::sim::chain::Chain;
+use crate::sim::lent::Checked;
+use crate::sim::matching::Envelope;
+use crate::sim::rank::Rank;
+use crate::sim::record::{Kind, NONE};
+use crate::sim::records::Records;
+use crate::sim::release::Operations;
+use crate::sim::slots::Found;
+
+/// Odd, and its inverse modulo 2³².
+const ODD: u32 = 0x85eb_ca6b;
+const INVERSE: u32 = 0xa5cb_9243;
+const _: () = assert!(ODD.wrapping_mul(INVERSE) == 1, "ranks are told from keys");
+
+const fn key(rank: u32, envelope: Envelope) -> u32 {
+    rank.wrapping_mul(ODD) ^ envelope.hash()
+}
+
+const fn rank_of(key: u32, envelope: Envelope) -> u32 {
+    (key ^ envelope.hash()).wrapping_mul(INVERSE)
+}
+
+#[derive(Debug)]
+pub(super) struct WaitingTable<'m> {
+    buckets: Buckets<'m>,
+}
+
+impl<'m> WaitingTable<'m> {
+    pub(super) const fn new(buckets: Buckets<'m>) -> Self {
+        Self { buckets }
+    }
+
+    /// The oldest of a kind on `rank` with this sender and tag; its slot is the record
+    /// before it.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        records: &Records<'_>,
+        kind: Kind,
+        rank: u32,
+        envelope: Envelope,
+    ) -> Option<Found> {
+        let key = key(rank, envelope);
+        let (slot, op) = records.walk(self.buckets.of(key)).find(|&(_, at)| {
+            let record = records.at(at);
+            record.seq == key && record.kind() == kind && record.envelope() == envelope
+        })?;
+        Some(Found { slot, op })
+    }
+
+    /// Lets a receive or a message wait on `rank`.
+    #[inline]
+    pub(super) fn push(&mut self, records: &mut Records<'_>, rank: u32, at: u32) {
+        records.at_mut(at).seq = key(rank, records.envelope(at));
+        push(&mut self.buckets, records, at);
+    }
+
+    /// Takes out what was [found](Self::find).
+    #[inline]
+    pub(super) fn take(&mut self, records: &mut Records<'_>, found: Found) {
+        let key = records.at(found.op).seq;
+        let mut last = self.buckets.of(key);
+        records.remove(&mut last, found.slot, found.op);
+        self.buckets.replace(key, last);
+    }
+
+    /// Sees to it that there are about as many buckets as `records_used`.
+    #[inline]
+    pub(super) fn grow(&mut self, records: &mut Records<'_>, records_used: u32) {
+        if self.buckets.are_few(records_used) {
+            self.buckets.double(|buckets, last| {
+                each(records, last, |records, at| push(buckets, records, at));
+            });
+        }
+    }
+
+    /// Moves all that waits to the lists of its ranks, in no order.
+    pub(super) fn list(&mut self, records: &mut Records<'_>, ranks: &mut Checked<'_, Rank>) {
+        self.buckets.drain(|last| {
+            each(records, last, |records, at| {
+                let rank = rank_of(records.at(at).seq, records.envelope(at));
+                let Rank { receives, unexpected, .. } = ranks.at_mut(rank);
+                let receive = records.at(at).kind() == Kind::Receive;
+                records.push(if receive { receives } else { unexpected }, at);
+            });
+        });
+    }
+}
+
+/// Calls `take` with each record of a circular list, which may put it into another one.
+fn each(records: &mut Records<'_>, last: u32, mut take: impl FnMut(&mut Records<'_>, u32)) {
+    if last == NONE {
+        return;
+    }
+    let mut at = records.next(last);
+    loop {
+        let after = records.next(at);
+        take(records, at);
+        if at == last {
+            return;
+        }
+        at = after;
+    }
+}
+
+fn push(buckets: &mut Buckets<'_>, records: &mut Records<'_>, at: u32) {
+    let key = records.at(at).seq;
+    let mut last = buckets.of(key);
+    records.push(&mut last, at);
+    buckets.replace(key, last);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::goal::{Op, OpKind};
+    use crate::random::Random;
+    use crate::sim::record::Record;
+    use std::collections::{BTreeMap, VecDeque};
+    use std::vec;
+    use std::vec::Vec;
+
+    const RANKS: u32 = 5;
+    const RECEIVES: u32 = 20_000;
+
+    fn receive(random: &mut Random, tags: u64) -> Op {
+        let peer = u32::try_from(random.below(RANKS.into())).unwrap();
+        let tag = u32::try_from(random.below(tags)).unwrap();
+        Op { kind: OpKind::Receive { peer, size: 1, tag }, cpu: 0, nic: 0 }
+    }
+
+    /// Posts receives and takes them out again, the oldest of each rank, sender and tag
+    /// first; the most members of a bucket at the end.
+    fn compare(tags: u64) -> usize {
+        let mut random = Random::new(tags);
+        let mut all = vec![Record::default(); RECEIVES as usize];
+        let mut records = Records::new(&mut all, &mut []);
+        let mut words = vec![7; RECEIVES.next_power_of_two() as usize];
+        let mut table = WaitingTable::new(Buckets::new(&mut words));
+        let mut expected: BTreeMap<(u32, u32, u32), VecDeque<u32>> = BTreeMap::new();
+        for at in 0..RECEIVES {
+            *records.at_mut(at) = Record::new(receive(&mut random, tags));
+            let rank = u32::try_from(random.below(RANKS.into())).unwrap();
+            table.grow(&mut records, at + 1);
+            table.push(&mut records, rank, at);
+            let Envelope { sender, tag } = records.envelope(at);
+            expected.entry((rank, sender, tag)).or_default().push_back(at);
+            if random.below(3) == 0 {
+                let rank = u32::try_from(random.below(RANKS.into())).unwrap();
+                let other = Record::new(receive(&mut random, tags)).envelope();
+                let oldest = expected
+                    .get_mut(&(rank, other.sender, other.tag))
+                    .and_then(VecDeque::pop_front);
+                let found = table.find(&records, Kind::Receive, rank, other);
+                assert_eq!(found.map(|found| found.op), oldest);
+                assert!(table.find(&records, Kind::Send, rank, other).is_none());
+                found.into_iter().for_each(|found| table.take(&mut records, found));
+            }
+        }
+        let most = (0..u32::MAX).step_by(65_537).map(|key| table.buckets.of(key));
+        let most = most.map(|last| records.walk(last).count()).max().unwrap();
+
+        let mut ranks = vec![Rank::default(); RANKS as usize];
+        let mut ranks = Checked::new(&mut ranks);
+        table.list(&mut records, &mut ranks);
+        for rank in 0..RANKS {
+            let mut listed: Vec<u32> =
+                records.walk(ranks.at(rank).receives).map(|(_, at)| at).collect();
+            listed.sort_unstable();
+            let of_rank = expected.iter().filter(|(key, _)| key.0 == rank);
+            let mut left: Vec<u32> = of_rank.flat_map(|(_, left)| left.iter().copied()).collect();
+            left.sort_unstable();
+            assert_eq!(listed, left);
+        }
+        most
+    }
+
+    #[test]
+    fn the_oldest_of_a_rank_a_sender_and_a_tag_is_found_among_few() {
+        assert!(compare(3) > 100, "few keys have many members");
+        let most = compare(1 << 20);
+        assert!(most < 16, "{most} in a bucket");
+    }
+}
