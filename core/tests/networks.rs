@@ -26,7 +26,7 @@ use loggap_core::sim::implicit::{
     self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
-    Flow, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share, Tenants, Topology, Usage,
+    Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, Share, Tenants, Topology, Usage,
 };
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -82,18 +82,18 @@ impl Place {
 
     /// Calls `then` with the network.
     fn lend<T>(&self, ranks: u32, then: impl FnOnce(Flows<'_>) -> T) -> T {
-        let needs = NetworkRequirements::new(&self.topology, self.messages);
-        let memory = NetworkMemory {
+        let needs = FlowsRequirements::new(&self.topology, self.messages);
+        let memory = FlowsMemory {
             links: &mut vec![Link::default(); needs.links],
-            shares: &mut vec![Share::default(); needs.links],
-            changed: &mut vec![0; needs.links],
+            shares: &mut vec![Share::default(); needs.shares],
+            changed: &mut vec![0; needs.changed],
             hops: &mut vec![Hop::default(); needs.hops],
-            flows: &mut vec![Flow::default(); needs.messages],
-            ends: &mut vec![Entry::default(); needs.messages],
-            ends_in_order: &mut vec![Entry::default(); needs.in_order],
-            arrivals_in_order: &mut vec![Entry::default(); needs.in_order],
-            unheld: &mut vec![0; needs.messages],
-            arrivals: &mut vec![Entry::default(); needs.messages],
+            flows: &mut vec![Flow::default(); needs.flows],
+            ends: &mut vec![Entry::default(); needs.ends],
+            ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
+            arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],
+            unheld: &mut vec![0; needs.unheld],
+            arrivals: &mut vec![Entry::default(); needs.arrivals],
         };
         let mut carried = vec![0.0; needs.links * STEPS];
         let usage = Usage::new(&mut carried, STEPS).unwrap();

@@ -13,7 +13,7 @@ use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter
 use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Departure, Flow, Flows, Hop, Link, Network, NetworkMemory, Share, Simple, SimpleMemory,
+    Departure, Flow, Flows, Hop, Link, Network, FlowsMemory, Share, Simple, SimpleMemory,
     Tenants, Topology, Transmission, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
@@ -177,7 +177,7 @@ pub extern "C" fn footprint_network(
     let mut last = 0;
     for topology in topologies.into_iter().flatten() {
         let mut steps = [0.0; POINTS];
-        let memory = NetworkMemory {
+        let memory = FlowsMemory {
             links,
             shares: &mut [Share::default(); POINTS],
             changed: &mut [0; POINTS],

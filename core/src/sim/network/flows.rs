@@ -3,8 +3,8 @@
 use core::fmt;
 
 use super::fabric::{Fabric, Routes, Tenants};
-use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
-use super::rates::{Parts, Rates, Route};
+use super::memory::{Flow, Memory, NONE, Requirements};
+use super::rates::{Rates, Route};
 use super::told::{FlowObserver, Unobserved};
 use super::topology::{Topology, TopologyError};
 use super::usage::Usage;
@@ -16,7 +16,7 @@ use crate::sim::queue::Entry;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FlowsError {
-    /// The memory that was lent is less than [`NetworkRequirements`].
+    /// The memory that was lent is less than its [`Requirements`].
     Full,
     /// A rank has no host, or one that there is not.
     Placement {
@@ -62,11 +62,7 @@ impl<'m, F: Fabric> Flows<'m, F> {
     /// # Errors
     ///
     /// [`FlowsError`].
-    pub fn new(
-        fabric: F,
-        tenants: Tenants<'m>,
-        memory: NetworkMemory<'m>,
-    ) -> Result<Self, FlowsError> {
+    pub fn new(fabric: F, tenants: Tenants<'m>, memory: Memory<'m>) -> Result<Self, FlowsError> {
         Self::observed(fabric, tenants, memory, Unobserved)
     }
 }
@@ -80,41 +76,22 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
     pub fn observed(
         fabric: F,
         tenants: Tenants<'m>,
-        memory: NetworkMemory<'m>,
+        memory: Memory<'m>,
         observer: T,
     ) -> Result<Self, FlowsError> {
-        let messages = tenants.messages;
-        let requirements = NetworkRequirements::new(&fabric, messages);
-        let ends = requirements.links.saturating_add(requirements.messages);
-        if !memory.holds(&requirements) || u32::try_from(requirements.hops.max(ends)).is_err() {
-            return Err(FlowsError::Full);
-        }
+        let requirements = Requirements::new(&fabric, tenants.messages);
+        let ends = requirements.links.saturating_add(requirements.flows);
+        let is_small = u32::try_from(requirements.hops.max(ends)).is_ok();
+        let memory = memory.cut(&requirements).filter(|_| is_small);
+        let mut memory = memory.ok_or(FlowsError::Full)?;
         let routes = Routes::new(fabric, &tenants)?;
-        let fabric = &routes.fabric;
-        let NetworkMemory { links, shares: queue, changed, hops, flows, unheld, .. } = memory;
-        let ends = Agenda::new(memory.ends, memory.ends_in_order);
-        let arrivals = Agenda::new(memory.arrivals, memory.arrivals_in_order);
-        let links = links.get_mut(..requirements.links).ok_or(FlowsError::Full)?;
-        for (link, state) in (0..).zip(links.iter_mut()) {
-            let capacity = fabric.capacity(link);
-            *state = Link {
-                capacity,
-                spare: capacity,
-                first: NONE,
-                leader: NONE,
-                end: NONE,
-                place: NONE,
-                ..Link::default()
-            };
-        }
-        let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
-        let usage = None;
-        let parts = Parts { links, hops, flows, ends, queue, changed, unheld, usage, observer };
+        let [arrivals, in_order] =
+            [&mut memory.arrivals, &mut memory.arrivals_in_order].map(core::mem::take);
         Ok(Self {
-            rates: Rates::new(parts, fabric.longest_route()),
+            rates: Rates::new(memory, &routes.fabric, observer),
             routes,
-            arrivals,
-            most: messages,
+            arrivals: Agenda::new(arrivals, in_order),
+            most: tenants.messages,
             under_way: 0,
             begun: 0,
             now: 0,

@@ -1,6 +1,7 @@
-//! The memory that a network is lent.
+//! The memory that [`Flows`](super::Flows) are lent.
 
 use super::fabric::Fabric;
+use crate::sim::lent::lent_memory;
 use crate::sim::queue::Entry;
 
 /// No link, no hop, no flow.
@@ -91,84 +92,49 @@ pub struct Share {
     pub(super) link: u32,
 }
 
-/// Elements of each part of [`NetworkMemory`].
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct NetworkRequirements {
-    /// [`NetworkMemory::links`], [`NetworkMemory::shares`] and
-    /// [`NetworkMemory::changed`].
-    pub links: usize,
-    /// [`NetworkMemory::hops`].
-    pub hops: usize,
-    /// [`NetworkMemory::flows`], [`NetworkMemory::ends`],
-    /// [`NetworkMemory::arrivals`] and [`NetworkMemory::unheld`].
-    pub messages: usize,
-    /// [`NetworkMemory::ends_in_order`] and
-    /// [`NetworkMemory::arrivals_in_order`].
-    pub in_order: usize,
+lent_memory! {
+    parts {
+        /// Links.
+        links: Link,
+        /// Links while rates are computed.
+        shares: Share,
+        /// Links whose flows have changed.
+        changed: u32,
+        /// Flows on links.
+        hops: Hop,
+        /// Messages whose bytes are under way.
+        flows: Flow,
+        /// When they end.
+        ends: Entry,
+        /// The same, as far as they end in the order in which they began.
+        ends_in_order: Entry,
+        /// Those that nothing holds back and whose end is not noted yet.
+        unheld: u32,
+        /// Messages whose last byte is under way.
+        arrivals: Entry,
+        /// The same, as far as they arrive in the order in which flows ended.
+        arrivals_in_order: Entry,
+    }
+    further {}
 }
 
-impl NetworkRequirements {
+impl Requirements {
     /// For at most so many `messages` under way at a time; saturating.
     #[must_use]
     pub fn new(fabric: &impl Fabric, messages: usize) -> Self {
         let links = fabric.links() as usize;
-        let hops = messages.saturating_mul(fabric.longest_route() as usize);
-        Self { links, hops, messages, in_order: messages.min(MOST_IN_ORDER) }
-    }
-
-    /// Bytes of all parts together; saturating.
-    #[must_use]
-    pub const fn bytes(&self) -> u64 {
-        let link = size_of::<Link>() + size_of::<Share>() + size_of::<u32>();
-        let message = size_of::<Flow>() + 2 * size_of::<Entry>() + size_of::<u32>();
-        (self.links as u64)
-            .saturating_mul(link as u64)
-            .saturating_add((self.hops as u64).saturating_mul(size_of::<Hop>() as u64))
-            .saturating_add((self.messages as u64).saturating_mul(message as u64))
-            .saturating_add((self.in_order as u64).saturating_mul(2 * size_of::<Entry>() as u64))
-    }
-}
-
-/// Memory for a network; see [`NetworkRequirements`] for how much of each
-/// part. Content on entry does not matter.
-#[derive(Debug, Default)]
-pub struct NetworkMemory<'m> {
-    /// Links.
-    pub links: &'m mut [Link],
-    /// Links while rates are computed.
-    pub shares: &'m mut [Share],
-    /// Links whose flows have changed.
-    pub changed: &'m mut [u32],
-    /// Flows on links.
-    pub hops: &'m mut [Hop],
-    /// Messages whose bytes are under way.
-    pub flows: &'m mut [Flow],
-    /// When they end.
-    pub ends: &'m mut [Entry],
-    /// The same, as far as they end in the order in which they began.
-    pub ends_in_order: &'m mut [Entry],
-    /// Those that nothing holds back and whose end is not noted yet.
-    pub unheld: &'m mut [u32],
-    /// Messages whose last byte is under way.
-    pub arrivals: &'m mut [Entry],
-    /// The same, as far as they arrive in the order in which flows ended.
-    pub arrivals_in_order: &'m mut [Entry],
-}
-
-impl NetworkMemory<'_> {
-    /// Whether there is enough of each part.
-    pub(super) const fn holds(&self, requirements: &NetworkRequirements) -> bool {
-        let NetworkRequirements { links, hops, messages, in_order } = *requirements;
-        self.links.len() >= links
-            && self.shares.len() >= links
-            && self.changed.len() >= links
-            && self.hops.len() >= hops
-            && self.flows.len() >= messages
-            && self.ends.len() >= messages
-            && self.unheld.len() >= messages
-            && self.arrivals.len() >= messages
-            && self.ends_in_order.len() >= in_order
-            && self.arrivals_in_order.len() >= in_order
+        let in_order = messages.min(MOST_IN_ORDER);
+        Self {
+            links,
+            shares: links,
+            changed: links,
+            hops: messages.saturating_mul(fabric.longest_route() as usize),
+            flows: messages,
+            ends: messages,
+            ends_in_order: in_order,
+            unheld: messages,
+            arrivals: messages,
+            arrivals_in_order: in_order,
+        }
     }
 }

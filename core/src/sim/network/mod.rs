@@ -26,9 +26,13 @@ mod usage;
 pub use crossing::{Crossing, Taper};
 pub use fabric::{Fabric, Tenants};
 pub use flows::{Flows, FlowsError};
-pub use memory::{Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
+pub use memory::{
+    Flow, Hop, Link, Memory as FlowsMemory, Requirements as FlowsRequirements, Share,
+};
 pub use routes::LinkName;
-pub use simple::{Simple, SimpleMemory, Transmission};
+pub use simple::{
+    Memory as SimpleMemory, Requirements as SimpleRequirements, Simple, Transmission,
+};
 pub use told::{FlowObserver, FlowRate, Unobserved};
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;

@@ -4,7 +4,7 @@
 
 use super::NetworkStopped;
 use super::fabric::Fabric;
-use super::memory::{Flow, Hop, Link, NONE, Share};
+use super::memory::{Flow, Hop, Link, Memory, NONE, Share};
 use super::told::{FlowObserver, FlowRate};
 use super::usage::Usage;
 use crate::sim::agenda::Agenda;
@@ -53,19 +53,6 @@ pub(super) struct Route<'t, F> {
     pub(super) seed: u64,
 }
 
-/// The parts of [`Rates`].
-pub(super) struct Parts<'m, T> {
-    pub(super) links: &'m mut [Link],
-    pub(super) hops: &'m mut [Hop],
-    pub(super) flows: &'m mut [Flow],
-    pub(super) ends: Agenda<'m>,
-    pub(super) queue: &'m mut [Share],
-    pub(super) changed: &'m mut [u32],
-    pub(super) unheld: &'m mut [u32],
-    pub(super) usage: Option<Usage<'m>>,
-    pub(super) observer: T,
-}
-
 impl Flow {
     /// When one as fast with so much left ends.
     #[inline]
@@ -104,26 +91,37 @@ fn time_left(remaining: f64, rate: f64) -> u64 {
 }
 
 impl<'m, T: FlowObserver> Rates<'m, T> {
-    /// Without flows; `width` is the most links of a route.
-    pub(super) fn new(parts: Parts<'m, T>, width: u32) -> Self {
-        let Parts { links, hops, flows, ends, queue, changed, unheld, usage, observer } = parts;
+    /// Without flows, on the links of `fabric`.
+    pub(super) fn new(memory: Memory<'m>, fabric: &impl Fabric, observer: T) -> Self {
+        for (link, state) in (0..).zip(memory.links.iter_mut()) {
+            let capacity = fabric.capacity(link);
+            *state = Link {
+                capacity,
+                spare: capacity,
+                first: NONE,
+                leader: NONE,
+                end: NONE,
+                place: NONE,
+                ..Link::default()
+            };
+        }
         Self {
-            links,
-            hops,
-            flows,
-            ends,
-            queue,
+            links: memory.links,
+            hops: memory.hops,
+            flows: memory.flows,
+            ends: Agenda::new(memory.ends, memory.ends_in_order),
+            queue: memory.shares,
             queued: 0,
-            changed,
+            changed: memory.changed,
             touched: 0,
-            unheld,
+            unheld: memory.unheld,
             unheld_flows: 0,
-            width,
+            width: fabric.longest_route(),
             free: NONE,
             fresh: 0,
             solution: 0,
             level: 0.0,
-            usage,
+            usage: None,
             observer,
         }
     }

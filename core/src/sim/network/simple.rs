@@ -13,10 +13,11 @@
 
 use super::fabric::{Fabric, Routes, Tenants};
 use super::flows::FlowsError;
-use super::memory::{Hop, Link, NONE, NetworkRequirements};
+use super::memory::{Hop, Link, NONE};
 use super::rates::{enlist, unlink};
 use super::{Departure, Network, NetworkStopped};
 use crate::sim::agenda::Agenda;
+use crate::sim::lent::lent_memory;
 use crate::sim::queue::Entry;
 
 /// Units of a byte in which it is counted what is left of a message.
@@ -41,31 +42,33 @@ pub struct Transmission {
     next_free: u32,
 }
 
-/// Memory for [`Simple`]; [`NetworkRequirements`] says how much of each part. Content
-/// on entry does not matter.
-#[derive(Debug, Default)]
-pub struct SimpleMemory<'m> {
-    /// [`NetworkRequirements::links`].
-    pub links: &'m mut [Link],
-    /// [`NetworkRequirements::hops`]: messages on links.
-    pub hops: &'m mut [Hop],
-    /// [`NetworkRequirements::messages`].
-    pub transmissions: &'m mut [Transmission],
-    /// When each is polled next; as many.
-    pub polls: &'m mut [Entry],
-    /// When each would have left alone; as many.
-    pub alone: &'m mut [Entry],
+lent_memory! {
+    parts {
+        /// Links.
+        links: Link,
+        /// Messages on links.
+        hops: Hop,
+        /// Messages that have not arrived.
+        transmissions: Transmission,
+        /// When each is polled next.
+        polls: Entry,
+        /// When each would have left alone.
+        alone: Entry,
+    }
+    further {}
 }
 
-impl SimpleMemory<'_> {
-    /// Bytes of all parts together; saturating.
+impl Requirements {
+    /// For at most so many `messages` under way at a time; saturating.
     #[must_use]
-    pub const fn bytes(requirements: &NetworkRequirements) -> u64 {
-        let message = size_of::<Transmission>() + 2 * size_of::<Entry>();
-        (requirements.links as u64)
-            .saturating_mul(size_of::<Link>() as u64)
-            .saturating_add((requirements.hops as u64).saturating_mul(size_of::<Hop>() as u64))
-            .saturating_add((requirements.messages as u64).saturating_mul(message as u64))
+    pub fn new(fabric: &impl Fabric, messages: usize) -> Self {
+        Self {
+            links: fabric.links() as usize,
+            hops: messages.saturating_mul(fabric.longest_route() as usize),
+            transmissions: messages,
+            polls: messages,
+            alone: messages,
+        }
     }
 }
 
@@ -95,29 +98,21 @@ impl<'m, F: Fabric> Simple<'m, F> {
     /// # Errors
     ///
     /// [`FlowsError`].
-    pub fn new(
-        fabric: F,
-        tenants: Tenants<'m>,
-        memory: SimpleMemory<'m>,
-    ) -> Result<Self, FlowsError> {
-        let messages = tenants.messages;
-        let needs = NetworkRequirements::new(&fabric, messages);
-        let SimpleMemory { links, hops, transmissions, polls, alone } = memory;
-        let is_small = u32::try_from(needs.hops.max(needs.messages)).is_ok_and(|most| most < NONE);
-        if !is_small || polls.len() < messages || alone.len() < messages {
-            return Err(FlowsError::Full);
-        }
+    pub fn new(fabric: F, tenants: Tenants<'m>, memory: Memory<'m>) -> Result<Self, FlowsError> {
+        let needs = Requirements::new(&fabric, tenants.messages);
+        let numbers = needs.hops.max(needs.transmissions);
+        let is_small = u32::try_from(numbers).is_ok_and(|most| most < NONE);
+        let memory = memory.cut(&needs).filter(|_| is_small).ok_or(FlowsError::Full)?;
         let routes = Routes::new(fabric, &tenants)?;
-        let links = links.get_mut(..needs.links).ok_or(FlowsError::Full)?;
-        links.fill(Link { first: NONE, ..Link::default() });
+        memory.links.fill(Link { first: NONE, ..Link::default() });
         Ok(Self {
-            links,
-            hops: hops.get_mut(..needs.hops).ok_or(FlowsError::Full)?,
+            links: memory.links,
+            hops: memory.hops,
             longest: routes.fabric.longest_route() as usize,
-            transmissions: transmissions.get_mut(..messages).ok_or(FlowsError::Full)?,
+            transmissions: memory.transmissions,
             routes,
-            polls: Agenda::new(polls, &mut []),
-            alone: Agenda::new(alone, &mut []),
+            polls: Agenda::new(memory.polls, &mut []),
+            alone: Agenda::new(memory.alone, &mut []),
             free: NONE,
             used: 0,
             begun: 0,

@@ -19,18 +19,13 @@ fn arrivals(
     messages: &[Message],
     (unit, free): (u64, u64),
 ) -> (Vec<u64>, usize) {
-    let needs = NetworkRequirements::new(&topology, messages.len());
-    let mut links = vec![Link::default(); needs.links];
-    let mut hops = vec![Hop::default(); needs.hops];
-    let mut transmissions = vec![Transmission::default(); needs.messages];
-    let mut polls = vec![Entry::default(); needs.messages];
-    let mut alone = polls.clone();
+    let needs = SimpleRequirements::new(&topology, messages.len());
     let memory = SimpleMemory {
-        links: &mut links,
-        hops: &mut hops,
-        transmissions: &mut transmissions,
-        polls: &mut polls,
-        alone: &mut alone,
+        links: &mut vec![Link::default(); needs.links],
+        hops: &mut vec![Hop::default(); needs.hops],
+        transmissions: &mut vec![Transmission::default(); needs.transmissions],
+        polls: &mut vec![Entry::default(); needs.polls],
+        alone: &mut vec![Entry::default(); needs.alone],
     };
     let tenants =
         Tenants { ranks: topology.hosts(), hosts: &[], seed: 3, messages: messages.len() };
@@ -133,7 +128,7 @@ fn looks_that_are_closer_than_a_unit_stop_no_message() {
 fn times_and_sizes_past_their_range_are_refused() {
     let star = Topology::star(2).unwrap();
     let pair = Tenants { ranks: 2, messages: 1, ..Tenants::default() };
-    let needs = NetworkRequirements::new(&star, 1);
+    let needs = SimpleRequirements::new(&star, 1);
     let mut links = vec![Link::default(); needs.links];
     let mut hops = vec![Hop::default(); needs.hops];
     for (bytes, now, delay) in

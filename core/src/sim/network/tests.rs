@@ -15,27 +15,18 @@ const SEED: u64 = 3;
 /// When the last byte of each message has left the network; `messages` are in
 /// the order of time.
 fn ends<F: Fabric>(topology: F, messages: &[Message]) -> Vec<u64> {
-    let needs = NetworkRequirements::new(&topology, messages.len());
-    let (mut links, mut shares) =
-        (vec![Link::default(); needs.links], vec![Share::default(); needs.links]);
-    let (mut changed, mut unheld) = (vec![0; needs.links], vec![0; needs.messages]);
-    let (mut hops, mut flows) =
-        (vec![Hop::default(); needs.hops], vec![Flow::default(); needs.messages]);
-    let mut queue = vec![Entry::default(); needs.messages];
-    let mut in_order = [(); 2].map(|()| vec![Entry::default(); needs.in_order]);
-    let [ends_in_order, arrivals_in_order] = &mut in_order;
-    let mut arrivals = vec![Entry::default(); needs.messages];
-    let memory = NetworkMemory {
-        links: &mut links,
-        shares: &mut shares,
-        changed: &mut changed,
-        hops: &mut hops,
-        flows: &mut flows,
-        ends: &mut queue,
-        ends_in_order,
-        arrivals_in_order,
-        unheld: &mut unheld,
-        arrivals: &mut arrivals,
+    let needs = FlowsRequirements::new(&topology, messages.len());
+    let memory = FlowsMemory {
+        links: &mut vec![Link::default(); needs.links],
+        shares: &mut vec![Share::default(); needs.shares],
+        changed: &mut vec![0; needs.changed],
+        hops: &mut vec![Hop::default(); needs.hops],
+        flows: &mut vec![Flow::default(); needs.flows],
+        ends: &mut vec![Entry::default(); needs.ends],
+        ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
+        unheld: &mut vec![0; needs.unheld],
+        arrivals: &mut vec![Entry::default(); needs.arrivals],
+        arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],
     };
     let tenants =
         Tenants { ranks: topology.hosts(), hosts: &[], seed: SEED, messages: messages.len() };
@@ -406,17 +397,15 @@ fn too_little_memory_and_bad_places_are_refused() {
     let none = Flows::new(
         topology,
         Tenants { ranks: 2, messages: 1, ..Tenants::default() },
-        NetworkMemory::default(),
+        FlowsMemory::default(),
     );
     assert_eq!(none.err(), Some(FlowsError::Full));
     let on = |ranks, placement: &[u32]| {
-        let mut links = vec![Link::default(); 4];
-        let (mut shares, mut changed) = (vec![Share::default(); 4], vec![0; 4]);
-        let memory = NetworkMemory {
-            links: &mut links,
-            shares: &mut shares,
-            changed: &mut changed,
-            ..NetworkMemory::default()
+        let memory = FlowsMemory {
+            links: &mut [Link::default(); 4],
+            shares: &mut [Share::default(); 4],
+            changed: &mut [0; 4],
+            ..FlowsMemory::default()
         };
         Flows::new(topology, Tenants { ranks, hosts: placement, ..Tenants::default() }, memory)
             .err()

@@ -1,0 +1,27 @@
+//! Owned memory for networks whose links are shared fairly.
+
+use std::io;
+
+use loggap_core::sim::Entry;
+use loggap_core::sim::network::{
+    Flow, FlowsMemory as Memory, FlowsRequirements as Requirements, Hop, Link, Share,
+};
+
+use crate::simulation::memory::owned_memory;
+use crate::sys::pages::Pages;
+
+owned_memory! {
+    /// The parts of [`Memory`], each as long as a network requires.
+    pub(super) struct OwnedFlows {
+        links: Link,
+        shares: Share,
+        changed: u32,
+        hops: Hop,
+        flows: Flow,
+        ends: Entry,
+        ends_in_order: Entry,
+        unheld: u32,
+        arrivals: Entry,
+        arrivals_in_order: Entry,
+    }
+}
