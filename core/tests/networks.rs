@@ -26,7 +26,8 @@ use loggap_core::sim::implicit::{
     self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
-    Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, Share, Tenants, Topology, Usage,
+    Delivery, Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, Share, Tenants, Topology,
+    Usage,
 };
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -89,6 +90,8 @@ impl Place {
             changed: &mut vec![0; needs.changed],
             hops: &mut vec![Hop::default(); needs.hops],
             flows: &mut vec![Flow::default(); needs.flows],
+            deliveries: &mut vec![Delivery::default(); needs.deliveries],
+            buckets: &mut vec![0; needs.buckets],
             ends: &mut vec![Entry::default(); needs.ends],
             ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
             arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],

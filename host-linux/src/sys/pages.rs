@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use loggap_core::goal::binary::EdgeSpan;
 use loggap_core::sim::implicit::Envelope;
 use loggap_core::sim::mail::ChunkList;
-use loggap_core::sim::network::{Flow, Hop, Link, Share, Transmission};
+use loggap_core::sim::network::{Delivery, Flow, Hop, Link, Share, Transmission};
 use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{Crowd, Entry, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -72,6 +72,8 @@ unsafe impl Integers for Share {}
 unsafe impl Integers for Hop {}
 // SAFETY: its fields are numbers.
 unsafe impl Integers for Flow {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Delivery {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Transmission {}
 

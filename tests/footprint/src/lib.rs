@@ -13,7 +13,7 @@ use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter
 use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Departure, Flow, Flows, Hop, Link, Network, FlowsMemory, Share, Simple, SimpleMemory,
+    Delivery, Departure, Flow, Flows, Hop, Link, Network, FlowsMemory, Share, Simple, SimpleMemory,
     Tenants, Topology, Transmission, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
@@ -183,6 +183,8 @@ pub extern "C" fn footprint_network(
             changed: &mut [0; POINTS],
             hops,
             flows: &mut [Flow::default(); POINTS],
+            deliveries: &mut [Delivery::default(); POINTS],
+            buckets: &mut [0; POINTS],
             ends: &mut [Entry::default(); POINTS],
             ends_in_order: &mut [Entry::default(); POINTS],
             unheld: &mut [0; POINTS],

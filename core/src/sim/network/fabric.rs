@@ -25,13 +25,6 @@ pub trait Fabric {
     /// and as many as [`Fabric::longest_route`] at most; with none for a host and
     /// itself. `seed` chooses among equal routes, always the same for a pair.
     fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32));
-
-    /// The first link of that route.
-    fn first_link(&self, source: u32, target: u32, seed: u64) -> Option<u32> {
-        let mut first = None;
-        self.route(source, target, seed, |link| first = first.or(Some(link)));
-        first
-    }
 }
 
 /// Who sends how much over a network.
@@ -101,10 +94,6 @@ impl Fabric for Topology {
     fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32)) {
         self.route(source, target, seed, each);
     }
-
-    fn first_link(&self, source: u32, target: u32, _seed: u64) -> Option<u32> {
-        self.first_link(source, target)
-    }
 }
 
 impl<F: Fabric> Fabric for &F {
@@ -126,9 +115,5 @@ impl<F: Fabric> Fabric for &F {
 
     fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32)) {
         F::route(self, source, target, seed, each);
-    }
-
-    fn first_link(&self, source: u32, target: u32, seed: u64) -> Option<u32> {
-        F::first_link(self, source, target, seed)
     }
 }

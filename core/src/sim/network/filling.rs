@@ -15,8 +15,8 @@
 //! is taken from the same link twice; so the pass ends.
 
 use super::memory::{Flow, Hop, Link, NONE, Share};
+use super::observer::{FlowObserver, FlowRate};
 use super::rates::{Rates, note, real, route_of};
-use super::told::{FlowObserver, FlowRate};
 use crate::sim::array_heap::{self, Keyed};
 
 /// Rates that differ by less, as a share, are the same: sums of doubles do not

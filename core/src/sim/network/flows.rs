@@ -3,9 +3,9 @@
 use core::fmt;
 
 use super::fabric::{Fabric, Routes, Tenants};
-use super::memory::{Flow, Memory, NONE, Requirements};
+use super::memory::{Delivery, Flow, Memory, Requirements};
+use super::observer::{FlowObserver, Unobserved};
 use super::rates::{Rates, Route};
-use super::told::{FlowObserver, Unobserved};
 use super::topology::{Topology, TopologyError};
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
@@ -137,7 +137,9 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
         let mut late = false;
         // Those of a pair that are through together come one after the other.
         let mut before = (0, 0);
-        let mut through = |&Flow { created, seq, op, delay, pair, .. }: &Flow| {
+        let mut through = |flow: &Flow, delivery: &Delivery| {
+            let &Flow { created, seq, op, .. } = flow;
+            let &Delivery { pair, delay, .. } = delivery;
             let arrival = time.checked_add(delay);
             late |= arrival.is_none();
             let earliest = if before.0 == pair { before.1 } else { 0 };
@@ -164,13 +166,12 @@ impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
         let pair = u64::from(source) << 32 | u64::from(target);
         let Routes { fabric, seed, .. } = &self.routes;
         let [source, target] = [source, target].map(|rank| self.routes.host_of(rank));
-        let flow =
-            Flow { volume, created: now, seq, op, delay, pair, behind: NONE, ..Flow::default() };
+        let flow = Flow { volume, created: now, seq, op, ..Flow::default() };
+        let delivery = Delivery { pair, delay, ..Delivery::default() };
         if volume == 0 || source == target {
             let time = now.checked_add(volume).and_then(|end| end.checked_add(delay));
             let time = time.ok_or(NetworkStopped::Overflow)?;
-            let first = fabric.first_link(source, target, *seed);
-            if first.is_none_or(|first| !self.rates.hold_behind(flow, first)) {
+            if source == target || !self.rates.wait_in_order(flow, delivery) {
                 let entry = Entry { time, created: now, seq, rank: op };
                 self.arrivals.add(entry, |_, _| {});
             }
@@ -178,7 +179,7 @@ impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
         }
         self.begun += 1;
         let route = Route { fabric, source, target, seed: *seed };
-        self.rates.begin(flow, now, &route)
+        self.rates.begin(flow, delivery, &route)
     }
 
     #[inline]

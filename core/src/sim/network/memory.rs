@@ -11,6 +11,12 @@ pub(super) const NONE: u32 = u32::MAX;
 /// the same time.
 const MOST_IN_ORDER: usize = 1 << 16;
 
+/// Flows of a bucket, where all that there may be are under way; few are, as a rule.
+const FLOWS_OF_BUCKET: usize = 4;
+
+// Links look at all flows on them: one takes one line of a cache.
+const _: () = assert!(size_of::<Flow>() == 64, "a flow has 64 bytes");
+
 /// A link, and what the solver knows of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
@@ -69,20 +75,28 @@ pub struct Flow {
     pub(super) created: u64,
     pub(super) seq: u32,
     pub(super) op: u32,
-    /// From its end to the arrival of its last byte.
-    pub(super) delay: u64,
-    /// The ranks that it goes from and to.
-    pub(super) pair: u64,
-    /// The last of the messages that wait until this one is through, or
-    /// [`NONE`].
-    pub(super) behind: u32,
-    /// Of a message that waits, the next one; of the last, the first.
-    pub(super) next_held: u32,
     /// Links of its route.
     pub(super) hops: u32,
-    /// Where it is in the queue of ends, or [`NONE`]; of a free one, the next
-    /// free one.
+    /// Where it is in the queue of ends, or [`NONE`].
     pub(super) place: u32,
+}
+
+/// When a message arrives whose flow has ended, and what it waits for: see
+/// [`super::order`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivery {
+    /// The ranks that it goes from and to.
+    pub(super) pair: u64,
+    /// From its end to the arrival of its last byte.
+    pub(super) delay: u64,
+    /// The flows before and after it in its bucket of pairs, or [`NONE`].
+    pub(super) older: u32,
+    pub(super) newer: u32,
+    /// The last of the messages that wait until it is through; itself where none does.
+    pub(super) last_waiting: u32,
+    /// Of it and those the next one, unless it is the last; of a free one, the next
+    /// free one.
+    pub(super) next: u32,
 }
 
 /// A link and the rate below which nothing happens there, in a queue.
@@ -104,6 +118,10 @@ lent_memory! {
         hops: Hop,
         /// Messages whose bytes are under way.
         flows: Flow,
+        /// When these arrive, and in which order.
+        deliveries: Delivery,
+        /// Of each bucket of pairs of ranks its newest flow.
+        buckets: u32,
         /// When they end.
         ends: Entry,
         /// The same, as far as they end in the order in which they began.
@@ -130,6 +148,8 @@ impl Requirements {
             changed: links,
             hops: messages.saturating_mul(fabric.longest_route() as usize),
             flows: messages,
+            deliveries: messages,
+            buckets: messages.div_ceil(FLOWS_OF_BUCKET),
             ends: messages,
             ends_in_order: in_order,
             unheld: messages,

@@ -10,7 +10,9 @@ mod crossing;
 mod fabric;
 mod filling;
 mod flows;
+mod free_list;
 mod memory;
+mod observer;
 mod order;
 mod rates;
 mod routes;
@@ -19,7 +21,6 @@ mod simple;
 mod simple_tests;
 #[cfg(test)]
 mod tests;
-mod told;
 mod topology;
 mod usage;
 
@@ -27,13 +28,13 @@ pub use crossing::{Crossing, Taper};
 pub use fabric::{Fabric, Tenants};
 pub use flows::{Flows, FlowsError};
 pub use memory::{
-    Flow, Hop, Link, Memory as FlowsMemory, Requirements as FlowsRequirements, Share,
+    Delivery, Flow, Hop, Link, Memory as FlowsMemory, Requirements as FlowsRequirements, Share,
 };
+pub use observer::{FlowObserver, FlowRate, Unobserved};
 pub use routes::LinkName;
 pub use simple::{
     Memory as SimpleMemory, Requirements as SimpleRequirements, Simple, Transmission,
 };
-pub use told::{FlowObserver, FlowRate, Unobserved};
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;
 

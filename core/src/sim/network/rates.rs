@@ -4,8 +4,9 @@
 
 use super::NetworkStopped;
 use super::fabric::Fabric;
-use super::memory::{Flow, Hop, Link, Memory, NONE, Share};
-use super::told::{FlowObserver, FlowRate};
+use super::memory::{Delivery, Flow, Hop, Link, Memory, NONE, Share};
+use super::observer::{FlowObserver, FlowRate};
+use super::order::Order;
 use super::usage::Usage;
 use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
@@ -33,10 +34,7 @@ pub(super) struct Rates<'m, T> {
     pub(super) unheld_flows: usize,
     /// The most links of a flow.
     pub(super) width: u32,
-    /// The first free flow, or [`NONE`]; and the first that was never taken, so
-    /// that memory that is not needed is not touched.
-    free: u32,
-    fresh: u32,
+    pub(super) order: Order<'m>,
     pub(super) solution: u64,
     /// The rate below which all are final.
     pub(super) level: f64,
@@ -117,8 +115,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             unheld: memory.unheld,
             unheld_flows: 0,
             width: fabric.longest_route(),
-            free: NONE,
-            fresh: 0,
+            order: Order::new(memory.deliveries, memory.buckets),
             solution: 0,
             level: 0.0,
             usage: None,
@@ -146,7 +143,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         self.touched > 0
     }
 
-    /// Begins a flow `now` over the links of `route`.
+    /// Begins a flow when it was created, over the links of `route`.
     ///
     /// # Errors
     ///
@@ -155,11 +152,12 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     pub(super) fn begin(
         &mut self,
         flow: Flow,
-        now: u64,
+        delivery: Delivery,
         route: &Route<'_, impl Fabric>,
     ) -> Result<(), NetworkStopped> {
         let full = NetworkStopped::Full { messages: self.flows.len() };
-        let at = self.take().ok_or(full)?;
+        let at = self.order.begin(delivery).ok_or(full)?;
+        let now = flow.created;
         let place = self.flows.get_mut(at as usize).ok_or(full)?;
         *place = Flow {
             remaining: real(flow.volume),
@@ -167,7 +165,6 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             since: now,
             place: NONE,
             held_by: NONE,
-            behind: NONE,
             hops: 0,
             ..flow
         };
@@ -200,7 +197,11 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     /// Takes out the flows that are the first to have ended by `now`, and calls
     /// `through` with the messages that are through by that; `None` where none
     /// has ended.
-    pub(super) fn end(&mut self, now: u64, mut through: impl FnMut(&Flow)) -> Option<()> {
+    pub(super) fn end(
+        &mut self,
+        now: u64,
+        mut through: impl FnMut(&Flow, &Delivery),
+    ) -> Option<()> {
         let end = self.ends.first().filter(|end| end.time <= now)?;
         let Self { ends, flows, links, .. } = self;
         ends.remove_first(|end, at| note(links, flows, end, at));
@@ -227,44 +228,40 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     }
 
     /// Ends a flow.
-    fn end_flow(&mut self, at: u32, now: u64, through: impl FnMut(&Flow)) {
+    fn end_flow(&mut self, at: u32, now: u64, mut through: impl FnMut(&Flow, &Delivery)) {
         let Some(&flow) = self.flows.get(at as usize) else { return };
         let route = route_of(at, &flow, self.width);
         if let Some(usage) = &mut self.usage {
             usage.add_flow(self.hops, route.clone(), &flow, now);
         }
         self.observer.changed(&FlowRate::of(&flow, 0.0, now));
-        let older = self.hops.get(route.start).map_or(NONE, |hop| hop.next);
-        let earlier = self.earlier(older, flow.pair);
         for hop in route {
             self.leave(hop, &flow);
         }
         if let Some(link) = self.links.get_mut(flow.held_by as usize) {
             link.release(at);
         }
-        match earlier {
-            Some(earlier) => self.hold_message(at, earlier),
-            None => self.let_through(at, through),
+        if let Some(earlier) = self.order.end(at) {
+            return self.order.wait(at, earlier);
         }
+        let flows = &self.flows;
+        self.order.let_through(at, |at, delivery| {
+            if let Some(flow) = flows.get(at as usize) {
+                through(flow, delivery);
+            }
+        });
     }
 
-    /// Takes a free flow.
-    pub(super) fn take(&mut self) -> Option<u32> {
-        let at = if self.free == NONE { self.fresh } else { self.free };
-        let place = self.flows.get(at as usize)?;
-        if self.free == NONE {
-            self.fresh += 1;
-        } else {
-            self.free = place.place;
-        }
-        Some(at)
-    }
-
-    pub(super) fn free(&mut self, at: u32) {
+    /// Lets a message without bytes wait until earlier ones of its pair of ranks are
+    /// through; `false` where there are none.
+    pub(super) fn wait_in_order(&mut self, flow: Flow, delivery: Delivery) -> bool {
+        let Some(earlier) = self.order.newest(delivery.pair) else { return false };
+        let Some(at) = self.order.add(delivery) else { return false };
         if let Some(place) = self.flows.get_mut(at as usize) {
-            place.place = self.free;
-            self.free = at;
+            *place = flow;
         }
+        self.order.wait(at, earlier);
+        true
     }
 
     /// Takes a flow off a link.

@@ -13,6 +13,7 @@
 
 use super::fabric::{Fabric, Routes, Tenants};
 use super::flows::FlowsError;
+use super::free_list::FreeList;
 use super::memory::{Hop, Link, NONE};
 use super::rates::{enlist, unlink};
 use super::{Departure, Network, NetworkStopped};
@@ -38,7 +39,7 @@ pub struct Transmission {
     op: u32,
     /// Links that it occupies; none once it has left the network.
     hops: u32,
-    /// Of a free place, the next free one.
+    /// Of a free one, the next free one.
     next_free: u32,
 }
 
@@ -85,9 +86,7 @@ pub struct Simple<'m, F> {
     /// Transmissions in the place of ranks, here and in `alone`.
     polls: Agenda<'m>,
     alone: Agenda<'m>,
-    /// The first free place but those that were never used.
-    free: u32,
-    used: u32,
+    free: FreeList,
     begun: u64,
     now: u64,
 }
@@ -113,8 +112,7 @@ impl<'m, F: Fabric> Simple<'m, F> {
             routes,
             polls: Agenda::new(memory.polls, &mut []),
             alone: Agenda::new(memory.alone, &mut []),
-            free: NONE,
-            used: 0,
+            free: FreeList::new(),
             begun: 0,
             now: 0,
         })
@@ -132,16 +130,10 @@ impl<'m, F: Fabric> Simple<'m, F> {
         self.begun
     }
 
-    /// A place that no transmission has.
+    /// Takes a free transmission.
     fn take(&mut self) -> Option<u32> {
-        if let Some(place) = self.transmissions.get(self.free as usize) {
-            return Some(core::mem::replace(&mut self.free, place.next_free));
-        }
-        let at = self.used;
-        ((at as usize) < self.transmissions.len()).then(|| {
-            self.used += 1;
-            at
-        })
+        let next = |at: u32| self.transmissions.get(at as usize).map_or(NONE, |one| one.next_free);
+        self.free.take(self.transmissions.len(), next)
     }
 
     /// Where the hops of a transmission are.
@@ -309,6 +301,6 @@ impl<F: Fabric> Network for Simple<'_, F> {
         self.polls.remove_first(|_, _| {});
         let Some(place) = self.transmissions.get_mut(entry.rank as usize) else { return };
         debug_assert!(place.left == 0 && place.hops == 0, "what lands has left the network");
-        place.next_free = core::mem::replace(&mut self.free, entry.rank);
+        place.next_free = self.free.give_back(entry.rank);
     }
 }

@@ -22,6 +22,8 @@ fn ends<F: Fabric>(topology: F, messages: &[Message]) -> Vec<u64> {
         changed: &mut vec![0; needs.changed],
         hops: &mut vec![Hop::default(); needs.hops],
         flows: &mut vec![Flow::default(); needs.flows],
+        deliveries: &mut vec![Delivery::default(); needs.deliveries],
+        buckets: &mut vec![0; needs.buckets],
         ends: &mut vec![Entry::default(); needs.ends],
         ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
         unheld: &mut vec![0; needs.unheld],

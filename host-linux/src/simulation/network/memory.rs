@@ -4,7 +4,7 @@ use std::io;
 
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Flow, FlowsMemory as Memory, FlowsRequirements as Requirements, Hop, Link, Share,
+    Delivery, Flow, FlowsMemory as Memory, FlowsRequirements as Requirements, Hop, Link, Share,
 };
 
 use crate::simulation::memory::owned_memory;
@@ -18,6 +18,8 @@ owned_memory! {
         changed: u32,
         hops: Hop,
         flows: Flow,
+        deliveries: Delivery,
+        buckets: u32,
         ends: Entry,
         ends_in_order: Entry,
         unheld: u32,

@@ -135,12 +135,4 @@ impl Fabric for Wiring {
             Self::Graph(graph) => graph.route(source, target, seed, each),
         }
     }
-
-    #[inline]
-    fn first_link(&self, source: u32, target: u32, seed: u64) -> Option<u32> {
-        match self {
-            Self::Generated(topology) => Fabric::first_link(topology, source, target, seed),
-            Self::Graph(graph) => graph.first_link(source, target, seed),
-        }
-    }
 }

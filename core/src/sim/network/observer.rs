@@ -1,4 +1,4 @@
-//! What is told of flows while they go on.
+//! What an observer of flows learns while they are under way.
 
 use super::memory::{Flow, NONE};
 
@@ -45,8 +45,8 @@ impl FlowObserver for Unobserved {
 impl<T: FnMut(&FlowRate)> FlowObserver for Option<T> {
     #[inline]
     fn changed(&mut self, flow: &FlowRate) {
-        if let Some(told) = self {
-            told(flow);
+        if let Some(observe) = self {
+            observe(flow);
         }
     }
 }
