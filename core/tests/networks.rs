@@ -26,8 +26,8 @@ use loggap_core::sim::implicit::{
     self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
-    Delivery, Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, Share, Tenants, Topology,
-    Usage,
+    Delivery, Fabric as _, Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, Share, Tenants,
+    Topology, Usage,
 };
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -101,7 +101,7 @@ impl Place {
         let mut carried = vec![0.0; needs.links * STEPS];
         let usage = Usage::new(&mut carried, STEPS).unwrap();
         let Self { ref hosts, seed, messages, .. } = *self;
-        let flows = Flows::new(self.topology, Tenants { ranks, hosts, seed, messages }, memory);
+        let flows = Flows::new(&self.topology, Tenants { ranks, hosts, seed, messages }, memory);
         then(flows.unwrap().with_usage(usage))
     }
 }

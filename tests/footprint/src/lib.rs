@@ -192,7 +192,7 @@ pub extern "C" fn footprint_network(
             arrivals_in_order: &mut [Entry::default(); POINTS],
         };
         let tenants = Tenants { ranks: first, hosts: &[], seed: 3, messages: 4 };
-        let Ok(network) = Flows::new(topology, tenants, memory) else { continue };
+        let Ok(network) = Flows::new(&topology, tenants, memory) else { continue };
         let Some(usage) = Usage::new(&mut steps, 2) else { continue };
         let mut network = network.with_usage(usage);
         for op in 0..4 {

@@ -1,50 +1,20 @@
 //! Messages as flows that share links.
 
-use core::fmt;
-
-use super::fabric::{Fabric, Routes, Tenants};
+use super::build_error::NetworkBuildError;
+use super::fabric::{Fabric, PlacedFabric, Tenants};
 use super::memory::{Delivery, Flow, Memory, Requirements};
 use super::observer::{FlowObserver, Unobserved};
-use super::rates::{Rates, Route};
-use super::topology::{Topology, TopologyError};
+use super::rates::Rates;
+use super::topology::Topology;
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
 use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
 
-/// Why there is no network.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum FlowsError {
-    /// The memory that was lent is less than its [`Requirements`].
-    Full,
-    /// A rank has no host, or one that there is not.
-    Placement {
-        /// The first such rank.
-        rank: u32,
-    },
-    /// The topology has too few hosts.
-    Topology(TopologyError),
-}
-
-impl fmt::Display for FlowsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full => f.write_str("the memory for the network is less than it requires"),
-            Self::Placement { rank } => {
-                write!(f, "rank {rank} is placed on no host of the topology")
-            }
-            Self::Topology(error) => write!(f, "topology: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for FlowsError {}
-
 /// A network whose links messages share, max-min fairly.
 #[derive(Debug)]
 pub struct Flows<'m, F = Topology, T = Unobserved> {
-    routes: Routes<'m, F>,
+    fabric: PlacedFabric<'m, F>,
     rates: Rates<'m, T>,
     /// Messages whose last byte is under way.
     arrivals: Agenda<'m>,
@@ -61,8 +31,12 @@ impl<'m, F: Fabric> Flows<'m, F> {
     ///
     /// # Errors
     ///
-    /// [`FlowsError`].
-    pub fn new(fabric: F, tenants: Tenants<'m>, memory: Memory<'m>) -> Result<Self, FlowsError> {
+    /// [`NetworkBuildError`].
+    pub fn new(
+        fabric: &'m F,
+        tenants: Tenants<'m>,
+        memory: Memory<'m>,
+    ) -> Result<Self, NetworkBuildError> {
         Self::observed(fabric, tenants, memory, Unobserved)
     }
 }
@@ -72,24 +46,24 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
     ///
     /// # Errors
     ///
-    /// [`FlowsError`].
+    /// [`NetworkBuildError`].
     pub fn observed(
-        fabric: F,
+        fabric: &'m F,
         tenants: Tenants<'m>,
         memory: Memory<'m>,
         observer: T,
-    ) -> Result<Self, FlowsError> {
-        let requirements = Requirements::new(&fabric, tenants.messages);
+    ) -> Result<Self, NetworkBuildError> {
+        let requirements = Requirements::new(fabric, tenants.messages);
         let ends = requirements.links.saturating_add(requirements.flows);
         let is_small = u32::try_from(requirements.hops.max(ends)).is_ok();
         let memory = memory.cut(&requirements).filter(|_| is_small);
-        let mut memory = memory.ok_or(FlowsError::Full)?;
-        let routes = Routes::new(fabric, &tenants)?;
+        let mut memory = memory.ok_or(NetworkBuildError::Full)?;
+        let placed = PlacedFabric::new(fabric, &tenants)?;
         let [arrivals, in_order] =
             [&mut memory.arrivals, &mut memory.arrivals_in_order].map(core::mem::take);
         Ok(Self {
-            rates: Rates::new(memory, &routes.fabric, observer),
-            routes,
+            rates: Rates::new(memory, fabric, observer),
+            fabric: placed,
             arrivals: Agenda::new(arrivals, in_order),
             most: tenants.messages,
             under_way: 0,
@@ -113,8 +87,8 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
 
     /// What messages travel over.
     #[must_use]
-    pub const fn fabric(&self) -> &F {
-        &self.routes.fabric
+    pub const fn fabric(&self) -> &'m F {
+        self.fabric.fabric
     }
 
     /// How many messages had bytes that links carried.
@@ -164,21 +138,19 @@ impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
         self.under_way += 1;
         self.now = now;
         let pair = u64::from(source) << 32 | u64::from(target);
-        let Routes { fabric, seed, .. } = &self.routes;
-        let [source, target] = [source, target].map(|rank| self.routes.host_of(rank));
+        let route = self.fabric.route_of(departure);
         let flow = Flow { volume, created: now, seq, op, ..Flow::default() };
         let delivery = Delivery { pair, delay, ..Delivery::default() };
-        if volume == 0 || source == target {
+        if volume == 0 || route.is_local() {
             let time = now.checked_add(volume).and_then(|end| end.checked_add(delay));
             let time = time.ok_or(NetworkStopped::Overflow)?;
-            if source == target || !self.rates.wait_in_order(flow, delivery) {
+            if route.is_local() || !self.rates.wait_in_order(flow, delivery) {
                 let entry = Entry { time, created: now, seq, rank: op };
                 self.arrivals.add(entry, |_, _| {});
             }
             return Ok(());
         }
         self.begun += 1;
-        let route = Route { fabric, source, target, seed: *seed };
         self.rates.begin(flow, delivery, &route)
     }
 

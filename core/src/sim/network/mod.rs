@@ -6,6 +6,7 @@
 //! network that LogGOPSim calls `simple`. `docs/networks.md` has the rules. Which of
 //! them it is is chosen at compile time, so that a flat run pays nothing.
 
+mod build_error;
 mod crossing;
 mod fabric;
 mod filling;
@@ -24,9 +25,10 @@ mod tests;
 mod topology;
 mod usage;
 
+pub use build_error::NetworkBuildError;
 pub use crossing::{Crossing, Taper};
 pub use fabric::{Fabric, Tenants};
-pub use flows::{Flows, FlowsError};
+pub use flows::Flows;
 pub use memory::{
     Delivery, Flow, Hop, Link, Memory as FlowsMemory, Requirements as FlowsRequirements, Share,
 };

@@ -3,7 +3,7 @@
 //! are computed once, by [`Rates::fill`], for the links that they concern.
 
 use super::NetworkStopped;
-use super::fabric::Fabric;
+use super::fabric::{Fabric, Route};
 use super::memory::{Delivery, Flow, Hop, Link, Memory, NONE, Share};
 use super::observer::{FlowObserver, FlowRate};
 use super::order::Order;
@@ -40,15 +40,6 @@ pub(super) struct Rates<'m, T> {
     pub(super) level: f64,
     pub(super) usage: Option<Usage<'m>>,
     pub(super) observer: T,
-}
-
-/// Which way a flow goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Route<'t, F> {
-    pub(super) fabric: &'t F,
-    pub(super) source: u32,
-    pub(super) target: u32,
-    pub(super) seed: u64,
 }
 
 impl Flow {
@@ -171,7 +162,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         let (mut taken, width, first) = (0, self.width, at as usize * self.width as usize);
         let Self { links, hops, .. } = self;
         let mut overfull = false;
-        route.fabric.route(route.source, route.target, route.seed, |link| {
+        route.each_link(|link| {
             debug_assert!(taken < width, "no route is longer than the longest");
             let hop = Hop { link, flow: at, ..Hop::default() };
             overfull |= enlist(links, hops, hop, first + taken as usize);

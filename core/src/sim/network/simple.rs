@@ -11,8 +11,8 @@
 //! A message costs O(messages on its links × longest route) where it enters and where
 //! it leaves, and O(c·log s) polls, c being its congestion.
 
-use super::fabric::{Fabric, Routes, Tenants};
-use super::flows::FlowsError;
+use super::build_error::NetworkBuildError;
+use super::fabric::{Fabric, PlacedFabric, Tenants};
 use super::free_list::FreeList;
 use super::memory::{Hop, Link, NONE};
 use super::rates::{enlist, unlink};
@@ -77,7 +77,7 @@ impl Requirements {
 /// `simple` does.
 #[derive(Debug)]
 pub struct Simple<'m, F> {
-    routes: Routes<'m, F>,
+    fabric: PlacedFabric<'m, F>,
     links: &'m mut [Link],
     /// Of each transmission the longest route's length.
     hops: &'m mut [Hop],
@@ -96,20 +96,24 @@ impl<'m, F: Fabric> Simple<'m, F> {
     ///
     /// # Errors
     ///
-    /// [`FlowsError`].
-    pub fn new(fabric: F, tenants: Tenants<'m>, memory: Memory<'m>) -> Result<Self, FlowsError> {
-        let needs = Requirements::new(&fabric, tenants.messages);
+    /// [`NetworkBuildError`].
+    pub fn new(
+        fabric: &'m F,
+        tenants: Tenants<'m>,
+        memory: Memory<'m>,
+    ) -> Result<Self, NetworkBuildError> {
+        let needs = Requirements::new(fabric, tenants.messages);
         let numbers = needs.hops.max(needs.transmissions);
         let is_small = u32::try_from(numbers).is_ok_and(|most| most < NONE);
-        let memory = memory.cut(&needs).filter(|_| is_small).ok_or(FlowsError::Full)?;
-        let routes = Routes::new(fabric, &tenants)?;
+        let memory = memory.cut(&needs).filter(|_| is_small).ok_or(NetworkBuildError::Full)?;
+        let placed = PlacedFabric::new(fabric, &tenants)?;
         memory.links.fill(Link { first: NONE, ..Link::default() });
         Ok(Self {
             links: memory.links,
             hops: memory.hops,
-            longest: routes.fabric.longest_route() as usize,
+            longest: fabric.longest_route() as usize,
             transmissions: memory.transmissions,
-            routes,
+            fabric: placed,
             polls: Agenda::new(memory.polls, &mut []),
             alone: Agenda::new(memory.alone, &mut []),
             free: FreeList::new(),
@@ -120,8 +124,8 @@ impl<'m, F: Fabric> Simple<'m, F> {
 
     /// What messages travel over.
     #[must_use]
-    pub const fn fabric(&self) -> &F {
-        &self.routes.fabric
+    pub const fn fabric(&self) -> &'m F {
+        self.fabric.fabric
     }
 
     /// How many messages there were.
@@ -227,7 +231,7 @@ impl<F: Fabric> Network for Simple<'_, F> {
     const POSTPONES: bool = true;
 
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
-        let Departure { op, source, target, now, seq, bytes, delay, .. } = *departure;
+        let Departure { op, now, seq, bytes, delay, .. } = *departure;
         debug_assert!(now >= self.now, "messages leave in the order of time");
         self.now = now;
         self.poll_alone();
@@ -240,9 +244,7 @@ impl<F: Fabric> Network for Simple<'_, F> {
         self.begun += 1;
         let first = self.hops_of(at).start;
         let mut count = 0;
-        let Routes { fabric, seed, .. } = &self.routes;
-        let [source, target] = [source, target].map(|rank| self.routes.host_of(rank));
-        fabric.route(source, target, *seed, |link| {
+        self.fabric.route_of(departure).each_link(|link| {
             debug_assert!((count as usize) < self.longest, "no route is longer");
             if let Some(hop) = self.hops.get_mut(first + count as usize) {
                 hop.link = link;

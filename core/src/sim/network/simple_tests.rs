@@ -29,7 +29,7 @@ fn arrivals(
     };
     let tenants =
         Tenants { ranks: topology.hosts(), hosts: &[], seed: 3, messages: messages.len() };
-    let mut network = Simple::new(topology, tenants, memory).unwrap();
+    let mut network = Simple::new(&topology, tenants, memory).unwrap();
     let mut arrived = vec![0; messages.len()];
     let mut polled = 0;
     let mut drain = |network: &mut Simple<'_, Topology>, until: u64| {
@@ -141,14 +141,14 @@ fn times_and_sizes_past_their_range_are_refused() {
             polls: &mut [Entry::default()],
             alone: &mut [Entry::default()],
         };
-        let mut network = Simple::new(star, pair, memory).unwrap();
+        let mut network = Simple::new(&star, pair, memory).unwrap();
         let departure =
             Departure { op: 0, source: 0, target: 1, now, seq: 0, bytes, volume: 0, delay };
         let stopped = network.launch(&departure).and_then(|()| network.postpone(0)).unwrap_err();
         assert_eq!(stopped, NetworkStopped::Overflow, "{bytes} {now} {delay}");
     }
-    let none = Simple::new(star, pair, SimpleMemory::default());
-    assert_eq!(none.unwrap_err(), FlowsError::Full);
+    let none = Simple::new(&star, pair, SimpleMemory::default());
+    assert_eq!(none.unwrap_err(), NetworkBuildError::Full);
 }
 
 #[test]

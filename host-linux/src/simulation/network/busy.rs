@@ -41,7 +41,7 @@ pub struct BusyLink {
 impl NetworkUse {
     /// Of LogGOPSim's network, which does not count what links carry.
     #[must_use]
-    pub fn of_simple(network: &Simple<'_, &Wiring>) -> Self {
+    pub fn of_simple(network: &Simple<'_, Wiring>) -> Self {
         let topology = network.fabric();
         let (hosts, links) = (topology.hosts(), topology.links_there_are());
         Self { hosts, links, flows: network.begun(), ..Self::default() }
@@ -50,7 +50,7 @@ impl NetworkUse {
     /// Of a network after a run that took `makespan` ps.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]
-    pub fn of<T: FlowObserver>(flows: &Flows<'_, &Wiring, T>, makespan: u64) -> Self {
+    pub fn of<T: FlowObserver>(flows: &Flows<'_, Wiring, T>, makespan: u64) -> Self {
         let topology = flows.fabric();
         let load = |(link, carried): (u32, f64)| (carried / topology.capacity(link), link);
         let mut loads: Vec<(f64, u32)> =

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use loggap_core::sim::network::{FlowsError, TopologyError};
+use loggap_core::sim::network::{NetworkBuildError, TopologyError};
 
 pub use super::dot::DotError;
 use super::places::RankPlace;
@@ -66,7 +66,7 @@ pub enum NetworkError {
     },
     /// The core refuses it.
     #[error(transparent)]
-    Flows(#[from] FlowsError),
+    Flows(#[from] NetworkBuildError),
     /// The kernel has no more memory.
     #[error("there is no memory for the network: {0}")]
     Pages(io::Error),

@@ -230,7 +230,7 @@ impl PlacedNetwork {
     /// # Errors
     ///
     /// [`NetworkError::Flows`].
-    pub fn lend(&mut self) -> Result<Flows<'_, &Wiring>, NetworkError> {
+    pub fn lend(&mut self) -> Result<Flows<'_, Wiring>, NetworkError> {
         self.lend_observed(Unobserved)
     }
 
@@ -242,7 +242,7 @@ impl PlacedNetwork {
     pub fn lend_observed<T: FlowObserver>(
         &mut self,
         observer: T,
-    ) -> Result<Flows<'_, &Wiring, T>, NetworkError> {
+    ) -> Result<Flows<'_, Wiring, T>, NetworkError> {
         let Places { topology, .. } = &self.places;
         let tenants = self.places.tenants();
         let flows = Flows::observed(topology, tenants, self.memory.lend(), observer)?;

@@ -49,7 +49,7 @@ impl PlacedSimple {
     /// # Errors
     ///
     /// [`NetworkError::Flows`].
-    pub fn lend(&mut self) -> Result<Simple<'_, &Wiring>, NetworkError> {
+    pub fn lend(&mut self) -> Result<Simple<'_, Wiring>, NetworkError> {
         let tenants = self.places.tenants();
         Ok(Simple::new(&self.places.topology, tenants, self.memory.lend())?)
     }
