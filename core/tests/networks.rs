@@ -65,7 +65,7 @@ struct Place {
 struct Ran {
     outcome: Outcome,
     carried: Vec<u64>,
-    over_time: Vec<u32>,
+    over_time: Vec<u64>,
 }
 
 impl Place {

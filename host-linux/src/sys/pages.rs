@@ -63,7 +63,7 @@ unsafe impl Integers for Envelope {}
 unsafe impl Integers for ChunkList {}
 
 // SAFETY: a number, whose zero is all bytes 0.
-unsafe impl Integers for f32 {}
+unsafe impl Integers for f64 {}
 // SAFETY: its fields are numbers and truth values, of which 0 is one.
 unsafe impl Integers for Link {}
 // SAFETY: its fields are numbers.

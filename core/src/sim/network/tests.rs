@@ -429,6 +429,11 @@ fn steps_of_time_grow_and_keep_what_links_carried() {
     assert_eq!((usage.step(), usage.of_link(1)), (1, &[1., 1., 1., 0.][..]));
     usage.add_flow(&hops, 0..1, &flow(3, 0.5), 13);
     assert_eq!((usage.step(), usage.of_link(1)), (4, &[3.5, 2., 2., 0.5][..]));
+    // Of what is little beside what is there nothing is lost.
+    usage.add_flow(&hops, 0..1, &flow(0, 1.0), 1 << 40);
+    let before = usage.of_link(1)[0];
+    usage.add_flow(&hops, 0..1, &flow(0, 1.0), 1);
+    assert!((usage.of_link(1)[0] - before - 1.0).abs() < 1e-9);
 }
 
 #[test]

@@ -65,8 +65,8 @@ impl NetworkUse {
             let capacity = topology.capacity(link);
             let steps = |usage: &Usage<'_>| {
                 let whole = capacity * usage.step() as f64;
-                // Summed in single precision: a full step may be a little more.
-                let share = |carried: &f32| (f64::from(*carried) / whole).min(1.0);
+                // Sums are rounded: a full step may be a little more.
+                let share = |carried: &f64| (carried / whole).min(1.0);
                 let row = usage.of_link(link).iter().map(share);
                 let steps = makespan.div_ceil(usage.step().max(1));
                 row.take(usize::try_from(steps).unwrap_or(usize::MAX)).collect()

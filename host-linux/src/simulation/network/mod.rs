@@ -144,7 +144,7 @@ impl NetworkPlan {
 
     /// Steps of time in which each link is watched.
     fn steps(&self, topology: &Wiring) -> usize {
-        let row = (topology.links() as usize).saturating_mul(size_of::<f32>());
+        let row = (topology.links() as usize).saturating_mul(size_of::<f64>());
         if self.watched { (WATCH_BYTES / row.max(1)).clamp(2, STEPS) } else { 0 }
     }
 
@@ -153,7 +153,7 @@ impl NetworkPlan {
     pub fn bytes(&self, ranks: u32, messages: usize) -> u64 {
         let Ok(topology) = self.topology(ranks, 1) else { return 0 };
         let watched = self.steps(&topology).saturating_mul(topology.links() as usize);
-        let watched = watched.saturating_mul(size_of::<f32>()) as u64;
+        let watched = watched.saturating_mul(size_of::<f64>()) as u64;
         let network = match self.model {
             LinkModel::Flows => {
                 FlowsRequirements::new(&topology, messages).bytes().saturating_add(watched)
@@ -221,7 +221,7 @@ pub struct PlacedNetwork {
     places: Places,
     memory: OwnedFlows,
     steps: usize,
-    carried: Pages<f32>,
+    carried: Pages<f64>,
 }
 
 impl PlacedNetwork {
