@@ -26,8 +26,8 @@ use loggap_core::sim::implicit::{
     self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
-    Delivery, Fabric as _, Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, Share, Tenants,
-    Topology, Usage,
+    Delivery, Fabric as _, Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, QueuedLink,
+    Tenants, Topology, Usage,
 };
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -86,7 +86,7 @@ impl Place {
         let needs = FlowsRequirements::new(&self.topology, self.messages);
         let memory = FlowsMemory {
             links: &mut vec![Link::default(); needs.links],
-            shares: &mut vec![Share::default(); needs.shares],
+            link_queue: &mut vec![QueuedLink::default(); needs.link_queue],
             changed: &mut vec![0; needs.changed],
             hops: &mut vec![Hop::default(); needs.hops],
             flows: &mut vec![Flow::default(); needs.flows],
@@ -95,7 +95,7 @@ impl Place {
             ends: &mut vec![Entry::default(); needs.ends],
             ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
             arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],
-            unheld: &mut vec![0; needs.unheld],
+            unlimited: &mut vec![0; needs.unlimited],
             arrivals: &mut vec![Entry::default(); needs.arrivals],
         };
         let mut carried = vec![0.0; needs.links * STEPS];

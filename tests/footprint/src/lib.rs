@@ -13,7 +13,7 @@ use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter
 use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Delivery, Departure, Flow, Flows, Hop, Link, Network, FlowsMemory, Share, Simple, SimpleMemory,
+    Delivery, Departure, Flow, Flows, Hop, Link, Network, FlowsMemory, QueuedLink, Simple, SimpleMemory,
     Tenants, Topology, Transmission, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
@@ -179,7 +179,7 @@ pub extern "C" fn footprint_network(
         let mut steps = [0.0; POINTS];
         let memory = FlowsMemory {
             links,
-            shares: &mut [Share::default(); POINTS],
+            link_queue: &mut [QueuedLink::default(); POINTS],
             changed: &mut [0; POINTS],
             hops,
             flows: &mut [Flow::default(); POINTS],
@@ -187,7 +187,7 @@ pub extern "C" fn footprint_network(
             buckets: &mut [0; POINTS],
             ends: &mut [Entry::default(); POINTS],
             ends_in_order: &mut [Entry::default(); POINTS],
-            unheld: &mut [0; POINTS],
+            unlimited: &mut [0; POINTS],
             arrivals: &mut [Entry::default(); POINTS],
             arrivals_in_order: &mut [Entry::default(); POINTS],
         };

@@ -18,8 +18,8 @@ pub struct Flows<'m, F = Topology, T = Unobserved> {
     rates: Rates<'m, T>,
     /// Messages whose last byte is under way.
     arrivals: Agenda<'m>,
-    /// Messages that there may be at a time.
-    most: usize,
+    /// Messages that may be under way at a time.
+    capacity: usize,
     under_way: usize,
     /// Messages that went over links.
     begun: u64,
@@ -42,7 +42,7 @@ impl<'m, F: Fabric> Flows<'m, F> {
 }
 
 impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
-    /// The same, where `observer` is told of rates.
+    /// The same, where `observer` sees the rates of flows.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
             rates: Rates::new(memory, fabric, observer),
             fabric: placed,
             arrivals: Agenda::new(arrivals, in_order),
-            most: tenants.messages,
+            capacity: tenants.messages,
             under_way: 0,
             begun: 0,
             now: 0,
@@ -108,21 +108,21 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
         debug_assert!(time > self.now, "flows take time");
         self.now = time;
         let Self { rates, arrivals, .. } = self;
-        let mut late = false;
-        // Those of a pair that are through together come one after the other.
-        let mut before = (0, 0);
+        let mut overflow = false;
+        // Messages of a pair that are through together arrive in their order.
+        let (mut last_pair, mut last_arrival) = (0, 0);
         let mut through = |flow: &Flow, delivery: &Delivery| {
             let &Flow { created, seq, op, .. } = flow;
             let &Delivery { pair, delay, .. } = delivery;
             let arrival = time.checked_add(delay);
-            late |= arrival.is_none();
-            let earliest = if before.0 == pair { before.1 } else { 0 };
+            overflow |= arrival.is_none();
+            let earliest = if last_pair == pair { last_arrival } else { 0 };
             let time = arrival.unwrap_or(u64::MAX).max(earliest);
-            before = (pair, time);
+            (last_pair, last_arrival) = (pair, time);
             arrivals.add(Entry { time, created, seq, rank: op }, |_, _| {});
         };
         while rates.end(time, &mut through).is_some() {}
-        if late { Err(NetworkStopped::Overflow) } else { Ok(()) }
+        if overflow { Err(NetworkStopped::Overflow) } else { Ok(()) }
     }
 }
 
@@ -132,8 +132,8 @@ impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
         let Departure { op, source, target, now, seq, volume, delay, .. } = *departure;
         debug_assert!(now >= self.now, "messages leave in the order of time");
-        if self.under_way == self.most {
-            return Err(NetworkStopped::Full { messages: self.most });
+        if self.under_way == self.capacity {
+            return Err(NetworkStopped::Full { messages: self.capacity });
         }
         self.under_way += 1;
         self.now = now;

@@ -25,29 +25,29 @@ pub struct Link {
     pub(super) carried: f64,
     /// What its flows leave of it; less than nothing while rates are computed.
     pub(super) spare: f64,
-    /// The rate of the flows that it holds back.
-    pub(super) held_rate: f64,
-    /// A rate that none of the others is above.
+    /// The rate of the flows whose bottleneck it is.
+    pub(super) limited_rate: f64,
+    /// At least the rate of the fastest other flow on it.
     pub(super) fastest: f64,
-    /// What the second of those that it holds back had left to send when the
-    /// leader was found: says whether one end or several are due.
-    pub(super) second: f64,
-    /// Hop of the flow that took it last, or [`NONE`].
+    /// What the one of them that ends second had left at the leader's `since`; says
+    /// whether the leader ends alone.
+    pub(super) second_remaining: f64,
+    /// The hop of its newest flow, or [`NONE`].
     pub(super) first: u32,
     /// Flows on it.
     pub(super) flows: u32,
-    /// Those of them that it holds back.
-    pub(super) holds: u32,
+    /// Those of them whose bottleneck it is.
+    pub(super) limited_flows: u32,
     /// The one of these that ends first, or [`NONE`].
     pub(super) leader: u32,
-    /// Where in the queue of ends that is, or [`NONE`].
-    pub(super) end: u32,
-    /// Where it is in the queue of links to be filled, or [`NONE`].
-    pub(super) place: u32,
-    /// The solution in which it was full last.
-    pub(super) filled: u64,
-    /// Whether it is listed as one whose flows have changed.
-    pub(super) touched: bool,
+    /// Where the leader's end is in the queue of ends, or [`NONE`].
+    pub(super) end_position: u32,
+    /// Where the link is in the queue of links to be filled, or [`NONE`].
+    pub(super) queue_position: u32,
+    /// The last pass in which it became the bottleneck of faster flows.
+    pub(super) filled_in: u64,
+    /// Whether it is listed in [`Memory::changed`].
+    pub(super) is_changed: bool,
 }
 
 /// A flow on a link: an element of the list of the link's flows.
@@ -66,8 +66,8 @@ pub struct Flow {
     pub(super) remaining: f64,
     /// Of a host's link.
     pub(super) rate: f64,
-    /// The link that holds it back, or [`NONE`].
-    pub(super) held_by: u32,
+    /// The full link on which no flow is faster, or [`NONE`] at rate 1.
+    pub(super) bottleneck: u32,
     /// All that is to be sent.
     pub(super) volume: u64,
     pub(super) since: u64,
@@ -77,8 +77,9 @@ pub struct Flow {
     pub(super) op: u32,
     /// Links of its route.
     pub(super) hops: u32,
-    /// Where it is in the queue of ends, or [`NONE`].
-    pub(super) place: u32,
+    /// Where its end is in the queue of ends, or [`NONE`]: ends of flows with a
+    /// bottleneck are there by the link.
+    pub(super) end_position: u32,
 }
 
 /// When a message arrives whose flow has ended, and what it waits for: see
@@ -99,9 +100,10 @@ pub struct Delivery {
     pub(super) next: u32,
 }
 
-/// A link and the rate below which nothing happens there, in a queue.
+/// A link in the queue of those to be filled, by a rate below which nothing changes on
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Share {
+pub struct QueuedLink {
     pub(super) rate: f64,
     pub(super) link: u32,
 }
@@ -110,8 +112,8 @@ lent_memory! {
     parts {
         /// Links.
         links: Link,
-        /// Links while rates are computed.
-        shares: Share,
+        /// Links to be filled, while rates are computed.
+        link_queue: QueuedLink,
         /// Links whose flows have changed.
         changed: u32,
         /// Flows on links.
@@ -122,12 +124,12 @@ lent_memory! {
         deliveries: Delivery,
         /// Of each bucket of pairs of ranks its newest flow.
         buckets: u32,
-        /// When they end.
+        /// When flows end.
         ends: Entry,
         /// The same, as far as they end in the order in which they began.
         ends_in_order: Entry,
-        /// Those that nothing holds back and whose end is not noted yet.
-        unheld: u32,
+        /// Those without a bottleneck whose end is not in the queue yet.
+        unlimited: u32,
         /// Messages whose last byte is under way.
         arrivals: Entry,
         /// The same, as far as they arrive in the order in which flows ended.
@@ -144,7 +146,7 @@ impl Requirements {
         let in_order = messages.min(MOST_IN_ORDER);
         Self {
             links,
-            shares: links,
+            link_queue: links,
             changed: links,
             hops: messages.saturating_mul(fabric.longest_route() as usize),
             flows: messages,
@@ -152,7 +154,7 @@ impl Requirements {
             buckets: messages.div_ceil(FLOWS_OF_BUCKET),
             ends: messages,
             ends_in_order: in_order,
-            unheld: messages,
+            unlimited: messages,
             arrivals: messages,
             arrivals_in_order: in_order,
         }

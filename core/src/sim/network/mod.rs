@@ -30,7 +30,7 @@ pub use crossing::{Crossing, Taper};
 pub use fabric::{Fabric, Tenants};
 pub use flows::Flows;
 pub use memory::{
-    Delivery, Flow, Hop, Link, Memory as FlowsMemory, Requirements as FlowsRequirements, Share,
+    Delivery, Flow, Hop, Link, Memory as FlowsMemory, QueuedLink, Requirements as FlowsRequirements,
 };
 pub use observer::{FlowObserver, FlowRate, Unobserved};
 pub use routes::LinkName;
@@ -85,10 +85,6 @@ pub trait Network {
     /// Whether links are charged for a message's bytes in place of its receiver, so
     /// that what arrives is its last byte.
     const CHARGES: bool = Self::SHARED;
-
-    /// Whether what would arrive next may still be on its way: see
-    /// [`Network::postpone`], which is not asked otherwise.
-    const POSTPONES: bool = false;
 
     /// A message leaves; `now` never decreases.
     ///

@@ -83,7 +83,7 @@ pub struct Simple<'m, F> {
     hops: &'m mut [Hop],
     longest: usize,
     transmissions: &'m mut [Transmission],
-    /// Transmissions in the place of ranks, here and in `alone`.
+    /// Entries name transmissions, here and in `alone`, in place of ranks.
     polls: Agenda<'m>,
     alone: Agenda<'m>,
     free: FreeList,
@@ -143,7 +143,7 @@ impl<'m, F: Fabric> Simple<'m, F> {
     /// Where the hops of a transmission are.
     fn hops_of(&self, at: u32) -> core::ops::Range<usize> {
         let first = (at as usize).saturating_mul(self.longest);
-        let count = self.transmissions.get(at as usize).map_or(0, |place| place.hops as usize);
+        let count = self.transmissions.get(at as usize).map_or(0, |message| message.hops as usize);
         first..first + count
     }
 
@@ -154,12 +154,12 @@ impl<'m, F: Fabric> Simple<'m, F> {
         hops.iter().map(on).max().unwrap_or_default().max(1).into()
     }
 
-    /// Notes what a transmission has carried until `now`, at its present congestion.
+    /// Notes what was carried of a transmission until now, at its present congestion.
     fn advance(&mut self, at: u32) {
         let (now, congestion) = (self.now, self.congestion(at));
-        let Some(place) = self.transmissions.get_mut(at as usize) else { return };
-        debug_assert!(now >= place.since, "time goes on");
-        let spent = now - place.since;
+        let Some(message) = self.transmissions.get_mut(at as usize) else { return };
+        debug_assert!(now >= message.since, "time goes on");
+        let spent = now - message.since;
         // Past 2⁶⁴ units, 21 days, the remainder of the division is lost.
         let carried = match spent.checked_mul(PACE) {
             Some(units) => units / congestion,
@@ -168,8 +168,8 @@ impl<'m, F: Fabric> Simple<'m, F> {
         // Time too short for a unit counts the next time, or a crowd would never
         // get on.
         if carried > 0 {
-            place.left = place.left.saturating_sub(carried);
-            place.since = now;
+            message.left = message.left.saturating_sub(carried);
+            message.since = now;
         }
     }
 
@@ -198,15 +198,15 @@ impl<'m, F: Fabric> Simple<'m, F> {
     /// it; whether it has left.
     fn poll(&mut self, at: u32) -> bool {
         self.advance(at);
-        if self.transmissions.get(at as usize).is_some_and(|place| place.left > 0) {
+        if self.transmissions.get(at as usize).is_some_and(|message| message.left > 0) {
             return false;
         }
         self.advance_neighbours(at);
         for own in self.hops_of(at) {
             unlink(self.links, self.hops, own);
         }
-        if let Some(place) = self.transmissions.get_mut(at as usize) {
-            place.hops = 0;
+        if let Some(message) = self.transmissions.get_mut(at as usize) {
+            message.hops = 0;
         }
         true
     }
@@ -216,9 +216,9 @@ impl<'m, F: Fabric> Simple<'m, F> {
     fn poll_alone(&mut self) {
         while let Some(entry) = self.alone.first().filter(|entry| entry.time <= self.now) {
             self.alone.remove_first(|_, _| {});
-            let stamp = |place: &Transmission| (place.created, place.seq);
-            let place = self.transmissions.get(entry.rank as usize).map(stamp);
-            if entry.time == self.now && place == Some((entry.created, entry.seq)) {
+            let stamp = |message: &Transmission| (message.created, message.seq);
+            let found = self.transmissions.get(entry.rank as usize).map(stamp);
+            if entry.time == self.now && found == Some((entry.created, entry.seq)) {
                 self.poll(entry.rank);
             }
         }
@@ -228,7 +228,6 @@ impl<'m, F: Fabric> Simple<'m, F> {
 impl<F: Fabric> Network for Simple<'_, F> {
     const SHARED: bool = true;
     const CHARGES: bool = false;
-    const POSTPONES: bool = true;
 
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
         let Departure { op, now, seq, bytes, delay, .. } = *departure;
@@ -257,17 +256,17 @@ impl<F: Fabric> Network for Simple<'_, F> {
             created: now,
             seq,
             op,
-            // What has no bytes is in nobody's way.
+            // A message without bytes occupies no link.
             hops: if bytes > 0 { count } else { 0 },
             next_free: NONE,
         };
-        if let Some(place) = self.transmissions.get_mut(at as usize) {
-            *place = transmission;
+        if let Some(message) = self.transmissions.get_mut(at as usize) {
+            *message = transmission;
         }
         self.occupy(at);
         self.polls.add(Entry { time: arrival, created: now, seq, rank: at }, |_, _| {});
         if bytes > 0 {
-            // All of these are of messages on their way, as older ones were polled.
+            // There is room: entries of messages that have left were polled and removed.
             self.alone.add(Entry { time: alone, created: now, seq, rank: at }, |_, _| {});
         }
         Ok(())
@@ -275,7 +274,7 @@ impl<F: Fabric> Network for Simple<'_, F> {
 
     #[inline]
     fn first(&mut self, _next: u64) -> Result<Option<Entry>, NetworkStopped> {
-        let op = |at: u32| self.transmissions.get(at as usize).map_or(NONE, |place| place.op);
+        let op = |at: u32| self.transmissions.get(at as usize).map_or(NONE, |message| message.op);
         Ok(self.polls.first().map(|entry| Entry { rank: op(entry.rank), ..entry }))
     }
 
@@ -286,7 +285,7 @@ impl<F: Fabric> Network for Simple<'_, F> {
         if self.poll(entry.rank) {
             return Ok(false);
         }
-        let left = self.transmissions.get(entry.rank as usize).map_or(0, |place| place.left);
+        let left = self.transmissions.get(entry.rank as usize).map_or(0, |message| message.left);
         let wait = left.div_ceil(UNITS).saturating_mul(PICOS_PER_NANO);
         let time = self.now.checked_add(wait).ok_or(NetworkStopped::Overflow)?.max(free);
         debug_assert!(time > self.now, "the next poll is later");
@@ -301,8 +300,8 @@ impl<F: Fabric> Network for Simple<'_, F> {
             return;
         };
         self.polls.remove_first(|_, _| {});
-        let Some(place) = self.transmissions.get_mut(entry.rank as usize) else { return };
-        debug_assert!(place.left == 0 && place.hops == 0, "what lands has left the network");
-        place.next_free = self.free.give_back(entry.rank);
+        let Some(message) = self.transmissions.get_mut(entry.rank as usize) else { return };
+        debug_assert!(message.left == 0 && message.hops == 0, "what lands has left the network");
+        message.next_free = self.free.give_back(entry.rank);
     }
 }

@@ -14,11 +14,7 @@ type Message = (u64, u32, u32, u64, u64);
 /// When each message leaves the network and arrives, in ps, and how often messages
 /// were polled; `free` is when receivers are said to be free. Times of `messages` are
 /// in units of `unit` ps, and in order.
-fn arrivals(
-    topology: Topology,
-    messages: &[Message],
-    (unit, free): (u64, u64),
-) -> (Vec<u64>, usize) {
+fn arrivals(topology: Topology, messages: &[Message], unit: u64, free: u64) -> (Vec<u64>, usize) {
     let needs = SimpleRequirements::new(&topology, messages.len());
     let memory = SimpleMemory {
         links: &mut vec![Link::default(); needs.links],
@@ -54,7 +50,7 @@ fn arrivals(
 
 /// Over a star of eight hosts, in ns.
 fn over_star(messages: &[Message]) -> Vec<u64> {
-    let (arrived, _) = arrivals(Topology::star(8).unwrap(), messages, (NANO, 0));
+    let (arrived, _) = arrivals(Topology::star(8).unwrap(), messages, NANO, 0);
     assert!(arrived.iter().all(|time| time % NANO == 0), "{arrived:?}");
     arrived.iter().map(|time| time / NANO).collect()
 }
@@ -74,7 +70,8 @@ fn two_that_share_a_link_are_polled_in_halving_steps_until_both_are_through() {
     let (arrived, polled) = arrivals(
         Topology::star(8).unwrap(),
         &[(0, 0, 2, 1000, 100), (0, 1, 2, 1000, 100)],
-        (NANO, 0),
+        NANO,
+        0,
     );
     assert_eq!(arrived, [2_000_000; 2]);
     assert_eq!(polled, 2 * 12);
@@ -109,9 +106,9 @@ fn a_message_keeps_its_links_until_it_is_polled() {
 #[test]
 fn what_is_under_way_is_not_polled_before_its_receiver_is_free() {
     let star = Topology::star(8).unwrap();
-    let (arrived, polled) = arrivals(star, &[(0, 0, 1, 5000, 4000)], (NANO, 7_000_000));
+    let (arrived, polled) = arrivals(star, &[(0, 0, 1, 5000, 4000)], NANO, 7_000_000);
     assert_eq!((arrived, polled), (vec![7_000_000], 2));
-    let (arrived, polled) = arrivals(star, &[(0, 0, 1, 3000, 4000)], (NANO, 7_000_000));
+    let (arrived, polled) = arrivals(star, &[(0, 0, 1, 3000, 4000)], NANO, 7_000_000);
     assert_eq!((arrived, polled), (vec![4_000_000], 1), "the engine makes it wait");
 }
 
@@ -119,7 +116,7 @@ fn what_is_under_way_is_not_polled_before_its_receiver_is_free() {
 fn looks_that_are_closer_than_a_unit_stop_no_message() {
     // Each look is a picosecond, 10 units, among up to 200 messages.
     let messages: Vec<Message> = (0..200).map(|at| (at, 0, 1, 1, 0)).collect();
-    let (arrived, _) = arrivals(Topology::star(2).unwrap(), &messages, (1, 0));
+    let (arrived, _) = arrivals(Topology::star(2).unwrap(), &messages, 1, 0);
     let last = *arrived.iter().max().unwrap();
     assert!((200_000..400_000).contains(&last), "{last}");
 }
@@ -167,7 +164,7 @@ fn every_message_arrives_once_and_none_before_it_could_alone() {
             })
             .collect();
         let unit = [NANO, 1, 333][round / 3 % 3];
-        let (arrived, _) = arrivals(topology, &messages, (unit, 0));
+        let (arrived, _) = arrivals(topology, &messages, unit, 0);
         let bytes: u64 = messages.iter().map(|message| message.3).sum();
         for (&(now, _, _, bytes_own, delay), &at) in messages.iter().zip(&arrived) {
             let alone = (delay * unit).max(bytes_own * NANO);

@@ -18,7 +18,7 @@ fn ends<F: Fabric>(topology: &F, messages: &[Message]) -> Vec<u64> {
     let needs = FlowsRequirements::new(topology, messages.len());
     let memory = FlowsMemory {
         links: &mut vec![Link::default(); needs.links],
-        shares: &mut vec![Share::default(); needs.shares],
+        link_queue: &mut vec![QueuedLink::default(); needs.link_queue],
         changed: &mut vec![0; needs.changed],
         hops: &mut vec![Hop::default(); needs.hops],
         flows: &mut vec![Flow::default(); needs.flows],
@@ -26,7 +26,7 @@ fn ends<F: Fabric>(topology: &F, messages: &[Message]) -> Vec<u64> {
         buckets: &mut vec![0; needs.buckets],
         ends: &mut vec![Entry::default(); needs.ends],
         ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
-        unheld: &mut vec![0; needs.unheld],
+        unlimited: &mut vec![0; needs.unlimited],
         arrivals: &mut vec![Entry::default(); needs.arrivals],
         arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],
     };
@@ -405,7 +405,7 @@ fn too_little_memory_and_bad_places_are_refused() {
     let on = |ranks, placement: &[u32]| {
         let memory = FlowsMemory {
             links: &mut [Link::default(); 4],
-            shares: &mut [Share::default(); 4],
+            link_queue: &mut [QueuedLink::default(); 4],
             changed: &mut [0; 4],
             ..FlowsMemory::default()
         };

@@ -4,7 +4,7 @@ use std::io;
 
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Delivery, Flow, FlowsMemory as Memory, FlowsRequirements as Requirements, Hop, Link, Share,
+    Delivery, Flow, FlowsMemory as Memory, FlowsRequirements as Requirements, Hop, Link, QueuedLink,
 };
 
 use crate::simulation::memory::owned_memory;
@@ -14,7 +14,7 @@ owned_memory! {
     /// The parts of [`Memory`], each as long as a network requires.
     pub(super) struct OwnedFlows {
         links: Link,
-        shares: Share,
+        link_queue: QueuedLink,
         changed: u32,
         hops: Hop,
         flows: Flow,
@@ -22,7 +22,7 @@ owned_memory! {
         buckets: u32,
         ends: Entry,
         ends_in_order: Entry,
-        unheld: u32,
+        unlimited: u32,
         arrivals: Entry,
         arrivals_in_order: Entry,
     }
