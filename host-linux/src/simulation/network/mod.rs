@@ -5,9 +5,9 @@ mod busy;
 mod dot;
 mod error;
 mod graph;
+mod locations;
 mod memory;
 mod placement;
-mod places;
 mod simple;
 mod wired;
 mod wiring;
@@ -21,9 +21,9 @@ use loggap_core::sim::network::{
 pub use self::busy::{BusyLink, NetworkUse};
 pub use self::error::{DotError, GraphError, NetworkError};
 pub use self::graph::GraphTopology;
+pub use self::locations::{RankLocation, read_locations};
 use self::memory::OwnedFlows;
 pub use self::placement::Placement;
-pub use self::places::{RankPlace, read_places};
 pub use self::simple::PlacedSimple;
 pub use self::wiring::{TopologyPlan, Wiring};
 use super::{Needs, RunError};
@@ -116,21 +116,21 @@ impl NetworkPlan {
         interfaces: usize,
         messages: usize,
     ) -> Result<PlacedNetwork, NetworkError> {
-        let places = self.places(ranks, interfaces, messages)?;
-        let steps = self.steps(&places.topology);
-        let needs = FlowsRequirements::new(&places.topology, messages);
+        let placed = self.placed(ranks, interfaces, messages)?;
+        let steps = self.steps(&placed.topology);
+        let needs = FlowsRequirements::new(&placed.topology, messages);
         let memory = OwnedFlows::new(&needs).map_err(NetworkError::Pages)?;
         let carried = Pages::zeroed(steps * needs.links).map_err(NetworkError::Pages)?;
-        Ok(PlacedNetwork { places, memory, steps, carried })
+        Ok(PlacedNetwork { placed, memory, steps, carried })
     }
 
     /// Where ranks are; the system has to have the memory for a network between them.
-    fn places(
+    fn placed(
         &self,
         ranks: u32,
         interfaces: usize,
         messages: usize,
-    ) -> Result<Places, NetworkError> {
+    ) -> Result<PlacedRanks, NetworkError> {
         let topology = self.topology(ranks, interfaces)?;
         let needed = self.bytes(ranks, messages);
         if let Some(available) =
@@ -139,7 +139,7 @@ impl NetworkPlan {
             return Err(NetworkError::TooLarge { needed, available });
         }
         let hosts = self.placement.hosts(ranks, &topology, self.seed)?;
-        Ok(Places { topology, hosts, ranks, seed: self.seed, messages })
+        Ok(PlacedRanks { topology, hosts, ranks, seed: self.seed, messages })
     }
 
     /// Steps of time in which each link is watched.
@@ -197,9 +197,9 @@ pub(super) fn with_more_memory<T>(
     }
 }
 
-/// Where ranks are.
+/// Ranks on the hosts of a topology.
 #[derive(Debug)]
-struct Places {
+struct PlacedRanks {
     topology: Wiring,
     hosts: Vec<u32>,
     ranks: u32,
@@ -207,7 +207,7 @@ struct Places {
     messages: usize,
 }
 
-impl Places {
+impl PlacedRanks {
     /// As a network takes them.
     fn tenants(&self) -> Tenants<'_> {
         let Self { ranks, ref hosts, seed, messages, .. } = *self;
@@ -218,7 +218,7 @@ impl Places {
 /// A network of its size, and its memory.
 #[derive(Debug)]
 pub struct PlacedNetwork {
-    places: Places,
+    placed: PlacedRanks,
     memory: OwnedFlows,
     steps: usize,
     carried: Pages<f64>,
@@ -243,8 +243,8 @@ impl PlacedNetwork {
         &mut self,
         observer: T,
     ) -> Result<Flows<'_, Wiring, T>, NetworkError> {
-        let Places { topology, .. } = &self.places;
-        let tenants = self.places.tenants();
+        let PlacedRanks { topology, .. } = &self.placed;
+        let tenants = self.placed.tenants();
         let flows = Flows::observed(topology, tenants, self.memory.lend(), observer)?;
         Ok(match Usage::new(&mut self.carried, self.steps) {
             Some(usage) => flows.with_usage(usage),

@@ -7,7 +7,7 @@ use loggap_core::sim::network::{
     Hop, Link, Simple, SimpleMemory as Memory, SimpleRequirements as Requirements, Transmission,
 };
 
-use super::{NetworkError, NetworkPlan, Places, Wiring};
+use super::{NetworkError, NetworkPlan, PlacedRanks, Wiring};
 use crate::simulation::memory::owned_memory;
 use crate::sys::pages::Pages;
 
@@ -25,7 +25,7 @@ owned_memory! {
 /// A network `simple` of its size, and its memory.
 #[derive(Debug)]
 pub struct PlacedSimple {
-    places: Places,
+    placed: PlacedRanks,
     memory: OwnedSimple,
 }
 
@@ -36,10 +36,10 @@ impl NetworkPlan {
     ///
     /// [`NetworkError`].
     pub fn place_simple(&self, ranks: u32, messages: usize) -> Result<PlacedSimple, NetworkError> {
-        let places = self.places(ranks, 1, messages)?;
-        let needs = Requirements::new(&places.topology, messages);
+        let placed = self.placed(ranks, 1, messages)?;
+        let needs = Requirements::new(&placed.topology, messages);
         let memory = OwnedSimple::new(&needs).map_err(NetworkError::Pages)?;
-        Ok(PlacedSimple { places, memory })
+        Ok(PlacedSimple { placed, memory })
     }
 }
 
@@ -50,7 +50,7 @@ impl PlacedSimple {
     ///
     /// [`NetworkError::Flows`].
     pub fn lend(&mut self) -> Result<Simple<'_, Wiring>, NetworkError> {
-        let tenants = self.places.tenants();
-        Ok(Simple::new(&self.places.topology, tenants, self.memory.lend())?)
+        let tenants = self.placed.tenants();
+        Ok(Simple::new(&self.placed.topology, tenants, self.memory.lend())?)
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use loggap_core::sim::network::{Fabric, Topology};
 
 use super::graph::GraphTopology;
-use super::places::read;
+use super::locations::read;
 use super::{GraphError, NetworkError};
 
 /// Hosts and links, before it is known for how many ranks.

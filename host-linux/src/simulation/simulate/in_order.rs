@@ -97,7 +97,7 @@ impl InOrder<'_> {
     ) -> Result<Outcome, RunError> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
-            return Ok(self.drive(schedule, needs, (noise, Silent), (Unobserved, None))?.0);
+            return Ok(self.drive(schedule, needs, (noise, Silent), Unobserved)?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
@@ -106,14 +106,19 @@ impl InOrder<'_> {
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
         let flows = |plan: &&NetworkPlan| wanted.causes && plan.model == LinkModel::Flows;
         let holds = self.job.network.filter(flows).map(|_| LinkHolds::default());
-        let told = holds.as_ref().map(|holds| |told: &FlowRate| holds.note(told));
+        let rates = holds.as_ref().map(|holds| |flow: &FlowRate| holds.note(flow));
         let causes = wanted.causes.then(|| match &holds {
             Some(holds) => CauseRecorder::new(first_ops).with_holds(holds.clone()),
             None => CauseRecorder::new(first_ops),
         });
         let observers = ((counting, recorder), causes);
+        let interfaces = schedule.interfaces();
         let (outcome, ((counting, recorder), causes)) =
-            self.drive(schedule, needs, (noise, observers), (told, holds.as_ref()))?;
+            self.drive(schedule, needs, (noise, observers), rates)?;
+        if let (Some(holds), Some(plan)) = (holds.as_ref(), self.job.network) {
+            let topology = plan.topology(needs.ranks, interfaces)?;
+            holds.name_links(|link| topology.link_name(link));
+        }
         Ok(Outcome {
             counters: counting.map(|counting| counting.finish().to_vec()),
             timeline: recorder.map(Recorder::finish),
@@ -127,7 +132,7 @@ impl InOrder<'_> {
         schedule: Schedule<'_, S>,
         needs: &Needs,
         hooks: (N, O),
-        (told, holds): (impl FlowObserver, Option<&LinkHolds>),
+        rates: impl FlowObserver,
     ) -> Ran<O> {
         let of = schedule.events();
         let costs = (self.job.parameters, self.job.settings);
@@ -145,12 +150,8 @@ impl InOrder<'_> {
             return Ok((Outcome { network, ..outcome }, engine.into_observer()));
         }
         let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
-        let engine = Engine::on_network(schedule, costs, hooks, placed.lend_observed(told)?);
+        let engine = Engine::on_network(schedule, costs, hooks, placed.lend_observed(rates)?);
         let (outcome, engine) = self.finish(engine, needs, of)?;
-        if let Some(holds) = holds {
-            let topology = engine.network().fabric();
-            holds.name_links(|link| topology.link_name(link));
-        }
         let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));
         Ok((Outcome { network, ..outcome }, engine.into_observer()))
     }
