@@ -8,7 +8,7 @@ use super::topology::TopologyError;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NetworkBuildError {
-    /// The memory that was lent is less than its [`Requirements`].
+    /// The memory that was lent is less than it requires.
     Full,
     /// A rank has no host, or one that there is not.
     Placement {

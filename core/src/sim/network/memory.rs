@@ -82,8 +82,8 @@ pub struct Flow {
     pub(super) end_position: u32,
 }
 
-/// When a message arrives whose flow has ended, and what it waits for: see
-/// [`super::order`].
+/// When a message arrives whose flow has ended, and what it waits for (module
+/// `order`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivery {
     /// The ranks that it goes from and to.
