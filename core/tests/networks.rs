@@ -26,7 +26,8 @@ use loggap_core::sim::implicit::{
     self, ImplicitError, OrderedMemory, PatternProgram, RankState, Requirements, Simulation,
 };
 use loggap_core::sim::network::{
-    Flow, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share, Tenants, Topology, Usage,
+    Delivery, Fabric as _, Flow, Flows, FlowsMemory, FlowsRequirements, Hop, Link, QueuedLink,
+    Tenants, Topology, Usage,
 };
 use loggap_core::sim::{Engine, Entry, NoNoise, Noise, Parameters, Settings, Silent, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -64,7 +65,7 @@ struct Place {
 struct Ran {
     outcome: Outcome,
     carried: Vec<u64>,
-    over_time: Vec<u32>,
+    over_time: Vec<u64>,
 }
 
 impl Place {
@@ -82,23 +83,25 @@ impl Place {
 
     /// Calls `then` with the network.
     fn lend<T>(&self, ranks: u32, then: impl FnOnce(Flows<'_>) -> T) -> T {
-        let needs = NetworkRequirements::new(&self.topology, self.messages);
-        let memory = NetworkMemory {
+        let needs = FlowsRequirements::new(&self.topology, self.messages);
+        let memory = FlowsMemory {
             links: &mut vec![Link::default(); needs.links],
-            shares: &mut vec![Share::default(); needs.links],
-            changed: &mut vec![0; needs.links],
+            link_queue: &mut vec![QueuedLink::default(); needs.link_queue],
+            changed: &mut vec![0; needs.changed],
             hops: &mut vec![Hop::default(); needs.hops],
-            flows: &mut vec![Flow::default(); needs.messages],
-            ends: &mut vec![Entry::default(); needs.messages],
-            ends_in_order: &mut vec![Entry::default(); needs.in_order],
-            arrivals_in_order: &mut vec![Entry::default(); needs.in_order],
-            unheld: &mut vec![0; needs.messages],
-            arrivals: &mut vec![Entry::default(); needs.messages],
+            flows: &mut vec![Flow::default(); needs.flows],
+            deliveries: &mut vec![Delivery::default(); needs.deliveries],
+            buckets: &mut vec![0; needs.buckets],
+            ends: &mut vec![Entry::default(); needs.ends],
+            ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
+            arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],
+            unlimited: &mut vec![0; needs.unlimited],
+            arrivals: &mut vec![Entry::default(); needs.arrivals],
         };
         let mut carried = vec![0.0; needs.links * STEPS];
         let usage = Usage::new(&mut carried, STEPS).unwrap();
         let Self { ref hosts, seed, messages, .. } = *self;
-        let flows = Flows::new(self.topology, Tenants { ranks, hosts, seed, messages }, memory);
+        let flows = Flows::new(&self.topology, Tenants { ranks, hosts, seed, messages }, memory);
         then(flows.unwrap().with_usage(usage))
     }
 }

@@ -6,7 +6,7 @@ mod reasons {
     use loggap_core::goal::ANY;
     use loggap_core::measure::{Invalid, Phase, PlanError, ServeError, SessionError, StoreError};
     use loggap_core::sim::implicit::ImplicitError;
-    use loggap_core::sim::network::{FlowsError, TopologyError};
+    use loggap_core::sim::network::{NetworkBuildError, TopologyError};
     use loggap_core::sim::{BuildError, SimError, Unfinished, Unsuitable};
     use loggap_core::sync::{DriftError, PingError};
     use loggap_core::units::Picos;
@@ -160,9 +160,9 @@ mod reasons {
                 &["2^32", &Picos(5).to_string()],
             ),
             (SimError::NetworkFull { messages: 76 }.to_string(), &["76 messages", "memory"]),
-            (FlowsError::Full.to_string(), &["memory"]),
-            (FlowsError::Placement { rank }.to_string(), &["rank 11"]),
-            (FlowsError::Topology(TopologyError::Zero).to_string(), &["at least 1"]),
+            (NetworkBuildError::Full.to_string(), &["memory"]),
+            (NetworkBuildError::Placement { rank }.to_string(), &["rank 11"]),
+            (NetworkBuildError::Topology(TopologyError::Zero).to_string(), &["at least 1"]),
             (TopologyError::Capacity.to_string(), &["above 0"]),
             (TopologyError::OddPorts { ports: 77 }.to_string(), &["77"]),
             (TopologyError::Dimensions { dimensions: 78 }.to_string(), &["78", "torus:8x8x8"]),

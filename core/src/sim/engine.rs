@@ -310,7 +310,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             }
             (_, Some((protocol, first))) => {
                 self.advance(first.time);
-                if W::POSTPONES && self.network.postpone(self.receiver_free(first.rank))? {
+                if self.network.postpone(self.receiver_free(first.rank))? {
                     return Ok(true);
                 }
                 self.land(protocol);

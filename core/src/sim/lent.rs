@@ -31,8 +31,8 @@ macro_rules! lent_memory {
             }
         }
 
-        /// Memory for a schedule; see [`Requirements`] for how much of each part.
-        /// Content on entry does not matter.
+        /// Memory in parts; see [`Requirements`] for how much of each. Content on entry
+        /// does not matter.
         #[derive(Debug, Default)]
         pub struct Memory<'m> {
             $($(#[$doc])* pub $part: &'m mut [$element],)*

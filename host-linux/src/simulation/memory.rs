@@ -8,10 +8,10 @@ use crate::sys::pages::Pages;
 
 /// Declares memory that owns each part of what it lends.
 macro_rules! owned_memory {
-    ($(#[$doc:meta])* $name:ident { $($part:ident: $element:ty,)* }) => {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($part:ident: $element:ty,)* }) => {
         $(#[$doc])*
         #[derive(Debug)]
-        pub struct $name {
+        $vis struct $name {
             $($part: Pages<$element>,)*
         }
 
@@ -21,12 +21,12 @@ macro_rules! owned_memory {
             /// # Errors
             ///
             /// The kernel's, where it has no more.
-            pub fn new(requirements: &Requirements) -> io::Result<Self> {
+            $vis fn new(requirements: &Requirements) -> io::Result<Self> {
                 Ok(Self { $($part: Pages::zeroed(requirements.$part)?,)* })
             }
 
             /// Lends all of it.
-            pub fn lend(&mut self) -> Memory<'_> {
+            $vis fn lend(&mut self) -> Memory<'_> {
                 Memory { $($part: &mut self.$part,)* }
             }
         }
@@ -37,7 +37,7 @@ pub(super) use owned_memory;
 
 owned_memory! {
     /// The parts of [`Memory`], each as long as a simulation requires.
-    OwnedMemory {
+    pub struct OwnedMemory {
         records: Record,
         edges: u32,
         ranks: Rank,

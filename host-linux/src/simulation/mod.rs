@@ -22,8 +22,8 @@ pub use implicit::{Computed, Means, PatternError, bytes_needed, compute, run_pat
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, LinkModel, NetworkError, NetworkPlan,
-    NetworkUse, PlacedNetwork, PlacedSimple, Placement, RankPlace, TopologyPlan, Wiring,
-    read_places,
+    NetworkUse, PlacedNetwork, PlacedSimple, Placement, RankLocation, TopologyPlan, Wiring,
+    read_locations,
 };
 pub use noise::{NoiseError, NoiseSource, PhasedNoise};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use loggap_core::goal::binary::EdgeSpan;
 use loggap_core::sim::implicit;
 use loggap_core::sim::mail::ChunkList;
-use loggap_core::sim::network::{Flow, Hop, Link, Share, Transmission};
+use loggap_core::sim::network::{Delivery, Flow, Hop, Link, QueuedLink, Transmission};
 use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{Entry, MatchIndex, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -63,15 +63,17 @@ unsafe impl Integers for implicit::Message {}
 unsafe impl Integers for ChunkList {}
 
 // SAFETY: a number, whose zero is all bytes 0.
-unsafe impl Integers for f32 {}
+unsafe impl Integers for f64 {}
 // SAFETY: its fields are numbers and truth values, of which 0 is one.
 unsafe impl Integers for Link {}
 // SAFETY: its fields are numbers.
-unsafe impl Integers for Share {}
+unsafe impl Integers for QueuedLink {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Hop {}
 // SAFETY: its fields are numbers.
 unsafe impl Integers for Flow {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for Delivery {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Transmission {}
 

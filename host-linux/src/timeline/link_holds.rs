@@ -21,24 +21,24 @@ struct Flow {
     since: u64,
     /// Of a host's link, from then on.
     rate: f64,
-    held_by: Option<u32>,
+    bottleneck: Option<u32>,
     ended: bool,
     /// What links that held it back cost it, in ps; a rate of r loses 1 − r of the time.
     lost: Vec<(u32, f64)>,
 }
 
 impl Flow {
-    fn change(&mut self, told: &FlowRate) {
+    fn change(&mut self, flow: &FlowRate) {
         #[allow(clippy::cast_precision_loss, reason = "times are far below 2^53 ps, or shares")]
-        let lost = told.now.saturating_sub(self.since) as f64 * (1.0 - self.rate);
-        if let Some(link) = self.held_by.filter(|_| lost > 0.0) {
+        let lost = flow.now.saturating_sub(self.since) as f64 * (1.0 - self.rate);
+        if let Some(link) = self.bottleneck.filter(|_| lost > 0.0) {
             match self.lost.iter_mut().find(|(other, _)| *other == link) {
                 Some((_, sum)) => *sum += lost,
                 None => self.lost.push((link, lost)),
             }
         }
-        (self.since, self.rate, self.held_by) = (told.now, told.rate, told.held_by);
-        self.ended = told.rate <= 0.0;
+        (self.since, self.rate, self.bottleneck) = (flow.now, flow.rate, flow.bottleneck);
+        self.ended = flow.rate <= 0.0;
     }
 }
 
@@ -92,16 +92,16 @@ impl LinkHolds {
     }
 
     /// The rate of a flow changes.
-    pub fn note(&self, told: &FlowRate) {
+    pub fn note(&self, flow: &FlowRate) {
         let mut state = self.state();
-        if let Some(link) = told.held_by {
+        if let Some(link) = flow.bottleneck {
             state.names.entry(link).or_default();
-        } else if !state.flows.contains_key(&told.op) {
+        } else if !state.flows.contains_key(&flow.op) {
             // Nothing has held it back yet, from its send on.
             return;
         }
-        let new = || Flow { since: told.now, rate: 1.0, ..Flow::default() };
-        state.flows.entry(told.op).or_insert_with(new).change(told);
+        let new = || Flow { since: flow.now, rate: 1.0, ..Flow::default() };
+        state.flows.entry(flow.op).or_insert_with(new).change(flow);
     }
 
     /// Names all links that held a flow back.
@@ -128,8 +128,8 @@ impl LinkHolds {
 mod tests {
     use super::*;
 
-    fn rate(now: u64, rate: f64, held_by: Option<u32>) -> FlowRate {
-        FlowRate { op: 7, now, rate, held_by }
+    fn rate(now: u64, rate: f64, bottleneck: Option<u32>) -> FlowRate {
+        FlowRate { op: 7, now, rate, bottleneck }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter
 use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Departure, Flow, Flows, Hop, Link, Network, NetworkMemory, Share, Simple, SimpleMemory,
+    Delivery, Departure, Flow, Flows, Hop, Link, Network, FlowsMemory, QueuedLink, Simple, SimpleMemory,
     Tenants, Topology, Transmission, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
@@ -177,20 +177,22 @@ pub extern "C" fn footprint_network(
     let mut last = 0;
     for topology in topologies.into_iter().flatten() {
         let mut steps = [0.0; POINTS];
-        let memory = NetworkMemory {
+        let memory = FlowsMemory {
             links,
-            shares: &mut [Share::default(); POINTS],
+            link_queue: &mut [QueuedLink::default(); POINTS],
             changed: &mut [0; POINTS],
             hops,
             flows: &mut [Flow::default(); POINTS],
+            deliveries: &mut [Delivery::default(); POINTS],
+            buckets: &mut [0; POINTS],
             ends: &mut [Entry::default(); POINTS],
             ends_in_order: &mut [Entry::default(); POINTS],
-            unheld: &mut [0; POINTS],
+            unlimited: &mut [0; POINTS],
             arrivals: &mut [Entry::default(); POINTS],
             arrivals_in_order: &mut [Entry::default(); POINTS],
         };
         let tenants = Tenants { ranks: first, hosts: &[], seed: 3, messages: 4 };
-        let Ok(network) = Flows::new(topology, tenants, memory) else { continue };
+        let Ok(network) = Flows::new(&topology, tenants, memory) else { continue };
         let Some(usage) = Usage::new(&mut steps, 2) else { continue };
         let mut network = network.with_usage(usage);
         for op in 0..4 {

@@ -1,9 +1,10 @@
 //! What flows need to know of a network: its links, and which of them a message
 //! takes.
 
-use super::flows::FlowsError;
+use super::Departure;
+use super::build_error::NetworkBuildError;
 use super::memory::NONE;
-use super::topology::{Topology, TopologyError};
+use super::topology::TopologyError;
 
 /// Hosts, links that go one way, and routes from host to host.
 ///
@@ -25,13 +26,6 @@ pub trait Fabric {
     /// and as many as [`Fabric::longest_route`] at most; with none for a host and
     /// itself. `seed` chooses among equal routes, always the same for a pair.
     fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32));
-
-    /// The first link of that route.
-    fn first_link(&self, source: u32, target: u32, seed: u64) -> Option<u32> {
-        let mut first = None;
-        self.route(source, target, seed, |link| first = first.or(Some(link)));
-        first
-    }
 }
 
 /// Who sends how much over a network.
@@ -48,87 +42,67 @@ pub struct Tenants<'m> {
     pub messages: usize,
 }
 
-/// Where ranks are, and which way their messages go.
+/// A fabric and the hosts that ranks are on.
 #[derive(Debug)]
-pub(super) struct Routes<'m, F> {
-    pub(super) fabric: F,
+pub(super) struct PlacedFabric<'m, F> {
+    pub(super) fabric: &'m F,
     /// Those of [`Tenants`].
-    placement: &'m [u32],
-    pub(super) seed: u64,
+    hosts: &'m [u32],
+    seed: u64,
 }
 
-impl<'m, F: Fabric> Routes<'m, F> {
+/// The way from one host to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route<'m, F> {
+    fabric: &'m F,
+    source: u32,
+    target: u32,
+    seed: u64,
+}
+
+impl<F: Fabric> Route<'_, F> {
+    /// Whether it is from a host to itself, over no links.
+    #[inline]
+    pub(super) const fn is_local(&self) -> bool {
+        self.source == self.target
+    }
+
+    /// Calls `each` with its links, in order.
+    #[inline]
+    pub(super) fn each_link(&self, each: impl FnMut(u32)) {
+        self.fabric.route(self.source, self.target, self.seed, each);
+    }
+}
+
+impl<'m, F: Fabric> PlacedFabric<'m, F> {
     /// Each rank has to have a host.
-    pub(super) fn new(fabric: F, tenants: &Tenants<'m>) -> Result<Self, FlowsError> {
-        let Tenants { ranks, hosts: placement, seed, .. } = *tenants;
-        let hosts = fabric.hosts();
-        if placement.is_empty() && hosts < ranks {
-            return Err(FlowsError::Topology(TopologyError::TooFewHosts { hosts, ranks }));
+    pub(super) fn new(fabric: &'m F, tenants: &Tenants<'m>) -> Result<Self, NetworkBuildError> {
+        let Tenants { ranks, hosts, seed, .. } = *tenants;
+        let count = fabric.hosts();
+        if hosts.is_empty() && count < ranks {
+            let error = TopologyError::TooFewHosts { hosts: count, ranks };
+            return Err(NetworkBuildError::Topology(error));
         }
-        let routes = Self { fabric, placement, seed };
-        match (0..ranks).find(|&rank| routes.host_of(rank) >= hosts) {
-            Some(rank) => Err(FlowsError::Placement { rank }),
-            None => Ok(routes),
+        let placed = Self { fabric, hosts, seed };
+        match (0..ranks).find(|&rank| placed.host_of(rank) >= count) {
+            Some(rank) => Err(NetworkBuildError::Placement { rank }),
+            None => Ok(placed),
         }
     }
 
     /// The host of a rank.
-    pub(super) fn host_of(&self, rank: u32) -> u32 {
-        if self.placement.is_empty() {
+    #[inline]
+    fn host_of(&self, rank: u32) -> u32 {
+        if self.hosts.is_empty() {
             return rank;
         }
-        self.placement.get(rank as usize).copied().unwrap_or(NONE)
-    }
-}
-
-impl Fabric for Topology {
-    fn hosts(&self) -> u32 {
-        self.hosts()
+        self.hosts.get(rank as usize).copied().unwrap_or(NONE)
     }
 
-    fn links(&self) -> u32 {
-        self.links()
-    }
-
-    fn capacity(&self, link: u32) -> f64 {
-        self.capacity(link)
-    }
-
-    fn longest_route(&self) -> u32 {
-        self.longest_route()
-    }
-
-    fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32)) {
-        self.route(source, target, seed, each);
-    }
-
-    fn first_link(&self, source: u32, target: u32, _seed: u64) -> Option<u32> {
-        self.first_link(source, target)
-    }
-}
-
-impl<F: Fabric> Fabric for &F {
-    fn hosts(&self) -> u32 {
-        F::hosts(self)
-    }
-
-    fn links(&self) -> u32 {
-        F::links(self)
-    }
-
-    fn capacity(&self, link: u32) -> f64 {
-        F::capacity(self, link)
-    }
-
-    fn longest_route(&self) -> u32 {
-        F::longest_route(self)
-    }
-
-    fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32)) {
-        F::route(self, source, target, seed, each);
-    }
-
-    fn first_link(&self, source: u32, target: u32, seed: u64) -> Option<u32> {
-        F::first_link(self, source, target, seed)
+    /// The way of a message from its source to its target.
+    #[inline]
+    pub(super) fn route_of(&self, message: &Departure) -> Route<'m, F> {
+        let [source, target] = [message.source, message.target].map(|rank| self.host_of(rank));
+        Route { fabric: self.fabric, source, target, seed: self.seed }
     }
 }

@@ -1,22 +1,23 @@
 //! Rates after a change: links are filled in the order of the rates of the flows
-//! that they hold back.
+//! that they limit.
 //!
-//! All flows that a link holds back have one rate, and every flow that nothing
-//! holds back is as fast as an interface. So a change is found link by link: where
-//! flows leave a link something, those that it holds back become faster until it is
-//! full; where they do not fit, those above the rate at which it is full are held
-//! back by it. Either changes what is left of other links, which are filled after
-//! it.
+//! A link limits the flows whose bottleneck it is. All of these have one rate, and
+//! every flow without a bottleneck is as fast as an interface. So a change is found
+//! link by link: where a link has capacity to spare, the flows that it limits become
+//! faster until it is full; where its flows do not fit, it becomes the bottleneck of
+//! those above the rate at which it is full. Either changes what is left of other
+//! links, which are filled after it.
 //!
 //! Links leave the queue by the lowest rate that filling them could change. All
 //! rates below that level are final, because a step at a level replaces only rates
-//! at or above it, by rates at or above it. A link that was full at a level does
-//! not let its flows be faster again in the same pass (`Link::filled`), and no flow
-//! is taken from the same link twice; so the pass ends.
+//! at or above it, by rates at or above it. A link that became the bottleneck of
+//! faster flows does not let its flows be faster again in the same pass
+//! (`Link::filled_in`), and no flow leaves the same bottleneck twice; so the pass
+//! ends.
 
-use super::memory::{Flow, Hop, Link, NONE, Share};
-use super::rates::{Rates, note, real, route_of};
-use super::told::{FlowObserver, FlowRate};
+use super::memory::{Flow, Hop, Link, NONE, QueuedLink};
+use super::observer::{FlowObserver, FlowRate};
+use super::rates::{Rates, hops_of, note_position, real};
 use crate::sim::array_heap::{self, Keyed};
 
 /// Rates that differ by less, as a share, are the same: sums of doubles do not
@@ -24,7 +25,7 @@ use crate::sim::array_heap::{self, Keyed};
 /// 10⁻⁹ at most.
 const SAME: f64 = 1e-12;
 
-impl Keyed for Share {
+impl Keyed for QueuedLink {
     #[inline]
     fn before(&self, other: &Self) -> bool {
         self.rate < other.rate || self.rate <= other.rate && self.link < other.link
@@ -42,20 +43,20 @@ fn above(rate: f64, other: f64) -> bool {
 struct Full {
     /// Infinite where it never is.
     rate: f64,
-    /// Whether the flows that it holds back become faster.
+    /// Whether the flows that it limits become faster.
     rises: bool,
-    /// Whether it also holds back flows that are faster than that.
-    takes: bool,
+    /// Whether it becomes the bottleneck of flows that are faster than that.
+    limits_faster: bool,
 }
 
-/// What becomes of a link.
+/// What a link does to its flows.
 #[derive(Clone, Copy)]
-struct Filled {
+struct Limit {
     link: u32,
-    /// The rate of the flows that it holds back from now on.
+    /// The rate of the flows that it limits from now on.
     rate: f64,
-    /// Whether it holds back those that are faster as well.
-    takes: bool,
+    /// Whether it becomes the bottleneck of flows that are faster.
+    limits_faster: bool,
     now: u64,
 }
 
@@ -66,81 +67,83 @@ impl Link {
         self.spare < -self.capacity * SAME
     }
 
-    /// Holds a flow back no longer.
+    /// Is no longer the bottleneck of a flow.
     #[inline]
     pub(super) fn release(&mut self, flow: u32) {
-        debug_assert!(self.holds > 0, "it held the flow back");
-        self.holds = self.holds.saturating_sub(1);
+        debug_assert!(self.limited_flows > 0, "it was the bottleneck of the flow");
+        self.limited_flows = self.limited_flows.saturating_sub(1);
         if self.leader == flow {
             self.leader = NONE;
         }
     }
 
-    /// A rate below which nothing changes there; `None` where nothing does.
+    /// A rate below which nothing changes on it; `None` where nothing changes at all.
     #[inline]
     fn first_change(&self) -> Option<f64> {
         let overfull = self.is_overfull();
-        if self.holds == 0 {
+        if self.limited_flows == 0 {
             return overfull.then(|| self.capacity / f64::from(self.flows));
         }
         if !overfull {
-            // What left and what began may be as much, and not as fast.
+            // Flows that left and flows that began may have taken as much at other rates.
             let changes = self.spare > self.capacity * SAME
                 || self.leader == NONE
-                || above(self.fastest, self.held_rate);
-            return changes.then_some(self.held_rate);
+                || above(self.fastest, self.limited_rate);
+            return changes.then_some(self.limited_rate);
         }
         let equal = self.capacity / f64::from(self.flows);
-        Some((self.held_rate + self.spare / f64::from(self.holds)).max(equal))
+        Some((self.limited_rate + self.spare / f64::from(self.limited_flows)).max(equal))
     }
 }
 
 impl<T: FlowObserver> Rates<'_, T> {
     /// Fills links until all rates are final.
     pub(super) fn fill(&mut self, now: u64) {
-        self.solution += 1;
+        self.pass += 1;
         self.level = 0.0;
-        for place in 0..self.touched {
-            let Some(&link) = self.changed.get(place) else { break };
-            self.review(link);
+        for index in 0..self.changed_count {
+            let Some(&link) = self.changed.get(index) else { break };
+            self.enqueue(link);
         }
-        while let Some(&first) = self.queue.first().filter(|_| self.queued > 0) {
+        while let Some(&first) = self.link_queue.first().filter(|_| self.link_queue_length > 0) {
             let link = first.link;
             let Some(full) = self.full(link) else { break };
             let Some(state) = self.links.get(link as usize) else { break };
-            let (held_rate, led) = (state.held_rate, state.holds == 0 || state.leader != NONE);
-            let rises = full.rises && state.filled != self.solution;
-            let rests = !rises && !full.takes && !above(held_rate, full.rate.max(self.level));
+            let (limited_rate, has_leader) =
+                (state.limited_rate, state.limited_flows == 0 || state.leader != NONE);
+            let rises = full.rises && state.filled_in != self.pass;
+            let rests =
+                !rises && !full.limits_faster && !above(limited_rate, full.rate.max(self.level));
             if rests {
-                self.unqueue_first();
-                if !led {
-                    self.hold(Filled { link, rate: held_rate, takes: false, now });
+                self.dequeue_first();
+                if !has_leader {
+                    self.limit(Limit { link, rate: limited_rate, limits_faster: false, now });
                 }
                 continue;
             }
-            let rate = if rises { held_rate } else { full.rate }.max(self.level);
-            if rate > first.rate && !self.stays_first(Share { rate, link }) {
+            let rate = if rises { limited_rate } else { full.rate }.max(self.level);
+            if rate > first.rate && !self.stays_first(QueuedLink { rate, link }) {
                 continue;
             }
             self.level = rate;
-            self.unqueue_first();
+            self.dequeue_first();
             let rate = if rises { full.rate.min(1.0) } else { rate };
-            self.hold(Filled { link, rate, takes: !rises, now });
-            self.review(link);
+            self.limit(Limit { link, rate, limits_faster: !rises, now });
+            self.enqueue(link);
         }
     }
 
-    /// At which rate a link is full, where the flows that it holds back share what
-    /// others leave, and others take their rates up to the same.
+    /// The rate at which a link is full if it limits its flows, and every faster one,
+    /// to that.
     fn full(&mut self, link: u32) -> Option<Full> {
         let state = *self.links.get(link as usize)?;
-        let found = |rate: f64, takes| {
-            let rises = state.holds > 0 && above(rate, state.held_rate);
-            Some(Full { rate, rises, takes })
+        let found = |rate: f64, limits_faster| {
+            let rises = state.limited_flows > 0 && above(rate, state.limited_rate);
+            Some(Full { rate, rises, limits_faster })
         };
         let mut bound = state.capacity / f64::from(state.flows);
-        if state.holds > 0 {
-            let rate = state.held_rate + state.spare / f64::from(state.holds);
+        if state.limited_flows > 0 {
+            let rate = state.limited_rate + state.spare / f64::from(state.limited_flows);
             if !above(state.fastest, rate) {
                 return found(rate, false);
             }
@@ -148,19 +151,19 @@ impl<T: FlowObserver> Rates<'_, T> {
         } else if !state.is_overfull() {
             return found(f64::INFINITY, false);
         }
-        // From below: with each rate more flows turn out to take less.
+        // From below: at each rate more flows turn out to be slower than it.
         loop {
             let (mut left, mut sharing) = (state.capacity, 0u32);
             let (mut slowest, mut fastest) = (f64::INFINITY, 0.0);
             self.each_flow(&state, |flow| {
-                // Without branches, as what is next cannot be predicted.
-                let held = flow.held_by == link;
-                let shares = held || flow.rate > bound;
+                // Without branches: they could not be predicted.
+                let limited = flow.bottleneck == link;
+                let shares = limited || flow.rate > bound;
                 left -= if shares { 0.0 } else { flow.rate };
                 sharing += u32::from(shares);
-                let rate = if shares && !held { flow.rate } else { f64::INFINITY };
+                let rate = if shares && !limited { flow.rate } else { f64::INFINITY };
                 slowest = if rate < slowest { rate } else { slowest };
-                let rate = if held { 0.0 } else { flow.rate };
+                let rate = if limited { 0.0 } else { flow.rate };
                 fastest = if rate > fastest { rate } else { fastest };
             });
             self.links.get_mut(link as usize)?.fastest = fastest;
@@ -186,128 +189,138 @@ impl<T: FlowObserver> Rates<'_, T> {
         }
     }
 
-    /// Lets a link hold back flows at a rate, and tells their other links; at 1 it
-    /// lets them go.
-    fn hold(&mut self, filled: Filled) {
-        let Filled { link, rate, takes, now } = filled;
+    /// Limits the flows of a link to a rate, and notes on their other links by how much
+    /// they are slower; at rate 1 they have no bottleneck any more.
+    fn limit(&mut self, limit: Limit) {
+        let Limit { link, rate, limits_faster, now } = limit;
         let Some(state) = self.links.get(link as usize) else { return };
         let (mut spare, mut at) = (state.capacity, state.first);
-        let (mut holds, mut leader, mut fastest) = (0u32, NONE, 0.0);
+        let (mut limited_flows, mut leader, mut fastest) = (0u32, NONE, 0.0);
         let (mut least, mut second) = (f64::INFINITY, f64::INFINITY);
         while let Some(&Hop { flow: number, next, .. }) = self.hops.get(at as usize) {
             at = next;
             let Some(flow) = self.flows.get_mut(number as usize) else { break };
-            let held_by = flow.held_by;
-            if held_by != link && !(takes && above(flow.rate, rate)) {
+            let bottleneck = flow.bottleneck;
+            if bottleneck != link && !(limits_faster && above(flow.rate, rate)) {
                 spare -= flow.rate;
                 fastest = if flow.rate > fastest { flow.rate } else { fastest };
                 continue;
             }
-            let route = route_of(number, flow, self.width);
+            let route = hops_of(number, flow, self.longest_route);
             if let Some(usage) = &mut self.usage {
                 usage.add_flow(self.hops, route.clone(), flow, now);
             }
             let slower = flow.rate - rate;
             flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
             (flow.since, flow.rate) = (now, rate);
-            flow.held_by = if rate < 1.0 { link } else { NONE };
+            flow.bottleneck = if rate < 1.0 { link } else { NONE };
             self.observer.changed(&FlowRate::of(flow, rate, now));
             if flow.remaining <= least {
                 (second, least, leader) = (least, flow.remaining, number);
             } else if flow.remaining < second {
                 second = flow.remaining;
             }
-            holds += 1;
-            if held_by != link {
-                self.take_from(held_by, number);
+            limited_flows += 1;
+            if bottleneck != link {
+                self.leave_bottleneck(bottleneck, number);
             }
             if rate >= 1.0 {
-                self.let_go(number);
+                self.list_unlimited(number);
             }
             if slower != 0.0 {
                 for hop in route {
-                    self.tell(hop, link, slower, rate);
+                    self.note_slower(hop, link, slower, rate);
                 }
             }
         }
         if let Some(state) = self.links.get_mut(link as usize) {
-            state.spare = spare - rate * f64::from(holds);
-            (state.held_rate, state.second) = (rate, second);
-            if takes {
-                state.filled = self.solution;
+            state.spare = spare - rate * f64::from(limited_flows);
+            (state.limited_rate, state.second_remaining) = (rate, second);
+            if limits_faster {
+                state.filled_in = self.pass;
             }
-            (state.holds, state.leader, state.fastest) =
-                if rate < 1.0 { (holds, leader, fastest) } else { (0, NONE, 1.0) };
+            (state.limited_flows, state.leader, state.fastest) =
+                if rate < 1.0 { (limited_flows, leader, fastest) } else { (0, NONE, 1.0) };
         }
-        self.touch(link);
+        self.mark_changed(link);
     }
 
-    /// A flow is no longer held back by this link, or none.
+    /// A flow gets another bottleneck than this one, or than none.
     #[inline]
-    fn take_from(&mut self, held_by: u32, number: u32) {
-        if let Some(state) = self.links.get_mut(held_by as usize) {
+    fn leave_bottleneck(&mut self, bottleneck: u32, number: u32) {
+        if let Some(state) = self.links.get_mut(bottleneck as usize) {
             state.release(number);
-            return self.touch(held_by);
+            return self.mark_changed(bottleneck);
         }
         let Self { ends, flows, links, .. } = self;
         let Some(flow) = flows.get_mut(number as usize) else { return };
-        let place = core::mem::replace(&mut flow.place, NONE);
-        if place != NONE {
-            ends.remove(place as usize, |end, at| note(links, flows, end, at));
+        let position = core::mem::replace(&mut flow.end_position, NONE);
+        if position != NONE {
+            ends.remove(position as usize, |end, at| note_position(links, flows, end, at));
         }
     }
 
-    /// Tells the link of a hop, unless it is `by`, that its flow is slower.
+    /// Notes on the link of a hop, unless that is `bottleneck`, that its flow is slower.
     #[inline]
-    fn tell(&mut self, hop: usize, by: u32, slower: f64, rate: f64) {
+    fn note_slower(&mut self, hop: usize, bottleneck: u32, slower: f64, rate: f64) {
         let Some(&Hop { link, .. }) = self.hops.get(hop) else { return };
-        let Some(state) = self.links.get_mut(link as usize).filter(|_| link != by) else { return };
+        let Some(state) = self.links.get_mut(link as usize).filter(|_| link != bottleneck) else {
+            return;
+        };
         state.spare += slower;
         state.fastest = if rate > state.fastest { rate } else { state.fastest };
-        // What is queued for a lower rate stays.
-        if (slower < 0.0 || state.place == NONE) && (state.holds > 0 || state.spare < 0.0) {
-            self.review(link);
+        // One that is in the queue by a lower rate stays there.
+        if (slower < 0.0 || state.queue_position == NONE)
+            && (state.limited_flows > 0 || state.spare < 0.0)
+        {
+            self.enqueue(link);
         }
     }
 
     /// Puts a link whose flows have to change into the queue.
     #[inline]
-    fn review(&mut self, link: u32) {
+    fn enqueue(&mut self, link: u32) {
         let Some(state) = self.links.get(link as usize) else { return };
         let Some(rate) = state.first_change() else { return };
-        let (share, place) = (Share { rate: rate.max(self.level), link }, state.place as usize);
-        let Self { links, queue, queued, .. } = self;
-        if place >= *queued {
-            *queued += 1;
-            array_heap::rise(queue, *queued - 1, share, |s, at| note_share(links, s, at));
-        } else if queue.get(place).is_some_and(|old| share.before(old)) {
-            array_heap::rise(queue, place, share, |s, at| note_share(links, s, at));
+        let (queued, position) =
+            (QueuedLink { rate: rate.max(self.level), link }, state.queue_position as usize);
+        let Self { links, link_queue, link_queue_length, .. } = self;
+        if position >= *link_queue_length {
+            *link_queue_length += 1;
+            array_heap::rise(link_queue, *link_queue_length - 1, queued, |queued, at| {
+                note_queued(links, queued, at)
+            });
+        } else if link_queue.get(position).is_some_and(|old| queued.before(old)) {
+            array_heap::rise(link_queue, position, queued, |queued, at| {
+                note_queued(links, queued, at)
+            });
         }
     }
 
     /// Moves the first link of the queue to a higher rate; whether it is still
     /// the first.
-    fn stays_first(&mut self, share: Share) -> bool {
-        let Self { links, queue, queued, .. } = self;
-        let Some(queue) = queue.get_mut(..*queued) else { return false };
-        array_heap::sink(queue, 0, share, |share, at| note_share(links, share, at));
-        queue.first().is_some_and(|first| first.link == share.link)
+    fn stays_first(&mut self, queued: QueuedLink) -> bool {
+        let Self { links, link_queue, link_queue_length, .. } = self;
+        let Some(link_queue) = link_queue.get_mut(..*link_queue_length) else { return false };
+        array_heap::sink(link_queue, 0, queued, |queued, at| note_queued(links, queued, at));
+        link_queue.first().is_some_and(|first| first.link == queued.link)
     }
 
-    fn unqueue_first(&mut self) {
-        let Self { links, queue, queued, .. } = self;
-        if let Some(state) = queue.first().and_then(|first| links.get_mut(first.link as usize)) {
-            state.place = NONE;
+    /// Takes the first link out of the queue.
+    fn dequeue_first(&mut self) {
+        let Self { links, link_queue, link_queue_length, .. } = self;
+        if let Some(state) = link_queue.first().and_then(|first| links.get_mut(first.link as usize))
+        {
+            state.queue_position = NONE;
         }
-        if let Some(queue) = queue.get_mut(..*queued) {
-            array_heap::remove_first(queue, |s, at| note_share(links, s, at));
+        if let Some(link_queue) = link_queue.get_mut(..*link_queue_length) {
+            array_heap::remove_first(link_queue, |queued, at| note_queued(links, queued, at));
         }
-        *queued -= 1;
+        *link_queue_length -= 1;
     }
 
     /// Asserts what max-min fairness is for the flows of a link: no link of theirs
-    /// carries more than it can, and on the one that holds one back, which is full,
-    /// nobody is faster.
+    /// carries more than it can, and their bottleneck is full and has no faster flow.
     #[cfg(debug_assertions)]
     pub(super) fn check(&self, link: u32) {
         let mut at = self.links.get(link as usize).map_or(NONE, |link| link.first);
@@ -322,8 +335,8 @@ impl<T: FlowObserver> Rates<'_, T> {
     fn check_flow(&self, at: u32) {
         const OFF: f64 = 1e-9;
         let Some(flow) = self.flows.get(at as usize) else { return };
-        let mut held = flow.rate >= 1.0;
-        for hop in route_of(at, flow, self.width) {
+        let mut is_fair = flow.rate >= 1.0;
+        for hop in hops_of(at, flow, self.longest_route) {
             let Some(&Hop { link, .. }) = self.hops.get(hop) else { continue };
             let Some(state) = self.links.get(link as usize) else { continue };
             let (mut sum, mut fastest) = (0.0, 0.0f64);
@@ -336,19 +349,19 @@ impl<T: FlowObserver> Rates<'_, T> {
                 "link {link} spares {}",
                 state.spare
             );
-            held |= flow.held_by == link
+            is_fair |= flow.bottleneck == link
                 && sum >= state.capacity * (1.0 - OFF)
                 && flow.rate >= fastest * (1.0 - OFF);
         }
-        assert!(held, "flow {at} could be faster than {}", flow.rate);
+        assert!(is_fair, "flow {at} could be faster than {}", flow.rate);
     }
 }
 
 /// Notes where in the queue a link is.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most one place a link")]
-fn note_share(links: &mut [Link], share: &Share, at: usize) {
-    if let Some(link) = links.get_mut(share.link as usize) {
-        link.place = at as u32;
+fn note_queued(links: &mut [Link], queued: &QueuedLink, at: usize) {
+    if let Some(link) = links.get_mut(queued.link as usize) {
+        link.queue_position = at as u32;
     }
 }

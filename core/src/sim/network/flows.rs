@@ -1,55 +1,25 @@
 //! Messages as flows that share links.
 
-use core::fmt;
-
-use super::fabric::{Fabric, Routes, Tenants};
-use super::memory::{Flow, Link, NONE, NetworkMemory, NetworkRequirements};
-use super::rates::{Parts, Rates, Route};
-use super::told::{FlowObserver, Unobserved};
-use super::topology::{Topology, TopologyError};
+use super::build_error::NetworkBuildError;
+use super::fabric::{Fabric, PlacedFabric, Tenants};
+use super::memory::{Delivery, Flow, Memory, Requirements};
+use super::observer::{FlowObserver, Unobserved};
+use super::rates::Rates;
+use super::topology::Topology;
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
 use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
 
-/// Why there is no network.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum FlowsError {
-    /// The memory that was lent is less than [`NetworkRequirements`].
-    Full,
-    /// A rank has no host, or one that there is not.
-    Placement {
-        /// The first such rank.
-        rank: u32,
-    },
-    /// The topology has too few hosts.
-    Topology(TopologyError),
-}
-
-impl fmt::Display for FlowsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full => f.write_str("the memory for the network is less than it requires"),
-            Self::Placement { rank } => {
-                write!(f, "rank {rank} is placed on no host of the topology")
-            }
-            Self::Topology(error) => write!(f, "topology: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for FlowsError {}
-
 /// A network whose links messages share, max-min fairly.
 #[derive(Debug)]
 pub struct Flows<'m, F = Topology, T = Unobserved> {
-    routes: Routes<'m, F>,
+    fabric: PlacedFabric<'m, F>,
     rates: Rates<'m, T>,
     /// Messages whose last byte is under way.
     arrivals: Agenda<'m>,
-    /// Messages that there may be at a time.
-    most: usize,
+    /// Messages that may be under way at a time.
+    capacity: usize,
     under_way: usize,
     /// Messages that went over links.
     begun: u64,
@@ -61,60 +31,41 @@ impl<'m, F: Fabric> Flows<'m, F> {
     ///
     /// # Errors
     ///
-    /// [`FlowsError`].
+    /// [`NetworkBuildError`].
     pub fn new(
-        fabric: F,
+        fabric: &'m F,
         tenants: Tenants<'m>,
-        memory: NetworkMemory<'m>,
-    ) -> Result<Self, FlowsError> {
+        memory: Memory<'m>,
+    ) -> Result<Self, NetworkBuildError> {
         Self::observed(fabric, tenants, memory, Unobserved)
     }
 }
 
 impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
-    /// The same, where `observer` is told of rates.
+    /// The same, where `observer` sees the rates of flows.
     ///
     /// # Errors
     ///
-    /// [`FlowsError`].
+    /// [`NetworkBuildError`].
     pub fn observed(
-        fabric: F,
+        fabric: &'m F,
         tenants: Tenants<'m>,
-        memory: NetworkMemory<'m>,
+        memory: Memory<'m>,
         observer: T,
-    ) -> Result<Self, FlowsError> {
-        let messages = tenants.messages;
-        let requirements = NetworkRequirements::new(&fabric, messages);
-        let ends = requirements.links.saturating_add(requirements.messages);
-        if !memory.holds(&requirements) || u32::try_from(requirements.hops.max(ends)).is_err() {
-            return Err(FlowsError::Full);
-        }
-        let routes = Routes::new(fabric, &tenants)?;
-        let fabric = &routes.fabric;
-        let NetworkMemory { links, shares: queue, changed, hops, flows, unheld, .. } = memory;
-        let ends = Agenda::new(memory.ends, memory.ends_in_order);
-        let arrivals = Agenda::new(memory.arrivals, memory.arrivals_in_order);
-        let links = links.get_mut(..requirements.links).ok_or(FlowsError::Full)?;
-        for (link, state) in (0..).zip(links.iter_mut()) {
-            let capacity = fabric.capacity(link);
-            *state = Link {
-                capacity,
-                spare: capacity,
-                first: NONE,
-                leader: NONE,
-                end: NONE,
-                place: NONE,
-                ..Link::default()
-            };
-        }
-        let flows = flows.get_mut(..messages).ok_or(FlowsError::Full)?;
-        let usage = None;
-        let parts = Parts { links, hops, flows, ends, queue, changed, unheld, usage, observer };
+    ) -> Result<Self, NetworkBuildError> {
+        let requirements = Requirements::new(fabric, tenants.messages);
+        let ends = requirements.links.saturating_add(requirements.flows);
+        let is_small = u32::try_from(requirements.hops.max(ends)).is_ok();
+        let memory = memory.cut(&requirements).filter(|_| is_small);
+        let mut memory = memory.ok_or(NetworkBuildError::Full)?;
+        let placed = PlacedFabric::new(fabric, &tenants)?;
+        let [arrivals, in_order] =
+            [&mut memory.arrivals, &mut memory.arrivals_in_order].map(core::mem::take);
         Ok(Self {
-            rates: Rates::new(parts, fabric.longest_route()),
-            routes,
-            arrivals,
-            most: messages,
+            rates: Rates::new(memory, fabric, observer),
+            fabric: placed,
+            arrivals: Agenda::new(arrivals, in_order),
+            capacity: tenants.messages,
             under_way: 0,
             begun: 0,
             now: 0,
@@ -136,8 +87,8 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
 
     /// What messages travel over.
     #[must_use]
-    pub const fn fabric(&self) -> &F {
-        &self.routes.fabric
+    pub const fn fabric(&self) -> &'m F {
+        self.fabric.fabric
     }
 
     /// How many messages had bytes that links carried.
@@ -157,19 +108,21 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
         debug_assert!(time > self.now, "flows take time");
         self.now = time;
         let Self { rates, arrivals, .. } = self;
-        let mut late = false;
-        // Those of a pair that are through together come one after the other.
-        let mut before = (0, 0);
-        let mut through = |&Flow { created, seq, op, delay, pair, .. }: &Flow| {
+        let mut overflow = false;
+        // Messages of a pair that are through together arrive in their order.
+        let (mut last_pair, mut last_arrival) = (0, 0);
+        let mut through = |flow: &Flow, delivery: &Delivery| {
+            let &Flow { created, seq, op, .. } = flow;
+            let &Delivery { pair, delay, .. } = delivery;
             let arrival = time.checked_add(delay);
-            late |= arrival.is_none();
-            let earliest = if before.0 == pair { before.1 } else { 0 };
+            overflow |= arrival.is_none();
+            let earliest = if last_pair == pair { last_arrival } else { 0 };
             let time = arrival.unwrap_or(u64::MAX).max(earliest);
-            before = (pair, time);
+            (last_pair, last_arrival) = (pair, time);
             arrivals.add(Entry { time, created, seq, rank: op }, |_, _| {});
         };
         while rates.end(time, &mut through).is_some() {}
-        if late { Err(NetworkStopped::Overflow) } else { Ok(()) }
+        if overflow { Err(NetworkStopped::Overflow) } else { Ok(()) }
     }
 }
 
@@ -179,29 +132,26 @@ impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
         let Departure { op, source, target, now, seq, volume, delay, .. } = *departure;
         debug_assert!(now >= self.now, "messages leave in the order of time");
-        if self.under_way == self.most {
-            return Err(NetworkStopped::Full { messages: self.most });
+        if self.under_way == self.capacity {
+            return Err(NetworkStopped::Full { messages: self.capacity });
         }
         self.under_way += 1;
         self.now = now;
         let pair = u64::from(source) << 32 | u64::from(target);
-        let Routes { fabric, seed, .. } = &self.routes;
-        let [source, target] = [source, target].map(|rank| self.routes.host_of(rank));
-        let flow =
-            Flow { volume, created: now, seq, op, delay, pair, behind: NONE, ..Flow::default() };
-        if volume == 0 || source == target {
+        let route = self.fabric.route_of(departure);
+        let flow = Flow { volume, created: now, seq, op, ..Flow::default() };
+        let delivery = Delivery { pair, delay, ..Delivery::default() };
+        if volume == 0 || route.is_local() {
             let time = now.checked_add(volume).and_then(|end| end.checked_add(delay));
             let time = time.ok_or(NetworkStopped::Overflow)?;
-            let first = fabric.first_link(source, target, *seed);
-            if first.is_none_or(|first| !self.rates.hold_behind(flow, first)) {
+            if route.is_local() || !self.rates.wait_in_order(flow, delivery) {
                 let entry = Entry { time, created: now, seq, rank: op };
                 self.arrivals.add(entry, |_, _| {});
             }
             return Ok(());
         }
         self.begun += 1;
-        let route = Route { fabric, source, target, seed: *seed };
-        self.rates.begin(flow, now, &route)
+        self.rates.begin(flow, delivery, &route)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
-//! The memory that a network is lent.
+//! The memory that [`Flows`](super::Flows) are lent.
 
 use super::fabric::Fabric;
+use crate::sim::lent::lent_memory;
 use crate::sim::queue::Entry;
 
 /// No link, no hop, no flow.
@@ -10,6 +11,12 @@ pub(super) const NONE: u32 = u32::MAX;
 /// the same time.
 const MOST_IN_ORDER: usize = 1 << 16;
 
+/// Flows of a bucket, where all that there may be are under way; few are, as a rule.
+const FLOWS_OF_BUCKET: usize = 4;
+
+// Links look at all flows on them: one takes one line of a cache.
+const _: () = assert!(size_of::<Flow>() == 64, "a flow has 64 bytes");
+
 /// A link, and what the solver knows of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
@@ -18,29 +25,29 @@ pub struct Link {
     pub(super) carried: f64,
     /// What its flows leave of it; less than nothing while rates are computed.
     pub(super) spare: f64,
-    /// The rate of the flows that it holds back.
-    pub(super) held_rate: f64,
-    /// A rate that none of the others is above.
+    /// The rate of the flows whose bottleneck it is.
+    pub(super) limited_rate: f64,
+    /// At least the rate of the fastest other flow on it.
     pub(super) fastest: f64,
-    /// What the second of those that it holds back had left to send when the
-    /// leader was found: says whether one end or several are due.
-    pub(super) second: f64,
-    /// Hop of the flow that took it last, or [`NONE`].
+    /// What the one of them that ends second had left at the leader's `since`; says
+    /// whether the leader ends alone.
+    pub(super) second_remaining: f64,
+    /// The hop of its newest flow, or [`NONE`].
     pub(super) first: u32,
     /// Flows on it.
     pub(super) flows: u32,
-    /// Those of them that it holds back.
-    pub(super) holds: u32,
+    /// Those of them whose bottleneck it is.
+    pub(super) limited_flows: u32,
     /// The one of these that ends first, or [`NONE`].
     pub(super) leader: u32,
-    /// Where in the queue of ends that is, or [`NONE`].
-    pub(super) end: u32,
-    /// Where it is in the queue of links to be filled, or [`NONE`].
-    pub(super) place: u32,
-    /// The solution in which it was full last.
-    pub(super) filled: u64,
-    /// Whether it is listed as one whose flows have changed.
-    pub(super) touched: bool,
+    /// Where the leader's end is in the queue of ends, or [`NONE`].
+    pub(super) end_position: u32,
+    /// Where the link is in the queue of links to be filled, or [`NONE`].
+    pub(super) queue_position: u32,
+    /// The last pass in which it became the bottleneck of faster flows.
+    pub(super) filled_in: u64,
+    /// Whether it is listed in [`Memory::changed`].
+    pub(super) is_changed: bool,
 }
 
 /// A flow on a link: an element of the list of the link's flows.
@@ -59,8 +66,8 @@ pub struct Flow {
     pub(super) remaining: f64,
     /// Of a host's link.
     pub(super) rate: f64,
-    /// The link that holds it back, or [`NONE`].
-    pub(super) held_by: u32,
+    /// The full link on which no flow is faster, or [`NONE`] at rate 1.
+    pub(super) bottleneck: u32,
     /// All that is to be sent.
     pub(super) volume: u64,
     pub(super) since: u64,
@@ -68,107 +75,88 @@ pub struct Flow {
     pub(super) created: u64,
     pub(super) seq: u32,
     pub(super) op: u32,
-    /// From its end to the arrival of its last byte.
-    pub(super) delay: u64,
-    /// The ranks that it goes from and to.
-    pub(super) pair: u64,
-    /// The last of the messages that wait until this one is through, or
-    /// [`NONE`].
-    pub(super) behind: u32,
-    /// Of a message that waits, the next one; of the last, the first.
-    pub(super) next_held: u32,
     /// Links of its route.
     pub(super) hops: u32,
-    /// Where it is in the queue of ends, or [`NONE`]; of a free one, the next
-    /// free one.
-    pub(super) place: u32,
+    /// Where its end is in the queue of ends, or [`NONE`]: ends of flows with a
+    /// bottleneck are there by the link.
+    pub(super) end_position: u32,
 }
 
-/// A link and the rate below which nothing happens there, in a queue.
+/// When a message arrives whose flow has ended, and what it waits for (module
+/// `order`).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Share {
+pub struct Delivery {
+    /// The ranks that it goes from and to.
+    pub(super) pair: u64,
+    /// From its end to the arrival of its last byte.
+    pub(super) delay: u64,
+    /// The flows before and after it in its bucket of pairs, or [`NONE`].
+    pub(super) older: u32,
+    pub(super) newer: u32,
+    /// The last of the messages that wait until it is through; itself where none does.
+    pub(super) last_waiting: u32,
+    /// Of it and those the next one, unless it is the last; of a free one, the next
+    /// free one.
+    pub(super) next: u32,
+}
+
+/// A link in the queue of those to be filled, by a rate below which nothing changes on
+/// it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueuedLink {
     pub(super) rate: f64,
     pub(super) link: u32,
 }
 
-/// Elements of each part of [`NetworkMemory`].
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct NetworkRequirements {
-    /// [`NetworkMemory::links`], [`NetworkMemory::shares`] and
-    /// [`NetworkMemory::changed`].
-    pub links: usize,
-    /// [`NetworkMemory::hops`].
-    pub hops: usize,
-    /// [`NetworkMemory::flows`], [`NetworkMemory::ends`],
-    /// [`NetworkMemory::arrivals`] and [`NetworkMemory::unheld`].
-    pub messages: usize,
-    /// [`NetworkMemory::ends_in_order`] and
-    /// [`NetworkMemory::arrivals_in_order`].
-    pub in_order: usize,
+lent_memory! {
+    parts {
+        /// Links.
+        links: Link,
+        /// Links to be filled, while rates are computed.
+        link_queue: QueuedLink,
+        /// Links whose flows have changed.
+        changed: u32,
+        /// Flows on links.
+        hops: Hop,
+        /// Messages whose bytes are under way.
+        flows: Flow,
+        /// When these arrive, and in which order.
+        deliveries: Delivery,
+        /// Of each bucket of pairs of ranks its newest flow.
+        buckets: u32,
+        /// When flows end.
+        ends: Entry,
+        /// The same, as far as they end in the order in which they began.
+        ends_in_order: Entry,
+        /// Those without a bottleneck whose end is not in the queue yet.
+        unlimited: u32,
+        /// Messages whose last byte is under way.
+        arrivals: Entry,
+        /// The same, as far as they arrive in the order in which flows ended.
+        arrivals_in_order: Entry,
+    }
+    further {}
 }
 
-impl NetworkRequirements {
+impl Requirements {
     /// For at most so many `messages` under way at a time; saturating.
     #[must_use]
     pub fn new(fabric: &impl Fabric, messages: usize) -> Self {
         let links = fabric.links() as usize;
-        let hops = messages.saturating_mul(fabric.longest_route() as usize);
-        Self { links, hops, messages, in_order: messages.min(MOST_IN_ORDER) }
-    }
-
-    /// Bytes of all parts together; saturating.
-    #[must_use]
-    pub const fn bytes(&self) -> u64 {
-        let link = size_of::<Link>() + size_of::<Share>() + size_of::<u32>();
-        let message = size_of::<Flow>() + 2 * size_of::<Entry>() + size_of::<u32>();
-        (self.links as u64)
-            .saturating_mul(link as u64)
-            .saturating_add((self.hops as u64).saturating_mul(size_of::<Hop>() as u64))
-            .saturating_add((self.messages as u64).saturating_mul(message as u64))
-            .saturating_add((self.in_order as u64).saturating_mul(2 * size_of::<Entry>() as u64))
-    }
-}
-
-/// Memory for a network; see [`NetworkRequirements`] for how much of each
-/// part. Content on entry does not matter.
-#[derive(Debug, Default)]
-pub struct NetworkMemory<'m> {
-    /// Links.
-    pub links: &'m mut [Link],
-    /// Links while rates are computed.
-    pub shares: &'m mut [Share],
-    /// Links whose flows have changed.
-    pub changed: &'m mut [u32],
-    /// Flows on links.
-    pub hops: &'m mut [Hop],
-    /// Messages whose bytes are under way.
-    pub flows: &'m mut [Flow],
-    /// When they end.
-    pub ends: &'m mut [Entry],
-    /// The same, as far as they end in the order in which they began.
-    pub ends_in_order: &'m mut [Entry],
-    /// Those that nothing holds back and whose end is not noted yet.
-    pub unheld: &'m mut [u32],
-    /// Messages whose last byte is under way.
-    pub arrivals: &'m mut [Entry],
-    /// The same, as far as they arrive in the order in which flows ended.
-    pub arrivals_in_order: &'m mut [Entry],
-}
-
-impl NetworkMemory<'_> {
-    /// Whether there is enough of each part.
-    pub(super) const fn holds(&self, requirements: &NetworkRequirements) -> bool {
-        let NetworkRequirements { links, hops, messages, in_order } = *requirements;
-        self.links.len() >= links
-            && self.shares.len() >= links
-            && self.changed.len() >= links
-            && self.hops.len() >= hops
-            && self.flows.len() >= messages
-            && self.ends.len() >= messages
-            && self.unheld.len() >= messages
-            && self.arrivals.len() >= messages
-            && self.ends_in_order.len() >= in_order
-            && self.arrivals_in_order.len() >= in_order
+        let in_order = messages.min(MOST_IN_ORDER);
+        Self {
+            links,
+            link_queue: links,
+            changed: links,
+            hops: messages.saturating_mul(fabric.longest_route() as usize),
+            flows: messages,
+            deliveries: messages,
+            buckets: messages.div_ceil(FLOWS_OF_BUCKET),
+            ends: messages,
+            ends_in_order: in_order,
+            unlimited: messages,
+            arrivals: messages,
+            arrivals_in_order: in_order,
+        }
     }
 }

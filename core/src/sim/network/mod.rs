@@ -1,16 +1,58 @@
 //! Networks between ranks.
 //!
-//! With [`Flat`] every message travels alone, as in LogGP. With [`Flows`] a
-//! message of s bytes is a flow of s − 1 bytes over the links of a [`Fabric`],
-//! such as a [`Topology`], which flows share max-min fairly. [`Simple`] is the
-//! network that LogGOPSim calls `simple`. `docs/networks.md` has the rules. Which of
-//! them it is is chosen at compile time, so that a flat run pays nothing.
+//! The engine sees a [`Network`]: it launches messages that leave, asks for the first
+//! arrival, and lands it. Which network it is is chosen at compile time, so that a flat
+//! run pays nothing. With [`Flat`] every message travels alone, as in LogP. With
+//! [`Flows`] a message of s bytes is a flow of s − 1 bytes over the links of its route,
+//! which flows share max-min fairly. [`Simple`] is the network that LogGOPSim calls
+//! `simple`. `docs/networks.md` has the rules.
+//!
+//! # Parts
+//!
+//! | module | |
+//! |---|---|
+//! | `topology`, `routes` | a [`Topology`]: hosts, links and routes, computed from a few numbers |
+//! | `fabric` | [`Fabric`], what a network needs of any topology; ranks on its hosts, the route of a message |
+//! | `flows` | [`Flows`]: departures in, arrivals out |
+//! | `rates` | which flows are on which link, and the queue of their ends |
+//! | `filling` | the rates of flows after a change |
+//! | `order` | messages of a pair of ranks stay in order |
+//! | `observer`, `usage` | how rates change, and what links carry over time, for who asks |
+//! | `memory`, `free_list` | lent memory: links, flows, and a hop for each link of a flow |
+//! | `simple` | [`Simple`], on the same fabric, links and hops |
+//! | `crossing` | after a flat run: the [`Taper`] at which links would decide |
+//!
+//! # A message on its way through flows
+//!
+//! 1. [`Network::launch`] finds its route and takes a flow. Its hops are put into the
+//!    lists of their links, the flow into the bucket of its pair of ranks. If all its
+//!    links have capacity to spare, its end at rate 1 is put into the queue of ends; if
+//!    not, the links that have too little are listed as changed.
+//! 2. Before time goes on, [`Network::first`] computes rates in one pass for all that
+//!    changed at this instant. A flow has rate 1 or a bottleneck, a full link on which
+//!    no flow is faster. The queue of ends has the first end of each bottleneck, and
+//!    that of each flow without one.
+//! 3. When a flow ends, it is taken off its links, which are listed as changed if they
+//!    are bottlenecks. Its message waits for an earlier flow of its pair, or goes to the
+//!    queue of arrivals, o + L later.
+//! 4. [`Network::land`] takes it out when the engine has handled its arrival.
+//!
+//! # Cost
+//!
+//! Without a bottleneck on its route a message costs time linear in the links of that,
+//! and logarithmic in the messages under way. A pass looks at all flows on each link
+//! that it fills, and at all links of each flow whose rate changes: a link with n flows
+//! costs time linear in n at each instant at which flows begin or end on it, however
+//! many do.
 
+mod build_error;
 mod crossing;
 mod fabric;
 mod filling;
 mod flows;
+mod free_list;
 mod memory;
+mod observer;
 mod order;
 mod rates;
 mod routes;
@@ -19,17 +61,21 @@ mod simple;
 mod simple_tests;
 #[cfg(test)]
 mod tests;
-mod told;
 mod topology;
 mod usage;
 
+pub use build_error::NetworkBuildError;
 pub use crossing::{Crossing, Taper};
 pub use fabric::{Fabric, Tenants};
-pub use flows::{Flows, FlowsError};
-pub use memory::{Flow, Hop, Link, NetworkMemory, NetworkRequirements, Share};
+pub use flows::Flows;
+pub use memory::{
+    Delivery, Flow, Hop, Link, Memory as FlowsMemory, QueuedLink, Requirements as FlowsRequirements,
+};
+pub use observer::{FlowObserver, FlowRate, Unobserved};
 pub use routes::LinkName;
-pub use simple::{Simple, SimpleMemory, Transmission};
-pub use told::{FlowObserver, FlowRate, Unobserved};
+pub use simple::{
+    Memory as SimpleMemory, Requirements as SimpleRequirements, Simple, Transmission,
+};
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;
 
@@ -79,10 +125,6 @@ pub trait Network {
     /// that what arrives is its last byte.
     const CHARGES: bool = Self::SHARED;
 
-    /// Whether what would arrive next may still be on its way: see
-    /// [`Network::postpone`], which is not asked otherwise.
-    const POSTPONES: bool = false;
-
     /// A message leaves; `now` never decreases.
     ///
     /// # Errors
@@ -90,17 +132,17 @@ pub trait Network {
     /// [`NetworkStopped`]; the network is of no further use then.
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped>;
 
-    /// What arrives next, if nothing leaves before `next`, the
-    /// time of the next event at a rank.
+    /// The first arrival, if nothing leaves before `next`, the time of the next event
+    /// at a rank.
     ///
     /// # Errors
     ///
     /// As [`Network::launch`].
     fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped>;
 
-    /// Whether what would arrive next is still on its way: then it comes again
-    /// later, and not before its receiver is free, which will be at `free` as far
-    /// as is known now.
+    /// Whether the message that [`Network::first`] gave is still under way: then it
+    /// comes again later, and not before its receiver is free, which will be at `free`
+    /// as far as is known now. By default none is.
     ///
     /// # Errors
     ///
@@ -111,7 +153,7 @@ pub trait Network {
         Ok(false)
     }
 
-    /// What arrives next has arrived.
+    /// The message that [`Network::first`] gave has arrived.
     fn land(&mut self);
 }
 

@@ -1,76 +1,118 @@
 //! Messages of one rank to another arrive in the order in which they left: one
-//! that is through the network while an earlier one is not is held until that
-//! is through as well.
+//! that is through the network while an earlier one is not waits until that is
+//! through as well.
+//!
+//! Flows are in a hash table by their pair of ranks. A bucket is a list of flows,
+//! the newest first, so an earlier flow of a pair is found in constant time,
+//! however many flows share a link.
 
-use super::memory::{Flow, Hop, NONE};
-use super::rates::Rates;
-use super::told::FlowObserver;
+use super::free_list::FreeList;
+use super::memory::{Delivery, NONE};
 
-impl<T: FlowObserver> Rates<'_, T> {
-    /// Holds a message without bytes until an earlier one of its pair of ranks
-    /// is through; `false` where there is none. `first` is the first link of
-    /// its route. The caller sees to it that not all flows are taken.
-    pub(super) fn hold_behind(&mut self, message: Flow, first: u32) -> bool {
-        let newest = self.links.get(first as usize).map_or(NONE, |link| link.first);
-        let Some(earlier) = self.earlier(newest, message.pair) else { return false };
-        let Some(at) = self.take() else { return false };
-        if let Some(place) = self.flows.get_mut(at as usize) {
-            *place = message;
-        }
-        self.hold_message(at, earlier);
-        true
+/// The messages under way, by the number of their flow.
+#[derive(Debug)]
+pub(super) struct Order<'m> {
+    messages: &'m mut [Delivery],
+    /// Of each bucket the newest flow, or [`NONE`].
+    buckets: &'m mut [u32],
+    free: FreeList,
+}
+
+impl<'m> Order<'m> {
+    /// Without messages.
+    pub(super) fn new(messages: &'m mut [Delivery], buckets: &'m mut [u32]) -> Self {
+        buckets.fill(NONE);
+        Self { messages, buckets, free: FreeList::new() }
     }
 
-    /// The newest flow of a pair of ranks among those of a link from the one of
-    /// this hop on; newer ones come first.
-    pub(super) fn earlier(&self, mut at: u32, pair: u64) -> Option<u32> {
-        while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
-            if self.flows.get(flow as usize).is_some_and(|flow| flow.pair == pair) {
-                return Some(flow);
+    /// The bucket of a pair of ranks.
+    #[inline]
+    fn bucket(&mut self, pair: u64) -> Option<&mut u32> {
+        let hash = pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let bucket = hash.wrapping_mul(self.buckets.len() as u64) >> 32;
+        self.buckets.get_mut(usize::try_from(bucket).ok()?)
+    }
+
+    /// Adds a message without a flow; its number, unless all are taken.
+    #[inline]
+    pub(super) fn add(&mut self, delivery: Delivery) -> Option<u32> {
+        let next = |at: u32| self.messages.get(at as usize).map_or(NONE, |message| message.next);
+        let at = self.free.take(self.messages.len(), next)?;
+        if let Some(message) = self.messages.get_mut(at as usize) {
+            *message = Delivery { older: NONE, newer: NONE, last_waiting: at, ..delivery };
+        }
+        Some(at)
+    }
+
+    /// Adds a message with a flow.
+    #[inline]
+    pub(super) fn begin(&mut self, delivery: Delivery) -> Option<u32> {
+        let at = self.add(delivery)?;
+        let older = core::mem::replace(self.bucket(delivery.pair)?, at);
+        if let Some(older) = self.messages.get_mut(older as usize) {
+            older.newer = at;
+        }
+        if let Some(message) = self.messages.get_mut(at as usize) {
+            message.older = older;
+        }
+        Some(at)
+    }
+
+    /// The flow of a message ends; what is the newest of the earlier flows of its
+    /// pair, for which it has to wait.
+    #[inline]
+    pub(super) fn end(&mut self, at: u32) -> Option<u32> {
+        let &Delivery { pair, older, newer, .. } = self.messages.get(at as usize)?;
+        if let Some(older) = self.messages.get_mut(older as usize) {
+            older.newer = newer;
+        }
+        match self.messages.get_mut(newer as usize) {
+            Some(newer) => newer.older = older,
+            None => *self.bucket(pair)? = older,
+        }
+        self.of_pair(pair, older)
+    }
+
+    /// The newest flow of a pair of ranks.
+    pub(super) fn newest(&mut self, pair: u64) -> Option<u32> {
+        let newest = *self.bucket(pair)?;
+        self.of_pair(pair, newest)
+    }
+
+    /// The newest flow of a pair among `at` and the older ones of its bucket.
+    #[inline]
+    fn of_pair(&self, pair: u64, mut at: u32) -> Option<u32> {
+        while let Some(message) = self.messages.get(at as usize) {
+            if message.pair == pair {
+                return Some(at);
             }
-            at = next;
+            at = message.older;
         }
         None
     }
 
-    /// Holds a message, and what it holds, until `earlier` is through.
-    pub(super) fn hold_message(&mut self, at: u32, earlier: u32) {
-        let Some(&Flow { behind, .. }) = self.flows.get(at as usize) else { return };
-        // Circular lists, known by their last element.
-        let last = if behind == NONE { at } else { behind };
-        let first = self.flows.get(behind as usize).map_or(NONE, |last| last.next_held);
-        self.set_next(at, if behind == NONE { at } else { first });
-        let Some(state) = self.flows.get_mut(earlier as usize) else { return };
-        let before = core::mem::replace(&mut state.behind, last);
-        if before == NONE {
-            self.set_next(last, at);
-        } else {
-            let oldest = self.flows.get(before as usize).map_or(NONE, |last| last.next_held);
-            self.set_next(before, at);
-            self.set_next(last, oldest);
+    /// Lets a message, and what waits for it, wait until `earlier` is through.
+    pub(super) fn wait(&mut self, at: u32, earlier: u32) {
+        let Some(&Delivery { last_waiting, .. }) = self.messages.get(at as usize) else { return };
+        let Some(earlier) = self.messages.get_mut(earlier as usize) else { return };
+        let before = core::mem::replace(&mut earlier.last_waiting, last_waiting);
+        if let Some(before) = self.messages.get_mut(before as usize) {
+            before.next = at;
         }
     }
 
-    fn set_next(&mut self, at: u32, next: u32) {
-        if let Some(flow) = self.flows.get_mut(at as usize) {
-            flow.next_held = next;
-        }
-    }
-
-    /// Frees a message that is through, and all that it holds; tells each, in
-    /// the order in which they left.
-    pub(super) fn let_through(&mut self, at: u32, mut through: impl FnMut(&Flow)) {
-        let Some(&flow) = self.flows.get(at as usize) else { return };
-        through(&flow);
-        self.free(at);
-        let mut next = self.flows.get(flow.behind as usize).map_or(NONE, |last| last.next_held);
-        while let Some(&held) = self.flows.get(next as usize) {
-            through(&held);
-            self.free(next);
-            if next == flow.behind {
+    /// Frees a message that is through, and all that wait for it; calls `through`
+    /// with each, in the order in which they left.
+    #[inline]
+    pub(super) fn let_through(&mut self, mut at: u32, mut through: impl FnMut(u32, &Delivery)) {
+        let Some(&Delivery { last_waiting, .. }) = self.messages.get(at as usize) else { return };
+        while let Some(message) = self.messages.get_mut(at as usize) {
+            through(at, message);
+            let next = core::mem::replace(&mut message.next, self.free.give_back(at));
+            if at == last_waiting {
                 break;
             }
-            next = held.next_held;
+            at = next;
         }
     }
 }

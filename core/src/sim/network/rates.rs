@@ -3,9 +3,10 @@
 //! are computed once, by [`Rates::fill`], for the links that they concern.
 
 use super::NetworkStopped;
-use super::fabric::Fabric;
-use super::memory::{Flow, Hop, Link, NONE, Share};
-use super::told::{FlowObserver, FlowRate};
+use super::fabric::{Fabric, Route};
+use super::memory::{Delivery, Flow, Hop, Link, Memory, NONE, QueuedLink};
+use super::observer::{FlowObserver, FlowRate};
+use super::order::Order;
 use super::usage::Usage;
 use crate::sim::agenda::Agenda;
 use crate::sim::queue::Entry;
@@ -17,72 +18,47 @@ pub(super) struct Rates<'m, T> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
-    /// When the first of the flows ends that a link holds back, by the link; and
-    /// when one ends that nothing holds back, by the number of links and its own.
+    /// Of each link that limits flows the first end of one, by the link; and the ends
+    /// of flows without a bottleneck, by the number of links plus that of the flow.
     pub(super) ends: Agenda<'m>,
-    /// Links to be filled, by a rate below which nothing changes there; and how
-    /// many.
-    pub(super) queue: &'m mut [Share],
-    pub(super) queued: usize,
+    /// Links to be filled, a heap; and how many.
+    pub(super) link_queue: &'m mut [QueuedLink],
+    pub(super) link_queue_length: usize,
     /// Links whose flows have changed since rates were computed; and how many.
     pub(super) changed: &'m mut [u32],
-    pub(super) touched: usize,
-    /// Flows that nothing holds back since then, whose ends are not noted yet; and
-    /// how many.
-    pub(super) unheld: &'m mut [u32],
-    pub(super) unheld_flows: usize,
+    pub(super) changed_count: usize,
+    /// Flows that have no bottleneck since then, whose ends are not in the queue yet;
+    /// and how many.
+    pub(super) unlimited: &'m mut [u32],
+    pub(super) unlimited_count: usize,
     /// The most links of a flow.
-    pub(super) width: u32,
-    /// The first free flow, or [`NONE`]; and the first that was never taken, so
-    /// that memory that is not needed is not touched.
-    free: u32,
-    fresh: u32,
-    pub(super) solution: u64,
-    /// The rate below which all are final.
+    pub(super) longest_route: u32,
+    pub(super) order: Order<'m>,
+    /// How often rates were computed.
+    pub(super) pass: u64,
+    /// The rate below which all are final in this pass.
     pub(super) level: f64,
     pub(super) usage: Option<Usage<'m>>,
     pub(super) observer: T,
 }
 
-/// Which way a flow goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Route<'t, F> {
-    pub(super) fabric: &'t F,
-    pub(super) source: u32,
-    pub(super) target: u32,
-    pub(super) seed: u64,
-}
-
-/// The parts of [`Rates`].
-pub(super) struct Parts<'m, T> {
-    pub(super) links: &'m mut [Link],
-    pub(super) hops: &'m mut [Hop],
-    pub(super) flows: &'m mut [Flow],
-    pub(super) ends: Agenda<'m>,
-    pub(super) queue: &'m mut [Share],
-    pub(super) changed: &'m mut [u32],
-    pub(super) unheld: &'m mut [u32],
-    pub(super) usage: Option<Usage<'m>>,
-    pub(super) observer: T,
-}
-
 impl Flow {
-    /// When one as fast with so much left ends.
+    /// When a flow with so much left at `since` and this rate ends.
     #[inline]
     fn end(&self, remaining: f64) -> Result<u64, Overflow> {
         self.since.checked_add(time_left(remaining, self.rate)).ok_or(Overflow)
     }
 
-    /// What the queue says of its end: for it, or for the link that holds it back.
+    /// Its end as an entry of the queue, by its own number or that of its bottleneck.
     #[inline]
-    const fn ends_at(&self, time: u64, rank: u32) -> Entry {
+    const fn end_entry(&self, time: u64, rank: u32) -> Entry {
         Entry { time, created: self.created, seq: self.seq, rank }
     }
 
-    /// Whether one as fast with so much left has ended by `now`.
+    /// Whether a flow with so much left at `since` and this rate has ended by `now`.
     #[inline]
-    fn is_past(&self, remaining: f64, now: u64) -> bool {
-        // Without a division for most.
+    fn has_ended(&self, remaining: f64, now: u64) -> bool {
+        // No division for most flows.
         remaining <= self.rate * (real(now - self.since) + 1.0)
             && self.end(remaining).is_ok_and(|end| end <= now)
     }
@@ -104,26 +80,36 @@ fn time_left(remaining: f64, rate: f64) -> u64 {
 }
 
 impl<'m, T: FlowObserver> Rates<'m, T> {
-    /// Without flows; `width` is the most links of a route.
-    pub(super) fn new(parts: Parts<'m, T>, width: u32) -> Self {
-        let Parts { links, hops, flows, ends, queue, changed, unheld, usage, observer } = parts;
+    /// Without flows, on the links of `fabric`.
+    pub(super) fn new(memory: Memory<'m>, fabric: &impl Fabric, observer: T) -> Self {
+        for (link, state) in (0..).zip(memory.links.iter_mut()) {
+            let capacity = fabric.capacity(link);
+            *state = Link {
+                capacity,
+                spare: capacity,
+                first: NONE,
+                leader: NONE,
+                end_position: NONE,
+                queue_position: NONE,
+                ..Link::default()
+            };
+        }
         Self {
-            links,
-            hops,
-            flows,
-            ends,
-            queue,
-            queued: 0,
-            changed,
-            touched: 0,
-            unheld,
-            unheld_flows: 0,
-            width,
-            free: NONE,
-            fresh: 0,
-            solution: 0,
+            links: memory.links,
+            hops: memory.hops,
+            flows: memory.flows,
+            ends: Agenda::new(memory.ends, memory.ends_in_order),
+            link_queue: memory.link_queue,
+            link_queue_length: 0,
+            changed: memory.changed,
+            changed_count: 0,
+            unlimited: memory.unlimited,
+            unlimited_count: 0,
+            longest_route: fabric.longest_route(),
+            order: Order::new(memory.deliveries, memory.buckets),
+            pass: 0,
             level: 0.0,
-            usage,
+            usage: None,
             observer,
         }
     }
@@ -145,10 +131,10 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     /// Whether rates have to be computed before time goes on.
     #[inline]
     pub(super) const fn is_stale(&self) -> bool {
-        self.touched > 0
+        self.changed_count > 0
     }
 
-    /// Begins a flow `now` over the links of `route`.
+    /// Begins a flow when it was created, over the links of `route`.
     ///
     /// # Errors
     ///
@@ -157,27 +143,28 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     pub(super) fn begin(
         &mut self,
         flow: Flow,
-        now: u64,
+        delivery: Delivery,
         route: &Route<'_, impl Fabric>,
     ) -> Result<(), NetworkStopped> {
         let full = NetworkStopped::Full { messages: self.flows.len() };
-        let at = self.take().ok_or(full)?;
+        let at = self.order.begin(delivery).ok_or(full)?;
+        let now = flow.created;
         let place = self.flows.get_mut(at as usize).ok_or(full)?;
         *place = Flow {
             remaining: real(flow.volume),
             rate: 1.0,
             since: now,
-            place: NONE,
-            held_by: NONE,
-            behind: NONE,
+            end_position: NONE,
+            bottleneck: NONE,
             hops: 0,
             ..flow
         };
-        let (mut taken, width, first) = (0, self.width, at as usize * self.width as usize);
+        let (mut taken, longest_route, first) =
+            (0, self.longest_route, at as usize * self.longest_route as usize);
         let Self { links, hops, .. } = self;
         let mut overfull = false;
-        route.fabric.route(route.source, route.target, route.seed, |link| {
-            debug_assert!(taken < width, "no route is longer than the longest");
+        route.each_link(|link| {
+            debug_assert!(taken < longest_route, "no route is longer than the longest");
             let hop = Hop { link, flow: at, ..Hop::default() };
             overfull |= enlist(links, hops, hop, first + taken as usize);
             taken += 1;
@@ -187,40 +174,44 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             for hop in first..first + taken as usize {
                 let link = self.hops.get(hop).map_or(NONE, |hop| hop.link);
                 if self.links.get(link as usize).is_some_and(Link::is_overfull) {
-                    self.touch(link);
+                    self.mark_changed(link);
                 }
             }
-            self.let_go(at);
+            self.list_unlimited(at);
             return Ok(());
         }
-        // Who comes later at this instant finds it.
         let time = now.checked_add(flow.volume).ok_or(NetworkStopped::Overflow)?;
-        self.note_end(at, time);
+        self.note_flow_end(at, time);
         Ok(())
     }
 
-    /// Takes out the flows that are the first to have ended by `now`, and calls
-    /// `through` with the messages that are through by that; `None` where none
-    /// has ended.
-    pub(super) fn end(&mut self, now: u64, mut through: impl FnMut(&Flow)) -> Option<()> {
+    /// Ends the flows of the first entry of the queue of ends, if they have ended by
+    /// `now`; calls `through` with the messages that are through by that. `None` where
+    /// none has ended.
+    pub(super) fn end(
+        &mut self,
+        now: u64,
+        mut through: impl FnMut(&Flow, &Delivery),
+    ) -> Option<()> {
         let end = self.ends.first().filter(|end| end.time <= now)?;
         let Self { ends, flows, links, .. } = self;
-        ends.remove_first(|end, at| note(links, flows, end, at));
+        ends.remove_first(|end, at| note_position(links, flows, end, at));
         let after_links = end.rank.wrapping_sub(self.first_flow());
         let Some(link) = self.links.get_mut(end.rank as usize) else {
             self.end_flow(after_links, now, &mut through);
             return Some(());
         };
-        link.end = NONE;
-        let (leader, second) = (link.leader, link.second);
-        if !self.flows.get(leader as usize).is_some_and(|flow| flow.is_past(second, now)) {
+        link.end_position = NONE;
+        let (leader, second) = (link.leader, link.second_remaining);
+        if !self.flows.get(leader as usize).is_some_and(|flow| flow.has_ended(second, now)) {
             self.end_flow(leader, now, &mut through);
             return Some(());
         }
         let mut at = link.first;
         while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
             at = next;
-            let ended = |flow: &Flow| flow.held_by == end.rank && flow.is_past(flow.remaining, now);
+            let ended =
+                |flow: &Flow| flow.bottleneck == end.rank && flow.has_ended(flow.remaining, now);
             if self.flows.get(flow as usize).is_some_and(ended) {
                 self.end_flow(flow, now, &mut through);
             }
@@ -229,44 +220,40 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     }
 
     /// Ends a flow.
-    fn end_flow(&mut self, at: u32, now: u64, through: impl FnMut(&Flow)) {
+    fn end_flow(&mut self, at: u32, now: u64, mut through: impl FnMut(&Flow, &Delivery)) {
         let Some(&flow) = self.flows.get(at as usize) else { return };
-        let route = route_of(at, &flow, self.width);
+        let route = hops_of(at, &flow, self.longest_route);
         if let Some(usage) = &mut self.usage {
             usage.add_flow(self.hops, route.clone(), &flow, now);
         }
         self.observer.changed(&FlowRate::of(&flow, 0.0, now));
-        let older = self.hops.get(route.start).map_or(NONE, |hop| hop.next);
-        let earlier = self.earlier(older, flow.pair);
         for hop in route {
             self.leave(hop, &flow);
         }
-        if let Some(link) = self.links.get_mut(flow.held_by as usize) {
+        if let Some(link) = self.links.get_mut(flow.bottleneck as usize) {
             link.release(at);
         }
-        match earlier {
-            Some(earlier) => self.hold_message(at, earlier),
-            None => self.let_through(at, through),
+        if let Some(earlier) = self.order.end(at) {
+            return self.order.wait(at, earlier);
         }
+        let flows = &self.flows;
+        self.order.let_through(at, |at, delivery| {
+            if let Some(flow) = flows.get(at as usize) {
+                through(flow, delivery);
+            }
+        });
     }
 
-    /// Takes a free flow.
-    pub(super) fn take(&mut self) -> Option<u32> {
-        let at = if self.free == NONE { self.fresh } else { self.free };
-        let place = self.flows.get(at as usize)?;
-        if self.free == NONE {
-            self.fresh += 1;
-        } else {
-            self.free = place.place;
-        }
-        Some(at)
-    }
-
-    pub(super) fn free(&mut self, at: u32) {
+    /// Lets a message without bytes wait until earlier ones of its pair of ranks are
+    /// through; `false` where there are none.
+    pub(super) fn wait_in_order(&mut self, flow: Flow, delivery: Delivery) -> bool {
+        let Some(earlier) = self.order.newest(delivery.pair) else { return false };
+        let Some(at) = self.order.add(delivery) else { return false };
         if let Some(place) = self.flows.get_mut(at as usize) {
-            place.place = self.free;
-            self.free = at;
+            *place = flow;
         }
+        self.order.wait(at, earlier);
+        true
     }
 
     /// Takes a flow off a link.
@@ -275,32 +262,32 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         let Some(state) = self.links.get_mut(link as usize) else { return };
         state.carried += real(flow.volume);
         state.spare += flow.rate;
-        if state.holds > 0 {
-            self.touch(link);
+        if state.limited_flows > 0 {
+            self.mark_changed(link);
         }
         unlink(self.links, self.hops, at);
     }
 
     /// Lists a link whose flows have changed.
     #[inline]
-    pub(super) fn touch(&mut self, link: u32) {
-        let Some(state) = self.links.get_mut(link as usize).filter(|link| !link.touched) else {
+    pub(super) fn mark_changed(&mut self, link: u32) {
+        let Some(state) = self.links.get_mut(link as usize).filter(|link| !link.is_changed) else {
             return;
         };
-        if let Some(place) = self.changed.get_mut(self.touched) {
+        if let Some(place) = self.changed.get_mut(self.changed_count) {
             *place = link;
-            state.touched = true;
-            self.touched += 1;
+            state.is_changed = true;
+            self.changed_count += 1;
         }
     }
 
-    /// Lists a flow that nothing holds back.
+    /// Lists a flow that has no bottleneck.
     #[inline]
-    pub(super) fn let_go(&mut self, flow: u32) {
-        debug_assert!(self.unheld_flows < self.unheld.len(), "a flow is let go once");
-        if let Some(place) = self.unheld.get_mut(self.unheld_flows) {
+    pub(super) fn list_unlimited(&mut self, flow: u32) {
+        debug_assert!(self.unlimited_count < self.unlimited.len(), "a flow is listed once a pass");
+        if let Some(place) = self.unlimited.get_mut(self.unlimited_count) {
             *place = flow;
-            self.unheld_flows += 1;
+            self.unlimited_count += 1;
         }
     }
 
@@ -311,79 +298,83 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     /// [`Overflow`] when a flow ends past 2⁶⁴ ps.
     pub(super) fn solve(&mut self, now: u64) -> Result<(), Overflow> {
         self.fill(now);
-        let (touched, unheld_flows) = (self.touched, self.unheld_flows);
-        (self.touched, self.unheld_flows) = (0, 0);
-        // Those first that have no end any more: there is room for one a flow.
-        for place in 0..touched {
-            let Some(&link) = self.changed.get(place) else { break };
+        let (changed_count, unlimited_count) = (self.changed_count, self.unlimited_count);
+        (self.changed_count, self.unlimited_count) = (0, 0);
+        // Links first whose ends are taken out: there is room for one end a flow.
+        for index in 0..changed_count {
+            let Some(&link) = self.changed.get(index) else { break };
             if self.links.get(link as usize).is_some_and(|link| link.leader == NONE) {
-                self.note_ends(link)?;
+                self.note_link_end(link)?;
             }
         }
-        for place in 0..unheld_flows {
-            let Some(&at) = self.unheld.get(place) else { break };
+        for index in 0..unlimited_count {
+            let Some(&at) = self.unlimited.get(index) else { break };
             let Some(flow) = self.flows.get(at as usize) else { break };
-            if flow.held_by == NONE && flow.place == NONE {
+            if flow.bottleneck == NONE && flow.end_position == NONE {
                 let time = flow.end(flow.remaining)?;
-                self.note_end(at, time);
+                self.note_flow_end(at, time);
             }
         }
-        for place in 0..touched {
-            let Some(&link) = self.changed.get(place) else { break };
-            self.note_ends(link)?;
+        for index in 0..changed_count {
+            let Some(&link) = self.changed.get(index) else { break };
+            self.note_link_end(link)?;
         }
-        // A few are enough, and all would take the square of their number.
+        // All would take time quadratic in their number.
         #[cfg(debug_assertions)]
-        for place in 0..touched.min(8) {
-            self.check(self.changed.get(place).copied().unwrap_or_default());
+        for index in 0..changed_count.min(8) {
+            self.check(self.changed.get(index).copied().unwrap_or_default());
         }
         Ok(())
     }
 
-    /// Notes when a flow ends that nothing holds back.
-    fn note_end(&mut self, at: u32, time: u64) {
+    /// Puts the end of a flow without a bottleneck into the queue.
+    fn note_flow_end(&mut self, at: u32, time: u64) {
         let Some(flow) = self.flows.get(at as usize) else { return };
-        let end = flow.ends_at(time, self.first_flow().wrapping_add(at));
+        let end = flow.end_entry(time, self.first_flow().wrapping_add(at));
         let Self { ends, flows, links, .. } = self;
-        ends.add(end, |end, at| note(links, flows, end, at));
+        ends.add(end, |end, at| note_position(links, flows, end, at));
     }
 
-    /// Notes when the first flow ends that a link holds back.
-    fn note_ends(&mut self, link: u32) -> Result<(), Overflow> {
+    /// Brings the end of a link's leader in the queue up to date.
+    fn note_link_end(&mut self, link: u32) -> Result<(), Overflow> {
         let Some(state) = self.links.get_mut(link as usize) else { return Ok(()) };
-        state.touched = false;
-        let place = state.end as usize;
-        debug_assert_eq!(state.holds == 0, state.leader == NONE, "one of the flows ends first");
+        state.is_changed = false;
+        let position = state.end_position as usize;
+        debug_assert_eq!(
+            state.limited_flows == 0,
+            state.leader == NONE,
+            "one of the flows ends first"
+        );
         let Some(flow) = self.flows.get(state.leader as usize) else {
-            if core::mem::replace(&mut state.end, NONE) != NONE {
+            if core::mem::replace(&mut state.end_position, NONE) != NONE {
                 let Self { ends, flows, links, .. } = self;
-                ends.remove(place, |end, at| note(links, flows, end, at));
+                ends.remove(position, |end, at| note_position(links, flows, end, at));
             }
             return Ok(());
         };
-        let end = flow.ends_at(flow.end(flow.remaining)?, link);
+        let end = flow.end_entry(flow.end(flow.remaining)?, link);
         let Self { ends, flows, links, .. } = self;
-        ends.set(place, end, |end, at| note(links, flows, end, at));
+        ends.set(position, end, |end, at| note_position(links, flows, end, at));
         Ok(())
     }
 }
 
-/// Notes where in the queue of ends one is.
+/// Notes where in the queue an end is.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most one place a flow")]
-pub(super) fn note(links: &mut [Link], flows: &mut [Flow], end: &Entry, at: usize) {
+pub(super) fn note_position(links: &mut [Link], flows: &mut [Flow], end: &Entry, at: usize) {
     let flow = (end.rank as usize).wrapping_sub(links.len());
     if let Some(link) = links.get_mut(end.rank as usize) {
-        link.end = at as u32;
+        link.end_position = at as u32;
     } else if let Some(flow) = flows.get_mut(flow) {
-        flow.place = at as u32;
+        flow.end_position = at as u32;
     }
 }
 
 /// Hops of a flow.
 #[inline]
-pub(super) const fn route_of(at: u32, flow: &Flow, width: u32) -> core::ops::Range<usize> {
-    let first = at as usize * width as usize;
+pub(super) const fn hops_of(at: u32, flow: &Flow, longest_route: u32) -> core::ops::Range<usize> {
+    let first = at as usize * longest_route as usize;
     first..first + flow.hops as usize
 }
 

@@ -7,6 +7,7 @@
 use core::fmt;
 use core::num::{NonZeroU32, NonZeroU64};
 
+use super::fabric::Fabric;
 use super::topology::{DIMENSIONS, Shape, Topology};
 use crate::random::Random;
 
@@ -50,34 +51,48 @@ impl FatTree {
     }
 }
 
-impl Topology {
-    /// Calls `each` with the links from `source` to `target`, in order; with
-    /// none for a host and itself.
-    pub fn route(&self, source: u32, target: u32, seed: u64, mut each: impl FnMut(u32)) {
-        let Some(first) = self.first_link(source, target) else { return };
-        each(first);
-        if first != source {
-            each(3 * self.hosts + target);
+impl Fabric for Topology {
+    fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    fn links(&self) -> u32 {
+        self.links
+    }
+
+    fn capacity(&self, link: u32) -> f64 {
+        if link < self.host_links { self.host_capacity } else { self.inner_capacity }
+    }
+
+    fn longest_route(&self) -> u32 {
+        2 + match self.shape {
+            Shape::Star => 0,
+            Shape::Tree { .. } | Shape::Rail { .. } => 2,
+            Shape::FatTree { .. } => 4,
+            Shape::Torus { sizes } => sizes.iter().map(|size| size.get() / 2).sum(),
+            Shape::Dragonfly { .. } => 3,
+        }
+    }
+
+    fn route(&self, source: u32, target: u32, seed: u64, mut each: impl FnMut(u32)) {
+        if source == target || source >= self.hosts || target >= self.hosts {
             return;
         }
-        self.between(source, target, seed, &mut each);
-        each(self.hosts + target);
-    }
-
-    /// The first link of a route: that of the source, to the network or, where
-    /// there is one, to its node.
-    pub(super) fn first_link(&self, source: u32, target: u32) -> Option<u32> {
-        if source == target || source >= self.hosts || target >= self.hosts {
-            return None;
-        }
-        Some(match self.shape {
+        match self.shape {
             Shape::Rail { rails, .. } if source / rails == target / rails => {
-                2 * self.hosts + source
+                each(2 * self.hosts + source);
+                each(3 * self.hosts + target);
             }
-            _ => source,
-        })
+            _ => {
+                each(source);
+                self.between(source, target, seed, &mut each);
+                each(self.hosts + target);
+            }
+        }
     }
+}
 
+impl Topology {
     /// The links between the first and the last switch.
     fn between(&self, source: u32, target: u32, seed: u64, each: &mut impl FnMut(u32)) {
         let first = 2 * self.hosts;
@@ -141,18 +156,6 @@ impl Topology {
             stride *= whole;
         }
         debug_assert_eq!(here, target, "every dimension was crossed");
-    }
-
-    /// The most links of a route.
-    #[must_use]
-    pub fn longest_route(&self) -> u32 {
-        2 + match self.shape {
-            Shape::Star => 0,
-            Shape::Tree { .. } | Shape::Rail { .. } => 2,
-            Shape::FatTree { .. } => 4,
-            Shape::Torus { sizes } => sizes.iter().map(|size| size.get() / 2).sum(),
-            Shape::Dragonfly { .. } => 3,
-        }
     }
 
     /// A link's name.

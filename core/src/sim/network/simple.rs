@@ -11,12 +11,14 @@
 //! A message costs O(messages on its links × longest route) where it enters and where
 //! it leaves, and O(c·log s) polls, c being its congestion.
 
-use super::fabric::{Fabric, Routes, Tenants};
-use super::flows::FlowsError;
-use super::memory::{Hop, Link, NONE, NetworkRequirements};
+use super::build_error::NetworkBuildError;
+use super::fabric::{Fabric, PlacedFabric, Tenants};
+use super::free_list::FreeList;
+use super::memory::{Hop, Link, NONE};
 use super::rates::{enlist, unlink};
 use super::{Departure, Network, NetworkStopped};
 use crate::sim::agenda::Agenda;
+use crate::sim::lent::lent_memory;
 use crate::sim::queue::Entry;
 
 /// Units of a byte in which it is counted what is left of a message.
@@ -37,35 +39,37 @@ pub struct Transmission {
     op: u32,
     /// Links that it occupies; none once it has left the network.
     hops: u32,
-    /// Of a free place, the next free one.
+    /// Of a free one, the next free one.
     next_free: u32,
 }
 
-/// Memory for [`Simple`]; [`NetworkRequirements`] says how much of each part. Content
-/// on entry does not matter.
-#[derive(Debug, Default)]
-pub struct SimpleMemory<'m> {
-    /// [`NetworkRequirements::links`].
-    pub links: &'m mut [Link],
-    /// [`NetworkRequirements::hops`]: messages on links.
-    pub hops: &'m mut [Hop],
-    /// [`NetworkRequirements::messages`].
-    pub transmissions: &'m mut [Transmission],
-    /// When each is polled next; as many.
-    pub polls: &'m mut [Entry],
-    /// When each would have left alone; as many.
-    pub alone: &'m mut [Entry],
+lent_memory! {
+    parts {
+        /// Links.
+        links: Link,
+        /// Messages on links.
+        hops: Hop,
+        /// Messages that have not arrived.
+        transmissions: Transmission,
+        /// When each is polled next.
+        polls: Entry,
+        /// When each would have left alone.
+        alone: Entry,
+    }
+    further {}
 }
 
-impl SimpleMemory<'_> {
-    /// Bytes of all parts together; saturating.
+impl Requirements {
+    /// For at most so many `messages` under way at a time; saturating.
     #[must_use]
-    pub const fn bytes(requirements: &NetworkRequirements) -> u64 {
-        let message = size_of::<Transmission>() + 2 * size_of::<Entry>();
-        (requirements.links as u64)
-            .saturating_mul(size_of::<Link>() as u64)
-            .saturating_add((requirements.hops as u64).saturating_mul(size_of::<Hop>() as u64))
-            .saturating_add((requirements.messages as u64).saturating_mul(message as u64))
+    pub fn new(fabric: &impl Fabric, messages: usize) -> Self {
+        Self {
+            links: fabric.links() as usize,
+            hops: messages.saturating_mul(fabric.longest_route() as usize),
+            transmissions: messages,
+            polls: messages,
+            alone: messages,
+        }
     }
 }
 
@@ -73,18 +77,16 @@ impl SimpleMemory<'_> {
 /// `simple` does.
 #[derive(Debug)]
 pub struct Simple<'m, F> {
-    routes: Routes<'m, F>,
+    fabric: PlacedFabric<'m, F>,
     links: &'m mut [Link],
     /// Of each transmission the longest route's length.
     hops: &'m mut [Hop],
     longest: usize,
     transmissions: &'m mut [Transmission],
-    /// Transmissions in the place of ranks, here and in `alone`.
+    /// Entries name transmissions, here and in `alone`, in place of ranks.
     polls: Agenda<'m>,
     alone: Agenda<'m>,
-    /// The first free place but those that were never used.
-    free: u32,
-    used: u32,
+    free: FreeList,
     begun: u64,
     now: u64,
 }
@@ -94,32 +96,27 @@ impl<'m, F: Fabric> Simple<'m, F> {
     ///
     /// # Errors
     ///
-    /// [`FlowsError`].
+    /// [`NetworkBuildError`].
     pub fn new(
-        fabric: F,
+        fabric: &'m F,
         tenants: Tenants<'m>,
-        memory: SimpleMemory<'m>,
-    ) -> Result<Self, FlowsError> {
-        let messages = tenants.messages;
-        let needs = NetworkRequirements::new(&fabric, messages);
-        let SimpleMemory { links, hops, transmissions, polls, alone } = memory;
-        let is_small = u32::try_from(needs.hops.max(needs.messages)).is_ok_and(|most| most < NONE);
-        if !is_small || polls.len() < messages || alone.len() < messages {
-            return Err(FlowsError::Full);
-        }
-        let routes = Routes::new(fabric, &tenants)?;
-        let links = links.get_mut(..needs.links).ok_or(FlowsError::Full)?;
-        links.fill(Link { first: NONE, ..Link::default() });
+        memory: Memory<'m>,
+    ) -> Result<Self, NetworkBuildError> {
+        let needs = Requirements::new(fabric, tenants.messages);
+        let numbers = needs.hops.max(needs.transmissions);
+        let is_small = u32::try_from(numbers).is_ok_and(|most| most < NONE);
+        let memory = memory.cut(&needs).filter(|_| is_small).ok_or(NetworkBuildError::Full)?;
+        let placed = PlacedFabric::new(fabric, &tenants)?;
+        memory.links.fill(Link { first: NONE, ..Link::default() });
         Ok(Self {
-            links,
-            hops: hops.get_mut(..needs.hops).ok_or(FlowsError::Full)?,
-            longest: routes.fabric.longest_route() as usize,
-            transmissions: transmissions.get_mut(..messages).ok_or(FlowsError::Full)?,
-            routes,
-            polls: Agenda::new(polls, &mut []),
-            alone: Agenda::new(alone, &mut []),
-            free: NONE,
-            used: 0,
+            links: memory.links,
+            hops: memory.hops,
+            longest: fabric.longest_route() as usize,
+            transmissions: memory.transmissions,
+            fabric: placed,
+            polls: Agenda::new(memory.polls, &mut []),
+            alone: Agenda::new(memory.alone, &mut []),
+            free: FreeList::new(),
             begun: 0,
             now: 0,
         })
@@ -127,8 +124,8 @@ impl<'m, F: Fabric> Simple<'m, F> {
 
     /// What messages travel over.
     #[must_use]
-    pub const fn fabric(&self) -> &F {
-        &self.routes.fabric
+    pub const fn fabric(&self) -> &'m F {
+        self.fabric.fabric
     }
 
     /// How many messages there were.
@@ -137,22 +134,16 @@ impl<'m, F: Fabric> Simple<'m, F> {
         self.begun
     }
 
-    /// A place that no transmission has.
+    /// Takes a free transmission.
     fn take(&mut self) -> Option<u32> {
-        if let Some(place) = self.transmissions.get(self.free as usize) {
-            return Some(core::mem::replace(&mut self.free, place.next_free));
-        }
-        let at = self.used;
-        ((at as usize) < self.transmissions.len()).then(|| {
-            self.used += 1;
-            at
-        })
+        let next = |at: u32| self.transmissions.get(at as usize).map_or(NONE, |one| one.next_free);
+        self.free.take(self.transmissions.len(), next)
     }
 
     /// Where the hops of a transmission are.
     fn hops_of(&self, at: u32) -> core::ops::Range<usize> {
         let first = (at as usize).saturating_mul(self.longest);
-        let count = self.transmissions.get(at as usize).map_or(0, |place| place.hops as usize);
+        let count = self.transmissions.get(at as usize).map_or(0, |message| message.hops as usize);
         first..first + count
     }
 
@@ -163,12 +154,12 @@ impl<'m, F: Fabric> Simple<'m, F> {
         hops.iter().map(on).max().unwrap_or_default().max(1).into()
     }
 
-    /// Notes what a transmission has carried until `now`, at its present congestion.
+    /// Notes what was carried of a transmission until now, at its present congestion.
     fn advance(&mut self, at: u32) {
         let (now, congestion) = (self.now, self.congestion(at));
-        let Some(place) = self.transmissions.get_mut(at as usize) else { return };
-        debug_assert!(now >= place.since, "time goes on");
-        let spent = now - place.since;
+        let Some(message) = self.transmissions.get_mut(at as usize) else { return };
+        debug_assert!(now >= message.since, "time goes on");
+        let spent = now - message.since;
         // Past 2⁶⁴ units, 21 days, the remainder of the division is lost.
         let carried = match spent.checked_mul(PACE) {
             Some(units) => units / congestion,
@@ -177,8 +168,8 @@ impl<'m, F: Fabric> Simple<'m, F> {
         // Time too short for a unit counts the next time, or a crowd would never
         // get on.
         if carried > 0 {
-            place.left = place.left.saturating_sub(carried);
-            place.since = now;
+            message.left = message.left.saturating_sub(carried);
+            message.since = now;
         }
     }
 
@@ -207,15 +198,15 @@ impl<'m, F: Fabric> Simple<'m, F> {
     /// it; whether it has left.
     fn poll(&mut self, at: u32) -> bool {
         self.advance(at);
-        if self.transmissions.get(at as usize).is_some_and(|place| place.left > 0) {
+        if self.transmissions.get(at as usize).is_some_and(|message| message.left > 0) {
             return false;
         }
         self.advance_neighbours(at);
         for own in self.hops_of(at) {
             unlink(self.links, self.hops, own);
         }
-        if let Some(place) = self.transmissions.get_mut(at as usize) {
-            place.hops = 0;
+        if let Some(message) = self.transmissions.get_mut(at as usize) {
+            message.hops = 0;
         }
         true
     }
@@ -225,9 +216,9 @@ impl<'m, F: Fabric> Simple<'m, F> {
     fn poll_alone(&mut self) {
         while let Some(entry) = self.alone.first().filter(|entry| entry.time <= self.now) {
             self.alone.remove_first(|_, _| {});
-            let stamp = |place: &Transmission| (place.created, place.seq);
-            let place = self.transmissions.get(entry.rank as usize).map(stamp);
-            if entry.time == self.now && place == Some((entry.created, entry.seq)) {
+            let stamp = |message: &Transmission| (message.created, message.seq);
+            let found = self.transmissions.get(entry.rank as usize).map(stamp);
+            if entry.time == self.now && found == Some((entry.created, entry.seq)) {
                 self.poll(entry.rank);
             }
         }
@@ -237,10 +228,9 @@ impl<'m, F: Fabric> Simple<'m, F> {
 impl<F: Fabric> Network for Simple<'_, F> {
     const SHARED: bool = true;
     const CHARGES: bool = false;
-    const POSTPONES: bool = true;
 
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
-        let Departure { op, source, target, now, seq, bytes, delay, .. } = *departure;
+        let Departure { op, now, seq, bytes, delay, .. } = *departure;
         debug_assert!(now >= self.now, "messages leave in the order of time");
         self.now = now;
         self.poll_alone();
@@ -253,9 +243,7 @@ impl<F: Fabric> Network for Simple<'_, F> {
         self.begun += 1;
         let first = self.hops_of(at).start;
         let mut count = 0;
-        let Routes { fabric, seed, .. } = &self.routes;
-        let [source, target] = [source, target].map(|rank| self.routes.host_of(rank));
-        fabric.route(source, target, *seed, |link| {
+        self.fabric.route_of(departure).each_link(|link| {
             debug_assert!((count as usize) < self.longest, "no route is longer");
             if let Some(hop) = self.hops.get_mut(first + count as usize) {
                 hop.link = link;
@@ -268,17 +256,17 @@ impl<F: Fabric> Network for Simple<'_, F> {
             created: now,
             seq,
             op,
-            // What has no bytes is in nobody's way.
+            // A message without bytes occupies no link.
             hops: if bytes > 0 { count } else { 0 },
             next_free: NONE,
         };
-        if let Some(place) = self.transmissions.get_mut(at as usize) {
-            *place = transmission;
+        if let Some(message) = self.transmissions.get_mut(at as usize) {
+            *message = transmission;
         }
         self.occupy(at);
         self.polls.add(Entry { time: arrival, created: now, seq, rank: at }, |_, _| {});
         if bytes > 0 {
-            // All of these are of messages on their way, as older ones were polled.
+            // There is room: entries of messages that have left were polled and removed.
             self.alone.add(Entry { time: alone, created: now, seq, rank: at }, |_, _| {});
         }
         Ok(())
@@ -286,7 +274,7 @@ impl<F: Fabric> Network for Simple<'_, F> {
 
     #[inline]
     fn first(&mut self, _next: u64) -> Result<Option<Entry>, NetworkStopped> {
-        let op = |at: u32| self.transmissions.get(at as usize).map_or(NONE, |place| place.op);
+        let op = |at: u32| self.transmissions.get(at as usize).map_or(NONE, |message| message.op);
         Ok(self.polls.first().map(|entry| Entry { rank: op(entry.rank), ..entry }))
     }
 
@@ -297,7 +285,7 @@ impl<F: Fabric> Network for Simple<'_, F> {
         if self.poll(entry.rank) {
             return Ok(false);
         }
-        let left = self.transmissions.get(entry.rank as usize).map_or(0, |place| place.left);
+        let left = self.transmissions.get(entry.rank as usize).map_or(0, |message| message.left);
         let wait = left.div_ceil(UNITS).saturating_mul(PICOS_PER_NANO);
         let time = self.now.checked_add(wait).ok_or(NetworkStopped::Overflow)?.max(free);
         debug_assert!(time > self.now, "the next poll is later");
@@ -312,8 +300,8 @@ impl<F: Fabric> Network for Simple<'_, F> {
             return;
         };
         self.polls.remove_first(|_, _| {});
-        let Some(place) = self.transmissions.get_mut(entry.rank as usize) else { return };
-        debug_assert!(place.left == 0 && place.hops == 0, "what lands has left the network");
-        place.next_free = core::mem::replace(&mut self.free, entry.rank);
+        let Some(message) = self.transmissions.get_mut(entry.rank as usize) else { return };
+        debug_assert!(message.left == 0 && message.hops == 0, "what lands has left the network");
+        message.next_free = self.free.give_back(entry.rank);
     }
 }

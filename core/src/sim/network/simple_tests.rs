@@ -14,27 +14,18 @@ type Message = (u64, u32, u32, u64, u64);
 /// When each message leaves the network and arrives, in ps, and how often messages
 /// were polled; `free` is when receivers are said to be free. Times of `messages` are
 /// in units of `unit` ps, and in order.
-fn arrivals(
-    topology: Topology,
-    messages: &[Message],
-    (unit, free): (u64, u64),
-) -> (Vec<u64>, usize) {
-    let needs = NetworkRequirements::new(&topology, messages.len());
-    let mut links = vec![Link::default(); needs.links];
-    let mut hops = vec![Hop::default(); needs.hops];
-    let mut transmissions = vec![Transmission::default(); needs.messages];
-    let mut polls = vec![Entry::default(); needs.messages];
-    let mut alone = polls.clone();
+fn arrivals(topology: Topology, messages: &[Message], unit: u64, free: u64) -> (Vec<u64>, usize) {
+    let needs = SimpleRequirements::new(&topology, messages.len());
     let memory = SimpleMemory {
-        links: &mut links,
-        hops: &mut hops,
-        transmissions: &mut transmissions,
-        polls: &mut polls,
-        alone: &mut alone,
+        links: &mut vec![Link::default(); needs.links],
+        hops: &mut vec![Hop::default(); needs.hops],
+        transmissions: &mut vec![Transmission::default(); needs.transmissions],
+        polls: &mut vec![Entry::default(); needs.polls],
+        alone: &mut vec![Entry::default(); needs.alone],
     };
     let tenants =
         Tenants { ranks: topology.hosts(), hosts: &[], seed: 3, messages: messages.len() };
-    let mut network = Simple::new(topology, tenants, memory).unwrap();
+    let mut network = Simple::new(&topology, tenants, memory).unwrap();
     let mut arrived = vec![0; messages.len()];
     let mut polled = 0;
     let mut drain = |network: &mut Simple<'_, Topology>, until: u64| {
@@ -59,7 +50,7 @@ fn arrivals(
 
 /// Over a star of eight hosts, in ns.
 fn over_star(messages: &[Message]) -> Vec<u64> {
-    let (arrived, _) = arrivals(Topology::star(8).unwrap(), messages, (NANO, 0));
+    let (arrived, _) = arrivals(Topology::star(8).unwrap(), messages, NANO, 0);
     assert!(arrived.iter().all(|time| time % NANO == 0), "{arrived:?}");
     arrived.iter().map(|time| time / NANO).collect()
 }
@@ -79,7 +70,8 @@ fn two_that_share_a_link_are_polled_in_halving_steps_until_both_are_through() {
     let (arrived, polled) = arrivals(
         Topology::star(8).unwrap(),
         &[(0, 0, 2, 1000, 100), (0, 1, 2, 1000, 100)],
-        (NANO, 0),
+        NANO,
+        0,
     );
     assert_eq!(arrived, [2_000_000; 2]);
     assert_eq!(polled, 2 * 12);
@@ -114,9 +106,9 @@ fn a_message_keeps_its_links_until_it_is_polled() {
 #[test]
 fn what_is_under_way_is_not_polled_before_its_receiver_is_free() {
     let star = Topology::star(8).unwrap();
-    let (arrived, polled) = arrivals(star, &[(0, 0, 1, 5000, 4000)], (NANO, 7_000_000));
+    let (arrived, polled) = arrivals(star, &[(0, 0, 1, 5000, 4000)], NANO, 7_000_000);
     assert_eq!((arrived, polled), (vec![7_000_000], 2));
-    let (arrived, polled) = arrivals(star, &[(0, 0, 1, 3000, 4000)], (NANO, 7_000_000));
+    let (arrived, polled) = arrivals(star, &[(0, 0, 1, 3000, 4000)], NANO, 7_000_000);
     assert_eq!((arrived, polled), (vec![4_000_000], 1), "the engine makes it wait");
 }
 
@@ -124,7 +116,7 @@ fn what_is_under_way_is_not_polled_before_its_receiver_is_free() {
 fn looks_that_are_closer_than_a_unit_stop_no_message() {
     // Each look is a picosecond, 10 units, among up to 200 messages.
     let messages: Vec<Message> = (0..200).map(|at| (at, 0, 1, 1, 0)).collect();
-    let (arrived, _) = arrivals(Topology::star(2).unwrap(), &messages, (1, 0));
+    let (arrived, _) = arrivals(Topology::star(2).unwrap(), &messages, 1, 0);
     let last = *arrived.iter().max().unwrap();
     assert!((200_000..400_000).contains(&last), "{last}");
 }
@@ -133,7 +125,7 @@ fn looks_that_are_closer_than_a_unit_stop_no_message() {
 fn times_and_sizes_past_their_range_are_refused() {
     let star = Topology::star(2).unwrap();
     let pair = Tenants { ranks: 2, messages: 1, ..Tenants::default() };
-    let needs = NetworkRequirements::new(&star, 1);
+    let needs = SimpleRequirements::new(&star, 1);
     let mut links = vec![Link::default(); needs.links];
     let mut hops = vec![Hop::default(); needs.hops];
     for (bytes, now, delay) in
@@ -146,14 +138,14 @@ fn times_and_sizes_past_their_range_are_refused() {
             polls: &mut [Entry::default()],
             alone: &mut [Entry::default()],
         };
-        let mut network = Simple::new(star, pair, memory).unwrap();
+        let mut network = Simple::new(&star, pair, memory).unwrap();
         let departure =
             Departure { op: 0, source: 0, target: 1, now, seq: 0, bytes, volume: 0, delay };
         let stopped = network.launch(&departure).and_then(|()| network.postpone(0)).unwrap_err();
         assert_eq!(stopped, NetworkStopped::Overflow, "{bytes} {now} {delay}");
     }
-    let none = Simple::new(star, pair, SimpleMemory::default());
-    assert_eq!(none.unwrap_err(), FlowsError::Full);
+    let none = Simple::new(&star, pair, SimpleMemory::default());
+    assert_eq!(none.unwrap_err(), NetworkBuildError::Full);
 }
 
 #[test]
@@ -172,7 +164,7 @@ fn every_message_arrives_once_and_none_before_it_could_alone() {
             })
             .collect();
         let unit = [NANO, 1, 333][round / 3 % 3];
-        let (arrived, _) = arrivals(topology, &messages, (unit, 0));
+        let (arrived, _) = arrivals(topology, &messages, unit, 0);
         let bytes: u64 = messages.iter().map(|message| message.3).sum();
         for (&(now, _, _, bytes_own, delay), &at) in messages.iter().zip(&arrived) {
             let alone = (delay * unit).max(bytes_own * NANO);

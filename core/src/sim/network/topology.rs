@@ -43,12 +43,14 @@ pub(super) enum Shape {
 pub struct Topology {
     pub(super) shape: Shape,
     pub(super) hosts: u32,
-    links: u32,
+    /// Numbers of links. Of a torus of few dimensions and a dragonfly some are of no
+    /// link: [`Topology::links_there_are`].
+    pub(super) links: u32,
     /// Links that lead to or from a host; the first ones.
-    host_links: u32,
-    host_capacity: f64,
+    pub(super) host_links: u32,
+    pub(super) host_capacity: f64,
     /// That of every other link.
-    inner_capacity: f64,
+    pub(super) inner_capacity: f64,
 }
 
 /// Why there is no such topology.
@@ -352,19 +354,6 @@ impl Topology {
         if hosts < ranks { Err(TopologyError::TooFewHosts { hosts, ranks }) } else { Ok(topology) }
     }
 
-    /// Hosts; at least as many as ranks are placed on them.
-    #[must_use]
-    pub const fn hosts(&self) -> u32 {
-        self.hosts
-    }
-
-    /// Numbers of links, of both directions. Of a torus of few dimensions and a
-    /// dragonfly some are of no link: [`Topology::links_there_are`].
-    #[must_use]
-    pub const fn links(&self) -> u32 {
-        self.links
-    }
-
     /// How many links there are, of both directions.
     #[must_use]
     pub fn links_there_are(&self) -> u32 {
@@ -380,12 +369,6 @@ impl Topology {
             _ => return self.links,
         };
         2 * self.hosts + inner
-    }
-
-    /// How wide a link is, in links of a host.
-    #[must_use]
-    pub const fn capacity(&self, link: u32) -> f64 {
-        if link < self.host_links { self.host_capacity } else { self.inner_capacity }
     }
 
     /// How wide the links between switches are, in links of a host.

@@ -10,7 +10,7 @@ use super::rates::real;
 #[derive(Debug)]
 pub struct Usage<'m> {
     /// Of each link, each step: ps of a host's link.
-    carried: &'m mut [f32],
+    carried: &'m mut [f64],
     steps: usize,
     step: u64,
 }
@@ -19,7 +19,7 @@ impl<'m> Usage<'m> {
     /// In `carried`, which has `steps` elements a link; `None` with less than
     /// two steps or for no link.
     #[must_use]
-    pub fn new(carried: &'m mut [f32], steps: usize) -> Option<Self> {
+    pub fn new(carried: &'m mut [f64], steps: usize) -> Option<Self> {
         if steps < 2 || carried.len() < steps {
             return None;
         }
@@ -35,7 +35,7 @@ impl<'m> Usage<'m> {
 
     /// What a link carried in each step, in ps of a host's link.
     #[must_use]
-    pub fn of_link(&self, link: u32) -> &[f32] {
+    pub fn of_link(&self, link: u32) -> &[f64] {
         let first = (link as usize).saturating_mul(self.steps);
         self.carried.get(first..first.saturating_add(self.steps)).unwrap_or_default()
     }
@@ -53,10 +53,7 @@ impl<'m> Usage<'m> {
         }
     }
 
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "steps were counted in a usize; f32 is enough for a picture"
-    )]
+    #[allow(clippy::cast_possible_truncation, reason = "steps were counted in a usize")]
     fn add(&mut self, link: u32, time: Range<u64>, rate: f64) {
         let first = (link as usize).saturating_mul(self.steps);
         let Range { start: from, end: to } = time;
@@ -68,7 +65,7 @@ impl<'m> Usage<'m> {
             let start = (at * self.step).max(from);
             let stop = at.saturating_add(1).saturating_mul(self.step).min(to);
             if let Some(place) = row.get_mut(at as usize) {
-                *place += (rate * real(stop - start)) as f32;
+                *place += rate * real(stop - start);
             }
         }
     }

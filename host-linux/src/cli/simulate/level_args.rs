@@ -12,7 +12,7 @@ use crate::cli::named_files::NamedFiles;
 use crate::cli::parameter_args::{Origin, ParameterArgs};
 use crate::cli::parameters_used::ParameterSource;
 use crate::cli::{CliError, Console, parse};
-use crate::simulation::{ParameterSets, RankPlace, Source, read_places};
+use crate::simulation::{ParameterSets, RankLocation, Source, read_locations};
 
 /// Parameters of ranks that are near each other.
 #[derive(Clone, Debug, clap::Args)]
@@ -202,7 +202,7 @@ impl LevelArgs {
             sets = sets.with_level(level.places, near);
         }
         if let Some(path) = &self.nodes {
-            sets.places = read_places(path, RankPlace::Node).map_err(CliError::usage)?;
+            sets.places = read_locations(path, RankLocation::Node).map_err(CliError::usage)?;
         }
         Ok(sets)
     }

@@ -41,7 +41,7 @@ pub struct BusyLink {
 impl NetworkUse {
     /// Of LogGOPSim's network, which does not count what links carry.
     #[must_use]
-    pub fn of_simple(network: &Simple<'_, &Wiring>) -> Self {
+    pub fn of_simple(network: &Simple<'_, Wiring>) -> Self {
         let topology = network.fabric();
         let (hosts, links) = (topology.hosts(), topology.links_there_are());
         Self { hosts, links, flows: network.begun(), ..Self::default() }
@@ -50,7 +50,7 @@ impl NetworkUse {
     /// Of a network after a run that took `makespan` ps.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]
-    pub fn of<T: FlowObserver>(flows: &Flows<'_, &Wiring, T>, makespan: u64) -> Self {
+    pub fn of<T: FlowObserver>(flows: &Flows<'_, Wiring, T>, makespan: u64) -> Self {
         let topology = flows.fabric();
         let load = |(link, carried): (u32, f64)| (carried / topology.capacity(link), link);
         let mut loads: Vec<(f64, u32)> =
@@ -65,8 +65,8 @@ impl NetworkUse {
             let capacity = topology.capacity(link);
             let steps = |usage: &Usage<'_>| {
                 let whole = capacity * usage.step() as f64;
-                // Summed in single precision: a full step may be a little more.
-                let share = |carried: &f32| (f64::from(*carried) / whole).min(1.0);
+                // Sums are rounded: a full step may be a little more.
+                let share = |carried: &f64| (carried / whole).min(1.0);
                 let row = usage.of_link(link).iter().map(share);
                 let steps = makespan.div_ceil(usage.step().max(1));
                 row.take(usize::try_from(steps).unwrap_or(usize::MAX)).collect()

@@ -44,7 +44,10 @@ enum Token<'t> {
 }
 
 /// A token and its line.
-type Placed<'t> = (Token<'t>, usize);
+struct TokenAt<'t> {
+    token: Token<'t>,
+    line: usize,
+}
 
 /// Reads `text`.
 pub(super) fn parse(text: &str) -> Result<Graph, DotError> {
@@ -55,7 +58,7 @@ pub(super) fn parse(text: &str) -> Result<Graph, DotError> {
     Ok(reader.graph)
 }
 
-fn tokens(text: &str) -> Result<Vec<Placed<'_>>, DotError> {
+fn tokens(text: &str) -> Result<Vec<TokenAt<'_>>, DotError> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (text, 1);
     while let Some(first) = rest.chars().next() {
@@ -76,16 +79,17 @@ fn tokens(text: &str) -> Result<Vec<Placed<'_>>, DotError> {
             }
             '"' => {
                 let (word, length) = quoted(rest).ok_or_else(|| wrong("a quote without an end"))?;
-                tokens.push((Token::Word(word), line));
+                tokens.push(TokenAt { token: Token::Word(word), line });
                 line += rest.get(..length).unwrap_or_default().matches('\n').count();
                 length
             }
             '{' | '}' | '[' | ']' | '=' | ';' | ',' => {
-                tokens.push((Token::Sign(first), line));
+                tokens.push(TokenAt { token: Token::Sign(first), line });
                 1
             }
             '-' if rest.starts_with("->") || rest.starts_with("--") => {
-                tokens.push((Token::Joint(rest.get(..2).unwrap_or_default()), line));
+                tokens
+                    .push(TokenAt { token: Token::Joint(rest.get(..2).unwrap_or_default()), line });
                 2
             }
             '-' if is_glued(text, rest) => {
@@ -102,7 +106,7 @@ fn tokens(text: &str) -> Result<Vec<Placed<'_>>, DotError> {
                     return Err(wrong(&format!("'{first}' is not understood")));
                 }
                 let word = rest.get(..length).unwrap_or_default();
-                tokens.push((Token::Word(word.to_owned()), line));
+                tokens.push(TokenAt { token: Token::Word(word.to_owned()), line });
                 length
             }
         };
@@ -140,19 +144,19 @@ fn quoted(text: &str) -> Option<(String, usize)> {
 }
 
 struct Reader<'t> {
-    tokens: &'t [Placed<'t>],
+    tokens: &'t [TokenAt<'t>],
     at: usize,
     graph: Graph,
 }
 
 impl Reader<'_> {
     fn peek(&self) -> Option<&Token<'_>> {
-        self.tokens.get(self.at).map(|(token, _)| token)
+        self.tokens.get(self.at).map(|at| &at.token)
     }
 
     fn line(&self) -> usize {
         let last = self.at.min(self.tokens.len().saturating_sub(1));
-        self.tokens.get(last).map_or(1, |(_, line)| *line)
+        self.tokens.get(last).map_or(1, |at| at.line)
     }
 
     fn wrong<T>(&self, what: impl Into<String>) -> Result<T, DotError> {

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use loggap_core::sim::network::{FlowsError, TopologyError};
+use loggap_core::sim::network::{NetworkBuildError, TopologyError};
 
 pub use super::dot::DotError;
-use super::places::RankPlace;
+use super::locations::RankLocation;
 
 /// What the author of a graph may not have known.
 const ENDS: &str =
@@ -40,7 +40,7 @@ pub enum NetworkError {
         /// The word.
         word: String,
         /// What was expected.
-        what: RankPlace,
+        what: RankLocation,
     },
     /// The file has hosts for fewer ranks than there are.
     #[error("{path}: hosts for {listed} of {ranks} ranks", path = .path.display())]
@@ -66,7 +66,7 @@ pub enum NetworkError {
     },
     /// The core refuses it.
     #[error(transparent)]
-    Flows(#[from] FlowsError),
+    Flows(#[from] NetworkBuildError),
     /// The kernel has no more memory.
     #[error("there is no memory for the network: {0}")]
     Pages(io::Error),

@@ -5,23 +5,25 @@ mod busy;
 mod dot;
 mod error;
 mod graph;
+mod locations;
+mod memory;
 mod placement;
-mod places;
 mod simple;
 mod wired;
 mod wiring;
 
+use loggap_core::sim::SimError;
 use loggap_core::sim::network::{
-    Fabric, Flow, FlowObserver, Flows, Hop, Link, NetworkMemory, NetworkRequirements, Share,
-    SimpleMemory, Tenants, Topology, TopologyError, Unobserved, Usage,
+    Fabric, FlowObserver, Flows, FlowsRequirements, SimpleRequirements, Tenants, Topology,
+    TopologyError, Unobserved, Usage,
 };
-use loggap_core::sim::{Entry, SimError};
 
 pub use self::busy::{BusyLink, NetworkUse};
 pub use self::error::{DotError, GraphError, NetworkError};
 pub use self::graph::GraphTopology;
+pub use self::locations::{RankLocation, read_locations};
+use self::memory::OwnedFlows;
 pub use self::placement::Placement;
-pub use self::places::{RankPlace, read_places};
 pub use self::simple::PlacedSimple;
 pub use self::wiring::{TopologyPlan, Wiring};
 use super::{Needs, RunError};
@@ -114,35 +116,22 @@ impl NetworkPlan {
         interfaces: usize,
         messages: usize,
     ) -> Result<PlacedNetwork, NetworkError> {
-        let (places, needs) = self.places(ranks, interfaces, messages)?;
-        let steps = self.steps(&places.topology);
-        Ok(PlacedNetwork {
-            places,
-            links: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
-            shares: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
-            changed: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
-            hops: Pages::zeroed(needs.hops).map_err(NetworkError::Pages)?,
-            flows: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
-            ends: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
-            ends_in_order: Pages::zeroed(needs.in_order).map_err(NetworkError::Pages)?,
-            arrivals_in_order: Pages::zeroed(needs.in_order).map_err(NetworkError::Pages)?,
-            unheld: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
-            arrivals: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
-            steps,
-            carried: Pages::zeroed(steps * needs.links).map_err(NetworkError::Pages)?,
-        })
+        let placed = self.placed(ranks, interfaces, messages)?;
+        let steps = self.steps(&placed.topology);
+        let needs = FlowsRequirements::new(&placed.topology, messages);
+        let memory = OwnedFlows::new(&needs).map_err(NetworkError::Pages)?;
+        let carried = Pages::zeroed(steps * needs.links).map_err(NetworkError::Pages)?;
+        Ok(PlacedNetwork { placed, memory, steps, carried })
     }
 
-    /// Where ranks are, and what the network needs, for which the system has to have the
-    /// memory.
-    fn places(
+    /// Where ranks are; the system has to have the memory for a network between them.
+    fn placed(
         &self,
         ranks: u32,
         interfaces: usize,
         messages: usize,
-    ) -> Result<(Places, NetworkRequirements), NetworkError> {
+    ) -> Result<PlacedRanks, NetworkError> {
         let topology = self.topology(ranks, interfaces)?;
-        let needs = NetworkRequirements::new(&topology, messages);
         let needed = self.bytes(ranks, messages);
         if let Some(available) =
             memory_entry("MemAvailable").filter(|available| needed > *available)
@@ -150,12 +139,12 @@ impl NetworkPlan {
             return Err(NetworkError::TooLarge { needed, available });
         }
         let hosts = self.placement.hosts(ranks, &topology, self.seed)?;
-        Ok((Places { topology, hosts, ranks, seed: self.seed, messages }, needs))
+        Ok(PlacedRanks { topology, hosts, ranks, seed: self.seed, messages })
     }
 
     /// Steps of time in which each link is watched.
     fn steps(&self, topology: &Wiring) -> usize {
-        let row = (topology.links() as usize).saturating_mul(size_of::<f32>());
+        let row = (topology.links() as usize).saturating_mul(size_of::<f64>());
         if self.watched { (WATCH_BYTES / row.max(1)).clamp(2, STEPS) } else { 0 }
     }
 
@@ -164,11 +153,12 @@ impl NetworkPlan {
     pub fn bytes(&self, ranks: u32, messages: usize) -> u64 {
         let Ok(topology) = self.topology(ranks, 1) else { return 0 };
         let watched = self.steps(&topology).saturating_mul(topology.links() as usize);
-        let watched = watched.saturating_mul(size_of::<f32>()) as u64;
-        let needs = NetworkRequirements::new(&topology, messages);
+        let watched = watched.saturating_mul(size_of::<f64>()) as u64;
         let network = match self.model {
-            LinkModel::Flows => needs.bytes().saturating_add(watched),
-            LinkModel::Simple => SimpleMemory::bytes(&needs),
+            LinkModel::Flows => {
+                FlowsRequirements::new(&topology, messages).bytes().saturating_add(watched)
+            }
+            LinkModel::Simple => SimpleRequirements::new(&topology, messages).bytes(),
         };
         network.saturating_add(u64::from(ranks) * size_of::<u32>() as u64)
     }
@@ -207,9 +197,9 @@ pub(super) fn with_more_memory<T>(
     }
 }
 
-/// Where ranks are.
+/// Ranks on the hosts of a topology.
 #[derive(Debug)]
-struct Places {
+struct PlacedRanks {
     topology: Wiring,
     hosts: Vec<u32>,
     ranks: u32,
@@ -217,7 +207,7 @@ struct Places {
     messages: usize,
 }
 
-impl Places {
+impl PlacedRanks {
     /// As a network takes them.
     fn tenants(&self) -> Tenants<'_> {
         let Self { ranks, ref hosts, seed, messages, .. } = *self;
@@ -228,19 +218,10 @@ impl Places {
 /// A network of its size, and its memory.
 #[derive(Debug)]
 pub struct PlacedNetwork {
-    places: Places,
-    links: Pages<Link>,
-    shares: Pages<Share>,
-    changed: Pages<u32>,
-    hops: Pages<Hop>,
-    flows: Pages<Flow>,
-    ends: Pages<Entry>,
-    ends_in_order: Pages<Entry>,
-    arrivals_in_order: Pages<Entry>,
-    unheld: Pages<u32>,
-    arrivals: Pages<Entry>,
+    placed: PlacedRanks,
+    memory: OwnedFlows,
     steps: usize,
-    carried: Pages<f32>,
+    carried: Pages<f64>,
 }
 
 impl PlacedNetwork {
@@ -249,7 +230,7 @@ impl PlacedNetwork {
     /// # Errors
     ///
     /// [`NetworkError::Flows`].
-    pub fn lend(&mut self) -> Result<Flows<'_, &Wiring>, NetworkError> {
+    pub fn lend(&mut self) -> Result<Flows<'_, Wiring>, NetworkError> {
         self.lend_observed(Unobserved)
     }
 
@@ -261,21 +242,10 @@ impl PlacedNetwork {
     pub fn lend_observed<T: FlowObserver>(
         &mut self,
         observer: T,
-    ) -> Result<Flows<'_, &Wiring, T>, NetworkError> {
-        let memory = NetworkMemory {
-            links: &mut self.links,
-            shares: &mut self.shares,
-            changed: &mut self.changed,
-            hops: &mut self.hops,
-            flows: &mut self.flows,
-            ends: &mut self.ends,
-            ends_in_order: &mut self.ends_in_order,
-            arrivals_in_order: &mut self.arrivals_in_order,
-            unheld: &mut self.unheld,
-            arrivals: &mut self.arrivals,
-        };
-        let Places { topology, .. } = &self.places;
-        let flows = Flows::observed(topology, self.places.tenants(), memory, observer)?;
+    ) -> Result<Flows<'_, Wiring, T>, NetworkError> {
+        let PlacedRanks { topology, .. } = &self.placed;
+        let tenants = self.placed.tenants();
+        let flows = Flows::observed(topology, tenants, self.memory.lend(), observer)?;
         Ok(match Usage::new(&mut self.carried, self.steps) {
             Some(usage) => flows.with_usage(usage),
             None => flows,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use loggap_core::random::Random;
 use loggap_core::sim::network::Fabric;
 
-use super::places::{RankPlace, read_places};
+use super::locations::{RankLocation, read_locations};
 use super::{NetworkError, Wiring};
 
 /// Which rank is on which host.
@@ -22,13 +22,13 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Reads the host of each rank, see [`read_places`].
+    /// Reads the host of each rank, see [`read_locations`].
     ///
     /// # Errors
     ///
     /// [`NetworkError`] names the file and the line.
     pub fn read(path: &Path) -> Result<Self, NetworkError> {
-        Ok(Self::Hosts(path.to_owned(), read_places(path, RankPlace::Host)?))
+        Ok(Self::Hosts(path.to_owned(), read_locations(path, RankLocation::Host)?))
     }
 
     /// The host of each of so many ranks; empty for each on its own.

@@ -1,20 +1,32 @@
-//! Memory for LogGOPSim's network `simple`.
+//! LogGOPSim's network `simple`, and its memory.
+
+use std::io;
 
 use loggap_core::sim::Entry;
-use loggap_core::sim::network::{Hop, Link, Simple, SimpleMemory, Transmission};
+use loggap_core::sim::network::{
+    Hop, Link, Simple, SimpleMemory as Memory, SimpleRequirements as Requirements, Transmission,
+};
 
-use super::{NetworkError, NetworkPlan, Places, Wiring};
+use super::{NetworkError, NetworkPlan, PlacedRanks, Wiring};
+use crate::simulation::memory::owned_memory;
 use crate::sys::pages::Pages;
+
+owned_memory! {
+    /// The parts of [`Memory`], each as long as a network requires.
+    pub(super) struct OwnedSimple {
+        links: Link,
+        hops: Hop,
+        transmissions: Transmission,
+        polls: Entry,
+        alone: Entry,
+    }
+}
 
 /// A network `simple` of its size, and its memory.
 #[derive(Debug)]
 pub struct PlacedSimple {
-    places: Places,
-    links: Pages<Link>,
-    hops: Pages<Hop>,
-    transmissions: Pages<Transmission>,
-    polls: Pages<Entry>,
-    alone: Pages<Entry>,
+    placed: PlacedRanks,
+    memory: OwnedSimple,
 }
 
 impl NetworkPlan {
@@ -24,15 +36,10 @@ impl NetworkPlan {
     ///
     /// [`NetworkError`].
     pub fn place_simple(&self, ranks: u32, messages: usize) -> Result<PlacedSimple, NetworkError> {
-        let (places, needs) = self.places(ranks, 1, messages)?;
-        Ok(PlacedSimple {
-            places,
-            links: Pages::zeroed(needs.links).map_err(NetworkError::Pages)?,
-            hops: Pages::zeroed(needs.hops).map_err(NetworkError::Pages)?,
-            transmissions: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
-            polls: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
-            alone: Pages::zeroed(messages).map_err(NetworkError::Pages)?,
-        })
+        let placed = self.placed(ranks, 1, messages)?;
+        let needs = Requirements::new(&placed.topology, messages);
+        let memory = OwnedSimple::new(&needs).map_err(NetworkError::Pages)?;
+        Ok(PlacedSimple { placed, memory })
     }
 }
 
@@ -42,14 +49,8 @@ impl PlacedSimple {
     /// # Errors
     ///
     /// [`NetworkError::Flows`].
-    pub fn lend(&mut self) -> Result<Simple<'_, &Wiring>, NetworkError> {
-        let memory = SimpleMemory {
-            links: &mut self.links,
-            hops: &mut self.hops,
-            transmissions: &mut self.transmissions,
-            polls: &mut self.polls,
-            alone: &mut self.alone,
-        };
-        Ok(Simple::new(&self.places.topology, self.places.tenants(), memory)?)
+    pub fn lend(&mut self) -> Result<Simple<'_, Wiring>, NetworkError> {
+        let tenants = self.placed.tenants();
+        Ok(Simple::new(&self.placed.topology, tenants, self.memory.lend())?)
     }
 }

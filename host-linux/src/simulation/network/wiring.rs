@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use loggap_core::sim::network::{Fabric, Topology};
 
 use super::graph::GraphTopology;
-use super::places::read;
+use super::locations::read;
 use super::{GraphError, NetworkError};
 
 /// Hosts and links, before it is known for how many ranks.
@@ -99,48 +99,35 @@ impl Wiring {
     }
 }
 
+/// The same of either.
+macro_rules! of_either {
+    ($wiring:ident, $fabric:ident => $what:expr) => {
+        match $wiring {
+            Wiring::Generated($fabric) => $what,
+            Wiring::Graph($fabric) => $what,
+        }
+    };
+}
+
 impl Fabric for Wiring {
     fn hosts(&self) -> u32 {
-        match self {
-            Self::Generated(topology) => topology.hosts(),
-            Self::Graph(graph) => graph.hosts(),
-        }
+        of_either!(self, fabric => fabric.hosts())
     }
 
     fn links(&self) -> u32 {
-        match self {
-            Self::Generated(topology) => topology.links(),
-            Self::Graph(graph) => graph.links(),
-        }
+        of_either!(self, fabric => fabric.links())
     }
 
     fn capacity(&self, link: u32) -> f64 {
-        match self {
-            Self::Generated(topology) => topology.capacity(link),
-            Self::Graph(graph) => graph.capacity(link),
-        }
+        of_either!(self, fabric => fabric.capacity(link))
     }
 
     fn longest_route(&self) -> u32 {
-        match self {
-            Self::Generated(topology) => topology.longest_route(),
-            Self::Graph(graph) => graph.longest_route(),
-        }
+        of_either!(self, fabric => fabric.longest_route())
     }
 
     #[inline]
     fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32)) {
-        match self {
-            Self::Generated(topology) => topology.route(source, target, seed, each),
-            Self::Graph(graph) => graph.route(source, target, seed, each),
-        }
-    }
-
-    #[inline]
-    fn first_link(&self, source: u32, target: u32, seed: u64) -> Option<u32> {
-        match self {
-            Self::Generated(topology) => Fabric::first_link(topology, source, target, seed),
-            Self::Graph(graph) => graph.first_link(source, target, seed),
-        }
+        of_either!(self, fabric => fabric.route(source, target, seed, each));
     }
 }

@@ -19,16 +19,6 @@ use crate::timeline::link_holds::LinkHolds;
 /// What came of a run, and what else is left of it.
 type WithRest<T> = Result<(Outcome, T), RunError>;
 
-/// What takes part in a run besides its schedule.
-struct Hooks<'h, N, O, F> {
-    noise: N,
-    observer: O,
-    /// Is told when the rates of messages on links change.
-    flows: F,
-    /// What it keeps.
-    holds: Option<&'h LinkHolds>,
-}
-
 /// One run event by event.
 struct InOrder<'j> {
     job: &'j Job<'j>,
@@ -107,10 +97,7 @@ impl InOrder<'_> {
     ) -> Result<Outcome, RunError> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
-            return Ok({
-                let hooks = Hooks { noise, observer: Silent, flows: Unobserved, holds: None };
-                self.drive(schedule, needs, hooks)?.0
-            });
+            return Ok(self.drive(schedule, needs, noise, Silent, Unobserved)?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
@@ -119,14 +106,19 @@ impl InOrder<'_> {
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
         let flows = |plan: &&NetworkPlan| wanted.causes && plan.model == LinkModel::Flows;
         let holds = self.job.network.filter(flows).map(|_| LinkHolds::default());
-        let flows = holds.as_ref().map(|holds| |rate: &FlowRate| holds.note(rate));
+        let rates = holds.as_ref().map(|holds| |flow: &FlowRate| holds.note(flow));
         let causes = wanted.causes.then(|| match &holds {
             Some(holds) => CauseRecorder::new(first_ops).with_holds(holds.clone()),
             None => CauseRecorder::new(first_ops),
         });
-        let observer = ((counting, recorder), causes);
-        let hooks = Hooks { noise, observer, flows, holds: holds.as_ref() };
-        let (outcome, ((counting, recorder), causes)) = self.drive(schedule, needs, hooks)?;
+        let observers = ((counting, recorder), causes);
+        let interfaces = schedule.interfaces();
+        let (outcome, ((counting, recorder), causes)) =
+            self.drive(schedule, needs, noise, observers, rates)?;
+        if let (Some(holds), Some(plan)) = (holds.as_ref(), self.job.network) {
+            let topology = plan.topology(needs.ranks, interfaces)?;
+            holds.name_links(|link| topology.link_name(link));
+        }
         Ok(Outcome {
             counters: counting.map(|counting| counting.finish().to_vec()),
             timeline: recorder.map(Recorder::finish),
@@ -135,15 +127,16 @@ impl InOrder<'_> {
         })
     }
 
-    fn drive<N: Noise, O: Observer, F: FlowObserver, S: Storage>(
+    fn drive<N: Noise, O: Observer, S: Storage>(
         &self,
         schedule: Schedule<'_, S>,
         needs: &Needs,
-        hooks: Hooks<'_, N, O, F>,
+        noise: N,
+        observer: O,
+        rates: impl FlowObserver,
     ) -> WithRest<O> {
         let of = schedule.events();
         let Job { parameters, settings, .. } = *self.job;
-        let Hooks { noise, observer, flows, holds } = hooks;
         let Some(plan) = self.job.network else {
             let engine = Engine::with(schedule, parameters, settings, noise, observer);
             let (outcome, engine) = self.finish(engine, needs, of)?;
@@ -160,13 +153,9 @@ impl InOrder<'_> {
             return Ok((Outcome { network, ..outcome }, engine.into_observer()));
         }
         let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
-        let network = placed.lend_observed(flows)?;
+        let network = placed.lend_observed(rates)?;
         let engine = Engine::on_network(schedule, parameters, settings, noise, observer, network);
         let (outcome, engine) = self.finish(engine, needs, of)?;
-        if let Some(holds) = holds {
-            let topology = engine.network().fabric();
-            holds.name_links(|link| topology.link_name(link));
-        }
         let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));
         Ok((Outcome { network, ..outcome }, engine.into_observer()))
     }

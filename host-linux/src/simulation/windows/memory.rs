@@ -12,7 +12,7 @@ use crate::sys::pages::{Integers, Pages};
 
 owned_memory! {
     /// The parts of [`Memory`], each as long as a simulation requires.
-    WindowMemory {
+    pub struct WindowMemory {
         records: WindowRecord,
         edges: u32,
         ranks: WindowRank,

@@ -7,6 +7,7 @@ use super::NetworkError;
 
 /// The longest file of hosts that is read: 1 GiB.
 const LONGEST: u64 = 1 << 30;
+
 /// The text of a file of bounded length.
 pub(super) fn read(path: &Path) -> Result<String, NetworkError> {
     let failed = |error| NetworkError::Io(path.to_owned(), error);
@@ -19,16 +20,16 @@ pub(super) fn read(path: &Path) -> Result<String, NetworkError> {
     }
 }
 
-/// What a file says of each rank.
+/// Where a file says that each rank is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum RankPlace {
+pub enum RankLocation {
     /// Its host of a topology.
     Host,
     /// Its node.
     Node,
 }
 
-impl fmt::Display for RankPlace {
+impl fmt::Display for RankLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Host => "host",
@@ -43,20 +44,20 @@ impl fmt::Display for RankPlace {
 /// # Errors
 ///
 /// [`NetworkError`] names the file and the line.
-pub fn read_places(path: &Path, what: RankPlace) -> Result<Vec<u32>, NetworkError> {
+pub fn read_locations(path: &Path, what: RankLocation) -> Result<Vec<u32>, NetworkError> {
     let text = read(path)?;
-    let mut places = Vec::new();
+    let mut locations = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         let content = line.split('#').next().unwrap_or_default();
         for word in content.split_whitespace() {
-            let place = word.parse().map_err(|_| NetworkError::Word {
+            let location = word.parse().map_err(|_| NetworkError::Word {
                 path: path.to_owned(),
                 line: number,
                 word: word.to_owned(),
                 what,
             })?;
-            places.push(place);
+            locations.push(location);
         }
     }
-    Ok(places)
+    Ok(locations)
 }

@@ -1,4 +1,4 @@
-//! What is told of flows while they go on.
+//! What an observer of flows learns while they are under way.
 
 use super::memory::{Flow, NONE};
 
@@ -12,27 +12,27 @@ pub struct FlowRate {
     pub now: u64,
     /// Of a host's link; 0 where the flow has ended.
     pub rate: f64,
-    /// The link that holds it back, if one does.
-    pub held_by: Option<u32>,
+    /// The link that limits it, if one does.
+    pub bottleneck: Option<u32>,
 }
 
 impl FlowRate {
     /// That of `flow`.
     #[inline]
     pub(super) fn of(flow: &Flow, rate: f64, now: u64) -> Self {
-        let held_by = Some(flow.held_by).filter(|&link| link != NONE && rate > 0.0);
-        Self { op: flow.op, now, rate, held_by }
+        let bottleneck = Some(flow.bottleneck).filter(|&link| link != NONE && rate > 0.0);
+        Self { op: flow.op, now, rate, bottleneck }
     }
 }
 
-/// Is told whenever the rate of a flow changes, or the link that holds it back. Of a flow that
-/// nothing holds back until it ends, only its end is told.
+/// Is called whenever the rate of a flow changes, or its bottleneck. Of a flow that has no
+/// bottleneck until it ends, it sees only the end.
 pub trait FlowObserver {
     /// The rate of a flow changes.
     fn changed(&mut self, flow: &FlowRate);
 }
 
-/// Nobody; the calls vanish.
+/// No observer; the calls vanish.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 
@@ -45,8 +45,8 @@ impl FlowObserver for Unobserved {
 impl<T: FnMut(&FlowRate)> FlowObserver for Option<T> {
     #[inline]
     fn changed(&mut self, flow: &FlowRate) {
-        if let Some(told) = self {
-            told(flow);
+        if let Some(observe) = self {
+            observe(flow);
         }
     }
 }
