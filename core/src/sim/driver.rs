@@ -4,6 +4,7 @@ use super::charge::Charges;
 use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released, Resumed, Satisfied};
+use super::matching::slots::Found;
 use super::network::Network;
 use super::parameters::{Receive, Rendezvous};
 use super::price::Reception;
@@ -12,7 +13,6 @@ use super::record::{Mark, NONE};
 use super::records::Records;
 use super::release::{Operations, Reached};
 use super::rules::{Creator, Letter, Pair, Rules};
-use super::slots::Found;
 use super::storage::{OnRank, Storage};
 use crate::units::Picos;
 

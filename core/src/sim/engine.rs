@@ -2,10 +2,8 @@
 
 use core::fmt;
 
-use super::chain::Chain;
 use super::charge::Charges;
 use super::clocks::Clock;
-use super::heap::Heaps;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::lent::Checked;
 use super::matching::Waiting;
@@ -13,7 +11,9 @@ use super::memory::{Memory, Requirements};
 use super::network::{Flat, Network, NetworkStopped};
 use super::parameters::{Parameters, Receive, Settings};
 use super::price::Prices;
-use super::queue::{Entry, Queue};
+use super::queues::chain::Chain;
+use super::queues::heap::Heaps;
+use super::queues::queue::{Entry, Queue};
 use super::rank::Rank;
 use super::record::NONE;
 use super::records::Records;

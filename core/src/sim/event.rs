@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::network::Network;
 use super::parameters::Receive;
-use super::queue::Entry;
+use super::queues::queue::Entry;
 use super::rank::Class;
 use super::record::NONE;
 use super::rules::Units;

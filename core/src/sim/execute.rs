@@ -1,13 +1,13 @@
 //! What happens in global order: the next event of a rank is executed, and messages
 //! are handed on.
 
-use super::chain::Chain;
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, WaitsIn};
 use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer, Turn};
 use super::network::{Departure, Network};
 use super::parameters::{Receive, Rendezvous};
 use super::price::Leaving;
+use super::queues::chain::Chain;
 use super::rank::Class;
 use super::record::Record;
 use super::rules::{Letter, Rules};

@@ -1,8 +1,8 @@
 //! The memory that a simulation is lent.
 
 use super::lent::lent_memory;
-use super::match_index::MatchIndex;
-use super::queue::Entry;
+use super::matching::match_index::MatchIndex;
+use super::queues::queue::Entry;
 use super::rank::Rank;
 use super::record::{Record, Slot};
 

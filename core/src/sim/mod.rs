@@ -17,6 +17,20 @@
 //! - [`implicit`] runs patterns that are computed instead of stored.
 //! - [`Unfinished`] names what is left when a run cannot go on.
 //!
+//! # Rooms
+//!
+//! | | files |
+//! |---|---|
+//! | what a rank does at an event | `rules`, `charge`, `price`, `release` |
+//! | who meets whom | `matching` |
+//! | the driver in global order | `engine`, `driver`, `event`, `execute`, `clocks`, `rank`, `pending` |
+//! | the driver in windows | [`windows`], [`mail`] |
+//! | stored programs | `survey`, `draft`, `schedule`, `record`, `records`, `storage` |
+//! | programs read as they run, and computed ones | [`streamed`], [`implicit`] |
+//! | between ranks | [`network`] |
+//! | what is told of a run | `hooks`, `counters`, `unfinished` |
+//! | lists, heaps, queues | `queues` |
+//!
 //! # Rules
 //!
 //! Those of `docs/simulating.md`, which are LogGOPSim's with its errors
@@ -27,10 +41,7 @@
 //! order: message, then released operations by rank, on a rank sends before
 //! receives before calculations, each in the order in which it became ready.
 
-mod agenda;
-mod array_heap;
 mod build_error;
-mod chain;
 mod charge;
 mod clocks;
 mod counters;
@@ -39,27 +50,23 @@ mod driver;
 mod engine;
 mod event;
 mod execute;
-mod heap;
 mod hooks;
 pub mod implicit;
-mod index;
 mod lent;
 pub mod mail;
-mod match_index;
 mod matching;
 mod memory;
 pub mod network;
 mod parameters;
 mod pending;
 mod price;
-mod queue;
+mod queues;
 mod rank;
 mod record;
 mod records;
 mod release;
 mod rules;
 mod schedule;
-mod slots;
 mod storage;
 pub mod streamed;
 mod survey;
@@ -67,8 +74,6 @@ mod unfinished;
 mod unsuitable;
 #[cfg(test)]
 mod waiting_tests;
-mod wheel;
-mod wildcards;
 mod word;
 // Partitions share 64-bit times, which not every firmware's processor can.
 #[cfg(target_has_atomic = "64")]
@@ -81,10 +86,10 @@ pub use hooks::{
     Arrived, Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observer, Released,
     Resumed, Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
-pub use match_index::MatchIndex;
+pub use matching::match_index::MatchIndex;
 pub use memory::{Memory, Requirements};
 pub use parameters::{Level, Parameters, Receive, Rendezvous, Settings};
-pub use queue::Entry;
+pub use queues::queue::Entry;
 pub use rank::Rank;
 pub use record::{Record, Slot};
 pub use schedule::{Builder, Schedule};

@@ -19,14 +19,14 @@
 //! The roots of the heaps of a rank form a chain through the links of their
 //! records.
 
-use super::chain::Chain;
 use super::clocks::Clock;
 use super::engine::Engine;
 use super::event::{Candidate, WaitsIn};
-use super::heap::Heaps;
 use super::hooks::{MessageKind, Noise, Observer};
 use super::network::Network;
 use super::parameters::Receive;
+use super::queues::chain::Chain;
+use super::queues::heap::Heaps;
 use super::rank::{Class, Rank};
 use super::record::{Mark, NONE};
 use super::records::Records;

@@ -1,7 +1,7 @@
 //! The state of one rank.
 
+use super::matching::slots::SlotRange;
 use super::record::{Kind, NONE};
-use super::slots::SlotRange;
 
 /// As what a record waits on a rank. Where ranks have one processor and one
 /// interface and hold the processor to receive, each class is a list, which is
@@ -52,7 +52,7 @@ pub struct Rank {
     /// Of a schedule that is read while it runs, in place of slots: the last of its
     /// posted receives.
     pub(super) receives: u32,
-    /// Its [`MatchIndex`](super::match_index::MatchIndex); [`NONE`] where there are few
+    /// Its [`MatchIndex`](super::matching::match_index::MatchIndex); [`NONE`] where there are few
     /// receives.
     pub(super) match_index: u32,
 }

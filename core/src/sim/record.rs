@@ -2,7 +2,7 @@
 
 use super::hooks::MessageKind;
 use super::matching::Envelope;
-use super::queue::Entry;
+use super::queues::queue::Entry;
 use super::rank::Class;
 use super::rules::Units;
 use crate::goal::{Op, OpKind};

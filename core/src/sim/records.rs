@@ -1,8 +1,8 @@
 //! The records of a schedule for the global order.
 
-use super::chain::Chain;
 use super::hooks::MessageKind;
 use super::lent::Checked;
+use super::queues::chain::Chain;
 use super::record::{Kind, NONE, Record, Successors};
 use super::release::Operations;
 use super::rules::Units;

@@ -5,12 +5,12 @@
 
 use core::ops::Range;
 
-use super::chain::Chain;
 use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released};
 use super::matching::Envelope;
 use super::network::Network;
+use super::queues::chain::Chain;
 use super::rank::Class;
 use super::record::{Kind, NONE, Successors};
 use super::rules::{Rules, Units};

@@ -4,9 +4,9 @@
 use super::charge::{Charges, Received};
 use super::clocks::Clock;
 use super::hooks::{Calculated, Handled, Matched, MessageKind, Noise, Observer, Sent, Taken};
+use super::matching::slots::Found;
 use super::price::{Leaving, Reception};
 use super::release::{Operations, Reached};
-use super::slots::Found;
 use crate::units::{Overflow, Picos};
 
 /// A processor and an interface of a rank.

@@ -2,11 +2,11 @@
 
 use super::build_error::BuildError;
 use super::draft::{Dependent, Draft};
-use super::match_index::{MatchIndex, Receives, SHORT};
+use super::matching::match_index::{MatchIndex, Receives, SHORT};
+use super::matching::slots::SlotRange;
 use super::memory::{Memory, Requirements};
 use super::rank::Rank;
 use super::record::{NONE, Record, Successors};
-use super::slots::SlotRange;
 use super::storage::Stored;
 use crate::goal::{ANY, Edge, Op, OpKind, Sink};
 

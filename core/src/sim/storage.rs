@@ -2,16 +2,16 @@
 //! in records ([`Stored`]), or those that are under way, and the others in a file
 //! ([`Streamed`](super::streamed::Streamed)).
 
-use super::chain::Chain;
 use super::engine::SimError;
 use super::hooks::MessageKind;
 use super::lent::Checked;
+use super::matching::slots::Found;
 use super::matching::{Envelope, Waiting};
+use super::queues::chain::Chain;
 use super::rank::Rank;
 use super::record::{Mark, Record, Successors};
 use super::records::{Records, bounds, owner};
 use super::release::{Operations, Reached, Ready};
-use super::slots::Found;
 
 /// An operation of a rank.
 #[derive(Clone, Copy, Debug)]

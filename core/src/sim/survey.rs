@@ -1,7 +1,7 @@
 //! How large a schedule is, and how much memory a simulation of it needs.
 
 use super::build_error::BuildError;
-use super::match_index::{self, Receives, SHORT};
+use super::matching::match_index::{self, Receives, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
 use crate::goal::{ANY, Edge, Op, OpKind, Sink};

@@ -3,8 +3,8 @@
 use super::pool::Node;
 use super::program::Program;
 use super::rank::RankState;
-use crate::sim::queue::Entry;
-use crate::sim::wheel;
+use crate::sim::queues::queue::Entry;
+use crate::sim::queues::wheel;
 
 /// Elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -13,7 +13,7 @@ use crate::sim::engine::SimError;
 use crate::sim::hooks::Noise;
 use crate::sim::network::{Departure, Network};
 use crate::sim::parameters::Parameters;
-use crate::sim::queue::{Entry, Queue};
+use crate::sim::queues::queue::{Entry, Queue};
 use crate::units::Picos;
 
 /// The driver in global order. Stamps are those of the

@@ -1,7 +1,7 @@
 //! Messages and pending operations, in lists on lent memory.
 
 use super::error::ImplicitError;
-use crate::sim::chain::Chain;
+use crate::sim::queues::chain::Chain;
 
 /// A message, or operations that wait, in 32 bytes of lent memory; what it
 /// holds on entry does not matter.

@@ -9,9 +9,9 @@ use super::program::{Program, Release};
 use super::rank::Rank;
 use super::runner::{Next, Simulation, kind};
 use super::windows::Windows;
-use crate::sim::chain::{self, Chain};
 use crate::sim::hooks::{Calculated, Handled, Noise, Sent};
 use crate::sim::price::{Leaving, Reception};
+use crate::sim::queues::chain::{self, Chain};
 use crate::units::Picos;
 
 /// Order of two things created by events of the ranks `a` and `b`, and

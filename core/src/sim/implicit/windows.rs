@@ -12,7 +12,7 @@ use crate::sim::hooks::Noise;
 use crate::sim::mail;
 use crate::sim::parameters::Parameters;
 use crate::sim::price::sum;
-use crate::sim::wheel::Wheel;
+use crate::sim::queues::wheel::Wheel;
 
 /// A range of ranks, which a [`Simulation::part`] has: those from `index` · 2^`shift`
 /// on, 2^`shift` of them.

@@ -18,7 +18,7 @@
 use super::memory::{Flow, Hop, Link, NONE, QueuedLink};
 use super::observer::{FlowObserver, FlowRate};
 use super::rates::{Rates, hops_of, note_position, real};
-use crate::sim::array_heap::{self, Keyed};
+use crate::sim::queues::array_heap::{self, Keyed};
 
 /// Rates that differ by less, as a share, are the same: sums of doubles do not
 /// tell them apart. What is compared with closed forms and SimGrid is off by

@@ -8,8 +8,8 @@ use super::rates::Rates;
 use super::topology::Topology;
 use super::usage::Usage;
 use super::{Departure, Network, NetworkStopped};
-use crate::sim::agenda::Agenda;
-use crate::sim::queue::Entry;
+use crate::sim::queues::agenda::Agenda;
+use crate::sim::queues::queue::Entry;
 
 /// A network whose links messages share, max-min fairly.
 #[derive(Debug)]

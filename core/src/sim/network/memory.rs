@@ -2,7 +2,7 @@
 
 use super::fabric::Fabric;
 use crate::sim::lent::lent_memory;
-use crate::sim::queue::Entry;
+use crate::sim::queues::queue::Entry;
 
 /// No link, no hop, no flow.
 pub(super) const NONE: u32 = u32::MAX;

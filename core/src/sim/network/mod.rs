@@ -79,7 +79,7 @@ pub use simple::{
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;
 
-use super::queue::Entry;
+use super::queues::queue::Entry;
 
 /// A message leaves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -8,8 +8,8 @@ use super::memory::{Delivery, Flow, Hop, Link, Memory, NONE, QueuedLink};
 use super::observer::{FlowObserver, FlowRate};
 use super::order::Order;
 use super::usage::Usage;
-use crate::sim::agenda::Agenda;
-use crate::sim::queue::Entry;
+use crate::sim::queues::agenda::Agenda;
+use crate::sim::queues::queue::Entry;
 use crate::units::Overflow;
 
 /// Links, the flows on them, and when these end.

@@ -17,9 +17,9 @@ use super::free_list::FreeList;
 use super::memory::{Hop, Link, NONE};
 use super::rates::{enlist, unlink};
 use super::{Departure, Network, NetworkStopped};
-use crate::sim::agenda::Agenda;
 use crate::sim::lent::lent_memory;
-use crate::sim::queue::Entry;
+use crate::sim::queues::agenda::Agenda;
+use crate::sim::queues::queue::Entry;
 
 /// Units of a byte in which it is counted what is left of a message.
 const UNITS: u64 = 10_000;

@@ -4,16 +4,16 @@ use super::partly::Partly;
 use super::waiting::WaitingTable;
 use crate::goal::{ANY, Lookup, Moment, Op, OpIndex, OpKind};
 use crate::sim::Requirements;
-use crate::sim::chain::Chain;
 use crate::sim::engine::SimError;
 use crate::sim::hooks::MessageKind;
 use crate::sim::lent::Checked;
+use crate::sim::matching::slots::Found;
 use crate::sim::matching::{Envelope, Waiting};
+use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Rank;
 use crate::sim::record::{Kind, NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::release::{Operations, Reached, Ready};
-use crate::sim::slots::Found;
 use crate::sim::storage::{OnRank, OperationStore, Storage};
 
 /// The operations of a file.

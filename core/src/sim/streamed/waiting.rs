@@ -8,14 +8,14 @@
 //! Where a schedule has wildcards, it is not used: all wait in lists of their ranks.
 
 use super::buckets::Buckets;
-use crate::sim::chain::Chain;
 use crate::sim::lent::Checked;
 use crate::sim::matching::Envelope;
+use crate::sim::matching::slots::Found;
+use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Rank;
 use crate::sim::record::{Kind, NONE};
 use crate::sim::records::Records;
 use crate::sim::release::Operations;
-use crate::sim::slots::Found;
 
 /// Odd, and its inverse modulo 2³².
 const ODD: u32 = 0x85eb_ca6b;

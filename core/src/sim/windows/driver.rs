@@ -9,16 +9,16 @@ use super::partition::Partition;
 use super::rank::{Active, WindowRank};
 use super::record::{BY_ARRIVAL, BY_MATCH};
 use super::shared::{HeapLinks, Shared};
-use crate::sim::chain::Chain;
 use crate::sim::charge::Charges;
 use crate::sim::clocks::Clock;
 use crate::sim::hooks::{Noise, Observer, Released, Satisfied};
 use crate::sim::matching::first_message;
+use crate::sim::matching::slots::Found;
 use crate::sim::price::Reception;
+use crate::sim::queues::chain::Chain;
 use crate::sim::record::{Kind, Successors};
 use crate::sim::release::{Operations, Reached, Ready};
 use crate::sim::rules::{Creator, Letter, Pair, Rules};
-use crate::sim::slots::Found;
 use crate::units::Overflow;
 
 /// Messages, which lie anywhere, that are looked at in the time of a step in a

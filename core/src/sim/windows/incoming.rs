@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use super::mail::{END, Mail};
 use super::shared::{Element, Shared};
-use crate::sim::chain::{self, Chain};
+use crate::sim::queues::chain::{self, Chain};
 use crate::sim::rules::Letter;
 
 impl Chain for Mail<'_> {

@@ -7,10 +7,10 @@ use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
 use crate::sim::lent::lent_memory;
 use crate::sim::parameters::{Parameters, Receive, Rendezvous, Settings};
+use crate::sim::queues::wheel;
 use crate::sim::record::Slot;
 use crate::sim::survey::Survey;
 pub use crate::sim::unsuitable::Unsuitable;
-use crate::sim::wheel;
 
 lent_memory! {
     parts {

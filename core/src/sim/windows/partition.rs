@@ -10,19 +10,19 @@ use super::overlap::Receiving;
 use super::rank::{Active, WindowRank};
 use super::shared::{Element, HeapLinks, Shared};
 use super::step::Next;
-use crate::sim::chain::Chain;
 use crate::sim::charge::Charges;
 use crate::sim::engine::{Finished, SimError};
-use crate::sim::heap::Heaps;
 use crate::sim::hooks::{Begun, Noise, Observer, Silent};
+use crate::sim::matching::slots::Slots;
 use crate::sim::price::{Prices, sum};
+use crate::sim::queues::chain::Chain;
+use crate::sim::queues::heap::Heaps;
+use crate::sim::queues::wheel::Wheel;
 use crate::sim::record::NONE;
 use crate::sim::records::owner;
 use crate::sim::release::Operations;
 use crate::sim::rules::Letter;
-use crate::sim::slots::Slots;
 use crate::sim::unfinished::{Left, Unfinished};
-use crate::sim::wheel::Wheel;
 use crate::units::Picos;
 
 /// What could not happen because its time is past 2⁶⁴ ps.

@@ -10,8 +10,8 @@ use core::hint::black_box;
 use super::mail::Mail;
 use super::partition::Partition;
 use crate::sim::hooks::{Noise, Observer};
+use crate::sim::queues::wheel::Sweep;
 use crate::sim::record::NONE;
-use crate::sim::wheel::Sweep;
 
 /// Ranks that are looked at together.
 pub(super) const BATCH: usize = 16;

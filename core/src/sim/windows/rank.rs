@@ -1,7 +1,7 @@
 //! The state of one rank.
 
+use crate::sim::matching::slots::SlotRange;
 use crate::sim::record::NONE;
-use crate::sim::slots::SlotRange;
 
 /// The state of one rank; 64 bytes, one cache line. Lists of operations and
 /// of waiting messages are circular, known by their last record.

@@ -9,9 +9,9 @@ use super::rank::WindowRank;
 use super::record::WindowRecord;
 use super::shared::Shared;
 use crate::sim::hooks::{Noise, Observer, Silent};
+use crate::sim::matching::slots::Slots;
 use crate::sim::parameters::Parameters;
-use crate::sim::slots::Slots;
-use crate::sim::wheel;
+use crate::sim::queues::wheel;
 
 /// A schedule in lent memory, ready to run once.
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::record::{BY_ARRIVAL, BY_MATCH, WindowRecord};
-use crate::sim::chain::Chain;
-use crate::sim::heap::Heaps;
 use crate::sim::hooks::MessageKind;
 use crate::sim::parameters::Parameters;
+use crate::sim::queues::chain::Chain;
+use crate::sim::queues::heap::Heaps;
 use crate::sim::record::{Kind, NONE, Successors};
 use crate::sim::release::Operations;
 use crate::sim::rules::{Letter, Units};

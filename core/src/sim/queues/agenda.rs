@@ -3,7 +3,7 @@
 
 use super::array_heap::{self, Keyed};
 use super::queue::Entry;
-use super::record::NONE;
+use crate::sim::record::NONE;
 
 impl Keyed for Entry {
     #[inline]
@@ -14,7 +14,7 @@ impl Keyed for Entry {
 
 /// A ring of entries in order, and a heap of those that came too late for it.
 #[derive(Debug)]
-pub(super) struct Agenda<'m> {
+pub(in crate::sim) struct Agenda<'m> {
     heap: &'m mut [Entry],
     heaped: usize,
     ring: &'m mut [Entry],
@@ -28,13 +28,13 @@ pub(super) struct Agenda<'m> {
 impl<'m> Agenda<'m> {
     /// Without entries. The heap has room for all that there may be; the ring
     /// may have any length.
-    pub(super) const fn new(heap: &'m mut [Entry], ring: &'m mut [Entry]) -> Self {
+    pub(in crate::sim) const fn new(heap: &'m mut [Entry], ring: &'m mut [Entry]) -> Self {
         Self { heap, heaped: 0, ring, head: 0, ringed: 0 }
     }
 
     /// The next entry.
     #[inline]
-    pub(super) fn first(&self) -> Option<Entry> {
+    pub(in crate::sim) fn first(&self) -> Option<Entry> {
         let next = if self.is_ring_next() { self.ring.get(self.head) } else { self.heap.first() };
         next.filter(|_| self.ringed + self.heaped > 0).copied()
     }
@@ -53,7 +53,7 @@ impl<'m> Agenda<'m> {
 
     /// Adds an entry; `moved` is told where it is, and where others are now.
     #[inline]
-    pub(super) fn add(&mut self, entry: Entry, mut moved: impl FnMut(&Entry, usize)) {
+    pub(in crate::sim) fn add(&mut self, entry: Entry, mut moved: impl FnMut(&Entry, usize)) {
         let last = self.ring_at(self.ringed.wrapping_sub(1));
         match self.ring.get(last).filter(|_| self.ringed > 0) {
             Some(&last) if entry.before(&last) => {
@@ -92,7 +92,7 @@ impl<'m> Agenda<'m> {
 
     /// Takes the next entry out.
     #[inline]
-    pub(super) fn remove_first(&mut self, moved: impl FnMut(&Entry, usize)) {
+    pub(in crate::sim) fn remove_first(&mut self, moved: impl FnMut(&Entry, usize)) {
         if self.is_ring_next() {
             self.remove_ringed();
         } else if let Some(heap) = self.heap.get_mut(..self.heaped) {
@@ -127,7 +127,12 @@ impl<'m> Agenda<'m> {
     /// Puts `entry` in the place of another one, or adds it where `place` is
     /// none.
     #[inline]
-    pub(super) fn set(&mut self, place: usize, entry: Entry, moved: impl FnMut(&Entry, usize)) {
+    pub(in crate::sim) fn set(
+        &mut self,
+        place: usize,
+        entry: Entry,
+        moved: impl FnMut(&Entry, usize),
+    ) {
         let Some(&old) = self.at(place) else { return self.add(entry, moved) };
         debug_assert_eq!(old.rank, entry.rank, "its place is known");
         if old == entry {
@@ -145,7 +150,7 @@ impl<'m> Agenda<'m> {
 
     /// Takes what is at a place out.
     #[inline]
-    pub(super) fn remove(&mut self, place: usize, moved: impl FnMut(&Entry, usize)) {
+    pub(in crate::sim) fn remove(&mut self, place: usize, moved: impl FnMut(&Entry, usize)) {
         if place >= self.heap.len() {
             return self.cancel(place - self.heap.len());
         }

@@ -1,52 +1,57 @@
 //! Which message meets which receive.
 //!
-//! Receives are looked for in the order of posting, in their [slots](super::slots).
+//! Receives are looked for in the order of posting, in their [`slots`].
 //! Messages that wait are a list in the order in which they were handled.
 //!
 //! Once a search on a rank has looked at more than [`SHORT`] of them, they
-//! are indexed by sender and tag as well ([`super::index`]), until none is
+//! are indexed by sender and tag as well ([`index`]), until none is
 //! left. A receive with a wildcard is indexed as such: for a message there are
 //! four keys to look for, and the slots say which receive was posted first.
 //! Messages are logged in their order, and for receives with one wildcard
-//! indexed by sender and by tag alone ([`super::wildcards`]). So receives and
+//! indexed by sender and by tag alone ([`wildcards`]). So receives and
 //! messages meet in constant time however many wait, but for messages of any
 //! tag, which only LogGOPSim's schedules have: among them one looks.
 
-use super::chain::Chain;
-use super::index::{self, Key, Keyed};
-use super::match_index::{LogRange, MatchIndex, SHORT};
-use super::rank::Rank;
-use super::record::{Kind, Mark, NONE, Slot};
-use super::records::Records;
-use super::release::Operations;
-use super::slots::{Found, SlotRange, Slots, WILD};
+pub(super) mod index;
+pub(super) mod match_index;
+pub(super) mod slots;
+mod wildcards;
+
 use crate::goal::ANY;
+use crate::sim::queues::chain::Chain;
+use crate::sim::rank::Rank;
+use crate::sim::record::{Kind, Mark, NONE, Slot};
+use crate::sim::records::Records;
+use crate::sim::release::Operations;
+use index::{Key, Keyed};
+use match_index::{LogRange, MatchIndex, SHORT};
+use slots::{Found, SlotRange, Slots, WILD};
 
 /// Sender and tag of a message; of a receive, those that it takes. [`ANY`] is any.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Envelope {
-    pub(super) sender: u32,
-    pub(super) tag: u32,
+pub(in crate::sim) struct Envelope {
+    pub(in crate::sim) sender: u32,
+    pub(in crate::sim) tag: u32,
 }
 
 impl Envelope {
     /// The rule: whether a receive takes a message. The sender is equal or a wildcard,
     /// and so is the tag, on either side.
     #[inline]
-    pub(super) const fn takes(self, message: Self) -> bool {
+    pub(in crate::sim) const fn takes(self, message: Self) -> bool {
         (self.sender == ANY || self.sender == message.sender)
             && (self.tag == message.tag || self.tag == ANY || message.tag == ANY)
     }
 
     /// Whether any sender or any tag will do.
     #[inline]
-    pub(super) const fn is_wild(self) -> bool {
+    pub(in crate::sim) const fn is_wild(self) -> bool {
         self.sender == ANY || self.tag == ANY
     }
 
     /// A hash that is [`WILD`] where it has a wildcard, and only there.
     #[inline]
-    pub(super) const fn hash(self) -> u32 {
+    pub(in crate::sim) const fn hash(self) -> u32 {
         let Self { sender, tag } = self;
         if self.is_wild() {
             return WILD;
@@ -60,7 +65,7 @@ impl Envelope {
 /// The oldest message of a list, which ends with `last`, that a receive takes: the one
 /// before it in the list, and its own number. Also how many were looked at.
 #[inline]
-pub(super) fn first_message(
+pub(in crate::sim) fn first_message(
     ops: &impl Operations,
     last: u32,
     receive: Envelope,
@@ -76,17 +81,17 @@ pub(super) fn first_message(
 /// What waits on all ranks: the receives that are posted, and what ranks
 /// with many receives keep to find things by.
 #[derive(Debug)]
-pub(super) struct Waiting<'m> {
+pub(in crate::sim) struct Waiting<'m> {
     slots: Slots<'m>,
     match_indexes: &'m mut [MatchIndex],
     words: &'m mut [u32],
     /// Receives, messages and lists of them that were looked at.
     #[cfg(test)]
-    pub(super) looks: core::cell::Cell<u64>,
+    pub(in crate::sim) looks: core::cell::Cell<u64>,
 }
 
 impl<'m> Waiting<'m> {
-    pub(super) fn new(
+    pub(in crate::sim) fn new(
         slots: &'m mut [Slot],
         match_indexes: &'m mut [MatchIndex],
         words: &'m mut [u32],
@@ -121,7 +126,7 @@ impl<'m> Waiting<'m> {
 impl Waiting<'_> {
     /// The first posted receive of `rank` that takes a message.
     #[inline]
-    pub(super) fn posted(
+    pub(in crate::sim) fn posted(
         &mut self,
         records: &mut Records<'_>,
         rank: &Rank,
@@ -162,7 +167,7 @@ impl Waiting<'_> {
 
     /// Posts a receive of `rank`.
     #[inline]
-    pub(super) fn post(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
+    pub(in crate::sim) fn post(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
         let newest = self.slots.post(records, &mut rank.posted, op);
         if self.indexed(rank).is_some() {
             self.index_receive(records, rank.match_index, newest, op);
@@ -201,7 +206,12 @@ impl Waiting<'_> {
 
     /// Takes a matched receive out.
     #[inline]
-    pub(super) fn take(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
+    pub(in crate::sim) fn take(
+        &mut self,
+        records: &mut Records<'_>,
+        rank: &mut Rank,
+        found: Found,
+    ) {
         if self.indexed(rank).is_some() {
             self.take_indexed(records, rank.match_index, found.op);
         }
@@ -230,7 +240,7 @@ impl Waiting<'_> {
 impl Waiting<'_> {
     /// Lets a message wait on `rank` for its receive.
     #[inline]
-    pub(super) fn wait(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
+    pub(in crate::sim) fn wait(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
         if rank.match_index != NONE
             && rank.unexpected == NONE
             && let Some(index) = self.match_indexes.get(rank.match_index as usize)
@@ -281,7 +291,7 @@ impl Waiting<'_> {
 
     /// Takes out the oldest message of `rank` that `receive` meets.
     #[inline]
-    pub(super) fn meet(
+    pub(in crate::sim) fn meet(
         &mut self,
         records: &mut Records<'_>,
         rank: &mut Rank,
@@ -382,7 +392,7 @@ impl Waiting<'_> {
     }
 
     /// Every message that waits on `rank`, the oldest first.
-    pub(super) fn messages<'r>(
+    pub(in crate::sim) fn messages<'r>(
         &'r self,
         records: &'r Records<'_>,
         rank: &Rank,
@@ -395,7 +405,7 @@ impl Waiting<'_> {
     }
 
     /// Every receive that is posted on `rank`, in the order of posting.
-    pub(super) fn receives(&self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
+    pub(in crate::sim) fn receives(&self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
         self.slots.receives(rank.posted)
     }
 }

@@ -6,21 +6,21 @@
 //! first; the last of them stands for the list and says which list comes after
 //! it in the same bucket.
 
-use super::chain::Chain;
-use super::record::{Kind, NONE};
-use super::records::Records;
+use crate::sim::queues::chain::Chain;
+use crate::sim::record::{Kind, NONE};
+use crate::sim::records::Records;
 
 /// What a list of the table has in common.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Key {
+pub(in crate::sim) struct Key {
     /// Of receives, or of messages, whose records are sends.
-    pub(super) kind: Kind,
-    pub(super) sender: u32,
-    pub(super) tag: u32,
+    pub(in crate::sim) kind: Kind,
+    pub(in crate::sim) sender: u32,
+    pub(in crate::sim) tag: u32,
 }
 
 impl Key {
-    pub(super) const fn bucket(self, buckets: usize) -> usize {
+    pub(in crate::sim) const fn bucket(self, buckets: usize) -> usize {
         let both = (self.sender as u64) << 32 | self.tag as u64;
         let mixed = (both ^ both >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (mixed >> 32) as usize & buckets.wrapping_sub(1)
@@ -28,7 +28,7 @@ impl Key {
 }
 
 /// What is in a table.
-pub(super) trait Keyed: Chain {
+pub(in crate::sim) trait Keyed: Chain {
     fn key(&self, at: u32) -> Key;
     /// Of the last one with its key, that of the list after it.
     fn after(&self, at: u32) -> u32;
@@ -56,7 +56,7 @@ impl Keyed for Records<'_> {
 
 /// Where a list hangs: in its bucket, or behind the list of `before`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(in crate::sim) struct Place {
     bucket: usize,
     before: u32,
     /// The last of the list; [`NONE`] where there is no such list.
@@ -65,7 +65,7 @@ pub(super) struct Place {
 
 /// Looks for a list; also says how many lists it looked at. The number of
 /// buckets is a power of two.
-pub(super) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (Place, u32) {
+pub(in crate::sim) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (Place, u32) {
     debug_assert!(buckets.len().is_power_of_two(), "{} buckets", buckets.len());
     let bucket = key.bucket(buckets.len());
     let mut place =
@@ -81,12 +81,12 @@ pub(super) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (Place, u32) 
 
 impl Place {
     /// The oldest of the list.
-    pub(super) fn first(&self, all: &impl Keyed) -> Option<u32> {
+    pub(in crate::sim) fn first(&self, all: &impl Keyed) -> Option<u32> {
         (self.last != NONE).then(|| all.next(self.last))
     }
 
     /// Appends one that has the key.
-    pub(super) fn append(self, all: &mut impl Keyed, buckets: &mut [u32], at: u32) {
+    pub(in crate::sim) fn append(self, all: &mut impl Keyed, buckets: &mut [u32], at: u32) {
         let after = if self.last == NONE { NONE } else { all.after(self.last) };
         all.push(&mut { self.last }, at);
         all.set_after(at, after);
@@ -94,7 +94,7 @@ impl Place {
     }
 
     /// Takes the oldest out.
-    pub(super) fn remove_first(&mut self, all: &mut impl Keyed, buckets: &mut [u32]) {
+    pub(in crate::sim) fn remove_first(&mut self, all: &mut impl Keyed, buckets: &mut [u32]) {
         let Some(first) = self.first(all) else { return };
         if first == self.last {
             self.hang(all, buckets, all.after(first));

@@ -10,11 +10,11 @@
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::record::NONE;
+use crate::sim::record::NONE;
 
 /// Where the links of records are: of each its first child, and in the upper
 /// half the next child of its parent.
-pub(super) trait Links {
+pub(in crate::sim) trait Links {
     fn link(&self, at: u32) -> u64;
     fn set_link(&mut self, at: u32, link: u64);
 }
@@ -70,15 +70,15 @@ const fn link(child: u32, next: u32) -> u64 {
 
 /// The heaps whose records are linked in `links`.
 #[derive(Debug)]
-pub(super) struct Heaps<L> {
+pub(in crate::sim) struct Heaps<L> {
     links: L,
     /// Comparisons, and heaps that were looked at.
     #[cfg(test)]
-    pub(super) looks: u64,
+    pub(in crate::sim) looks: u64,
 }
 
 impl<L: Links> Heaps<L> {
-    pub(super) const fn new(links: L) -> Self {
+    pub(in crate::sim) const fn new(links: L) -> Self {
         Self {
             links,
             #[cfg(test)]
@@ -89,7 +89,7 @@ impl<L: Links> Heaps<L> {
     /// Counts what was looked at.
     #[inline]
     #[cfg_attr(not(test), allow(clippy::unused_self, reason = "counts in tests"))]
-    pub(super) const fn look(&mut self) {
+    pub(in crate::sim) const fn look(&mut self) {
         #[cfg(test)]
         {
             self.looks += 1;
@@ -107,7 +107,12 @@ impl<L: Links> Heaps<L> {
     }
 
     /// Makes one heap of two.
-    pub(super) fn join(&mut self, a: u32, b: u32, mut before: impl FnMut(u32, u32) -> bool) -> u32 {
+    pub(in crate::sim) fn join(
+        &mut self,
+        a: u32,
+        b: u32,
+        mut before: impl FnMut(u32, u32) -> bool,
+    ) -> u32 {
         match (a, b) {
             (NONE, root) | (root, NONE) => root,
             _ => self.meld(a, b, &mut before),
@@ -116,7 +121,7 @@ impl<L: Links> Heaps<L> {
 
     /// Puts a record into the heap of `root`.
     #[inline]
-    pub(super) fn push(
+    pub(in crate::sim) fn push(
         &mut self,
         root: &mut u32,
         at: u32,
@@ -128,7 +133,7 @@ impl<L: Links> Heaps<L> {
 
     /// Takes the least record out of the heap of `root`.
     #[inline]
-    pub(super) fn pop(&mut self, root: &mut u32, mut before: impl FnMut(u32, u32) -> bool) {
+    pub(in crate::sim) fn pop(&mut self, root: &mut u32, mut before: impl FnMut(u32, u32) -> bool) {
         debug_assert!(*root != NONE, "nothing to take");
         let mut rest = child(self.links.link(*root));
         // Pairs of children, the last one first.

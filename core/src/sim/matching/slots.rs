@@ -4,62 +4,62 @@
 //! differs from that of most messages, so that few records are looked at; a
 //! wildcard's is 0 and fits all.
 
-use super::matching::Envelope;
-use super::record::{NONE, Slot};
-use super::release::Operations;
+use super::Envelope;
+use crate::sim::record::{NONE, Slot};
+use crate::sim::release::Operations;
 
 /// The key of receives, and of messages, that need a closer look.
-pub(super) const WILD: u32 = 0;
+pub(in crate::sim) const WILD: u32 = 0;
 
 /// A posted receive that was found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) slot: u32,
-    pub(super) op: u32,
+pub(in crate::sim) struct Found {
+    pub(in crate::sim) slot: u32,
+    pub(in crate::sim) op: u32,
 }
 
 /// The slots of one rank that are in use.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct SlotRange {
+pub(in crate::sim) struct SlotRange {
     /// The first that may be unmatched.
-    pub(super) first: u32,
+    pub(in crate::sim) first: u32,
     /// One past the newest.
-    pub(super) end: u32,
+    pub(in crate::sim) end: u32,
 }
 
 impl SlotRange {
     /// None, where the slots of the rank begin.
-    pub(super) const fn at(first: u32) -> Self {
+    pub(in crate::sim) const fn at(first: u32) -> Self {
         Self { first, end: first }
     }
 
-    pub(super) const fn is_empty(self) -> bool {
+    pub(in crate::sim) const fn is_empty(self) -> bool {
         self.first == self.end
     }
 
     /// How many a search has looked at, but for the one that it found.
     #[inline]
-    pub(super) fn looked_at(self, found: Option<Found>) -> u32 {
+    pub(in crate::sim) fn looked_at(self, found: Option<Found>) -> u32 {
         found.map_or(self.end, |found| found.slot) - self.first
     }
 }
 
 /// The slots of some ranks.
 #[derive(Debug)]
-pub(super) struct Slots<'m> {
+pub(in crate::sim) struct Slots<'m> {
     all: &'m mut [Slot],
     /// Which of all slots is the first here.
     first: u32,
 }
 
 impl<'m> Slots<'m> {
-    pub(super) const fn new(all: &'m mut [Slot], first: u32) -> Self {
+    pub(in crate::sim) const fn new(all: &'m mut [Slot], first: u32) -> Self {
         Self { all, first }
     }
 
     #[inline]
-    pub(super) fn at(&mut self, slot: u32) -> Option<&mut Slot> {
+    pub(in crate::sim) fn at(&mut self, slot: u32) -> Option<&mut Slot> {
         let place = slot.wrapping_sub(self.first) as usize;
         debug_assert!(place < self.all.len(), "no slot {slot}");
         self.all.get_mut(place)
@@ -67,20 +67,20 @@ impl<'m> Slots<'m> {
 
     /// Those in use, matched ones among them as [`NONE`].
     #[inline]
-    pub(super) fn of(&self, posted: SlotRange) -> &[Slot] {
+    pub(in crate::sim) fn of(&self, posted: SlotRange) -> &[Slot] {
         let [first, end] =
             [posted.first, posted.end].map(|slot| slot.wrapping_sub(self.first) as usize);
         self.all.get(first..end).unwrap_or_default()
     }
 
     /// The receives that are posted.
-    pub(super) fn receives(&self, posted: SlotRange) -> impl Iterator<Item = u32> + '_ {
+    pub(in crate::sim) fn receives(&self, posted: SlotRange) -> impl Iterator<Item = u32> + '_ {
         self.of(posted).iter().map(|slot| slot.op).filter(|&op| op != NONE)
     }
 
     /// The first posted receive that takes a message.
     #[inline]
-    pub(super) fn find(
+    pub(in crate::sim) fn find(
         &self,
         ops: &impl Operations,
         posted: SlotRange,
@@ -96,7 +96,12 @@ impl<'m> Slots<'m> {
 
     /// Appends a receive to those that are posted. Returns its slot.
     #[inline]
-    pub(super) fn post(&mut self, ops: &impl Operations, posted: &mut SlotRange, op: u32) -> u32 {
+    pub(in crate::sim) fn post(
+        &mut self,
+        ops: &impl Operations,
+        posted: &mut SlotRange,
+        op: u32,
+    ) -> u32 {
         let newest = posted.end;
         if let Some(slot) = self.at(newest) {
             *slot = Slot { key: ops.envelope(op).hash(), op };
@@ -107,7 +112,7 @@ impl<'m> Slots<'m> {
 
     /// Takes a receive out.
     #[inline]
-    pub(super) fn take(&mut self, posted: &mut SlotRange, found: Found) {
+    pub(in crate::sim) fn take(&mut self, posted: &mut SlotRange, found: Found) {
         if found.slot > posted.first {
             if let Some(slot) = self.at(found.slot) {
                 *slot = Slot { key: 1, op: NONE };

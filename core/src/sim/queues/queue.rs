@@ -1,18 +1,18 @@
 //! The queue of ranks: who has the next event.
 
 use super::agenda::Agenda;
-use super::record::NONE;
+use crate::sim::record::NONE;
 use crate::units::Picos;
 
 /// A rank and its next event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Entry {
-    pub(super) time: u64,
+    pub(in crate::sim) time: u64,
     /// The event's stamp.
-    pub(super) created: u64,
-    pub(super) seq: u32,
-    pub(super) rank: u32,
+    pub(in crate::sim) created: u64,
+    pub(in crate::sim) seq: u32,
+    pub(in crate::sim) rank: u32,
 }
 
 impl Entry {
@@ -29,7 +29,7 @@ impl Entry {
     }
 
     #[inline]
-    pub(super) const fn before(&self, other: &Self) -> bool {
+    pub(in crate::sim) const fn before(&self, other: &Self) -> bool {
         if self.time != other.time {
             return self.time < other.time;
         }
@@ -42,7 +42,7 @@ impl Entry {
 
 /// The next event of each rank that has one.
 #[derive(Debug)]
-pub(super) struct Queue<'m> {
+pub(in crate::sim) struct Queue<'m> {
     agenda: Agenda<'m>,
     /// Of each rank where its entry is; [`NONE`] without one.
     places: &'m mut [u32],
@@ -51,19 +51,23 @@ pub(super) struct Queue<'m> {
 impl<'m> Queue<'m> {
     /// Without entries. All parts have one element a rank, but the ring may
     /// have any length; see [`Agenda::new`].
-    pub(super) fn new(heap: &'m mut [Entry], ring: &'m mut [Entry], places: &'m mut [u32]) -> Self {
+    pub(in crate::sim) fn new(
+        heap: &'m mut [Entry],
+        ring: &'m mut [Entry],
+        places: &'m mut [u32],
+    ) -> Self {
         places.fill(NONE);
         Self { agenda: Agenda::new(heap, ring), places }
     }
 
     #[inline]
-    pub(super) fn first(&self) -> Option<Entry> {
+    pub(in crate::sim) fn first(&self) -> Option<Entry> {
         self.agenda.first()
     }
 
     /// Sets a rank's entry.
     #[inline]
-    pub(super) fn set(&mut self, entry: Entry) {
+    pub(in crate::sim) fn set(&mut self, entry: Entry) {
         let Self { agenda, places } = self;
         let place = places.get(entry.rank as usize).copied().unwrap_or(NONE);
         agenda.set(place as usize, entry, |entry, at| note(places, entry, at));
@@ -71,7 +75,7 @@ impl<'m> Queue<'m> {
 
     /// Drops a rank's entry, if it has one.
     #[inline]
-    pub(super) fn drop(&mut self, rank: u32) {
+    pub(in crate::sim) fn drop(&mut self, rank: u32) {
         let Self { agenda, places } = self;
         let Some(place) = places.get_mut(rank as usize) else { return };
         let place = core::mem::replace(place, NONE);

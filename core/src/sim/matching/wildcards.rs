@@ -5,12 +5,12 @@
 //! that has met a receive stays in a list until it is the first, and then is
 //! passed over.
 
-use super::chain::Chain;
+use super::Envelope;
 use super::index::{self, Key, Keyed};
-use super::matching::Envelope;
-use super::record::{Kind, Mark, NONE};
-use super::records::Records;
 use crate::goal::ANY;
+use crate::sim::queues::chain::Chain;
+use crate::sim::record::{Kind, Mark, NONE};
+use crate::sim::records::Records;
 
 /// What all messages of a list have in common.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -123,20 +123,24 @@ impl Table<'_> {
 
 /// Both tables of a rank.
 #[derive(Debug)]
-pub(super) struct Wildcards<'i> {
+pub(in crate::sim) struct Wildcards<'i> {
     log: &'i [u32],
     tables: [Table<'i>; 2],
 }
 
 /// Words that they take beside a log of so many places.
-pub(super) const fn words(places: u64, buckets: u64) -> u64 {
+pub(in crate::sim) const fn words(places: u64, buckets: u64) -> u64 {
     places.saturating_mul(6).saturating_add(buckets.saturating_mul(2))
 }
 
 impl<'i> Wildcards<'i> {
     /// The tables in `words`, for a log of that length; `None` where there is
     /// no room for them.
-    pub(super) fn new(log: &'i [u32], words: &'i mut [u32], buckets: usize) -> Option<Self> {
+    pub(in crate::sim) fn new(
+        log: &'i [u32],
+        words: &'i mut [u32],
+        buckets: usize,
+    ) -> Option<Self> {
         let places = log.len();
         let (by_tag, rest) = words.split_at_mut_checked(buckets + 3 * places)?;
         let (by_sender, _) = rest.split_at_mut_checked(buckets + 3 * places)?;
@@ -151,14 +155,14 @@ impl<'i> Wildcards<'i> {
     }
 
     /// Empties the buckets.
-    pub(super) fn prepare(&mut self) {
+    pub(in crate::sim) fn prepare(&mut self) {
         for table in &mut self.tables {
             table.buckets.fill(NONE);
         }
     }
 
     /// Takes the message at a place of the log, which has a tag.
-    pub(super) fn append(&mut self, records: &Records<'_>, at: u32) {
+    pub(in crate::sim) fn append(&mut self, records: &Records<'_>, at: u32) {
         let message = records.at(word(self.log, at));
         debug_assert!(message.tag != ANY, "it would fit any tag");
         for table in &mut self.tables {
@@ -167,7 +171,7 @@ impl<'i> Wildcards<'i> {
     }
 
     /// Empties the buckets of the first places of the log.
-    pub(super) fn clear(&mut self, places: u32) {
+    pub(in crate::sim) fn clear(&mut self, places: u32) {
         for table in &mut self.tables {
             for at in 0..places {
                 table.forget(at);
@@ -177,7 +181,7 @@ impl<'i> Wildcards<'i> {
 
     /// The oldest message that a receive with one wildcard meets, and how many
     /// were looked at.
-    pub(super) fn oldest(
+    pub(in crate::sim) fn oldest(
         &mut self,
         records: &Records<'_>,
         Envelope { sender, tag }: Envelope,

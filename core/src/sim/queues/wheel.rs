@@ -18,7 +18,7 @@ const BITMAPS: usize = 49;
 
 /// The wheel.
 #[derive(Debug)]
-pub(super) struct Wheel<'m> {
+pub(in crate::sim) struct Wheel<'m> {
     words: &'m mut [u64],
     /// Words of a bitmap, of their summary, and of the summary's.
     shape: [usize; 3],
@@ -27,16 +27,16 @@ pub(super) struct Wheel<'m> {
     /// The first window of those in the far slot.
     far_first: u64,
     /// Length of a window.
-    pub(super) width: NonZeroU64,
+    pub(in crate::sim) width: NonZeroU64,
     /// The window that is being run.
     now: u64,
     /// Its last instant.
-    pub(super) last: u64,
+    pub(in crate::sim) last: u64,
 }
 
 /// A walk through a slot that empties it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sweep {
+pub(in crate::sim) struct Sweep {
     /// First word of the bitmap.
     base: usize,
     /// Bits still to visit of a word on each level, and where they stand.
@@ -54,21 +54,21 @@ const fn shape(ranks: usize) -> [usize; 3] {
 }
 
 /// Words to lend for `ranks` ranks.
-pub(super) const fn words(ranks: usize) -> usize {
+pub(in crate::sim) const fn words(ranks: usize) -> usize {
     let [leaves, middle, top] = shape(ranks);
     BITMAPS * (leaves + middle + top)
 }
 
 impl<'m> Wheel<'m> {
     /// An empty wheel on at least [`words`] words, in the first window.
-    pub(super) fn new(words: &'m mut [u64], ranks: usize, width: NonZeroU64) -> Self {
+    pub(in crate::sim) fn new(words: &'m mut [u64], ranks: usize, width: NonZeroU64) -> Self {
         words.fill(0);
         let (shape, last) = (shape(ranks), width.get() - 1);
         Self { words, shape, used: 0, far_first: u64::MAX, width, now: 0, last }
     }
 
     /// Moves on to a later window.
-    pub(super) fn go_to(&mut self, window: u64) {
+    pub(in crate::sim) fn go_to(&mut self, window: u64) {
         debug_assert!(window >= self.now, "windows ascend");
         let width = self.width.get();
         self.now = window;
@@ -77,7 +77,7 @@ impl<'m> Wheel<'m> {
 
     /// Notes that `rank` is due at `time`, in one of the next windows as a rule.
     #[inline]
-    pub(super) fn add_at(&mut self, rank: u32, time: u64) {
+    pub(in crate::sim) fn add_at(&mut self, rank: u32, time: u64) {
         // Wraps up to the last instant of this window.
         let later = time.wrapping_sub(self.last).wrapping_sub(1);
         let next = later < self.width.get();
@@ -86,7 +86,7 @@ impl<'m> Wheel<'m> {
 
     /// Notes that `rank` is due in this window.
     #[inline]
-    pub(super) fn add_now(&mut self, rank: u32) {
+    pub(in crate::sim) fn add_now(&mut self, rank: u32) {
         self.add(rank, self.now);
     }
 
@@ -129,7 +129,7 @@ impl<'m> Wheel<'m> {
 
     /// A window, not before the present one and not after the first in which
     /// a rank is due.
-    pub(super) const fn next(&self) -> Option<u64> {
+    pub(in crate::sim) const fn next(&self) -> Option<u64> {
         let first = self.used.trailing_zeros();
         let number = first as u64 % SLOTS;
         match first / 16 {
@@ -148,7 +148,7 @@ impl<'m> Wheel<'m> {
     /// window up to [`Wheel::next`]; `None` when there are none.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
-    pub(super) const fn nearer(&mut self) -> Option<Sweep> {
+    pub(in crate::sim) const fn nearer(&mut self) -> Option<Sweep> {
         const LAST: u64 = SLOTS * SLOTS * SLOTS;
         if self.used >> SLOTS == 0 {
             return None;
@@ -171,7 +171,7 @@ impl<'m> Wheel<'m> {
 
     /// A walk through the ranks that are due now.
     #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
-    pub(super) const fn due(&mut self) -> Sweep {
+    pub(in crate::sim) const fn due(&mut self) -> Sweep {
         let slot = (self.now % SLOTS) as u32;
         self.used &= !(1 << slot);
         self.sweep(slot)
@@ -185,7 +185,7 @@ impl<'m> Wheel<'m> {
     /// Takes the next rank out.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "ranks were counted in a u32")]
-    pub(super) fn take(&mut self, sweep: &mut Sweep) -> Option<u32> {
+    pub(in crate::sim) fn take(&mut self, sweep: &mut Sweep) -> Option<u32> {
         let [leaves, middle, top] = self.shape;
         loop {
             let [leaf, summary, last] = &mut sweep.bits;

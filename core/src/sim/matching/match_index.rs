@@ -1,26 +1,26 @@
 //! What a rank with many receives keeps of those that wait.
 
-use super::matching::Envelope;
-use super::record::NONE;
-use super::records::Records;
+use super::Envelope;
 use super::wildcards::{self, Wildcards};
+use crate::sim::record::NONE;
+use crate::sim::records::Records;
 
 /// How many receives or messages a search may look at before it has them
 /// indexed.
-pub(super) const SHORT: u32 = 100;
+pub(in crate::sim) const SHORT: u32 = 100;
 
 /// The receives of a rank.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Receives {
-    pub(super) count: u64,
+pub(in crate::sim) struct Receives {
+    pub(in crate::sim) count: u64,
     /// Whether one of them has a wildcard.
-    pub(super) wild: bool,
+    pub(in crate::sim) wild: bool,
 }
 
-/// Words of [`Memory::index_words`](super::Memory::index_words) for a rank with that many
+/// Words of [`Memory::index_words`](crate::sim::Memory::index_words) for a rank with that many
 /// receives: buckets, and the log of messages; and if some have a wildcard,
 /// [`Wildcards`].
-pub(super) const fn index_words(receives: Receives) -> u64 {
+pub(in crate::sim) const fn index_words(receives: Receives) -> u64 {
     let Receives { count, wild } = receives;
     let buckets = buckets(count);
     let tables = if wild { wildcards::words(count, buckets) } else { 0 };
@@ -29,7 +29,7 @@ pub(super) const fn index_words(receives: Receives) -> u64 {
 
 /// Not less than [`index_words`] of any ranks with that many receives in all,
 /// none of which has a wildcard.
-pub(super) const fn index_words_most(receives: u64) -> u64 {
+pub(in crate::sim) const fn index_words_most(receives: u64) -> u64 {
     receives.saturating_mul(2)
 }
 
@@ -57,37 +57,37 @@ pub struct MatchIndex {
     /// whenever nothing waits.
     ready: bool,
     /// Whether posted receives are indexed.
-    pub(super) posted: bool,
+    pub(in crate::sim) posted: bool,
     /// Whether messages are indexed and logged; those after them, for which
     /// the log has no room, are in the rank's list.
-    pub(super) logged: bool,
+    pub(in crate::sim) logged: bool,
     /// Whether messages are found by tag or sender alone as well, and whether
     /// those buckets were emptied once.
     by_one: bool,
     prepared: bool,
     /// Posted receives with a wildcard among those indexed.
-    pub(super) wild: u32,
+    pub(in crate::sim) wild: u32,
     /// Where in the log messages may wait.
-    pub(super) log: LogRange,
+    pub(in crate::sim) log: LogRange,
     /// Messages of the log that wait.
-    pub(super) waiting: u32,
+    pub(in crate::sim) waiting: u32,
     /// Of them with a wildcard for a tag.
-    pub(super) any_tag: u32,
+    pub(in crate::sim) any_tag: u32,
 }
 
 /// Words of a log.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LogRange {
+pub(in crate::sim) struct LogRange {
     /// That of the first message that may wait.
-    pub(super) first: u32,
+    pub(in crate::sim) first: u32,
     /// One past that of the newest message.
-    pub(super) end: u32,
+    pub(in crate::sim) end: u32,
 }
 
 impl MatchIndex {
     /// For a rank with such receives, with words from `first` on; `None` where
     /// they are not counted in 32 bits.
-    pub(super) fn new(first: u32, receives: Receives) -> Option<Self> {
+    pub(in crate::sim) fn new(first: u32, receives: Receives) -> Option<Self> {
         let log_begin = u64::from(first) + buckets(receives.count);
         let log_end = u32::try_from(log_begin + receives.count).ok()?;
         let end = u64::from(first).checked_add(index_words(receives))?;
@@ -97,7 +97,7 @@ impl MatchIndex {
     }
 
     /// One past the words of this rank.
-    pub(super) const fn end(&self) -> u32 {
+    pub(in crate::sim) const fn end(&self) -> u32 {
         self.end
     }
 
@@ -113,7 +113,7 @@ impl MatchIndex {
     /// The oldest message of the log that a receive meets that has a wildcard,
     /// and how many were looked at. The log has a message, and none of any
     /// tag.
-    pub(super) fn oldest_by_one(
+    pub(in crate::sim) fn oldest_by_one(
         &mut self,
         words: &mut [u32],
         records: &Records<'_>,
@@ -137,7 +137,7 @@ impl MatchIndex {
     }
 
     /// Notes the newest message of the log, which has a tag.
-    pub(super) fn note_logged(&self, words: &mut [u32], records: &Records<'_>) {
+    pub(in crate::sim) fn note_logged(&self, words: &mut [u32], records: &Records<'_>) {
         if self.by_one
             && let Some(mut wildcards) = self.wildcards(words)
         {
@@ -146,29 +146,29 @@ impl MatchIndex {
     }
 
     /// Its buckets.
-    pub(super) fn buckets<'i>(&self, words: &'i [u32]) -> &'i [u32] {
+    pub(in crate::sim) fn buckets<'i>(&self, words: &'i [u32]) -> &'i [u32] {
         words.get(self.buckets as usize..self.log_begin as usize).unwrap_or_default()
     }
 
     /// Its buckets.
-    pub(super) fn buckets_mut<'i>(&self, words: &'i mut [u32]) -> &'i mut [u32] {
+    pub(in crate::sim) fn buckets_mut<'i>(&self, words: &'i mut [u32]) -> &'i mut [u32] {
         words.get_mut(self.buckets as usize..self.log_begin as usize).unwrap_or_default()
     }
 
     /// Empties the buckets, the first time.
-    pub(super) fn prepare(&mut self, words: &mut [u32]) {
+    pub(in crate::sim) fn prepare(&mut self, words: &mut [u32]) {
         if !core::mem::replace(&mut self.ready, true) {
             self.buckets_mut(words).fill(NONE);
         }
     }
 
     /// Whether the log has room for one more.
-    pub(super) const fn has_room(&self) -> bool {
+    pub(in crate::sim) const fn has_room(&self) -> bool {
         self.log.end < self.log_end
     }
 
     /// Forgets the log, in which nothing waits.
-    pub(super) fn clear_log(&mut self, words: &mut [u32]) {
+    pub(in crate::sim) fn clear_log(&mut self, words: &mut [u32]) {
         self.forget_by_one(words);
         self.log = LogRange { first: self.log_begin, end: self.log_begin };
         self.logged = false;
@@ -184,7 +184,7 @@ impl MatchIndex {
     }
 
     /// Moves the beginning of the log up to what still waits.
-    pub(super) fn advance(&mut self, words: &[u32], waits: impl Fn(u32) -> bool) {
+    pub(in crate::sim) fn advance(&mut self, words: &[u32], waits: impl Fn(u32) -> bool) {
         let LogRange { first, end } = &mut self.log;
         while *first < *end && words.get(*first as usize).is_none_or(|&op| !waits(op)) {
             *first += 1;
@@ -192,7 +192,7 @@ impl MatchIndex {
     }
 
     /// Drops from the log what does not wait any more.
-    pub(super) fn compact(&mut self, words: &mut [u32], waits: impl Fn(u32) -> bool) {
+    pub(in crate::sim) fn compact(&mut self, words: &mut [u32], waits: impl Fn(u32) -> bool) {
         // They are found by their places in it.
         self.forget_by_one(words);
         let LogRange { first, end } = &mut self.log;

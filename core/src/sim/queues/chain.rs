@@ -5,7 +5,7 @@
 const MERGING: usize = 32;
 
 /// What is linked: each member has one link.
-pub(super) trait Chain {
+pub(in crate::sim) trait Chain {
     /// The end of a list; no member has this number.
     const END: u32;
 
@@ -64,7 +64,7 @@ pub(super) trait Chain {
 }
 
 /// A walk through a circular list.
-pub(super) struct Walk<'c, C: ?Sized> {
+pub(in crate::sim) struct Walk<'c, C: ?Sized> {
     chain: &'c C,
     before: u32,
     last: u32,
@@ -90,15 +90,15 @@ impl<C: Chain + ?Sized> Iterator for Walk<'_, C> {
 
 /// A list, as its ends; both are [`Chain::END`] where it is empty.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Ends {
-    pub(super) first: u32,
-    pub(super) last: u32,
+pub(in crate::sim) struct Ends {
+    pub(in crate::sim) first: u32,
+    pub(in crate::sim) last: u32,
 }
 
 /// Sorts the list that begins with `first`; `before` says whether its first
 /// argument belongs before its second. What is equal keeps its order. One that
 /// is in order is only walked through.
-pub(super) fn sort<C: Chain>(
+pub(in crate::sim) fn sort<C: Chain>(
     chain: &mut C,
     first: u32,
     mut before: impl FnMut(&C, u32, u32) -> bool,
