@@ -10,10 +10,13 @@
 //!
 //! Links leave the queue by the lowest rate that filling them could change. All
 //! rates below that level are final, because a step at a level replaces only rates
-//! at or above it, by rates at or above it. A link that became the bottleneck of
-//! faster flows does not let its flows be faster again in the same pass
-//! (`Link::filled_in`), and no flow leaves the same bottleneck twice; so the pass
-//! ends.
+//! at or above it, by rates at or above it.
+//!
+//! A pass ends, whatever is rounded. A step in which flows become slower gives them the
+//! rate of the level, below which nothing falls later, and their link does not let them
+//! be faster again in this pass (`Link::filled_in`): each flow becomes slower once at
+//! most. Between two such steps a link lets its flows be faster once, after which it is
+//! full, and other links can only take capacity from it.
 
 use super::memory::{Flow, Hop, Link, NONE, QueuedLink};
 use super::observer::{FlowObserver, FlowRate};
@@ -24,6 +27,11 @@ use crate::sim::queues::array_heap::{self, Keyed};
 /// tell them apart. What is compared with closed forms and SimGrid is off by
 /// 10⁻⁹ at most.
 const SAME: f64 = 1e-12;
+
+/// Of so many changed links so many flows are checked after a pass: all would take time
+/// quadratic in their number.
+#[cfg(debug_assertions)]
+pub(super) const CHECKED: usize = if cfg!(any(test, fuzzing)) { usize::MAX } else { 8 };
 
 impl Keyed for QueuedLink {
     #[inline]
@@ -60,6 +68,26 @@ struct Limit {
     now: u64,
 }
 
+/// Steps of a pass.
+#[derive(Clone, Copy, Default)]
+struct Steps {
+    /// In which flows became slower.
+    slower: usize,
+    /// In which flows became faster, since the last of those.
+    faster: usize,
+}
+
+impl Steps {
+    #[inline]
+    const fn count(&mut self, faster: bool) {
+        if faster {
+            self.faster += 1;
+        } else {
+            *self = Self { slower: self.slower + 1, faster: 0 };
+        }
+    }
+}
+
 impl Link {
     /// Whether its flows do not fit it.
     #[inline]
@@ -91,8 +119,10 @@ impl Link {
                 || above(self.fastest, self.limited_rate);
             return changes.then_some(self.limited_rate);
         }
+        // Its flows become slower, but where others have left, those it limits become faster.
         let equal = self.capacity / f64::from(self.flows);
-        Some((self.limited_rate + self.spare / f64::from(self.limited_flows)).max(equal))
+        let least = (self.limited_rate + self.spare / f64::from(self.limited_flows)).max(equal);
+        Some(least.min(self.limited_rate))
     }
 }
 
@@ -105,6 +135,7 @@ impl<T: FlowObserver> Rates<'_, T> {
             let Some(&link) = self.changed.get(index) else { break };
             self.enqueue(link);
         }
+        let mut steps = Steps::default();
         while let Some(&first) = self.link_queue.first().filter(|_| self.link_queue_length > 0) {
             let link = first.link;
             let Some(full) = self.full(link) else { break };
@@ -112,8 +143,8 @@ impl<T: FlowObserver> Rates<'_, T> {
             let (limited_rate, has_leader) =
                 (state.limited_rate, state.limited_flows == 0 || state.leader != NONE);
             let rises = full.rises && state.filled_in != self.pass;
-            let rests =
-                !rises && !full.limits_faster && !above(limited_rate, full.rate.max(self.level));
+            let fastest = if full.limits_faster { state.fastest } else { 0.0 };
+            let rests = !rises && !above(fastest.max(limited_rate), full.rate.max(self.level));
             if rests {
                 self.dequeue_first();
                 if !has_leader {
@@ -126,6 +157,9 @@ impl<T: FlowObserver> Rates<'_, T> {
                 continue;
             }
             self.level = rate;
+            steps.count(rises);
+            debug_assert!(steps.slower <= self.flows.len(), "a flow became slower twice");
+            debug_assert!(steps.faster <= self.links.len(), "a full link let flows be faster");
             self.dequeue_first();
             let rate = if rises { full.rate.min(1.0) } else { rate };
             self.limit(Limit { link, rate, limits_faster: !rises, now });
@@ -324,7 +358,7 @@ impl<T: FlowObserver> Rates<'_, T> {
     #[cfg(debug_assertions)]
     pub(super) fn check(&self, link: u32) {
         let mut at = self.links.get(link as usize).map_or(NONE, |link| link.first);
-        for _ in 0..8 {
+        for _ in 0..CHECKED {
             let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) else { return };
             self.check_flow(flow);
             at = next;

@@ -319,9 +319,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             let Some(&link) = self.changed.get(index) else { break };
             self.note_link_end(link)?;
         }
-        // All would take time quadratic in their number.
         #[cfg(debug_assertions)]
-        for index in 0..changed_count.min(8) {
+        for index in 0..changed_count.min(super::filling::CHECKED) {
             self.check(self.changed.get(index).copied().unwrap_or_default());
         }
         Ok(())

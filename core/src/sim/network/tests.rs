@@ -51,7 +51,7 @@ fn ends<F: Fabric>(topology: &F, messages: &[Message]) -> Vec<u64> {
 
 /// The same by the definition: of the links with flows that have no rate, the
 /// one with the least share decides, from the beginning at every change.
-fn slow_ends(topology: &Topology, messages: &[Message]) -> Vec<f64> {
+fn slow_ends<F: Fabric>(topology: &F, messages: &[Message]) -> Vec<f64> {
     let routes: Vec<Vec<usize>> = messages
         .iter()
         .map(|&(_, source, target, _)| {
@@ -96,7 +96,7 @@ fn slow_ends(topology: &Topology, messages: &[Message]) -> Vec<f64> {
     }
 }
 
-fn slow_rates(topology: &Topology, routes: &[Vec<usize>], active: &[usize]) -> Vec<f64> {
+fn slow_rates<F: Fabric>(topology: &F, routes: &[Vec<usize>], active: &[usize]) -> Vec<f64> {
     let links = topology.links() as usize;
     let mut rates: Vec<Option<f64>> = vec![None; active.len()];
     loop {
@@ -170,15 +170,110 @@ fn random_flows_end_when_a_slow_oracle_says() {
         let mut random = Random::new(seed);
         for topology in topologies() {
             let messages = random_messages(&mut random, topology.hosts());
-            let (fast, slow) = (ends(&topology, &messages), slow_ends(&topology, &messages));
-            for (at, (&fast, &slow)) in fast.iter().zip(&slow).enumerate() {
-                // Each change of rate comes up to half a picosecond off.
-                let off = (fast as f64 - slow).abs();
-                let most = slow * 1e-9 + messages.len() as f64 * 4.0;
-                assert!(off <= most, "seed {seed}, {topology:?}, message {at}: {fast} and {slow}");
+            compare(&topology, &messages, &format!("seed {seed}, {topology:?}"));
+        }
+    }
+}
+
+/// Compares with the slow oracle; when each message has ended.
+fn compare<F: Fabric>(fabric: &F, messages: &[Message], about: &str) -> Vec<u64> {
+    let (fast, slow) = (ends(fabric, messages), slow_ends(fabric, messages));
+    for (at, (&fast, &slow)) in fast.iter().zip(&slow).enumerate() {
+        // Each change of rate comes up to half a picosecond off.
+        let off = (fast as f64 - slow).abs();
+        let most = slow * 1e-9 + messages.len() as f64 * 4.0;
+        assert!(off <= most, "{about}, message {at}: {fast} and {slow}");
+    }
+    fast
+}
+
+#[test]
+fn what_begins_when_others_end_ends_when_the_slow_oracle_says() {
+    // Divisible by all shares, so that many end together.
+    const UNIT: u64 = 27_720_000;
+    let parse = |text| Topology::parse(text, 16).unwrap();
+    let tapered =
+        ["tree:4:4", "tree:4:2", "fat-tree:4:2", "rail:4:2:2", "torus:4x4", "dragonfly:4:2:2"];
+    for topology in topologies().into_iter().chain(tapered.map(parse)) {
+        for seed in 0..300 {
+            let mut random = Random::new(seed);
+            let hosts = topology.hosts();
+            let message = |random: &mut Random, now: u64| {
+                let mut host = || u32::try_from(random.below(hosts.into())).unwrap();
+                let (source, target) = (host(), host());
+                let target = if source == target { (source + 1) % hosts } else { target };
+                (now, source, target, (1 + random.below(4)) * UNIT)
+            };
+            let count = 1 + random.below(16);
+            let mut messages: Vec<Message> = (0..count).map(|_| message(&mut random, 0)).collect();
+            for round in 0..4 {
+                let about = format!("{topology:?}, seed {seed}, round {round}");
+                let last = messages.last().unwrap().0;
+                let mut begins = compare(&topology, &messages, &about);
+                begins.retain(|&end| end > last && random.below(3) == 0);
+                begins.sort_unstable();
+                messages.extend(begins.into_iter().map(|begin| message(&mut random, begin)));
             }
         }
     }
+}
+
+#[test]
+fn flows_of_links_that_are_nearly_alike_end_when_the_slow_oracle_says() {
+    const UNIT: u64 = 6_000;
+    for seed in 0..20_000 {
+        let mut random = Random::new(seed);
+        let links = 1 + random.below(5);
+        let base = [0.1, 0.25, 1.0 / 3.0, 0.75, 1.0][usize::try_from(random.below(5)).unwrap()];
+        // Less apart than what counts as one rate, and a little more.
+        let capacity = |random: &mut Random| {
+            let off = random.below(41) as f64 - 20.0;
+            base * (1 + random.below(3)) as f64 * (1.0 + off * 1e-13)
+        };
+        let capacities = (0..links).map(|_| capacity(&mut random)).collect();
+        let routes = (0..2 + random.below(16)).map(|_| {
+            let links = u32::try_from(links).unwrap();
+            let mut route: Vec<u32> = (0..links).filter(|_| random.below(2) == 0).collect();
+            if route.is_empty() {
+                route.push(u32::try_from(random.below(links.into())).unwrap());
+            }
+            route
+        });
+        let wires = Wires { routes: routes.collect(), capacities };
+        let mut messages = Vec::new();
+        let count = u32::try_from(wires.routes.len()).unwrap();
+        let mut begins = vec![0; wires.routes.len()];
+        for at in 0..count {
+            let begin = begins[at as usize];
+            messages.push((begin, 2 * at, 2 * at + 1, (1 + random.below(4)) * UNIT));
+            if at == count / 2 {
+                let ended = compare(&wires, &messages, &format!("seed {seed}, first"));
+                let ended = |_| ended[usize::try_from(random.below(ended.len() as u64)).unwrap()];
+                let mut later: Vec<u64> = (at + 1..count).map(ended).collect();
+                later.sort_unstable();
+                begins.splice(at as usize + 1.., later);
+            }
+        }
+        compare(&wires, &messages, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn a_link_that_overflows_while_others_leave_is_shared_fairly() {
+    let topology = Topology::parse("dragonfly:4:2:2", 16).unwrap();
+    const UNIT: u64 = 27_720_000;
+    let message =
+        |begin: u64, source, target, volume: u64| (begin * UNIT, source, target, volume * UNIT);
+    let messages = [
+        message(0, 1, 2, 1),
+        message(0, 10, 3, 3),
+        message(0, 1, 13, 1),
+        message(0, 9, 3, 1),
+        message(4, 13, 3, 1),
+        message(4, 2, 3, 4),
+        message(4, 0, 14, 2),
+    ];
+    compare(&topology, &messages, "seven messages");
 }
 
 /// Hosts, links of two of them, capacities: each message goes over the links that it
