@@ -133,7 +133,7 @@ pub extern "C" fn footprint_simple_network(
     };
     let Ok(star) = Topology::star(hosts) else { return 0 };
     let tenants = Tenants { ranks: hosts, hosts: &[], seed: 3, messages: 4 };
-    let Ok(mut network) = Simple::new(star, tenants, memory) else { return 0 };
+    let Ok(mut network) = Simple::new(&star, tenants, memory) else { return 0 };
     for op in 0..4 {
         let (now, bytes, delay) = (op.into(), hosts.into(), delay.into());
         let message =

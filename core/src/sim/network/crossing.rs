@@ -114,8 +114,8 @@ impl<'p, 'm> Crossing<'p, 'm> {
     /// Adds a message from the first of these leaves to the second.
     fn add_at(&mut self, first: usize, leaves: [u32; 2], volume: u64) {
         for (way, leaf) in leaves.into_iter().enumerate() {
-            let place = self.carried.get_mut(first + leaf as usize);
-            if let Some(sum) = place.and_then(|place| place.get_mut(way)) {
+            let slot = self.carried.get_mut(first + leaf as usize);
+            if let Some(sum) = slot.and_then(|slot| slot.get_mut(way)) {
                 *sum = sum.saturating_add(volume);
             }
         }

@@ -393,7 +393,7 @@ impl<T: FlowObserver> Rates<'_, T> {
 
 /// Notes where in the queue a link is.
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "at most one place a link")]
+#[allow(clippy::cast_possible_truncation, reason = "at most one position a link")]
 fn note_queued(links: &mut [Link], queued: &QueuedLink, at: usize) {
     if let Some(link) = links.get_mut(queued.link as usize) {
         link.queue_position = at as u32;

@@ -149,8 +149,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         let full = NetworkStopped::Full { messages: self.flows.len() };
         let at = self.order.begin(delivery).ok_or(full)?;
         let now = flow.created;
-        let place = self.flows.get_mut(at as usize).ok_or(full)?;
-        *place = Flow {
+        let state = self.flows.get_mut(at as usize).ok_or(full)?;
+        *state = Flow {
             remaining: real(flow.volume),
             rate: 1.0,
             since: now,
@@ -159,17 +159,17 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             hops: 0,
             ..flow
         };
-        let (mut taken, longest_route, first) =
-            (0, self.longest_route, at as usize * self.longest_route as usize);
+        let longest_route = self.longest_route;
+        let first = at as usize * longest_route as usize;
         let Self { links, hops, .. } = self;
-        let mut overfull = false;
+        let (mut taken, mut overfull) = (0, false);
         route.each_link(|link| {
             debug_assert!(taken < longest_route, "no route is longer than the longest");
             let hop = Hop { link, flow: at, ..Hop::default() };
             overfull |= enlist(links, hops, hop, first + taken as usize);
             taken += 1;
         });
-        place.hops = taken;
+        state.hops = taken;
         if overfull {
             for hop in first..first + taken as usize {
                 let link = self.hops.get(hop).map_or(NONE, |hop| hop.link);
@@ -249,8 +249,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     pub(super) fn wait_in_order(&mut self, flow: Flow, delivery: Delivery) -> bool {
         let Some(earlier) = self.order.newest(delivery.pair) else { return false };
         let Some(at) = self.order.add(delivery) else { return false };
-        if let Some(place) = self.flows.get_mut(at as usize) {
-            *place = flow;
+        if let Some(slot) = self.flows.get_mut(at as usize) {
+            *slot = flow;
         }
         self.order.wait(at, earlier);
         true
@@ -274,8 +274,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         let Some(state) = self.links.get_mut(link as usize).filter(|link| !link.is_changed) else {
             return;
         };
-        if let Some(place) = self.changed.get_mut(self.changed_count) {
-            *place = link;
+        if let Some(slot) = self.changed.get_mut(self.changed_count) {
+            *slot = link;
             state.is_changed = true;
             self.changed_count += 1;
         }
@@ -285,8 +285,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     #[inline]
     pub(super) fn list_unlimited(&mut self, flow: u32) {
         debug_assert!(self.unlimited_count < self.unlimited.len(), "a flow is listed once a pass");
-        if let Some(place) = self.unlimited.get_mut(self.unlimited_count) {
-            *place = flow;
+        if let Some(slot) = self.unlimited.get_mut(self.unlimited_count) {
+            *slot = flow;
             self.unlimited_count += 1;
         }
     }
@@ -360,7 +360,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
 
 /// Notes where in the queue an end is.
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "at most one place a flow")]
+#[allow(clippy::cast_possible_truncation, reason = "at most two positions a flow")]
 pub(super) fn note_position(links: &mut [Link], flows: &mut [Flow], end: &Entry, at: usize) {
     let flow = (end.rank as usize).wrapping_sub(links.len());
     if let Some(link) = links.get_mut(end.rank as usize) {
@@ -377,15 +377,15 @@ pub(super) const fn hops_of(at: u32, flow: &Flow, longest_route: u32) -> core::o
     first..first + flow.hops as usize
 }
 
-/// Puts a flow on the link of one of its hops, where it takes all that an
-/// interface can; whether that is too much.
+/// Puts a flow on the link of one of its hops, at rate 1; whether its flows do not fit
+/// the link then.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 hops")]
 pub(super) fn enlist(links: &mut [Link], hops: &mut [Hop], hop: Hop, at: usize) -> bool {
     let Some(state) = links.get_mut(hop.link as usize) else { return false };
     let next = state.first;
-    if let Some(place) = hops.get_mut(at) {
-        *place = Hop { next, before: NONE, ..hop };
+    if let Some(slot) = hops.get_mut(at) {
+        *slot = Hop { next, before: NONE, ..hop };
         state.first = at as u32;
         state.flows += 1;
         state.spare -= 1.0;

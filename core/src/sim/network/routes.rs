@@ -134,7 +134,7 @@ impl Topology {
         each: &mut impl FnMut(u32),
     ) {
         let hash = choice(source, target, seed);
-        // What is left of both positions, and hosts from one place to the next.
+        // What is left of both hosts' numbers, and hosts from one coordinate to the next.
         let (mut from, mut toward) = (source, target);
         let (mut here, mut stride) = (source, 1u32);
         for (dimension, size) in (0u32..).zip(sizes) {
@@ -145,12 +145,12 @@ impl Topology {
             let tie = hash >> dimension & 1 == 0;
             let forward = ahead < back || ahead == back && tie;
             let corner = here - at * stride;
-            let mut place = at;
+            let mut coordinate = at;
             for _ in 0..ahead.min(back) {
                 let way = 2 * dimension + u32::from(!forward);
-                each(2 * self.hosts + (corner + place * stride) * WAYS + way);
+                each(2 * self.hosts + (corner + coordinate * stride) * WAYS + way);
                 let step = if forward { 1 } else { whole - 1 };
-                place = (place + step) % size;
+                coordinate = (coordinate + step) % size;
             }
             here = corner + to * stride;
             stride *= whole;

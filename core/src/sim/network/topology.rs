@@ -250,8 +250,8 @@ impl Topology {
         }
         let hosts = product(sizes)?;
         let mut all = [NonZeroU32::MIN; DIMENSIONS];
-        for (place, size) in all.iter_mut().zip(sizes) {
-            *place = some(*size)?;
+        for (slot, size) in all.iter_mut().zip(sizes) {
+            *slot = some(*size)?;
         }
         let inner = u64::from(hosts) * (2 * DIMENSIONS as u64);
         Self::new(Shape::Torus { sizes: all }, hosts, 2, inner)
@@ -338,8 +338,8 @@ impl Topology {
                 let mut dimensions = 0;
                 for word in first.split(|&byte| byte == b'x') {
                     let size = whole(word)?;
-                    if let Some(place) = sizes.get_mut(dimensions) {
-                        *place = size;
+                    if let Some(slot) = sizes.get_mut(dimensions) {
+                        *slot = size;
                     }
                     dimensions += 1;
                 }

@@ -64,8 +64,8 @@ impl<'m> Usage<'m> {
         for at in begin..=end {
             let start = (at * self.step).max(from);
             let stop = at.saturating_add(1).saturating_mul(self.step).min(to);
-            if let Some(place) = row.get_mut(at as usize) {
-                *place += rate * real(stop - start);
+            if let Some(slot) = row.get_mut(at as usize) {
+                *slot += rate * real(stop - start);
             }
         }
     }
@@ -84,8 +84,8 @@ impl<'m> Usage<'m> {
             for at in 0..steps {
                 let pair = row.get(2 * at..(2 * at + 2).min(steps)).unwrap_or_default();
                 let both = pair.iter().fold(0.0, |sum, part| sum + part);
-                if let Some(place) = row.get_mut(at) {
-                    *place = both;
+                if let Some(slot) = row.get_mut(at) {
+                    *slot = both;
                 }
             }
         }

@@ -234,7 +234,7 @@ impl PlacedNetwork {
         self.lend_observed(Unobserved)
     }
 
-    /// The network, where `observer` is told of rates.
+    /// The network, where `observer` sees the rates of flows.
     ///
     /// # Errors
     ///

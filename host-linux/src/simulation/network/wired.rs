@@ -76,8 +76,8 @@ impl Wired {
         for &host in &self.hosts {
             let mut far = vec![u16::MAX; nodes];
             let mut next = VecDeque::from([host]);
-            if let Some(place) = far.get_mut(host as usize) {
-                *place = 0;
+            if let Some(slot) = far.get_mut(host as usize) {
+                *slot = 0;
             }
             while let Some(node) = next.pop_front() {
                 // Nothing passes a host.
@@ -86,10 +86,10 @@ impl Wired {
                 }
                 let step = far.get(node as usize).map_or(u16::MAX, |far| far.saturating_add(1));
                 for &source in backwards.get(node as usize).into_iter().flatten() {
-                    if let Some(place) = far.get_mut(source as usize)
-                        && *place > step
+                    if let Some(slot) = far.get_mut(source as usize)
+                        && *slot > step
                     {
-                        *place = step;
+                        *slot = step;
                         next.push_back(source);
                     }
                 }
@@ -132,14 +132,14 @@ impl Wired {
                         name: word.to_owned(),
                     })?;
                     match all.get_mut(host * nodes + node as usize) {
-                        Some(place) if *place == NONE => *place = link,
+                        Some(slot) if *slot == NONE => *slot = link,
                         _ => return Err(twice(word)),
                     }
                 }
             }
-            for place in all.iter_mut().skip(node as usize).step_by(nodes) {
-                if *place == NONE {
-                    *place = other;
+            for slot in all.iter_mut().skip(node as usize).step_by(nodes) {
+                if *slot == NONE {
+                    *slot = other;
                 }
             }
         }
@@ -166,8 +166,8 @@ impl Wired {
         for (target, &to) in (0u32..).zip(&self.hosts) {
             // Links to go from each node on the way to it, where that is known.
             let mut far = vec![NONE; self.names.len()];
-            if let Some(place) = far.get_mut(to as usize) {
-                *place = 0;
+            if let Some(slot) = far.get_mut(to as usize) {
+                *slot = 0;
             }
             for &from in &self.hosts {
                 longest = longest.max(self.walk([from, to], target, &mut far)?);
@@ -200,8 +200,8 @@ impl Wired {
         let mut steps = known(far, node);
         for node in passed.into_iter().rev() {
             steps += 1;
-            if let Some(place) = far.get_mut(node as usize) {
-                *place = steps;
+            if let Some(slot) = far.get_mut(node as usize) {
+                *slot = steps;
             }
         }
         Ok(steps)
