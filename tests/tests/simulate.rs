@@ -373,6 +373,39 @@ fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
     assert!(code == 2 && text.contains("--sensitivity"), "{text}");
 }
 
+/// Where the order of events is not proved to stay, runs find the tolerated latency: with
+/// it the makespan has grown by no more than the percent, and with little more by more.
+#[test]
+fn a_tolerated_latency_is_that_of_runs_with_it() {
+    let mut found_by_runs = 0;
+    for (pattern, ranks, bytes) in [
+        ("allreduce_recdoub", "12", "2K"),
+        ("allreduce_recdoub", "20", "512"),
+        ("gather", "16", "1K"),
+        ("binomialtreereduce", "23", "4K"),
+    ] {
+        let run = ["--pattern", pattern, "--ranks", ranks, "-s", bytes];
+        let document = simulated(&[&run[..], &["--sensitivity"]].concat());
+        let makespan = document["makespan_ps"].as_u64().unwrap();
+        for tolerance in document["latency_tolerance"].as_array().unwrap() {
+            let percent = tolerance["growth_percent"].as_u64().unwrap();
+            let is_longer = |growth: &Value| {
+                let latency = format!("{:.3}", 2_500.0 + growth.as_f64().unwrap() * 1e9);
+                let then = simulated(&[&run[..], &["-L", &latency]].concat());
+                then["makespan_ps"].as_u64().unwrap() * 100 > makespan * (100 + percent)
+            };
+            assert!(!is_longer(&tolerance["latency_s"]), "{pattern}: {tolerance}");
+            if tolerance["order_stays"] == true {
+                assert!(tolerance["exceeded_at_s"].is_null(), "{pattern}: {tolerance}");
+                continue;
+            }
+            found_by_runs += 1;
+            assert!(is_longer(&tolerance["exceeded_at_s"]), "{pattern}: {tolerance}");
+        }
+    }
+    assert!(found_by_runs >= 2, "{found_by_runs}");
+}
+
 #[test]
 fn counters_tell_what_each_rank_did() {
     let json = simulated(&["--pattern", "gather", "--ranks", "8", "-s", "51", "--counters"]);

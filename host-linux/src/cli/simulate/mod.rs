@@ -35,7 +35,7 @@ use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
-use crate::sensitivity::{differences, runs as sensitivity_runs};
+use crate::sensitivity::{Runs, Tolerance, differences, runs as sensitivity_runs};
 use crate::simulation::{
     Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, ProgramForm, Source, Wanted,
     least_taper,
@@ -377,11 +377,13 @@ fn sensitivities(
     (sets, plan): (&ParameterSets, &Plan<'_>),
     console: &Console,
 ) -> Result<Sensitivities, CliError> {
-    if let (Some(causes), None) = (&outcome.causes, &outcome.network) {
-        return Ok(Sensitivities::of(causes, sets)?);
+    let causes = outcome.causes.as_ref().filter(|_| outcome.network.is_none());
+    let most = if causes.is_some() { Tolerance::MOST_RUNS } else { sensitivity_runs(sets) };
+    let line = RunsLine::new(console, most);
+    let runs = Runs { source, plan, note: &|| line.advance() };
+    if let Some(causes) = causes {
+        return Sensitivities::of(causes, outcome.finished.makespan, sets, &runs);
     }
-    let line = RunsLine::new(console, sensitivity_runs(sets));
     let flows = outcome.network.as_ref().map_or(0, |network| network.flows);
-    let found = differences((source, flows), sets, plan, &|| line.advance())?;
-    Ok(Sensitivities::by_differences(found, sets))
+    Ok(Sensitivities::by_differences(differences(&runs, sets, flows)?, sets))
 }
