@@ -314,7 +314,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let noise = args.noise.source(args.pattern.seed)?;
     let network = args.network()?;
     let pictures = Pictures::open(args)?;
-    // Nothing is known before the end, so Ctrl-C ends at once.
+    // Nothing is known before the end of the first run, so Ctrl-C ends at once.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.remove_at_end(pictures.temporaries());
@@ -346,16 +346,27 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         report.add_taper(failures.add(taper.map_err(CliError::usage), console).flatten());
     }
     let unwatched = network.as_ref().map(NetworkPlan::unwatched);
-    let plan = Plan { noise: noise.as_ref(), network: unwatched.as_ref(), ..args.plan() };
+    let plan = Plan {
+        noise: noise.as_ref(),
+        network: unwatched.as_ref(),
+        stop: Some(interrupt.flag()),
+        ..args.plan()
+    };
     if args.sensitivity {
         let given = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
         let found = sensitivities(&outcome, &source, (&given, &plan), console);
         report.add_sensitivities(failures.add(found, console));
     }
     pictures.draw(args, &outcome, (&mut failures, console));
+    // From here on Ctrl-C leaves the runs that are done.
+    if monte_carlo.is_some() || sweep.is_some() {
+        interrupt.listen();
+    }
     if let Some(monte_carlo) = monte_carlo {
         let told = (&mut failures, &mut *console);
-        report.add_monte_carlo(monte_carlo.run(args, (&source, &plan), told));
+        if let Some(drawn) = monte_carlo.run(args, (&source, &plan), told) {
+            report.add_monte_carlo(drawn);
+        }
     }
     if let Some(sweep) = sweep {
         let given = (outcome.finished.makespan, report.sensitivities());
@@ -367,7 +378,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
     let printed = report.print(args, console).map(drop);
     failures.add(printed, console);
-    failures.end().map(|()| Exit::Done)
+    failures.end().map(|()| report.exit())
 }
 
 /// From the causes of events, or without them by further runs.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Args;
 use super::explanation::{Explanation, nanos};
-use super::monte_carlo::Distribution;
+use super::monte_carlo::{Distribution, Drawn};
 use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
@@ -52,6 +52,9 @@ pub(super) struct Report {
     monte_carlo: Option<Distribution>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepReport>,
+    /// Why further runs are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete: Option<String>,
 }
 
 /// How a schedule was simulated.
@@ -264,6 +267,7 @@ impl Report {
             sensitivities: None,
             monte_carlo: None,
             sweep: None,
+            incomplete: None,
         })
     }
 
@@ -279,12 +283,19 @@ impl Report {
         self.sensitivities = sensitivities;
     }
 
-    pub(super) const fn add_monte_carlo(&mut self, distribution: Option<Distribution>) {
-        self.monte_carlo = distribution;
+    pub(super) fn add_monte_carlo(&mut self, drawn: Drawn) {
+        self.monte_carlo = drawn.distribution;
+        self.incomplete = drawn.interrupted;
     }
 
     pub(super) fn add_sweep(&mut self, sweep: SweepReport) {
+        self.incomplete = sweep.interrupted();
         self.sweep = Some(sweep);
+    }
+
+    /// How to exit after nothing failed.
+    pub(super) const fn exit(&self) -> Exit {
+        if self.incomplete.is_some() { Exit::Interrupted } else { Exit::Done }
     }
 
     /// Whether the schedule came to its end.
@@ -351,6 +362,9 @@ impl Report {
         }
         if let Some(sweep) = &self.sweep {
             sweep.write(out)?;
+        }
+        if let Some(why) = &self.incomplete {
+            writeln!(out, "# INCOMPLETE: {why}")?;
         }
         if let Some(counters) = &self.counters {
             write_counters(out, counters)?;
