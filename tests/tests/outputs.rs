@@ -117,6 +117,42 @@ fn what_is_read_is_not_written_over_and_no_two_results_go_to_one_file() {
 }
 
 #[test]
+fn a_name_that_ends_like_another_format_is_refused_before_any_work() {
+    let folder = folder();
+    let before = contents(&folder);
+    let all = "simulate --pattern all-to-all --ranks 4 -s 1K";
+    for (command, written) in [
+        ("{A} --topology star --network-plot x.png", ".svg"),
+        ("{A} --sweep L=1us:2us:2 --sweep-plot x.PDF", ".svg"),
+        ("{A} --sweep L=1us:2us:2 --sweep-csv x.json", ".csv"),
+        ("{A} --timeline x.png", ".svg, .json and .viz"),
+        ("goal decompile b.goal -o x.bin", ".goal or .txt"),
+        ("goal generate --pattern gather --ranks 4 -o x.png", ".goal, .txt, .bin and .lgs"),
+        ("goal compile b.goal -o x.svg", ".goal, .txt, .bin and .lgs"),
+        ("study overlap b.goal --plot x.jpg", ".svg"),
+        ("best bcast --ranks 4 -s 8 --profile p.json --plot x.pdf", ".svg"),
+        ("fit samples.csv --plot x.csv", ".svg"),
+        ("measure --max-time 1 -o x.csv", ".json"),
+        ("measure --max-time 1 --samples x.json", ".csv"),
+    ] {
+        let command = command.replace("{A}", all);
+        let (code, out, told) = ran(&folder, &command);
+        assert_eq!((code, &*out), (2, ""), "{command}: {told}");
+        assert!(told.contains("'x.") && told.contains(written), "{command}: {told}");
+        assert_eq!(contents(&folder), before, "{command}");
+    }
+    // Other endings, and none, say nothing of what is in a file.
+    for command in [
+        "goal decompile b.goal -o x.txt",
+        "goal generate --pattern gather --ranks 4 -o x",
+        "goal generate --pattern gather --ranks 4 -o x.old --form text",
+        "simulate b.goal --sweep L=1us:2us:2 --sweep-csv points.2",
+    ] {
+        assert_eq!(ran(&folder, command).0, 0, "{command}");
+    }
+}
+
+#[test]
 fn devices_may_be_named_repeatedly_and_names_are_no_files() {
     let folder = folder();
     let (code, _, told) = ran(

@@ -256,8 +256,8 @@ impl Args {
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         self.parameters.name_files(&mut files);
-        files.written("--rules", self.rules.as_deref());
-        files.written("--plot", self.plot.as_deref());
+        files.written("--rules", self.rules.as_deref(), &[]);
+        files.written("--plot", self.plot.as_deref(), &["svg"]);
         files.check()
     }
 

@@ -151,7 +151,7 @@ impl NetworkArgs {
         let is_file = |name: &&str| !["block", "round-robin", "random"].contains(name);
         let placement = self.placement.as_deref().filter(is_file);
         files.read("--placement", placement.map(Path::new));
-        files.written("--network-plot", self.network_plot.as_deref());
+        files.written("--network-plot", self.network_plot.as_deref(), &["svg"]);
     }
 
     /// Topology, placement and capacity as they were given.

@@ -79,7 +79,7 @@ pub(super) struct Picture {
 impl PictureArgs {
     /// Lists the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
-        files.written("--timeline", self.timeline.as_deref());
+        files.written("--timeline", self.timeline.as_deref(), &[]);
     }
 
     /// Opens the file before the work, so that a bad path is found early.

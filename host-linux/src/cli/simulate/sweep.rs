@@ -105,8 +105,8 @@ impl AxisDocument {
 impl SweepArgs {
     /// Lists the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
-        files.written("--sweep-csv", self.sweep_csv.as_deref());
-        files.written("--sweep-plot", self.sweep_plot.as_deref());
+        files.written("--sweep-csv", self.sweep_csv.as_deref(), &["csv"]);
+        files.written("--sweep-plot", self.sweep_plot.as_deref(), &["svg"]);
     }
 
     /// What is to be swept around `given`, with files opened before the work,

@@ -124,7 +124,7 @@ impl Args {
         let mut files = NamedFiles::default();
         files.read("FILE", self.input.as_deref());
         self.parameters.name_files(&mut files);
-        files.written("--plot", self.plot.as_deref());
+        files.written("--plot", self.plot.as_deref(), &["svg"]);
         files.check()
     }
 
