@@ -20,11 +20,11 @@ pub(super) struct PatternArgs {
     pub(super) pattern: Option<Pattern>,
 
     /// Number of ranks, such as 1024 or 1M.
-    #[arg(long, value_name = "P", value_parser = parse::rank_count, requires = "pattern")]
+    #[arg(long, value_name = "P", value_parser = parse::rank_count, allow_negative_numbers = true, requires = "pattern")]
     pub(super) ranks: Option<u32>,
 
     /// Bytes of the collective [default: 1].
-    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size)]
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     size: Option<u64>,
 
     /// Root of broadcast, reduction, gather and scatter [default: 0].
@@ -36,7 +36,7 @@ pub(super) struct PatternArgs {
     nway: Option<u32>,
 
     /// Bytes of a segment of the pipelined rings [default: the whole message].
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     segment: Option<u64>,
 
     /// Sends in flight at once in linear collectives of Schedgen 2.
@@ -44,7 +44,7 @@ pub(super) struct PatternArgs {
     window: Option<u32>,
 
     /// Calculation between the rounds, in nanoseconds.
-    #[arg(long, value_name = "NS", value_parser = parse::time)]
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true)]
     compute: Option<Picos>,
 
     /// Divides the size for the small messages of the skewed all-to-all [default: 1].
@@ -57,11 +57,11 @@ pub(super) struct PatternArgs {
     outcast: bool,
 
     /// A calculation of so many nanoseconds beside the pattern, on every rank.
-    #[arg(long, value_name = "NS", value_parser = parse::time)]
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true)]
     nb: Option<Picos>,
 
     /// Cuts that calculation into pieces of so many nanoseconds.
-    #[arg(long, value_name = "NS", value_parser = parse::time, requires = "nb")]
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true, requires = "nb")]
     nb_poll: Option<Picos>,
 
     /// The cpu of that calculation [default: 0].
@@ -86,7 +86,7 @@ pub(super) struct PatternArgs {
     rotate_root: bool,
 
     /// Decides everything that is random.
-    #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
+    #[arg(long, value_name = "SEED", value_parser = parse::seed, allow_negative_numbers = true, default_value = "0")]
     pub(super) seed: u64,
 }
 
@@ -103,11 +103,19 @@ impl PatternArgs {
                 ScheduleFile::open(path).map(Source::File).map_err(CliError::usage)
             }
             (None, Some(pattern), Some(ranks)) => Ok(Source::Pattern(pattern, self.options(ranks))),
+            (None, Some(pattern), None) => Err(Self::without_ranks(pattern)),
             (None, ..) => Err(CliError::usage(
                 "give a schedule's FILE, or --pattern NAME and --ranks P; \
                  'loggap goal generate --help' lists the patterns",
             )),
         }
+    }
+
+    pub(super) fn without_ranks(pattern: Pattern) -> CliError {
+        CliError::usage(format_args!(
+            "--pattern {} needs --ranks P, such as 1024 or 1M",
+            pattern.name()
+        ))
     }
 
     /// An option that was given and says what a pattern is like.

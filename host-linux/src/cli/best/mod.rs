@@ -80,11 +80,11 @@ pub(super) struct Args {
     draws: Option<u32>,
 
     /// Decides the draws.
-    #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
+    #[arg(long, value_name = "SEED", value_parser = parse::seed, allow_negative_numbers = true, default_value = "0")]
     seed: u64,
 
     /// What combining two vectors takes for each byte, in ns, in allreduce.
-    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, default_value = "0")]
+    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_negative_numbers = true, default_value = "0")]
     combine: PerByte,
 
     /// Take also algorithms whose results are wrong, without a word, for
@@ -95,16 +95,16 @@ pub(super) struct Args {
 
     /// Bytes of an element of the vectors: for fewer elements than ranks Open
     /// MPI quietly takes another algorithm in place of some.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size, default_value = "8")]
+    #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true, default_value = "8")]
     element: u64,
 
     /// The most memory to take, in bytes, by all simulations that run at once.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     max_memory: Option<u64>,
 
     /// Simulations to run at once; all processors by default. The result is the
     /// same for every number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
     /// Write rules for the tuned component of Open MPI 4.1.

@@ -35,10 +35,11 @@ use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
+use crate::schedule::Form;
 use crate::sensitivity::{Runs, Tolerance, differences, runs as sensitivity_runs};
 use crate::simulation::{
-    Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, ProgramForm, Source, Wanted,
-    least_taper,
+    Job, LoadError, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, ProgramForm, RunError,
+    Source, Wanted, least_taper,
 };
 
 /// Simulate a schedule under LogGOPS.
@@ -65,7 +66,7 @@ use crate::simulation::{
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Schedule to read; '-' is standard input.
-    #[arg(value_name = "FILE", conflicts_with = "pattern", required_unless_present = "pattern")]
+    #[arg(value_name = "FILE", conflicts_with = "pattern")]
     input: Option<PathBuf>,
 
     #[command(flatten)]
@@ -79,7 +80,7 @@ pub(super) struct Args {
 
     /// The most memory to take, in bytes; a run that needs more is refused
     /// before it starts.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     max_memory: Option<u64>,
 
     /// Where the operations of FILE are while it runs: all in memory (stored), or
@@ -90,7 +91,7 @@ pub(super) struct Args {
 
     /// Threads to simulate on, where the schedule allows several; all
     /// processors by default. The result is the same for every number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
     /// Print when each rank is done.
@@ -261,6 +262,20 @@ impl Args {
         }
     }
 
+    /// Why the schedule was not run; of a text that takes too much memory also what may help.
+    fn refused(&self, error: RunError, source: &Source) -> CliError {
+        let is_text = matches!(source, Source::File(file) if file.form() == Form::Text);
+        let too_much = matches!(error, RunError::Load(LoadError::Memory { .. }));
+        match CliError::from(error) {
+            CliError::Message { exit, text } if is_text && too_much && self.program().is_none() => {
+                let hint = "or write it as FILE.lgs with 'loggap goal compile', which is read as it \
+                            runs where memory does not suffice";
+                CliError::Message { exit, text: format!("{text}; {hint}") }
+            }
+            error => error,
+        }
+    }
+
     fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().ok();
         self.threads.or_else(all).map_or(1, NonZeroUsize::get)
@@ -331,8 +346,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut job = args.job(parameters, (noise.as_ref(), network.as_ref()));
     job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
     let progress = ProgressLine::new(console);
-    let mut outcome = job.simulate(&source, &|so_far| progress.show(so_far))?;
+    let ran = job.simulate(&source, &|so_far| progress.show(so_far));
     drop(progress);
+    let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
     let mut report = Report::new(args, (&source, &sets), &outcome)?;
     if !report.is_whole() {

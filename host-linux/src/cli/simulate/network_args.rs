@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::level_args::LevelArgs;
 use crate::cli::named_files::NamedFiles;
-use crate::cli::{CliError, Console};
+use crate::cli::{CliError, Console, parse};
 use crate::output::PendingFile;
 use crate::output::plot::links::{self, LinksTitle};
 use crate::simulation::{LinkModel, NetworkPlan, NetworkUse, Placement, TopologyPlan};
@@ -31,7 +31,7 @@ pub(super) struct NetworkArgs {
 
     /// How wide links between switches are, as a factor to what the topology
     /// says, in links of a host, which carry 1/G [default: 1].
-    #[arg(long, value_name = "FACTOR", requires = "topology")]
+    #[arg(long, value_name = "FACTOR", requires = "topology", value_parser = parse::factor, allow_negative_numbers = true)]
     link_capacity: Option<f64>,
 
     /// Draw how busy the busiest links are over time, as SVG.
@@ -89,6 +89,12 @@ impl NetworkArgs {
             None | Some("block") => Placement::Block,
             Some("round-robin") => Placement::RoundRobin,
             Some("random") => Placement::Random,
+            Some(path) if !Path::new(path).exists() => {
+                return Err(CliError::usage(format_args!(
+                    "--placement '{path}' is none of block, round-robin and random, and no file \
+                     with the host of each rank"
+                )));
+            }
             Some(path) => Placement::read(Path::new(path)).map_err(CliError::usage)?,
         };
         if self.link_capacity.is_some() && !topology.has_inner_links() {

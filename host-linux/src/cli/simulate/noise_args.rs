@@ -19,7 +19,7 @@ pub(super) struct NoiseArgs {
     noise: Option<PathBuf>,
 
     /// Take DURATION out of every PERIOD, in ns.
-    #[arg(long, value_name = "PERIOD:DURATION", value_parser = pair, group = "noise_source")]
+    #[arg(long, value_name = "PERIOD:DURATION", value_parser = periodic, group = "noise_source")]
     noise_periodic: Option<(Picos, Picos)>,
 
     /// Detours at random, with exponentially distributed times between them
@@ -38,6 +38,15 @@ pub(super) fn pair(text: &str) -> Result<(Picos, Picos), String> {
         text.split_once(':').ok_or("expected two times in ns, such as 1000000:2500")?;
     let nanos = |text| parse::time(text).map_err(|error| error.to_string());
     Ok((nanos(first)?, nanos(second)?))
+}
+
+fn periodic(text: &str) -> Result<(Picos, Picos), String> {
+    let (period, duration) = pair(text)?;
+    if duration < period {
+        Ok((period, duration))
+    } else {
+        Err("DURATION has to be shorter than PERIOD".into())
+    }
 }
 
 impl NoiseArgs {

@@ -39,7 +39,7 @@ use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap,
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Schedule to read; '-' is standard input.
-    #[arg(value_name = "FILE", conflicts_with = "pattern", required_unless_present = "pattern")]
+    #[arg(value_name = "FILE", conflicts_with = "pattern")]
     input: Option<PathBuf>,
 
     #[command(flatten)]
@@ -52,12 +52,12 @@ pub(super) struct Args {
     settings: SettingsArgs,
 
     /// The most memory to take, in bytes, by all simulations that run at once.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     max_memory: Option<u64>,
 
     /// Simulations to run at once; all processors by default. The result is the
     /// same for every number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
     /// Leave out the ranks: only makespans.
