@@ -10,7 +10,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use loggap_tests::command::loggap;
+use loggap_tests::command::{loggap, loggap_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -231,6 +231,35 @@ fn a_file_that_cannot_be_written_does_not_cost_the_report() {
     let both = "best bcast --ranks 4 -s 8 --profile p.json --rules /dev/full --plot map.svg";
     assert_eq!(ran(&folder, both).0, 1);
     assert!(folder.path().join("map.svg").exists());
+}
+
+/// On a terminal, where both streams meet.
+#[test]
+fn what_went_wrong_is_told_below_the_report() {
+    let folder = folder();
+    let all = "simulate --pattern all-to-all --ranks 4 -s 1K --sweep L=1us:2us:2";
+    for (command, code, told) in [
+        (format!("{all} --sweep-csv /dev/full"), 1, 1),
+        (format!("{all} --sweep-csv /dev/full --sweep-plot /dev/full"), 1, 2),
+        ("best bcast --ranks 4 -s 8 --profile p.json --rules /dev/full".into(), 1, 1),
+        ("simulate b.goal --rendezvous handshake -S 50".into(), 1, 5),
+    ] {
+        let path = folder.path().join("seen");
+        let seen = fs::File::create(&path).unwrap();
+        let status = loggap_process()
+            .current_dir(folder.path())
+            .args(command.split_whitespace())
+            .stdout(seen.try_clone().unwrap())
+            .stderr(seen)
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(code), "{command}");
+        let seen = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = seen.lines().collect();
+        let (report, below) = lines.split_at(lines.len() - told);
+        assert!(!report.iter().any(|line| line.contains("error")), "{seen}");
+        assert!(!report.is_empty() && below.last().unwrap().starts_with("error: "), "{seen}");
+    }
 }
 
 #[test]

@@ -127,11 +127,17 @@ pub fn carry_out(
     // instead of ending the process.
     let _told_less_well = SigSet::from(Signal::SIGXFSZ).thread_block();
     let outcome = command(&mut console);
-    let outcome = outcome.and_then(|exit| Ok(console.flush().map(|()| exit)?));
-    match outcome {
-        Ok(exit) => exit.into(),
-        Err(error) => error.report(&mut console).into(),
-    }
+    // What is wrong is told below the report.
+    let flushed = console.flush().map_err(CliError::from);
+    let exit = match (outcome, flushed) {
+        (Err(error), _) | (Ok(Exit::Done), Err(error)) => error.report(&mut console),
+        (Ok(exit), Err(error)) => {
+            error.report(&mut console);
+            exit
+        }
+        (Ok(exit), Ok(())) => exit,
+    };
+    exit.into()
 }
 
 /// Prints what the parser has to say and says how to exit: help and version go

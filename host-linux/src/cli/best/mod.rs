@@ -212,7 +212,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             return Err(first);
         }
         console.warn(format_args!("{unknown} of {all} cells have no winner"));
-        failures.add::<()>(Err(first), console);
+        failures.add::<()>(Err(first));
     }
     let rules = Rules::of(args.operation, &answer.cells);
     let parameters = ParametersUsed::new(&args.parameters, &sets);
@@ -220,11 +220,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let draws = draws.len();
     let report = Report { args, ranks, sizes, draws, answer, rules, parameters, short };
     for written in files.write(&report) {
-        failures.add(written, console);
+        failures.add(written);
     }
     let printed = report.print(console).map_err(CliError::from);
-    failures.add(printed, console);
-    failures.end().map(|()| Exit::Done)
+    failures.add(printed);
+    Ok(failures.end(Exit::Done, console))
 }
 
 impl Report<'_> {

@@ -300,14 +300,9 @@ impl Pictures {
         timeline.into_iter().chain(network)
     }
 
-    fn draw(
-        self,
-        args: &Args,
-        outcome: &Outcome,
-        (failures, console): (&mut Failures, &mut Console),
-    ) {
+    fn draw(self, args: &Args, outcome: &Outcome, failures: &mut Failures) {
         if let (Some(picture), Some(timeline)) = (self.timeline, &outcome.timeline) {
-            failures.add(picture.draw(timeline, outcome.finished.makespan), console);
+            failures.add(picture.draw(timeline, outcome.finished.makespan));
         }
         if let (Some(picture), Some(usage)) = (self.network, &outcome.network) {
             let title = LinksTitle {
@@ -315,7 +310,7 @@ impl Pictures {
                 topology: args.network.named().0,
                 makespan: outcome.finished.makespan,
             };
-            failures.add(picture.draw(usage, &title), console);
+            failures.add(picture.draw(usage, &title));
         }
     }
 }
@@ -351,6 +346,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
     let mut report = Report::new(args, (&source, &sets), &outcome)?;
+    if let Some(network) = &network {
+        report.add_hosts_used(network_args::hosts_used(network, source.ranks()));
+    }
     if !report.is_whole() {
         return report.print(args, console);
     }
@@ -359,7 +357,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if job.network.is_none() && sets.levels.is_empty() {
         let size = (outcome.ranks, outcome.ops);
         let taper = least_taper(&source, parameters, size, outcome.finished.makespan);
-        report.add_taper(failures.add(taper.map_err(CliError::usage), console).flatten());
+        report.add_taper(failures.add(taper.map_err(CliError::usage)).flatten());
     }
     let unwatched = network.as_ref().map(NetworkPlan::unwatched);
     let plan = Plan {
@@ -371,9 +369,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if args.sensitivity {
         let given = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
         let found = sensitivities(&outcome, &source, (&given, &plan), console);
-        report.add_sensitivities(failures.add(found, console));
+        report.add_sensitivities(failures.add(found));
     }
-    pictures.draw(args, &outcome, (&mut failures, console));
+    pictures.draw(args, &outcome, &mut failures);
     // From here on Ctrl-C leaves the runs that are done.
     if monte_carlo.is_some() || sweep.is_some() {
         interrupt.listen();
@@ -387,14 +385,14 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if let Some(sweep) = sweep {
         let given = (outcome.finished.makespan, report.sensitivities());
         let swept = sweep.run(args, (&source, &plan), given, console);
-        if let Some(mut swept) = failures.add(swept, console) {
-            swept.write_files(args, (&mut failures, console));
+        if let Some(mut swept) = failures.add(swept) {
+            swept.write_files(args, &mut failures);
             report.add_sweep(swept.report);
         }
     }
     let printed = report.print(args, console).map(drop);
-    failures.add(printed, console);
-    failures.end().map(|()| report.exit())
+    failures.add(printed);
+    Ok(failures.end(report.exit(), console))
 }
 
 /// From the causes of events, or without them by further runs.

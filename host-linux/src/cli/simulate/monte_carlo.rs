@@ -99,7 +99,7 @@ impl MonteCarlo {
         let runs = (self.draws as usize, &point as &(dyn Fn(usize) -> Point + Sync));
         let ended = run_each_point(source, runs, plan, &|| line.advance());
         drop(line);
-        let mut ended = failures.add(ended.map_err(CliError::from), console)?;
+        let mut ended = failures.add(ended.map_err(CliError::from))?;
         ended.retain(|ended| !matches!(ended, Err(RunError::Interrupted)));
         let interrupted = interrupted(ended.len(), self.draws as usize, "draws");
         let makespans = ended.iter().flatten().map(|run| run.makespan.0).collect();
@@ -110,7 +110,7 @@ impl MonteCarlo {
                 "{stopped} of {all} draws of --monte-carlo did not come to an end, the first of \
                  them with: {first}"
             ));
-            failures.add::<()>(Err(error), console);
+            failures.add::<()>(Err(error));
         }
         let stopped = u32::try_from(stopped).unwrap_or(u32::MAX);
         Some(Drawn { distribution: Distribution::of(makespans, stopped, self.seed), interrupted })

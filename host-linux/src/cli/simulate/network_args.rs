@@ -1,5 +1,6 @@
 //! Options that put a network between the ranks.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::level_args::LevelArgs;
@@ -198,6 +199,13 @@ pub(super) fn warn(plan: &NetworkPlan, ranks: u32, console: &mut Console) {
             hosts.len()
         ));
     }
+}
+
+/// How many hosts have one of so many ranks. Only a file puts several on one.
+pub(super) fn hosts_used(plan: &NetworkPlan, ranks: u32) -> u32 {
+    let Placement::Hosts(_, hosts) = &plan.placement else { return ranks };
+    let used: BTreeSet<u32> = hosts.iter().take(ranks as usize).copied().collect();
+    u32::try_from(used.len()).unwrap_or(ranks)
 }
 
 /// A file that is open and not there yet.

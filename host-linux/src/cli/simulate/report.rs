@@ -114,6 +114,16 @@ impl How {
         }
     }
 
+    /// On how many threads, and how ranks are divided.
+    fn divided(&self) -> String {
+        let counted = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let (threads, parts) = (self.threads, self.partitions);
+        format!("{}, ranks in {}", counted(threads, "thread"), counted(parts, "partition"))
+    }
+
     fn write(&self, out: &mut dyn Write, network: &NetworkReport) -> io::Result<()> {
         match (&self.engine_reason, self.engine) {
             (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
@@ -125,15 +135,10 @@ impl How {
             }
             (None, "computed") => writeln!(
                 out,
-                "simulated              computed from the pattern; threads, parts of the ranks: \
-                 {}, {}",
-                self.threads, self.partitions
+                "simulated              computed from the pattern, on {}",
+                self.divided()
             )?,
-            (None, _) => writeln!(
-                out,
-                "simulated              in windows; threads, parts of the ranks: {}, {}",
-                self.threads, self.partitions
-            )?,
+            (None, _) => writeln!(out, "simulated              in windows, on {}", self.divided())?,
         }
         if let (Some(reason), Some(most)) = (&self.program_reason, self.under_way_most) {
             writeln!(
@@ -271,6 +276,10 @@ impl Report {
         })
     }
 
+    pub(super) const fn add_hosts_used(&mut self, hosts: u32) {
+        self.network.add_hosts_used(hosts);
+    }
+
     pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
         self.network.add_taper(taper);
     }
@@ -316,6 +325,7 @@ impl Report {
         if self.is_whole() {
             return Ok(Exit::Done);
         }
+        console.flush()?;
         for left in &self.unmatched {
             match left.line {
                 Some(line) => console.note(format_args!("line {line}: {}", left.message)),

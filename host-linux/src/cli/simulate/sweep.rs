@@ -173,20 +173,16 @@ impl SweepJob {
 
 impl Swept {
     /// Writes the files, and notes points without a makespan.
-    pub(super) fn write_files(
-        &mut self,
-        args: &Args,
-        (failures, console): (&mut Failures, &mut Console),
-    ) {
+    pub(super) fn write_files(&mut self, args: &Args, failures: &mut Failures) {
         let points = &self.report.points;
         let incomplete = if points.interrupted().is_some() { " (incomplete)" } else { "" };
         let schedule = args.pattern.schedule(args.input.as_deref()) + incomplete;
         let csv = self.csv.take().map(|csv| csv.commit(|out| points.write_csv(out)));
         let plot = self.plot.take().and_then(|plot| points.draw(plot, &schedule));
         for written in [csv, plot].into_iter().flatten() {
-            failures.add(written.map_err(CliError::failed), console);
+            failures.add(written.map_err(CliError::failed));
         }
-        failures.add(points.failure().map_or(Ok(()), Err), console);
+        failures.add(points.failure().map_or(Ok(()), Err));
     }
 }
 

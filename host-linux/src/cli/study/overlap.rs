@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let chart = chart(&rows, &report.schedule);
     let drawn = file.map_or(Ok(()), |file| file.commit(|out| chart.write(1, out)));
     let mut failures = Failures::default();
-    failures.add(drawn.map_err(CliError::failed), console);
+    failures.add(drawn.map_err(CliError::failed));
     if report.overhead_exceeds_gap {
         console.note(
             "note: o > g or O > G: without overlap (o = g, O = G) messages cost the processor less \
@@ -114,8 +114,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         );
     }
     let printed = if args.json { console.json(&report) } else { report.write(console.data()) };
-    failures.add(printed.map_err(CliError::from), console);
-    failures.end().map(|()| Exit::Done)
+    failures.add(printed.map_err(CliError::from));
+    Ok(failures.end(Exit::Done, console))
 }
 
 impl Args {
