@@ -175,6 +175,24 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// An argument without a heading of its own takes that of the group before it.
+    #[test]
+    fn options_are_under_the_heading_where_one_looks_for_them() {
+        for name in ["simulate", "best", "predict"] {
+            let all = Cli::command();
+            let command = all.find_subcommand(name).unwrap();
+            let under = |heading: &str| {
+                let arguments = command.get_arguments().filter(|a| a.get_id() != "help");
+                let of = arguments.filter(|a| a.get_help_heading() == Some(heading));
+                of.map(|a| a.get_id().as_str().to_owned()).collect::<Vec<_>>()
+            };
+            assert_eq!(under("Rules"), ["receive", "rendezvous"], "{name}");
+            assert!(under("Output").contains(&"json".to_owned()), "{name}");
+            assert!(under("Run").contains(&"max_memory".to_owned()), "{name}");
+            assert!(!under("Parameters").contains(&"threads".to_owned()), "{name}");
+        }
+    }
+
     #[test]
     fn every_option_is_explained() {
         for command in Cli::command().get_subcommands() {

@@ -20,12 +20,13 @@ pub(super) struct ParameterArgs {
     #[arg(short = 'L', long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true)]
     latency: Option<Picos>,
 
-    /// Overhead of the processor at each end of a message, in ns [default:
-    /// 1500].
+    /// Overhead of the processor at each end of a message, in ns or with a unit
+    /// [default: 1500].
     #[arg(short = 'o', long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true)]
     overhead: Option<Picos>,
 
-    /// Gap between two messages of an interface, in ns [default: 1000].
+    /// Gap between two messages of an interface, in ns or with a unit
+    /// [default: 1000].
     #[arg(short = 'g', long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true)]
     gap: Option<Picos>,
 
@@ -33,12 +34,12 @@ pub(super) struct ParameterArgs {
     #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_negative_numbers = true)]
     gap_per_byte: Option<PerByte>,
 
-    /// Overhead of each further byte, in ns [default: 0].
+    /// Overhead of each further byte, in ns or with a unit [default: 0].
     #[arg(short = 'O', long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_negative_numbers = true)]
     overhead_per_byte: Option<PerByte>,
 
-    /// Messages of more bytes wait for their receiver [default: 65535, or
-    /// what the preset says].
+    /// Messages of more bytes wait for their receiver; in bytes, or as 64K
+    /// [default: 65535, or what the preset says].
     #[arg(short = 'S', long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     eager_limit: Option<u64>,
 
@@ -187,21 +188,23 @@ impl ParameterArgs {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters")]
 pub(super) struct OverheadArgs {
-    /// Overhead of the processor that sends, in ns [default: that of -o].
+    /// Overhead of the processor that sends, in ns or with a unit [default: that
+    /// of -o].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true, conflicts_with_all = ["profile", "preset"])]
     send_overhead: Option<Picos>,
 
-    /// Overhead of the processor that receives, in ns [default: that of -o].
+    /// Overhead of the processor that receives, in ns or with a unit [default:
+    /// that of -o].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true, conflicts_with_all = ["profile", "preset"])]
     recv_overhead: Option<Picos>,
 
-    /// Overhead of each further byte for the sender, in ns [default: that of
-    /// -O].
+    /// Overhead of each further byte for the sender, in ns or with a unit
+    /// [default: that of -O].
     #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_negative_numbers = true, conflicts_with_all = ["profile", "preset"])]
     send_overhead_per_byte: Option<PerByte>,
 
-    /// Overhead of each further byte for the receiver, in ns [default: that of
-    /// -O].
+    /// Overhead of each further byte for the receiver, in ns or with a unit
+    /// [default: that of -O].
     #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_negative_numbers = true, conflicts_with_all = ["profile", "preset"])]
     recv_overhead_per_byte: Option<PerByte>,
 }

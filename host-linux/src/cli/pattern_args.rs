@@ -23,7 +23,7 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "P", value_parser = parse::rank_count, allow_negative_numbers = true, requires = "pattern")]
     pub(super) ranks: Option<u32>,
 
-    /// Bytes of the collective [default: 1].
+    /// Bytes of the collective, or as 4K or 1.5M [default: 1].
     #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     size: Option<u64>,
 
@@ -39,11 +39,11 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     segment: Option<u64>,
 
-    /// Sends in flight at once in linear collectives of Schedgen 2.
+    /// Sends in flight at once in linear collectives of Schedgen 2 [default: all].
     #[arg(long, value_name = "SENDS")]
     window: Option<u32>,
 
-    /// Calculation between the rounds, in nanoseconds.
+    /// Calculation between the rounds, in ns or with a unit [default: none].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true)]
     compute: Option<Picos>,
 
@@ -56,11 +56,13 @@ pub(super) struct PatternArgs {
     #[arg(long)]
     outcast: bool,
 
-    /// A calculation of so many nanoseconds beside the pattern, on every rank.
+    /// A calculation beside the pattern on every rank, as long as this, in ns or
+    /// with a unit [default: none].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true)]
     nb: Option<Picos>,
 
-    /// Cuts that calculation into pieces of so many nanoseconds.
+    /// Cuts that calculation into pieces as long as this, in ns or with a unit
+    /// [default: one piece].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_negative_numbers = true, requires = "nb")]
     nb_poll: Option<Picos>,
 
@@ -85,8 +87,9 @@ pub(super) struct PatternArgs {
     #[arg(long)]
     rotate_root: bool,
 
-    /// Decides everything that is random.
-    #[arg(long, value_name = "SEED", value_parser = parse::seed, allow_negative_numbers = true, default_value = "0")]
+    /// Decides everything that is random: patterns, placements, phases of noise,
+    /// draws.
+    #[arg(help_heading = "Run", long, value_name = "SEED", value_parser = parse::seed, allow_negative_numbers = true, default_value = "0")]
     pub(super) seed: u64,
 }
 

@@ -17,10 +17,10 @@ use crate::cli::{CliError, Console, Exit};
 #[command(after_help = pattern_help())]
 pub(super) struct Args {
     #[command(flatten)]
-    pattern: PatternArgs,
+    target: Target,
 
     #[command(flatten)]
-    target: Target,
+    pattern: PatternArgs,
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {

@@ -78,57 +78,6 @@ pub(super) struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 
-    /// The most memory to take, in bytes; a run that needs more is refused
-    /// before it starts.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
-    max_memory: Option<u64>,
-
-    /// Where the operations of FILE are while it runs: all in memory (stored), or
-    /// in a binary file, from which they are read as it runs (streamed), on one thread;
-    /// by default streamed only what would need more than --max-memory otherwise.
-    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
-    program: Option<ProgramName>,
-
-    /// Threads to simulate on, where the schedule allows several; all
-    /// processors by default. The result is the same for every number.
-    #[arg(long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
-    threads: Option<NonZeroUsize>,
-
-    /// Print when each rank is done.
-    #[arg(long)]
-    finish: bool,
-
-    /// Count what each rank does: messages, time in each activity, waiting,
-    /// lengths of queues.
-    #[arg(long)]
-    counters: bool,
-
-    /// Explain the makespan: the chain of events that ends with the last
-    /// one, as a sum of the parameters; with --topology also what was lost to
-    /// sharing, and on which links.
-    #[arg(long)]
-    explain: bool,
-
-    /// By how much the makespan grows with L, o, g, G and O, in which
-    /// interval of each that holds, and how much L may grow until the makespan
-    /// has grown by 1, 5 and 10%.
-    #[arg(long, conflicts_with = "noise_source")]
-    sensitivity: bool,
-
-    /// Simulate N times more (up to 1000000), with parameters drawn from the intervals of the
-    /// profile and phases of noise drawn anew (--seed): the makespan as a
-    /// distribution.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-          conflicts_with_all = ONE_RUN, conflicts_with = "sensitivity")]
-    monte_carlo: Option<u32>,
-
-    /// Print one JSON document.
-    #[arg(short = 'J', long)]
-    json: bool,
-
-    #[command(flatten)]
-    sweep: SweepArgs,
-
     #[command(flatten)]
     noise: NoiseArgs,
 
@@ -138,8 +87,59 @@ pub(super) struct Args {
     #[command(flatten)]
     levels: LevelArgs,
 
+    /// Print when each rank is done.
+    #[arg(help_heading = "Output", long)]
+    finish: bool,
+
+    /// Count what each rank does: messages, time in each activity, waiting,
+    /// lengths of queues.
+    #[arg(help_heading = "Output", long)]
+    counters: bool,
+
+    /// Explain the makespan: the chain of events that ends with the last
+    /// one, as a sum of the parameters; with --topology also what was lost to
+    /// sharing, and on which links.
+    #[arg(help_heading = "Output", long)]
+    explain: bool,
+
+    /// By how much the makespan grows with L, o, g, G and O, in which
+    /// interval of each that holds, and how much L may grow until the makespan
+    /// has grown by 1, 5 and 10%.
+    #[arg(help_heading = "Output", long, conflicts_with = "noise_source")]
+    sensitivity: bool,
+
+    /// Print one JSON document.
+    #[arg(help_heading = "Output", short = 'J', long)]
+    json: bool,
+
     #[command(flatten)]
     picture: PictureArgs,
+
+    #[command(flatten)]
+    sweep: SweepArgs,
+
+    /// Simulate N times more (up to 1000000), with parameters drawn from the intervals of the
+    /// profile and phases of noise drawn anew (--seed): the makespan as a
+    /// distribution.
+    #[arg(help_heading = "Further runs", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+          conflicts_with_all = ONE_RUN, conflicts_with = "sensitivity")]
+    monte_carlo: Option<u32>,
+
+    /// Threads to simulate on, where the schedule allows several; the result is the
+    /// same for every number [default: all processors].
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
+    threads: Option<NonZeroUsize>,
+
+    /// The most memory to take, in bytes or as 512M or 1.5G; a run that needs more is
+    /// refused before it starts [default: no limit].
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
+    max_memory: Option<u64>,
+
+    /// Where the operations of FILE are while it runs: all in memory (stored), or
+    /// in a binary file, from which they are read as it runs (streamed), on one thread
+    /// [default: stored; streamed where that would need more than --max-memory].
+    #[arg(help_heading = "Run", long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
+    program: Option<ProgramName>,
 
     #[command(flatten)]
     pattern: PatternArgs,

@@ -26,7 +26,8 @@ pub(super) struct NetworkArgs {
     topology: Option<String>,
 
     /// Which rank is on which host: block, round-robin over first switches,
-    /// random by --seed, or a FILE with the host of each rank, from 0 on.
+    /// random by --seed, or a FILE with the host of each rank, from 0 on
+    /// [default: block].
     #[arg(long, value_name = "HOW", requires = "topology")]
     placement: Option<String>,
 
@@ -36,7 +37,7 @@ pub(super) struct NetworkArgs {
     link_capacity: Option<f64>,
 
     /// Draw how busy the busiest links are over time, as SVG.
-    #[arg(long, value_name = "FILE", requires = "topology")]
+    #[arg(long, value_name = "FILE.svg", requires = "topology")]
     network_plot: Option<PathBuf>,
 }
 

@@ -20,7 +20,7 @@ use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart}
 
 /// The makespan over ranges of parameters.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Sweep")]
+#[command(next_help_heading = "Further runs")]
 pub(super) struct SweepArgs {
     /// Simulate once more at each of POINTS values from FROM to TO of a
     /// parameter, and print the makespans.

@@ -51,30 +51,31 @@ pub(super) struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 
-    /// The most memory to take, in bytes, by all simulations that run at once.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
+    /// The most memory to take by all simulations that run at once, in bytes or as
+    /// 512M or 1.5G [default: no limit].
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
     max_memory: Option<u64>,
 
-    /// Simulations to run at once; all processors by default. The result is the
-    /// same for every number.
-    #[arg(long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
+    /// Simulations to run at once; the result is the same for every number
+    /// [default: all processors].
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
     /// Leave out the ranks: only makespans.
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     summary: bool,
 
     /// Draw the three makespans over g and G times --factors.
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(help_heading = "Output", long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
     /// Factors on g and G, for the plot and a table of makespans [with --plot
     /// default: 0.125,0.25,0.5,1,2,4,8].
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = factor)]
+    #[arg(help_heading = "Output", long, value_name = "LIST", value_delimiter = ',', value_parser = factor)]
     factors: Option<Vec<f64>>,
 
     /// Print one JSON document.
-    #[arg(short = 'J', long)]
+    #[arg(help_heading = "Output", short = 'J', long)]
     json: bool,
 
     #[command(flatten)]
