@@ -126,7 +126,7 @@ struct Setup {
 impl Setup {
     fn random(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let shape = if seed % 8 == 0 {
+        let shape = if seed.is_multiple_of(8) {
             Shape::WILD
         } else {
             Shape { wildcards: seed % 30, ..Shape::PLAIN }
@@ -153,8 +153,12 @@ impl Setup {
         };
         let mut settings = Settings {
             receive_overheads,
-            receive: if seed % 5 == 0 { Receive::Overlap } else { Receive::Hold },
-            rendezvous: if seed % 2 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
+            receive: if seed.is_multiple_of(5) { Receive::Overlap } else { Receive::Hold },
+            rendezvous: if seed.is_multiple_of(2) {
+                Rendezvous::Handshake
+            } else {
+                Rendezvous::Instant
+            },
             parameters: sets,
             ..Settings::new(set)
         };

@@ -115,7 +115,7 @@ pub enum SizeError {
 pub fn size(text: &str) -> Result<u64, SizeError> {
     /// Digits behind the point: enough for every multiple of 1/1024.
     const DIGITS: usize = 10;
-    const ONE: u128 = 10u128.pow(DIGITS as u32);
+    const ONE: u128 = 10_000_000_000;
     let refused = || SizeError::NotASize(text.to_owned());
     let without = text.strip_suffix("iB").unwrap_or(text);
     let (number, shift) = match without.as_bytes().last() {
@@ -133,7 +133,7 @@ pub fn size(text: &str) -> Result<u64, SizeError> {
     let whole: u64 = whole.parse().map_err(|_| refused())?;
     let fraction: u64 = format!("{fraction:0<DIGITS$}").parse().map_err(|_| refused())?;
     let parts = (u128::from(whole) * ONE + u128::from(fraction)) << shift;
-    u64::try_from(parts / ONE).ok().filter(|_| parts % ONE == 0).ok_or_else(refused)
+    u64::try_from(parts / ONE).ok().filter(|_| parts.is_multiple_of(ONE)).ok_or_else(refused)
 }
 
 /// Reads a list of sizes, each form of the module's head, also mixed with

@@ -1,6 +1,8 @@
 //! `loggap simulate`: how long a schedule takes, and why.
 
 mod explanation;
+mod further;
+mod how;
 mod level_args;
 mod monte_carlo;
 mod network_args;
@@ -18,6 +20,7 @@ use std::path::PathBuf;
 use loggap_core::measure::Clock;
 use loggap_core::sim::Parameters;
 
+use self::further::Further;
 use self::level_args::LevelArgs;
 use self::monte_carlo::MonteCarlo;
 use self::network_args::{NetworkArgs, NetworkPicture};
@@ -25,21 +28,17 @@ use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::progress::ProgressLine;
 use self::report::Report;
-use self::sensitivity::Sensitivities;
 use self::sweep::{SweepArgs, SweepJob};
 use super::failures::Failures;
 use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
-use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
 use crate::schedule::Form;
-use crate::sensitivity::{Runs, Tolerance, differences, runs as sensitivity_runs};
 use crate::simulation::{
-    Job, LoadError, NetworkPlan, NoiseSource, Outcome, ParameterSets, Plan, ProgramForm, RunError,
-    Source, Wanted, least_taper,
+    Job, LoadError, NetworkPlan, NoiseSource, Outcome, Plan, ProgramForm, RunError, Source, Wanted,
 };
 
 /// Simulate a schedule under LogGOPS.
@@ -346,19 +345,12 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
     let mut report = Report::new(args, (&source, &sets), &outcome)?;
-    if let Some(network) = &network {
-        report.add_hosts_used(network_args::hosts_used(network, source.ranks()));
-    }
+    report.add_hosts_used(network.as_ref(), source.ranks());
     if !report.is_whole() {
         return report.print(args, console);
     }
     // What goes wrong from here on does not take the run along.
     let mut failures = Failures::default();
-    if job.network.is_none() && sets.levels.is_empty() {
-        let size = (outcome.ranks, outcome.ops);
-        let taper = least_taper(&source, parameters, size, outcome.finished.makespan);
-        report.add_taper(failures.add(taper.map_err(CliError::usage)).flatten());
-    }
     let unwatched = network.as_ref().map(NetworkPlan::unwatched);
     let plan = Plan {
         noise: noise.as_ref(),
@@ -366,49 +358,22 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         stop: Some(interrupt.flag()),
         ..args.plan()
     };
+    let further = Further {
+        args,
+        sets: &sets,
+        source: &source,
+        plan,
+        outcome: &outcome,
+        interrupt: &interrupt,
+    };
+    report.add_taper(failures.add(further.taper()).flatten());
     if args.sensitivity {
-        let given = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
-        let found = sensitivities(&outcome, &source, (&given, &plan), console);
+        let found = further.sensitivities(sweep.as_ref(), console);
         report.add_sensitivities(failures.add(found));
     }
     pictures.draw(args, &outcome, &mut failures);
-    // From here on Ctrl-C leaves the runs that are done.
-    if monte_carlo.is_some() || sweep.is_some() {
-        interrupt.listen();
-    }
-    if let Some(monte_carlo) = monte_carlo {
-        let told = (&mut failures, &mut *console);
-        if let Some(drawn) = monte_carlo.run(args, (&source, &plan), told) {
-            report.add_monte_carlo(drawn);
-        }
-    }
-    if let Some(sweep) = sweep {
-        let given = (outcome.finished.makespan, report.sensitivities());
-        let swept = sweep.run(args, (&source, &plan), given, console);
-        if let Some(mut swept) = failures.add(swept) {
-            swept.write_files(args, &mut failures);
-            report.add_sweep(swept.report);
-        }
-    }
+    further.run(monte_carlo, sweep, &mut report, (&mut failures, console));
     let printed = report.print(args, console).map(drop);
     failures.add(printed);
     Ok(failures.end(report.exit(), console))
-}
-
-/// From the causes of events, or without them by further runs.
-fn sensitivities(
-    outcome: &Outcome,
-    source: &Source,
-    (sets, plan): (&ParameterSets, &Plan<'_>),
-    console: &Console,
-) -> Result<Sensitivities, CliError> {
-    let causes = outcome.causes.as_ref().filter(|_| outcome.network.is_none());
-    let most = if causes.is_some() { Tolerance::MOST_RUNS } else { sensitivity_runs(sets) };
-    let line = RunsLine::new(console, most);
-    let runs = Runs { source, plan, note: &|| line.advance() };
-    if let Some(causes) = causes {
-        return Sensitivities::of(causes, outcome.finished.makespan, sets, &runs);
-    }
-    let flows = outcome.network.as_ref().map_or(0, |network| network.flows);
-    Ok(Sensitivities::by_differences(differences(&runs, sets, flows)?, sets))
 }

@@ -236,23 +236,29 @@ impl NetworkReport {
                     "network                {topology}: {}, {links} links, placed: {placement}",
                     hosts_text(*hosts, *hosts_used)
                 )?;
-                for link in busiest_links.iter().take(SHOWN) {
-                    let busy = link.utilization * 100.0;
-                    writeln!(out, "busy                   {busy:5.1}%  {}", link.link)?;
-                }
-                let least = busiest_links.get(SHOWN - 1).map_or(0.0, |link| link.utilization);
-                let listed = busiest_links.iter().skip(SHOWN);
-                // Shares that print alike.
-                let alike = listed.filter(|link| least - link.utilization < 5e-4).count();
-                let more = if alike + SHOWN == busiest_links.len() { as_busy_links } else { &0 };
-                match alike + more {
-                    0 => Ok(()),
-                    alike => writeln!(
-                        out,
-                        "busy                           and {alike} more like the last"
-                    ),
-                }
+                write_busiest(out, busiest_links, *as_busy_links)
             }
         }
+    }
+}
+
+/// The busiest links, and how many more are as busy as the last of them, of which so many
+/// are not listed.
+fn write_busiest(
+    out: &mut dyn Write,
+    listed: &[LinkDocument],
+    not_listed: usize,
+) -> io::Result<()> {
+    for link in listed.iter().take(SHOWN) {
+        writeln!(out, "busy                   {:5.1}%  {}", link.utilization * 100.0, link.link)?;
+    }
+    let least = listed.get(SHOWN - 1).map_or(0.0, |link| link.utilization);
+    let others = listed.iter().skip(SHOWN);
+    // Shares that print alike.
+    let alike = others.filter(|link| least - link.utilization < 5e-4).count();
+    let more = if alike + SHOWN == listed.len() { not_listed } else { 0 };
+    match alike + more {
+        0 => Ok(()),
+        alike => writeln!(out, "busy                           and {alike} more like the last"),
     }
 }

@@ -11,13 +11,15 @@ use serde::Serialize;
 
 use super::Args;
 use super::explanation::{Explanation, nanos};
+use super::how::How;
 use super::monte_carlo::{Distribution, Drawn};
+use super::network_args::hosts_used;
 use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::{CliError, Console, Exit};
-use crate::simulation::{Method, Outcome, ParameterSets, Source, Stuck};
+use crate::simulation::{NetworkPlan, Outcome, ParameterSets, Source, Stuck};
 
 /// What `--json` prints and the text says.
 #[derive(Serialize)]
@@ -55,99 +57,6 @@ pub(super) struct Report {
     /// Why further runs are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
-}
-
-/// How a schedule was simulated.
-#[derive(Serialize)]
-struct How {
-    /// "windows", "computed" or "sequential".
-    engine: &'static str,
-    /// Why not in windows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    engine_reason: Option<String>,
-    threads: usize,
-    partitions: usize,
-    /// Where the operations were: "stored", "computed" from the pattern, or "streamed"
-    /// from the file.
-    program: &'static str,
-    /// Why streamed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    program_reason: Option<String>,
-    /// The most operations under way at a time, where only these were in memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    under_way_most: Option<u32>,
-}
-
-impl How {
-    fn of(outcome: &Outcome) -> Self {
-        let sequential = |reason: &str| Self {
-            engine: "sequential",
-            engine_reason: Some(reason.to_owned()),
-            threads: 1,
-            partitions: 1,
-            program: "stored",
-            program_reason: None,
-            under_way_most: None,
-        };
-        let parts = |engine, program, [threads, partitions]: [usize; 2]| Self {
-            engine,
-            engine_reason: None,
-            threads,
-            partitions,
-            program,
-            ..sequential("")
-        };
-        match &outcome.method {
-            &Method::Computed { threads, partitions } => {
-                parts("computed", "computed", [threads, partitions])
-            }
-            &Method::Windows { threads, partitions } => {
-                parts("windows", "stored", [threads, partitions])
-            }
-            Method::InOrder { reason } => sequential(reason),
-            Method::Streamed { reason } => Self {
-                program: "streamed",
-                program_reason: Some(reason.clone()),
-                under_way_most: outcome.most_under_way,
-                ..sequential("the operations are read in the order in which all happens")
-            },
-        }
-    }
-
-    /// On how many threads, and how ranks are divided.
-    fn divided(&self) -> String {
-        let counted = |count: usize, what: &str| match count {
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
-        };
-        let (threads, parts) = (self.threads, self.partitions);
-        format!("{}, ranks in {}", counted(threads, "thread"), counted(parts, "partition"))
-    }
-
-    fn write(&self, out: &mut dyn Write, network: &NetworkReport) -> io::Result<()> {
-        match (&self.engine_reason, self.engine) {
-            (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
-            (None, "computed") if matches!(network, NetworkReport::Flows { .. }) => {
-                writeln!(out, "simulated              event by event, computed from the pattern")?;
-            }
-            (None, "computed") if self.threads == 1 => {
-                writeln!(out, "simulated              computed from the pattern")?;
-            }
-            (None, "computed") => writeln!(
-                out,
-                "simulated              computed from the pattern, on {}",
-                self.divided()
-            )?,
-            (None, _) => writeln!(out, "simulated              in windows, on {}", self.divided())?,
-        }
-        if let (Some(reason), Some(most)) = (&self.program_reason, self.under_way_most) {
-            writeln!(
-                out,
-                "program                read as it runs, {most} operations under way at most: {reason}"
-            )?;
-        }
-        Ok(())
-    }
 }
 
 /// Something that never came to its end.
@@ -276,8 +185,10 @@ impl Report {
         })
     }
 
-    pub(super) const fn add_hosts_used(&mut self, hosts: u32) {
-        self.network.add_hosts_used(hosts);
+    pub(super) fn add_hosts_used(&mut self, plan: Option<&NetworkPlan>, ranks: u32) {
+        if let Some(plan) = plan {
+            self.network.add_hosts_used(hosts_used(plan, ranks));
+        }
     }
 
     pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
