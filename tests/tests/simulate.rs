@@ -318,7 +318,7 @@ fn noise_lengthens_runs_and_is_decided_by_the_seed() {
     let (code, text) = refused(&[&run[..], &["--noise", broken.to_str().unwrap()]].concat());
     assert!(code == 2 && text.contains("b.txt: line 1, column 4"), "{text}");
     let (code, text) = refused(&[&run[..], &["--noise-periodic", "5:9"]].concat());
-    assert!(code == 2 && text.contains("past the end"), "{text}");
+    assert!(code == 2 && text.contains("shorter than PERIOD"), "{text}");
 }
 
 #[test]
@@ -404,6 +404,14 @@ fn a_tolerated_latency_is_that_of_runs_with_it() {
         }
     }
     assert!(found_by_runs >= 2, "{found_by_runs}");
+}
+
+#[test]
+fn the_report_says_how_many_threads_and_partitions_there_were() {
+    let run = ["simulate", "--pattern", "dissemination", "--ranks", "2K", "--counters"];
+    let output = loggap().args(run).args(["--threads", "2"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("in windows, on 2 threads, ranks in 16 partitions"), "{text}");
 }
 
 #[test]
@@ -633,7 +641,7 @@ fn what_is_no_schedule_or_makes_no_sense_is_wrong_usage() {
     let (far, torn) = (far.to_str().unwrap(), torn.to_str().unwrap());
     let here = folder.path().to_str().unwrap();
     for (arguments, message) in [
-        (&[][..], "<FILE>"),
+        (&[][..], "give a schedule's FILE"),
         (&[far], "f.goal: line 4: operation 1 of rank 0 names rank 4, which does not exist"),
         (&[torn], "line 3, column 6"),
         (&[here], "irectory"),

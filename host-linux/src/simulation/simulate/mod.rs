@@ -236,8 +236,8 @@ impl<'a> Job<'a> {
             return Ok(outcome);
         }
         if self.network.is_some() {
-            let reason = "how fast a message crosses a link depends on all others there, so that no rank \
-                          can be simulated ahead of the rest";
+            let reason = "messages share links: how fast one crosses a link depends on all others there, \
+                          so that no rank can be simulated ahead of the rest";
             return self.in_order(source, reason, watch);
         }
         match self.in_windows(source, watch)? {
