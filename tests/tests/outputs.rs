@@ -132,6 +132,7 @@ fn a_name_that_ends_like_another_format_is_refused_before_any_work() {
         ("study overlap b.goal --plot x.jpg", ".svg"),
         ("best bcast --ranks 4 -s 8 --profile p.json --plot x.pdf", ".svg"),
         ("fit samples.csv --plot x.csv", ".svg"),
+        ("noise --duration 10ms -o x.json", ".txt"),
         ("measure --max-time 1 -o x.csv", ".json"),
         ("measure --max-time 1 --samples x.json", ".csv"),
     ] {

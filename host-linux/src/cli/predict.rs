@@ -53,7 +53,7 @@ pub(super) struct Args {
 
     /// The most memory that a simulation may take, in bytes or as 512M or 1.5G
     /// [default: no limit].
-    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
     /// Print one JSON document.

@@ -83,12 +83,12 @@ pub(super) struct Args {
     draws: Option<u32>,
 
     /// Decides the draws.
-    #[arg(help_heading = "Run", long, value_name = "SEED", value_parser = parse::seed, allow_negative_numbers = true, default_value = "0")]
+    #[arg(help_heading = "Run", long, value_name = "SEED", value_parser = parse::seed, allow_hyphen_values = true, default_value = "0")]
     seed: u64,
 
     /// What combining two vectors takes for each byte in allreduce, in ns or with a
     /// unit.
-    #[arg(help_heading = "Operation", long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_negative_numbers = true, default_value = "0")]
+    #[arg(help_heading = "Operation", long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true, default_value = "0")]
     combine: PerByte,
 
     /// Take also algorithms whose results are wrong, without a word, for
@@ -99,17 +99,17 @@ pub(super) struct Args {
 
     /// Bytes of an element of the vectors: for fewer elements than ranks Open
     /// MPI quietly takes another algorithm in place of some.
-    #[arg(help_heading = "Operation", long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true, default_value = "8")]
+    #[arg(help_heading = "Operation", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true, default_value = "8")]
     element: u64,
 
     /// The most memory to take by all simulations that run at once, in bytes or as
     /// 512M or 1.5G [default: no limit].
-    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
     /// Simulations to run at once; the result is the same for every number
     /// [default: all processors].
-    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
     /// Write rules for the tuned component of Open MPI 4.1.

@@ -126,12 +126,12 @@ pub(super) struct Args {
 
     /// Threads to simulate on, where the schedule allows several; the result is the
     /// same for every number [default: all processors].
-    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
     /// The most memory to take, in bytes or as 512M or 1.5G; a run that needs more is
     /// refused before it starts [default: no limit].
-    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
     /// Where the operations of FILE are while it runs: all in memory (stored), or

@@ -33,7 +33,7 @@ pub(super) struct NetworkArgs {
 
     /// How wide links between switches are, as a factor to what the topology
     /// says, in links of a host, which carry 1/G [default: 1].
-    #[arg(long, value_name = "FACTOR", requires = "topology", value_parser = parse::factor, allow_negative_numbers = true)]
+    #[arg(long, value_name = "FACTOR", requires = "topology", value_parser = parse::factor, allow_hyphen_values = true)]
     link_capacity: Option<f64>,
 
     /// Draw how busy the busiest links are over time, as SVG.

@@ -53,12 +53,12 @@ pub(super) struct Args {
 
     /// The most memory to take by all simulations that run at once, in bytes or as
     /// 512M or 1.5G [default: no limit].
-    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_negative_numbers = true)]
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
     /// Simulations to run at once; the result is the same for every number
     /// [default: all processors].
-    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_negative_numbers = true)]
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
     /// Leave out the ranks: only makespans.
