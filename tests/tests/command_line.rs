@@ -1,9 +1,11 @@
 //! What holds for every verb of the command line.
 
+#![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
+
 use std::io::Read;
 use std::process::Stdio;
 
-use loggap_tests::command::{loggap, loggap_process};
+use loggap_tests::command::{loggap, loggap_process, refused, simulated};
 
 #[test]
 fn help_and_version_go_to_standard_output_and_succeed() {
@@ -33,4 +35,54 @@ fn a_reader_that_leaves_is_no_failure() {
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+}
+
+/// One line says what is wrong, with which option, and what is expected.
+#[test]
+fn wrong_values_are_told_with_what_is_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    let goal = folder.path().join("app.goal");
+    let goal = goal.to_str().unwrap();
+    let pattern = ["--pattern", "dissemination", "--ranks", "8"];
+    loggap().args(["goal", "generate", "-o", goal]).args(pattern).assert().success();
+    for (more, parts) in [
+        (&["--topology", "star", "--placement", "roundrobin"][..], ["--placement", "round-robin"]),
+        (&["--threads", "0"], ["--threads", "a whole number from 1 on"]),
+        (&["--threads", "-1"], ["--threads", "a whole number from 1 on"]),
+        (&["-L", "-5"], ["--latency", "below zero"]),
+        (&["-g", "-5us"], ["--gap", "below zero"]),
+        (&["-L", "-o", "5"], ["--latency", "a time such as 1.5us"]),
+        (&["--root", "-1"], ["--root", "-1 is not in 0..=4294967295"]),
+        (&["-G", "-0.5"], ["--gap-per-byte", "below zero"]),
+        (&["-o", "5parsec"], ["--overhead", "a time such as 1.5us"]),
+        (&["-s", "-4"], ["--size", "4K, 1.5M or 1GiB"]),
+        (&["-S", "64KB"], ["--eager-limit", "4K, 1.5M or 1GiB"]),
+        (&["--seed", "-1"], ["--seed", "below 2^64"]),
+        (&["--max-memory", "1.3K"], ["--max-memory", "'1.3K' is no size"]),
+        (&["--topology", "tree:4:2", "--link-capacity", "-1"], ["--link-capacity", "above 0"]),
+        (&["--topology", "tree:4:2", "--link-capacity", "x"], ["--link-capacity", "above 0"]),
+        (&["--noise-periodic", "5:10"], ["--noise-periodic", "shorter than PERIOD"]),
+        (&["--profile", goal], ["app.goal", "it is no JSON from line 1"]),
+        (&["--monte-carlo", "3"], ["--monte-carlo", "--profile"]),
+    ] {
+        let (code, told) = refused(&[&pattern[..], more].concat());
+        assert_eq!(code, 2, "{more:?}: {told}");
+        let line = told.lines().next().unwrap();
+        assert!(parts.iter().all(|part| line.contains(part)), "{more:?}: {told}");
+    }
+    for (arguments, part) in [
+        (&["--pattern", "bcast"][..], "--pattern bcast needs --ranks P"),
+        (&[], "give a schedule's FILE, or --pattern NAME"),
+    ] {
+        let (code, told) = refused(arguments);
+        assert!(code == 2 && told.contains(part), "{arguments:?}: {told}");
+    }
+    let (_, told) = refused(&[goal, "--max-memory", "1K"]);
+    assert!(told.contains("FILE.lgs") && told.contains("goal compile"), "{told}");
+    // What needs all operations would not be helped.
+    let (_, told) = refused(&[goal, "--max-memory", "1K", "--explain"]);
+    assert!(!told.contains("FILE.lgs"), "{told}");
+    for size in ["1.5G", "1GiB", "512M", "0.5g"] {
+        simulated(&[goal, "--max-memory", size]);
+    }
 }

@@ -328,7 +328,7 @@ fn an_output_that_cannot_be_is_refused_and_leaves_nothing_behind() {
     let text = |output: &std::process::Output| String::from_utf8(output.stderr.clone()).unwrap();
     let unknown = compile("x.dat");
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown).contains("none of .goal, .bin and .lgs"), "{}", text(&unknown));
+    assert!(text(&unknown).contains("none of .goal, .txt, .bin and .lgs"), "{}", text(&unknown));
     let nowhere = compile("no/such/folder/x.bin");
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(text(&nowhere).contains("create its folder first"), "{}", text(&nowhere));

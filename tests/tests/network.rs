@@ -205,6 +205,29 @@ fn random_programs_come_to_their_end_on_a_network_where_they_do_without() {
 }
 
 #[test]
+fn the_report_says_how_many_hosts_have_a_rank() {
+    let folder = TempDir::new().unwrap();
+    let placement = folder.path().join("hosts.txt");
+    fs::write(&placement, "0 0 5 5 7 7 7 7\n").unwrap();
+    let placement = ["--ranks", "8", "--placement", placement.to_str().unwrap()];
+    for (options, hosts, used) in [
+        (&["--ranks", "50"][..], 56, 50),
+        (&["--ranks", "50", "--placement", "round-robin"], 56, 50),
+        (&["--ranks", "56"], 56, 56),
+        (&placement, 8, 3),
+    ] {
+        let run = ["--pattern", "dissemination", "-s", "8", "--topology", "tree:8:4"];
+        let run = [&run[..], options].concat();
+        let network = &simulated(&run)["network"];
+        assert_eq!((&network["hosts_used"], &network["hosts"]), (&used.into(), &hosts.into()));
+        let output = loggap().arg("simulate").args(&run).assert().success();
+        let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        let said = format!("tree:8:4: {used} of {hosts} hosts used, ");
+        assert_eq!(text.contains(&said), used < hosts, "{text}");
+    }
+}
+
+#[test]
 fn the_report_names_busy_links_and_draws_them() {
     let folder = TempDir::new().unwrap();
     let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();

@@ -10,7 +10,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use loggap_tests::command::loggap;
+use loggap_tests::command::{loggap, loggap_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -117,6 +117,43 @@ fn what_is_read_is_not_written_over_and_no_two_results_go_to_one_file() {
 }
 
 #[test]
+fn a_name_that_ends_like_another_format_is_refused_before_any_work() {
+    let folder = folder();
+    let before = contents(&folder);
+    let all = "simulate --pattern all-to-all --ranks 4 -s 1K";
+    for (command, written) in [
+        ("{A} --topology star --network-plot x.png", ".svg"),
+        ("{A} --sweep L=1us:2us:2 --sweep-plot x.PDF", ".svg"),
+        ("{A} --sweep L=1us:2us:2 --sweep-csv x.json", ".csv"),
+        ("{A} --timeline x.png", ".svg, .json and .viz"),
+        ("goal decompile b.goal -o x.bin", ".goal or .txt"),
+        ("goal generate --pattern gather --ranks 4 -o x.png", ".goal, .txt, .bin and .lgs"),
+        ("goal compile b.goal -o x.svg", ".goal, .txt, .bin and .lgs"),
+        ("study overlap b.goal --plot x.jpg", ".svg"),
+        ("best bcast --ranks 4 -s 8 --profile p.json --plot x.pdf", ".svg"),
+        ("fit samples.csv --plot x.csv", ".svg"),
+        ("noise --duration 10ms -o x.json", ".txt"),
+        ("measure --max-time 1 -o x.csv", ".json"),
+        ("measure --max-time 1 --samples x.json", ".csv"),
+    ] {
+        let command = command.replace("{A}", all);
+        let (code, out, told) = ran(&folder, &command);
+        assert_eq!((code, &*out), (2, ""), "{command}: {told}");
+        assert!(told.contains("'x.") && told.contains(written), "{command}: {told}");
+        assert_eq!(contents(&folder), before, "{command}");
+    }
+    // Other endings, and none, say nothing of what is in a file.
+    for command in [
+        "goal decompile b.goal -o x.txt",
+        "goal generate --pattern gather --ranks 4 -o x",
+        "goal generate --pattern gather --ranks 4 -o x.old --form text",
+        "simulate b.goal --sweep L=1us:2us:2 --sweep-csv points.2",
+    ] {
+        assert_eq!(ran(&folder, command).0, 0, "{command}");
+    }
+}
+
+#[test]
 fn devices_may_be_named_repeatedly_and_names_are_no_files() {
     let folder = folder();
     let (code, _, told) = ran(
@@ -195,6 +232,35 @@ fn a_file_that_cannot_be_written_does_not_cost_the_report() {
     let both = "best bcast --ranks 4 -s 8 --profile p.json --rules /dev/full --plot map.svg";
     assert_eq!(ran(&folder, both).0, 1);
     assert!(folder.path().join("map.svg").exists());
+}
+
+/// On a terminal, where both streams meet.
+#[test]
+fn what_went_wrong_is_told_below_the_report() {
+    let folder = folder();
+    let all = "simulate --pattern all-to-all --ranks 4 -s 1K --sweep L=1us:2us:2";
+    for (command, code, told) in [
+        (format!("{all} --sweep-csv /dev/full"), 1, 1),
+        (format!("{all} --sweep-csv /dev/full --sweep-plot /dev/full"), 1, 2),
+        ("best bcast --ranks 4 -s 8 --profile p.json --rules /dev/full".into(), 1, 1),
+        ("simulate b.goal --rendezvous handshake -S 50".into(), 1, 5),
+    ] {
+        let path = folder.path().join("seen");
+        let seen = fs::File::create(&path).unwrap();
+        let status = loggap_process()
+            .current_dir(folder.path())
+            .args(command.split_whitespace())
+            .stdout(seen.try_clone().unwrap())
+            .stderr(seen)
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(code), "{command}");
+        let seen = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = seen.lines().collect();
+        let (report, below) = lines.split_at(lines.len() - told);
+        assert!(!report.iter().any(|line| line.contains("error")), "{seen}");
+        assert!(!report.is_empty() && below.last().unwrap().starts_with("error: "), "{seen}");
+    }
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
 
-use loggap::sensitivity::{Analysis, Sensitivity, Units};
+use std::convert::Infallible;
+
+use loggap::sensitivity::{Analysis, Sensitivity, Tolerance, Units, tolerances_found_by_runs};
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -115,12 +117,16 @@ fn slopes_are_finite_differences_on_every_reference_case() {
     assert!(seen.ends > 300 && seen.tight * 10 > seen.ends * 6, "{seen:?}");
 }
 
-#[test]
-fn slopes_are_finite_differences_on_random_programs() {
-    let mut seen = Seen::default();
-    for seed in 0..1_500 {
+/// The program of a seed and the settings that it runs with.
+struct Setup {
+    program: Program,
+    settings: Settings,
+}
+
+impl Setup {
+    fn random(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let shape = if seed % 8 == 0 {
+        let shape = if seed.is_multiple_of(8) {
             Shape::WILD
         } else {
             Shape { wildcards: seed % 30, ..Shape::PLAIN }
@@ -147,8 +153,12 @@ fn slopes_are_finite_differences_on_random_programs() {
         };
         let mut settings = Settings {
             receive_overheads,
-            receive: if seed % 5 == 0 { Receive::Overlap } else { Receive::Hold },
-            rendezvous: if seed % 2 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
+            receive: if seed.is_multiple_of(5) { Receive::Overlap } else { Receive::Hold },
+            rendezvous: if seed.is_multiple_of(2) {
+                Rendezvous::Handshake
+            } else {
+                Rendezvous::Instant
+            },
             parameters: sets,
             ..Settings::new(set)
         };
@@ -158,8 +168,92 @@ fn slopes_are_finite_differences_on_random_programs() {
                 ..parameters(random)
             });
         }
+        Self { program, settings }
+    }
+}
+
+#[test]
+fn slopes_are_finite_differences_on_random_programs() {
+    let mut seen = Seen::default();
+    for seed in 0..1_500 {
+        let Setup { program, settings } = Setup::random(seed);
         compare(&format!("seed {seed}"), &program, &settings, &mut seen);
     }
     assert!(seen.growing > 1_000, "{seen:?}");
     assert!(seen.ends > 3_000 && seen.tight * 10 > seen.ends * 4, "{seen:?}");
+}
+
+/// `settings` with all latencies longer.
+fn with_latency(settings: &Settings, growth: Picos) -> Settings {
+    let mut settings = settings.clone();
+    let levels = settings.levels.iter_mut().flat_map(|level| &mut level.parameters);
+    for (_, set) in settings.parameters.iter_mut().chain(levels) {
+        set.latency = set.latency.plus(growth).unwrap();
+    }
+    settings
+}
+
+/// How tolerances were found.
+#[derive(Debug, Default)]
+struct Found {
+    proved: u64,
+    by_runs: u64,
+    runs: u64,
+    /// Where the estimate from the present order was off by more than 1%.
+    estimates_off: u64,
+}
+
+#[test]
+fn with_the_latency_that_is_tolerated_the_makespan_has_grown_by_the_percent() {
+    let mut seen = Found::default();
+    let random = (0..500).map(Setup::random);
+    let reference = Case::all()
+        .into_iter()
+        .take(100)
+        .map(|case| Setup { program: case.program(), settings: Settings::new(case.parameters()) });
+    for Setup { program, settings } in random.chain(reference) {
+        let makespan = |growth| {
+            let settings = with_latency(&settings, growth);
+            let outcome = engine::run(&program, &settings, None);
+            outcome.complete().then(|| Picos(outcome.makespan()))
+        };
+        let Some(now) = makespan(Picos(0)) else { continue };
+        let causes = engine::causes(&program, &settings, None);
+        let sets = engine::sets(&settings);
+        let estimates = Analysis::new(&causes, &sets).unwrap().tolerances();
+        let mut runs = 0;
+        let found = tolerances_found_by_runs(now, &estimates, |growths| {
+            runs += growths.len() as u64;
+            Ok::<_, Infallible>(growths.iter().map(|&growth| makespan(growth)).collect())
+        });
+        let found = found.unwrap();
+        seen.runs += runs;
+        assert!(runs <= Tolerance::MOST_RUNS);
+        for (tolerance, estimate) in found.iter().zip(&estimates) {
+            let Tolerance { percent, latency, exceeded, proved } = *tolerance;
+            let is_longer = |growth| {
+                makespan(growth).is_none_or(|then| {
+                    u128::from(then.0) * 100 > u128::from(now.0) * u128::from(100 + percent)
+                })
+            };
+            let Some(latency) = latency else {
+                assert!(!is_longer(Picos(now.0 * 2)), "{tolerance:?} {settings:?} {program:?}");
+                continue;
+            };
+            assert!(!is_longer(latency), "{tolerance:?} of {now:?}: {settings:?} {program:?}");
+            if proved {
+                assert_eq!((tolerance, exceeded), (estimate, None));
+                seen.proved += 1;
+                continue;
+            }
+            let exceeded = exceeded.unwrap();
+            assert!(is_longer(exceeded), "{tolerance:?} of {now:?}: {settings:?} {program:?}");
+            assert!(exceeded.0 - latency.0 <= (latency.0 / 1_024).max(1), "{tolerance:?}");
+            seen.by_runs += 1;
+            let off = estimate.latency.map_or(u64::MAX, |estimate| estimate.0.abs_diff(latency.0));
+            seen.estimates_off += u64::from(off > latency.0 / 100);
+        }
+    }
+    assert!(seen.proved > 100 && seen.by_runs > 100 && seen.estimates_off > 30, "{seen:?}");
+    assert!(seen.runs < 10 * seen.by_runs, "{seen:?}");
 }

@@ -126,7 +126,8 @@ fn the_network_is_named_and_patterns_and_sweeps_run_on_it() {
     let run = |more: &[&str]| simulated(&[&pattern, &network[..], more].concat());
     let document = run(&["--sweep", "L=1000:3000:2"]);
     let expected = serde_json::json!({
-        "kind": "simple", "topology": dot, "placement": "block", "hosts": 3, "links": 6
+        "kind": "simple", "topology": dot, "placement": "block", "hosts": 3, "hosts_used": 3,
+        "links": 6
     });
     assert_eq!(document["network"], expected);
     for point in document["sweep"]["points"].as_array().unwrap() {

@@ -318,7 +318,7 @@ fn noise_lengthens_runs_and_is_decided_by_the_seed() {
     let (code, text) = refused(&[&run[..], &["--noise", broken.to_str().unwrap()]].concat());
     assert!(code == 2 && text.contains("b.txt: line 1, column 4"), "{text}");
     let (code, text) = refused(&[&run[..], &["--noise-periodic", "5:9"]].concat());
-    assert!(code == 2 && text.contains("past the end"), "{text}");
+    assert!(code == 2 && text.contains("shorter than PERIOD"), "{text}");
 }
 
 #[test]
@@ -371,6 +371,47 @@ fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
     }
     let (code, text) = refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat());
     assert!(code == 2 && text.contains("--sensitivity"), "{text}");
+}
+
+/// Where the order of events is not proved to stay, runs find the tolerated latency: with
+/// it the makespan has grown by no more than the percent, and with little more by more.
+#[test]
+fn a_tolerated_latency_is_that_of_runs_with_it() {
+    let mut found_by_runs = 0;
+    for (pattern, ranks, bytes) in [
+        ("allreduce_recdoub", "12", "2K"),
+        ("allreduce_recdoub", "20", "512"),
+        ("gather", "16", "1K"),
+        ("binomialtreereduce", "23", "4K"),
+    ] {
+        let run = ["--pattern", pattern, "--ranks", ranks, "-s", bytes];
+        let document = simulated(&[&run[..], &["--sensitivity"]].concat());
+        let makespan = document["makespan_ps"].as_u64().unwrap();
+        for tolerance in document["latency_tolerance"].as_array().unwrap() {
+            let percent = tolerance["growth_percent"].as_u64().unwrap();
+            let is_longer = |growth: &Value| {
+                let latency = format!("{:.3}", 2_500.0 + growth.as_f64().unwrap() * 1e9);
+                let then = simulated(&[&run[..], &["-L", &latency]].concat());
+                then["makespan_ps"].as_u64().unwrap() * 100 > makespan * (100 + percent)
+            };
+            assert!(!is_longer(&tolerance["latency_s"]), "{pattern}: {tolerance}");
+            if tolerance["order_stays"] == true {
+                assert!(tolerance["exceeded_at_s"].is_null(), "{pattern}: {tolerance}");
+                continue;
+            }
+            found_by_runs += 1;
+            assert!(is_longer(&tolerance["exceeded_at_s"]), "{pattern}: {tolerance}");
+        }
+    }
+    assert!(found_by_runs >= 2, "{found_by_runs}");
+}
+
+#[test]
+fn the_report_says_how_many_threads_and_partitions_there_were() {
+    let run = ["simulate", "--pattern", "dissemination", "--ranks", "2K", "--counters"];
+    let output = loggap().args(run).args(["--threads", "2"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("in windows, on 2 threads, ranks in 16 partitions"), "{text}");
 }
 
 #[test]
@@ -600,7 +641,7 @@ fn what_is_no_schedule_or_makes_no_sense_is_wrong_usage() {
     let (far, torn) = (far.to_str().unwrap(), torn.to_str().unwrap());
     let here = folder.path().to_str().unwrap();
     for (arguments, message) in [
-        (&[][..], "<FILE>"),
+        (&[][..], "give a schedule's FILE"),
         (&[far], "f.goal: line 4: operation 1 of rank 0 names rank 4, which does not exist"),
         (&[torn], "line 3, column 6"),
         (&[here], "irectory"),

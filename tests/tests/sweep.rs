@@ -3,13 +3,18 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "test code; the lints only know functions marked #[test]"
 )]
 
 use std::fs;
 use std::path::Path;
+use std::process::{Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
-use loggap_tests::command::{loggap, refused, simulated};
+use loggap_tests::command::{finish, loggap, loggap_process, refused, send, simulated};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 fn points(document: &Value) -> Vec<Value> {
@@ -354,4 +359,84 @@ fn a_schedule_that_cannot_end_and_memory_that_does_not_suffice_leave_no_file()
     assert_eq!(refused(&[&pattern[..], &files].concat()).0, 1);
     assert_eq!(fs::read_dir(folder.path())?.count(), 1);
     Ok(())
+}
+
+/// What a simulation leaves that gets Ctrl-C while further runs are under way. The first
+/// run may take longer on a busy machine, and leaves nothing then.
+fn interrupted(arguments: &[&str]) -> Output {
+    for wait in [1, 3, 10] {
+        let child = loggap_process()
+            .arg("simulate")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        sleep(Duration::from_secs(wait));
+        send(Signal::SIGINT, child.id());
+        let output = finish(child);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{arguments:?}: {told}");
+        if !output.stdout.is_empty() {
+            return output;
+        }
+    }
+    panic!("{arguments:?} left nothing");
+}
+
+#[test]
+fn ctrl_c_leaves_the_points_that_were_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let ring = ["--pattern", "dissemination", "--ranks", "2K", "-s", "8"];
+    let goal = folder.path().join("ring.goal");
+    let goal = goal.to_str().unwrap();
+    loggap().args(["goal", "generate", "-o", goal]).args(ring).assert().success();
+    // Computed together, in windows, event by event, and on a network.
+    for schedule in [
+        &ring[..],
+        &[goal],
+        &[goal, "--receive", "overlap", "-S", "4"],
+        &["--pattern", "dissemination", "--ranks", "512", "--topology", "star"],
+    ] {
+        let csv = folder.path().join("points.csv");
+        let plot = folder.path().join("points.svg");
+        let sweep = ["--sweep", "L=1000:300000:299001", "-J"];
+        let files = ["--sweep-csv", csv.to_str().unwrap(), "--sweep-plot", plot.to_str().unwrap()];
+        let output = interrupted(&[schedule, &sweep, &files].concat());
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found = points(&document);
+        assert!(!found.is_empty() && found.len() < 299_001, "{schedule:?}: {}", found.len());
+        let why = format!("interrupted after {} of 299001 points", found.len());
+        assert_eq!(document["incomplete"], why);
+        assert!(found.iter().all(|point| point["makespan_ps"].is_u64()), "{schedule:?}");
+        for point in [&found[0], &found[found.len() - 1]] {
+            let latency = nanos(&point["latency_s"]);
+            let alone = simulated(&[schedule, &["-L", &latency]].concat());
+            assert_eq!(point["makespan_ps"], alone["makespan_ps"], "{schedule:?}");
+        }
+        let csv = fs::read_to_string(csv).unwrap();
+        let rows: Vec<&str> = csv.lines().collect();
+        assert_eq!(rows.len(), found.len() + 2);
+        assert_eq!(rows[rows.len() - 1], format!("# incomplete: {why}"));
+        assert!(fs::read_to_string(plot).unwrap().contains("(incomplete)"));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn ctrl_c_leaves_the_distribution_of_the_draws_that_were_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let given = profile(2e-6).replace(
+        "\"latency_s\":2e-6",
+        "\"latency_s\":2e-6,\"latency_s_lo\":1e-6,\"latency_s_hi\":3e-6",
+    );
+    let given = written(folder.path(), "given.json", &given);
+    let ring = ["--pattern", "dissemination", "--ranks", "2K", "-s", "8", "--profile", &given];
+    let output = interrupted(&[&ring[..], &["--monte-carlo", "1000000"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("# makespan of ") && text.contains("# INCOMPLETE: interrupted"),
+        "{text}"
+    );
+    assert!(text.contains(" of 1000000 draws"), "{text}");
 }

@@ -16,7 +16,7 @@ Exit codes:
     3  an assertion or comparison failed
     4  not converged, under --strict
     5  the environment refuses: no device, no privilege
-  130  stopped by Ctrl-C, with what was measured until then";
+  130  stopped by Ctrl-C, with what was found until then";
 
 /// How a command ended; the numbers are a contract with scripts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -116,7 +116,9 @@ impl From<RunError> for CliError {
             RunError::Unfinished(_) => Self::failed(format_args!(
                 "{error}; 'loggap simulate' lists everything that is left"
             )),
-            RunError::Stopped(_) | RunError::Pattern(_) => Self::failed(error),
+            RunError::Stopped(_) | RunError::Pattern(_) | RunError::Interrupted => {
+                Self::failed(error)
+            }
         }
     }
 }

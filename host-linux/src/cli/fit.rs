@@ -103,12 +103,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let profile = as_profile(&args.samples, &document, &analysis);
     let drawn = plot.map_or(Ok(()), |file| report::draw(&profile, file));
     let mut failures = Failures::default();
-    failures.add(drawn, console);
+    failures.add(drawn);
     let printed = args.report.print(&profile, &document, console);
-    failures.add(printed, console);
-    failures.end()?;
+    failures.add(printed);
     let strictness = if args.exact.strict { Strictness::Strict } else { Strictness::Lenient };
-    Ok(report::exit(strictness, &analysis.assessment.profile))
+    Ok(failures.end(report::exit(strictness, &analysis.assessment.profile), console))
 }
 
 fn read(path: &Path) -> Result<Vec<Row>, CliError> {

@@ -71,6 +71,12 @@ impl Interrupt {
         self.0.requested.load(Ordering::Relaxed)
     }
 
+    /// Becomes true where [`Interrupt::is_requested`] does.
+    #[must_use]
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0.requested
+    }
+
     /// Does `work`, during which nobody looks: a request meanwhile ends the
     /// process.
     pub fn ending_at_once<T>(&self, work: impl FnOnce() -> T) -> T {

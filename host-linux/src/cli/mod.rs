@@ -127,11 +127,17 @@ pub fn carry_out(
     // instead of ending the process.
     let _told_less_well = SigSet::from(Signal::SIGXFSZ).thread_block();
     let outcome = command(&mut console);
-    let outcome = outcome.and_then(|exit| Ok(console.flush().map(|()| exit)?));
-    match outcome {
-        Ok(exit) => exit.into(),
-        Err(error) => error.report(&mut console).into(),
-    }
+    // What is wrong is told below the report.
+    let flushed = console.flush().map_err(CliError::from);
+    let exit = match (outcome, flushed) {
+        (Err(error), _) | (Ok(Exit::Done), Err(error)) => error.report(&mut console),
+        (Ok(exit), Err(error)) => {
+            error.report(&mut console);
+            exit
+        }
+        (Ok(exit), Ok(())) => exit,
+    };
+    exit.into()
 }
 
 /// Prints what the parser has to say and says how to exit: help and version go
@@ -167,6 +173,24 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// An argument without a heading of its own takes that of the group before it.
+    #[test]
+    fn options_are_under_the_heading_where_one_looks_for_them() {
+        for name in ["simulate", "best", "predict"] {
+            let all = Cli::command();
+            let command = all.find_subcommand(name).unwrap();
+            let under = |heading: &str| {
+                let arguments = command.get_arguments().filter(|a| a.get_id() != "help");
+                let of = arguments.filter(|a| a.get_help_heading() == Some(heading));
+                of.map(|a| a.get_id().as_str().to_owned()).collect::<Vec<_>>()
+            };
+            assert_eq!(under("Rules"), ["receive", "rendezvous"], "{name}");
+            assert!(under("Output").contains(&"json".to_owned()), "{name}");
+            assert!(under("Run").contains(&"max_memory".to_owned()), "{name}");
+            assert!(!under("Parameters").contains(&"threads".to_owned()), "{name}");
+        }
     }
 
     #[test]

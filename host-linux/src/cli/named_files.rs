@@ -1,6 +1,7 @@
 //! Files that a command line names: what is read is not written to, and no two
-//! results go to one file.
+//! results go to one file, or to one whose ending is that of another format.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,15 @@ pub(super) struct NamedFiles {
 struct NamedFile {
     option: &'static str,
     path: PathBuf,
+    /// Endings of what is written; none for what may have any, and for what is read.
+    endings: &'static [&'static str],
 }
+
+/// Endings that say what is in a file. Others, and none, say nothing.
+const TELLING: [&str; 23] = [
+    "bin", "bmp", "csv", "dot", "eps", "gif", "goal", "gv", "htm", "html", "jpeg", "jpg", "json",
+    "lgs", "pdf", "png", "ps", "svg", "tif", "tiff", "tsv", "viz", "webp",
+];
 
 /// What tells a file from all others.
 #[derive(Debug, Eq, PartialEq)]
@@ -33,16 +42,24 @@ impl NamedFiles {
     /// `path` is read; `-` is standard input.
     pub(super) fn read(&mut self, option: &'static str, path: Option<&Path>) {
         let path = path.map(|path| if path == "-" { Path::new("/dev/stdin") } else { path });
-        self.read.extend(path.map(|path| NamedFile { option, path: path.to_owned() }));
+        let named = |path: &Path| NamedFile { option, path: path.to_owned(), endings: &[] };
+        self.read.extend(path.map(named));
     }
 
-    /// `path` is written.
-    pub(super) fn written(&mut self, option: &'static str, path: Option<&Path>) {
-        self.written.extend(path.map(|path| NamedFile { option, path: path.to_owned() }));
+    /// `path` is written, in a format whose files end like `endings`, or in any.
+    pub(super) fn written(
+        &mut self,
+        option: &'static str,
+        path: Option<&Path>,
+        endings: &'static [&'static str],
+    ) {
+        let named = |path: &Path| NamedFile { option, path: path.to_owned(), endings };
+        self.written.extend(path.map(named));
     }
 
     /// Refuses files that would be lost: those that are read and written, and
-    /// those that are written twice. Devices and pipes may be named repeatedly.
+    /// those that are written twice. Devices and pipes may be named repeatedly. Refuses
+    /// endings that tell of another format than what is written.
     pub(super) fn check(&self) -> Result<(), CliError> {
         for (at, written) in self.written.iter().enumerate() {
             let Some(identity) = Identity::of(&written.path) else { continue };
@@ -66,7 +83,25 @@ impl NamedFiles {
                 )));
             }
         }
-        Ok(())
+        self.written.iter().try_for_each(NamedFile::check_ending)
+    }
+}
+
+impl NamedFile {
+    fn check_ending(&self) -> Result<(), CliError> {
+        let Self { option, path, endings } = self;
+        let ending = path.extension().and_then(OsStr::to_str).map(str::to_lowercase);
+        let Some(ending) = ending.filter(|ending| TELLING.contains(&ending.as_str())) else {
+            return Ok(());
+        };
+        if endings.is_empty() || endings.contains(&ending.as_str()) {
+            return Ok(());
+        }
+        Err(CliError::usage(format_args!(
+            "{option} '{}': what is written is no .{ending}; take a name that ends in .{}",
+            path.display(),
+            endings.join(" or .")
+        )))
     }
 }
 
@@ -96,7 +131,7 @@ mod tests {
     fn refusal(read: &[&Path], written: &[&Path]) -> Option<String> {
         let mut files = NamedFiles::default();
         read.iter().for_each(|path| files.read("FILE", Some(path)));
-        written.iter().for_each(|path| files.written("--plot", Some(path)));
+        written.iter().for_each(|path| files.written("--plot", Some(path), &[]));
         files.check().err().map(|error| error.to_string())
     }
 

@@ -9,6 +9,7 @@ use loggap_core::noise;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
+use super::named_files::NamedFiles;
 use super::progress::ProgressLine;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
@@ -94,6 +95,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let options = args.options()?;
     let interrupt = Interrupt::catch().map_err(CliError::failed)?;
     interrupt.listen();
+    let mut files = NamedFiles::default();
+    files.written("-o", args.output.as_deref(), &["txt"]);
+    files.check()?;
     let file = args.output.as_ref().map(PendingFile::create).transpose()?;
     interrupt.remove_at_end(file.iter().filter_map(PendingFile::temporary).map(Path::to_owned));
     let (cpu, pinned) = args.pin()?;

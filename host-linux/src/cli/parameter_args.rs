@@ -17,29 +17,30 @@ use crate::simulation::{ParameterSets, SetsError};
 #[command(next_help_heading = "Parameters")]
 pub(super) struct ParameterArgs {
     /// Latency of the wire, in ns or with a unit, as 2.5us [default: 2500].
-    #[arg(short = 'L', long, value_name = "NS", value_parser = parse::time)]
+    #[arg(short = 'L', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     latency: Option<Picos>,
 
-    /// Overhead of the processor at each end of a message, in ns [default:
-    /// 1500].
-    #[arg(short = 'o', long, value_name = "NS", value_parser = parse::time)]
+    /// Overhead of the processor at each end of a message, in ns or with a unit
+    /// [default: 1500].
+    #[arg(short = 'o', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     overhead: Option<Picos>,
 
-    /// Gap between two messages of an interface, in ns [default: 1000].
-    #[arg(short = 'g', long, value_name = "NS", value_parser = parse::time)]
+    /// Gap between two messages of an interface, in ns or with a unit
+    /// [default: 1000].
+    #[arg(short = 'g', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     gap: Option<Picos>,
 
     /// Gap of each further byte, in ns or with a unit, as 80ps/B [default: 6].
-    #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::time_per_byte)]
+    #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     gap_per_byte: Option<PerByte>,
 
-    /// Overhead of each further byte, in ns [default: 0].
-    #[arg(short = 'O', long, value_name = "NS/B", value_parser = parse::time_per_byte)]
+    /// Overhead of each further byte, in ns or with a unit [default: 0].
+    #[arg(short = 'O', long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     overhead_per_byte: Option<PerByte>,
 
-    /// Messages of more bytes wait for their receiver [default: 65535, or
-    /// what the preset says].
-    #[arg(short = 'S', long, value_name = "BYTES", value_parser = parse::size)]
+    /// Messages of more bytes wait for their receiver; in bytes, or as 64K
+    /// [default: 65535, or what the preset says].
+    #[arg(short = 'S', long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     eager_limit: Option<u64>,
 
     /// Take the parameters that 'loggap measure -o' found.
@@ -187,22 +188,24 @@ impl ParameterArgs {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters")]
 pub(super) struct OverheadArgs {
-    /// Overhead of the processor that sends, in ns [default: that of -o].
-    #[arg(long, value_name = "NS", value_parser = parse::time, conflicts_with_all = ["profile", "preset"])]
+    /// Overhead of the processor that sends, in ns or with a unit [default: that
+    /// of -o].
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true, conflicts_with_all = ["profile", "preset"])]
     send_overhead: Option<Picos>,
 
-    /// Overhead of the processor that receives, in ns [default: that of -o].
-    #[arg(long, value_name = "NS", value_parser = parse::time, conflicts_with_all = ["profile", "preset"])]
+    /// Overhead of the processor that receives, in ns or with a unit [default:
+    /// that of -o].
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true, conflicts_with_all = ["profile", "preset"])]
     recv_overhead: Option<Picos>,
 
-    /// Overhead of each further byte for the sender, in ns [default: that of
-    /// -O].
-    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, conflicts_with_all = ["profile", "preset"])]
+    /// Overhead of each further byte for the sender, in ns or with a unit
+    /// [default: that of -O].
+    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true, conflicts_with_all = ["profile", "preset"])]
     send_overhead_per_byte: Option<PerByte>,
 
-    /// Overhead of each further byte for the receiver, in ns [default: that of
-    /// -O].
-    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, conflicts_with_all = ["profile", "preset"])]
+    /// Overhead of each further byte for the receiver, in ns or with a unit
+    /// [default: that of -O].
+    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true, conflicts_with_all = ["profile", "preset"])]
     recv_overhead_per_byte: Option<PerByte>,
 }
 

@@ -20,35 +20,35 @@ pub(super) struct PatternArgs {
     pub(super) pattern: Option<Pattern>,
 
     /// Number of ranks, such as 1024 or 1M.
-    #[arg(long, value_name = "P", value_parser = parse::rank_count, requires = "pattern")]
+    #[arg(long, value_name = "P", value_parser = parse::rank_count, allow_hyphen_values = true, requires = "pattern")]
     pub(super) ranks: Option<u32>,
 
-    /// Bytes of the collective [default: 1].
-    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size)]
+    /// Bytes of the collective, or as 4K or 1.5M [default: 1].
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     size: Option<u64>,
 
     /// Root of broadcast, reduction, gather and scatter [default: 0].
-    #[arg(long, value_name = "RANK")]
+    #[arg(long, value_name = "RANK", allow_hyphen_values = true)]
     root: Option<u32>,
 
     /// Targets of a rank in each round of the n-way dissemination [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     nway: Option<u32>,
 
     /// Bytes of a segment of the pipelined rings [default: the whole message].
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     segment: Option<u64>,
 
-    /// Sends in flight at once in linear collectives of Schedgen 2.
-    #[arg(long, value_name = "SENDS")]
+    /// Sends in flight at once in linear collectives of Schedgen 2 [default: all].
+    #[arg(long, value_name = "SENDS", allow_hyphen_values = true)]
     window: Option<u32>,
 
-    /// Calculation between the rounds, in nanoseconds.
-    #[arg(long, value_name = "NS", value_parser = parse::time)]
+    /// Calculation between the rounds, in ns or with a unit [default: none].
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     compute: Option<Picos>,
 
     /// Divides the size for the small messages of the skewed all-to-all [default: 1].
-    #[arg(long, value_name = "DIVISOR")]
+    #[arg(long, value_name = "DIVISOR", allow_hyphen_values = true)]
     skew: Option<u32>,
 
     /// In the skewed all-to-all, the rank above the root sends large
@@ -56,12 +56,14 @@ pub(super) struct PatternArgs {
     #[arg(long)]
     outcast: bool,
 
-    /// A calculation of so many nanoseconds beside the pattern, on every rank.
-    #[arg(long, value_name = "NS", value_parser = parse::time)]
+    /// A calculation beside the pattern on every rank, as long as this, in ns or
+    /// with a unit [default: none].
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     nb: Option<Picos>,
 
-    /// Cuts that calculation into pieces of so many nanoseconds.
-    #[arg(long, value_name = "NS", value_parser = parse::time, requires = "nb")]
+    /// Cuts that calculation into pieces as long as this, in ns or with a unit
+    /// [default: one piece].
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true, requires = "nb")]
     nb_poll: Option<Picos>,
 
     /// The cpu of that calculation [default: 0].
@@ -74,19 +76,20 @@ pub(super) struct PatternArgs {
     algorithm: Option<Algorithm>,
 
     /// Disjoint groups of ranks that all run the pattern [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     groups: Option<u32>,
 
     /// Repetitions, one after the other on each rank [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     repeat: Option<u32>,
 
     /// Moves the root one rank further with each repetition.
     #[arg(long)]
     rotate_root: bool,
 
-    /// Decides everything that is random.
-    #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
+    /// Decides everything that is random: patterns, placements, phases of noise,
+    /// draws.
+    #[arg(help_heading = "Run", long, value_name = "SEED", value_parser = parse::seed, allow_hyphen_values = true, default_value = "0")]
     pub(super) seed: u64,
 }
 
@@ -103,11 +106,19 @@ impl PatternArgs {
                 ScheduleFile::open(path).map(Source::File).map_err(CliError::usage)
             }
             (None, Some(pattern), Some(ranks)) => Ok(Source::Pattern(pattern, self.options(ranks))),
+            (None, Some(pattern), None) => Err(Self::without_ranks(pattern)),
             (None, ..) => Err(CliError::usage(
                 "give a schedule's FILE, or --pattern NAME and --ranks P; \
                  'loggap goal generate --help' lists the patterns",
             )),
         }
+    }
+
+    pub(super) fn without_ranks(pattern: Pattern) -> CliError {
+        CliError::usage(format_args!(
+            "--pattern {} needs --ranks P, such as 1024 or 1M",
+            pattern.name()
+        ))
     }
 
     /// An option that was given and says what a pattern is like.

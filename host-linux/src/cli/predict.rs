@@ -51,12 +51,13 @@ pub(super) struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 
-    /// The most memory that a simulation may take, in bytes.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    /// The most memory that a simulation may take, in bytes or as 512M or 1.5G
+    /// [default: no limit].
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
     /// Print one JSON document.
-    #[arg(short = 'J', long)]
+    #[arg(help_heading = "Output", short = 'J', long)]
     json: bool,
 }
 

@@ -95,7 +95,7 @@ pub(super) struct ReportArgs {
 impl ReportArgs {
     /// Lists the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
-        files.written("--plot", self.plot.as_deref());
+        files.written("--plot", self.plot.as_deref(), &["svg"]);
     }
 
     /// Opens the picture's file, so that a wrong path shows before the work.

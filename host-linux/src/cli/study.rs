@@ -138,7 +138,7 @@ impl Pipelining {
             let named = links.iter().map(|link| (link.preset.name.to_owned(), link.rows.clone()));
             let drawn = draw(files, &charts(&named.collect::<Vec<_>>()));
             for drawn in drawn {
-                failures.add(drawn, console);
+                failures.add(drawn);
             }
         }
         let printed = if self.json {
@@ -146,8 +146,8 @@ impl Pipelining {
         } else {
             self.write(console, &links)
         };
-        failures.add(printed, console);
-        failures.end().map(|()| Exit::Done)
+        failures.add(printed);
+        Ok(failures.end(Exit::Done, console))
     }
 
     fn numbers_of_ranks(&self) -> Result<Vec<u32>, CliError> {

@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn syntax_is_refused_with_line_and_column() {
         let error = refusal("{\n  \"schema_version\": 1,\n  \"ranges\": [}\n");
-        assert!(error.contains("line 3 column 14"), "{error}");
+        assert!(error.contains("line 3, column 14"), "{error}");
         let error = refusal(&document(r#"{"first_bytes":"x"}"#, ""));
         assert!(error.contains("first_bytes") && error.contains("line 1"), "{error}");
         assert!(refusal("").contains("line 1"));

@@ -27,7 +27,7 @@ pub enum ProfileErrorKind {
     TooLong(u64),
     /// It is no JSON, or a value is not what belongs there; says line and
     /// column.
-    #[error("{0}; expected a profile as `loggap measure -o` writes it")]
+    #[error("no profile as `loggap measure -o` writes it: {}", reason(.0))]
     Json(#[source] serde_json::Error),
     /// It was written by a version with another format.
     #[error(
@@ -38,4 +38,12 @@ pub enum ProfileErrorKind {
     /// Its parts do not fit together.
     #[error("{0}")]
     Inconsistent(String),
+}
+
+/// What is wrong, in words of the format where it is no JSON at all.
+fn reason(error: &serde_json::Error) -> String {
+    if error.is_data() {
+        return error.to_string();
+    }
+    format!("it is no JSON from line {}, column {} on", error.line(), error.column())
 }

@@ -1,23 +1,17 @@
 //! Sensitivities by runs with other parameters, where instants are no sums of them:
 //! where messages share links.
 
-use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
 
-use super::{APART, GROWTHS, Parameter, Sensitivity, TOGETHER, Tolerance, Units};
-use crate::sensitivity::function::FRACTION_BITS;
-use crate::simulation::{
-    Ended, LevelSet, ParameterSets, Plan, Point, RunError, Source, run_each_point,
+use super::function::FRACTION_BITS;
+use super::{
+    APART, Parameter, Runs, Sensitivity, TOGETHER, Tolerance, Units, tolerances_found_by_runs,
 };
+use crate::simulation::{Ended, LevelSet, ParameterSets, RunError};
 
 /// By which parts of its value, or of what stands for it where that is 0, a
 /// parameter is moved each way: 1/1000, 1/100, 1/10, all of it.
 const PARTS: [u128; 4] = [1_000, 100, 10, 1];
-/// Into so many parts and one an interval of tolerated latencies is cut in a round.
-const CUTS: u32 = 7;
-/// Rounds at most, and the part of the latency that the interval is at the end.
-const MOST_ROUNDS: u32 = 14;
-const RESOLUTION: u128 = 1_024;
 /// By how much the end of a message may be rounded, in ps.
 const ROUNDING: u64 = 2;
 
@@ -47,24 +41,21 @@ pub struct Differences {
 /// Runs that [`differences`] makes at most.
 #[must_use]
 pub fn runs(sets: &ParameterSets) -> u64 {
-    let tolerances = u64::from(2 + MOST_ROUNDS * CUTS) * GROWTHS.len() as u64;
     let values: usize = all(sets).iter().map(|moved| moved.down.len() + moved.up.len()).sum();
-    1 + values as u64 + tolerances
+    1 + values as u64 + Tolerance::MOST_RUNS
 }
 
-/// How the makespan of `source`, of whose messages so many `flows` have bytes that
-/// links carry, changes with each parameter of `sets`, by runs with other values.
-/// `note` is called after each run. Nothing is known beyond a value with which the
-/// schedule does not come to its end.
+/// How the makespan changes with each parameter of `sets`, by `runs` with other values,
+/// of whose messages so many `flows` have bytes that links carry. Nothing is known
+/// beyond a value with which the schedule does not come to its end.
 ///
 /// # Errors
 ///
 /// [`RunError`] of the run as given, or of memory.
 pub fn differences(
-    (source, flows): (&Source, u64),
+    runs: &Runs<'_>,
     sets: &ParameterSets,
-    plan: &Plan<'_>,
-    note: &(dyn Fn() + Sync),
+    flows: u64,
 ) -> Result<Differences, RunError> {
     let moved = all(sets);
     let mut points = vec![sets.clone()];
@@ -72,7 +63,6 @@ pub fn differences(
         let values = parameter.down.iter().chain(&parameter.up);
         points.extend(values.map(|&value| parameter.in_sets(sets, value)));
     }
-    let runs = Runs { source, plan, note };
     let mut ended = runs.of(&points)?.into_iter();
     let now = ended.next().transpose()?.unwrap_or_default().makespan.0;
     let mut makespans = ended.map(makespan);
@@ -90,7 +80,15 @@ pub fn differences(
         .collect();
     let latencies = sensitivities.iter().filter(|found| found.parameter == Parameter::Latency);
     let slope = latencies.map(|found| found.slope).sum();
-    let tolerances = tolerances(&runs, sets, now, slope)?;
+    let estimate = |percent: u32| {
+        let growth = now.saturating_mul(percent.into()) / 100;
+        let latency = growth.checked_div(slope).map(Picos);
+        Tolerance { percent, latency, exceeded: None, proved: false }
+    };
+    let estimates = Tolerance::PERCENT.map(estimate);
+    let tolerances = tolerances_found_by_runs(Picos(now), &estimates, |growths| {
+        runs.with_latencies(sets, growths)
+    })?;
     Ok(Differences { sensitivities, tolerances })
 }
 
@@ -241,123 +239,7 @@ fn rounding(sets: &ParameterSets, now: u64, flows: u64) -> u64 {
     path.saturating_mul(ROUNDING).saturating_add(1)
 }
 
-/// Runs with other parameters.
-struct Runs<'a> {
-    source: &'a Source,
-    plan: &'a Plan<'a>,
-    note: &'a (dyn Fn() + Sync),
-}
-
-impl Runs<'_> {
-    /// How each ended.
-    fn of(&self, all: &[ParameterSets]) -> Result<Vec<Ended>, RunError> {
-        let point = |at: usize| Point {
-            sets: all.get(at).cloned().unwrap_or_default(),
-            phases: Phases::Together { seed: 0 },
-        };
-        run_each_point(self.source, all.len(), &point, self.plan, self.note)
-    }
-}
-
 /// In ps; `None` where the schedule did not come to its end.
 fn makespan(ended: Ended) -> Option<u64> {
     ended.ok().map(|completed| completed.makespan.0)
-}
-
-/// A tolerated latency that is looked for.
-struct Search {
-    /// The makespan may be so long.
-    most: u128,
-    /// With so much more latency it is not longer,
-    within: u128,
-    /// and with so much it is.
-    beyond: u128,
-    /// Probably it is with so much: if it goes on to grow as it does now.
-    guess: u128,
-    /// No latency makes it longer.
-    endless: bool,
-}
-
-impl Search {
-    fn is_over(&self) -> bool {
-        self.endless || self.beyond - self.within <= (self.within / RESOLUTION).max(1)
-    }
-
-    /// Values to be tried, evenly between both.
-    fn cuts(&self) -> impl Iterator<Item = u128> {
-        let width = self.beyond - self.within;
-        let cut = move |part: u32| self.within + width * u128::from(part) / u128::from(CUTS + 1);
-        (1..=CUTS).map(cut)
-    }
-
-    /// Whether a schedule that ended so took too long, or did not come to its end.
-    fn is_exceeded(&self, makespan: Option<u64>) -> bool {
-        makespan.is_none_or(|makespan| u128::from(makespan) > self.most)
-    }
-
-    /// Notes a makespan; values rise.
-    fn note(&mut self, latency: u128, makespan: Option<u64>) {
-        if self.is_exceeded(makespan) {
-            self.beyond = self.beyond.min(latency);
-        } else if latency < self.beyond {
-            self.within = latency;
-        }
-    }
-}
-
-/// By how much all latencies may grow until the makespan has grown by so much.
-/// `slope` is how it grows with them now.
-fn tolerances(
-    runs: &Runs<'_>,
-    sets: &ParameterSets,
-    now: u64,
-    slope: u64,
-) -> Result<Vec<Tolerance>, RunError> {
-    let with = |growth: u128| {
-        let mut grown = sets.clone();
-        for protocol in &mut grown.protocols {
-            let latency = &mut protocol.parameters.latency;
-            *latency = Picos(latency.0.saturating_add(u64::try_from(growth).unwrap_or(u64::MAX)));
-        }
-        grown
-    };
-    let search = |&percent: &u32| {
-        let growth = u128::from(now) * u128::from(percent) / 100;
-        let most = u128::from(now) + growth;
-        // One message that takes longer than all of it makes it longer.
-        let beyond = most + 1;
-        let even = growth.checked_div(slope.into());
-        let guess = even.map_or(beyond, |even| (even + even / 64 + 1).min(beyond));
-        Search { most, within: 0, beyond, guess, endless: false }
-    };
-    let mut all: Vec<Search> = GROWTHS.iter().map(search).collect();
-    for is_last in [false, true] {
-        let end = |search: &Search| if is_last { search.beyond } else { search.guess };
-        let latencies: Vec<u128> = all.iter().map(end).collect();
-        let points: Vec<_> = latencies.iter().map(|&latency| with(latency)).collect();
-        let makespans = runs.of(&points)?.into_iter().map(makespan);
-        for ((search, latency), makespan) in all.iter_mut().zip(latencies).zip(makespans) {
-            search.endless = is_last && !search.is_exceeded(makespan);
-            search.note(latency, makespan);
-        }
-    }
-    for _ in 0..MOST_ROUNDS {
-        let open = || all.iter().enumerate().filter(|(_, search)| !search.is_over());
-        let tried: Vec<(usize, u128)> = open()
-            .flat_map(|(at, search)| search.cuts().map(move |latency| (at, latency)))
-            .collect();
-        let points: Vec<_> = tried.iter().map(|&(_, latency)| with(latency)).collect();
-        let makespans = runs.of(&points)?.into_iter().map(makespan);
-        for ((at, latency), makespan) in tried.into_iter().zip(makespans) {
-            if let Some(search) = all.get_mut(at) {
-                search.note(latency, makespan);
-            }
-        }
-    }
-    let tolerance = |(&percent, search): (&u32, &Search)| Tolerance {
-        percent,
-        latency: (!search.endless).then(|| Picos(u64::try_from(search.within).unwrap_or(u64::MAX))),
-        proved: false,
-    };
-    Ok(GROWTHS.iter().zip(&all).map(tolerance).collect())
 }

@@ -26,6 +26,8 @@ mod function;
 mod graph;
 mod order;
 mod parameter;
+mod runs;
+mod tolerance;
 
 use loggap_core::units::Picos;
 
@@ -35,6 +37,8 @@ use self::graph::Graph;
 use self::order::Order;
 use self::parameter::{APART, Stored, TOGETHER};
 pub use self::parameter::{Parameter, Units};
+pub use self::runs::Runs;
+pub use self::tolerance::{Tolerance, found_by_runs as tolerances_found_by_runs};
 use crate::simulation::{LevelSet, ParameterSets, SetsError};
 use crate::timeline::causes::Causes;
 
@@ -62,21 +66,6 @@ pub struct Sensitivity {
     /// where there is no end.
     pub high: Option<Units>,
 }
-
-/// How much all latencies may grow.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Tolerance {
-    /// Until the makespan has grown by so many percent.
-    pub percent: u32,
-    /// By so much at most; `None` where the makespan does not depend on L.
-    pub latency: Option<Picos>,
-    /// Whether the order of events is proved to stay until then. Otherwise the
-    /// latency is that of a machine that keeps the present order.
-    pub proved: bool,
-}
-
-/// By how much the makespan may grow, in percent.
-const GROWTHS: [u32; 3] = [1, 5, 10];
 
 /// How the makespan of one run depends on its parameters.
 #[derive(Debug)]
@@ -162,7 +151,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// How much all latencies may grow together until the makespan has grown
-    /// by 1, 5 and 10%.
+    /// by 1, 5 and 10%, in the present order of events: proved, or an estimate.
     #[must_use]
     pub fn tolerances(&self) -> Vec<Tolerance> {
         let latencies = (0..self.sets.protocols.len()).map(|set| Stored::Latency.of_set(set));
@@ -172,9 +161,10 @@ impl<'a> Analysis<'a> {
             let at = grown.unwrap_or(FARTHEST);
             let picos = u64::try_from(at >> FRACTION_BITS).unwrap_or(u64::MAX);
             let proved = self.order.known && self.holds(&moved, &self.start(&moved), at);
-            Tolerance { percent, latency: grown.map(|_| Picos(picos)), proved }
+            let latency = grown.map(|_| Picos(picos));
+            Tolerance { percent, latency, exceeded: None, proved }
         };
-        GROWTHS.map(tolerance).to_vec()
+        Tolerance::PERCENT.map(tolerance).to_vec()
     }
 
     /// The change at which the makespan has grown by so much.

@@ -165,6 +165,9 @@ impl Batch<'_> {
             },
             |memory, at| {
                 let group = groups.get(at).copied().unwrap_or_default();
+                if self.plan.is_stopped() {
+                    return Ok(group.iter().map(|_| None).collect());
+                }
                 let together = group.len() == GROUP && tried.is_worth_it();
                 if together {
                     let found = self.together(program, memory, group)?;

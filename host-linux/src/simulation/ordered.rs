@@ -163,6 +163,9 @@ impl Batch<'_> {
             points,
             || Ok(()),
             |(), at| {
+                if self.plan.is_stopped() {
+                    return Ok(None);
+                }
                 let point = (self.point)(at);
                 let parameters = point.sets.parameters()?;
                 let mut finish = Vec::new();

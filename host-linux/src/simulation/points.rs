@@ -6,6 +6,7 @@
 //! threads.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loggap_core::noise::Phases;
 use loggap_core::sim::network::Network;
@@ -48,6 +49,9 @@ pub struct Plan<'a> {
     /// Of so many points, the first ones, it is to be known when each rank was
     /// done.
     pub finish: usize,
+    /// Once it is set no further run begins: those that are left end with
+    /// [`RunError::Interrupted`].
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl Plan<'_> {
@@ -55,7 +59,11 @@ impl Plan<'_> {
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
         let (noise, network) = (None, None);
-        Self { settings, noise, network, most_bytes: u64::MAX, threads: 1, finish: 0 }
+        Self { settings, noise, network, most_bytes: u64::MAX, threads: 1, finish: 0, stop: None }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 }
 
@@ -220,6 +228,9 @@ impl Batch<'_> {
                         .map_err(|error| RunError::Load(LoadError::Pages(error)))
                 };
                 side_by_side(threads, points, memory, |memory, at| {
+                    if self.plan.is_stopped() {
+                        return Ok(None);
+                    }
                     let ended = of_one_point(self.run_windows(&schedule, memory, at, mail))?;
                     if !matches!(ended, Ok(None)) {
                         (self.note)();
@@ -277,8 +288,9 @@ impl Batch<'_> {
 
     /// Loads the schedule and runs copies of it event by event.
     fn in_order(&self, source: &Source, points: &[usize]) -> Result<Vec<Ended>, RunError> {
-        if points.is_empty() {
-            return Ok(Vec::new());
+        let interrupted = |_: &usize| Err(RunError::Interrupted);
+        if points.is_empty() || self.plan.is_stopped() {
+            return Ok(points.iter().map(interrupted).collect());
         }
         let limit = Limit {
             bytes: self.plan.most_bytes,
@@ -296,6 +308,9 @@ impl Batch<'_> {
             let all = |each: u64| each.saturating_mul(threads as u64).saturating_add(kept);
             let memory = || Ok(CopyMemory { schedule: Self::memory(&copy)?, times: 1 });
             side_by_side(threads, points, memory, |memory, at| {
+                if self.plan.is_stopped() {
+                    return Ok(interrupted(&at));
+                }
                 let CopyMemory { schedule: memory, times } = memory;
                 let completed = with_more_memory(times, |times| {
                     let messages = messages(needs, times);

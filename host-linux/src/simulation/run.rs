@@ -30,6 +30,9 @@ pub enum RunError {
     /// The schedule cannot come to its end; this is left, and perhaps more.
     #[error("the schedule cannot come to its end: {0}")]
     Unfinished(Unfinished),
+    /// The runs were stopped before this one began.
+    #[error("interrupted before this was run")]
+    Interrupted,
 }
 
 impl RunError {
@@ -39,7 +42,10 @@ impl RunError {
     pub const fn is_of_one_point(&self) -> bool {
         matches!(
             self,
-            Self::Stopped(_) | Self::Unfinished(_) | Self::Pattern(PatternError::Stopped(_))
+            Self::Stopped(_)
+                | Self::Unfinished(_)
+                | Self::Interrupted
+                | Self::Pattern(PatternError::Stopped(_))
         )
     }
 }

@@ -75,62 +75,64 @@ pub(super) struct Args {
     #[command(flatten)]
     overheads: OverheadArgs,
 
+    #[command(flatten)]
+    settings: SettingsArgs,
+
     /// Draws from the intervals of the profile; 0 for none [default: 100].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=10_000))]
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=10_000))]
     draws: Option<u32>,
 
     /// Decides the draws.
-    #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
+    #[arg(help_heading = "Run", long, value_name = "SEED", value_parser = parse::seed, allow_hyphen_values = true, default_value = "0")]
     seed: u64,
 
-    /// What combining two vectors takes for each byte, in ns, in allreduce.
-    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, default_value = "0")]
+    /// What combining two vectors takes for each byte in allreduce, in ns or with a
+    /// unit.
+    #[arg(help_heading = "Operation", long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true, default_value = "0")]
     combine: PerByte,
 
     /// Take also algorithms whose results are wrong, without a word, for
     /// operators that do not commute: Open MPI does not look at the operator
     /// where rules apply.
-    #[arg(long)]
+    #[arg(help_heading = "Operation", long)]
     assume_commutative: bool,
 
     /// Bytes of an element of the vectors: for fewer elements than ranks Open
     /// MPI quietly takes another algorithm in place of some.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size, default_value = "8")]
+    #[arg(help_heading = "Operation", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true, default_value = "8")]
     element: u64,
 
-    /// The most memory to take, in bytes, by all simulations that run at once.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    /// The most memory to take by all simulations that run at once, in bytes or as
+    /// 512M or 1.5G [default: no limit].
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
-    /// Simulations to run at once; all processors by default. The result is the
-    /// same for every number.
-    #[arg(long, value_name = "N")]
+    /// Simulations to run at once; the result is the same for every number
+    /// [default: all processors].
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
     /// Write rules for the tuned component of Open MPI 4.1.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     rules: Option<PathBuf>,
 
     /// Write rules that name an algorithm that does not exist: a call that they
     /// apply to fails with MPI_ERR_ARG, which proves that Open MPI reads the
     /// file.
-    #[arg(long, requires = "rules")]
+    #[arg(help_heading = "Output", long, requires = "rules")]
     rules_probe: bool,
 
     /// Draw a map of the winners.
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(help_heading = "Output", long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
     /// Print a row for each number of ranks and size, as CSV.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(help_heading = "Output", long, conflicts_with = "json")]
     csv: bool,
 
     /// Print one JSON document.
-    #[arg(short = 'J', long)]
+    #[arg(help_heading = "Output", short = 'J', long)]
     json: bool,
-
-    #[command(flatten)]
-    settings: SettingsArgs,
 }
 
 /// Draws unless another number is given.
@@ -212,7 +214,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             return Err(first);
         }
         console.warn(format_args!("{unknown} of {all} cells have no winner"));
-        failures.add::<()>(Err(first), console);
+        failures.add::<()>(Err(first));
     }
     let rules = Rules::of(args.operation, &answer.cells);
     let parameters = ParametersUsed::new(&args.parameters, &sets);
@@ -220,11 +222,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let draws = draws.len();
     let report = Report { args, ranks, sizes, draws, answer, rules, parameters, short };
     for written in files.write(&report) {
-        failures.add(written, console);
+        failures.add(written);
     }
     let printed = report.print(console).map_err(CliError::from);
-    failures.add(printed, console);
-    failures.end().map(|()| Exit::Done)
+    failures.add(printed);
+    Ok(failures.end(Exit::Done, console))
 }
 
 impl Report<'_> {
@@ -256,8 +258,8 @@ impl Args {
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         self.parameters.name_files(&mut files);
-        files.written("--rules", self.rules.as_deref());
-        files.written("--plot", self.plot.as_deref());
+        files.written("--rules", self.rules.as_deref(), &[]);
+        files.written("--plot", self.plot.as_deref(), &["svg"]);
         files.check()
     }
 

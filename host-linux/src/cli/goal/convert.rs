@@ -49,14 +49,14 @@ pub(super) fn compile(args: &CompileArgs, console: &mut Console) -> Result<Exit,
     if args.target.output.is_none() {
         return Err(CliError::usage("give the file to write: -o FILE.bin or -o FILE.lgs"));
     }
-    args.target.check_files(&args.input)?;
+    args.target.check_files(&args.input, &[])?;
     args.target.write(None, &open(&args.input)?, console)?;
     Ok(Exit::Done)
 }
 
 pub(super) fn decompile(args: &DecompileArgs, console: &mut Console) -> Result<Exit, CliError> {
     let target = Target { output: args.output.clone(), form: Some(super::FormName::Text) };
-    target.check_files(&args.input)?;
+    target.check_files(&args.input, &["goal", "txt"])?;
     target.write(Some(Form::Text), &open(&args.input)?, console)?;
     Ok(Exit::Done)
 }

@@ -17,18 +17,19 @@ use crate::cli::{CliError, Console, Exit};
 #[command(after_help = pattern_help())]
 pub(super) struct Args {
     #[command(flatten)]
-    pattern: PatternArgs,
+    target: Target,
 
     #[command(flatten)]
-    target: Target,
+    pattern: PatternArgs,
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let (Some(pattern), Some(ranks)) = (args.pattern.pattern, args.pattern.ranks) else {
-        return Err(CliError::usage(
+    let pattern = args.pattern.pattern.ok_or_else(|| {
+        CliError::usage(
             "give --pattern NAME and --ranks P; 'loggap goal generate --help' lists the patterns",
-        ));
-    };
+        )
+    })?;
+    let ranks = args.pattern.ranks.ok_or_else(|| PatternArgs::without_ranks(pattern))?;
     let source = Generated { pattern, options: args.pattern.options(ranks) };
     args.target.write(Some(Form::Text), &source, console)?;
     Ok(Exit::Done)

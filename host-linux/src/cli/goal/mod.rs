@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 /// Where a schedule goes, and in which form.
 #[derive(Debug, clap::Args)]
 struct Target {
-    /// File to write; its ending decides the form: .goal, .bin or .lgs.
+    /// File to write; its ending decides the form: .goal or .txt, .bin, .lgs.
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -88,15 +88,16 @@ impl Target {
         self.form.map(Form::from).or_else(|| Form::of_name(self.output.as_deref()?))
     }
 
-    /// Refuses to write over `input`.
-    fn check_files(&self, input: &Path) -> Result<(), CliError> {
+    /// Refuses to write over `input`, and under a name of another format than `endings`.
+    fn check_files(&self, input: &Path, endings: &'static [&'static str]) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         files.read("FILE", Some(input));
-        files.written("-o", self.output.as_deref().filter(|path| *path != Path::new("-")));
+        let output = self.output.as_deref().filter(|path| *path != Path::new("-"));
+        files.written("-o", output, endings);
         files.check()
     }
 
-    /// Writes what `source` plays; `form` where nothing else is asked for.
+    /// Writes what `source` plays; in `form` if there is no ending and no other is asked for.
     fn write(
         &self,
         form: Option<Form>,
@@ -109,9 +110,10 @@ impl Target {
                 Some(_) => Err(CliError::usage("a binary schedule needs a file: give -o FILE")),
             };
         };
-        let Some(form) = self.form().or(form) else {
+        let named = path.extension().is_some();
+        let Some(form) = self.form().or(form.filter(|_| !named)) else {
             return Err(CliError::usage(format_args!(
-                "the ending of '{}' is none of .goal, .bin and .lgs: give --form text, bin or lgs",
+                "the ending of '{}' is none of .goal, .txt, .bin and .lgs: give --form text, bin or lgs",
                 path.display()
             )));
         };

@@ -36,8 +36,8 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn open(args: &MeasureArgs) -> Result<Self, CliError> {
         let mut files = NamedFiles::default();
-        files.written("-o", args.output.as_deref());
-        files.written("--samples", args.samples.as_deref());
+        files.written("-o", args.output.as_deref(), &["json"]);
+        files.written("--samples", args.samples.as_deref(), &["csv"]);
         args.report.name_files(&mut files);
         files.check()?;
         let create = |path: &Option<PathBuf>| -> Result<_, FileError> {

@@ -1,7 +1,7 @@
 //! Values of the command line, written in the same way everywhere.
 //!
-//! Each function fits clap's `value_parser`. Sizes take `K`, `M`, `G` as
-//! powers of 1024; percentages are percentages with or without `%`; times
+//! Each function fits clap's `value_parser`. Sizes take `K`, `M`, `G` (and `KiB`, `MiB`,
+//! `GiB`) as powers of 1024; percentages are percentages with or without `%`; times
 //! without a unit are seconds, parameters of messages nanoseconds.
 
 mod axis;
@@ -10,6 +10,6 @@ mod ranks;
 mod sizes;
 
 pub use axis::{AxisError, axis};
-pub use number::{NumberError, duration, percent, seed, time, time_per_byte};
+pub use number::{NumberError, duration, factor, percent, seed, threads, time, time_per_byte};
 pub use ranks::{RanksError, rank_count, rank_counts};
 pub use sizes::{SizeError, Sizes, message_sizes, size, sizes};

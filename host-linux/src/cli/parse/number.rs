@@ -1,5 +1,6 @@
 //! Percentages, times, seeds.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use loggap_core::units::{PerByte, Picos};
@@ -94,6 +95,25 @@ pub fn seed(text: &str) -> Result<u64, NumberError> {
         _ => text.parse(),
     };
     parsed.map_err(|_| NumberError::Form(FORM))
+}
+
+/// Reads a number of threads.
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn threads(text: &str) -> Result<NonZeroUsize, NumberError> {
+    text.parse().map_err(|_| NumberError::Form("a whole number from 1 on, such as 4"))
+}
+
+/// Reads a factor above 0.
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn factor(text: &str) -> Result<f64, NumberError> {
+    let factor = text.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+    factor.ok_or(NumberError::Form("a factor above 0, such as 2 or 0.5"))
 }
 
 /// A multiple of 10^-`digits` ns per byte times 10⁹, to the nearest unit.

@@ -63,7 +63,10 @@ impl Sizes {
 #[derive(Debug, thiserror::Error)]
 pub enum SizeError {
     /// This is no size.
-    #[error("'{0}' is no size; expected bytes such as 8, 64, 4K, 1M")]
+    #[error(
+        "'{0}' is no size; expected bytes such as 8, 64, 4K, 1.5M or 1GiB, where K, M and G are \
+         powers of 1024"
+    )]
     NotASize(String),
     /// This is no step.
     #[error("'{0}' is no step; expected a factor from x2 on or an addend such as +1024")]
@@ -103,23 +106,34 @@ pub enum SizeError {
     },
 }
 
-/// Reads one size in bytes: a whole number, with `K`, `M`, `G` for powers of
-/// 1024.
+/// Reads one size in bytes: a whole number, or any with `K`, `M`, `G` (also `KiB`, `MiB`,
+/// `GiB`) for powers of 1024 that makes whole bytes.
 ///
 /// # Errors
 ///
 /// [`SizeError::NotASize`].
 pub fn size(text: &str) -> Result<u64, SizeError> {
+    /// Digits behind the point: enough for every multiple of 1/1024.
+    const DIGITS: usize = 10;
+    const ONE: u128 = 10_000_000_000;
     let refused = || SizeError::NotASize(text.to_owned());
-    let (digits, shift) = match text.as_bytes().last() {
-        Some(b'K' | b'k') => (text.get(..text.len() - 1), 10),
-        Some(b'M' | b'm') => (text.get(..text.len() - 1), 20),
-        Some(b'G' | b'g') => (text.get(..text.len() - 1), 30),
+    let without = text.strip_suffix("iB").unwrap_or(text);
+    let (number, shift) = match without.as_bytes().last() {
+        Some(b'K' | b'k') => (without.get(..without.len() - 1), 10),
+        Some(b'M' | b'm') => (without.get(..without.len() - 1), 20),
+        Some(b'G' | b'g') => (without.get(..without.len() - 1), 30),
         _ => (Some(text), 0),
     };
-    let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    let number: u64 = digits.ok_or_else(refused)?.parse().map_err(|_| refused())?;
-    number.checked_mul(1 << shift).ok_or_else(refused)
+    let number = number.ok_or_else(refused)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = || whole.bytes().chain(fraction.bytes());
+    if fraction.is_empty() || fraction.len() > DIGITS || !digits().all(|b| b.is_ascii_digit()) {
+        return Err(refused());
+    }
+    let whole: u64 = whole.parse().map_err(|_| refused())?;
+    let fraction: u64 = format!("{fraction:0<DIGITS$}").parse().map_err(|_| refused())?;
+    let parts = (u128::from(whole) * ONE + u128::from(fraction)) << shift;
+    u64::try_from(parts / ONE).ok().filter(|_| parts.is_multiple_of(ONE)).ok_or_else(refused)
 }
 
 /// Reads a list of sizes, each form of the module's head, also mixed with
@@ -255,6 +269,7 @@ mod tests {
         assert_eq!(listed("1:4K:+1024"), [1, 1_025, 2_049, 3_073]);
         assert_eq!(listed("1:4:x2,100,1M:2M:+1M"), [1, 2, 4, 100, 1 << 20, 1 << 21]);
         assert_eq!(listed("7:7"), [7]);
+        assert_eq!(listed("0.5K,1.5KiB,2MiB,1.25G"), [512, 1_536, 2 << 20, 5 << 28]);
     }
 
     #[test]
@@ -280,7 +295,12 @@ mod tests {
             ("1:64:", "''"),
             ("1:2:x2:3", "'x2:3'"),
             ("-1", "'-1'"),
-            ("1.5K", "'1.5K'"),
+            ("0.3K", "'0.3K'"),
+            ("1.5", "'1.5'"),
+            ("1.K", "'1.K'"),
+            (".5K", "'.5K'"),
+            ("8iB", "'8iB'"),
+            ("1.00000000000K", "'1.0"),
             ("K", "'K'"),
             ("4KB", "'4KB'"),
             ("18446744073709551616", "no size"),

@@ -1,6 +1,8 @@
 //! `loggap simulate`: how long a schedule takes, and why.
 
 mod explanation;
+mod further;
+mod how;
 mod level_args;
 mod monte_carlo;
 mod network_args;
@@ -18,6 +20,7 @@ use std::path::PathBuf;
 use loggap_core::measure::Clock;
 use loggap_core::sim::Parameters;
 
+use self::further::Further;
 use self::level_args::LevelArgs;
 use self::monte_carlo::MonteCarlo;
 use self::network_args::{NetworkArgs, NetworkPicture};
@@ -25,20 +28,18 @@ use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::progress::ProgressLine;
 use self::report::Report;
-use self::sensitivity::Sensitivities;
 use self::sweep::{SweepArgs, SweepJob};
 use super::failures::Failures;
 use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
-use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
-use crate::sensitivity::{differences, runs as sensitivity_runs};
+use crate::schedule::Form;
 use crate::simulation::{
-    Job, NetworkPlan, NoiseSource, Outcome, ParameterSets, PhasedNoise, Plan, ProgramForm, Source,
-    Wanted, least_taper,
+    Job, LoadError, NetworkPlan, NoiseSource, Outcome, PhasedNoise, Plan, ProgramForm, RunError,
+    Source, Wanted,
 };
 
 /// Simulate a schedule under LogGOPS.
@@ -65,7 +66,7 @@ use crate::simulation::{
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Schedule to read; '-' is standard input.
-    #[arg(value_name = "FILE", conflicts_with = "pattern", required_unless_present = "pattern")]
+    #[arg(value_name = "FILE", conflicts_with = "pattern")]
     input: Option<PathBuf>,
 
     #[command(flatten)]
@@ -77,57 +78,6 @@ pub(super) struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 
-    /// The most memory to take, in bytes; a run that needs more is refused
-    /// before it starts.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
-    max_memory: Option<u64>,
-
-    /// Where the operations of FILE are while it runs: all in memory (stored), or
-    /// in a binary file, from which they are read as it runs (streamed), on one thread;
-    /// by default streamed only what would need more than --max-memory otherwise.
-    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
-    program: Option<ProgramName>,
-
-    /// Threads to simulate on, where the schedule allows several; all
-    /// processors by default. The result is the same for every number.
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-
-    /// Print when each rank is done.
-    #[arg(long)]
-    finish: bool,
-
-    /// Count what each rank does: messages, time in each activity, waiting,
-    /// lengths of queues.
-    #[arg(long)]
-    counters: bool,
-
-    /// Explain the makespan: the chain of events that ends with the last
-    /// one, as a sum of the parameters; with --topology also what was lost to
-    /// sharing, and on which links.
-    #[arg(long)]
-    explain: bool,
-
-    /// By how much the makespan grows with L, o, g, G and O, in which
-    /// interval of each that holds, and how much L may grow until the makespan
-    /// has grown by 1, 5 and 10%.
-    #[arg(long, conflicts_with = "noise_source")]
-    sensitivity: bool,
-
-    /// Simulate N times more (up to 1000000), with parameters drawn from the intervals of the
-    /// profile and phases of noise drawn anew (--seed): the makespan as a
-    /// distribution.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-          conflicts_with_all = ONE_RUN, conflicts_with = "sensitivity")]
-    monte_carlo: Option<u32>,
-
-    /// Print one JSON document.
-    #[arg(short = 'J', long)]
-    json: bool,
-
-    #[command(flatten)]
-    sweep: SweepArgs,
-
     #[command(flatten)]
     noise: NoiseArgs,
 
@@ -137,8 +87,59 @@ pub(super) struct Args {
     #[command(flatten)]
     levels: LevelArgs,
 
+    /// Print when each rank is done.
+    #[arg(help_heading = "Output", long)]
+    finish: bool,
+
+    /// Count what each rank does: messages, time in each activity, waiting,
+    /// lengths of queues.
+    #[arg(help_heading = "Output", long)]
+    counters: bool,
+
+    /// Explain the makespan: the chain of events that ends with the last
+    /// one, as a sum of the parameters; with --topology also what was lost to
+    /// sharing, and on which links.
+    #[arg(help_heading = "Output", long)]
+    explain: bool,
+
+    /// By how much the makespan grows with L, o, g, G and O, in which
+    /// interval of each that holds, and how much L may grow until the makespan
+    /// has grown by 1, 5 and 10%.
+    #[arg(help_heading = "Output", long, conflicts_with = "noise_source")]
+    sensitivity: bool,
+
+    /// Print one JSON document.
+    #[arg(help_heading = "Output", short = 'J', long)]
+    json: bool,
+
     #[command(flatten)]
     picture: PictureArgs,
+
+    #[command(flatten)]
+    sweep: SweepArgs,
+
+    /// Simulate N times more (up to 1000000), with parameters drawn from the intervals of the
+    /// profile and phases of noise drawn anew (--seed): the makespan as a
+    /// distribution.
+    #[arg(help_heading = "Further runs", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+          conflicts_with_all = ONE_RUN, conflicts_with = "sensitivity")]
+    monte_carlo: Option<u32>,
+
+    /// Threads to simulate on, where the schedule allows several; the result is the
+    /// same for every number [default: all processors].
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
+    threads: Option<NonZeroUsize>,
+
+    /// The most memory to take, in bytes or as 512M or 1.5G; a run that needs more is
+    /// refused before it starts [default: no limit].
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
+    max_memory: Option<u64>,
+
+    /// Where the operations of FILE are while it runs: all in memory (stored), or
+    /// in a binary file, from which they are read as it runs (streamed), on one thread
+    /// [default: stored; streamed where that would need more than --max-memory].
+    #[arg(help_heading = "Run", long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
+    program: Option<ProgramName>,
 
     #[command(flatten)]
     pattern: PatternArgs,
@@ -262,6 +263,20 @@ impl Args {
         }
     }
 
+    /// Why the schedule was not run; of a text that takes too much memory also what may help.
+    fn refused(&self, error: RunError, source: &Source) -> CliError {
+        let is_text = matches!(source, Source::File(file) if file.form() == Form::Text);
+        let too_much = matches!(error, RunError::Load(LoadError::Memory { .. }));
+        match CliError::from(error) {
+            CliError::Message { exit, text } if is_text && too_much && self.program().is_none() => {
+                let hint = "or write it as FILE.lgs with 'loggap goal compile', which is read as it \
+                            runs where memory does not suffice";
+                CliError::Message { exit, text: format!("{text}; {hint}") }
+            }
+            error => error,
+        }
+    }
+
     fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().ok();
         self.threads.or_else(all).map_or(1, NonZeroUsize::get)
@@ -286,14 +301,9 @@ impl Pictures {
         timeline.into_iter().chain(network)
     }
 
-    fn draw(
-        self,
-        args: &Args,
-        outcome: &Outcome,
-        (failures, console): (&mut Failures, &mut Console),
-    ) {
+    fn draw(self, args: &Args, outcome: &Outcome, failures: &mut Failures) {
         if let (Some(picture), Some(timeline)) = (self.timeline, &outcome.timeline) {
-            failures.add(picture.draw(timeline, outcome.finished.makespan), console);
+            failures.add(picture.draw(timeline, outcome.finished.makespan));
         }
         if let (Some(picture), Some(usage)) = (self.network, &outcome.network) {
             let title = LinksTitle {
@@ -301,7 +311,7 @@ impl Pictures {
                 topology: args.network.named().0,
                 makespan: outcome.finished.makespan,
             };
-            failures.add(picture.draw(usage, &title), console);
+            failures.add(picture.draw(usage, &title));
         }
     }
 }
@@ -315,7 +325,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let noise = args.noise.source(args.pattern.seed)?;
     let network = args.network()?;
     let pictures = Pictures::open(args)?;
-    // Nothing is known before the end, so Ctrl-C ends at once.
+    // Nothing is known before the end of the first run, so Ctrl-C ends at once.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.remove_at_end(pictures.temporaries());
@@ -332,57 +342,40 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut job = args.job(parameters, (noise.as_ref(), network.as_ref()));
     job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
     let progress = ProgressLine::new(console);
-    let mut outcome = job.simulate(&source, &|so_far| progress.show(so_far))?;
+    let ran = job.simulate(&source, &|so_far| progress.show(so_far));
     drop(progress);
+    let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
     let mut report = Report::new(args, (&source, &sets), &outcome)?;
+    report.add_hosts_used(network.as_ref(), source.ranks());
     if !report.is_whole() {
         return report.print(args, console);
     }
     // What goes wrong from here on does not take the run along.
     let mut failures = Failures::default();
-    if job.network.is_none() && sets.levels.is_empty() {
-        let makespan = outcome.finished.makespan;
-        let taper = least_taper(&source, parameters, outcome.ranks, outcome.ops, makespan);
-        report.add_taper(failures.add(taper.map_err(CliError::usage), console).flatten());
-    }
     let unwatched = network.as_ref().map(NetworkPlan::unwatched);
-    let plan = Plan { noise: noise.as_ref(), network: unwatched.as_ref(), ..args.plan() };
+    let plan = Plan {
+        noise: noise.as_ref(),
+        network: unwatched.as_ref(),
+        stop: Some(interrupt.flag()),
+        ..args.plan()
+    };
+    let further = Further {
+        args,
+        sets: &sets,
+        source: &source,
+        plan,
+        outcome: &outcome,
+        interrupt: &interrupt,
+    };
+    report.add_taper(failures.add(further.taper()).flatten());
     if args.sensitivity {
-        let given = sweep.as_ref().map_or_else(|| sets.clone(), SweepJob::given);
-        let found = sensitivities(&outcome, &source, (&given, &plan), console);
-        report.add_sensitivities(failures.add(found, console));
+        let found = further.sensitivities(sweep.as_ref(), console);
+        report.add_sensitivities(failures.add(found));
     }
-    pictures.draw(args, &outcome, (&mut failures, console));
-    if let Some(monte_carlo) = monte_carlo {
-        let told = (&mut failures, &mut *console);
-        report.add_monte_carlo(monte_carlo.run(args, (&source, &plan), told));
-    }
-    if let Some(sweep) = sweep {
-        let given = (outcome.finished.makespan, report.sensitivities());
-        let swept = sweep.run(args, (&source, &plan), given, console);
-        if let Some(mut swept) = failures.add(swept, console) {
-            swept.write_files(args, (&mut failures, console));
-            report.add_sweep(swept.report);
-        }
-    }
+    pictures.draw(args, &outcome, &mut failures);
+    further.run(monte_carlo, sweep, &mut report, (&mut failures, console));
     let printed = report.print(args, console).map(drop);
-    failures.add(printed, console);
-    failures.end().map(|()| Exit::Done)
-}
-
-/// From the causes of events, or without them by further runs.
-fn sensitivities(
-    outcome: &Outcome,
-    source: &Source,
-    (sets, plan): (&ParameterSets, &Plan<'_>),
-    console: &Console,
-) -> Result<Sensitivities, CliError> {
-    if let (Some(causes), None) = (&outcome.causes, &outcome.network) {
-        return Ok(Sensitivities::of(causes, sets)?);
-    }
-    let line = RunsLine::new(console, sensitivity_runs(sets));
-    let flows = outcome.network.as_ref().map_or(0, |network| network.flows);
-    let found = differences((source, flows), sets, plan, &|| line.advance())?;
-    Ok(Sensitivities::by_differences(found, sets))
+    failures.add(printed);
+    Ok(failures.end(report.exit(), console))
 }

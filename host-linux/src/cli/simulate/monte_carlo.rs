@@ -10,11 +10,12 @@ use serde::Serialize;
 
 use super::Args;
 use super::explanation::nanos;
+use super::sweep::interrupted;
 use crate::cli::failures::Failures;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console};
 use crate::profile::{ProfileDocument, ProfileDraws};
-use crate::simulation::{ParameterSets, Plan, Point, Source, run_each_point};
+use crate::simulation::{ParameterSets, Plan, Point, RunError, Source, run_each_point};
 
 /// Runs with parameters from the intervals of a profile.
 pub(super) struct MonteCarlo {
@@ -24,6 +25,14 @@ pub(super) struct MonteCarlo {
     eager_limit: Bytes,
     /// Those that were measured.
     measured: ParameterSets,
+}
+
+/// What came of the draws.
+pub(super) struct Drawn {
+    /// `None` where no run came to its end.
+    pub(super) distribution: Option<Distribution>,
+    /// Why draws are missing, if some are.
+    pub(super) interrupted: Option<String>,
 }
 
 /// What `--monte-carlo` adds.
@@ -78,7 +87,7 @@ impl MonteCarlo {
         args: &Args,
         (source, plan): (&Source, &Plan<'_>),
         (failures, console): (&mut Failures, &mut Console),
-    ) -> Option<Distribution> {
+    ) -> Option<Drawn> {
         if self.parameters.is_exact() && plan.noise.is_none() {
             console.warn(
                 "no interval of the profile has a width, so that all draws are equal; measure \
@@ -90,7 +99,9 @@ impl MonteCarlo {
         let draws = self.draws as usize;
         let ended = run_each_point(source, draws, &point, plan, &|| line.advance());
         drop(line);
-        let ended = failures.add(ended.map_err(CliError::from), console)?;
+        let mut ended = failures.add(ended.map_err(CliError::from))?;
+        ended.retain(|ended| !matches!(ended, Err(RunError::Interrupted)));
+        let interrupted = interrupted(ended.len(), self.draws as usize, "draws");
         let makespans = ended.iter().flatten().map(|run| run.makespan.0).collect();
         let stopped = ended.iter().filter(|ended| ended.is_err()).count();
         if let Some(first) = ended.iter().find_map(|ended| ended.as_ref().err()) {
@@ -99,9 +110,10 @@ impl MonteCarlo {
                 "{stopped} of {all} draws of --monte-carlo did not come to an end, the first of \
                  them with: {first}"
             ));
-            failures.add::<()>(Err(error), console);
+            failures.add::<()>(Err(error));
         }
-        Distribution::of(makespans, (self.draws, self.seed))
+        let stopped = u32::try_from(stopped).unwrap_or(u32::MAX);
+        Some(Drawn { distribution: Distribution::of(makespans, stopped, self.seed), interrupted })
     }
 
     /// The draw `at`, whichever were made before.
@@ -116,8 +128,8 @@ impl MonteCarlo {
 }
 
 impl Distribution {
-    /// Of these makespans in ps, of so many draws; `None` without any.
-    fn of(mut makespans: Vec<u64>, (all, seed): (u32, u64)) -> Option<Self> {
+    /// Of these makespans in ps, beside so many draws that have none; `None` without any.
+    fn of(mut makespans: Vec<u64>, stopped: u32, seed: u64) -> Option<Self> {
         let draws = u32::try_from(makespans.len()).ok()?;
         let sum: u128 = makespans.iter().map(|&makespan| u128::from(makespan)).sum();
         let mean = (sum + u128::from(draws) / 2).checked_div(draws.into())?;
@@ -129,7 +141,7 @@ impl Distribution {
         let seconds = |picos| Picos(picos).seconds();
         Some(Self {
             draws,
-            stopped: all - draws,
+            stopped,
             seed,
             min_s: seconds(min),
             p05_s: seconds(p05),
@@ -171,17 +183,17 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_definition() {
-        let found = Distribution::of((1..=100).rev().collect(), (103, 7)).unwrap();
+        let found = Distribution::of((1..=100).rev().collect(), 3, 7).unwrap();
         assert_eq!((found.draws, found.stopped, found.seed), (100, 3, 7));
         assert_eq!([found.min_ps, found.p05_ps, found.p95_ps, found.max_ps], [1, 5, 95, 100]);
         // 50.5, rounded.
         assert_eq!([found.median_ps, found.mean_ps], [50, 51]);
-        assert!(Distribution::of(Vec::new(), (2, 7)).is_none());
+        assert!(Distribution::of(Vec::new(), 2, 7).is_none());
     }
 
     #[test]
     fn a_single_draw_is_all_of_its_distribution() {
-        let found = Distribution::of(vec![u64::MAX], (1, 0)).unwrap();
+        let found = Distribution::of(vec![u64::MAX], 0, 0).unwrap();
         assert_eq!([found.min_ps, found.p05_ps, found.median_ps, found.mean_ps], [u64::MAX; 4]);
     }
 }

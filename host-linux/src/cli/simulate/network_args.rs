@@ -1,10 +1,11 @@
 //! Options that put a network between the ranks.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::level_args::LevelArgs;
 use crate::cli::named_files::NamedFiles;
-use crate::cli::{CliError, Console};
+use crate::cli::{CliError, Console, parse};
 use crate::output::PendingFile;
 use crate::output::plot::links::{self, LinksTitle};
 use crate::simulation::{LinkModel, NetworkPlan, NetworkUse, Placement, TopologyPlan};
@@ -25,17 +26,18 @@ pub(super) struct NetworkArgs {
     topology: Option<String>,
 
     /// Which rank is on which host: block, round-robin over first switches,
-    /// random by --seed, or a FILE with the host of each rank, from 0 on.
+    /// random by --seed, or a FILE with the host of each rank, from 0 on
+    /// [default: block].
     #[arg(long, value_name = "HOW", requires = "topology")]
     placement: Option<String>,
 
     /// How wide links between switches are, as a factor to what the topology
     /// says, in links of a host, which carry 1/G [default: 1].
-    #[arg(long, value_name = "FACTOR", requires = "topology")]
+    #[arg(long, value_name = "FACTOR", requires = "topology", value_parser = parse::factor, allow_hyphen_values = true)]
     link_capacity: Option<f64>,
 
     /// Draw how busy the busiest links are over time, as SVG.
-    #[arg(long, value_name = "FILE", requires = "topology")]
+    #[arg(long, value_name = "FILE.svg", requires = "topology")]
     network_plot: Option<PathBuf>,
 }
 
@@ -89,6 +91,12 @@ impl NetworkArgs {
             None | Some("block") => Placement::Block,
             Some("round-robin") => Placement::RoundRobin,
             Some("random") => Placement::Random,
+            Some(path) if !Path::new(path).exists() => {
+                return Err(CliError::usage(format_args!(
+                    "--placement '{path}' is none of block, round-robin and random, and no file \
+                     with the host of each rank"
+                )));
+            }
             Some(path) => Placement::read(Path::new(path)).map_err(CliError::usage)?,
         };
         if self.link_capacity.is_some() && !topology.has_inner_links() {
@@ -151,7 +159,7 @@ impl NetworkArgs {
         let is_file = |name: &&str| !["block", "round-robin", "random"].contains(name);
         let placement = self.placement.as_deref().filter(is_file);
         files.read("--placement", placement.map(Path::new));
-        files.written("--network-plot", self.network_plot.as_deref());
+        files.written("--network-plot", self.network_plot.as_deref(), &["svg"]);
     }
 
     /// Topology, placement and capacity as they were given.
@@ -192,6 +200,13 @@ pub(super) fn warn(plan: &NetworkPlan, ranks: u32, console: &mut Console) {
             hosts.len()
         ));
     }
+}
+
+/// How many hosts have one of so many ranks. Only a file puts several on one.
+pub(super) fn hosts_used(plan: &NetworkPlan, ranks: u32) -> u32 {
+    let Placement::Hosts(_, hosts) = &plan.placement else { return ranks };
+    let used: BTreeSet<u32> = hosts.iter().take(ranks as usize).copied().collect();
+    u32::try_from(used.len()).unwrap_or(ranks)
 }
 
 /// A file that is open and not there yet.

@@ -46,6 +46,8 @@ pub(super) enum NetworkReport {
         /// What links between switches carry, as a factor.
         link_capacity: f64,
         hosts: u32,
+        /// Hosts that have a rank.
+        hosts_used: u32,
         links: u32,
         /// Length of the steps of `utilization_over_time`.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +57,7 @@ pub(super) enum NetworkReport {
         as_busy_links: usize,
     },
     /// LogGOPSim's: messages slow each other down by their number.
-    Simple { topology: String, placement: String, hosts: u32, links: u32 },
+    Simple { topology: String, placement: String, hosts: u32, hosts_used: u32, links: u32 },
 }
 
 /// See [`loggap_core::sim::network::Taper`].
@@ -122,6 +124,11 @@ fn holds_for_links(args: &Args, sets: &ParameterSets) -> bool {
         && sets.protocols.iter().enumerate().any(longer)
 }
 
+/// Hosts, and how many of them have a rank where not all have.
+fn hosts_text(hosts: u32, used: u32) -> String {
+    if used < hosts { format!("{used} of {hosts} hosts used") } else { format!("{hosts} hosts") }
+}
+
 impl NetworkReport {
     pub(super) fn new(args: &Args, sets: &ParameterSets, outcome: &Outcome) -> Self {
         if !sets.levels.is_empty() {
@@ -133,13 +140,14 @@ impl NetworkReport {
         let (topology, placement, link_capacity) = args.network.named();
         if args.network.is_simple() {
             let NetworkUse { hosts, links, .. } = *usage;
-            return Self::Simple { topology, placement, hosts, links };
+            return Self::Simple { topology, placement, hosts, hosts_used: hosts, links };
         }
         Self::Flows {
             topology,
             placement,
             link_capacity,
             hosts: usage.hosts,
+            hosts_used: usage.hosts,
             links: usage.links,
             step_s: usage.step.map(|step| Picos(step).seconds()),
             busiest_links: usage.busiest.iter().map(LinkDocument::new).collect(),
@@ -160,6 +168,13 @@ impl NetworkReport {
             levels: each.map(of).collect(),
             far: LevelParameters::new(source, sets, sets.levels.len()),
             of_nodes: !sets.places.is_empty(),
+        }
+    }
+
+    /// How many hosts have a rank.
+    pub(super) const fn add_hosts_used(&mut self, used: u32) {
+        if let Self::Flows { hosts_used, .. } | Self::Simple { hosts_used, .. } = self {
+            *hosts_used = used;
         }
     }
 
@@ -201,36 +216,49 @@ impl NetworkReport {
                 let blocks: Vec<_> = levels.iter().map(block).collect();
                 writeln!(out, "network                by nearness: {}", blocks.join(", "))
             }
-            Self::Simple { topology, placement, hosts, links } => writeln!(
+            Self::Simple { topology, placement, hosts, hosts_used, links } => writeln!(
                 out,
-                "network                simple, {topology}: {hosts} hosts, {links} links, placed: \
-                 {placement}"
+                "network                simple, {topology}: {}, {links} links, placed: {placement}",
+                hosts_text(*hosts, *hosts_used)
             ),
             Self::Flows {
-                topology, placement, hosts, links, busiest_links, as_busy_links, ..
+                topology,
+                placement,
+                hosts,
+                hosts_used,
+                links,
+                busiest_links,
+                as_busy_links,
+                ..
             } => {
                 writeln!(
                     out,
-                    "network                {topology}: {hosts} hosts, {links} links, placed: \
-                     {placement}"
+                    "network                {topology}: {}, {links} links, placed: {placement}",
+                    hosts_text(*hosts, *hosts_used)
                 )?;
-                for link in busiest_links.iter().take(SHOWN) {
-                    let busy = link.utilization * 100.0;
-                    writeln!(out, "busy                   {busy:5.1}%  {}", link.link)?;
-                }
-                let least = busiest_links.get(SHOWN - 1).map_or(0.0, |link| link.utilization);
-                let listed = busiest_links.iter().skip(SHOWN);
-                // Shares that print alike.
-                let alike = listed.filter(|link| least - link.utilization < 5e-4).count();
-                let more = if alike + SHOWN == busiest_links.len() { as_busy_links } else { &0 };
-                match alike + more {
-                    0 => Ok(()),
-                    alike => writeln!(
-                        out,
-                        "busy                           and {alike} more like the last"
-                    ),
-                }
+                write_busiest(out, busiest_links, *as_busy_links)
             }
         }
+    }
+}
+
+/// The busiest links, and how many more are as busy as the last of them, of which so many
+/// are not listed.
+fn write_busiest(
+    out: &mut dyn Write,
+    listed: &[LinkDocument],
+    not_listed: usize,
+) -> io::Result<()> {
+    for link in listed.iter().take(SHOWN) {
+        writeln!(out, "busy                   {:5.1}%  {}", link.utilization * 100.0, link.link)?;
+    }
+    let least = listed.get(SHOWN - 1).map_or(0.0, |link| link.utilization);
+    let others = listed.iter().skip(SHOWN);
+    // Shares that print alike.
+    let alike = others.filter(|link| least - link.utilization < 5e-4).count();
+    let more = if alike + SHOWN == listed.len() { not_listed } else { 0 };
+    match alike + more {
+        0 => Ok(()),
+        alike => writeln!(out, "busy                           and {alike} more like the last"),
     }
 }

@@ -18,16 +18,17 @@ pub(super) struct NoiseArgs {
     #[arg(long, value_name = "FILE", group = "noise_source")]
     noise: Option<PathBuf>,
 
-    /// Take DURATION out of every PERIOD, in ns.
-    #[arg(long, value_name = "PERIOD:DURATION", value_parser = pair, group = "noise_source")]
+    /// Take DURATION out of every PERIOD, in ns or with units, as 10ms:25us.
+    #[arg(long, value_name = "PERIOD:DURATION", value_parser = periodic, group = "noise_source")]
     noise_periodic: Option<(Picos, Picos)>,
 
     /// Detours at random, with exponentially distributed times between them
-    /// and durations; the means in ns.
+    /// and durations; the means in ns or with units.
     #[arg(long, value_name = "INTERVAL:DURATION", value_parser = pair, group = "noise_source")]
     noise_exponential: Option<(Picos, Picos)>,
 
-    /// All ranks have their detours at the same time.
+    /// All ranks have their detours at the same time [default: each at its own,
+    /// by --seed].
     #[arg(long, requires = "noise_source")]
     noise_cosched: bool,
 }
@@ -38,6 +39,15 @@ pub(super) fn pair(text: &str) -> Result<(Picos, Picos), String> {
         text.split_once(':').ok_or("expected two times in ns, such as 1000000:2500")?;
     let nanos = |text| parse::time(text).map_err(|error| error.to_string());
     Ok((nanos(first)?, nanos(second)?))
+}
+
+fn periodic(text: &str) -> Result<(Picos, Picos), String> {
+    let (period, duration) = pair(text)?;
+    if duration < period {
+        Ok((period, duration))
+    } else {
+        Err("DURATION has to be shorter than PERIOD".into())
+    }
 }
 
 impl NoiseArgs {

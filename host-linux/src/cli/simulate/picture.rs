@@ -21,15 +21,16 @@ pub(super) struct PictureArgs {
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
 
-    /// Form to write, whatever the file's ending.
+    /// Form to write, whatever the file's ending [default: by the ending].
     #[arg(long, value_enum, value_name = "FORM", requires = "timeline")]
     timeline_form: Option<Form>,
 
-    /// Only these ranks, and the messages from and to them: 5, 0:15 or 16:.
+    /// Only these ranks, and the messages from and to them: 5, 0:15 or 16:
+    /// [default: all].
     #[arg(long, value_name = "FIRST:LAST", value_parser = ranks, requires = "timeline")]
     timeline_ranks: Option<RankRange>,
 
-    /// Only what touches this time, in ns.
+    /// Only what touches this time, in ns or with units, as 1ms:2.5ms [default: all].
     #[arg(long, value_name = "FROM:TO", value_parser = window, requires = "timeline")]
     timeline_window: Option<Window>,
 }
@@ -79,7 +80,7 @@ pub(super) struct Picture {
 impl PictureArgs {
     /// Lists the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
-        files.written("--timeline", self.timeline.as_deref());
+        files.written("--timeline", self.timeline.as_deref(), &[]);
     }
 
     /// Opens the file before the work, so that a bad path is found early.

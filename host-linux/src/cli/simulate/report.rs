@@ -11,13 +11,15 @@ use serde::Serialize;
 
 use super::Args;
 use super::explanation::{Explanation, nanos};
-use super::monte_carlo::Distribution;
+use super::how::How;
+use super::monte_carlo::{Distribution, Drawn};
+use super::network_args::hosts_used;
 use super::network_report::NetworkReport;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::{CliError, Console, Exit};
-use crate::simulation::{Method, Outcome, ParameterSets, Source, Stuck};
+use crate::simulation::{NetworkPlan, Outcome, ParameterSets, Source, Stuck};
 
 /// What `--json` prints and the text says.
 #[derive(Serialize)]
@@ -52,94 +54,9 @@ pub(super) struct Report {
     monte_carlo: Option<Distribution>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepReport>,
-}
-
-/// How a schedule was simulated.
-#[derive(Serialize)]
-struct How {
-    /// "windows", "computed" or "sequential".
-    engine: &'static str,
-    /// Why not in windows.
+    /// Why further runs are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    engine_reason: Option<String>,
-    threads: usize,
-    partitions: usize,
-    /// Where the operations were: "stored", "computed" from the pattern, or "streamed"
-    /// from the file.
-    program: &'static str,
-    /// Why streamed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    program_reason: Option<String>,
-    /// The most operations under way at a time, where only these were in memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    under_way_most: Option<u32>,
-}
-
-impl How {
-    fn of(outcome: &Outcome) -> Self {
-        let sequential = |reason: &str| Self {
-            engine: "sequential",
-            engine_reason: Some(reason.to_owned()),
-            threads: 1,
-            partitions: 1,
-            program: "stored",
-            program_reason: None,
-            under_way_most: None,
-        };
-        let parts = |engine, program, [threads, partitions]: [usize; 2]| Self {
-            engine,
-            engine_reason: None,
-            threads,
-            partitions,
-            program,
-            ..sequential("")
-        };
-        match &outcome.method {
-            &Method::Computed { threads, partitions } => {
-                parts("computed", "computed", [threads, partitions])
-            }
-            &Method::Windows { threads, partitions } => {
-                parts("windows", "stored", [threads, partitions])
-            }
-            Method::InOrder { reason } => sequential(reason),
-            Method::Streamed { reason } => Self {
-                program: "streamed",
-                program_reason: Some(reason.clone()),
-                under_way_most: outcome.most_under_way,
-                ..sequential("the operations are read in the order in which all happens")
-            },
-        }
-    }
-
-    fn write(&self, out: &mut dyn Write, network: &NetworkReport) -> io::Result<()> {
-        match (&self.engine_reason, self.engine) {
-            (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
-            (None, "computed") if matches!(network, NetworkReport::Flows { .. }) => {
-                writeln!(out, "simulated              event by event, computed from the pattern")?;
-            }
-            (None, "computed") if self.threads == 1 => {
-                writeln!(out, "simulated              computed from the pattern")?;
-            }
-            (None, "computed") => writeln!(
-                out,
-                "simulated              computed from the pattern; threads, parts of the ranks: \
-                 {}, {}",
-                self.threads, self.partitions
-            )?,
-            (None, _) => writeln!(
-                out,
-                "simulated              in windows; threads, parts of the ranks: {}, {}",
-                self.threads, self.partitions
-            )?,
-        }
-        if let (Some(reason), Some(most)) = (&self.program_reason, self.under_way_most) {
-            writeln!(
-                out,
-                "program                read as it runs, {most} operations under way at most: {reason}"
-            )?;
-        }
-        Ok(())
-    }
+    incomplete: Option<String>,
 }
 
 /// Something that never came to its end.
@@ -264,7 +181,14 @@ impl Report {
             sensitivities: None,
             monte_carlo: None,
             sweep: None,
+            incomplete: None,
         })
+    }
+
+    pub(super) fn add_hosts_used(&mut self, plan: Option<&NetworkPlan>, ranks: u32) {
+        if let Some(plan) = plan {
+            self.network.add_hosts_used(hosts_used(plan, ranks));
+        }
     }
 
     pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
@@ -279,12 +203,19 @@ impl Report {
         self.sensitivities = sensitivities;
     }
 
-    pub(super) const fn add_monte_carlo(&mut self, distribution: Option<Distribution>) {
-        self.monte_carlo = distribution;
+    pub(super) fn add_monte_carlo(&mut self, drawn: Drawn) {
+        self.monte_carlo = drawn.distribution;
+        self.incomplete = drawn.interrupted;
     }
 
     pub(super) fn add_sweep(&mut self, sweep: SweepReport) {
+        self.incomplete = sweep.interrupted();
         self.sweep = Some(sweep);
+    }
+
+    /// How to exit after nothing failed.
+    pub(super) const fn exit(&self) -> Exit {
+        if self.incomplete.is_some() { Exit::Interrupted } else { Exit::Done }
     }
 
     /// Whether the schedule came to its end.
@@ -305,6 +236,7 @@ impl Report {
         if self.is_whole() {
             return Ok(Exit::Done);
         }
+        console.flush()?;
         for left in &self.unmatched {
             match left.line {
                 Some(line) => console.note(format_args!("line {line}: {}", left.message)),
@@ -351,6 +283,9 @@ impl Report {
         }
         if let Some(sweep) = &self.sweep {
             sweep.write(out)?;
+        }
+        if let Some(why) = &self.incomplete {
+            writeln!(out, "# INCOMPLETE: {why}")?;
         }
         if let Some(counters) = &self.counters {
             write_counters(out, counters)?;

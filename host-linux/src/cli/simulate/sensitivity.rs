@@ -2,11 +2,15 @@
 
 use std::io::{self, Write};
 
+use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::explanation::nanos;
-use crate::sensitivity::{Analysis, Differences, Sensitivity, Tolerance, Units};
-use crate::simulation::{ParameterSets, SetsError};
+use crate::cli::CliError;
+use crate::sensitivity::{
+    Analysis, Differences, Runs, Sensitivity, Tolerance, Units, tolerances_found_by_runs,
+};
+use crate::simulation::ParameterSets;
 use crate::timeline::causes::Causes;
 
 /// How slopes were found.
@@ -51,9 +55,12 @@ struct ToleranceDocument {
     growth_percent: u32,
     /// By how much L may grow; null where the makespan does not depend on it.
     latency_s: Option<f64>,
-    #[serde(skip)]
-    latency_ps: Option<u64>,
+    /// Whether that is proved, as the order of events stays; otherwise runs found it.
     order_stays: bool,
+    /// Of the growths that were tried, the least with which the makespan grows by more.
+    exceeded_at_s: Option<f64>,
+    #[serde(skip)]
+    found: Tolerance,
 }
 
 impl SensitivityDocument {
@@ -75,23 +82,34 @@ impl ToleranceDocument {
     fn new(found: &Tolerance) -> Self {
         Self {
             growth_percent: found.percent,
-            latency_s: found.latency.map(loggap_core::units::Picos::seconds),
-            latency_ps: found.latency.map(|latency| latency.0),
+            latency_s: found.latency.map(Picos::seconds),
             order_stays: found.proved,
+            exceeded_at_s: found.exceeded.map(Picos::seconds),
+            found: *found,
         }
     }
 }
 
 impl Sensitivities {
-    /// Of a run with these parameter sets.
+    /// Of a run with these parameter sets that took `makespan`. Tolerances that cannot
+    /// be proved are found by further `runs`.
     ///
     /// # Errors
     ///
-    /// [`SetsError`], as of the run.
-    pub(super) fn of(causes: &Causes, sets: &ParameterSets) -> Result<Self, SetsError> {
+    /// Those of the runs.
+    pub(super) fn of(
+        causes: &Causes,
+        makespan: Picos,
+        sets: &ParameterSets,
+        runs: &Runs<'_>,
+    ) -> Result<Self, CliError> {
         let analysis = Analysis::new(causes, sets)?;
-        let method = Method::Causes;
-        Ok(Self::new(method, sets, analysis.sensitivities(), &analysis.tolerances()))
+        let (sensitivities, estimates) = (analysis.sensitivities(), analysis.tolerances());
+        drop(analysis);
+        let tolerances = tolerances_found_by_runs(makespan, &estimates, |growths| {
+            runs.with_latencies(sets, growths)
+        })?;
+        Ok(Self::new(Method::Causes, sets, sensitivities, &tolerances))
     }
 
     /// By runs with other parameters.
@@ -120,12 +138,9 @@ impl Sensitivities {
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (until, note) = match self.sensitivity_method {
-            Method::Causes => (
-                "from where to where it does",
-                "  an estimate: the order of events changes before; see --sweep L",
-            ),
-            Method::Differences => ("between which of the values that were tried it does", ""),
+        let until = match self.sensitivity_method {
+            Method::Causes => "from where to where it does",
+            Method::Differences => "between which of the values that were tried it does",
         };
         writeln!(out, "# by how much the makespan grows with each parameter, and {until}")?;
         let level = if self.levels > 0 { " level" } else { "" };
@@ -153,11 +168,13 @@ impl Sensitivities {
             )?;
         }
         writeln!(out, "# L may grow until the makespan has grown\n#   by[%]  growth of L[ns]")?;
-        for tolerance in &self.latency_tolerance {
-            let latency = tolerance.latency_ps.map_or_else(|| "-".to_owned(), nanos);
-            let sure = tolerance.order_stays || tolerance.latency_ps.is_none();
-            let note = if sure { "" } else { note };
-            writeln!(out, "{:>9} {latency:>16}{note}", tolerance.growth_percent)?;
+        for ToleranceDocument { found, .. } in &self.latency_tolerance {
+            let latency = found.latency.map_or_else(|| "-".to_owned(), |Picos(ps)| nanos(ps));
+            write!(out, "{:>9} {latency:>16}", found.percent)?;
+            if let Some(Picos(exceeded)) = found.exceeded {
+                write!(out, "  found by runs; with {} it has grown by more", nanos(exceeded))?;
+            }
+            writeln!(out)?;
         }
         Ok(())
     }

@@ -15,12 +15,12 @@ use crate::cli::named_files::NamedFiles;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console, parse};
 use crate::output::{FileError, PendingFile};
-use crate::simulation::{Ended, ParameterSets, Plan, Point, Source, run_each_point};
+use crate::simulation::{Ended, ParameterSets, Plan, Point, RunError, Source, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
 
 /// The makespan over ranges of parameters.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Sweep")]
+#[command(next_help_heading = "Further runs")]
 pub(super) struct SweepArgs {
     /// Simulate once more at each of POINTS values from FROM to TO of a
     /// parameter, and print the makespans.
@@ -82,6 +82,7 @@ struct AxisDocument {
 /// All points, in the order of the grid.
 struct Points {
     sweep: Sweep,
+    /// Some are [interrupted](RunError::Interrupted) after Ctrl-C.
     ended: Vec<Ended>,
     tangent: Option<Tangent>,
 }
@@ -104,8 +105,8 @@ impl AxisDocument {
 impl SweepArgs {
     /// Lists the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
-        files.written("--sweep-csv", self.sweep_csv.as_deref());
-        files.written("--sweep-plot", self.sweep_plot.as_deref());
+        files.written("--sweep-csv", self.sweep_csv.as_deref(), &["csv"]);
+        files.written("--sweep-plot", self.sweep_plot.as_deref(), &["svg"]);
     }
 
     /// What is to be swept around `given`, with files opened before the work,
@@ -171,23 +172,36 @@ impl SweepJob {
 
 impl Swept {
     /// Writes the files, and notes points without a makespan.
-    pub(super) fn write_files(
-        &mut self,
-        args: &Args,
-        (failures, console): (&mut Failures, &mut Console),
-    ) {
-        let schedule = args.pattern.schedule(args.input.as_deref());
+    pub(super) fn write_files(&mut self, args: &Args, failures: &mut Failures) {
         let points = &self.report.points;
+        let incomplete = if points.interrupted().is_some() { " (incomplete)" } else { "" };
+        let schedule = args.pattern.schedule(args.input.as_deref()) + incomplete;
         let csv = self.csv.take().map(|csv| csv.commit(|out| points.write_csv(out)));
         let plot = self.plot.take().and_then(|plot| points.draw(plot, &schedule));
         for written in [csv, plot].into_iter().flatten() {
-            failures.add(written.map_err(CliError::failed), console);
+            failures.add(written.map_err(CliError::failed));
         }
-        failures.add(points.failure().map_or(Ok(()), Err), console);
+        failures.add(points.failure().map_or(Ok(()), Err));
     }
 }
 
+/// What to say where only `run` of `all` were run.
+pub(super) fn interrupted(run: usize, all: usize, what: &str) -> Option<String> {
+    (run < all).then(|| format!("interrupted after {run} of {all} {what}"))
+}
+
 impl Points {
+    /// Those that were run, in order, each with its number.
+    fn run(&self) -> impl Iterator<Item = (usize, &Ended)> {
+        let all = self.ended.iter().enumerate();
+        all.filter(|(_, ended)| !matches!(ended, Err(RunError::Interrupted)))
+    }
+
+    /// Why points are missing, if some are.
+    fn interrupted(&self) -> Option<String> {
+        interrupted(self.run().count(), self.ended.len(), "points")
+    }
+
     /// The makespan of each point, where it has one.
     fn makespans(&self) -> impl ExactSizeIterator<Item = Option<Picos>> {
         self.ended.iter().map(|ended| ended.as_ref().ok().map(|completed| completed.makespan))
@@ -205,15 +219,17 @@ impl Points {
         let axes = self.sweep.axes();
         let makespan = ["makespan_s", "makespan_ps"].map(str::to_owned);
         writer.write_record(axes.iter().map(Axis::key).chain(makespan))?;
-        for (at, makespan) in self.makespans().enumerate() {
+        for (at, ended) in self.run() {
             let values = axes.iter().zip(self.sweep.at(at));
             let values = values.map(|(axis, raw)| axis.reading(raw).to_string());
-            let makespan = makespan.map_or_else(Default::default, |makespan| {
-                [makespan.seconds().to_string(), makespan.0.to_string()]
-            });
+            let makespan = ended.as_ref().map_or_else(
+                |_| Default::default(),
+                |run| [run.makespan.seconds().to_string(), run.makespan.0.to_string()],
+            );
             writer.write_record(values.chain(makespan))?;
         }
-        writer.flush()
+        let out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+        self.interrupted().map_or(Ok(()), |why| writeln!(out, "# incomplete: {why}"))
     }
 
     /// A point as people write it: `L = 1 ns and S = 50 B`.
@@ -228,7 +244,7 @@ impl Points {
 
     /// Why points have no makespan, if any has none.
     fn failure(&self) -> Option<CliError> {
-        let stopped = || self.ended.iter().enumerate().filter(|(_, ended)| ended.is_err());
+        let stopped = || self.run().filter(|(_, ended)| ended.is_err());
         let (at, first) = stopped().next()?;
         let count = stopped().count();
         let first = first.as_ref().err()?;
@@ -243,8 +259,8 @@ impl Points {
 
 impl Serialize for Points {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut points = serializer.serialize_seq(Some(self.ended.len()))?;
-        for (at, ended) in self.ended.iter().enumerate() {
+        let mut points = serializer.serialize_seq(Some(self.run().count()))?;
+        for (at, ended) in self.run() {
             points.serialize_element(&PointDocument { sweep: &self.sweep, at, ended })?;
         }
         points.end()
@@ -275,13 +291,23 @@ impl Serialize for PointDocument<'_> {
 }
 
 impl SweepReport {
+    /// Why points are missing, if some are.
+    pub(super) fn interrupted(&self) -> Option<String> {
+        self.points.interrupted()
+    }
+
     /// The most rows of a table; of more points some are left out.
     const MOST_ROWS: usize = 40;
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Points { sweep, ended, tangent } = &self.points;
+        let Points { sweep, tangent, .. } = &self.points;
+        let run: Vec<_> = self.points.run().collect();
+        let rows = run.len().min(Self::MOST_ROWS);
         let symbols: Vec<&str> = self.parameters.iter().map(|axis| axis.parameter).collect();
-        write!(out, "# makespan over {}, {} points", symbols.join(" and "), sweep.count())?;
+        write!(out, "# makespan over {}, {} points", symbols.join(" and "), run.len())?;
+        if rows < run.len() {
+            write!(out, ", of which {rows} are shown")?;
+        }
         if tangent.is_some() {
             write!(out, "; slope: where it is proved to be that of the given parameters")?;
         }
@@ -293,14 +319,15 @@ impl SweepReport {
         }
         let slope = if tangent.is_some() { "        slope" } else { "" };
         writeln!(out, "{:>16}{slope}", "makespan[ns]")?;
-        let rows = ended.len().min(Self::MOST_ROWS);
         for row in 0..rows {
             // Both ends, and the others evenly between them.
-            let at = row * (ended.len() - 1) / (rows - 1).max(1);
+            let Some(&(at, ended)) = run.get(row * (run.len() - 1) / (rows - 1).max(1)) else {
+                continue;
+            };
             for (axis, raw) in sweep.axes().iter().zip(sweep.at(at)) {
                 write!(out, "{:>16} ", axis.text(raw))?;
             }
-            let completed = ended.get(at).and_then(|ended| ended.as_ref().ok());
+            let completed = ended.as_ref().ok();
             let makespan = completed.map_or_else(|| "-".to_owned(), |run| nanos(run.makespan.0));
             write!(out, "{makespan:>16}")?;
             if let Some(tangent) = tangent {
@@ -310,8 +337,8 @@ impl SweepReport {
             }
             writeln!(out)?;
         }
-        if rows < ended.len() {
-            writeln!(out, "# {rows} of {} points; all: -J or --sweep-csv FILE", ended.len())?;
+        if rows < run.len() {
+            writeln!(out, "# {rows} of {} points; all: -J or --sweep-csv FILE", run.len())?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap,
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Schedule to read; '-' is standard input.
-    #[arg(value_name = "FILE", conflicts_with = "pattern", required_unless_present = "pattern")]
+    #[arg(value_name = "FILE", conflicts_with = "pattern")]
     input: Option<PathBuf>,
 
     #[command(flatten)]
@@ -51,30 +51,31 @@ pub(super) struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 
-    /// The most memory to take, in bytes, by all simulations that run at once.
-    #[arg(long, value_name = "BYTES", value_parser = parse::size)]
+    /// The most memory to take by all simulations that run at once, in bytes or as
+    /// 512M or 1.5G [default: no limit].
+    #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
-    /// Simulations to run at once; all processors by default. The result is the
-    /// same for every number.
-    #[arg(long, value_name = "N")]
+    /// Simulations to run at once; the result is the same for every number
+    /// [default: all processors].
+    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
     /// Leave out the ranks: only makespans.
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     summary: bool,
 
     /// Draw the three makespans over g and G times --factors.
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(help_heading = "Output", long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
     /// Factors on g and G, for the plot and a table of makespans [with --plot
     /// default: 0.125,0.25,0.5,1,2,4,8].
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = factor)]
+    #[arg(help_heading = "Output", long, value_name = "LIST", value_delimiter = ',', value_parser = factor)]
     factors: Option<Vec<f64>>,
 
     /// Print one JSON document.
-    #[arg(short = 'J', long)]
+    #[arg(help_heading = "Output", short = 'J', long)]
     json: bool,
 
     #[command(flatten)]
@@ -106,7 +107,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let chart = chart(&rows, &report.schedule);
     let drawn = file.map_or(Ok(()), |file| file.commit(|out| chart.write(1, out)));
     let mut failures = Failures::default();
-    failures.add(drawn.map_err(CliError::failed), console);
+    failures.add(drawn.map_err(CliError::failed));
     if report.overhead_exceeds_gap {
         console.note(
             "note: o > g or O > G: without overlap (o = g, O = G) messages cost the processor less \
@@ -114,8 +115,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         );
     }
     let printed = if args.json { console.json(&report) } else { report.write(console.data()) };
-    failures.add(printed.map_err(CliError::from), console);
-    failures.end().map(|()| Exit::Done)
+    failures.add(printed.map_err(CliError::from));
+    Ok(failures.end(Exit::Done, console))
 }
 
 impl Args {
@@ -124,7 +125,7 @@ impl Args {
         let mut files = NamedFiles::default();
         files.read("FILE", self.input.as_deref());
         self.parameters.name_files(&mut files);
-        files.written("--plot", self.plot.as_deref());
+        files.written("--plot", self.plot.as_deref(), &["svg"]);
         files.check()
     }
 

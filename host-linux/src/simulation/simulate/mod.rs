@@ -235,7 +235,8 @@ impl<'a> Job<'a> {
             return Ok(outcome);
         }
         if self.network.is_some() {
-            let reason = "messages that share links are simulated in the order in which they do";
+            let reason = "messages share links: how fast one crosses a link depends on all others there, \
+                          so that no rank can be simulated ahead of the rest";
             return self.in_order(source, reason, watch);
         }
         match self.in_windows(source, watch)? {

@@ -1,0 +1,101 @@
+//! How a schedule was simulated, as text and JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::network_report::NetworkReport;
+use crate::simulation::{Method, Outcome};
+
+/// How a schedule was simulated.
+#[derive(Serialize)]
+pub(super) struct How {
+    /// "windows", "computed" or "sequential".
+    engine: &'static str,
+    /// Why not in windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_reason: Option<String>,
+    threads: usize,
+    partitions: usize,
+    /// Where the operations were: "stored", "computed" from the pattern, or "streamed"
+    /// from the file.
+    program: &'static str,
+    /// Why streamed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) program_reason: Option<String>,
+    /// The most operations under way at a time, where only these were in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    under_way_most: Option<u32>,
+}
+
+impl How {
+    pub(super) fn of(outcome: &Outcome) -> Self {
+        let sequential = |reason: &str| Self {
+            engine: "sequential",
+            engine_reason: Some(reason.to_owned()),
+            threads: 1,
+            partitions: 1,
+            program: "stored",
+            program_reason: None,
+            under_way_most: None,
+        };
+        let parts = |engine, program, [threads, partitions]: [usize; 2]| Self {
+            engine,
+            engine_reason: None,
+            threads,
+            partitions,
+            program,
+            ..sequential("")
+        };
+        match &outcome.method {
+            &Method::Computed { threads, partitions } => {
+                parts("computed", "computed", [threads, partitions])
+            }
+            &Method::Windows { threads, partitions } => {
+                parts("windows", "stored", [threads, partitions])
+            }
+            Method::InOrder { reason } => sequential(reason),
+            Method::Streamed { reason } => Self {
+                program: "streamed",
+                program_reason: Some(reason.clone()),
+                under_way_most: outcome.most_under_way,
+                ..sequential("the operations are read in the order in which all happens")
+            },
+        }
+    }
+
+    /// On how many threads, and how ranks are divided.
+    fn divided(&self) -> String {
+        let counted = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let (threads, parts) = (self.threads, self.partitions);
+        format!("{}, ranks in {}", counted(threads, "thread"), counted(parts, "partition"))
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write, network: &NetworkReport) -> io::Result<()> {
+        match (&self.engine_reason, self.engine) {
+            (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
+            (None, "computed") if matches!(network, NetworkReport::Flows { .. }) => {
+                writeln!(out, "simulated              event by event, computed from the pattern")?;
+            }
+            (None, "computed") if self.threads == 1 => {
+                writeln!(out, "simulated              computed from the pattern")?;
+            }
+            (None, "computed") => writeln!(
+                out,
+                "simulated              computed from the pattern, on {}",
+                self.divided()
+            )?,
+            (None, _) => writeln!(out, "simulated              in windows, on {}", self.divided())?,
+        }
+        if let (Some(reason), Some(most)) = (&self.program_reason, self.under_way_most) {
+            writeln!(
+                out,
+                "program                read as it runs, {most} operations under way at most: {reason}"
+            )?;
+        }
+        Ok(())
+    }
+}
