@@ -36,7 +36,8 @@
 //!   standard output, so that a reader who leaves early loses nothing; what goes
 //!   wrong with one is kept in `Failures` until the report is printed.
 //! - Every file that is read or written is listed in `NamedFiles`, which refuses to
-//!   write over what is read and to write two results to one file.
+//!   write over what is read, to write two results to one file, and to write under a
+//!   name that ends like another format.
 //! - Errors are [`CliError`]s, which carry the [`Exit`] code of the contract
 //!   and name the thing to try next. An `io::Error` of standard output
 //!   becomes one by `?`.
