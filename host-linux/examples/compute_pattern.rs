@@ -29,8 +29,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new(ranks, size);
     let program = PatternProgram::new(pattern, &options)?.ok_or("this pattern has to be stored")?;
     let start = Instant::now();
-    let costs = (Parameters::one(DEFAULTS), NoNoise);
-    let outcome = run_pattern(&program, costs, &Means::ONE_THREAD, |_, _| ())?.outcome;
+    let parameters = Parameters::one(DEFAULTS);
+    let computed = run_pattern(&program, parameters, NoNoise, &Means::ONE_THREAD, |_, _| ())?;
+    let outcome = computed.outcome;
     let seconds = start.elapsed().as_secs_f64();
     let rate = outcome.events as f64 / seconds / 1e6;
     println!(

@@ -301,20 +301,20 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             (None, None) => return Ok(false),
             (Some(entry), flight) if flight.is_none_or(|(_, first)| entry.before(&first)) => {
                 self.advance(entry.time);
-                match self.candidate(entry.rank) {
+                match self.candidate(entry.index) {
                     Some(next) => {
-                        self.execute(entry.rank, next).map_err(|error| error.on(entry.rank))?;
+                        self.execute(entry.index, next).map_err(|error| error.on(entry.index))?;
                     }
-                    None => self.queue.drop(entry.rank),
+                    None => self.queue.drop(entry.index),
                 }
             }
             (_, Some((protocol, first))) => {
                 self.advance(first.time);
-                if self.network.postpone(self.receiver_free(first.rank))? {
+                if self.network.postpone(self.receiver_free(first.index))? {
                     return Ok(true);
                 }
                 self.land(protocol);
-                let rank = self.arrive(first.rank);
+                let rank = self.arrive(first.index);
                 self.changed(rank);
             }
             (Some(_), None) => {}

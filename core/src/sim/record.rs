@@ -233,7 +233,7 @@ impl Record {
 
     /// What a queue says of it: that it is due on a rank, or arrives.
     #[inline]
-    pub(super) const fn entry(&self, time: u64, rank: u32) -> Entry {
-        Entry { time, created: self.created, seq: self.seq, rank }
+    pub(super) const fn entry(&self, time: u64, index: u32) -> Entry {
+        Entry { time, created: self.created, seq: self.seq, index }
     }
 }

@@ -208,7 +208,7 @@ fn half<S: Sink>(
     };
     let mut ready = None;
     for round in 0..rounds {
-        let (to, from, size) = step(at, with.algorithm, half, (round, rounds));
+        let (to, from, size) = step(at, with.algorithm, half, round, rounds);
         tag(
             out,
             with,
@@ -234,13 +234,8 @@ fn half<S: Sink>(
     ready.map_or(Ok(()), |last| out.end(last))
 }
 
-/// Target, source and bytes of one round out of `rounds`.
-fn step(
-    at: &Place,
-    algorithm: Algorithm,
-    half: Half,
-    (round, rounds): (u32, u32),
-) -> (u32, u32, u64) {
+/// Target, source and bytes of one `round` out of `rounds`.
+fn step(at: &Place, algorithm: Algorithm, half: Half, round: u32, rounds: u32) -> (u32, u32, u64) {
     if algorithm == Algorithm::Ring {
         let part = at.size.checked_div(u64::from(at.ranks)).unwrap_or(0);
         return (at.above(1), at.below(1), part);

@@ -111,15 +111,15 @@ impl<W: Network> Driver for Ordered<'_, W> {
             (None, None) => return Ok(false),
             (Some(queued), landing) if landing.is_none_or(|landing| queued.before(&landing)) => {
                 simulation.driver.advance(queued.time);
-                let Some(state) = simulation.ranks.get(queued.rank as usize) else {
+                let Some(state) = simulation.ranks.get(queued.index as usize) else {
                     return Ok(false);
                 };
                 let mut state = state.load();
                 let result = simulation.next_in_order(&state).map_or(Ok(()), |next| {
-                    debug_assert_eq!(entry(queued.rank, &next), queued, "the queue knows it");
-                    simulation.execute_next(queued.rank, &mut state, &next)
+                    debug_assert_eq!(entry(queued.index, &next), queued, "the queue knows it");
+                    simulation.execute_next(queued.index, &mut state, &next)
                 });
-                simulation.put(queued.rank, &state, result)?;
+                simulation.put(queued.index, &state, result)?;
             }
             (_, Some(landing)) => simulation.land(landing)?,
             (Some(_), None) => {}
@@ -139,7 +139,7 @@ const fn number(seq: u64) -> u32 {
 const fn entry(rank: u32, next: &Next) -> Entry {
     let Item { first, kind, created, parent, .. } = next.item;
     let seq = if kind == kind::RECEIVES { first } else { number(parent) };
-    Entry { time: next.time, created, seq, rank }
+    Entry { time: next.time, created, seq, index: rank }
 }
 
 impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<'m, W>> {
@@ -184,7 +184,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
     fn land(&mut self, landing: Entry) -> Result<(), ImplicitError> {
         self.driver.advance(landing.time);
         self.driver.network.land();
-        let node = landing.rank;
+        let node = landing.index;
         let rank = self.pool.item(node).first;
         let Some(state) = self.ranks.get(rank as usize) else { return Ok(()) };
         let mut state = state.load();

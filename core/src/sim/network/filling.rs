@@ -21,7 +21,7 @@
 use super::memory::{Flow, Hop, Link, NONE, QueuedLink};
 use super::observer::{FlowObserver, FlowRate};
 use super::rates::{Rates, hops_of, note_position, real};
-use crate::sim::queues::array_heap::{self, Keyed};
+use crate::sim::queues::array_heap::{self, Precedes};
 
 /// Rates that differ by less, as a share, are the same: sums of doubles do not
 /// tell them apart. What is compared with closed forms and SimGrid is off by
@@ -33,7 +33,7 @@ const SAME: f64 = 1e-12;
 #[cfg(debug_assertions)]
 pub(super) const CHECKED: usize = if cfg!(any(test, fuzzing)) { usize::MAX } else { 8 };
 
-impl Keyed for QueuedLink {
+impl Precedes for QueuedLink {
     #[inline]
     fn before(&self, other: &Self) -> bool {
         self.rate < other.rate || self.rate <= other.rate && self.link < other.link
@@ -75,17 +75,6 @@ struct Steps {
     slower: usize,
     /// In which flows became faster, since the last of those.
     faster: usize,
-}
-
-impl Steps {
-    #[inline]
-    const fn count(&mut self, faster: bool) {
-        if faster {
-            self.faster += 1;
-        } else {
-            *self = Self { slower: self.slower + 1, faster: 0 };
-        }
-    }
 }
 
 impl Link {
@@ -157,7 +146,11 @@ impl<T: FlowObserver> Rates<'_, T> {
                 continue;
             }
             self.level = rate;
-            steps.count(rises);
+            if rises {
+                steps.faster += 1;
+            } else {
+                steps = Steps { slower: steps.slower + 1, faster: 0 };
+            }
             debug_assert!(steps.slower <= self.flows.len(), "a flow became slower twice");
             debug_assert!(steps.faster <= self.links.len(), "a full link let flows be faster");
             self.dequeue_first();

@@ -119,7 +119,7 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
             let earliest = if last_pair == pair { last_arrival } else { 0 };
             let time = arrival.unwrap_or(u64::MAX).max(earliest);
             (last_pair, last_arrival) = (pair, time);
-            arrivals.add(Entry { time, created, seq, rank: op }, |_, _| {});
+            arrivals.add(Entry { time, created, seq, index: op }, |_, _| {});
         };
         while rates.end(time, &mut through).is_some() {}
         if overflow { Err(NetworkStopped::Overflow) } else { Ok(()) }
@@ -145,7 +145,7 @@ impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
             let time = now.checked_add(volume).and_then(|end| end.checked_add(delay));
             let time = time.ok_or(NetworkStopped::Overflow)?;
             if route.is_local() || !self.rates.wait_in_order(flow, delivery) {
-                let entry = Entry { time, created: now, seq, rank: op };
+                let entry = Entry { time, created: now, seq, index: op };
                 self.arrivals.add(entry, |_, _| {});
             }
             return Ok(());

@@ -51,8 +51,8 @@ impl Flow {
 
     /// Its end as an entry of the queue, by its own number or that of its bottleneck.
     #[inline]
-    const fn end_entry(&self, time: u64, rank: u32) -> Entry {
-        Entry { time, created: self.created, seq: self.seq, rank }
+    const fn end_entry(&self, time: u64, index: u32) -> Entry {
+        Entry { time, created: self.created, seq: self.seq, index }
     }
 
     /// Whether a flow with so much left at `since` and this rate has ended by `now`.
@@ -196,8 +196,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         let end = self.ends.first().filter(|end| end.time <= now)?;
         let Self { ends, flows, links, .. } = self;
         ends.remove_first(|end, at| note_position(links, flows, end, at));
-        let after_links = end.rank.wrapping_sub(self.first_flow());
-        let Some(link) = self.links.get_mut(end.rank as usize) else {
+        let after_links = end.index.wrapping_sub(self.first_flow());
+        let Some(link) = self.links.get_mut(end.index as usize) else {
             self.end_flow(after_links, now, &mut through);
             return Some(());
         };
@@ -211,7 +211,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         while let Some(&Hop { flow, next, .. }) = self.hops.get(at as usize) {
             at = next;
             let ended =
-                |flow: &Flow| flow.bottleneck == end.rank && flow.has_ended(flow.remaining, now);
+                |flow: &Flow| flow.bottleneck == end.index && flow.has_ended(flow.remaining, now);
             if self.flows.get(flow as usize).is_some_and(ended) {
                 self.end_flow(flow, now, &mut through);
             }
@@ -320,8 +320,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             self.note_link_end(link)?;
         }
         #[cfg(debug_assertions)]
-        for index in 0..changed_count.min(super::filling::CHECKED) {
-            self.check(self.changed.get(index).copied().unwrap_or_default());
+        for &link in self.changed.iter().take(changed_count).take(super::filling::CHECKED) {
+            self.check(link);
         }
         Ok(())
     }
@@ -362,8 +362,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most two positions a flow")]
 pub(super) fn note_position(links: &mut [Link], flows: &mut [Flow], end: &Entry, at: usize) {
-    let flow = (end.rank as usize).wrapping_sub(links.len());
-    if let Some(link) = links.get_mut(end.rank as usize) {
+    let flow = (end.index as usize).wrapping_sub(links.len());
+    if let Some(link) = links.get_mut(end.index as usize) {
         link.end_position = at as u32;
     } else if let Some(flow) = flows.get_mut(flow) {
         flow.end_position = at as u32;

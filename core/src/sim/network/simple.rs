@@ -217,9 +217,9 @@ impl<'m, F: Fabric> Simple<'m, F> {
         while let Some(entry) = self.alone.first().filter(|entry| entry.time <= self.now) {
             self.alone.remove_first(|_, _| {});
             let stamp = |message: &Transmission| (message.created, message.seq);
-            let found = self.transmissions.get(entry.rank as usize).map(stamp);
+            let found = self.transmissions.get(entry.index as usize).map(stamp);
             if entry.time == self.now && found == Some((entry.created, entry.seq)) {
-                self.poll(entry.rank);
+                self.poll(entry.index);
             }
         }
     }
@@ -264,10 +264,10 @@ impl<F: Fabric> Network for Simple<'_, F> {
             *message = transmission;
         }
         self.occupy(at);
-        self.polls.add(Entry { time: arrival, created: now, seq, rank: at }, |_, _| {});
+        self.polls.add(Entry { time: arrival, created: now, seq, index: at }, |_, _| {});
         if bytes > 0 {
             // There is room: entries of messages that have left were polled and removed.
-            self.alone.add(Entry { time: alone, created: now, seq, rank: at }, |_, _| {});
+            self.alone.add(Entry { time: alone, created: now, seq, index: at }, |_, _| {});
         }
         Ok(())
     }
@@ -275,17 +275,17 @@ impl<F: Fabric> Network for Simple<'_, F> {
     #[inline]
     fn first(&mut self, _next: u64) -> Result<Option<Entry>, NetworkStopped> {
         let op = |at: u32| self.transmissions.get(at as usize).map_or(NONE, |message| message.op);
-        Ok(self.polls.first().map(|entry| Entry { rank: op(entry.rank), ..entry }))
+        Ok(self.polls.first().map(|entry| Entry { index: op(entry.index), ..entry }))
     }
 
     fn postpone(&mut self, free: u64) -> Result<bool, NetworkStopped> {
         let Some(entry) = self.polls.first() else { return Ok(false) };
         debug_assert!(entry.time >= self.now, "time goes on");
         self.now = entry.time;
-        if self.poll(entry.rank) {
+        if self.poll(entry.index) {
             return Ok(false);
         }
-        let left = self.transmissions.get(entry.rank as usize).map_or(0, |message| message.left);
+        let left = self.transmissions.get(entry.index as usize).map_or(0, |message| message.left);
         let wait = left.div_ceil(UNITS).saturating_mul(PICOS_PER_NANO);
         let time = self.now.checked_add(wait).ok_or(NetworkStopped::Overflow)?.max(free);
         debug_assert!(time > self.now, "the next poll is later");
@@ -300,8 +300,8 @@ impl<F: Fabric> Network for Simple<'_, F> {
             return;
         };
         self.polls.remove_first(|_, _| {});
-        let Some(message) = self.transmissions.get_mut(entry.rank as usize) else { return };
+        let Some(message) = self.transmissions.get_mut(entry.index as usize) else { return };
         debug_assert!(message.left == 0 && message.hops == 0, "what lands has left the network");
-        message.next_free = self.free.give_back(entry.rank);
+        message.next_free = self.free.give_back(entry.index);
     }
 }

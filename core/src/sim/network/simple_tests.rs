@@ -32,8 +32,8 @@ fn arrivals(topology: Topology, messages: &[Message], unit: u64, free: u64) -> (
         while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
             polled += 1;
             if !network.postpone(free).unwrap() {
-                assert_eq!(arrived[entry.rank as usize], 0, "a message arrives once");
-                arrived[entry.rank as usize] = entry.time;
+                assert_eq!(arrived[entry.index as usize], 0, "a message arrives once");
+                arrived[entry.index as usize] = entry.time;
                 network.land();
             }
         }

@@ -36,7 +36,7 @@ fn ends<F: Fabric>(topology: &F, messages: &[Message]) -> Vec<u64> {
     let mut ended = vec![0; messages.len()];
     let mut drain = |network: &mut Flows<'_, F>, until: u64| {
         while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
-            ended[entry.rank as usize] = entry.time;
+            ended[entry.index as usize] = entry.time;
             network.land();
         }
     };

@@ -1,11 +1,11 @@
 //! What happens when: a queue that is fast where entries are put into it in the
 //! order in which they come out, as where many ranks do the same.
 
-use super::array_heap::{self, Keyed};
+use super::array_heap::{self, Precedes};
 use super::queue::Entry;
 use crate::sim::record::NONE;
 
-impl Keyed for Entry {
+impl Precedes for Entry {
     #[inline]
     fn before(&self, other: &Self) -> bool {
         Self::before(self, other)
@@ -109,7 +109,7 @@ impl<'m> Agenda<'m> {
             self.head = self.ring_at(1);
             self.ringed -= 1;
             let next = self.ring.get(self.head).filter(|_| self.ringed > 0);
-            if next.is_none_or(|next| next.rank != NONE) {
+            if next.is_none_or(|next| next.index != NONE) {
                 return;
             }
         }
@@ -134,7 +134,7 @@ impl<'m> Agenda<'m> {
         moved: impl FnMut(&Entry, usize),
     ) {
         let Some(&old) = self.at(place) else { return self.add(entry, moved) };
-        debug_assert_eq!(old.rank, entry.rank, "its place is known");
+        debug_assert_eq!(old.index, entry.index, "its place is known");
         if old == entry {
             return;
         }
@@ -172,7 +172,7 @@ impl<'m> Agenda<'m> {
             return self.remove_ringed();
         }
         if let Some(entry) = self.ring.get_mut(at) {
-            entry.rank = NONE;
+            entry.index = NONE;
         }
     }
 }
@@ -200,26 +200,26 @@ mod tests {
         for seq in 0..40_000u32 {
             let rank = u32::try_from(random.below(RANKS.into())).unwrap();
             let at = rank as usize;
-            let mut moved = |entry: &Entry, at: usize| places[entry.rank as usize] = at;
+            let mut moved = |entry: &Entry, at: usize| places[entry.index as usize] = at;
             match random.below(3) {
                 0 => {
                     if let Some(first) = agenda.first() {
                         agenda.remove_first(&mut moved);
-                        places[first.rank as usize] = usize::MAX;
-                        expected.remove(&keys[first.rank as usize].take().unwrap());
+                        places[first.index as usize] = usize::MAX;
+                        expected.remove(&keys[first.index as usize].take().unwrap());
                     }
                 }
                 1 if keys[at].is_some() => {
                     let place = places[at];
-                    agenda.remove(place, |entry, at| places[entry.rank as usize] = at);
+                    agenda.remove(place, |entry, at| places[entry.index as usize] = at);
                     places[at] = usize::MAX;
                     expected.remove(&keys[at].take().unwrap());
                 }
                 _ => {
                     let time = u64::from(seq / 4) + random.below(late);
-                    let entry = Entry { time, created: 0, seq, rank };
+                    let entry = Entry { time, created: 0, seq, index: rank };
                     let place = places[at];
-                    agenda.set(place, entry, |entry, at| places[entry.rank as usize] = at);
+                    agenda.set(place, entry, |entry, at| places[entry.index as usize] = at);
                     if let Some(old) = keys[at].replace((time, seq, rank)) {
                         expected.remove(&old);
                     }
@@ -227,7 +227,7 @@ mod tests {
                     ringed += usize::from(places[at] >= PLACES);
                 }
             }
-            let first = agenda.first().map(|entry| (entry.time, entry.seq, entry.rank));
+            let first = agenda.first().map(|entry| (entry.time, entry.seq, entry.index));
             assert_eq!(first, expected.first().copied());
         }
         ringed

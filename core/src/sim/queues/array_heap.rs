@@ -4,14 +4,14 @@
 const WIDTH: usize = 4;
 
 /// An element of a heap.
-pub(in crate::sim) trait Keyed: Copy {
+pub(in crate::sim) trait Precedes: Copy {
     /// Whether it comes out first.
     fn before(&self, other: &Self) -> bool;
 }
 
 /// Places `item` at `at` or above; `moved` is told where each element is now.
 #[inline]
-pub(in crate::sim) fn rise<T: Keyed>(
+pub(in crate::sim) fn rise<T: Precedes>(
     heap: &mut [T],
     mut at: usize,
     item: T,
@@ -30,7 +30,7 @@ pub(in crate::sim) fn rise<T: Keyed>(
 
 /// Places `item` at `at` or below; the heap is all of `heap`.
 #[inline]
-pub(in crate::sim) fn sink<T: Keyed>(
+pub(in crate::sim) fn sink<T: Precedes>(
     heap: &mut [T],
     mut at: usize,
     item: T,
@@ -59,7 +59,7 @@ pub(in crate::sim) fn sink<T: Keyed>(
 /// Takes the first element out; the heap is all but the last place of `heap`
 /// then.
 #[inline]
-pub(in crate::sim) fn remove_first<T: Keyed>(heap: &mut [T], moved: impl FnMut(&T, usize)) {
+pub(in crate::sim) fn remove_first<T: Precedes>(heap: &mut [T], moved: impl FnMut(&T, usize)) {
     if let Some((&mut last, rest)) = heap.split_last_mut()
         && !rest.is_empty()
     {
@@ -68,7 +68,7 @@ pub(in crate::sim) fn remove_first<T: Keyed>(heap: &mut [T], moved: impl FnMut(&
 }
 
 #[inline]
-fn put<T: Keyed>(heap: &mut [T], at: usize, item: T, moved: &mut impl FnMut(&T, usize)) {
+fn put<T: Precedes>(heap: &mut [T], at: usize, item: T, moved: &mut impl FnMut(&T, usize)) {
     debug_assert!(at < heap.len(), "places are within the heap");
     if let Some(place) = heap.get_mut(at) {
         *place = item;

@@ -12,7 +12,8 @@ pub struct Entry {
     /// The event's stamp.
     pub(in crate::sim) created: u64,
     pub(in crate::sim) seq: u32,
-    pub(in crate::sim) rank: u32,
+    /// The rank; of what a network delivers, the send or the message.
+    pub(in crate::sim) index: u32,
 }
 
 impl Entry {
@@ -25,7 +26,7 @@ impl Entry {
     /// The rank; of what a network delivers, the send.
     #[must_use]
     pub const fn index(&self) -> u32 {
-        self.rank
+        self.index
     }
 
     #[inline]
@@ -69,7 +70,7 @@ impl<'m> Queue<'m> {
     #[inline]
     pub(in crate::sim) fn set(&mut self, entry: Entry) {
         let Self { agenda, places } = self;
-        let place = places.get(entry.rank as usize).copied().unwrap_or(NONE);
+        let place = places.get(entry.index as usize).copied().unwrap_or(NONE);
         agenda.set(place as usize, entry, |entry, at| note(places, entry, at));
     }
 
@@ -89,7 +90,7 @@ impl<'m> Queue<'m> {
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most two places a rank")]
 fn note(places: &mut [u32], entry: &Entry, at: usize) {
-    if let Some(place) = places.get_mut(entry.rank as usize) {
+    if let Some(place) = places.get_mut(entry.index as usize) {
         *place = at as u32;
     }
 }
@@ -119,11 +120,11 @@ mod tests {
             } else {
                 let (time, created) = (random.below(20), random.below(20));
                 let seq = seq % 7 * 100 + rank;
-                queue.set(Entry { time, created, seq, rank });
+                queue.set(Entry { time, created, seq, index: rank });
                 keys[rank as usize] = Some((time, created, seq, rank));
                 expected.insert((time, created, seq, rank));
             }
-            let first = queue.first().map(|e| (e.time, e.created, e.seq, e.rank));
+            let first = queue.first().map(|e| (e.time, e.created, e.seq, e.index));
             assert_eq!(first, expected.first().copied());
         }
     }

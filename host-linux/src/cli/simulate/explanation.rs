@@ -258,7 +258,8 @@ impl Explanation {
     pub(super) fn of(
         causes: &Causes,
         sets: &ParameterSets,
-        (last_rank, network): (u32, Option<LinkModel>),
+        last_rank: u32,
+        network: Option<LinkModel>,
     ) -> Result<Self, CliError> {
         let found = explain(causes, &sets.parameters()?).map_err(CliError::failed)?;
         Ok(Self {

@@ -62,20 +62,19 @@ impl Further<'_> {
         monte_carlo: Option<MonteCarlo>,
         sweep: Option<SweepJob>,
         report: &mut Report,
-        (failures, console): (&mut Failures, &mut Console),
+        failures: &mut Failures,
+        console: &mut Console,
     ) {
-        let with = (self.source, &self.plan);
         if monte_carlo.is_some() || sweep.is_some() {
             self.interrupt.listen();
         }
         if let Some(monte_carlo) = monte_carlo
-            && let Some(drawn) = monte_carlo.run(self.args, with, (&mut *failures, &mut *console))
+            && let Some(drawn) = monte_carlo.run(self, failures, console)
         {
             report.add_monte_carlo(drawn);
         }
         if let Some(sweep) = sweep {
-            let given = (self.outcome.finished.makespan, report.sensitivities());
-            let swept = sweep.run(self.args, with, given, console);
+            let swept = sweep.run(self, report.sensitivities(), console);
             if let Some(mut swept) = failures.add(swept) {
                 swept.write_files(self.args, failures);
                 report.add_sweep(swept.report);

@@ -233,7 +233,8 @@ impl Args {
     fn job<'a>(
         &self,
         parameters: Parameters<'a>,
-        (noise, network): (Option<&'a NoiseSource>, Option<&'a NetworkPlan>),
+        noise: Option<&'a NoiseSource>,
+        network: Option<&'a NetworkPlan>,
     ) -> Job<'a> {
         let wanted = Wanted {
             finish: self.finish,
@@ -319,7 +320,7 @@ impl Pictures {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     args.check()?;
     let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
-    let monte_carlo = MonteCarlo::new(args, (profile.as_ref(), &sets))?;
+    let monte_carlo = MonteCarlo::new(args, profile.as_ref(), &sets)?;
     let sets = args.levels.add_to(sets, &args.parameters)?;
     let sweep = args.sweep.open(&sets)?;
     let noise = args.noise.source(args.pattern.seed)?;
@@ -339,14 +340,14 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         network_args::warn(network, source.ranks(), console);
     }
     let parameters = sets.parameters()?;
-    let mut job = args.job(parameters, (noise.as_ref(), network.as_ref()));
+    let mut job = args.job(parameters, noise.as_ref(), network.as_ref());
     job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
     let progress = ProgressLine::new(console);
     let ran = job.simulate(&source, &|so_far| progress.show(so_far));
     drop(progress);
     let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
-    let mut report = Report::new(args, (&source, &sets), &outcome)?;
+    let mut report = Report::new(args, &source, &sets, &outcome)?;
     report.add_hosts_used(network.as_ref(), source.ranks());
     if !report.is_whole() {
         return report.print(args, console);
@@ -374,7 +375,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         report.add_sensitivities(failures.add(found));
     }
     pictures.draw(args, &outcome, &mut failures);
-    further.run(monte_carlo, sweep, &mut report, (&mut failures, console));
+    further.run(monte_carlo, sweep, &mut report, &mut failures, console);
     let printed = report.print(args, console).map(drop);
     failures.add(printed);
     Ok(failures.end(report.exit(), console))

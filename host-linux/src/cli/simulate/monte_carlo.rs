@@ -10,12 +10,13 @@ use serde::Serialize;
 
 use super::Args;
 use super::explanation::nanos;
+use super::further::Further;
 use super::sweep::interrupted;
 use crate::cli::failures::Failures;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console};
 use crate::profile::{ProfileDocument, ProfileDraws};
-use crate::simulation::{ParameterSets, Plan, Point, RunError, Source, run_each_point};
+use crate::simulation::{ParameterSets, Point, RunError, run_each_point};
 
 /// Runs with parameters from the intervals of a profile.
 pub(super) struct MonteCarlo {
@@ -62,7 +63,8 @@ impl MonteCarlo {
     /// draws.
     pub(super) fn new(
         args: &Args,
-        (profile, measured): (Option<&ProfileDocument>, &ParameterSets),
+        profile: Option<&ProfileDocument>,
+        measured: &ParameterSets,
     ) -> Result<Option<Self>, CliError> {
         let Some(draws) = args.monte_carlo else { return Ok(None) };
         let profile = profile.ok_or_else(|| {
@@ -84,10 +86,11 @@ impl MonteCarlo {
     /// added to `failures`.
     pub(super) fn run(
         &self,
-        args: &Args,
-        (source, plan): (&Source, &Plan<'_>),
-        (failures, console): (&mut Failures, &mut Console),
+        further: &Further<'_>,
+        failures: &mut Failures,
+        console: &mut Console,
     ) -> Option<Drawn> {
+        let Further { args, source, plan, .. } = further;
         if self.parameters.is_exact() && plan.noise.is_none() {
             console.warn(
                 "no interval of the profile has a width, so that all draws are equal; measure \

@@ -138,7 +138,8 @@ impl CountersDocument {
 impl Report {
     pub(super) fn new(
         args: &Args,
-        (source, sets): (&Source, &ParameterSets),
+        source: &Source,
+        sets: &ParameterSets,
         outcome: &Outcome,
     ) -> Result<Self, CliError> {
         let finished = outcome.finished;
@@ -146,7 +147,7 @@ impl Report {
         let explanation = match &outcome.causes {
             Some(causes) if args.explain && whole => {
                 let model = args.network.model().filter(|_| outcome.network.is_some());
-                Some(Explanation::of(causes, sets, (finished.last_rank, model))?)
+                Some(Explanation::of(causes, sets, finished.last_rank, model)?)
             }
             _ => None,
         };

@@ -9,13 +9,14 @@ use serde::{Serialize, Serializer};
 
 use super::Args;
 use super::explanation::nanos;
+use super::further::Further;
 use super::sensitivity::Sensitivities;
 use crate::cli::failures::Failures;
 use crate::cli::named_files::NamedFiles;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console, parse};
 use crate::output::{FileError, PendingFile};
-use crate::simulation::{Ended, ParameterSets, Plan, Point, RunError, Source, run_each_point};
+use crate::simulation::{Ended, ParameterSets, Point, RunError, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
 
 /// The makespan over ranges of parameters.
@@ -142,15 +143,16 @@ impl SweepJob {
         self.sweep.given()
     }
 
-    /// Runs all points, after one run as given that took `makespan`.
+    /// Runs all points, after one run as given.
     pub(super) fn run(
         self,
-        args: &Args,
-        (source, plan): (&Source, &Plan<'_>),
-        (makespan, sensitivities): (Picos, Option<&Sensitivities>),
+        further: &Further<'_>,
+        sensitivities: Option<&Sensitivities>,
         console: &mut Console,
     ) -> Result<Swept, CliError> {
         let Self { sweep, csv, plot } = self;
+        let Further { args, source, plan, outcome, .. } = further;
+        let makespan = outcome.finished.makespan;
         let phases = args.noise.phases(args.pattern.seed);
         let line = RunsLine::new(console, sweep.count() as u64);
         let point = |at: usize| Point { sets: sweep.sets(at), phases };
