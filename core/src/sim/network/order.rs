@@ -33,28 +33,30 @@ impl<'m> Order<'m> {
         self.buckets.get_mut(usize::try_from(bucket).ok()?)
     }
 
-    /// Adds a message without a flow; its number, unless all are taken.
+    /// Takes a free number.
     #[inline]
-    pub(super) fn add(&mut self, delivery: Delivery) -> Option<u32> {
+    fn take(&mut self) -> Option<u32> {
         let next = |at: u32| self.messages.get(at as usize).map_or(NONE, |message| message.next);
-        let at = self.free.take(self.messages.len(), next)?;
-        if let Some(message) = self.messages.get_mut(at as usize) {
-            *message = Delivery { older: NONE, newer: NONE, last_waiting: at, ..delivery };
-        }
+        self.free.take(self.messages.len(), next)
+    }
+
+    /// Adds a message without a flow; its number, unless all are taken.
+    pub(super) fn add(&mut self, delivery: Delivery) -> Option<u32> {
+        let at = self.take()?;
+        *self.messages.get_mut(at as usize)? = Delivery { last_waiting: at, ..delivery };
         Some(at)
     }
 
     /// Adds a message with a flow.
     #[inline]
     pub(super) fn begin(&mut self, delivery: Delivery) -> Option<u32> {
-        let at = self.add(delivery)?;
+        let at = self.take()?;
         let older = core::mem::replace(self.bucket(delivery.pair)?, at);
         if let Some(older) = self.messages.get_mut(older as usize) {
             older.newer = at;
         }
-        if let Some(message) = self.messages.get_mut(at as usize) {
-            message.older = older;
-        }
+        let message = self.messages.get_mut(at as usize)?;
+        *message = Delivery { older, newer: NONE, last_waiting: at, ..delivery };
         Some(at)
     }
 
