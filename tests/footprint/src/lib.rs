@@ -13,8 +13,8 @@ use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter
 use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Delivery, Departure, Flow, Flows, Hop, Link, Network, FlowsMemory, QueuedLink, Simple, SimpleMemory,
-    Tenants, Topology, Transmission, Usage,
+    Delivery, Departure, Flow, Flows, FlowsMemory, Hop, Link, Network, QueuedLink, Simple,
+    SimpleMemory, Tenants, Topology, Transmission, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
