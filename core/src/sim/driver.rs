@@ -5,6 +5,7 @@ use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released, Resumed, Satisfied};
 use super::matching::slots::Found;
+use super::matching::{Matching, OnRank};
 use super::network::Network;
 use super::parameters::{Receive, Rendezvous};
 use super::price::Reception;
@@ -13,7 +14,7 @@ use super::record::{Mark, NONE};
 use super::records::Records;
 use super::release::{Operations, Reached};
 use super::rules::{Creator, Letter, Pair, Rules};
-use super::storage::{OnRank, Storage};
+use super::storage::Storage;
 use crate::units::Picos;
 
 impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimError>
@@ -78,17 +79,17 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
     }
 
     #[inline]
-    fn find_message(&mut self, rank: &mut u32, receive: u32) -> Option<u32> {
+    fn take_message(&mut self, rank: &mut u32, receive: u32) -> Option<u32> {
         let receive = self.records.envelope(receive);
-        let Self { storage, waiting, records, ranks, .. } = self;
-        storage.take_message(waiting, records, *rank, ranks.at_mut(*rank), receive)
+        let Self { storage, records, ranks, .. } = self;
+        storage.matching().take_message(records, *rank, ranks.at_mut(*rank), receive)
     }
 
     #[inline]
     fn post(&mut self, rank: &mut u32, receive: u32) {
-        let Self { storage, waiting, records, ranks, .. } = self;
+        let Self { storage, records, ranks, .. } = self;
         let on = OnRank { rank: *rank, op: receive };
-        storage.post(waiting, records, on, ranks.at_mut(*rank));
+        storage.matching().post(records, on, ranks.at_mut(*rank));
     }
 
     #[inline]
@@ -96,15 +97,15 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         if self.records.at(found.op).is(Mark::Claimed) {
             self.dispossess(*rank, found.op);
         }
-        let Self { storage, waiting, records, ranks, .. } = self;
-        storage.take_posted(waiting, records, ranks.at_mut(*rank), found);
+        let Self { storage, records, ranks, .. } = self;
+        storage.matching().take_posted(records, ranks.at_mut(*rank), found);
     }
 
     #[inline]
     fn await_receive(&mut self, rank: &mut u32, message: &Letter) {
-        let Self { storage, waiting, records, ranks, .. } = self;
+        let Self { storage, records, ranks, .. } = self;
         let on = OnRank { rank: *rank, op: message.send };
-        storage.await_receive(waiting, records, on, ranks.at_mut(*rank));
+        storage.matching().await_receive(records, on, ranks.at_mut(*rank));
     }
 
     fn answer(&mut self, rank: &mut u32, pair: &Pair, _creator: Creator) -> Result<(), SimError> {

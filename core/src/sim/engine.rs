@@ -6,7 +6,6 @@ use super::charge::Charges;
 use super::clocks::Clock;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::lent::Checked;
-use super::matching::Waiting;
 use super::memory::{Memory, Requirements};
 use super::network::{Flat, Network, NetworkStopped};
 use super::parameters::{Parameters, Receive, Settings};
@@ -144,11 +143,10 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     pub(super) storage: S,
     pub(super) ranks: Checked<'m, Rank>,
     pub(super) firsts: &'m [u32],
-    pub(super) waiting: Waiting<'m>,
     /// Of each rank its processors but the first, then the sending and the
     /// receiving sides of its interfaces but the first.
     pub(super) clocks: &'m mut [u64],
-    /// Of each message, when it next tries to be received.
+    /// Of each message, when it next tries to be received, or the receive that it claims.
     pub(super) next_attempts: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     queue: Queue<'m>,
@@ -207,7 +205,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         network: W,
     ) -> Self {
         let Schedule { memory, storage, firsts, requirements, .. } = schedule;
-        let Memory { records, times, ranks, slots, match_indexes, index_words, .. } = memory;
+        let Memory { records, times, ranks, .. } = memory;
         let Memory { clocks, next_attempts, links, done, queue, places, .. } = memory;
         let Requirements { cpus, nics, .. } = requirements;
         let mut flights = [(NONE, 0); Parameters::MOST];
@@ -219,7 +217,6 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             storage,
             ranks: Checked::new(ranks),
             firsts,
-            waiting: Waiting::new(slots, match_indexes, index_words),
             clocks,
             next_attempts,
             done,

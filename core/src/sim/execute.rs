@@ -4,6 +4,7 @@
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, WaitsIn};
 use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer, Turn};
+use super::matching::Matching;
 use super::network::{Departure, Network};
 use super::parameters::{Receive, Rendezvous};
 use super::price::Leaving;
@@ -141,8 +142,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let found = match record.message_kind() {
             MessageKind::Whole | MessageKind::Rts => {
                 let message = record.envelope();
-                let Self { storage, waiting, records, ranks, .. } = self;
-                storage.posted(waiting, records, rank, ranks.at(rank), message)
+                let Self { storage, records, ranks, .. } = self;
+                storage.matching().find_posted(records, rank, ranks.at(rank), message)
             }
             MessageKind::Cts | MessageKind::Data => None,
         };

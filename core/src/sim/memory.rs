@@ -27,7 +27,7 @@ lent_memory! {
         /// A time of each operation, where one is needed.
         times: u64,
         /// When each message next tries to be received, where ranks have several
-        /// processors or interfaces.
+        /// processors or interfaces; of a message that claims a receive, that receive.
         next_attempts: u64,
         /// The heaps of what waits, where ranks have several processors or
         /// interfaces, or messages are received with overlap.

@@ -21,15 +21,16 @@
 //!
 //! | | files |
 //! |---|---|
-//! | what a rank does at an event | `rules`, `charge`, `price`, `release` |
+//! | what a rank does at an event | `rules`, `charge`, `price`, `parameters`, `release` |
 //! | who meets whom | `matching` |
 //! | the driver in global order | `engine`, `driver`, `event`, `execute`, `clocks`, `rank`, `pending` |
-//! | the driver in windows | [`windows`], [`mail`] |
+//! | the driver in windows | [`windows`], [`mail`]; of computed programs `implicit::windows` |
 //! | stored programs | `survey`, `draft`, `schedule`, `record`, `records`, `storage` |
 //! | programs read as they run, and computed ones | [`streamed`], [`implicit`] |
 //! | between ranks | [`network`] |
 //! | what is told of a run | `hooks`, `counters`, `unfinished` |
 //! | lists, heaps, queues | `queues` |
+//! | what is lent, and what can go wrong | `lent`, `memory`, `word`, `build_error`, `unsuitable` |
 //!
 //! # Rules
 //!

@@ -91,7 +91,7 @@ impl Content {
 #[repr(C)]
 pub struct Record {
     /// Send and receive: bytes; calc: picoseconds. A released receive: the
-    /// time at which it is posted.
+    /// time at which it is posted. An indexed receive: its slot.
     pub(super) amount: u64,
     /// When it, or its message, was created: the first part of its stamp. Of a
     /// claimed receive: the message that claims it.
@@ -102,14 +102,16 @@ pub struct Record {
     /// Send and receive: tag. A matched handshake: the receive.
     pub(super) tag: u32,
     /// The operation after this one, or where its edges begin; in the
-    /// message of an eager send, the sender.
+    /// message of an eager send, the sender. Of a streamed schedule: the operation,
+    /// counted over the whole schedule.
     pub(super) next: u32,
     /// Before the release, how many operations it waits for; then the next
     /// in the list.
     pub(super) link: u32,
-    /// The second part of its stamp.
+    /// The second part of its stamp. What waits in a hash table: the list after it, or
+    /// its key.
     pub(super) seq: u32,
-    /// Kind, successors, part, processor and interface, and of what waits in
+    /// Kind, successors, kind of message, processor and interface, and of what waits in
     /// a heap its class.
     pub(super) meta: u32,
 }

@@ -27,7 +27,7 @@ pub(super) struct Letter {
     pub(super) source: u32,
     /// The tag; of the data of a handshake, the receive.
     pub(super) tag: u32,
-    /// Bytes of the send.
+    /// Bytes of the send; of an RTS in windows, the record of its CTS.
     pub(super) size: u64,
 }
 
@@ -60,8 +60,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     /// A rank, with what of it is at hand.
     type Rank;
 
-    /// Whether what is ready is released at once, not at the end of the event: then
-    /// start and end of an operation are told together.
+    /// Whether `satisfy` releases what is ready at once, not at the end of the event: then
+    /// start and end of an operation are reported in one call.
     const AT_ONCE: bool;
 
     fn rank_number(rank: &Self::Rank) -> u32;
@@ -81,7 +81,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     fn satisfy(&mut self, rank: &mut Self::Rank, on: u32, by: Creator, reached: Reached);
 
     /// Takes the oldest message that waits for a receive like this one.
-    fn find_message(&mut self, rank: &mut Self::Rank, receive: u32) -> Option<u32>;
+    fn take_message(&mut self, rank: &mut Self::Rank, receive: u32) -> Option<u32>;
     fn post(&mut self, rank: &mut Self::Rank, receive: u32);
 
     /// Takes a posted receive, which has its message.
@@ -165,7 +165,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         if !Self::AT_ONCE {
             self.satisfy(rank, receive, creator, core::mem::take(&mut reached));
         }
-        if let Some(send) = self.find_message(rank, receive) {
+        if let Some(send) = self.take_message(rank, receive) {
             let ops = self.ops();
             let (message_kind, end) = (ops.message_kind(send), ops.time_of(send));
             let pair = Pair { send, message_kind, receive, time, unexpected: true };

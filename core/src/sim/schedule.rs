@@ -1,7 +1,10 @@
 //! Puts a schedule into lent memory.
 
+use core::mem::take;
+
 use super::build_error::BuildError;
 use super::draft::{Dependent, Draft};
+use super::matching::Waiting;
 use super::matching::match_index::{MatchIndex, Receives, SHORT};
 use super::matching::slots::SlotRange;
 use super::memory::{Memory, Requirements};
@@ -36,31 +39,48 @@ impl<'m> Schedule<'m> {
     /// `memory` is smaller than [`Schedule::copy_requirements`].
     #[must_use]
     pub fn copy<'n>(&'n self, memory: Memory<'n>) -> Option<Schedule<'n>> {
-        let storage = Stored { edges: self.storage.edges };
-        let copy =
-            Schedule::in_memory(memory, self.requirements, self.firsts, storage, self.sends)?;
+        let edges = self.storage.edges;
+        let mut copy = Schedule::stored(memory, self.requirements, edges, self.firsts, self.sends)?;
         copy.memory.records.copy_from_slice(self.memory.records);
         copy.memory.ranks.copy_from_slice(self.memory.ranks);
-        copy.memory.slots.copy_from_slice(self.memory.slots);
-        copy.memory.match_indexes.copy_from_slice(self.memory.match_indexes);
+        copy.storage.waiting.copy_from(&self.storage.waiting);
         Some(copy)
     }
 }
 
+impl<'m> Schedule<'m> {
+    /// One whose records, ranks, slots and match indexes are those of `memory`.
+    fn stored(
+        memory: Memory<'m>,
+        requirements: Requirements,
+        edges: &'m [u32],
+        firsts: &'m [u32],
+        sends: u32,
+    ) -> Option<Self> {
+        let mut memory = memory.cut(&requirements)?;
+        let waiting = Waiting::new(
+            take(&mut memory.slots),
+            take(&mut memory.match_indexes),
+            take(&mut memory.index_words),
+        );
+        let storage = Stored { edges, waiting };
+        Some(Self::in_memory(memory, requirements, firsts, storage, sends))
+    }
+}
+
 impl<'m, S> Schedule<'m, S> {
-    /// One whose records, ranks, slots and match_indexes are those of `memory`.
+    /// One whose records and ranks are those of `memory`, which is as long as is required.
     pub(super) fn in_memory(
         memory: Memory<'m>,
         requirements: Requirements,
         firsts: &'m [u32],
         storage: S,
         sends: u32,
-    ) -> Option<Self> {
-        let memory = memory.cut(&requirements)?;
+    ) -> Self {
         memory.clocks.fill(0);
         memory.times.fill(0);
         memory.done.fill(0);
-        Some(Self { memory, storage, firsts, requirements, sends })
+        Self { memory, storage, firsts, requirements, sends }
     }
 
     /// Index of each rank's first operation, counted over the whole
@@ -91,7 +111,7 @@ impl<'m, S> Schedule<'m, S> {
     }
 
     /// Events of a run that goes to its end without handshakes; each of
-    /// those adds two.
+    /// those adds four, as in [`Finished::events`](crate::sim::Finished::events).
     #[must_use]
     pub const fn events(&self) -> u64 {
         let ops = match self.firsts.last() {
@@ -162,8 +182,8 @@ impl<'m> Builder<'m> {
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
         let Self { mut memory, requirements, draft, .. } = self;
         let Draft { ranks, ops, receives, sends, .. } = draft;
-        let firsts = core::mem::take(&mut memory.firsts);
-        let edges = core::mem::take(&mut memory.edges);
+        let firsts = take(&mut memory.firsts);
+        let edges = take(&mut memory.edges);
         let requirements = Requirements {
             records: ops as usize,
             edges: 0,
@@ -175,8 +195,7 @@ impl<'m> Builder<'m> {
             ..requirements
         };
         let (firsts, edges) = draft.finish(firsts, edges)?;
-        let storage = Stored { edges };
-        Schedule::in_memory(memory, requirements, firsts, storage, sends).ok_or(BuildError::Full)
+        Schedule::stored(memory, requirements, edges, firsts, sends).ok_or(BuildError::Full)
     }
 
     /// Gives the open rank, which has so many receives, a [`MatchIndex`].

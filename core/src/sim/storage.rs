@@ -4,23 +4,11 @@
 
 use super::engine::SimError;
 use super::hooks::MessageKind;
-use super::lent::Checked;
-use super::matching::slots::Found;
-use super::matching::{Envelope, Waiting};
+use super::matching::{Matching, OnRank, Waiting};
 use super::queues::chain::Chain;
-use super::rank::Rank;
 use super::record::{Mark, Record, Successors};
 use super::records::{Records, bounds, owner};
 use super::release::{Operations, Reached, Ready};
-
-/// An operation of a rank.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OnRank {
-    /// The rank.
-    pub(super) rank: u32,
-    /// The record of the operation.
-    pub(super) op: u32,
-}
 
 /// Where the operations of a schedule are while it runs: [`Stored`], or
 /// [`Streamed`](super::streamed::Streamed).
@@ -32,6 +20,12 @@ pub trait Storage: OperationStore {
 
 /// What an engine asks of a [`Storage`].
 pub(super) trait OperationStore {
+    /// What waits, and how it meets.
+    type Matching: Matching;
+
+    fn matching(&mut self) -> &mut Self::Matching;
+    fn waiting(&self) -> &Self::Matching;
+
     /// Whether nothing waits for an operation, where its record says so.
     #[inline]
     fn is_last(_record: &Record) -> bool {
@@ -81,88 +75,13 @@ pub(super) trait OperationStore {
     fn check(&self) -> Result<(), SimError> {
         Ok(())
     }
-
-    /// The first posted receive of `rank` that takes a message.
-    #[inline]
-    fn posted(
-        &self,
-        waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        _rank: u32,
-        state: &Rank,
-        message: Envelope,
-    ) -> Option<Found> {
-        waiting.posted(records, state, message)
-    }
-
-    /// Posts a receive of `on.rank`.
-    #[inline]
-    fn post(
-        &mut self,
-        waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        on: OnRank,
-        state: &mut Rank,
-    ) {
-        waiting.post(records, state, on.op);
-    }
-
-    /// Takes a matched receive out.
-    #[inline]
-    fn take_posted(
-        &mut self,
-        waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        state: &mut Rank,
-        found: Found,
-    ) {
-        waiting.take(records, state, found);
-    }
-
-    /// Lets a message of `on.rank` wait for its receive.
-    #[inline]
-    fn await_receive(
-        &mut self,
-        waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        on: OnRank,
-        state: &mut Rank,
-    ) {
-        waiting.wait(records, state, on.op);
-    }
-
-    /// Takes out the oldest message of `rank` that `receive` takes.
-    #[inline]
-    fn take_message(
-        &mut self,
-        waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        _rank: u32,
-        state: &mut Rank,
-        receive: Envelope,
-    ) -> Option<u32> {
-        waiting.meet(records, state, receive)
-    }
-
-    /// Moves all that waits, and is elsewhere, to the lists of its ranks.
-    #[inline]
-    fn list_waiting(&mut self, _records: &mut Records<'_>, _ranks: &mut Checked<'_, Rank>) {}
-
-    /// Calls `tell` with every receive that is posted on a rank.
-    fn posted_receives(
-        waiting: &Waiting<'_>,
-        _records: &Records<'_>,
-        state: &Rank,
-        tell: impl FnMut(u32),
-    ) {
-        waiting.receives(state).for_each(tell);
-    }
 }
 
 /// All operations are in records.
 #[derive(Debug)]
 pub struct Stored<'m> {
     pub(super) edges: &'m [u32],
+    pub(super) waiting: Waiting<'m>,
 }
 
 impl Storage for Stored<'_> {
@@ -171,7 +90,18 @@ impl Storage for Stored<'_> {
     }
 }
 
-impl OperationStore for Stored<'_> {
+impl<'m> OperationStore for Stored<'m> {
+    type Matching = Waiting<'m>;
+
+    #[inline]
+    fn matching(&mut self) -> &mut Waiting<'m> {
+        &mut self.waiting
+    }
+
+    fn waiting(&self) -> &Waiting<'m> {
+        &self.waiting
+    }
+
     #[inline]
     fn is_last(record: &Record) -> bool {
         record.successors() == Successors::None

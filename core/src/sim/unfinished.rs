@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
+use super::matching::Matching;
 use super::network::Network;
 use super::records::bounds;
 use super::release::Operations;
@@ -64,14 +65,15 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// messages without a receive, receives without a message, operations
     /// that were never ready. After a run that went well there is nothing.
     pub fn unfinished(&mut self, mut tell: impl FnMut(Unfinished)) {
-        self.storage.list_waiting(&mut self.records, &mut self.ranks);
+        self.storage.matching().prepare_lists(&mut self.records, &mut self.ranks);
         for rank in 0..self.rank_count() {
-            let Self { storage, waiting, records, .. } = &*self;
+            let Self { storage, records, .. } = &*self;
+            let (waiting, state) = (storage.waiting(), self.rank(rank));
             let number = |op| storage.number(records, op);
             let mut left =
                 Left { ops: records, firsts: self.firsts, rank, number, tell: &mut tell };
-            left.unreceived(waiting.messages(records, self.rank(rank)));
-            S::posted_receives(waiting, records, self.rank(rank), |op| left.waiting(op));
+            left.unreceived(waiting.messages(records, state));
+            waiting.receives(records, state).for_each(|op| left.waiting(op));
             left.never_ready(|number| storage.is_released(records, number));
         }
     }

@@ -73,7 +73,7 @@ impl Program {
         let mut engine = Engine::new(schedule, parameters, settings);
         assert_eq!(engine.run().unwrap().events, events);
         engine.unfinished(|left| panic!("{left}"));
-        [engine.waiting.looks.get(), engine.heaps.looks].map(|looks| looks / survey.ops())
+        [engine.storage.waiting.looks.get(), engine.heaps.looks].map(|looks| looks / survey.ops())
     }
 }
 

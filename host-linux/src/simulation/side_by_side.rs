@@ -36,7 +36,7 @@ pub(super) fn side_by_side<S, T: Send, E: Send>(
     std::thread::scope(|scope| {
         for _ in 1..threads {
             // Where no thread can be had, the others do its work.
-            let _unhelped = std::thread::Builder::new().spawn_scoped(scope, turn);
+            let _not_started = std::thread::Builder::new().spawn_scoped(scope, turn);
         }
         turn();
     });

@@ -13,7 +13,8 @@ pub(super) const NONE: u32 = 0;
 /// What a node says. Creation times are [`super::runner::created`] times.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Item {
-    /// A message: its sender. Operations: the first.
+    /// A message: its sender in windows, its receiver in global order. Operations: the
+    /// first.
     pub(super) first: u32,
     /// A message: the receive that it meets. Operations: the one after the
     /// last.
@@ -22,7 +23,8 @@ pub(super) struct Item {
     pub(super) kind: u32,
     /// When it was created.
     pub(super) created: u64,
-    /// When what created it was created; of receives, when they are posted.
+    /// When what created it was created, in global order the number of its stamp; of
+    /// receives in windows, when they are posted.
     pub(super) parent: u64,
 }
 

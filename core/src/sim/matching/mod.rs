@@ -18,6 +18,7 @@ pub(super) mod slots;
 mod wildcards;
 
 use crate::goal::ANY;
+use crate::sim::lent::Checked;
 use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Rank;
 use crate::sim::record::{Kind, Mark, NONE, Slot};
@@ -78,6 +79,55 @@ pub(in crate::sim) fn first_message(
     (found, looks)
 }
 
+/// An operation of a rank.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct OnRank {
+    /// The rank.
+    pub(in crate::sim) rank: u32,
+    /// The record of the operation.
+    pub(in crate::sim) op: u32,
+}
+
+/// Which receives are posted, which messages wait, and who meets whom.
+pub(in crate::sim) trait Matching {
+    /// The first posted receive of a rank that takes a message.
+    fn find_posted(
+        &mut self,
+        records: &mut Records<'_>,
+        number: u32,
+        rank: &Rank,
+        message: Envelope,
+    ) -> Option<Found>;
+
+    /// Posts a receive.
+    fn post(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank);
+
+    /// Takes out a receive that was found for a message.
+    fn take_posted(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found);
+
+    /// Lets a message wait for its receive.
+    fn await_receive(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank);
+
+    /// Takes out the oldest message of a rank that a receive takes.
+    fn take_message(
+        &mut self,
+        records: &mut Records<'_>,
+        number: u32,
+        rank: &mut Rank,
+        receive: Envelope,
+    ) -> Option<u32>;
+
+    /// Sees to it that all that is left can be listed by rank.
+    #[inline]
+    fn prepare_lists(&mut self, _records: &mut Records<'_>, _ranks: &mut Checked<'_, Rank>) {}
+
+    /// Every message that waits on a rank.
+    fn messages(&self, records: &Records<'_>, rank: &Rank) -> impl Iterator<Item = u32>;
+
+    /// Every receive that is posted on a rank.
+    fn receives(&self, records: &Records<'_>, rank: &Rank) -> impl Iterator<Item = u32>;
+}
+
 /// What waits on all ranks: the receives that are posted, and what ranks
 /// with many receives keep to find things by.
 #[derive(Debug)]
@@ -105,6 +155,12 @@ impl<'m> Waiting<'m> {
         }
     }
 
+    /// Takes over what was built, before a run.
+    pub(in crate::sim) fn copy_from(&mut self, other: &Waiting<'_>) {
+        self.slots.copy_from(&other.slots);
+        self.match_indexes.copy_from_slice(other.match_indexes);
+    }
+
     #[inline]
     #[cfg_attr(not(test), allow(clippy::unused_self, reason = "counts in tests"))]
     fn look(&self, _count: u32) {
@@ -122,13 +178,12 @@ impl<'m> Waiting<'m> {
     }
 }
 
-/// Receives.
-impl Waiting<'_> {
-    /// The first posted receive of `rank` that takes a message.
+impl Matching for Waiting<'_> {
     #[inline]
-    pub(in crate::sim) fn posted(
+    fn find_posted(
         &mut self,
         records: &mut Records<'_>,
+        _number: u32,
         rank: &Rank,
         message: Envelope,
     ) -> Option<Found> {
@@ -146,6 +201,75 @@ impl Waiting<'_> {
         found
     }
 
+    #[inline]
+    fn post(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank) {
+        let op = on.op;
+        let newest = self.slots.post(records, &mut rank.posted, op);
+        if self.indexed(rank).is_some() {
+            self.index_receive(records, rank.match_index, newest, op);
+        }
+    }
+
+    #[inline]
+    fn take_posted(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
+        if self.indexed(rank).is_some() {
+            self.take_indexed(records, rank.match_index, found.op);
+        }
+        self.slots.take(&mut rank.posted, found);
+        if rank.posted.is_empty()
+            && rank.match_index != NONE
+            && let Some(index) = self.match_indexes.get_mut(rank.match_index as usize)
+        {
+            index.posted = false;
+        }
+    }
+
+    #[inline]
+    fn await_receive(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank) {
+        let op = on.op;
+        if rank.match_index != NONE
+            && rank.unexpected == NONE
+            && let Some(index) = self.match_indexes.get(rank.match_index as usize)
+            && index.logged
+            && index.has_room()
+        {
+            self.log(records, rank.match_index, op);
+        } else {
+            records.push(&mut rank.unexpected, op);
+        }
+    }
+
+    #[inline]
+    fn take_message(
+        &mut self,
+        records: &mut Records<'_>,
+        _number: u32,
+        rank: &mut Rank,
+        receive: Envelope,
+    ) -> Option<u32> {
+        if rank.match_index != NONE
+            && let Some(op) = self.meet_logged(records, rank, receive)
+        {
+            return Some(op);
+        }
+        self.meet_listed(records, rank, receive)
+    }
+
+    fn messages(&self, records: &Records<'_>, rank: &Rank) -> impl Iterator<Item = u32> {
+        let index = self.match_indexes.get(rank.match_index as usize).filter(|index| index.logged);
+        let LogRange { first, end } = index.map_or(LogRange::default(), |index| index.log);
+        let log = self.words.get(first as usize..end as usize).unwrap_or_default();
+        let logged = log.iter().copied().filter(|&op| !records.at(op).is(Mark::Met));
+        logged.chain(records.walk(rank.unexpected).map(|(_, op)| op))
+    }
+
+    fn receives(&self, _records: &Records<'_>, rank: &Rank) -> impl Iterator<Item = u32> {
+        self.slots.receives(rank.posted)
+    }
+}
+
+/// Receives.
+impl Waiting<'_> {
     /// An indexed receive has the number of its slot for an amount.
     #[allow(clippy::cast_possible_truncation, reason = "slots are counted in 32 bits")]
     fn posted_indexed(
@@ -163,15 +287,6 @@ impl Waiting<'_> {
             place.first(records).map(|op| Found { slot: records.at(op).amount as u32, op })
         });
         found.min_by_key(|found| found.slot)
-    }
-
-    /// Posts a receive of `rank`.
-    #[inline]
-    pub(in crate::sim) fn post(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        let newest = self.slots.post(records, &mut rank.posted, op);
-        if self.indexed(rank).is_some() {
-            self.index_receive(records, rank.match_index, newest, op);
-        }
     }
 
     /// Indexes the posted receives of a rank with many, if they are not.
@@ -204,26 +319,6 @@ impl Waiting<'_> {
         place.append(records, buckets, op);
     }
 
-    /// Takes a matched receive out.
-    #[inline]
-    pub(in crate::sim) fn take(
-        &mut self,
-        records: &mut Records<'_>,
-        rank: &mut Rank,
-        found: Found,
-    ) {
-        if self.indexed(rank).is_some() {
-            self.take_indexed(records, rank.match_index, found.op);
-        }
-        self.slots.take(&mut rank.posted, found);
-        if rank.posted.is_empty()
-            && rank.match_index != NONE
-            && let Some(index) = self.match_indexes.get_mut(rank.match_index as usize)
-        {
-            index.posted = false;
-        }
-    }
-
     fn take_indexed(&mut self, records: &mut Records<'_>, match_index: u32, op: u32) {
         let Some(index) = self.match_indexes.get_mut(match_index as usize) else { return };
         let wild = u32::from(records.envelope(op).is_wild());
@@ -238,21 +333,6 @@ impl Waiting<'_> {
 
 /// Messages.
 impl Waiting<'_> {
-    /// Lets a message wait on `rank` for its receive.
-    #[inline]
-    pub(in crate::sim) fn wait(&mut self, records: &mut Records<'_>, rank: &mut Rank, op: u32) {
-        if rank.match_index != NONE
-            && rank.unexpected == NONE
-            && let Some(index) = self.match_indexes.get(rank.match_index as usize)
-            && index.logged
-            && index.has_room()
-        {
-            self.log(records, rank.match_index, op);
-        } else {
-            records.push(&mut rank.unexpected, op);
-        }
-    }
-
     /// Moves messages from the list of a rank with many receives to the log,
     /// as far as that has room.
     #[cold]
@@ -287,22 +367,6 @@ impl Waiting<'_> {
         let buckets = index.buckets_mut(self.words);
         let (place, _) = index::find(records, buckets, records.key(op));
         place.append(records, buckets, op);
-    }
-
-    /// Takes out the oldest message of `rank` that `receive` meets.
-    #[inline]
-    pub(in crate::sim) fn meet(
-        &mut self,
-        records: &mut Records<'_>,
-        rank: &mut Rank,
-        receive: Envelope,
-    ) -> Option<u32> {
-        if rank.match_index != NONE
-            && let Some(op) = self.meet_logged(records, rank, receive)
-        {
-            return Some(op);
-        }
-        self.meet_listed(records, rank, receive)
     }
 
     fn meet_logged(
@@ -389,23 +453,5 @@ impl Waiting<'_> {
         if index.waiting == 0 {
             index.clear_log(self.words);
         }
-    }
-
-    /// Every message that waits on `rank`, the oldest first.
-    pub(in crate::sim) fn messages<'r>(
-        &'r self,
-        records: &'r Records<'_>,
-        rank: &Rank,
-    ) -> impl Iterator<Item = u32> + 'r {
-        let index = self.match_indexes.get(rank.match_index as usize).filter(|index| index.logged);
-        let LogRange { first, end } = index.map_or(LogRange::default(), |index| index.log);
-        let log = self.words.get(first as usize..end as usize).unwrap_or_default();
-        let logged = log.iter().copied().filter(|&op| !records.at(op).is(Mark::Met));
-        logged.chain(records.walk(rank.unexpected).map(|(_, op)| op))
-    }
-
-    /// Every receive that is posted on `rank`, in the order of posting.
-    pub(in crate::sim) fn receives(&self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
-        self.slots.receives(rank.posted)
     }
 }

@@ -58,6 +58,10 @@ impl<'m> Slots<'m> {
         Self { all, first }
     }
 
+    pub(in crate::sim) fn copy_from(&mut self, other: &Slots<'_>) {
+        self.all.copy_from_slice(other.all);
+    }
+
     #[inline]
     pub(in crate::sim) fn at(&mut self, slot: u32) -> Option<&mut Slot> {
         let place = slot.wrapping_sub(self.first) as usize;

@@ -165,8 +165,8 @@ impl<'m, F: Fabric> Simple<'m, F> {
             Some(units) => units / congestion,
             None => (spent / congestion).saturating_mul(PACE),
         };
-        // Time too short for a unit counts the next time, or a crowd would never
-        // get on.
+        // Time too short for a unit counts the next time, or messages on a link with many
+        // others would never get on.
         if carried > 0 {
             message.left = message.left.saturating_sub(carried);
             message.since = now;

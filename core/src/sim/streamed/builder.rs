@@ -4,7 +4,7 @@ use super::buckets::Buckets;
 use super::memory::{Memory, Requirements};
 use super::operations::Streamed;
 use super::partly::Partly;
-use super::waiting::WaitingTable;
+use super::waiting::StreamedMatching;
 use crate::goal::{ANY, Edge, Lookup, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::Draft;
@@ -48,11 +48,10 @@ impl<'m> Builder<'m> {
         let (firsts, _) = draft.finish(core::mem::take(&mut simulation.firsts), &[])?;
         let (partly, waiting) = buckets.split_at_mut(buckets.len() / 2);
         let partly = Partly::new(Buckets::new(partly));
-        let waiting = (!wild).then(|| WaitingTable::new(Buckets::new(waiting)));
+        let waiting = StreamedMatching::new(Buckets::new(waiting), wild);
         let storage = Streamed::new(file, firsts, partly, waiting, released, &requirements);
         let requirements = crate::sim::Requirements { firsts: 0, ..requirements };
-        Schedule::in_memory(simulation, requirements, firsts, storage, draft.sends)
-            .ok_or(BuildError::Full)
+        Ok(Schedule::in_memory(simulation, requirements, firsts, storage, draft.sends))
     }
 }
 

@@ -1,20 +1,17 @@
 //! The operations of a schedule that is read while it runs: what the engine asks of them.
 
 use super::partly::Partly;
-use super::waiting::WaitingTable;
+use super::waiting::StreamedMatching;
 use crate::goal::{ANY, Lookup, Moment, Op, OpIndex, OpKind};
 use crate::sim::Requirements;
 use crate::sim::engine::SimError;
 use crate::sim::hooks::MessageKind;
-use crate::sim::lent::Checked;
-use crate::sim::matching::slots::Found;
-use crate::sim::matching::{Envelope, Waiting};
+use crate::sim::matching::OnRank;
 use crate::sim::queues::chain::Chain;
-use crate::sim::rank::Rank;
-use crate::sim::record::{Kind, NONE, Record};
+use crate::sim::record::{NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::release::{Operations, Reached, Ready};
-use crate::sim::storage::{OnRank, OperationStore, Storage};
+use crate::sim::storage::{OperationStore, Storage};
 
 /// The operations of a file.
 ///
@@ -26,8 +23,7 @@ pub struct Streamed<'m, F> {
     firsts: &'m [u32],
     /// Those that wait for some more.
     partly: Partly<'m>,
-    /// What waits for a message or a receive, without wildcards.
-    waiting: Option<WaitingTable<'m>>,
+    waiting: StreamedMatching<'m>,
     /// A bit for each operation: whether it became ready, and so was released.
     released: &'m mut [u64],
     /// The first record of those that are free again.
@@ -45,7 +41,7 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         file: F,
         firsts: &'m [u32],
         partly: Partly<'m>,
-        waiting: Option<WaitingTable<'m>>,
+        waiting: StreamedMatching<'m>,
         released: &'m mut [u64],
         requirements: &Requirements,
     ) -> Self {
@@ -115,9 +111,7 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         } else if (self.used as usize) < records.len() {
             self.used += 1;
             self.partly.grow(records, self.used);
-            if let Some(waiting) = &mut self.waiting {
-                waiting.grow(records, self.used);
-            }
+            self.waiting.grow(records, self.used);
             self.used - 1
         } else {
             return Err(SimError::RecordsFull { records: records.len() });
@@ -191,7 +185,18 @@ impl<F: Lookup> Storage for Streamed<'_, F> {
     }
 }
 
-impl<F: Lookup> OperationStore for Streamed<'_, F> {
+impl<'m, F: Lookup> OperationStore for Streamed<'m, F> {
+    type Matching = StreamedMatching<'m>;
+
+    #[inline]
+    fn matching(&mut self) -> &mut StreamedMatching<'m> {
+        &mut self.waiting
+    }
+
+    fn waiting(&self) -> &StreamedMatching<'m> {
+        &self.waiting
+    }
+
     fn satisfy(
         &mut self,
         records: &mut Records<'_>,
@@ -281,92 +286,5 @@ impl<F: Lookup> OperationStore for Streamed<'_, F> {
     #[inline]
     fn check(&self) -> Result<(), SimError> {
         self.stopped.map_or(Ok(()), Err)
-    }
-
-    /// A slot is here the record before that of the receive.
-    fn posted(
-        &self,
-        _waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        rank: u32,
-        state: &Rank,
-        message: Envelope,
-    ) -> Option<Found> {
-        if let Some(waiting) = &self.waiting {
-            return waiting.find(records, Kind::Receive, rank, message);
-        }
-        let takes = |receive| records.envelope(receive).takes(message);
-        let (slot, op) = records.walk(state.receives).find(|&(_, receive)| takes(receive))?;
-        Some(Found { slot, op })
-    }
-
-    fn post(
-        &mut self,
-        _waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        on: OnRank,
-        state: &mut Rank,
-    ) {
-        match &mut self.waiting {
-            Some(waiting) => waiting.push(records, on.rank, on.op),
-            None => records.push(&mut state.receives, on.op),
-        }
-    }
-
-    fn take_posted(
-        &mut self,
-        _waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        state: &mut Rank,
-        found: Found,
-    ) {
-        match &mut self.waiting {
-            Some(waiting) => waiting.take(records, found),
-            None => records.remove(&mut state.receives, found.slot, found.op),
-        }
-    }
-
-    fn await_receive(
-        &mut self,
-        waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        on: OnRank,
-        state: &mut Rank,
-    ) {
-        match &mut self.waiting {
-            Some(waiting) => waiting.push(records, on.rank, on.op),
-            None => waiting.wait(records, state, on.op),
-        }
-    }
-
-    fn take_message(
-        &mut self,
-        waiting: &mut Waiting<'_>,
-        records: &mut Records<'_>,
-        rank: u32,
-        state: &mut Rank,
-        receive: Envelope,
-    ) -> Option<u32> {
-        let Some(table) = &mut self.waiting else {
-            return waiting.meet(records, state, receive);
-        };
-        let found = table.find(records, Kind::Send, rank, receive)?;
-        table.take(records, found);
-        Some(found.op)
-    }
-
-    fn list_waiting(&mut self, records: &mut Records<'_>, ranks: &mut Checked<'_, Rank>) {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.list(records, ranks);
-        }
-    }
-
-    fn posted_receives(
-        _waiting: &Waiting<'_>,
-        records: &Records<'_>,
-        state: &Rank,
-        tell: impl FnMut(u32),
-    ) {
-        records.walk(state.receives).map(|(_, receive)| receive).for_each(tell);
     }
 }

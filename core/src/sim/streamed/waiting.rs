@@ -9,8 +9,8 @@
 
 use super::buckets::Buckets;
 use crate::sim::lent::Checked;
-use crate::sim::matching::Envelope;
 use crate::sim::matching::slots::Found;
+use crate::sim::matching::{Envelope, Matching, OnRank, first_message};
 use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Rank;
 use crate::sim::record::{Kind, NONE};
@@ -31,19 +31,15 @@ const fn rank_of(key: u32, envelope: Envelope) -> u32 {
 }
 
 #[derive(Debug)]
-pub(super) struct WaitingTable<'m> {
+struct WaitingTable<'m> {
     buckets: Buckets<'m>,
 }
 
-impl<'m> WaitingTable<'m> {
-    pub(super) const fn new(buckets: Buckets<'m>) -> Self {
-        Self { buckets }
-    }
-
+impl WaitingTable<'_> {
     /// The oldest of a kind on `rank` with this sender and tag; its slot is the record
     /// before it.
     #[inline]
-    pub(super) fn find(
+    fn find(
         &self,
         records: &Records<'_>,
         kind: Kind,
@@ -60,14 +56,14 @@ impl<'m> WaitingTable<'m> {
 
     /// Lets a receive or a message wait on `rank`.
     #[inline]
-    pub(super) fn push(&mut self, records: &mut Records<'_>, rank: u32, at: u32) {
+    fn push(&mut self, records: &mut Records<'_>, rank: u32, at: u32) {
         records.at_mut(at).seq = key(rank, records.envelope(at));
         push(&mut self.buckets, records, at);
     }
 
     /// Takes out what was [found](Self::find).
     #[inline]
-    pub(super) fn take(&mut self, records: &mut Records<'_>, found: Found) {
+    fn take(&mut self, records: &mut Records<'_>, found: Found) {
         let key = records.at(found.op).seq;
         let mut last = self.buckets.of(key);
         records.remove(&mut last, found.slot, found.op);
@@ -76,7 +72,7 @@ impl<'m> WaitingTable<'m> {
 
     /// Sees to it that there are about as many buckets as `records_used`.
     #[inline]
-    pub(super) fn grow(&mut self, records: &mut Records<'_>, records_used: u32) {
+    fn grow(&mut self, records: &mut Records<'_>, records_used: u32) {
         if self.buckets.are_few(records_used) {
             self.buckets.double(|buckets, last| {
                 each(records, last, |records, at| push(buckets, records, at));
@@ -85,7 +81,7 @@ impl<'m> WaitingTable<'m> {
     }
 
     /// Moves all that waits to the lists of its ranks, in no order.
-    pub(super) fn list(&mut self, records: &mut Records<'_>, ranks: &mut Checked<'_, Rank>) {
+    fn list(&mut self, records: &mut Records<'_>, ranks: &mut Checked<'_, Rank>) {
         self.buckets.drain(|last| {
             each(records, last, |records, at| {
                 let rank = rank_of(records.at(at).seq, records.envelope(at));
@@ -94,6 +90,101 @@ impl<'m> WaitingTable<'m> {
                 records.push(if receive { receives } else { unexpected }, at);
             });
         });
+    }
+}
+
+/// What waits of a schedule that is read while it runs.
+#[derive(Debug)]
+pub(in crate::sim) struct StreamedMatching<'m> {
+    table: WaitingTable<'m>,
+    /// Whether all wait in lists of their ranks instead, as the schedule has wildcards.
+    listed: bool,
+}
+
+impl<'m> StreamedMatching<'m> {
+    pub(super) const fn new(buckets: Buckets<'m>, listed: bool) -> Self {
+        Self { table: WaitingTable { buckets }, listed }
+    }
+
+    /// Sees to it that there are about as many buckets as `records_used`.
+    #[inline]
+    pub(super) fn grow(&mut self, records: &mut Records<'_>, records_used: u32) {
+        if !self.listed {
+            self.table.grow(records, records_used);
+        }
+    }
+}
+
+/// A slot is here the record before that of the receive.
+impl Matching for StreamedMatching<'_> {
+    fn find_posted(
+        &mut self,
+        records: &mut Records<'_>,
+        number: u32,
+        rank: &Rank,
+        message: Envelope,
+    ) -> Option<Found> {
+        if !self.listed {
+            return self.table.find(records, Kind::Receive, number, message);
+        }
+        let takes = |receive| records.envelope(receive).takes(message);
+        let (slot, op) = records.walk(rank.receives).find(|&(_, receive)| takes(receive))?;
+        Some(Found { slot, op })
+    }
+
+    fn post(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank) {
+        if self.listed {
+            records.push(&mut rank.receives, on.op);
+        } else {
+            self.table.push(records, on.rank, on.op);
+        }
+    }
+
+    fn take_posted(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
+        if self.listed {
+            records.remove(&mut rank.receives, found.slot, found.op);
+        } else {
+            self.table.take(records, found);
+        }
+    }
+
+    fn await_receive(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank) {
+        if self.listed {
+            records.push(&mut rank.unexpected, on.op);
+        } else {
+            self.table.push(records, on.rank, on.op);
+        }
+    }
+
+    fn take_message(
+        &mut self,
+        records: &mut Records<'_>,
+        number: u32,
+        rank: &mut Rank,
+        receive: Envelope,
+    ) -> Option<u32> {
+        if self.listed {
+            let (before, message) = first_message(records, rank.unexpected, receive).0?;
+            records.remove(&mut rank.unexpected, before, message);
+            return Some(message);
+        }
+        let found = self.table.find(records, Kind::Send, number, receive)?;
+        self.table.take(records, found);
+        Some(found.op)
+    }
+
+    fn prepare_lists(&mut self, records: &mut Records<'_>, ranks: &mut Checked<'_, Rank>) {
+        if !self.listed {
+            self.table.list(records, ranks);
+        }
+    }
+
+    fn messages(&self, records: &Records<'_>, rank: &Rank) -> impl Iterator<Item = u32> {
+        records.walk(rank.unexpected).map(|(_, message)| message)
+    }
+
+    fn receives(&self, records: &Records<'_>, rank: &Rank) -> impl Iterator<Item = u32> {
+        records.walk(rank.receives).map(|(_, receive)| receive)
     }
 }
 
@@ -146,7 +237,7 @@ mod tests {
         let mut all = vec![Record::default(); RECEIVES as usize];
         let mut records = Records::new(&mut all, &mut []);
         let mut words = vec![7; RECEIVES.next_power_of_two() as usize];
-        let mut table = WaitingTable::new(Buckets::new(&mut words));
+        let mut table = WaitingTable { buckets: Buckets::new(&mut words) };
         let mut expected: BTreeMap<(u32, u32, u32), VecDeque<u32>> = BTreeMap::new();
         for at in 0..RECEIVES {
             *records.at_mut(at) = Record::new(receive(&mut random, tags));

@@ -93,7 +93,7 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
     }
 
     #[inline]
-    fn find_message(&mut self, rank: &mut Active, receive: u32) -> Option<u32> {
+    fn take_message(&mut self, rank: &mut Active, receive: u32) -> Option<u32> {
         let (shared, last) = (&mut self.shared, &mut rank.state.unexpected);
         let (found, looks) = first_message(shared, *last, shared.envelope(receive));
         self.steps += u64::from(looks) / MESSAGES_OF_STEP;
@@ -119,6 +119,7 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
     }
 
     fn answer(&mut self, rank: &mut Active, pair: &Pair, creator: Creator) -> Result<(), Overflow> {
+        // Kept as the size of the RTS: see `WindowRecord::set_handshake`.
         let cts = self.shared.at(pair.send).next.get();
         self.shared.handshake(cts).meet(pair.receive, pair.time);
         // The processor may have been idle before the receive was posted.

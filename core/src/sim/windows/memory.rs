@@ -28,9 +28,9 @@ lent_memory! {
         words: u64,
         /// A time of each operation, where messages are received with overlap.
         times: AtomicU64,
-        /// Then the heaps of what waits.
+        /// With overlap: the heaps of what waits.
         links: AtomicU64,
-        /// Then of each rank what it receives.
+        /// With overlap: of each rank what it receives.
         receiving: Receiving,
         /// Dependencies of one rank, while the schedule is built.
         scratch: [u32; 2],

@@ -56,11 +56,11 @@ pub struct Partition<'s, N, O = Silent> {
     pub(super) several: bool,
     /// Whether messages are received with overlap.
     pub(super) overlap: bool,
-    /// Then of each rank what it receives; in place of one that there is not.
+    /// In place of what a rank receives that there is not.
     pub(super) receiving: &'s mut [Receiving],
     pub(super) nowhere: Receiving,
     pub(in crate::sim) heaps: HeapLinks<'s>,
-    /// Then messages that have come, which numbers them.
+    /// With overlap: messages that have come, which numbers them.
     pub(super) came: u32,
     /// Operations released and messages created.
     pub(super) events: u64,

@@ -15,7 +15,8 @@ use crate::sim::word::{Word32, Word64};
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(32))]
 pub struct WindowRecord {
-    /// Calc: its length. Send: bytes. Released receive: when it is posted.
+    /// Calc: its length. Send: bytes; one that begins a handshake: its first further
+    /// record. Released receive: when it is posted.
     /// After the execution of any of them: when that was.
     pub(super) time: Word64,
     /// What released it: the operation executed, or with [`BY_MATCH`] the
@@ -31,7 +32,8 @@ pub struct WindowRecord {
     /// Tag. A met receive: low half of the time.
     pub(super) tag: Word32,
     /// The operation after this one, or where its edges begin. A met
-    /// receive: high half of the time. A waiting message: bytes.
+    /// receive: high half of the time. A waiting message: bytes; a
+    /// waiting RTS: the record of its CTS.
     pub(super) next: Word32,
     /// Before the release, how many operations it waits for; then the next
     /// in the list. A message that waits in a heap: its number.

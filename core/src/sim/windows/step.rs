@@ -184,6 +184,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
                 };
                 rank.state.incoming = message.link.get();
                 let message = message.read();
+                // `answer` looks for the CTS there.
                 if self.shared.message_kind(op) == MessageKind::Rts {
                     self.shared.at(op).keep(message.source, message.size);
                 }

@@ -29,7 +29,7 @@ pub fn partition_shift(ranks: u32, threads: usize) -> u32 {
 pub enum Split {
     /// As suits so many threads.
     Threads(usize),
-    /// Not: what is told is told in an order in which causes come first.
+    /// All in one partition, so that observers see causes before effects.
     Whole,
 }
 
