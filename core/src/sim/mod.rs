@@ -23,7 +23,7 @@
 //! |---|---|
 //! | what a rank does at an event | `rules`, `charge`, `price`, `parameters`, `release` |
 //! | who meets whom | `matching` |
-//! | the driver in global order | `engine`, `driver`, `event`, `execute`, `clocks`, `rank`, `pending` |
+//! | the driver in global order | `engine`, `engine_rules`, `event`, `execute`, `clocks`, `rank`, `pending` |
 //! | the driver in windows | [`windows`], [`mail`]; of computed programs `implicit::windows` |
 //! | stored programs | `survey`, `draft`, `schedule`, `record`, `records`, `storage` |
 //! | programs read as they run, and computed ones | [`streamed`], [`implicit`] |
@@ -47,8 +47,8 @@ mod charge;
 mod clocks;
 mod counters;
 mod draft;
-mod driver;
 mod engine;
+mod engine_rules;
 mod event;
 mod execute;
 mod hooks;

@@ -44,7 +44,7 @@ pub(super) enum Creator {
 
 /// A receive and a message that meet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
+pub(super) struct Match {
     pub(super) send: u32,
     pub(super) message_kind: MessageKind,
     pub(super) receive: u32,
@@ -91,7 +91,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     fn await_receive(&mut self, rank: &mut Self::Rank, message: &Letter);
 
     /// An RTS has met its receive: the CTS may leave.
-    fn answer(&mut self, rank: &mut Self::Rank, pair: &Pair, by: Creator) -> Result<(), E>;
+    fn answer(&mut self, rank: &mut Self::Rank, pair: &Match, by: Creator) -> Result<(), E>;
 
     /// A CTS was handled from `time` until `done`: the data may leave.
     fn resume(&mut self, rank: &mut Self::Rank, cts: u32, time: u64, done: u64) -> Result<(), E>;
@@ -99,7 +99,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     /// A message sent as a whole has met its receive, which may be what its sender
     /// waits for.
     #[inline]
-    fn release_sender(&mut self, _rank: &mut Self::Rank, _pair: &Pair) -> Result<(), E> {
+    fn release_sender(&mut self, _rank: &mut Self::Rank, _pair: &Match) -> Result<(), E> {
         Ok(())
     }
 
@@ -168,7 +168,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         if let Some(send) = self.take_message(rank, receive) {
             let ops = self.ops();
             let (message_kind, end) = (ops.message_kind(send), ops.time_of(send));
-            let pair = Pair { send, message_kind, receive, time, unexpected: true };
+            let pair = Match { send, message_kind, receive, time, unexpected: true };
             self.note_match(rank, &pair);
             reached.end = self.meet(rank, &pair, creator, end)?;
             met = reached.end.map(|_| send);
@@ -248,7 +248,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
                 return Ok(());
             }
         };
-        let pair = Pair { send, message_kind, receive, time, unexpected: false };
+        let pair = Match { send, message_kind, receive, time, unexpected: false };
         self.note_match(rank, &pair);
         if let Some(end) = self.meet(rank, &pair, Creator::Arrival(send), done)? {
             let creator = Creator::Match { receive, send, time };
@@ -260,8 +260,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     }
 
     #[inline]
-    fn note_match(&mut self, rank: &Self::Rank, pair: &Pair) {
-        let &Pair { send, receive, time, unexpected, .. } = pair;
+    fn note_match(&mut self, rank: &Self::Rank, pair: &Match) {
+        let &Match { send, receive, time, unexpected, .. } = pair;
         let (rank, time) = (Self::rank_number(rank), Picos(time));
         let (send, receive) = (self.op_number(send), self.op_number(receive));
         self.charges().observer.matched(&Matched { rank, send, receive, time, unexpected });
@@ -273,7 +273,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     fn meet(
         &mut self,
         rank: &mut Self::Rank,
-        pair: &Pair,
+        pair: &Match,
         creator: Creator,
         end: u64,
     ) -> Result<Option<u64>, E> {

@@ -1,5 +1,7 @@
 //! Windows of length o + L, and the ranks in them one after the other.
 
+use core::cmp::Ordering;
+
 use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
 use super::mail::{Mail, Outbox};
@@ -7,11 +9,13 @@ use super::memory::{Memory, Requirements};
 use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
-use super::runner::{Simulation, created};
+use super::runner::{Next, Simulation, created, kind};
+use super::step::next_work;
 use crate::sim::hooks::Noise;
 use crate::sim::mail;
 use crate::sim::parameters::Parameters;
 use crate::sim::price::sum;
+use crate::sim::queues::chain::{self, Chain};
 use crate::sim::queues::wheel::Wheel;
 
 /// A range of ranks, which a [`Simulation::part`] has: those from `index` · 2^`shift`
@@ -284,4 +288,96 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
         }
         Ok(())
     }
+}
+
+/// What has come for a rank, and what it does next.
+impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
+    /// The next event of a rank.
+    #[inline]
+    pub(super) fn next(&self, rank: u32, state: &Rank<P::State>) -> Option<Next> {
+        let work = next_work(&self.pool, state);
+        if state.inbox == NONE {
+            return work;
+        }
+        let item = self.pool.item(self.pool.next(state.inbox));
+        let time = self.arrival(&item).max(state.cpu).max(state.into);
+        let message = Next { time, before: state.inbox, item, open: false };
+        let Some(work) = work else { return Some(message) };
+        if work.time != time {
+            return Some(if work.time < time { work } else { message });
+        }
+        if work.item.kind == kind::RECEIVES {
+            // A receive that is posted at the instant of the message meets
+            // it at this instant, whichever is first.
+            return Some(if work.item.created <= item.created { work } else { message });
+        }
+        let (ordering, open) = order(&work.item, rank, &item, item.first);
+        Some(if ordering.is_lt() { Next { open, ..work } } else { Next { open, ..message } })
+    }
+
+    /// When a message arrives. Creation times are one more than the instant.
+    #[inline]
+    pub(super) const fn arrival(&self, message: &Item) -> u64 {
+        message.created.wrapping_sub(1).wrapping_add(self.delay.get())
+    }
+
+    /// Puts the messages that arrive before the end of the window into the
+    /// inbox. They were sent in earlier windows, so that all of them are
+    /// known, and whatever follows is younger.
+    #[inline]
+    pub(super) fn receive(&mut self, rank: u32, state: &mut Rank<P::State>) {
+        if state.incoming == NONE {
+            return;
+        }
+        let mut chain = self.pool.open(state.incoming);
+        state.incoming = NONE;
+        let (mut due, mut sorted, mut ties) = (NONE, true, 0u64);
+        while chain != NONE {
+            let message = self.pool.item(chain);
+            if self.arrival(&message) > self.driver.wheel.last {
+                chain = self.pool.append(&mut state.incoming, chain);
+                continue;
+            }
+            if due != NONE {
+                sorted &= !precedes(&self.pool.item(due), &message, &mut ties);
+            }
+            chain = self.pool.append(&mut due, chain);
+        }
+        if due == NONE {
+            return;
+        }
+        let last = due;
+        let first = self.pool.open(due);
+        let ends = if sorted {
+            [first, last]
+        } else {
+            ties = 0;
+            let sorted = chain::sort(&mut self.pool, first, |pool, a, b| {
+                precedes(&pool.item(b), &pool.item(a), &mut ties)
+            });
+            [sorted.first, sorted.last]
+        };
+        self.pool.splice(&mut state.inbox, ends);
+        if ties > 0 && !self.program.interchangeable(rank) {
+            self.open_ties += ties;
+        }
+    }
+}
+
+/// Order of two things created by events of the ranks `a` and `b`, and
+/// whether that is open: known is when each was created, and when what
+/// created it was. At the start creation is by rank.
+#[inline]
+fn order(one: &Item, a: u32, other: &Item, b: u32) -> (Ordering, bool) {
+    let by_time = (one.created, one.parent).cmp(&(other.created, other.parent));
+    let open = by_time.is_eq() && a != b && one.parent != 0;
+    (by_time.then(a.cmp(&b)), open)
+}
+
+/// Whether the message `b` is handled before `a`; counts open ties.
+#[inline]
+fn precedes(a: &Item, b: &Item, ties: &mut u64) -> bool {
+    let (ordering, open) = order(b, b.first, a, a.first);
+    *ties += u64::from(open);
+    ordering.is_lt()
 }

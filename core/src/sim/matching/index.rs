@@ -56,7 +56,7 @@ impl Keyed for Records<'_> {
 
 /// Where a list hangs: in its bucket, or behind the list of `before`.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sim) struct Place {
+pub(in crate::sim) struct ListPosition {
     bucket: usize,
     before: u32,
     /// The last of the list; [`NONE`] where there is no such list.
@@ -65,11 +65,11 @@ pub(in crate::sim) struct Place {
 
 /// Looks for a list; also says how many lists it looked at. The number of
 /// buckets is a power of two.
-pub(in crate::sim) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (Place, u32) {
+pub(in crate::sim) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (ListPosition, u32) {
     debug_assert!(buckets.len().is_power_of_two(), "{} buckets", buckets.len());
     let bucket = key.bucket(buckets.len());
     let mut place =
-        Place { bucket, before: NONE, last: buckets.get(bucket).copied().unwrap_or(NONE) };
+        ListPosition { bucket, before: NONE, last: buckets.get(bucket).copied().unwrap_or(NONE) };
     let mut looks = 1;
     while place.last != NONE && all.key(place.last) != key {
         place.before = place.last;
@@ -79,7 +79,7 @@ pub(in crate::sim) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (Plac
     (place, looks)
 }
 
-impl Place {
+impl ListPosition {
     /// The oldest of the list.
     pub(in crate::sim) fn first(&self, all: &impl Keyed) -> Option<u32> {
         (self.last != NONE).then(|| all.next(self.last))

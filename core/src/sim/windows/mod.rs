@@ -22,7 +22,6 @@
 //! [`Unsuitable`] says when not.
 
 mod build;
-mod driver;
 mod incoming;
 mod mail;
 mod memory;
@@ -31,6 +30,7 @@ mod partition;
 mod prefetch;
 mod rank;
 mod record;
+mod rules;
 mod schedule;
 mod shared;
 mod step;

@@ -13,7 +13,7 @@ use super::rank::Class;
 use super::record::{Mark, NONE};
 use super::records::Records;
 use super::release::{Operations, Reached};
-use super::rules::{Creator, Letter, Pair, Rules};
+use super::rules::{Creator, Letter, Match, Rules};
 use super::storage::Storage;
 use crate::units::Picos;
 
@@ -108,7 +108,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         storage.matching().await_receive(records, on, ranks.at_mut(*rank));
     }
 
-    fn answer(&mut self, rank: &mut u32, pair: &Pair, _creator: Creator) -> Result<(), SimError> {
+    fn answer(&mut self, rank: &mut u32, pair: &Match, _creator: Creator) -> Result<(), SimError> {
         self.records.at_mut(pair.send).tag = pair.receive;
         self.depart(*rank, pair.send, MessageKind::Cts)
     }
@@ -120,7 +120,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
     /// Above the limit, with [`Rendezvous::Instant`], the send is done at the instant
     /// of the match, not before its processor is done with it.
     #[inline]
-    fn release_sender(&mut self, receiver: &mut u32, pair: &Pair) -> Result<(), SimError> {
+    fn release_sender(&mut self, receiver: &mut u32, pair: &Match) -> Result<(), SimError> {
         if self.settings.rendezvous != Rendezvous::Instant {
             return Ok(());
         }

@@ -18,7 +18,7 @@ use crate::sim::price::Reception;
 use crate::sim::queues::chain::Chain;
 use crate::sim::record::{Kind, Successors};
 use crate::sim::release::{Operations, Reached, Ready};
-use crate::sim::rules::{Creator, Letter, Pair, Rules};
+use crate::sim::rules::{Creator, Letter, Match, Rules};
 use crate::units::Overflow;
 
 /// Messages, which lie anywhere, that are looked at in the time of a step in a
@@ -118,7 +118,12 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
         self.shared.push(&mut rank.state.unexpected, message.send);
     }
 
-    fn answer(&mut self, rank: &mut Active, pair: &Pair, creator: Creator) -> Result<(), Overflow> {
+    fn answer(
+        &mut self,
+        rank: &mut Active,
+        pair: &Match,
+        creator: Creator,
+    ) -> Result<(), Overflow> {
         // Kept as the size of the RTS: see `WindowRecord::set_handshake`.
         let cts = self.shared.at(pair.send).next.get();
         self.shared.handshake(cts).meet(pair.receive, pair.time);
