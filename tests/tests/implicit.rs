@@ -339,7 +339,7 @@ fn long_runs_say_how_far_they_are() {
     let program = PatternProgram::new(Pattern::Dissemination, &options).unwrap().unwrap();
     for threads in [1, 2] {
         let told = RefCell::new(Vec::new());
-        let watch = |progress: Progress| told.borrow_mut().push((progress.events, progress.of));
+        let watch = |progress: Progress| told.borrow_mut().push((progress.done, progress.of));
         let means = Means { threads, watch: &watch, ..Means::ONE_THREAD };
         let parameters = Parameters::one(sets()[0]);
         let (computed, _) = computed_with(&means, &program, parameters, NoNoise).unwrap();

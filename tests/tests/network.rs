@@ -73,6 +73,45 @@ fn makespan(path: &std::path::Path, arguments: &[&str]) -> u64 {
 }
 
 #[test]
+fn links_of_many_flows_that_begin_at_once_carry_what_they_can() {
+    const SENDERS: u32 = 50_000;
+    const RECEIVERS: u32 = 10;
+    let mut text = format!("num_ranks {}\n", SENDERS + RECEIVERS);
+    for rank in 0..SENDERS {
+        let to = SENDERS + rank % RECEIVERS;
+        writeln!(text, "rank {rank} {{\ns: send 1000001b to {to} tag 1\n}}").unwrap();
+    }
+    for receiver in 0..RECEIVERS {
+        writeln!(text, "rank {} {{", SENDERS + receiver).unwrap();
+        for from in (receiver..SENDERS).step_by(RECEIVERS as usize) {
+            writeln!(text, "r{from}: recv 1000001b from {from} tag 1").unwrap();
+        }
+        writeln!(text, "}}").unwrap();
+    }
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("incast.goal");
+    fs::write(&path, text).unwrap();
+    // The uplinks of the leaf of senders carry as much as the receivers take.
+    let report = simulated(&[
+        path.to_str().unwrap(),
+        "--topology",
+        &format!("tree:{SENDERS}:{}", SENDERS / RECEIVERS),
+        "-L",
+        "0",
+        "-o",
+        "0",
+        "-g",
+        "0",
+        "-G",
+        "1",
+        "-S",
+        "100M",
+    ]);
+    let most = u64::from(SENDERS / RECEIVERS) * 1_000_000_000;
+    assert_eq!(report["makespan_ps"], most);
+}
+
+#[test]
 fn a_message_alone_takes_what_flat_gives_on_every_topology() {
     let folder = TempDir::new().unwrap();
     for (from, to, size) in [(0, 1, 65_536), (2, 13, 1_000_001), (15, 0, 1), (3, 3, 4_096)] {

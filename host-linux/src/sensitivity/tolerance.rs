@@ -39,7 +39,7 @@ const RESOLUTION: u64 = 1_024;
 /// Into so many parts an interval is cut.
 const PARTS: u64 = 4;
 /// Rounds of runs after the first.
-const MOST_ROUNDS: u32 = 12;
+const MOST_ROUNDS: u32 = 20;
 
 /// `estimates`, where those that are not proved are found by runs. `makespan` is that
 /// of the latencies as they are; `run` says what it is with each of some growths of

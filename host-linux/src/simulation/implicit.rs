@@ -71,8 +71,8 @@ impl Means<'_> {
     pub const LEAST_MESSAGES: u64 = 1 << 17;
 }
 
-/// Events of a run of `program`, about: a send, its message and its receive.
-pub(super) fn events_of<P: Program>(program: &P) -> u64 {
+/// Steps of a run of `program`: a send, its message and its receive.
+pub(super) fn steps_of<P: Program>(program: &P) -> u64 {
     program.messages().saturating_mul(3)
 }
 
@@ -219,7 +219,7 @@ impl<S: Copy + Default> PatternMemory<S> {
         means: &Means<'_>,
         mut each: impl FnMut(u32, Picos),
     ) -> Result<Computed, PatternError> {
-        let (of, needs) = (events_of(program), self.needs);
+        let (of, needs) = (steps_of(program), self.needs);
         loop {
             let lent = self.nodes.len();
             let memory = self.lend().next().ok_or(ImplicitError::Memory)?;
@@ -227,7 +227,7 @@ impl<S: Copy + Default> PatternMemory<S> {
             let next = more(lent).min(needs.nodes_most);
             let result = loop {
                 match simulation.run_some(WATCHED) {
-                    Ok(None) => (means.watch)(Progress { events: simulation.events(), of }),
+                    Ok(None) => (means.watch)(Progress { done: simulation.progress(), of }),
                     Ok(Some(outcome)) => break Ok(outcome),
                     Err(error) => break Err(error),
                 }

@@ -11,7 +11,7 @@ use loggap_core::sim::{Entry, Noise, Parameters, SimError};
 use loggap_core::units::Picos;
 use loggap_core::with_program;
 
-use super::implicit::{events_of, more, needs_of, settled};
+use super::implicit::{more, needs_of, settled, steps_of};
 use super::network::{MORE_MESSAGES, usual_messages};
 use super::noise::{PhasedNoise, with_noise};
 use super::points::{Batch, Completed, Ended, of_one_point};
@@ -127,12 +127,12 @@ impl OnNetwork<'_> {
         let flows = placed.lend()?;
         let mut simulation = Simulation::on_network(program, self.parameters, noise, flows, memory)
             .map_err(stopped)?;
-        let of = events_of(program);
+        let of = steps_of(program);
         let outcome = loop {
             if let Some(outcome) = simulation.run_some(WATCHED).map_err(stopped)? {
                 break outcome;
             }
-            (self.watch)(Progress { events: simulation.events(), of });
+            (self.watch)(Progress { done: simulation.progress(), of });
         };
         simulation.finishes().for_each(|(rank, time)| each(rank, time));
         let network = NetworkUse::of(simulation.network(), outcome.makespan.0);

@@ -228,6 +228,13 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         self.events
     }
 
+    /// Sends and receives executed and messages that met their receives until now; three for
+    /// each of [`Program::messages`] at the end.
+    #[must_use]
+    pub const fn progress(&self) -> u64 {
+        self.sent.saturating_add(self.receives).saturating_add(self.matched)
+    }
+
     /// How many of the nodes were in use at some time; what the others hold was
     /// never looked at.
     #[must_use]

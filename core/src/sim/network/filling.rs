@@ -195,6 +195,8 @@ impl<T: FlowObserver> Rates<'_, T> {
             });
             self.links.get_mut(link as usize)?.fastest = fastest;
             if sharing == 0 {
+                // Summed anew: what changes leave of it strays with many flows.
+                self.links.get_mut(link as usize)?.spare = left;
                 return found(f64::INFINITY, false);
             }
             let rate = left / f64::from(sharing);

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::cli::Console;
 use crate::simulation::Progress;
 
-/// Shows share, speed and time left on a terminal, from the first progress on;
+/// Shows share and time left on a terminal, from the first progress on;
 /// nothing otherwise. Cleared when dropped.
 #[derive(Debug)]
 pub(super) struct ProgressLine(Option<OnceCell<ProgressBar>>);
@@ -17,20 +17,23 @@ impl ProgressLine {
         Self(console.is_watched().then(OnceCell::new))
     }
 
-    pub(super) fn show(&self, Progress { events, of }: Progress) {
+    pub(super) fn show(&self, Progress { done, of }: Progress) {
         if let Self(Some(bar)) = self {
-            // Handshakes have more events than were announced.
-            bar.get_or_init(|| bar_of(of)).set_position(events.min(of));
+            // Handshakes take more than was announced.
+            let done = done.min(of);
+            bar.get_or_init(|| bar_of(done, of)).set_position(done);
         }
     }
 }
 
-fn bar_of(events: u64) -> ProgressBar {
-    let template = "simulating [{bar:24}] {percent}%, {per_sec} events, {eta} left";
-    let style =
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::with_draw_target(Some(events), ProgressDrawTarget::stderr());
+/// A bar whose speed counts from `done` on.
+fn bar_of(done: u64, of: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("simulating [{bar:24}] {percent}%, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
     bar.set_style(style.progress_chars("=> "));
+    bar.set_position(done);
+    bar.reset_eta();
     bar
 }
 

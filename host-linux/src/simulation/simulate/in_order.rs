@@ -135,7 +135,8 @@ impl InOrder<'_> {
         observer: O,
         rates: impl FlowObserver,
     ) -> WithRest<O> {
-        let of = schedule.events();
+        // A turn for each operation, and two for each message.
+        let of = schedule.events().saturating_add(schedule.sends().into());
         let Job { parameters, settings, .. } = *self.job;
         let Some(plan) = self.job.network else {
             let engine = Engine::with(schedule, parameters, settings, noise, observer);
@@ -160,7 +161,7 @@ impl InOrder<'_> {
         Ok((Outcome { network, ..outcome }, engine.into_observer()))
     }
 
-    /// Runs `engine`, of about so many events, to the end.
+    /// Runs `engine`, for about so many turns, to the end.
     fn finish<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage>(
         &self,
         mut engine: Engine<'m, 'p, N, O, W, S>,
@@ -168,11 +169,13 @@ impl InOrder<'_> {
         of: u64,
     ) -> WithRest<Engine<'m, 'p, N, O, W, S>> {
         let running = Stopwatch::start();
+        let mut done = 0;
         let finished = loop {
             if let Some(finished) = engine.run_some(WATCHED).map_err(RunError::Stopped)? {
                 break finished;
             }
-            (self.watch)(Progress { events: engine.events(), of });
+            done += WATCHED;
+            (self.watch)(Progress { done, of });
         };
         let run = running.read();
         let mut stuck = Stuck::default();

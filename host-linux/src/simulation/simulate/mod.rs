@@ -141,8 +141,8 @@ pub struct Outcome {
     pub network: Option<NetworkUse>,
 }
 
-/// What never came to its end: the first [`Stuck::LISTED`] of each kind, and how
-/// many there are.
+/// What never came to its end: the first [`Stuck::LISTED`] of each kind by rank and
+/// operation, and how many there are.
 #[derive(Debug, Default)]
 pub struct Stuck {
     unreceived: Vec<Unfinished>,
@@ -150,6 +150,15 @@ pub struct Stuck {
     never_ready: Vec<Unfinished>,
     /// How many there are of all kinds.
     pub total: u64,
+}
+
+/// The order in which what is left is listed.
+const fn order(left: &Unfinished) -> [u32; 4] {
+    match *left {
+        Unfinished::Unreceived { rank, from, op, tag } => [rank, from, op, tag],
+        Unfinished::Waiting { rank, op, peer, tag } => [rank, op, peer, tag],
+        Unfinished::NeverReady { rank, op } => [rank, op, 0, 0],
+    }
 }
 
 impl Stuck {
@@ -163,8 +172,11 @@ impl Stuck {
             Unfinished::Waiting { .. } => &mut self.waiting,
             Unfinished::NeverReady { .. } => &mut self.never_ready,
         };
-        if kind.len() < Self::LISTED {
-            kind.push(left);
+        // In an order that does not depend on how it was simulated.
+        let at = kind.partition_point(|other| order(other) < order(&left));
+        if at < Self::LISTED {
+            kind.truncate(Self::LISTED - 1);
+            kind.insert(at, left);
         }
     }
 
@@ -177,13 +189,13 @@ impl Stuck {
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Operations released and messages created.
-    pub events: u64,
+    /// Operations and messages that are done, or released.
+    pub done: u64,
     /// How many there will be, about.
     pub of: u64,
 }
 
-/// Events between two looks at how far a run is.
+/// Turns between two looks at how far a run is.
 pub(super) const WATCHED: u64 = 1 << 18;
 
 /// Is told how far a run is, now and then.

@@ -95,8 +95,8 @@ impl Loaded<'_> {
         let (stored, of) = (schedule.bytes(), schedule.events());
         let running = Stopwatch::start();
         let resources = Resources { threads: job.threads, mail_bytes, small: Resources::SMALL };
-        let mut told = |events| watch(Progress { events, of });
-        let ended = match run(schedule, noise, observe, &resources, &mut told) {
+        let mut progress = |done| watch(Progress { done, of });
+        let ended = match run(schedule, noise, observe, &resources, &mut progress) {
             Ok(ended) => ended,
             Err(error @ WindowError::Steps) => return Ok(Err(error.to_string())),
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),

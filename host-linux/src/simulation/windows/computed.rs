@@ -12,7 +12,7 @@ use super::memory::{MailRoom, Mails};
 use super::parts::{InWindows, Over, Ran, WindowLimits, run_parts};
 use super::{Resources, partition_shift};
 use crate::simulation::Progress;
-use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, events_of};
+use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, steps_of};
 
 /// Nodes that a part may take, in multiples of what is foreseen.
 const NODES: usize = 16;
@@ -47,10 +47,10 @@ where
         inbox: &Mail<'m>,
         outbox: &mut Outbox<'m>,
     ) -> Ran {
-        let before = self.simulation.events();
+        let before = self.simulation.progress();
         self.stopped = self.simulation.run_window(window, inbox, outbox).err();
         let over = self.stopped.map(|_| Over::Failed);
-        Ran { events: self.simulation.events() - before, steps: 0, over }
+        Ran { events: self.simulation.progress() - before, steps: 0, over }
     }
 }
 
@@ -129,8 +129,8 @@ where
         Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
     });
     let parts = parts.collect::<Result<Vec<_>, ImplicitError>>()?;
-    let of = events_of(program);
-    let mut watch = |events| (means.watch)(Progress { events, of });
+    let of = steps_of(program);
+    let mut watch = |done| (means.watch)(Progress { done, of });
     let ran = run_parts(
         &parts,
         &mails,
