@@ -42,7 +42,7 @@ pub(super) fn arrivals<F: Fabric>(fabric: &F, seed: u64, messages: &[Message]) -
     let routes = Routes::new(fabric, seed, messages);
     let ended = ends(&routes, messages);
     // Each change of rate comes up to half a picosecond off.
-    let off = |time: f64| time * 1e-9 + messages.len() as f64 * 4.0;
+    let off = |time: f64| time * 1e-11 + messages.len() as f64 * 4.0;
     let mut through = ended.clone();
     let mut arrivals = Vec::<Arrival>::new();
     for (at, message) in messages.iter().enumerate() {
