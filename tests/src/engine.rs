@@ -288,6 +288,17 @@ pub fn on_network(program: &Program, settings: &shadow::Settings, topology: &str
     run_on_network(program, settings, NoNoise, (&network(topology), None), seen).0
 }
 
+/// The same, under the eyes of `observer`.
+pub fn on_network_observed<O: Observer>(
+    program: &Program,
+    settings: &shadow::Settings,
+    topology: &str,
+    observer: O,
+) -> (Outcome, O) {
+    let plan = network(topology);
+    run_on_network(program, settings, NoNoise, (&plan, None), |_| observer)
+}
+
 /// What delayed each event of a run on a network, and what became of it.
 #[must_use]
 pub fn causes_on_network(

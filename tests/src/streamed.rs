@@ -1,6 +1,10 @@
 //! Runs of schedules that are read while they run, from a file of either binary form.
 
 use core::convert::Infallible;
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::time::SystemTime;
 
 use crate::engine::{self, outcome};
 use crate::program::Program;
@@ -13,8 +17,9 @@ use loggap_core::goal::binary::{
 use loggap_core::goal::{Edge, Lookup, Output, RankMemory, RankNode};
 use loggap_core::sim::streamed::{Builder, Memory, Requirements};
 use loggap_core::sim::{
-    Arrived, Begun, Calculated, Engine, Handled, Matched, MessageKind, NoNoise, Noise, Observer,
-    Parameters, Released, Resumed, Satisfied, Sent, Settings, Silent, SimError, Survey, Taken,
+    Arrived, Begun, Calculated, Engine, Finished, Handled, Matched, MessageKind, NoNoise, Noise,
+    Observer, Parameters, Released, Resumed, Satisfied, Sent, Settings, Silent, SimError, Survey,
+    Taken,
 };
 
 /// Bytes in memory.
@@ -95,6 +100,47 @@ pub fn run_observed<O: Observer>(
     }))
 }
 
+/// How a run ended over whose file something was written.
+#[derive(Debug)]
+pub struct Changed<O> {
+    /// How the run itself did; `Ok(None)` where it took too many turns.
+    pub finished: Result<Option<Finished>, SimError>,
+    /// Of that.
+    pub observer: O,
+    /// What came of it in the end.
+    pub result: Result<(), RunError>,
+}
+
+/// Runs `program` from the file at `path` for at most so many `turns`, after `written` was
+/// written over that: when all of it had been checked, and what is known of its edges had
+/// been noted. `None` where the form cannot say the program.
+pub fn run_changed<O: Observer>(
+    (program, form): (&Program, Form),
+    settings: &shadow::Settings,
+    (path, written): (&Path, Option<&[u8]>),
+    (observer, turns): (O, u64),
+) -> Option<Changed<O>> {
+    fs::write(path, bytes(program, form)?).unwrap();
+    let writer = fs::File::options().write(true).open(path).unwrap();
+    // Not within what the system takes for the same time.
+    writer.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    let file = ScheduleFile::open(path).unwrap();
+    let sets = engine::sets(settings);
+    let (parameters, settings) = (sets.parameters().unwrap(), engine::settings(settings));
+    let mut ran = None;
+    let result = stream(&file, settings, &Limit::none(), |schedule, _| {
+        if let Some(written) = written {
+            writer.write_all_at(written, 0).unwrap();
+        }
+        let mut engine = Engine::with(schedule, parameters, settings, NoNoise, observer);
+        let finished = engine.run_some(turns);
+        ran = Some((finished, engine.into_observer()));
+        Ok(())
+    });
+    let (finished, observer) = ran.unwrap();
+    Some(Changed { finished, observer, result })
+}
+
 /// Runs a program that has memory for so many `records`, with its operations looked up
 /// in `damaged`, a file in place of the one that was checked, if there is one; in at most
 /// so many turns.
@@ -159,6 +205,40 @@ fn events<'m>(
 #[must_use]
 pub fn is_scattered(error: &RunError) -> bool {
     matches!(error, RunError::Load(LoadError::Input(refused)) if refused.message.contains("far apart"))
+}
+
+/// What ran: calculations, and messages of sends that were handled.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// Operations, in the order in which they ran.
+    pub calculated: Vec<u32>,
+    /// Sends, with which message of them.
+    pub handled: Vec<(u32, MessageKind)>,
+}
+
+impl Runs {
+    /// Whether nothing ran twice.
+    #[must_use]
+    pub fn are_unique(&self) -> bool {
+        fn is_unique<T: PartialEq>(all: &[T]) -> bool {
+            (1..all.len()).all(|at| !all[..at].contains(&all[at]))
+        }
+        is_unique(&self.calculated) && is_unique(&self.handled)
+    }
+}
+
+impl Observer for Runs {
+    fn calculated(&mut self, event: &Calculated) {
+        self.calculated.push(event.op);
+    }
+
+    fn sent(&mut self, _event: &Sent) {}
+
+    fn handled(&mut self, event: &Handled) {
+        self.handled.push((event.op, event.message_kind));
+    }
+
+    fn matched(&mut self, _event: &Matched) {}
 }
 
 /// Keeps all that it is told, in that order.

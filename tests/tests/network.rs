@@ -12,12 +12,12 @@ use std::path::PathBuf;
 
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
-use loggap_core::units::PerByte;
+use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::command::{loggap, refused, simulated};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::shadow::{Receive, Rendezvous, Settings};
+use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -175,6 +175,43 @@ fn an_incast_queues_on_its_last_link_and_then_at_its_processor() {
         assert_eq!(makespan(&path, &["-S", "1G", "--topology", topology]), expected);
     }
     assert_eq!(makespan(&path, &["-S", "1G"]), expected, "as flat");
+}
+
+/// Rule 4 of `docs/networks.md`: the first message is there at 5,100 ns, the processor has
+/// worked on it since 4,100, and the others, which are there as well, follow.
+#[test]
+fn messages_that_arrive_together_are_handled_from_before_their_last_byte_on() {
+    let send = |rank: u32| format!("rank {rank} {{\ns: send 1001b to 0 tag {rank}\n}}\n");
+    let receive = |from: u32| format!("r{from}: recv 1001b from {from} tag {from}\n");
+    let [sends, receives] = [&send as &dyn Fn(u32) -> String, &receive]
+        .map(|line| (1..4).map(line).collect::<String>());
+    let program = Program::of_text(&format!("num_ranks 4\nrank 0 {{\n{receives}}}\n{sends}"));
+    let ns = |time: u64| Picos(time * 1_000);
+    let per_byte = |time: u64| PerByte::from_picos(time * 1_000).unwrap();
+    let set = LogGops {
+        latency: ns(2_000),
+        overhead: ns(100),
+        gap: ns(50),
+        gap_per_byte: per_byte(1),
+        overhead_per_byte: per_byte(2),
+        eager_limit: Bytes(u64::MAX),
+    };
+    // Of what begins before 4,150 ns and would end after that.
+    let detour = |_: usize, start: u64, length: u64| {
+        if (start..start + length).contains(&4_150_000) { 700_000 } else { 0 }
+    };
+    let plan = engine::network("star");
+    for receive in [Receive::Hold, Receive::Overlap] {
+        let settings = Settings { receive, ..Settings::new(set) };
+        let run = |noise: Option<shadow::Noise<'_>>| {
+            let (outcome, _) = engine::causes_on_network(&program, &settings, noise, &plan);
+            assert!(outcome.complete());
+            outcome.makespan()
+        };
+        // 6,200 and 8,300 before.
+        assert_eq!(run(None), 10_400_000, "{receive:?}");
+        assert_eq!(run(Some(&detour)), 11_100_000, "{receive:?}");
+    }
 }
 
 #[test]
@@ -448,6 +485,27 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     let path = schedule(&folder, &[(0, 1, 9_000), (14, 15, 9_000)]);
     let report = simulated(&[path.to_str().unwrap()]);
     assert_eq!(report["network"]["decisive_taper"], Value::Null);
+}
+
+/// What crosses does so in one direction, all at once, while nobody is held for G, and
+/// takes so long that o and L are less than a hundredth of it.
+#[test]
+fn the_taper_that_decides_is_met_to_a_hundredth() {
+    let folder = TempDir::new().unwrap();
+    let sends: Vec<_> = (0..4).map(|rank| (rank, rank + 8, 10_000_001)).collect();
+    let path = schedule(&folder, &sends);
+    let overlap = [path.to_str().unwrap(), "-S", "1G", "--receive", "overlap"];
+    let run = |more: &[&str]| simulated(&[&overlap[..], &PARAMETERS, more].concat());
+    let report = run(&[]);
+    let flat = report["makespan_ps"].as_u64().unwrap();
+    let taper = report["network"]["decisive_taper"]["taper"].as_f64().unwrap();
+    assert_eq!(report["network"]["decisive_taper"]["leaf_ranks"], 8);
+    let on = |taper: f64| {
+        let topology = format!("tree:8:{taper}");
+        run(&["--topology", &topology])["makespan_ps"].as_u64().unwrap()
+    };
+    assert!(on(taper * 1.01) > flat, "{taper}");
+    assert_eq!(on(taper * 0.99), flat, "{taper}");
 }
 
 #[test]

@@ -8,19 +8,23 @@
 )]
 
 use loggap::schedule::Form;
+use loggap::simulation::RunError;
 use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
-use loggap_core::sim::NoNoise;
+use loggap_core::sim::{NoNoise, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
-use loggap_tests::command::{loggap, refused, simulated};
+use loggap_tests::command::{finish, loggap, loggap_process, refused, simulated};
 use loggap_tests::engine::{self, Function};
 use loggap_tests::program::{Edge, Program, RankProgram};
 use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
-use loggap_tests::streamed::{self, Log, bytes, is_scattered};
+use loggap_tests::streamed::{self, Changed, Log, Runs, bytes, is_scattered};
 use serde_json::Value;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const FORMS: [Form; 2] = [Form::Native, Form::Reference];
@@ -111,22 +115,27 @@ fn programs_on_which_hundreds_wait_are_the_same_from_a_file() {
 
 #[test]
 fn messages_that_share_links_are_the_same_from_a_file() {
+    let mut apart = 0;
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
         let mut settings = settings(&mut random);
         settings.levels.clear();
-        settings.receive_overheads.clear();
+        settings.receive_overheads.truncate(settings.parameters.len());
+        apart += usize::from(!settings.receive_overheads.is_empty());
         let topology = ["star", "tree:4:2"][random.below(2) as usize];
-        let stored = engine::on_network(&program, &settings, topology);
+        let (stored, log) =
+            engine::on_network_observed(&program, &settings, topology, Log::default());
         for form in FORMS {
             let plan = engine::network(topology);
             let hooks = (Some(&plan), Log::default());
             let run = streamed::run_observed((&program, form), &settings, NoNoise, hooks);
-            let (outcome, _, _) = run.unwrap().unwrap();
+            let (outcome, told, _) = run.unwrap().unwrap();
             assert_eq!(outcome.common(), stored.common(), "seed {seed} {form} {topology}");
+            assert_eq!(told, log, "seed {seed} {form} {topology}");
         }
     }
+    assert!(apart > 100, "{apart} runs have overheads of receivers");
 }
 
 /// Whether operations wait for the one before.
@@ -255,6 +264,75 @@ fn a_file_that_changes_while_it_is_read_stops_the_run_or_ends_it() {
     assert!(stopped > 500 && ended > 500, "{stopped} {ended}");
 }
 
+/// The edges of the file are others when it runs than they were when it was checked: they
+/// name operations that have run already, too.
+#[test]
+fn no_operation_runs_twice_whatever_is_written_over_a_file_that_runs() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("program");
+    let (mut stopped, mut ended) = (0, 0);
+    for seed in 0..4_000 {
+        let mut random = Random::new(seed);
+        let program = program(&mut random, &Shape::WILD);
+        let settings = settings(&mut random);
+        let form = FORMS[random.below(2) as usize];
+        let mut other = program.clone();
+        for rank in &mut other.ranks {
+            let ops = rank.ops.len() as u64;
+            for edge in &mut rank.edges {
+                let op = random.below(ops) as u32;
+                if random.below(3) == 0 && op != edge.on {
+                    edge.op = op;
+                }
+            }
+        }
+        let (sound, other) = (bytes(&program, form), bytes(&other, form));
+        // What would be longer or shorter could not be read at all.
+        let Some(other) = other.filter(|other| Some(other.len()) == sound.map(|all| all.len()))
+        else {
+            continue;
+        };
+        let file = (&*path, Some(&*other));
+        let run = (Runs::default(), 1_000_000);
+        let changed = streamed::run_changed((&program, form), &settings, file, run).unwrap();
+        assert!(changed.observer.are_unique(), "seed {seed} {form}: {:?}", changed.observer);
+        match changed.finished {
+            Ok(finished) => {
+                ended += u64::from(finished.expect("a bounded number of turns").events > 0)
+            }
+            Err(error) => stopped += u64::from(matches!(error, SimError::Unreadable { .. })),
+        }
+        assert!(is_written_over(&changed.result), "seed {seed} {form}: {:?}", changed.result);
+    }
+    assert!(stopped > 500 && ended > 500, "{stopped} {ended}");
+}
+
+fn is_written_over(result: &Result<(), RunError>) -> bool {
+    result.as_ref().is_err_and(|error| error.to_string().contains("another program wrote"))
+}
+
+#[test]
+fn a_run_that_ends_is_refused_where_its_file_was_written_to_meanwhile() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("program");
+    let calc =
+        |time: u64| Program::of_text(&format!("num_ranks 1\nrank 0 {{\na: calc {time}\n}}\n"));
+    for form in FORMS {
+        let run = |written: Option<&[u8]>| {
+            let file = (&*path, written);
+            let run = (Runs::default(), 100);
+            streamed::run_changed((&calc(1_000), form), &plain(), file, run).unwrap()
+        };
+        let makespan = |changed: &Changed<Runs>| changed.finished.unwrap().unwrap().makespan;
+        let sound = run(None);
+        assert_eq!(makespan(&sound), Picos(1_000_000));
+        assert!(sound.result.is_ok(), "{form}: {:?}", sound.result);
+        let changed = run(bytes(&calc(1_001), form).as_deref());
+        assert_eq!(makespan(&changed), Picos(1_001_000));
+        assert!(is_written_over(&changed.result), "{form}: {:?}", changed.result);
+    }
+}
+
 fn file(folder: &TempDir, name: &str, arguments: &[&str]) -> String {
     let path = folder.path().join(name).to_str().unwrap().to_owned();
     loggap().args(["goal", "generate"]).args(arguments).args(["-o", &path]).assert().success();
@@ -373,4 +451,40 @@ fn what_never_ends_is_named_by_rank_and_operation() {
     let (stored, streamed) = (refused(&[path]), refused(&[path, "--program", "streamed"]));
     assert_eq!(stored, streamed);
     assert!(stored.1.contains("rank 1 never receives the message with tag 7"), "{stored:?}");
+}
+
+/// The most bytes of its own, besides what it maps, that a simulation had when it was
+/// looked at, every millisecond; and the bytes that it reports.
+fn peak(path: &str, program: &str) -> (u64, u64) {
+    let arguments = ["simulate", path, "--program", program, "-J"];
+    let mut child = loggap_process().args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let own = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kilobytes = own.map(|own| own.trim().trim_end_matches(" kB").parse::<u64>().unwrap());
+        peak = peak.max(1024 * kilobytes.unwrap_or_default());
+        sleep(Duration::from_millis(1));
+    }
+    let output = finish(child);
+    assert!(output.status.success());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    (peak, report["memory_bytes"].as_u64().unwrap())
+}
+
+/// Two ranks of a million operations each. Reading LogGOPSim's format takes more than the
+/// run.
+#[test]
+fn a_run_from_a_file_takes_the_memory_that_it_reports() {
+    /// What the program takes without a schedule, and some more.
+    const PROGRAM: u64 = 6 << 20;
+    let folder = TempDir::new().unwrap();
+    let long = ["--pattern", "dissemination", "--ranks", "2", "-s", "8", "--repeat", "350000"];
+    for name in ["long.lgs", "long.bin"] {
+        let path = file(&folder, name, &long);
+        let (peak, reported) = peak(&path, "streamed");
+        let most = reported * 13 / 10 + PROGRAM;
+        assert!((reported..most).contains(&peak), "{name}: {peak} where {reported} are reported");
+    }
 }

@@ -6,11 +6,17 @@ use loggap::simulation::{GraphTopology, LinkModel, NetworkPlan, Placement, Topol
 use loggap_core::sim::network::{Departure, Fabric, Network, NetworkStopped, Topology};
 
 use super::Numbers;
+use oracle::Message;
+
+#[path = "../../../core/src/sim/network/oracle.rs"]
+mod oracle;
 
 /// Hosts and links of a topology on which messages travel.
 const MOST_LINKS: u32 = 1 << 12;
 /// Links of a route that is looked at.
 const LONGEST_ROUTE: u32 = 1 << 10;
+/// Chooses among equal routes.
+const SEED: u64 = 7;
 /// Messages of one run.
 const MOST_MESSAGES: usize = 48;
 
@@ -36,7 +42,7 @@ pub fn topology(data: &[u8]) {
     for _ in 0..pairs {
         let (source, target) = (numbers.word() % hosts, numbers.word() % hosts);
         let mut links = 0;
-        topology.route(source, target, 7, |link| {
+        topology.route(source, target, SEED, |link| {
             links += 1;
             assert!(link < topology.links() && topology.capacity(link) > 0.0, "link {link}");
             assert!(!topology.link_name(link).is_empty());
@@ -49,13 +55,14 @@ pub fn topology(data: &[u8]) {
             topology: source,
             placement: Placement::Block,
             link_capacity: 1.0,
-            seed: 7,
+            seed: SEED,
             watched: false,
         };
         if let Ok(mut placed) = plan.place(hosts, 1, MOST_MESSAGES)
             && let Ok(mut flows) = placed.lend()
         {
-            run(&mut flows, hosts, Numbers(numbers.0));
+            let arrived = run(&mut flows, hosts, Numbers(numbers.0));
+            check_arrivals(&topology, &arrived.unwrap_or_default());
         }
         let plan = NetworkPlan { model: LinkModel::Simple, ..plan };
         if let Ok(mut placed) = plan.place_simple(hosts, MOST_MESSAGES)
@@ -66,12 +73,34 @@ pub fn topology(data: &[u8]) {
     }
 }
 
-/// Every message arrives, once, not before it could alone, and time goes on.
-fn run<N: Network>(network: &mut N, hosts: u32, mut numbers: Numbers<'_>) {
+/// Messages arrive when the slow oracle says.
+fn check_arrivals(topology: &impl Fabric, arrived: &[(Departure, u64)]) {
+    let message = |&(departure, _): &(Departure, u64)| {
+        let Departure { now, source, target, volume, delay, .. } = departure;
+        Message { now, source, target, volume, delay }
+    };
+    let messages: Vec<Message> = arrived.iter().map(message).collect();
+    let expected = oracle::arrivals(topology, SEED, &messages);
+    for ((departure, time), expected) in arrived.iter().zip(expected) {
+        assert!(expected.holds(*time), "{time} for {expected:?}: {departure:?} of {messages:?}");
+    }
+}
+
+/// Every message arrives, once, not before it could alone, and time goes on. When each
+/// arrived, unless a time was past its range.
+fn run<N: Network>(
+    network: &mut N,
+    hosts: u32,
+    mut numbers: Numbers<'_>,
+) -> Option<Vec<(Departure, u64)>> {
+    let mut arrived = Vec::new();
     let mut earliest = Vec::new();
     let mut last = 0;
     // What arrives before `until`, the last possible time included; false where a time is past its range.
-    let mut drain = |network: &mut N, earliest: &mut Vec<Option<u64>>, until: u64| {
+    let mut drain = |network: &mut N,
+                     earliest: &mut Vec<Option<u64>>,
+                     arrived: &mut [(Departure, u64)],
+                     until: u64| {
         loop {
             let entry = match network.first(until) {
                 Ok(entry) => entry.filter(|entry| entry.time().0 < until || until == u64::MAX),
@@ -90,6 +119,7 @@ fn run<N: Network>(network: &mut N, hosts: u32, mut numbers: Numbers<'_>) {
             let alone = alone - (1 + (alone >> 50)).min(alone);
             assert!(time >= alone && time >= last, "{time} of {alone} after {last}");
             last = time;
+            arrived[op as usize].1 = time;
             network.land();
         }
     };
@@ -101,12 +131,12 @@ fn run<N: Network>(network: &mut N, hosts: u32, mut numbers: Numbers<'_>) {
         let departure = drawn(&mut numbers, hosts, (op, now));
         let Departure { bytes, volume, delay, .. } = departure;
         now = departure.now;
-        if !drain(network, &mut earliest, now) {
-            return;
+        if !drain(network, &mut earliest, &mut arrived, now) {
+            return None;
         }
         match network.launch(&departure) {
             Ok(()) => {}
-            Err(NetworkStopped::Overflow) => return,
+            Err(NetworkStopped::Overflow) => return None,
             Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
         }
         let alone = match N::CHARGES {
@@ -115,10 +145,14 @@ fn run<N: Network>(network: &mut N, hosts: u32, mut numbers: Numbers<'_>) {
             false => bytes.checked_mul(1000).map(|bytes| bytes.max(delay)),
         };
         earliest.push(alone.and_then(|alone| now.checked_add(alone)));
+        arrived.push((departure, 0));
     }
-    if drain(network, &mut earliest, u64::MAX) {
-        assert!(earliest.iter().all(Option::is_none), "every message arrives");
+    if !drain(network, &mut earliest, &mut arrived, u64::MAX) {
+        return None;
     }
+    assert!(earliest.iter().all(Option::is_none), "every message arrives");
+    // At the last possible time nothing but what is there is asked for.
+    Some(arrived).filter(|_| now < u64::MAX)
 }
 
 /// A message after `now`: mostly small numbers, and now and then some near the end of

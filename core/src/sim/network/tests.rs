@@ -4,18 +4,25 @@ use std::format;
 use std::vec;
 use std::vec::Vec;
 
+use super::oracle::{self, Message};
 use super::*;
 use crate::random::Random;
 
-/// When a message leaves, its source and target, and its volume.
-type Message = (u64, u32, u32, u64);
-
 const SEED: u64 = 3;
+/// Steps of time in which links are watched.
+const STEPS: usize = 8;
 
-/// When the last byte of each message has left the network; `messages` are in
-/// the order of time.
-fn ends<F: Fabric>(topology: &F, messages: &[Message]) -> Vec<u64> {
-    let needs = FlowsRequirements::new(topology, messages.len());
+/// When a message leaves, its source and target, and its volume; it arrives when it is
+/// through.
+type Sent = (u64, u32, u32, u64);
+
+const fn undelayed((now, source, target, volume): Sent) -> Message {
+    Message { now, source, target, volume, delay: 0 }
+}
+
+/// Calls `then` with a network for so many messages under way, whose links are watched.
+fn on<F: Fabric, T>(fabric: &F, messages: usize, then: impl FnOnce(&mut Flows<'_, F>) -> T) -> T {
+    let needs = FlowsRequirements::new(fabric, messages);
     let memory = FlowsMemory {
         links: &mut vec![Link::default(); needs.links],
         link_queue: &mut vec![QueuedLink::default(); needs.link_queue],
@@ -30,96 +37,56 @@ fn ends<F: Fabric>(topology: &F, messages: &[Message]) -> Vec<u64> {
         arrivals: &mut vec![Entry::default(); needs.arrivals],
         arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],
     };
-    let tenants =
-        Tenants { ranks: topology.hosts(), hosts: &[], seed: SEED, messages: messages.len() };
-    let mut network = Flows::new(topology, tenants, memory).unwrap();
-    let mut ended = vec![0; messages.len()];
-    let mut drain = |network: &mut Flows<'_, F>, until: u64| {
-        while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
-            ended[entry.index as usize] = entry.time;
-            network.land();
-        }
-    };
-    for (op, &(now, source, target, volume)) in (0..).zip(messages) {
-        drain(&mut network, now);
-        let departure = Departure { op, source, target, now, seq: op, bytes: 0, volume, delay: 0 };
-        network.launch(&departure).unwrap();
-    }
-    drain(&mut network, u64::MAX);
-    ended
+    let tenants = Tenants { ranks: fabric.hosts(), hosts: &[], seed: SEED, messages };
+    let mut carried = vec![0.0; needs.links * STEPS];
+    let usage = Usage::new(&mut carried, STEPS).unwrap();
+    then(&mut Flows::new(fabric, tenants, memory).unwrap().with_usage(usage))
 }
 
-/// The same by the definition: of the links with flows that have no rate, the
-/// one with the least share decides, from the beginning at every change.
-fn slow_ends<F: Fabric>(topology: &F, messages: &[Message]) -> Vec<f64> {
-    let routes: Vec<Vec<usize>> = messages
-        .iter()
-        .map(|&(_, source, target, _)| {
-            let mut route = Vec::new();
-            topology.route(source, target, SEED, |link| route.push(link as usize));
-            route
-        })
-        .collect();
-    let mut left: Vec<f64> = messages.iter().map(|message| message.3 as f64).collect();
-    let mut ended = vec![0.0; messages.len()];
-    let (mut now, mut begun, mut active) = (0.0, 0, Vec::<usize>::new());
-    // Those of a pair wait for each other.
-    let in_order = |mut ended: Vec<f64>| {
-        for at in 0..ended.len() {
-            let same = |other: &usize| {
-                messages[*other].1 == messages[at].1 && messages[*other].2 == messages[at].2
-            };
-            ended[at] = (0..at).filter(same).map(|other| ended[other]).fold(ended[at], f64::max);
-        }
-        ended
-    };
-    loop {
-        while begun < messages.len() && messages[begun].0 as f64 <= now {
-            active.push(begun);
-            begun += 1;
-        }
-        let rates = slow_rates(topology, &routes, &active);
-        let next = messages.get(begun).map_or(f64::INFINITY, |message| message.0 as f64);
-        let end = active.iter().zip(&rates).map(|(&flow, rate)| now + left[flow] / rate);
-        let until = end.fold(next, f64::min);
-        if until == f64::INFINITY {
-            return in_order(ended);
-        }
-        for (&flow, rate) in active.iter().zip(&rates) {
-            left[flow] -= rate * (until - now);
-            if left[flow] < 1e-3 {
-                ended[flow] = until;
-            }
-        }
-        active.retain(|&flow| left[flow] >= 1e-3);
-        now = until;
+/// Lands what arrives before `until`, with its time.
+fn drain<F: Fabric>(network: &mut Flows<'_, F>, until: u64, mut landed: impl FnMut(u32, u64)) {
+    while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
+        landed(entry.index, entry.time);
+        network.land();
     }
 }
 
-fn slow_rates<F: Fabric>(topology: &F, routes: &[Vec<usize>], active: &[usize]) -> Vec<f64> {
-    let links = topology.links() as usize;
-    let mut rates: Vec<Option<f64>> = vec![None; active.len()];
-    loop {
-        let (mut left, mut open) = (vec![0.0; links], vec![0u32; links]);
-        for (link, left) in left.iter_mut().enumerate() {
-            *left = topology.capacity(u32::try_from(link).unwrap());
+fn launch<F: Fabric>(network: &mut Flows<'_, F>, op: u32, message: &Message) {
+    let Message { now, source, target, volume, delay } = *message;
+    let departure = Departure { op, source, target, now, seq: op, bytes: 0, volume, delay };
+    network.launch(&departure).unwrap();
+}
+
+/// When each message arrives; they are in the order of time.
+fn arrivals<F: Fabric>(fabric: &F, messages: &[Message]) -> Vec<u64> {
+    on(fabric, messages.len(), |network| {
+        let mut arrived = vec![0; messages.len()];
+        for (op, message) in (0..).zip(messages) {
+            drain(network, message.now, |op, time| arrived[op as usize] = time);
+            launch(network, op, message);
         }
-        for (rate, &flow) in rates.iter().zip(active) {
-            for &link in &routes[flow] {
-                left[link] -= rate.unwrap_or_default();
-                open[link] += u32::from(rate.is_none());
-            }
-        }
-        let shares = (0..links).filter(|&link| open[link] > 0);
-        let least = shares.map(|link| (left[link] / f64::from(open[link]), link));
-        let Some((share, tightest)) = least.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
-        for (rate, &flow) in rates.iter_mut().zip(active) {
-            if rate.is_none() && (share >= 1.0 || routes[flow].contains(&tightest)) {
-                *rate = Some(share.min(1.0));
-            }
-        }
+        drain(network, u64::MAX, |op, time| arrived[op as usize] = time);
+        check_usage(network, messages.len());
+        arrived
+    })
+}
+
+/// Steps of time add up to what links carried.
+fn check_usage<F: Fabric>(network: &Flows<'_, F>, messages: usize) {
+    let usage = network.usage().unwrap();
+    for (link, carried) in (0..).zip(network.carried()) {
+        let watched: f64 = usage.of_link(link).iter().sum();
+        // Each end is up to a picosecond off.
+        let most = carried * 1e-9 + messages as f64;
+        assert!((watched - carried).abs() <= most, "link {link}: {watched} of {carried}");
     }
-    rates.into_iter().map(Option::unwrap).collect()
+}
+
+/// When the last byte of each message has left the network; `messages` are in
+/// the order of time.
+fn ends<F: Fabric>(fabric: &F, messages: &[Sent]) -> Vec<u64> {
+    let messages: Vec<Message> = messages.iter().copied().map(undelayed).collect();
+    arrivals(fabric, &messages)
 }
 
 fn topologies() -> Vec<Topology> {
@@ -147,25 +114,25 @@ fn topologies() -> Vec<Topology> {
 fn random_messages(random: &mut Random, hosts: u32) -> Vec<Message> {
     let count = 1 + random.below(60);
     let apart = [0, 1_000, 1 << 20, 1 << 30][usize::try_from(random.below(4)).unwrap()];
-    // Few sizes, so that many end together.
+    // Few sizes, so that many end together, and few hosts, so that pairs meet again.
     let whole = [1, 1 << 28][usize::try_from(random.below(2)).unwrap()];
+    let busy = [3, hosts][usize::try_from(random.below(2)).unwrap()];
     let mut now = 0;
     let message = |_| {
         now += random.below(apart + 1);
-        let mut host = || u32::try_from(random.below(hosts.into())).unwrap();
+        let mut host = || u32::try_from(random.below(busy.into())).unwrap();
         let (source, target) = (host(), host());
-        (
-            now,
-            source,
-            if source == target { (source + 1) % hosts } else { target },
-            (1 + random.below((1 << 30) / whole)) * whole,
-        )
+        let target = if source == target { (source + 1) % busy } else { target };
+        let volume = random.below((1 << 30) / whole + 1) * whole;
+        let volume = if random.below(5) == 0 { 0 } else { volume };
+        let delay = [2_000, 9_000_000][usize::try_from(random.below(2)).unwrap()];
+        Message { now, source, target, volume, delay }
     };
     (0..count).map(message).collect()
 }
 
 #[test]
-fn random_flows_end_when_a_slow_oracle_says() {
+fn random_messages_arrive_when_a_slow_oracle_says() {
     for seed in 0..150 {
         let mut random = Random::new(seed);
         for topology in topologies() {
@@ -175,14 +142,11 @@ fn random_flows_end_when_a_slow_oracle_says() {
     }
 }
 
-/// Compares with the slow oracle; when each message has ended.
+/// Compares with the slow oracle; when each message has arrived.
 fn compare<F: Fabric>(fabric: &F, messages: &[Message], about: &str) -> Vec<u64> {
-    let (fast, slow) = (ends(fabric, messages), slow_ends(fabric, messages));
-    for (at, (&fast, &slow)) in fast.iter().zip(&slow).enumerate() {
-        // Each change of rate comes up to half a picosecond off.
-        let off = (fast as f64 - slow).abs();
-        let most = slow * 1e-9 + messages.len() as f64 * 4.0;
-        assert!(off <= most, "{about}, message {at}: {fast} and {slow}");
+    let (fast, slow) = (arrivals(fabric, messages), oracle::arrivals(fabric, SEED, messages));
+    for (at, (&fast, slow)) in fast.iter().zip(&slow).enumerate() {
+        assert!(slow.holds(fast), "{about}, message {at}: {fast} and {slow:?}");
     }
     fast
 }
@@ -202,13 +166,13 @@ fn what_begins_when_others_end_ends_when_the_slow_oracle_says() {
                 let mut host = || u32::try_from(random.below(hosts.into())).unwrap();
                 let (source, target) = (host(), host());
                 let target = if source == target { (source + 1) % hosts } else { target };
-                (now, source, target, (1 + random.below(4)) * UNIT)
+                undelayed((now, source, target, (1 + random.below(4)) * UNIT))
             };
             let count = 1 + random.below(16);
             let mut messages: Vec<Message> = (0..count).map(|_| message(&mut random, 0)).collect();
             for round in 0..4 {
                 let about = format!("{topology:?}, seed {seed}, round {round}");
-                let last = messages.last().unwrap().0;
+                let last = messages.last().unwrap().now;
                 let mut begins = compare(&topology, &messages, &about);
                 begins.retain(|&end| end > last && random.below(3) == 0);
                 begins.sort_unstable();
@@ -245,7 +209,7 @@ fn flows_of_links_that_are_nearly_alike_end_when_the_slow_oracle_says() {
         let mut begins = vec![0; wires.routes.len()];
         for at in 0..count {
             let begin = begins[at as usize];
-            messages.push((begin, 2 * at, 2 * at + 1, (1 + random.below(4)) * UNIT));
+            messages.push(undelayed((begin, 2 * at, 2 * at + 1, (1 + random.below(4)) * UNIT)));
             if at == count / 2 {
                 let ended = compare(&wires, &messages, &format!("seed {seed}, first"));
                 let ended = |_| ended[usize::try_from(random.below(ended.len() as u64)).unwrap()];
@@ -262,8 +226,9 @@ fn flows_of_links_that_are_nearly_alike_end_when_the_slow_oracle_says() {
 fn a_link_that_overflows_while_others_leave_is_shared_fairly() {
     let topology = Topology::parse("dragonfly:4:2:2", 16).unwrap();
     const UNIT: u64 = 27_720_000;
-    let message =
-        |begin: u64, source, target, volume: u64| (begin * UNIT, source, target, volume * UNIT);
+    let message = |begin: u64, source, target, volume: u64| {
+        undelayed((begin * UNIT, source, target, volume * UNIT))
+    };
     let messages = [
         message(0, 1, 2, 1),
         message(0, 10, 3, 3),
@@ -319,6 +284,58 @@ fn what_begins_when_as_much_ends_shares_the_link() {
 }
 
 #[test]
+fn flows_whose_ends_round_to_one_time_end_together() {
+    let wires = Wires { capacities: vec![1.8], routes: vec![vec![0]; 3] };
+    // 0.9 each until 4 and 0.6 each until 13, when the second one ends; the third one would
+    // end at 114 7/9, and the first one at 115 2/9.
+    let messages = [(0, 0, 1, 101), (0, 2, 3, 9), (4, 4, 5, 97)];
+    assert_eq!(ends(&wires, &messages), [115, 13, 115]);
+}
+
+#[test]
+fn a_link_that_was_never_empty_is_shared_after_many_messages_as_at_first() {
+    const MESSAGES: u32 = 200_000;
+    const LONG: u64 = 1 << 40;
+    // The first flow has half a link all the time; narrow links limit those that follow, so
+    // that link 0, where each begins at 1, is left something by all, until the last three
+    // fill it.
+    let routes = [vec![0, 1], vec![0, 2], vec![0, 3], vec![0], vec![0], vec![0, 3]];
+    let wires = Wires { capacities: vec![1.3, 0.5, 0.1, 1.0 / 3.0], routes: routes.to_vec() };
+    let on_route = |route, now, volume| undelayed((now, 2 * route, 2 * route + 1, volume));
+    let last = |network: &mut Flows<'_, Wires>, now| {
+        drain(network, now, |_, _| {});
+        for (op, volume) in [(3, 9_000_000), (4, 7_000_000), (5, 500_000)] {
+            launch(network, op, &on_route(op, now, volume));
+        }
+        let mut ended = Vec::new();
+        drain(network, u64::MAX, |op, time| ended.push((op, time)));
+        ended
+    };
+    let mut random = Random::new(1);
+    let (mut now, mut landed) = (0, 0);
+    let ended = on(&wires, 1_000, |network| {
+        launch(network, 0, &on_route(0, 0, LONG));
+        for _ in 0..MESSAGES {
+            now += random.below(2_000);
+            drain(network, now, |_, _| landed += 1);
+            let route = 1 + u32::try_from(random.below(2)).unwrap();
+            launch(network, route, &on_route(route, now, 1 + random.below(200)));
+        }
+        now += 1_000_000 + now % 2;
+        drain(network, now, |_, _| landed += 1);
+        let ended = last(network, now);
+        check_usage(network, MESSAGES as usize);
+        ended
+    });
+    assert_eq!(landed, MESSAGES, "all but the first are through before the last begin");
+    let recomputed = on(&wires, 4, |network| {
+        launch(network, 0, &on_route(0, now, LONG - now / 2));
+        last(network, now)
+    });
+    assert_eq!(ended, recomputed);
+}
+
+#[test]
 fn a_queue_of_as_many_ends_as_messages_is_enough() {
     for links in 2..12u32 {
         let alone = (0..links).map(|link| vec![link]);
@@ -327,7 +344,7 @@ fn a_queue_of_as_many_ends_as_messages_is_enough() {
             routes: alone.chain([(0..links).collect()]).collect(),
         };
         let message = |at: u32| (0, 2 * at, 2 * at + 1, 10_000 - 100 * u64::from(at));
-        let mut messages: Vec<Message> = (0..links).map(message).collect();
+        let mut messages: Vec<Sent> = (0..links).map(message).collect();
         messages.push((0, 2 * links, 2 * links + 1, 100));
         // A half each until the last one is through.
         let mut expected: Vec<u64> = messages.iter().map(|message| message.3 + 100).collect();
@@ -386,16 +403,16 @@ fn routes_join_hosts_link_by_link_within_their_length() {
 
 #[test]
 fn an_incast_over_a_star_takes_its_number_of_messages() {
-    let messages: Vec<Message> = (1..9).map(|source| (0, source, 0, 1_000_003)).collect();
+    let messages: Vec<Sent> = (1..9).map(|source| (0, source, 0, 1_000_003)).collect();
     assert_eq!(ends(&Topology::star(9).unwrap(), &messages), [8 * 1_000_003; 8]);
 }
 
 #[test]
 fn eight_flows_over_a_taper_of_four_take_four_times() {
     let topology = Topology::tree(16, 8, 4.0).unwrap();
-    let messages: Vec<Message> = (0..8).map(|source| (0, source, 8 + source, 999_999)).collect();
+    let messages: Vec<Sent> = (0..8).map(|source| (0, source, 8 + source, 999_999)).collect();
     assert_eq!(ends(&topology, &messages), [4 * 999_999; 8]);
-    let inside: Vec<Message> = (0..8).map(|source| (0, source, (source + 1) % 8, 9)).collect();
+    let inside: Vec<Sent> = (0..8).map(|source| (0, source, (source + 1) % 8, 9)).collect();
     assert_eq!(ends(&topology, &inside), [9; 8], "a leaf does not block");
 }
 
@@ -404,7 +421,7 @@ fn a_ring_on_a_torus_meets_nobody_but_a_shift_does() {
     let topology = Topology::torus(&[8, 8]).unwrap();
     let shift = |by: u32| {
         let message = |host: u32| (0, host, host / 8 * 8 + (host + by) % 8, 5_000_000);
-        (0..64).map(message).collect::<Vec<Message>>()
+        (0..64).map(message).collect::<Vec<Sent>>()
     };
     assert_eq!(ends(&topology, &shift(1)), [5_000_000; 64]);
     // Each link has the flows of three sources.

@@ -130,6 +130,48 @@ fn draw_row(
 mod tests {
     use super::*;
 
+    fn title() -> LinksTitle {
+        LinksTitle {
+            schedule: "app.goal".into(),
+            topology: "tree:8:4".into(),
+            makespan: Picos(3_573_000),
+        }
+    }
+
+    #[test]
+    fn each_row_has_the_steps_of_its_own_link() {
+        let link = |name: &str, over_time: [f64; 4]| BusyLink {
+            name: name.into(),
+            capacity: 1.0,
+            utilization: 0.5,
+            over_time: over_time.into(),
+        };
+        let busiest = vec![link("early", [1.0, 1.0, 0.0, 0.0]), link("late", [0.0, 0.0, 0.0, 1.0])];
+        let usage = NetworkUse { step: Some(1_000), links: 2, busiest, ..NetworkUse::default() };
+        let svg = svg(&usage, &title()).unwrap();
+        let attribute = |bar: &str, name: &str| {
+            let (_, rest) = bar.split_once(&format!(" {name}=\"")).unwrap();
+            rest.split_once('"').unwrap().0.to_lowercase()
+        };
+        let told = |bar: &str| {
+            let (_, rest) = bar.split_once("<title>").unwrap();
+            let [x, y, width] = ["x", "y", "width"].map(|name| attribute(bar, name));
+            let text = rest.split_once("</title>").unwrap().0;
+            format!("{x} {y} {width} {} {text}", attribute(bar, "fill"))
+        };
+        let bars: Vec<String> =
+            svg.lines().filter(|line| line.contains("<title>")).map(told).collect();
+        assert_eq!(
+            bars,
+            [
+                "240 76 410 #a50026 early: 100.0%",
+                "650 76 410 #f7f7f7 early: 0.0%",
+                "240 98 615 #f7f7f7 late: 0.0%",
+                "855 98 205 #a50026 late: 100.0%",
+            ]
+        );
+    }
+
     #[test]
     fn a_full_link_is_dark_red_and_named_and_nothing_is_no_picture() {
         let link = BusyLink {
@@ -146,11 +188,7 @@ mod tests {
             busiest: vec![link],
             as_busy: 3,
         };
-        let title = LinksTitle {
-            schedule: "app.goal".into(),
-            topology: "tree:8:4".into(),
-            makespan: Picos(3_573_000),
-        };
+        let title = title();
         let svg = svg(&usage, &title).unwrap();
         assert!(svg.contains("leaf 0 out: 100.0%") && svg.contains("62.5%"), "{svg}");
         assert!(svg.to_lowercase().contains("#a50026") && svg.contains("time [ns]"), "{svg}");
