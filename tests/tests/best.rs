@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loggap_tests::command::loggap;
+use loggap_tests::command::{loggap, simulated};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -86,6 +86,87 @@ fn intervals_decide_what_is_told_apart_and_the_seed_what_is_drawn() {
     let none = ask(0.0, &[]);
     assert_eq!(none["draws"], 0);
     assert!(none["cells"][0]["told_apart"].is_null());
+}
+
+/// Algorithms that `loggap simulate --pattern` has as well: of which collective, the
+/// pattern, its options, and what its size is a multiple of.
+#[derive(Clone, Copy)]
+struct Known {
+    collective: &'static str,
+    algorithm: &'static str,
+    pattern: &'static str,
+    options: &'static [&'static str],
+    /// Whether its size is that of the blocks of all ranks.
+    all_blocks: bool,
+    /// Whether it is the same for powers of two of ranks only.
+    powers_of_two: bool,
+}
+
+const fn known(collective: &'static str, algorithm: &'static str, pattern: &'static str) -> Known {
+    let options = &[];
+    Known { collective, algorithm, pattern, options, all_blocks: false, powers_of_two: false }
+}
+
+/// Of one block of all ranks Schedgen 2 has the bytes of all.
+const fn allgather(algorithm: &'static str, options: &'static [&'static str]) -> Known {
+    Known { options, all_blocks: true, ..known("allgather", algorithm, "allgather") }
+}
+
+const KNOWN: [Known; 13] = [
+    known("bcast", "basic_linear", "outcast"),
+    known("bcast", "pipeline", "pipelined-broadcast-blocking"),
+    known("bcast", "binary_tree", "binary-broadcast"),
+    known("bcast", "binomial", "binomial-broadcast"),
+    known("gather", "basic_linear", "linear-gather"),
+    known("scatter", "basic_linear", "linear-scatter"),
+    known("alltoall", "linear", "all-to-all"),
+    known("barrier", "linear", "linear-barrier"),
+    known("barrier", "bruck", "dissemination"),
+    known("allreduce", "ring", "ring-allreduce"),
+    Known { powers_of_two: true, ..known("allreduce", "rabenseifner", "recursive-doubling") },
+    allgather("ring", &["--algorithm", "ring"]),
+    allgather("recursive_doubling", &["--algorithm", "recdoub"]),
+];
+
+/// Each algorithm that `loggap simulate` offers, too, takes the same there.
+#[test]
+fn candidates_take_as_long_as_loggap_simulate_says() {
+    let costs = ["-L", "2500", "-o", "700", "-g", "900", "-G", "1.5", "-O", "0.3", "-S", "64M"];
+    let seconds = |time: &Value| time.as_f64();
+    let mut compared = [0; KNOWN.len()];
+    // A multiple of 4, 8 and 13 blocks, of 4 B or 52 B.
+    for (ranks, size) in [(4u64, 1_664u64), (8, 8_320), (13, 1_664), (16, 20_800)] {
+        let (of_ranks, bytes) = (ranks.to_string(), size.to_string());
+        for (known, compared) in KNOWN.iter().zip(&mut compared) {
+            if known.powers_of_two && !ranks.is_power_of_two() {
+                continue;
+            }
+            let barrier = known.collective == "barrier";
+            let sized: &[&str] = if barrier { &[] } else { &["-s", &bytes] };
+            let commutes: &[&str] =
+                if known.algorithm == "ring" { &["--assume-commutative"] } else { &[] };
+            let asked = [known.collective, "--ranks", &of_ranks];
+            let found = document(&[&asked[..], sized, &costs, commutes].concat());
+            let all = found["cells"][0]["candidates"].as_array().unwrap();
+            let found = all.iter().find(|found| found["algorithm"] == known.algorithm);
+            // Not offered, or too slow to be simulated.
+            let Some(time) = found.and_then(|found| seconds(&found["time_s"])) else { continue };
+            let segment = found.unwrap()["segment_bytes"].to_string();
+            let in_segments = segment != "0";
+            if in_segments && known.algorithm == "binary_tree" {
+                continue;
+            }
+            let bytes = (size * if known.all_blocks { ranks } else { 1 }).to_string();
+            let bytes = if barrier { "1" } else { &bytes };
+            let segment: &[&str] = if in_segments { &["--segment", &segment] } else { &[] };
+            let run = ["--pattern", known.pattern, "--ranks", &of_ranks, "-s", bytes];
+            let run = simulated(&[&run[..], &costs, known.options, segment].concat());
+            assert_eq!(seconds(&run["makespan_s"]), Some(time), "{run} {found:?}");
+            *compared += 1;
+        }
+    }
+    assert!(compared.iter().all(|&compared| compared >= 1), "{compared:?}");
+    assert!(compared.iter().sum::<u32>() > 40, "{compared:?}");
 }
 
 /// Words of a file of rules without comments, as numbers.

@@ -368,6 +368,15 @@ fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
     for (at, latency) in grown.iter().zip([55.42e-9, 277.1e-9, 554.2e-9]) {
         assert!((at["latency_s"].as_f64().unwrap() - latency).abs() < 1e-13, "{at}");
         assert_eq!(at["order_stays"], true);
+        assert!(at["exceeded_at_s"].is_null(), "{at}");
+    }
+    assert_eq!(json["sensitivity_method"], "causes");
+    // On a network nothing is proved, whatever the taper.
+    let json = simulated(&[&run[..], &["--topology", "star"]].concat());
+    assert_eq!(json["sensitivity_method"], "differences");
+    for at in json["latency_tolerance"].as_array().unwrap() {
+        assert_eq!(at["order_stays"], false);
+        assert!(at["exceeded_at_s"].as_f64() > at["latency_s"].as_f64(), "{at}");
     }
     let (code, text) = refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat());
     assert!(code == 2 && text.contains("--sensitivity"), "{text}");
@@ -758,6 +767,32 @@ fn the_makespan_of_one_message_is_as_uncertain_as_its_latency() {
     assert!(found["max_ps"].as_u64() > found["p95_ps"].as_u64());
     let seconds = found["median_s"].as_f64().unwrap();
     assert!((seconds * 1e12 - found["median_ps"].as_f64().unwrap()).abs() < 0.01);
+}
+
+/// L, o_s and o_r of one message are drawn independently: variances add up. Drawn with
+/// the same deviation, standard deviations would: 1.7 times as much.
+#[test]
+fn parameters_that_are_uncertain_together_add_up_their_variances() {
+    let uncertain = UNCERTAIN
+        .replace(
+            r#""send_overhead_s":1e-6,"#,
+            r#""send_overhead_s":1e-6,"send_overhead_s_lo":0.6e-6,"send_overhead_s_hi":1.4e-6,"#,
+        )
+        .replace(
+            r#""recv_overhead_s":1e-6,"#,
+            r#""recv_overhead_s":1e-6,"recv_overhead_s_lo":0.5e-6,"recv_overhead_s_hi":1.5e-6,"#,
+        );
+    let found =
+        &monte_carlo(&uncertain, &["--ranks", "2", "--monte-carlo", "20000"])["monte_carlo"];
+    let variance = 500_000.0f64.powi(2) + 400_000.0f64.powi(2) + 500_000.0f64.powi(2);
+    let (middle, deviation) = (4_007_000.0, variance.sqrt() / 1.959_964);
+    // Within 4 standard deviations of these quantiles, and of the mean, as above.
+    for (key, quantile, within) in
+        [("p05_ps", -1.644_854, 0.06), ("mean_ps", 0.0, 0.03), ("p95_ps", 1.644_854, 0.06)]
+    {
+        let off = (found[key].as_f64().unwrap() - middle) / deviation - quantile;
+        assert!(off.abs() < within, "{key} is off by {off} standard deviations");
+    }
 }
 
 /// Where nothing shares a link, the network changes no draw.
