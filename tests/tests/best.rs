@@ -8,8 +8,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
-use loggap_tests::command::{loggap, simulated};
+use loggap_tests::command::{interrupted, loggap, simulated};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -378,4 +379,45 @@ fn what_cannot_be_answered_is_refused() {
         let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
         assert!(text.contains(message), "{arguments:?}: {text}");
     }
+}
+
+/// Whatever form is asked for has the cells that are complete, as a run to the end has
+/// them, and says that others are missing.
+#[test]
+fn ctrl_c_leaves_the_cells_that_are_complete() {
+    let folder = TempDir::new().unwrap();
+    let (rules, map) = (folder.path().join("b.rules"), folder.path().join("b.svg"));
+    let files = ["--rules", rules.to_str().unwrap(), "--plot", map.to_str().unwrap()];
+    let preset = ["--preset", "ompi-ib-sdr"];
+    // The first cells are done in no time, and all take much longer than the test waits.
+    let ask = ["best", "bcast", "--ranks", "8:64K", "-s", "8:1M"];
+    let left = |more: &[&str], is_enough: fn(&str) -> bool| {
+        let arguments = [&ask[..], &preset, more].concat();
+        let enough = |output: &Output| is_enough(&String::from_utf8_lossy(&output.stdout));
+        String::from_utf8(interrupted(&arguments, enough).stdout).unwrap()
+    };
+    let all = 14 * 18;
+    let json = left(&[&files[..], &["-J"]].concat(), |text| text.contains("\"ranks\":8,"));
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let cells = found["cells"].as_array().unwrap();
+    assert!(!cells.is_empty() && cells.len() < all, "{}", cells.len());
+    let why = format!("interrupted after {} of {all} cells", cells.len());
+    assert_eq!(found["incomplete"], why);
+    let first = ["bcast", "--ranks", "8,16", "-s", "8:1M"];
+    let whole = document(&[&first[..], &preset].concat());
+    assert_eq!(whole.get("incomplete"), None);
+    let both = cells.iter().zip(whole["cells"].as_array().unwrap()).take(18);
+    assert!(both.clone().count() > 0 && both.clone().all(|(left, whole)| left == whole), "{why}");
+    let written = fs::read_to_string(&rules).unwrap();
+    assert!(written.contains(&format!("INCOMPLETE: {why}")), "{written}");
+    assert!(fs::read_to_string(&map).unwrap().contains("fastest algorithm (incomplete)"));
+    // Beside whole files there is nothing: temporary ones have got their names.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    let csv = left(&["--csv"], |text| text.lines().count() > 2);
+    let rows: Vec<&str> = csv.lines().collect();
+    let last = format!("# incomplete: interrupted after {} of {all} cells", rows.len() - 2);
+    assert_eq!(rows[rows.len() - 1], last);
+    let table = left(&[], |text| text.contains("\n        8 "));
+    let rows = table.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(table.contains(&format!("# INCOMPLETE: interrupted after {rows} of {all} cells")));
 }

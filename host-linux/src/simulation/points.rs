@@ -203,6 +203,9 @@ impl Batch<'_> {
         source: &Source,
         points: &[usize],
     ) -> Result<Vec<Option<Ended>>, RunError> {
+        if self.plan.is_stopped() {
+            return Ok(Vec::new());
+        }
         let mut suitable = points.iter().map(|&at| (self.point)(at)).skip_while(|point| {
             point.sets.parameters().is_ok_and(|parameters| parameters.lookahead().0 == 0)
         });

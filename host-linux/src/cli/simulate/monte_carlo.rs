@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::Args;
 use super::explanation::nanos;
-use super::sweep::interrupted;
 use crate::cli::failures::Failures;
+use crate::cli::interrupt::interrupted;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console};
 use crate::profile::{ProfileDocument, ProfileDraws};
