@@ -25,8 +25,14 @@ use loggap_core::sim::network::{Departure, Fabric, Network};
 /// The largest difference, as a share of the time at which a message ends.
 const TOLERANCE: f64 = 1e-6;
 /// Runs of each set of random flows, of which the fastest counts: they take
-/// milliseconds.
+/// milliseconds. As many again, up to so many times, where ours seem too slow: on a
+/// busy machine all five may be disturbed.
 const RUNS: u32 = 5;
+const MOST_TIMES: u32 = 5;
+/// Times as many messages a second as SimGrid that random flows have at least. The aim
+/// is 10, and 12 the least that was seen; half of the aim is far from what a busy
+/// machine makes of that.
+const LEAST_RATIO: f64 = 5.0;
 /// Bytes per ps of volume, and per second on a link of a host.
 const BYTES: f64 = 1e-3;
 const BANDWIDTH: f64 = 1e9;
@@ -170,14 +176,17 @@ impl Case {
         if self.chained { self.replayed(begins).messages } else { self.messages.clone() }
     }
 
-    /// Whether ends are the same. Where one message waits for another, an end
-    /// that is off by a rounding moves all that follow and can turn the order of
-    /// two ends, so that differences grow without bound: those runs are
-    /// compared for speed, and once more with the begins that they had here.
+    /// Whether ends are the same, and random flows fast enough. Where one message
+    /// waits for another, an end that is off by a rounding moves all that follow and
+    /// can turn the order of two ends, so that differences grow without bound: those
+    /// runs are compared for speed, and once more with the begins that they had here.
     fn compare(&self, folder: &Path) -> bool {
         let ([begins, ends], mut fast) = self.here();
         let (mut there, mut slow) = self.there(folder);
-        for _ in 1..if self.chained { 1 } else { RUNS } {
+        for run in 1..if self.chained { 1 } else { RUNS * MOST_TIMES } {
+            if run >= RUNS && fast >= LEAST_RATIO * slow {
+                break;
+            }
             fast = fast.max(self.here().1);
             slow = slow.max(self.there(folder).1);
         }
@@ -190,17 +199,17 @@ impl Case {
         in_order(&self.messages_of(&begins), &mut there);
         let off = |(here, there): (&u64, &f64)| (*here as f64 * 1e-12 - there).abs() / there;
         let most = here.iter().zip(&there).map(off).fold(0.0, f64::max);
-        let same = most <= TOLERANCE;
+        let passed = most <= TOLERANCE && (self.chained || fast >= LEAST_RATIO * slow);
         println!(
             "{}: {} on {} hosts, {} messages: largest difference {most:.1e}; messages/s {fast:.0} \
              here, {slow:.0} SimGrid, {:.1} times",
-            if same { "ok" } else { "FAILED" },
+            if passed { "ok" } else { "FAILED" },
             self.topology.rsplit('/').next().unwrap_or_default(),
             self.hosts,
             self.messages.len(),
             fast / slow
         );
-        same
+        passed
     }
 }
 

@@ -101,6 +101,33 @@ pub fn finish(child: Child) -> Output {
     output.expect("a thread that waits").expect("output of the process")
 }
 
+/// What `loggap` with these arguments leaves that gets Ctrl-C while its runs are under way,
+/// as soon as `is_enough` says that it left enough: what comes before the runs may take
+/// longer on a busy machine.
+///
+/// # Panics
+///
+/// Where it ends otherwise than by that, or always too early.
+pub fn interrupted(arguments: &[&str], is_enough: impl Fn(&Output) -> bool) -> Output {
+    for wait in [1, 3, 10] {
+        let child = loggap_process()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        thread::sleep(Duration::from_secs(wait));
+        send(Signal::SIGINT, child.id());
+        let output = finish(child);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{arguments:?}: {told}");
+        if is_enough(&output) {
+            return output;
+        }
+    }
+    panic!("{arguments:?} left nothing");
+}
+
 /// The process number as the system's calls take it.
 pub fn pid(process: u32) -> Pid {
     Pid::from_raw(process.try_into().expect("a process number"))

@@ -8,8 +8,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
-use loggap_tests::command::loggap;
+use loggap_tests::command::{interrupted, loggap, simulated};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -86,6 +87,87 @@ fn intervals_decide_what_is_told_apart_and_the_seed_what_is_drawn() {
     let none = ask(0.0, &[]);
     assert_eq!(none["draws"], 0);
     assert!(none["cells"][0]["told_apart"].is_null());
+}
+
+/// Algorithms that `loggap simulate --pattern` has as well: of which collective, the
+/// pattern, its options, and what its size is a multiple of.
+#[derive(Clone, Copy)]
+struct Known {
+    collective: &'static str,
+    algorithm: &'static str,
+    pattern: &'static str,
+    options: &'static [&'static str],
+    /// Whether its size is that of the blocks of all ranks.
+    all_blocks: bool,
+    /// Whether it is the same for powers of two of ranks only.
+    powers_of_two: bool,
+}
+
+const fn known(collective: &'static str, algorithm: &'static str, pattern: &'static str) -> Known {
+    let options = &[];
+    Known { collective, algorithm, pattern, options, all_blocks: false, powers_of_two: false }
+}
+
+/// Of one block of all ranks Schedgen 2 has the bytes of all.
+const fn allgather(algorithm: &'static str, options: &'static [&'static str]) -> Known {
+    Known { options, all_blocks: true, ..known("allgather", algorithm, "allgather") }
+}
+
+const KNOWN: [Known; 13] = [
+    known("bcast", "basic_linear", "outcast"),
+    known("bcast", "pipeline", "pipelined-broadcast-blocking"),
+    known("bcast", "binary_tree", "binary-broadcast"),
+    known("bcast", "binomial", "binomial-broadcast"),
+    known("gather", "basic_linear", "linear-gather"),
+    known("scatter", "basic_linear", "linear-scatter"),
+    known("alltoall", "linear", "all-to-all"),
+    known("barrier", "linear", "linear-barrier"),
+    known("barrier", "bruck", "dissemination"),
+    known("allreduce", "ring", "ring-allreduce"),
+    Known { powers_of_two: true, ..known("allreduce", "rabenseifner", "recursive-doubling") },
+    allgather("ring", &["--algorithm", "ring"]),
+    allgather("recursive_doubling", &["--algorithm", "recdoub"]),
+];
+
+/// Each algorithm that `loggap simulate` offers, too, takes the same there.
+#[test]
+fn candidates_take_as_long_as_loggap_simulate_says() {
+    let costs = ["-L", "2500", "-o", "700", "-g", "900", "-G", "1.5", "-O", "0.3", "-S", "64M"];
+    let seconds = |time: &Value| time.as_f64();
+    let mut compared = [0; KNOWN.len()];
+    // A multiple of 4, 8 and 13 blocks, of 4 B or 52 B.
+    for (ranks, size) in [(4u64, 1_664u64), (8, 8_320), (13, 1_664), (16, 20_800)] {
+        let (of_ranks, bytes) = (ranks.to_string(), size.to_string());
+        for (known, compared) in KNOWN.iter().zip(&mut compared) {
+            if known.powers_of_two && !ranks.is_power_of_two() {
+                continue;
+            }
+            let barrier = known.collective == "barrier";
+            let sized: &[&str] = if barrier { &[] } else { &["-s", &bytes] };
+            let commutes: &[&str] =
+                if known.algorithm == "ring" { &["--assume-commutative"] } else { &[] };
+            let asked = [known.collective, "--ranks", &of_ranks];
+            let found = document(&[&asked[..], sized, &costs, commutes].concat());
+            let all = found["cells"][0]["candidates"].as_array().unwrap();
+            let found = all.iter().find(|found| found["algorithm"] == known.algorithm);
+            // Not offered, or too slow to be simulated.
+            let Some(time) = found.and_then(|found| seconds(&found["time_s"])) else { continue };
+            let segment = found.unwrap()["segment_bytes"].to_string();
+            let in_segments = segment != "0";
+            if in_segments && known.algorithm == "binary_tree" {
+                continue;
+            }
+            let bytes = (size * if known.all_blocks { ranks } else { 1 }).to_string();
+            let bytes = if barrier { "1" } else { &bytes };
+            let segment: &[&str] = if in_segments { &["--segment", &segment] } else { &[] };
+            let run = ["--pattern", known.pattern, "--ranks", &of_ranks, "-s", bytes];
+            let run = simulated(&[&run[..], &costs, known.options, segment].concat());
+            assert_eq!(seconds(&run["makespan_s"]), Some(time), "{run} {found:?}");
+            *compared += 1;
+        }
+    }
+    assert!(compared.iter().all(|&compared| compared >= 1), "{compared:?}");
+    assert!(compared.iter().sum::<u32>() > 40, "{compared:?}");
 }
 
 /// Words of a file of rules without comments, as numbers.
@@ -297,4 +379,45 @@ fn what_cannot_be_answered_is_refused() {
         let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
         assert!(text.contains(message), "{arguments:?}: {text}");
     }
+}
+
+/// Whatever form is asked for has the cells that are complete, as a run to the end has
+/// them, and says that others are missing.
+#[test]
+fn ctrl_c_leaves_the_cells_that_are_complete() {
+    let folder = TempDir::new().unwrap();
+    let (rules, map) = (folder.path().join("b.rules"), folder.path().join("b.svg"));
+    let files = ["--rules", rules.to_str().unwrap(), "--plot", map.to_str().unwrap()];
+    let preset = ["--preset", "ompi-ib-sdr"];
+    // The first cells are done in no time, and all take much longer than the test waits.
+    let ask = ["best", "bcast", "--ranks", "8:64K", "-s", "8:1M"];
+    let left = |more: &[&str], is_enough: fn(&str) -> bool| {
+        let arguments = [&ask[..], &preset, more].concat();
+        let enough = |output: &Output| is_enough(&String::from_utf8_lossy(&output.stdout));
+        String::from_utf8(interrupted(&arguments, enough).stdout).unwrap()
+    };
+    let all = 14 * 18;
+    let json = left(&[&files[..], &["-J"]].concat(), |text| text.contains("\"candidates\""));
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let cells = found["cells"].as_array().unwrap();
+    assert!(!cells.is_empty() && cells.len() < all, "{}", cells.len());
+    let why = format!("interrupted after {} of {all} cells", cells.len());
+    assert_eq!(found["incomplete"], why);
+    let first = ["bcast", "--ranks", "8,16", "-s", "8:1M"];
+    let whole = document(&[&first[..], &preset].concat());
+    assert_eq!(whole.get("incomplete"), None);
+    let both = cells.iter().zip(whole["cells"].as_array().unwrap()).take(18);
+    assert!(both.clone().count() > 0 && both.clone().all(|(left, whole)| left == whole), "{why}");
+    let written = fs::read_to_string(&rules).unwrap();
+    assert!(written.contains(&format!("INCOMPLETE: {why}")), "{written}");
+    assert!(fs::read_to_string(&map).unwrap().contains("fastest algorithm (incomplete)"));
+    // Beside whole files there is nothing: temporary ones have got their names.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    let csv = left(&["--csv"], |text| text.lines().count() > 2);
+    let rows: Vec<&str> = csv.lines().collect();
+    let last = format!("# incomplete: interrupted after {} of {all} cells", rows.len() - 2);
+    assert_eq!(rows[rows.len() - 1], last);
+    let table = left(&[], |text| text.contains("\n        8 "));
+    let rows = table.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(table.contains(&format!("# INCOMPLETE: interrupted after {rows} of {all} cells")));
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
 
+use loggap::timeline::causes::{Causes, Event, Kind, MessageCosts, Via};
 use loggap::timeline::explain::{SetTerms, explain};
 use loggap_core::goal::OpKind;
 use loggap_core::model::LogGops;
@@ -11,23 +12,87 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::command::{loggap, simulated};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::random_program::{Shape, parameters, program, receive_overheads};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 use serde_json::Value;
 
+/// What an event is, whatever its number.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Described {
+    time: Picos,
+    rank: u32,
+    op: u32,
+    kind: u8,
+    peer: u32,
+    amount: u64,
+    noise: Picos,
+    costs: [u64; 8],
+}
+
+impl Described {
+    fn new(causes: &Causes, event: &Event) -> Self {
+        let Event { time, rank, op, peer, amount, noise, .. } = *event;
+        let kind = match event.kind {
+            Kind::Start => 0,
+            Kind::Calc => 1,
+            Kind::Send => 2,
+            Kind::Post => 3,
+            Kind::Take => 4,
+            Kind::Handle => 5,
+            Kind::Resume { .. } => 6,
+            Kind::Latest => 7,
+            Kind::End => 8,
+        };
+        let MessageCosts { size, overhead, overhead_bytes, gap, gap_bytes, latency, .. } =
+            causes.costs(event);
+        let MessageCosts { receive_overhead, receive_overhead_bytes, .. } = causes.costs(event);
+        let times = [overhead, overhead_bytes, receive_overhead, receive_overhead_bytes];
+        let [[a, b, c, d], [e, f, g, _]] =
+            [times, [gap, gap_bytes, latency, Picos(0)]].map(|times| times.map(|time| time.0));
+        let costs = [size, a, b, c, d, e, f, g];
+        Self { time, rank, op, kind, peer, amount, noise, costs }
+    }
+}
+
+/// An event, what made it ready, where its sender goes on, and what it waited for.
+type DescribedEvent = (Described, [Described; 3], Vec<(Described, Via)>);
+
+/// All events in an order of their own: the drivers number them as they simulate them.
+fn described(causes: &Causes) -> Vec<DescribedEvent> {
+    let of = |id| Described::new(causes, &causes.event(id));
+    let describe = |event: &Event| {
+        let [cpu, out] = match event.kind {
+            Kind::Resume { cpu, out } => [cpu, out],
+            _ => [0; 2],
+        };
+        let mut waited: Vec<_> =
+            causes.of(event).iter().map(|cause| (of(cause.from), cause.via)).collect();
+        waited.sort_unstable();
+        (Described::new(causes, event), [event.creator, cpu, out].map(of), waited)
+    };
+    let mut all: Vec<_> = causes.events().iter().map(describe).collect();
+    all.sort_unstable();
+    all
+}
+
 #[test]
 fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
-    let (mut complete, mut in_windows) = (0, 0);
+    let (mut complete, mut in_windows, mut several_sets) = (0, 0, 0);
     for seed in 0..6_000 {
         let mut random = Random::new(seed);
         let shape = if seed % 2 == 0 { Shape::PLAIN } else { Shape::WILD };
         let program = program(&mut random, &shape);
-        let set = parameters(&mut random);
-        let settings = Settings {
+        let mut settings = Settings {
             receive: if seed % 3 == 0 { Receive::Overlap } else { Receive::Hold },
             rendezvous: if seed % 5 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
-            ..Settings::new(set)
+            ..Settings::new(parameters(&mut random))
         };
+        if seed % 4 < 2 {
+            settings.receive_overheads = receive_overheads(&mut random);
+            settings.add_levels(&mut random, parameters);
+        }
+        let sets = engine::sets(&settings);
+        let parameters = sets.parameters().unwrap();
         let noise = |rank: usize, time: u64, length: u64| {
             if (time / 1_000 + rank as u64).is_multiple_of(4) { length / 3 } else { 0 }
         };
@@ -47,14 +112,16 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
             let last = causes.of(event).iter().map(|cause| causes.instant(*cause)).max();
             assert_eq!(last, Some(event.time), "seed {seed}: {event:?}");
         }
-        let explanation = explain(&causes, &Parameters::one(set));
+        let explanation = explain(&causes, &parameters);
         let explanation = explanation.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         complete += usize::from(outcome.complete());
         assert_eq!(explanation.terms.total().0, outcome.makespan(), "seed {seed}");
         if let Ok(windows) = engine::causes_in_windows(&program, &settings, noisy) {
-            let there = explain(&windows, &Parameters::one(set));
+            assert_eq!(described(&windows), described(&causes), "seed {seed}: in windows");
+            let there = explain(&windows, &parameters);
             assert_eq!(there.as_ref(), Ok(&explanation), "seed {seed}: in windows");
             in_windows += 1;
+            several_sets += usize::from(sets.protocols.len() > 1);
         }
         let mut now = 0;
         for step in &explanation.steps {
@@ -65,6 +132,7 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
     }
     assert!(complete > 1_000, "{complete} programs came to their end");
     assert!(in_windows > 1_000, "{in_windows} programs ran in windows, too");
+    assert!(several_sets > 300, "{several_sets} of these with several sets");
 }
 
 /// Parameters, and works of the calculations of `program`, so far apart that

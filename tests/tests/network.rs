@@ -383,7 +383,14 @@ fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
     let arguments = ["--pattern", "ring-allreduce", "--ranks", "24", "--topology", "star"];
     let text = loggap().arg("simulate").args(arguments).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
-    assert!(text.contains("event by event, computed from the pattern"), "{text}");
+    assert!(
+        text.contains("event by event, computed from the pattern: messages share links: how fast"),
+        "{text}"
+    );
+    let reason = simulated(&arguments)["engine_reason"].as_str().map(str::to_owned);
+    assert!(reason.is_some_and(|reason| text.contains(&reason)), "{text}");
+    // Flat nothing goes event by event.
+    assert_eq!(simulated(&arguments[..4]).get("engine_reason"), None);
 }
 
 /// The same tapered tree as `tree:8:4`, as a graph; and routes that are given.

@@ -197,6 +197,9 @@ fn with_latency(settings: &Settings, growth: Picos) -> Settings {
 #[derive(Debug, Default)]
 struct Found {
     proved: u64,
+    /// Of those the ones with levels of nearness, and with several ranges of sizes.
+    proved_with_levels: u64,
+    proved_with_ranges: u64,
     by_runs: u64,
     runs: u64,
     /// Where the estimate from the present order was off by more than 1%.
@@ -243,7 +246,12 @@ fn with_the_latency_that_is_tolerated_the_makespan_has_grown_by_the_percent() {
             assert!(!is_longer(latency), "{tolerance:?} of {now:?}: {settings:?} {program:?}");
             if proved {
                 assert_eq!((tolerance, exceeded), (estimate, None));
+                // To 1 ps, and to another that a machine without whole picoseconds loses.
+                let beyond = Picos(latency.0 + 2);
+                assert!(is_longer(beyond), "{tolerance:?} of {now:?}: {settings:?} {program:?}");
                 seen.proved += 1;
+                seen.proved_with_levels += u64::from(!settings.levels.is_empty());
+                seen.proved_with_ranges += u64::from(settings.parameters.len() > 1);
                 continue;
             }
             let exceeded = exceeded.unwrap();
@@ -255,5 +263,6 @@ fn with_the_latency_that_is_tolerated_the_makespan_has_grown_by_the_percent() {
         }
     }
     assert!(seen.proved > 100 && seen.by_runs > 100 && seen.estimates_off > 30, "{seen:?}");
+    assert!(seen.proved_with_levels > 30 && seen.proved_with_ranges > 30, "{seen:?}");
     assert!(seen.runs < 10 * seen.by_runs, "{seen:?}");
 }

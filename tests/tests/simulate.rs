@@ -368,6 +368,15 @@ fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
     for (at, latency) in grown.iter().zip([55.42e-9, 277.1e-9, 554.2e-9]) {
         assert!((at["latency_s"].as_f64().unwrap() - latency).abs() < 1e-13, "{at}");
         assert_eq!(at["order_stays"], true);
+        assert!(at["exceeded_at_s"].is_null(), "{at}");
+    }
+    assert_eq!(json["sensitivity_method"], "causes");
+    // On a network nothing is proved, whatever the taper.
+    let json = simulated(&[&run[..], &["--topology", "star"]].concat());
+    assert_eq!(json["sensitivity_method"], "differences");
+    for at in json["latency_tolerance"].as_array().unwrap() {
+        assert_eq!(at["order_stays"], false);
+        assert!(at["exceeded_at_s"].as_f64() > at["latency_s"].as_f64(), "{at}");
     }
     let (code, text) = refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat());
     assert!(code == 2 && text.contains("--sensitivity"), "{text}");
@@ -404,6 +413,43 @@ fn a_tolerated_latency_is_that_of_runs_with_it() {
         }
     }
     assert!(found_by_runs >= 2, "{found_by_runs}");
+}
+
+/// The latencies of all levels and ranges of sizes grow together.
+#[test]
+fn a_tolerated_latency_is_that_of_every_level() {
+    let run = ["--pattern", "allreduce_recdoub", "--ranks", "20", "-s", "512"];
+    let costs = |far: f64, near: f64| {
+        let near = format!("4:L={near:.3},o=300,g=400,G=1");
+        [format!("{far:.3}"), near]
+    };
+    let with = |[far, near]: &[String; 2]| {
+        let options = ["-L", far, "-o", "900", "-g", "700", "-G", "3", "--level", near];
+        [&run[..], &options].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let simulated = |arguments: &[String], more: &[&str]| {
+        let arguments = arguments.iter().map(String::as_str).chain(more.iter().copied());
+        simulated(&arguments.collect::<Vec<_>>())
+    };
+    let document = simulated(&with(&costs(3_000.0, 1_000.0)), &["--sensitivity"]);
+    let makespan = document["makespan_ps"].as_u64().unwrap();
+    let mut found_by_runs = 0;
+    for tolerance in document["latency_tolerance"].as_array().unwrap() {
+        let percent = tolerance["growth_percent"].as_u64().unwrap();
+        let is_longer = |growth: &Value, picos: f64| {
+            let growth = growth.as_f64().unwrap() * 1e9 + picos / 1e3;
+            let then = simulated(&with(&costs(3_000.0 + growth, 1_000.0 + growth)), &[]);
+            then["makespan_ps"].as_u64().unwrap() * 100 > makespan * (100 + percent)
+        };
+        assert!(!is_longer(&tolerance["latency_s"], 0.0), "{tolerance}");
+        if tolerance["order_stays"] == true {
+            assert!(is_longer(&tolerance["latency_s"], 2.0), "{tolerance}");
+        } else {
+            assert!(is_longer(&tolerance["exceeded_at_s"], 0.0), "{tolerance}");
+            found_by_runs += 1;
+        }
+    }
+    assert!(found_by_runs >= 1, "{document}");
 }
 
 #[test]
@@ -470,13 +516,13 @@ fn timelines_are_pictures_traces_and_the_references_text() {
     // Of the first round: to 2, from 2, from 3.
     assert_eq!(sent.len(), 3, "{few}");
     let path = folder.path().join("nothing.svg");
-    for (nothing, words) in [
-        (["--timeline-ranks", "8:9"], "begins with rank 8, and there are 8"),
-        (["--timeline-window", "1000000000:1000000001"], "begins at 1000000000 ns"),
+    for (nothing, expected, words) in [
+        (["--timeline-ranks", "8:9"], 2, "begins with rank 8, and there are 8"),
+        (["--timeline-window", "1000000000:1000000001"], 1, "begins at 1000000000 ns"),
     ] {
         let run = ["--pattern", "bcast", "--ranks", "8", "--timeline", path.to_str().unwrap()];
         let (code, text) = refused(&[&run[..], &nothing].concat());
-        assert!(code == 1 && text.contains(words) && !path.exists(), "{code} {text}");
+        assert!(code == expected && text.contains(words) && !path.exists(), "{code} {text}");
     }
 }
 
@@ -758,6 +804,32 @@ fn the_makespan_of_one_message_is_as_uncertain_as_its_latency() {
     assert!(found["max_ps"].as_u64() > found["p95_ps"].as_u64());
     let seconds = found["median_s"].as_f64().unwrap();
     assert!((seconds * 1e12 - found["median_ps"].as_f64().unwrap()).abs() < 0.01);
+}
+
+/// L, o_s and o_r of one message are drawn independently: variances add up. Drawn with
+/// the same deviation, standard deviations would: 1.7 times as much.
+#[test]
+fn parameters_that_are_uncertain_together_add_up_their_variances() {
+    let uncertain = UNCERTAIN
+        .replace(
+            r#""send_overhead_s":1e-6,"#,
+            r#""send_overhead_s":1e-6,"send_overhead_s_lo":0.6e-6,"send_overhead_s_hi":1.4e-6,"#,
+        )
+        .replace(
+            r#""recv_overhead_s":1e-6,"#,
+            r#""recv_overhead_s":1e-6,"recv_overhead_s_lo":0.5e-6,"recv_overhead_s_hi":1.5e-6,"#,
+        );
+    let found =
+        &monte_carlo(&uncertain, &["--ranks", "2", "--monte-carlo", "20000"])["monte_carlo"];
+    let variance = 500_000.0f64.powi(2) + 400_000.0f64.powi(2) + 500_000.0f64.powi(2);
+    let (middle, deviation) = (4_007_000.0, variance.sqrt() / 1.959_964);
+    // Within 4 standard deviations of these quantiles, and of the mean, as above.
+    for (key, quantile, within) in
+        [("p05_ps", -1.644_854, 0.06), ("mean_ps", 0.0, 0.03), ("p95_ps", 1.644_854, 0.06)]
+    {
+        let off = (found[key].as_f64().unwrap() - middle) / deviation - quantile;
+        assert!(off.abs() < within, "{key} is off by {off} standard deviations");
+    }
 }
 
 /// Where nothing shares a link, the network changes no draw.

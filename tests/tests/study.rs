@@ -1,6 +1,8 @@
 //! `loggap study`.
 
-use loggap_tests::command::loggap;
+use std::fs;
+
+use loggap_tests::command::{interrupted, loggap};
 use serde_json::Value;
 
 #[test]
@@ -44,7 +46,7 @@ fn the_plots_appear_and_the_table_names_its_units() -> Result<(), Box<dyn std::e
     for ending in ["-time.svg", "-error.svg"] {
         let mut name = prefix.clone().into_os_string();
         name.push(ending);
-        let picture = std::fs::read_to_string(name)?;
+        let picture = fs::read_to_string(name)?;
         assert!(picture.starts_with("<svg") && picture.contains("odin, pipeline, loop"));
     }
     Ok(())
@@ -74,7 +76,7 @@ const ONE_MESSAGE: &str = "num_ranks 2\n\
 fn overlap(goal: &str, arguments: &[&str]) -> Result<Value, Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("app.goal");
-    std::fs::write(&path, goal)?;
+    fs::write(&path, goal)?;
     let output = loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).output()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(serde_json::from_slice(&output.stdout)?)
@@ -142,7 +144,7 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     let pattern = ["study", "overlap", "--pattern", "all-to-all", "--ranks", "8", "-s", "4K"];
     let output = loggap().args(pattern).args(["--summary", "--plot"]).arg(&plot).output()?;
     assert!(output.status.success());
-    let picture = std::fs::read_to_string(&plot)?;
+    let picture = fs::read_to_string(&plot)?;
     assert!(picture.contains("full overlap") && picture.contains("makespan [us]"), "{picture}");
     assert_eq!(picture.matches("<circle").count(), 3 * 7);
     let text = String::from_utf8(output.stdout)?;
@@ -151,7 +153,7 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     assert!(String::from_utf8(output.stderr)?.contains("o > g"));
 
     let missing = folder.path().join("lonely.goal");
-    std::fs::write(&missing, "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n")?;
+    fs::write(&missing, "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n")?;
     let stuck = loggap().args(["study", "overlap"]).arg(&missing).assert().code(1);
     let message = String::from_utf8_lossy(&stuck.get_output().stderr).into_owned();
     assert!(message.contains("loggap simulate"), "{message}");
@@ -163,5 +165,51 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     loggap().args(pattern).args(["--max-memory", "1K"]).assert().code(1);
     loggap().args(["study", "overlap", "absent.goal"]).assert().code(2);
     loggap().args(["study", "overlap"]).assert().code(2);
+    Ok(())
+}
+
+#[test]
+fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn std::error::Error>> {
+    const FACTORS: usize = 9_000;
+    let folder = tempfile::tempdir()?;
+    let (goal, plot) = (folder.path().join("ring.goal"), folder.path().join("overlap.svg"));
+    let (goal, plot) = (goal.to_str().ok_or("a path")?, plot.to_str().ok_or("a path")?);
+    let ring = ["--pattern", "dissemination", "--ranks", "4K", "-s", "8"];
+    loggap().args(["goal", "generate", "-o", goal]).args(ring).assert().success();
+    let factors: Vec<String> =
+        (1..=FACTORS).map(|at| format!("{}", 1.0 + at as f64 / 1e4)).collect();
+    let factors = ["--factors", &factors.join(",")];
+    // Alone, several in one run, and in windows.
+    for schedule in [&ring[..], &[&ring[..], &["--summary"]].concat(), &[goal, "--summary"]] {
+        let ask = [&["study", "overlap"], schedule].concat();
+        let arguments = [&ask[..], &factors, &["--plot", plot, "-J"]].concat();
+        let output = interrupted(&arguments, |output| {
+            String::from_utf8_lossy(&output.stdout).contains("\"factor\":")
+        });
+        let found: Value = serde_json::from_slice(&output.stdout)?;
+        let gaps = found["gaps"].as_array().ok_or("no gaps")?;
+        assert!(gaps.len() < FACTORS, "{schedule:?}: {}", gaps.len());
+        let told = found["incomplete"].as_str().ok_or("not marked")?;
+        let runs = told.strip_prefix("interrupted after ").and_then(|told| told.split_once(' '));
+        let (runs, of) = runs.ok_or("no number")?;
+        assert!(runs.parse::<usize>()? >= 3 * (1 + gaps.len()), "{told}");
+        assert_eq!(of, format!("of {} runs", 3 * (1 + FACTORS)));
+        assert!(fs::read_to_string(plot)?.contains("(incomplete)"), "{schedule:?}");
+        // What is there is what runs to the end have.
+        let ends = [&gaps[0], &gaps[gaps.len() - 1]];
+        let ends = ends.map(|gap| gap["factor"].to_string()).join(",");
+        let alone = [&ask[..], &["--factors", &ends, "-J"]].concat();
+        let alone = loggap().args(alone).assert().success();
+        let alone: Value = serde_json::from_slice(&alone.get_output().stdout)?;
+        assert_eq!(alone.get("incomplete"), None);
+        assert_eq!([&alone["makespan"], &alone["ranks"]], [&found["makespan"], &found["ranks"]]);
+        let last = alone["gaps"].as_array().and_then(|gaps| gaps.last());
+        assert_eq!([Some(&alone["gaps"][0]), last], [gaps.first(), gaps.last()], "{schedule:?}");
+    }
+    // A text says so, too, however early that was.
+    let text = interrupted(&[&["study", "overlap"], &ring[..], &factors].concat(), |_| true);
+    let text = String::from_utf8(text.stdout)?;
+    assert!(text.contains("# INCOMPLETE: interrupted after "), "{text}");
+    assert_eq!(fs::read_dir(folder.path())?.count(), 2);
     Ok(())
 }

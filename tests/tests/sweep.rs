@@ -9,12 +9,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::Output;
 
-use loggap_tests::command::{finish, loggap, loggap_process, refused, send, simulated};
-use nix::sys::signal::Signal;
+use loggap_tests::command::{interrupted, loggap, refused, simulated};
 use serde_json::Value;
 
 fn points(document: &Value) -> Vec<Value> {
@@ -361,27 +358,10 @@ fn a_schedule_that_cannot_end_and_memory_that_does_not_suffice_leave_no_file()
     Ok(())
 }
 
-/// What a simulation leaves that gets Ctrl-C while further runs are under way. The first
-/// run may take longer on a busy machine, and leaves nothing then.
-fn interrupted(arguments: &[&str]) -> Output {
-    for wait in [1, 3, 10] {
-        let child = loggap_process()
-            .arg("simulate")
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        sleep(Duration::from_secs(wait));
-        send(Signal::SIGINT, child.id());
-        let output = finish(child);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "{arguments:?}: {told}");
-        if !output.stdout.is_empty() {
-            return output;
-        }
-    }
-    panic!("{arguments:?} left nothing");
+/// What a simulation leaves that gets Ctrl-C while further runs are under way.
+fn interrupted_simulation(arguments: &[&str]) -> Output {
+    let arguments = [&["simulate"], arguments].concat();
+    interrupted(&arguments, |output| !output.stdout.is_empty())
 }
 
 #[test]
@@ -402,7 +382,7 @@ fn ctrl_c_leaves_the_points_that_were_run() {
         let plot = folder.path().join("points.svg");
         let sweep = ["--sweep", "L=1000:300000:299001", "-J"];
         let files = ["--sweep-csv", csv.to_str().unwrap(), "--sweep-plot", plot.to_str().unwrap()];
-        let output = interrupted(&[schedule, &sweep, &files].concat());
+        let output = interrupted_simulation(&[schedule, &sweep, &files].concat());
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         let found = points(&document);
         assert!(!found.is_empty() && found.len() < 299_001, "{schedule:?}: {}", found.len());
@@ -432,7 +412,7 @@ fn ctrl_c_leaves_the_distribution_of_the_draws_that_were_made() {
     );
     let given = written(folder.path(), "given.json", &given);
     let ring = ["--pattern", "dissemination", "--ranks", "2K", "-s", "8", "--profile", &given];
-    let output = interrupted(&[&ring[..], &["--monte-carlo", "1000000"]].concat());
+    let output = interrupted_simulation(&[&ring[..], &["--monte-carlo", "1000000"]].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
         text.contains("# makespan of ") && text.contains("# INCOMPLETE: interrupted"),

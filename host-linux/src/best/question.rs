@@ -101,6 +101,9 @@ pub struct TooShort {
 pub struct Answer {
     /// By ranks, then by size.
     pub cells: Vec<Cell>,
+    /// So many of them, the first ones, were looked at before the runs were
+    /// [stopped](Plan::stop); all without that. The others have no candidates.
+    pub done: usize,
     /// Algorithms that took more than so many times as long as the winner had
     /// no draws, as these could not change that, or not by as much.
     pub reach: f64,
@@ -121,6 +124,7 @@ pub struct Refused {
 impl Question<'_> {
     /// Simulates whatever is needed; calls `note` after each cell, with the first
     /// simulation that failed. A cell of which one failed has no candidates.
+    /// Once the plan is stopped no further cell is looked at.
     pub fn answer(&self, note: &mut dyn FnMut(Result<(), Refused>)) -> Answer {
         let largest = self.sizes.last().copied().unwrap_or(0);
         // The longest messages carry the blocks of all ranks.
@@ -128,17 +132,22 @@ impl Question<'_> {
         let largest = largest.saturating_mul(ranks.into());
         let reach = reach(self.measured, self.draws, (largest, self.combine)).min(MOST_REACH);
         let mut cells = Vec::with_capacity(self.ranks.len().saturating_mul(self.sizes.len()));
+        let unknown = |Case { ranks, size, .. }: Case| {
+            let candidates = Vec::new();
+            Cell { ranks, size, candidates, contest: None }
+        };
         for case in self.cases() {
-            let Case { ranks, size, .. } = case;
-            let unknown = || Cell { ranks, size, candidates: Vec::new(), contest: None };
             let (cell, done) = match self.cell(case, reach) {
                 Ok(cell) => (cell, Ok(())),
-                Err(refused) => (unknown(), Err(refused)),
+                Err(Refused { source: RunError::Interrupted, .. }) => break,
+                Err(refused) => (unknown(case), Err(refused)),
             };
             cells.push(cell);
             note(done);
         }
-        Answer { cells, reach }
+        let done = cells.len();
+        cells.extend(self.cases().skip(done).map(unknown));
+        Answer { cells, done, reach }
     }
 
     /// Algorithms that a cell has not because its vector has fewer elements than

@@ -114,6 +114,11 @@ impl Interrupt {
     }
 }
 
+/// What to say where only `done` of `all` were done.
+pub(super) fn interrupted(done: usize, all: usize, what: &str) -> Option<String> {
+    (done < all).then(|| format!("interrupted after {done} of {all} {what}"))
+}
+
 fn wait(signals: SigSet, noted: &Interrupt) {
     while signals.wait().is_ok() {
         let again = noted.0.requested.swap(true, Ordering::Relaxed);

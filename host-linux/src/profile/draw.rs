@@ -254,6 +254,82 @@ mod tests {
         assert!(inside.iter().all(|inside| (9_400..9_600).contains(inside)), "{inside:?}");
     }
 
+    /// Of each range L, and each line at its centre and its slope; all have intervals
+    /// that do not reach 0.
+    fn every_parameter(ranges: &[Range]) -> Vec<i64> {
+        let lines =
+            |range: &Range| [range.send_overhead.unwrap(), range.recv_overhead.unwrap(), range.gap];
+        let of = |range: &Range| {
+            let lines = lines(range).into_iter();
+            let of_line = |line: SizeLine| [line.at_centre.0, line.per_byte.value.0];
+            std::iter::once(range.latency.unwrap().value.0).chain(lines.flat_map(of_line))
+        };
+        ranges.iter().flat_map(of).collect::<Vec<_>>()
+    }
+
+    /// Their correlations are 0, and each is as wide as its interval.
+    #[test]
+    fn parameters_are_drawn_independently_each_from_its_interval() {
+        const DRAWS: u32 = 10_000;
+        let estimate = |value: i64| Estimate {
+            value: SignedPicos(value),
+            low: SignedPicos(value * 9 / 10),
+            high: SignedPicos(value * 11 / 10),
+            ..Estimate::default()
+        };
+        let line = |value: i64| SizeLine {
+            at_one: estimate(value),
+            per_byte: Estimate {
+                value: SignedPerByte(value << 6),
+                low: SignedPerByte((value << 6) * 9 / 10),
+                high: SignedPerByte((value << 6) * 11 / 10),
+                ..Estimate::default()
+            },
+            centre: Bytes(501),
+            at_centre: SignedPicos(value),
+            centre_half_width: Picos(value.cast_unsigned() / 10),
+            scatter_ppm: 0,
+        };
+        let mut document = document();
+        for record in &mut document.ranges {
+            let range = &mut record.range;
+            range.latency = Some(estimate(2_000_000));
+            (range.send_overhead, range.recv_overhead) =
+                (Some(line(3_000_000)), Some(line(4_000_000)));
+            range.gap = line(5_000_000);
+        }
+        let draws = ProfileDraws::new(&document).unwrap();
+        let measured = every_parameter(&draws.ranges);
+        let mut random = Random::new(12);
+        let count = measured.len();
+        assert_eq!(count, 14);
+        let (mut inside, mut products) = (vec![0; count], vec![0.0; count * count]);
+        for _ in 0..DRAWS {
+            let drawn = every_parameter(&draws.draw(&mut random));
+            // In intervals' halves.
+            let off = drawn
+                .iter()
+                .zip(&measured)
+                .map(|(&drawn, &value)| (drawn - value) as f64 / (value / 10) as f64);
+            let off: Vec<f64> = off.collect();
+            for (a, one) in off.iter().enumerate() {
+                inside[a] += u32::from(one.abs() <= 1.0);
+                for (b, other) in off.iter().enumerate() {
+                    products[a * count + b] += one * other / f64::from(DRAWS);
+                }
+            }
+        }
+        // As above; a correlation has a standard deviation of 0.01, and there are 91.
+        assert!(inside.iter().all(|inside| (9_400..9_600).contains(inside)), "{inside:?}");
+        let variance = 1.959_964f64.powi(-2);
+        for a in 0..count {
+            for b in 0..a {
+                let correlation = products[a * count + b] / variance;
+                assert!(correlation.abs() < 0.045, "{a} and {b}: {correlation}");
+            }
+        }
+    }
+
     #[test]
     fn intervals_without_width_give_what_was_measured() {
         let mut document = document();

@@ -258,3 +258,116 @@ impl Batch<'_> {
         Ok(computed.map(|computed| Completed { makespan: computed.outcome.makespan, finish }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::goal::pattern::{Options, Pattern};
+    use loggap_core::model::{LogGops, Protocol};
+    use loggap_core::noise::Phases;
+    use loggap_core::sim::Settings;
+    use loggap_core::sim::implicit::{PatternProgram, Release, Transfer};
+    use loggap_core::units::{Bytes, PerByte};
+
+    use super::*;
+    use crate::simulation::{ParameterSets, Plan};
+
+    /// A program that counts the simulations of it: rank 0 starts once in each.
+    struct Counted<'a, P> {
+        program: &'a P,
+        simulations: AtomicUsize,
+    }
+
+    impl<P: Program> Program for Counted<'_, P> {
+        type State = P::State;
+
+        fn ranks(&self) -> u32 {
+            self.program.ranks()
+        }
+
+        fn sizes(&self) -> [u64; 2] {
+            self.program.sizes()
+        }
+
+        fn waiting(&self) -> u64 {
+            self.program.waiting()
+        }
+
+        fn messages(&self) -> u64 {
+            self.program.messages()
+        }
+
+        fn interchangeable(&self, rank: u32) -> bool {
+            self.program.interchangeable(rank)
+        }
+
+        fn start(&self, rank: u32, state: &mut Self::State) -> Release {
+            self.simulations.fetch_add(usize::from(rank == 0), Ordering::Relaxed);
+            self.program.start(rank, state)
+        }
+
+        fn sent(&self, rank: u32, state: &mut Self::State, send: u32) -> Release {
+            self.program.sent(rank, state, send)
+        }
+
+        fn received(&self, rank: u32, state: &mut Self::State, receive: u32) -> Release {
+            self.program.received(rank, state, receive)
+        }
+
+        fn calculated(&self, rank: u32, state: &mut Self::State, calc: u32) -> Release {
+            self.program.calculated(rank, state, calc)
+        }
+
+        fn transfer(&self, rank: u32, send: u32) -> Transfer {
+            self.program.transfer(rank, send)
+        }
+
+        fn met(&self, rank: u32, state: &mut Self::State, receive: u32) -> u32 {
+            self.program.met(rank, state, receive)
+        }
+
+        fn expected(&self, rank: u32, receive: u32) -> u64 {
+            self.program.expected(rank, receive)
+        }
+
+        fn calc(&self, rank: u32, calc: u32) -> Picos {
+            self.program.calc(rank, calc)
+        }
+    }
+
+    /// The latency of a point, or of all, is 1 µs and so many ns.
+    fn simulations(count: usize, threads: usize, latency: impl Fn(usize) -> u64 + Sync) -> usize {
+        let point = |at: usize| {
+            let parameters = LogGops {
+                latency: Picos(1_000_000 + latency(at) * 1_000),
+                overhead: Picos(500_000),
+                gap: Picos(300_000),
+                gap_per_byte: PerByte::ZERO,
+                overhead_per_byte: PerByte::ZERO,
+                eager_limit: Bytes(u64::MAX),
+            };
+            let sets =
+                ParameterSets::new(vec![Protocol { first: Bytes(0), parameters }], Vec::new());
+            Point { sets, phases: Phases::Drawn { seed: 0 } }
+        };
+        let plan = Plan { threads, ..Plan::new(Settings::default()) };
+        let batch = Batch { plan: &plan, point: &point, note: &|| {} };
+        let points: Vec<usize> = (0..count).collect();
+        let options = Options::new(16, 8);
+        let program = PatternProgram::new(Pattern::BinomialBroadcast, &options).unwrap().unwrap();
+        with_program!(&program, program => {
+            let counted = Counted { program, simulations: AtomicUsize::new(0) };
+            let found = batch.computed_by(&counted, &points).unwrap();
+            assert_eq!(found.iter().flatten().count(), count);
+            counted.simulations.into_inner()
+        })
+    }
+
+    #[test]
+    fn points_that_follow_each_other_share_a_simulation_by_eight() {
+        assert_eq!(simulations(40, 1, |at| at as u64), 5);
+        // What is left over runs alone, and so do few points.
+        assert_eq!(simulations(43, 1, |at| at as u64), 5 + 3);
+        assert_eq!(simulations(APART, 1, |at| at as u64), APART);
+        assert_eq!(simulations(40, 2, |at| at as u64), 5);
+    }
+}

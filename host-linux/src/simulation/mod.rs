@@ -29,6 +29,8 @@ pub use noise::{NoiseError, NoiseSource, PhasedNoise};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
 pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
 pub use run::{RunError, makespan};
-pub use simulate::{Job, Method, Outcome, ProgramForm, Progress, Stuck, Wanted, Watch};
+pub use simulate::{
+    Job, Method, Outcome, ProgramForm, Progress, SHARED_LINKS, Stuck, Wanted, Watch,
+};
 pub use source::{Limit, LoadError, Needs, Source};
 pub use streamed::{StreamedSchedule, stream};

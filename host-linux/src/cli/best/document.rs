@@ -25,6 +25,9 @@ pub(super) struct Document {
     algorithms: Vec<AlgorithmDocument>,
     cells: Vec<CellDocument>,
     rules: Vec<RulesDocument>,
+    /// Why cells are missing, if some are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -89,7 +92,7 @@ impl Document {
             needs_commutative: algorithm.commutes,
             copies: algorithm.copies,
         });
-        let cells = report.answer.cells.iter();
+        let cells = report.done().iter();
         Self {
             schema_version: 1,
             collective: args.operation.name(),
@@ -104,6 +107,7 @@ impl Document {
             algorithms: algorithms.collect(),
             cells: cells.map(|cell| CellDocument::of(report, cell)).collect(),
             rules: report.rules.rows.iter().map(RulesDocument::of).collect(),
+            incomplete: report.incomplete.clone(),
         }
     }
 }
@@ -186,7 +190,7 @@ const HEADS: [&str; 14] = [
 pub(super) fn write_csv(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(HEADS)?;
-    for cell in &report.answer.cells {
+    for cell in report.done() {
         let cell = CellDocument::of(report, cell);
         let head = [cell.ranks.to_string(), cell.size_bytes.to_string()];
         let both = [&cell.winner, &cell.runner_up];
@@ -196,5 +200,6 @@ pub(super) fn write_csv(out: &mut dyn Write, report: &Report<'_>) -> io::Result<
         let tail = [text(cell.margin), text(cell.told_apart), text(cell.draws_won), parameters];
         writer.write_record(head.into_iter().chain(both).chain(tail))?;
     }
-    writer.flush()
+    let out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    report.incomplete.as_ref().map_or(Ok(()), |why| writeln!(out, "# incomplete: {why}"))
 }

@@ -81,6 +81,9 @@ fn remarks(report: &Report<'_>, path: &str) -> Vec<String> {
         };
         remarks.push(format!("Tested: {first} to {last} ranks{sizes}."));
     }
+    if let Some(why) = &report.incomplete {
+        remarks.push(format!("INCOMPLETE: {why}; what is missing is left to Open MPI."));
+    }
     if args.assume_commutative {
         remarks.push("Only for operators that commute (--assume-commutative).".to_owned());
     }
@@ -101,7 +104,7 @@ pub(super) fn name(candidate: &Candidate) -> String {
 }
 
 fn map(report: &Report<'_>) -> WinnerMap {
-    let Report { args, ranks, sizes, answer, draws, .. } = report;
+    let Report { args, ranks, sizes, answer, draws, incomplete, .. } = report;
     let algorithms: Vec<_> = args.operation.algorithms().collect();
     let won = |cell: &Cell| {
         let Timed { candidate: winner, time } = cell.winner()?;
@@ -123,7 +126,11 @@ fn map(report: &Report<'_>) -> WinnerMap {
     };
     let across = if args.operation.has_size() { "message size [bytes]" } else { "" };
     WinnerMap {
-        title: format!("{}: the fastest algorithm", args.operation),
+        title: format!(
+            "{}: the fastest algorithm{}",
+            args.operation,
+            if incomplete.is_some() { " (incomplete)" } else { "" }
+        ),
         subtitle: "Open MPI 4.1's algorithms, simulated; all ranks begin together".to_owned(),
         across: Labels {
             title: across.to_owned(),

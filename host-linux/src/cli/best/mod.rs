@@ -14,13 +14,14 @@ use loggap_core::units::PerByte;
 use self::document::Document;
 use self::files::Files;
 use super::failures::Failures;
+use super::interrupt::interrupted;
 use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::parameters_used::ParametersUsed;
 use super::parse::{self, Sizes};
 use super::runs_progress::RunsLine;
 use super::{CliError, Console, Exit, Interrupt};
-use crate::best::{Answer, Offer, Question, Refused, Rules, TooShort};
+use crate::best::{Answer, Cell, Offer, Question, Refused, Rules, TooShort};
 use crate::collective::Operation;
 use crate::profile::{ProfileDocument, ProfileDraws};
 use crate::simulation::{ParameterSets, Plan};
@@ -168,6 +169,8 @@ pub(super) struct Report<'a> {
     /// Draws that were made.
     draws: usize,
     answer: Answer,
+    /// Why cells are missing, if some are.
+    incomplete: Option<String>,
     rules: Rules,
     parameters: ParametersUsed,
     /// Algorithms that were left out for vectors of few elements, where.
@@ -186,6 +189,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.remove_at_end(files.temporary());
     let all = || std::thread::available_parallelism().ok();
+    interrupt.listen();
     let question = Question {
         operation: args.operation,
         ranks: &ranks,
@@ -197,6 +201,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         plan: Plan {
             most_bytes: args.max_memory.unwrap_or(u64::MAX),
             threads: args.threads.or_else(all).map_or(1, NonZeroUsize::get),
+            stop: Some(interrupt.flag()),
             ..Plan::new(args.settings.settings())
         },
     };
@@ -208,7 +213,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     });
     drop(line);
     let mut failures = Failures::default();
-    let (unknown, all) = (refusals.len(), answer.cells.len());
+    let (unknown, all) = (refusals.len(), answer.done);
     if let Some(first) = refusals.into_iter().next() {
         if unknown == all {
             return Err(first);
@@ -220,16 +225,23 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let parameters = ParametersUsed::new(&args.parameters, &sets);
     let short = question.too_short();
     let draws = draws.len();
-    let report = Report { args, ranks, sizes, draws, answer, rules, parameters, short };
+    let incomplete = interrupted(answer.done, answer.cells.len(), "cells");
+    let exit = if incomplete.is_some() { Exit::Interrupted } else { Exit::Done };
+    let report = Report { args, ranks, sizes, draws, answer, incomplete, rules, parameters, short };
     for written in files.write(&report) {
         failures.add(written);
     }
     let printed = report.print(console).map_err(CliError::from);
     failures.add(printed);
-    Ok(failures.end(Exit::Done, console))
+    Ok(failures.end(exit, console))
 }
 
 impl Report<'_> {
+    /// The cells that were looked at.
+    fn done(&self) -> &[Cell] {
+        self.answer.cells.get(..self.answer.done).unwrap_or_default()
+    }
+
     fn print(&self, console: &mut Console) -> io::Result<()> {
         if self.args.json {
             console.json(&Document::of(self))

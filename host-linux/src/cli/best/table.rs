@@ -21,7 +21,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> 
         "#{:>8} {:>10} {:>13} {:<24} {:>9} {:>6} runner-up",
         "ranks", "size[B]", "time[us]", "winner", "slower[%]", "won[%]"
     )?;
-    for cell in &report.answer.cells {
+    for cell in report.done() {
         write_row(out, cell)?;
     }
     write_remarks(out, &remarks(report))
@@ -168,5 +168,6 @@ fn remarks(report: &Report<'_>) -> Vec<String> {
             report.answer.reach
         ));
     }
+    lines.extend(report.incomplete.as_ref().map(|why| format!("INCOMPLETE: {why}")));
     lines
 }

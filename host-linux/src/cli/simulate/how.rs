@@ -4,8 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::network_report::NetworkReport;
-use crate::simulation::{Method, Outcome};
+use crate::simulation::{Method, Outcome, SHARED_LINKS};
 
 /// How a schedule was simulated.
 #[derive(Serialize)]
@@ -49,7 +48,8 @@ impl How {
         };
         match &outcome.method {
             &Method::Computed { threads, partitions } => {
-                parts("computed", "computed", [threads, partitions])
+                let engine_reason = outcome.network.as_ref().map(|_| SHARED_LINKS.to_owned());
+                Self { engine_reason, ..parts("computed", "computed", [threads, partitions]) }
             }
             &Method::Windows { threads, partitions } => {
                 parts("windows", "stored", [threads, partitions])
@@ -74,12 +74,13 @@ impl How {
         format!("{}, ranks in {}", counted(threads, "thread"), counted(parts, "partition"))
     }
 
-    pub(super) fn write(&self, out: &mut dyn Write, network: &NetworkReport) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match (&self.engine_reason, self.engine) {
+            (Some(reason), "computed") => writeln!(
+                out,
+                "simulated              event by event, computed from the pattern: {reason}"
+            )?,
             (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
-            (None, "computed") if matches!(network, NetworkReport::Flows { .. }) => {
-                writeln!(out, "simulated              event by event, computed from the pattern")?;
-            }
             (None, "computed") if self.threads == 1 => {
                 writeln!(out, "simulated              computed from the pattern")?;
             }

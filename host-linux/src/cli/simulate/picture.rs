@@ -129,7 +129,7 @@ impl Picture {
     pub(super) fn draw(self, timeline: &Timeline, makespan: Picos) -> Result<(), CliError> {
         let (first, ranks) = (self.selection.ranks.start, timeline.ranks);
         if first > 0 && first >= ranks {
-            return Err(CliError::failed(format_args!(
+            return Err(CliError::usage(format_args!(
                 "--timeline-ranks begins with rank {first}, and there are {ranks}"
             )));
         }

@@ -271,7 +271,7 @@ impl Report {
             "time to load, to run   {:.3} s, {:.3} s ({speed:.1} million events/s)",
             self.load_s, self.run_s
         )?;
-        self.how.write(out, &self.network)?;
+        self.how.write(out)?;
         self.network.write(out)?;
         if let Some(explanation) = &self.explanation {
             explanation.write(out)?;

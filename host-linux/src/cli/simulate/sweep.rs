@@ -12,6 +12,7 @@ use super::explanation::nanos;
 use super::further::Further;
 use super::sensitivity::Sensitivities;
 use crate::cli::failures::Failures;
+use crate::cli::interrupt::interrupted;
 use crate::cli::named_files::NamedFiles;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console, parse};
@@ -185,11 +186,6 @@ impl Swept {
         }
         failures.add(points.failure().map_or(Ok(()), Err));
     }
-}
-
-/// What to say where only `run` of `all` were run.
-pub(super) fn interrupted(run: usize, all: usize, what: &str) -> Option<String> {
-    (run < all).then(|| format!("interrupted after {run} of {all} {what}"))
 }
 
 impl Points {

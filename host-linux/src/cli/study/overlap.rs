@@ -9,6 +9,7 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::failures::Failures;
+use crate::cli::interrupt::interrupted;
 use crate::cli::named_files::NamedFiles;
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
@@ -16,7 +17,7 @@ use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console, Exit, Interrupt, parse};
 use crate::decimal::fixed;
 use crate::output::PendingFile;
-use crate::simulation::{Completed, ParameterSets, Plan, Point, run_points};
+use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
 
 /// How much could overlap of communication and computation save?
@@ -102,9 +103,10 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     let temporary = file.as_ref().and_then(PendingFile::temporary);
     interrupt.remove_at_end(temporary.map(Path::to_owned));
-    let (three, rows) = args.simulate(&sets, &args.factors(), console)?;
-    let report = Report::new(args, &sets, (&three, &rows));
-    let chart = chart(&rows, &report.schedule);
+    let runs = args.simulate(&sets, &args.factors(), (&interrupt, console))?;
+    let report = Report::new(args, &sets, &runs);
+    let part = if report.incomplete.is_some() { " (incomplete)" } else { "" };
+    let chart = chart(&runs.rows, &format!("{}{part}", report.schedule));
     let drawn = file.map_or(Ok(()), |file| file.commit(|out| chart.write(1, out)));
     let mut failures = Failures::default();
     failures.add(drawn.map_err(CliError::failed));
@@ -116,7 +118,19 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
     let printed = if args.json { console.json(&report) } else { report.write(console.data()) };
     failures.add(printed.map_err(CliError::from));
-    Ok(failures.end(Exit::Done, console))
+    let done = if report.incomplete.is_some() { Exit::Interrupted } else { Exit::Done };
+    Ok(failures.end(done, console))
+}
+
+/// What was run, which Ctrl-C can cut short.
+struct Runs {
+    /// As the parameters say.
+    given: Option<Three<Completed>>,
+    /// With other gaps.
+    rows: Vec<GapRow>,
+    /// Runs that came to their end, and all.
+    done: usize,
+    all: usize,
 }
 
 impl Args {
@@ -137,13 +151,14 @@ impl Args {
         factors
     }
 
-    /// The three with the gaps that were given, and those with others.
+    /// The three with the gaps that were given, and those with others. From here on
+    /// Ctrl-C leaves the runs that are done.
     fn simulate(
         &self,
         sets: &ParameterSets,
         factors: &[f64],
-        console: &Console,
-    ) -> Result<(Three<Completed>, Vec<GapRow>), CliError> {
+        (interrupt, console): (&Interrupt, &Console),
+    ) -> Result<Runs, CliError> {
         let mut points = Overlap::ALL.map(|overlap| overlap.sets(sets)).to_vec();
         for &factor in factors {
             let too_long =
@@ -156,6 +171,7 @@ impl Args {
             most_bytes: self.max_memory.unwrap_or(u64::MAX),
             threads: self.threads.or_else(all).map_or(1, NonZeroUsize::get),
             finish: if self.summary { 0 } else { Overlap::ALL.len() },
+            stop: Some(interrupt.flag()),
             ..Plan::new(self.settings.settings())
         };
         let source = self.pattern.source(self.input.as_deref())?;
@@ -164,17 +180,24 @@ impl Args {
             sets: points.get(at).unwrap_or(sets).clone(),
             phases: Phases::Together { seed: 0 },
         };
-        let ran = run_points(&source, points.len(), &point, &plan, &|| line.advance());
+        interrupt.listen();
+        let ran = run_each_point(&source, points.len(), &point, &plan, &|| line.advance());
         drop(line);
-        let mut runs = ran?.into_iter();
-        let mut three = || Three {
-            full: runs.next().unwrap_or_default(),
-            present: runs.next().unwrap_or_default(),
-            none: runs.next().unwrap_or_default(),
+        // None where the run was not begun.
+        let run = ran?.into_iter().map(|ended| match ended {
+            Err(RunError::Interrupted) => Ok(None),
+            ended => ended.map(Some),
+        });
+        let run = run.collect::<Result<Vec<Option<Completed>>, RunError>>()?;
+        let (done, all) = (run.iter().flatten().count(), run.len());
+        let mut run = run.into_iter();
+        let mut three = || {
+            let [full, present, none] = [run.next(), run.next(), run.next()].map(Option::flatten);
+            Some(Three { full: full?, present: present?, none: none? })
         };
         let given = three();
-        let row = |&factor| GapRow { factor, makespans: makespans(&three()) };
-        Ok((given, factors.iter().map(row).collect()))
+        let row = |&factor| Some(GapRow { factor, makespans: makespans(&three()?) });
+        Ok(Runs { given, rows: factors.iter().filter_map(row).collect(), done, all })
     }
 }
 
@@ -191,11 +214,15 @@ struct Report {
     schedule: String,
     /// An overhead is above its gap.
     overhead_exceeds_gap: bool,
-    makespan: Times,
+    /// Null where Ctrl-C came before all three were run.
+    makespan: Option<Times>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ranks: Vec<RankTimes>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<GapTimes>,
+    /// Why runs are missing, if some are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete: Option<String>,
 }
 
 /// A makespan or a finishing time.
@@ -264,12 +291,11 @@ impl Times {
 }
 
 impl Report {
-    fn new(
-        args: &Args,
-        sets: &ParameterSets,
-        (three, rows): (&Three<Completed>, &[GapRow]),
-    ) -> Self {
-        let ends = three.full.finish.iter().zip(&three.present.finish).zip(&three.none.finish);
+    fn new(args: &Args, sets: &ParameterSets, runs: &Runs) -> Self {
+        let Runs { given, rows, done, all } = runs;
+        let ends = given.iter().flat_map(|three| {
+            three.full.finish.iter().zip(&three.present.finish).zip(&three.none.finish)
+        });
         let rank = |(rank, ((full, present), none)): (usize, ((&Picos, &Picos), &Picos))| {
             let times = Three { full: *full, present: *present, none: *none };
             RankTimes { rank, times: Times::of(&times) }
@@ -280,9 +306,10 @@ impl Report {
             study: "overlap",
             schedule: args.pattern.schedule(args.input.as_deref()),
             overhead_exceeds_gap: overhead_exceeds_gap(sets),
-            makespan: Times::of(&makespans(three)),
+            makespan: given.as_ref().map(|three| Times::of(&makespans(three))),
             ranks: ends.enumerate().map(rank).collect(),
             gaps: rows.iter().map(gap).collect(),
+            incomplete: interrupted(*done, *all, "runs"),
         }
     }
 
@@ -293,8 +320,10 @@ impl Report {
              # saved = (present - full) / present; used = (none - present) / (none - full)",
             self.schedule
         )?;
-        writeln!(out, "# {:>9} {COLUMNS}", "makespan")?;
-        writeln!(out, "{:>11} {}", "all", self.makespan.columns())?;
+        if let Some(makespan) = &self.makespan {
+            writeln!(out, "# {:>9} {COLUMNS}", "makespan")?;
+            writeln!(out, "{:>11} {}", "all", makespan.columns())?;
+        }
         if !self.gaps.is_empty() {
             writeln!(out, "# {:>9} {COLUMNS}", "g, G *")?;
         }
@@ -306,6 +335,9 @@ impl Report {
         }
         for rank in &self.ranks {
             writeln!(out, "{:>11} {}", rank.rank, rank.times.columns())?;
+        }
+        if let Some(why) = &self.incomplete {
+            writeln!(out, "# INCOMPLETE: {why}")?;
         }
         Ok(())
     }

@@ -108,6 +108,10 @@ impl Default for Method {
     }
 }
 
+/// Why a run on a network goes event by event, stored or computed.
+pub const SHARED_LINKS: &str = "messages share links: how fast one crosses a link depends on all others \
+                                there, so that no rank can be simulated ahead of the rest";
+
 /// What came of a simulation.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -247,9 +251,7 @@ impl<'a> Job<'a> {
             return Ok(outcome);
         }
         if self.network.is_some() {
-            let reason = "messages share links: how fast one crosses a link depends on all others there, \
-                          so that no rank can be simulated ahead of the rest";
-            return self.in_order(source, reason, watch);
+            return self.in_order(source, SHARED_LINKS, watch);
         }
         match self.in_windows(source, watch)? {
             Ok(outcome) => Ok(outcome),
