@@ -48,7 +48,11 @@ impl<'m> Builder<'m> {
         let (firsts, _) = draft.finish(core::mem::take(&mut simulation.firsts), &[])?;
         let (partly, waiting) = buckets.split_at_mut(buckets.len() / 2);
         let partly = Partly::new(Buckets::new(partly));
-        let waiting = StreamedMatching::new(Buckets::new(waiting), wild);
+        let waiting = if wild {
+            StreamedMatching::Lists
+        } else {
+            StreamedMatching::without_wildcards(Buckets::new(waiting))
+        };
         let storage = Streamed::new(file, firsts, partly, waiting, released, &requirements);
         let requirements = crate::sim::Requirements { firsts: 0, ..requirements };
         Ok(Schedule::in_memory(simulation, requirements, firsts, storage, draft.sends))

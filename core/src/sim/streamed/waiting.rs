@@ -30,8 +30,9 @@ const fn rank_of(key: u32, envelope: Envelope) -> u32 {
     (key ^ envelope.hash()).wrapping_mul(INVERSE)
 }
 
+/// Without wildcards.
 #[derive(Debug)]
-struct WaitingTable<'m> {
+pub(in crate::sim) struct WaitingTable<'m> {
     buckets: Buckets<'m>,
 }
 
@@ -95,22 +96,22 @@ impl WaitingTable<'_> {
 
 /// What waits of a schedule that is read while it runs.
 #[derive(Debug)]
-pub(in crate::sim) struct StreamedMatching<'m> {
-    table: WaitingTable<'m>,
-    /// Whether all wait in lists of their ranks instead, as the schedule has wildcards.
-    listed: bool,
+pub(in crate::sim) enum StreamedMatching<'m> {
+    Table(WaitingTable<'m>),
+    /// Where the schedule has wildcards, all wait in lists of their ranks.
+    Lists,
 }
 
 impl<'m> StreamedMatching<'m> {
-    pub(super) const fn new(buckets: Buckets<'m>, listed: bool) -> Self {
-        Self { table: WaitingTable { buckets }, listed }
+    pub(super) const fn without_wildcards(buckets: Buckets<'m>) -> Self {
+        Self::Table(WaitingTable { buckets })
     }
 
     /// Sees to it that there are about as many buckets as `records_used`.
     #[inline]
     pub(super) fn grow(&mut self, records: &mut Records<'_>, records_used: u32) {
-        if !self.listed {
-            self.table.grow(records, records_used);
+        if let Self::Table(table) = self {
+            table.grow(records, records_used);
         }
     }
 }
@@ -124,35 +125,35 @@ impl Matching for StreamedMatching<'_> {
         rank: &Rank,
         message: Envelope,
     ) -> Option<Found> {
-        if !self.listed {
-            return self.table.find(records, Kind::Receive, number, message);
+        match self {
+            Self::Table(table) => table.find(records, Kind::Receive, number, message),
+            Self::Lists => {
+                let takes = |receive| records.envelope(receive).takes(message);
+                let mut receives = records.walk(rank.receives);
+                let (slot, op) = receives.find(|&(_, receive)| takes(receive))?;
+                Some(Found { slot, op })
+            }
         }
-        let takes = |receive| records.envelope(receive).takes(message);
-        let (slot, op) = records.walk(rank.receives).find(|&(_, receive)| takes(receive))?;
-        Some(Found { slot, op })
     }
 
     fn post(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank) {
-        if self.listed {
-            records.push(&mut rank.receives, on.op);
-        } else {
-            self.table.push(records, on.rank, on.op);
+        match self {
+            Self::Table(table) => table.push(records, on.rank, on.op),
+            Self::Lists => records.push(&mut rank.receives, on.op),
         }
     }
 
     fn take_posted(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found) {
-        if self.listed {
-            records.remove(&mut rank.receives, found.slot, found.op);
-        } else {
-            self.table.take(records, found);
+        match self {
+            Self::Table(table) => table.take(records, found),
+            Self::Lists => records.remove(&mut rank.receives, found.slot, found.op),
         }
     }
 
     fn await_receive(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank) {
-        if self.listed {
-            records.push(&mut rank.unexpected, on.op);
-        } else {
-            self.table.push(records, on.rank, on.op);
+        match self {
+            Self::Table(table) => table.push(records, on.rank, on.op),
+            Self::Lists => records.push(&mut rank.unexpected, on.op),
         }
     }
 
@@ -163,19 +164,23 @@ impl Matching for StreamedMatching<'_> {
         rank: &mut Rank,
         receive: Envelope,
     ) -> Option<u32> {
-        if self.listed {
-            let (before, message) = first_message(records, rank.unexpected, receive).0?;
-            records.remove(&mut rank.unexpected, before, message);
-            return Some(message);
+        match self {
+            Self::Table(table) => {
+                let found = table.find(records, Kind::Send, number, receive)?;
+                table.take(records, found);
+                Some(found.op)
+            }
+            Self::Lists => {
+                let (before, message) = first_message(records, rank.unexpected, receive).0?;
+                records.remove(&mut rank.unexpected, before, message);
+                Some(message)
+            }
         }
-        let found = self.table.find(records, Kind::Send, number, receive)?;
-        self.table.take(records, found);
-        Some(found.op)
     }
 
     fn prepare_lists(&mut self, records: &mut Records<'_>, ranks: &mut Checked<'_, Rank>) {
-        if !self.listed {
-            self.table.list(records, ranks);
+        if let Self::Table(table) = self {
+            table.list(records, ranks);
         }
     }
 
