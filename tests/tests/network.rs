@@ -473,14 +473,17 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     assert!(on(taper * 1.05) > flat);
     let text = loggap().arg("simulate").args(arguments).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
-    assert!(text.contains("try --topology tree:8:"), "{text}");
+    assert!(
+        text.contains("with --topology star") && text.contains("Compare --topology tree:8:"),
+        "{text}"
+    );
     // Like is compared with like where receivers are not held for G, or for O in any case.
     let held = "receivers were held for (s - 1)G";
     assert!(text.contains(held), "{text}");
     for alike in [&["--receive", "overlap"][..], &["-O", "6"]] {
         let text = loggap().arg("simulate").args(arguments).args(alike).assert().success();
         let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
-        assert!(text.contains("would take as long") && !text.contains(held), "{text}");
+        assert!(text.contains("take longer than this makespan") && !text.contains(held), "{text}");
     }
     // Sixteen links join the leaves, and all carry as much.
     let shared = [&arguments[..], &["--topology", "tree:8:4"]].concat();
@@ -513,6 +516,32 @@ fn the_taper_that_decides_is_met_to_a_hundredth() {
     };
     assert!(on(taper * 1.01) > flat, "{taper}");
     assert_eq!(on(taper * 0.99), flat, "{taper}");
+}
+
+#[test]
+fn a_network_of_which_all_ranks_are_below_one_switch_is_told() {
+    let told = |topology: &str, more: &[&str]| {
+        let ranks = ["simulate", "--pattern", "all-to-all", "--ranks", "64", "--topology"];
+        let run = loggap().args(ranks).arg(topology).args(more).assert().success();
+        String::from_utf8(run.get_output().stderr.clone()).unwrap()
+    };
+    for topology in ["tree:128:4", "tree:64:4", "fat-tree:128", "dragonfly:2:2:64", "rail:64:2"] {
+        let told = told(topology, &[]);
+        assert!(told.contains("all 64 ranks are below one switch"), "{topology}: {told}");
+    }
+    for topology in ["star", "tree:32:4", "torus:8x8", "fat-tree:16", "rail:8:8"] {
+        assert_eq!(told(topology, &[]), "", "{topology}");
+    }
+    // Hosts of several switches.
+    assert_eq!(told("fat-tree:128", &["--placement", "round-robin"]), "");
+    let folder = TempDir::new().unwrap();
+    for (factor, together) in [(1, true), (0, true), (64, false)] {
+        let hosts: Vec<String> = (0..64).map(|rank| (rank * factor).to_string()).collect();
+        let path = folder.path().join("hosts");
+        fs::write(&path, hosts.join("\n")).unwrap();
+        let told = told("fat-tree:128", &["--placement", path.to_str().unwrap()]);
+        assert_eq!(told.contains("below one switch"), together, "{factor}: {told}");
+    }
 }
 
 #[test]

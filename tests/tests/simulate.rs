@@ -348,6 +348,48 @@ fn the_explanation_adds_up_to_the_makespan() {
     assert!(text.contains("12000            8  overheads (o)"), "{text}");
 }
 
+/// The rows of the table of sensitivities, each with its words, below its two head lines.
+fn sensitivity_rows(arguments: &[&str]) -> Vec<Vec<String>> {
+    let run = loggap().arg("simulate").args(arguments).arg("--sensitivity").assert().success();
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let (_, table) = text.split_once("# slope: growth of the makespan per growth of").unwrap();
+    let (table, _) = table.split_once("# L may grow").unwrap();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+    table.lines().skip(2).map(words).collect()
+}
+
+#[test]
+fn the_table_of_sensitivities_has_units_and_shares_of_the_makespan() {
+    let pattern = ["--pattern", "binomialtreebcast", "--ranks", "64", "-s", "8"];
+    let rows = sensitivity_rows(&pattern);
+    // 6 L of 33252 ns, 42 B at 6 ns/B.
+    assert_eq!(rows[0], ["L", "0", "6", "2500", "0", "-", "ns", "45.11"]);
+    assert_eq!(rows[3][..4], ["G", "0", "42", "6"]);
+    assert_eq!(rows[3][6..], ["ns/B", "0.76"]);
+    let json = simulated(&[&pattern[..], &["--sensitivity"]].concat());
+    let share = json["sensitivity"][0]["makespan_share"].as_f64().unwrap();
+    assert!((share - 15_000.0 / 33_252.0).abs() < 1e-12, "{share}");
+    // The order of events is not known with two processors.
+    let folder = tempfile::tempdir().unwrap();
+    let two = "num_ranks 2\nrank 0 {\nsend 8b to 1\ncalc 5 cpu 1\n}\nrank 1 {\nrecv 8b from 0\n}\n";
+    let two = written(&folder, "two.goal", two);
+    let rows = sensitivity_rows(&[two.to_str().unwrap()]);
+    assert_eq!(rows[0], ["L", "0", "?", "2500", "?", "?", "ns", "?"]);
+}
+
+#[test]
+fn on_a_network_the_slopes_of_a_sweep_are_said_to_be_differences() {
+    let sweep = ["simulate", "--pattern", "bcast", "--ranks", "8", "--sensitivity", "--sweep"];
+    let told = |more: &[&str]| {
+        let run = loggap().args(sweep).arg("L=1us:3us:3").args(more).assert().success();
+        String::from_utf8(run.get_output().stdout.clone()).unwrap()
+    };
+    let differences = "slope: of the given parameters by differences of runs";
+    let (flat, star) = (told(&[]), told(&["--topology", "star"]));
+    assert!(star.contains(differences) && !star.contains("proved"), "{star}");
+    assert!(flat.contains("slope: where it is proved") && !flat.contains(differences), "{flat}");
+}
+
 #[test]
 fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
     let run = ["--pattern", "binomialtreebcast", "--ranks", "64", "-s", "8", "--sensitivity"];
@@ -592,6 +634,17 @@ fn what_cannot_come_to_its_end_is_named_by_rank_operation_peer_tag_and_line() {
 }
 
 #[test]
+fn a_schedule_that_does_not_end_has_no_makespan() {
+    let folder = tempfile::tempdir().unwrap();
+    let lonely = "num_ranks 2\nrank 0 {\nrecv 1b from 1\n}\nrank 1 {\n}\n";
+    let path = written(&folder, "l.goal", lonely);
+    let run = loggap().arg("simulate").arg(path).assert().code(1);
+    let text = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    assert!(text.starts_with("makespan               none: the schedule does not"), "{text}");
+    assert!(!text.contains("0.0 million"), "{text}");
+}
+
+#[test]
 fn a_long_list_of_what_is_left_is_cut_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let sends = "send 1b to 0\n".repeat(5_000);
@@ -771,6 +824,70 @@ const UNCERTAIN: &str = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_
     "latency_s":2e-6,"latency_s_lo":1.5e-6,"latency_s_hi":2.5e-6,"send_overhead_s":1e-6,
     "send_overhead_per_byte_s":0,"recv_overhead_s":1e-6,"recv_overhead_per_byte_s":0,
     "gap_s":1e-6,"gap_per_byte_s":1e-9}]}"#;
+
+/// What a simulation with this profile says, of 64 KiB between four ranks unless `more` has
+/// another size.
+fn told_of_profile(profile: &str, more: &[&str]) -> [String; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, "link.json", profile);
+    let size = if more.contains(&"-s") { &[][..] } else { &["-s", "64K"] };
+    let run = ["simulate", "--pattern", "all-to-all", "--ranks", "4"];
+    let run =
+        loggap().args(run).args(size).arg("--profile").arg(path).args(more).assert().success();
+    let output = run.get_output();
+    [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
+#[test]
+fn parameters_that_did_not_converge_are_warned_of() {
+    let marks = r#""gap_per_byte_s":1e-9,"not_converged":{"latency_s":"budget_spent","send_overhead_s":"misfit"}"#;
+    let bounds = UNCERTAIN.replace(r#""gap_per_byte_s":1e-9"#, marks);
+    let [_, told] = told_of_profile(&bounds, &[]);
+    assert!(told.starts_with("warning: ") && told.lines().count() == 1, "{told}");
+    let expected = "link.json: L, o_s did not converge: bounds, not measurements\n";
+    assert!(told.ends_with(expected), "{told}");
+    assert_eq!(told_of_profile(UNCERTAIN, &[])[1], "");
+    // So they are wherever a profile is taken.
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, "link.json", &bounds);
+    let path = path.to_str().unwrap();
+    let level = format!("2:{path}");
+    let pattern = ["--pattern", "bcast", "--ranks", "4", "-s", "8"];
+    for arguments in [
+        &["predict", "binomial", "--ranks", "4", "-s", "8", "--profile", path][..],
+        &[&["study", "overlap"], &pattern[..], &["--profile", path]].concat(),
+        &[&["simulate"], &pattern[..], &["--level", &level]].concat(),
+    ] {
+        let run = loggap().args(arguments).assert().success();
+        let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(told.ends_with(expected), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn an_eager_limit_that_no_profile_has_is_said_to_be_the_default() {
+    let [text, _] = told_of_profile(UNCERTAIN, &[]);
+    assert!(text.contains("S = 65535 B (default)\n"), "{text}");
+    let [text, _] = told_of_profile(UNCERTAIN, &["-S", "65535"]);
+    assert!(text.contains("S = 65535 B\n"), "{text}");
+}
+
+#[test]
+fn messages_larger_than_those_of_the_profile_are_warned_of() {
+    let [_, told] = told_of_profile(UNCERTAIN, &["-s", "4M"]);
+    let expected = "link.json: ends at 64 KiB; messages of up to 4 MiB are extrapolated\n";
+    assert!(told.starts_with("warning: ") && told.ends_with(expected), "{told}");
+    let endless = UNCERTAIN.replace("65536", "18446744073709551615");
+    assert_eq!(told_of_profile(&endless, &["-s", "4M"])[1], "");
+    // Of a file, too.
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, "link.json", UNCERTAIN);
+    let goal = "num_ranks 2\nrank 0 {\nsend 65537b to 1\n}\nrank 1 {\nrecv 65537b from 0\n}\n";
+    let goal = written(&folder, "s.goal", goal);
+    let run = loggap().arg("simulate").arg(goal).arg("--profile").arg(path).assert().success();
+    let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(told.contains("messages of up to 65,537 B are extrapolated"), "{told}");
+}
 
 /// The makespans of a broadcast of 8 B, with this profile.
 fn monte_carlo(profile: &str, arguments: &[&str]) -> Value {

@@ -404,6 +404,34 @@ fn ctrl_c_leaves_the_points_that_were_run() {
 }
 
 #[test]
+fn a_table_shows_a_grid_with_all_ends() {
+    let grid = ["simulate", "--pattern", "bcast", "--ranks", "8", "--sweep", "L=1:20:20"];
+    let run = loggap().args(grid).args(["--sweep", "g=1:4:4"]).assert().success();
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let table = text.split_once("80 points, of which 40 are shown\n").unwrap().1;
+    let rows: Vec<Vec<f64>> = table
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect())
+        .collect();
+    let latencies = [1., 3., 5., 7., 9., 11., 13., 15., 17., 20.];
+    let expected = latencies.iter().flat_map(|&latency| [1., 2., 3., 4.].map(|gap| [latency, gap]));
+    let found: Vec<[f64; 2]> = rows.iter().map(|row| [row[0], row[1]]).collect();
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn ctrl_c_while_sensitivities_are_found_leaves_the_run_as_given() {
+    let run = ["--pattern", "all-to-all", "--ranks", "128", "-s", "16K"];
+    let run = [&run[..], &["--topology", "tree:8:4"]].concat();
+    let output = interrupted(&[&run[..], &["--sensitivity", "-J"]].concat());
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["makespan_ps"], simulated(&run)["makespan_ps"]);
+    assert_eq!(document["incomplete"], "interrupted before the sensitivities were found");
+    assert!(document.get("sensitivity").is_none(), "{document}");
+}
+
+#[test]
 fn ctrl_c_leaves_the_distribution_of_the_draws_that_were_made() {
     let folder = tempfile::tempdir().unwrap();
     let given = profile(2e-6).replace(

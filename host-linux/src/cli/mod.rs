@@ -62,6 +62,7 @@ pub mod parse;
 mod pattern_args;
 mod perftest;
 mod predict;
+mod profile_warnings;
 mod progress;
 mod report;
 mod runs_progress;

@@ -8,7 +8,7 @@ use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 use super::named_files::NamedFiles;
-use super::{CliError, parse};
+use super::{CliError, Console, parse, profile_warnings};
 use crate::profile::{ProfileDocument, RangeRecord, SizeSpan};
 use crate::simulation::{ParameterSets, SetsError};
 
@@ -125,23 +125,35 @@ impl ParameterArgs {
         self.profile.as_deref()
     }
 
+    /// Whether S is the default.
+    pub(super) const fn has_default_eager_limit(&self) -> bool {
+        self.eager_limit.is_none() && self.preset.is_none()
+    }
+
     /// Lists the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         files.read("--profile", self.profile.as_deref());
     }
 
-    /// One set for each protocol, ascending in size, at least one.
-    pub(super) fn protocols(&self) -> Result<Vec<Protocol>, CliError> {
+    /// One set for each protocol, ascending in size, at least one. What of a profile did
+    /// not converge is warned of.
+    pub(super) fn protocols(&self, console: &mut Console) -> Result<Vec<Protocol>, CliError> {
         if let Some(path) = &self.profile {
             let document = ProfileDocument::read(path).map_err(CliError::usage)?;
+            profile_warnings::not_converged(path, &document, console);
             return self
                 .of_profile(&document)
                 .map_err(|reason| CliError::usage(format_args!("'{}': {reason}", path.display())));
         }
+        Ok(self.without_profile())
+    }
+
+    /// Those of a preset, or of the options.
+    fn without_profile(&self) -> Vec<Protocol> {
         if let Some(preset) = &self.preset {
             let mut protocols = preset.protocols.to_vec();
             self.limit(&mut protocols);
-            return Ok(protocols);
+            return protocols;
         }
         let parameters = LogGops {
             latency: self.latency.unwrap_or(DEFAULT.latency),
@@ -151,7 +163,7 @@ impl ParameterArgs {
             overhead_per_byte: self.overhead_per_byte.unwrap_or(DEFAULT.overhead_per_byte),
             eager_limit: self.eager_limit.map_or(DEFAULT.eager_limit, Bytes),
         };
-        Ok(vec![Protocol { first: Bytes(0), parameters }])
+        vec![Protocol { first: Bytes(0), parameters }]
     }
 
     /// Gives sets that have an S the one that was asked for, if any.
@@ -211,9 +223,23 @@ pub(super) struct OverheadArgs {
 
 impl ParameterArgs {
     /// The parameter sets, and what receiving costs where that is told from
-    /// sending: by `overheads`, or by a profile that measured both.
-    pub(super) fn sets(&self, overheads: &OverheadArgs) -> Result<ParameterSets, CliError> {
-        Ok(self.sets_and_profile(overheads)?.0)
+    /// sending: by `overheads`, or by a profile that measured both. What of a profile did
+    /// not converge is warned of.
+    pub(super) fn sets(
+        &self,
+        overheads: &OverheadArgs,
+        console: &mut Console,
+    ) -> Result<ParameterSets, CliError> {
+        let (sets, profile) = self.sets_and_profile(overheads)?;
+        self.warn_of(profile.as_ref(), console);
+        Ok(sets)
+    }
+
+    /// Warns of what did not converge in the profile that was read, if one was.
+    pub(super) fn warn_of(&self, profile: Option<&ProfileDocument>, console: &mut Console) {
+        if let (Some(path), Some(document)) = (&self.profile, profile) {
+            profile_warnings::not_converged(path, document, console);
+        }
     }
 
     /// The same, and the profile that they are from, if they are.
@@ -221,7 +247,7 @@ impl ParameterArgs {
         &self,
         overheads: &OverheadArgs,
     ) -> Result<(ParameterSets, Option<ProfileDocument>), CliError> {
-        let Some(path) = &self.profile else { return Ok((self.one_by_one(overheads)?, None)) };
+        let Some(path) = &self.profile else { return Ok((self.one_by_one(overheads), None)) };
         let (sets, document) = self.sets_of_profile(path)?;
         Ok((sets, Some(document)))
     }
@@ -239,8 +265,8 @@ impl ParameterArgs {
     }
 
     /// Those of a preset, or of their options.
-    fn one_by_one(&self, overheads: &OverheadArgs) -> Result<ParameterSets, CliError> {
-        let mut protocols = self.protocols()?;
+    fn one_by_one(&self, overheads: &OverheadArgs) -> ParameterSets {
+        let mut protocols = self.without_profile();
         let mut receive = Vec::with_capacity(protocols.len());
         for protocol in &mut protocols {
             let set = &mut protocol.parameters;
@@ -254,7 +280,7 @@ impl ParameterArgs {
             let per_byte = overheads.send_overhead_per_byte;
             set.overhead_per_byte = per_byte.unwrap_or(set.overhead_per_byte);
         }
-        Ok(ParameterSets::new(protocols, receive))
+        ParameterSets::new(protocols, receive)
     }
 
     fn apart(&self, document: &ProfileDocument) -> Result<ParameterSets, String> {

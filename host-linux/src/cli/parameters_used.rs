@@ -81,12 +81,14 @@ impl ParametersUsed {
     /// Those that `args` made to `sets`.
     pub(super) fn new(args: &ParameterArgs, sets: &ParameterSets) -> Self {
         let source = ParameterSource::from(args.origin());
+        // Profiles have no S.
+        let values = values(sets, args.profile().is_some() && args.has_default_eager_limit());
         let text = match (&source.name, source.source) {
-            (Some(name), source) => format!("{source} {name}: {}", values(sets)),
+            (Some(name), source) => format!("{source} {name}: {values}"),
             (None, "defaults") => {
-                format!("the defaults of LogGOPSim, of no machine: {}", values(sets))
+                format!("the defaults of LogGOPSim, of no machine: {values}")
             }
-            (None, _) => values(sets),
+            (None, _) => values,
         };
         let set = |(number, protocol)| SetDocument::new(sets, number, protocol);
         Self { source, sets: sets.protocols.iter().enumerate().map(set).collect(), text }
@@ -99,7 +101,7 @@ impl ParametersUsed {
 }
 
 /// The first set, as its options are written, and how many there are.
-fn values(sets: &ParameterSets) -> String {
+fn values(sets: &ParameterSets, is_default_limit: bool) -> String {
     let Some(protocol) = sets.protocols.first() else { return String::new() };
     let (set, receive) = (&protocol.parameters, receive(sets, 0, protocol));
     let nanos = |picos: u64| fixed(picos.into(), 3);
@@ -114,12 +116,13 @@ fn values(sets: &ParameterSets) -> String {
             per_byte(receive.overhead_per_byte.0)
         )
     };
+    let default = if is_default_limit { " (default)" } else { "" };
     let more = match sets.protocols.len() {
         0 | 1 => String::new(),
         all => format!("; the first of {all} sets"),
     };
     format!(
-        "L = {} ns, {ends}, g = {} ns, G = {} ns/B, {}{more}",
+        "L = {} ns, {ends}, g = {} ns, G = {} ns/B, {}{default}{more}",
         nanos(set.latency.0),
         nanos(set.gap.0),
         per_byte(set.gap_per_byte.0),

@@ -127,7 +127,7 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let protocols = args.parameters.protocols()?;
+    let protocols = args.parameters.protocols(console)?;
     let parameters = parameters(&protocols)?;
     let wanted = if args.collectives.is_empty() { &Collective::ALL[..] } else { &args.collectives };
     let ranks = args.ranks.list();

@@ -51,7 +51,8 @@ pub fn runs(sets: &ParameterSets) -> u64 {
 ///
 /// # Errors
 ///
-/// [`RunError`] of the run as given, or of memory.
+/// [`RunError`] of the run as given, or of memory; [`RunError::Interrupted`] where
+/// [`stop`](crate::simulation::Plan::stop) was set.
 pub fn differences(
     runs: &Runs<'_>,
     sets: &ParameterSets,

@@ -18,13 +18,17 @@ pub struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// How each ended.
+    /// How each ended; [`RunError::Interrupted`] where some were not run.
     pub(super) fn of(&self, all: &[ParameterSets]) -> Result<Vec<Ended>, RunError> {
         let point = |at: usize| Point {
             sets: all.get(at).cloned().unwrap_or_default(),
             phases: Phases::Together { seed: 0 },
         };
-        run_each_point(self.source, all.len(), &point, self.plan, self.note)
+        let ended = run_each_point(self.source, all.len(), &point, self.plan, self.note)?;
+        if ended.iter().any(|ended| matches!(ended, Err(RunError::Interrupted))) {
+            return Err(RunError::Interrupted);
+        }
+        Ok(ended)
     }
 
     /// The makespans with all latencies of `sets` longer by each of `growths`; `None`
@@ -32,7 +36,8 @@ impl Runs<'_> {
     ///
     /// # Errors
     ///
-    /// [`RunError`] where it is not of one run.
+    /// [`RunError`] where it is not of one run; [`RunError::Interrupted`] where some were
+    /// not run.
     pub fn with_latencies(
         &self,
         sets: &ParameterSets,

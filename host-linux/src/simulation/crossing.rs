@@ -7,7 +7,7 @@ use loggap_core::units::Picos;
 use super::{LoadError, Source};
 
 /// The most operations that are looked at again after a run.
-const MOST_OPS: u64 = 1 << 20;
+pub(super) const MOST_OPS: u64 = 1 << 20;
 
 /// The least taper of leaves of contiguous ranks at which what crosses their
 /// edges would alone take longer than `makespan`. `None` where nothing crosses,

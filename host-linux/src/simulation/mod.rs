@@ -4,6 +4,7 @@
 mod computed;
 mod crossing;
 mod implicit;
+mod largest;
 mod memory;
 mod network;
 mod noise;
@@ -19,6 +20,7 @@ pub mod windows;
 
 pub use crossing::least_taper;
 pub use implicit::{Computed, Means, PatternError, bytes_needed, compute, run_pattern};
+pub use largest::largest_message;
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, LinkModel, NetworkError, NetworkPlan,

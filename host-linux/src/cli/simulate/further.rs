@@ -9,9 +9,12 @@ use super::sensitivity::Sensitivities;
 use super::sweep::SweepJob;
 use crate::cli::failures::Failures;
 use crate::cli::runs_progress::RunsLine;
-use crate::cli::{CliError, Console, Interrupt};
+use crate::cli::{CliError, Console, Interrupt, profile_warnings};
+use crate::profile::ProfileDocument;
 use crate::sensitivity::{Runs, Tolerance, differences, runs as sensitivity_runs};
-use crate::simulation::{Outcome, ParameterSets, Plan, Source, least_taper};
+use crate::simulation::{
+    Outcome, ParameterSets, Plan, RunError, Source, largest_message, least_taper,
+};
 
 /// What further runs begin with.
 pub(super) struct Further<'a> {
@@ -25,6 +28,22 @@ pub(super) struct Further<'a> {
 }
 
 impl Further<'_> {
+    /// Warns where messages are larger than those that were measured for `profile`.
+    pub(super) fn warn_of_extrapolation(
+        &self,
+        profile: Option<&ProfileDocument>,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let (Some(path), Some(profile)) = (self.args.parameters.profile(), profile) else {
+            return Ok(());
+        };
+        let largest = largest_message(self.source, self.outcome.ops).map_err(CliError::usage)?;
+        if let Some(largest) = largest {
+            profile_warnings::extrapolated(path, profile, largest, console);
+        }
+        Ok(())
+    }
+
     /// From which taper on the links of a network would decide, where none is.
     pub(super) fn taper(&self) -> Result<Option<Taper>, CliError> {
         let Self { sets, source, plan, outcome, .. } = *self;
@@ -37,12 +56,13 @@ impl Further<'_> {
     }
 
     /// From the causes of events, or without them by further runs; of the parameters that
-    /// `sweep` tells apart.
+    /// `sweep` tells apart. Ctrl-C stops the runs; `None` where nothing was found until then.
     pub(super) fn sensitivities(
         &self,
         sweep: Option<&SweepJob>,
         console: &Console,
-    ) -> Result<Sensitivities, CliError> {
+    ) -> Result<Option<Sensitivities>, CliError> {
+        self.interrupt.listen();
         let Self { source, plan, outcome, .. } = self;
         let sets = &sweep.map_or_else(|| self.sets.clone(), SweepJob::given);
         let causes = outcome.causes.as_ref().filter(|_| outcome.network.is_none());
@@ -50,13 +70,20 @@ impl Further<'_> {
         let line = RunsLine::new(console, most);
         let runs = Runs { source, plan, note: &|| line.advance() };
         if let Some(causes) = causes {
-            return Sensitivities::of(causes, outcome.finished.makespan, sets, &runs);
+            return Sensitivities::of(causes, outcome.finished.makespan, sets, &runs).map(Some);
         }
         let flows = outcome.network.as_ref().map_or(0, |network| network.flows);
-        Ok(Sensitivities::by_differences(differences(&runs, sets, flows)?, sets))
+        match differences(&runs, sets, flows) {
+            Ok(found) => {
+                let makespan = outcome.finished.makespan;
+                Ok(Some(Sensitivities::by_differences(found, makespan, sets)))
+            }
+            Err(RunError::Interrupted) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// Adds draws and sweeps to `report`. From here on Ctrl-C leaves the runs that are done.
+    /// Adds draws and sweeps to `report`. Meanwhile Ctrl-C leaves the runs that are done.
     pub(super) fn run(
         &self,
         monte_carlo: Option<MonteCarlo>,

@@ -11,7 +11,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use crate::cli::named_files::NamedFiles;
 use crate::cli::parameter_args::{Origin, ParameterArgs};
 use crate::cli::parameters_used::ParameterSource;
-use crate::cli::{CliError, Console, parse};
+use crate::cli::{CliError, Console, parse, profile_warnings};
 use crate::simulation::{ParameterSets, RankLocation, Source, read_locations};
 
 /// Parameters of ranks that are near each other.
@@ -166,11 +166,13 @@ impl LevelArgs {
         files.read("--nodes", self.nodes.as_deref());
     }
 
-    /// `far` with the levels, the nearest first whatever their order.
+    /// `far` with the levels, the nearest first whatever their order. What of their
+    /// profiles did not converge is warned of.
     pub(super) fn add_to(
         &self,
         far: ParameterSets,
         parameters: &ParameterArgs,
+        console: &mut Console,
     ) -> Result<ParameterSets, CliError> {
         let mut levels: Vec<&NearRanks> = self.level.iter().collect();
         levels.sort_by_key(|level| level.places);
@@ -191,7 +193,11 @@ impl LevelArgs {
                         path.display()
                     )));
                 }
-                What::Profile(path) => parameters.sets_of_profile(path)?.0,
+                What::Profile(path) => {
+                    let (sets, document) = parameters.sets_of_profile(path)?;
+                    profile_warnings::not_converged(path, &document, console);
+                    sets
+                }
                 What::Preset(preset) => preset_sets(preset, parameters),
                 What::Listed(Listed { set, eager_limit }) => {
                     let eager_limit = eager_limit.unwrap_or(parameters.profile_eager_limit());

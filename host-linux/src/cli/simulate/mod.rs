@@ -320,8 +320,9 @@ impl Pictures {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     args.check()?;
     let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
+    args.parameters.warn_of(profile.as_ref(), console);
     let monte_carlo = MonteCarlo::new(args, profile.as_ref(), &sets)?;
-    let sets = args.levels.add_to(sets, &args.parameters)?;
+    let sets = args.levels.add_to(sets, &args.parameters, console)?;
     let sweep = args.sweep.open(&sets)?;
     let noise = args.noise.source(args.pattern.seed)?;
     let network = args.network()?;
@@ -369,10 +370,13 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         outcome: &outcome,
         interrupt: &interrupt,
     };
+    failures.add(further.warn_of_extrapolation(profile.as_ref(), console));
     report.add_taper(failures.add(further.taper()).flatten());
     if args.sensitivity {
-        let found = further.sensitivities(sweep.as_ref(), console);
-        report.add_sensitivities(failures.add(found));
+        match failures.add(further.sensitivities(sweep.as_ref(), console)) {
+            Some(None) => report.lacks_sensitivities(),
+            found => report.add_sensitivities(found.flatten()),
+        }
     }
     pictures.draw(args, &outcome, &mut failures);
     further.run(monte_carlo, sweep, &mut report, &mut failures, console);

@@ -177,7 +177,8 @@ impl NetworkArgs {
     }
 }
 
-/// Warns of what a network's files hold and a run of so many ranks does not take.
+/// Warns of what a network's files hold and a run of so many ranks does not take, and of
+/// links between switches that carry nothing.
 pub(super) fn warn(plan: &NetworkPlan, ranks: u32, console: &mut Console) {
     if let TopologyPlan::File(path, graph) = &plan.topology {
         let unknown = graph.unknown_attributes();
@@ -198,6 +199,12 @@ pub(super) fn warn(plan: &NetworkPlan, ranks: u32, console: &mut Console) {
             "{}: hosts of {} ranks, and there are {ranks}; those of the first are taken",
             path.display(),
             hosts.len()
+        ));
+    }
+    if ranks > 1 && plan.topology.has_inner_links() && plan.is_below_one_switch(ranks) {
+        console.warn(format_args!(
+            "--topology: all {ranks} ranks are below one switch, so that no link between switches is used, \
+             as on a star"
         ));
     }
 }

@@ -195,8 +195,9 @@ impl NetworkReport {
                 let steep = (taper.max(1.0) * 100.0).ceil() / 100.0;
                 writeln!(
                     out,
-                    "network                flat: no link is shared; leaves of {leaf_ranks} with a taper of {steep} alone \
-                     would take as long, and less may cost, too: try --topology tree:{leaf_ranks}:{steep}"
+                    "network                flat shares no link. From a taper of {steep} on, what leaves of \
+                     {leaf_ranks} ranks send would alone take longer than this makespan; smaller tapers may cost, too. \
+                     Compare --topology tree:{leaf_ranks}:{steep} with --topology star"
                 )?;
                 if *held {
                     writeln!(

@@ -201,7 +201,13 @@ impl Report {
     }
 
     pub(super) fn add_sensitivities(&mut self, sensitivities: Option<Sensitivities>) {
+        self.incomplete = sensitivities.as_ref().and_then(|found| found.interrupted());
         self.sensitivities = sensitivities;
+    }
+
+    /// Marks that sensitivities are missing, as somebody stopped the runs that find them.
+    pub(super) fn lacks_sensitivities(&mut self) {
+        self.incomplete = Some("interrupted before the sensitivities were found".to_owned());
     }
 
     pub(super) fn add_monte_carlo(&mut self, drawn: Drawn) {
@@ -210,7 +216,8 @@ impl Report {
     }
 
     pub(super) fn add_sweep(&mut self, sweep: SweepReport) {
-        self.incomplete = sweep.interrupted();
+        let earlier = self.incomplete.take();
+        self.incomplete = earlier.or_else(|| sweep.interrupted());
         self.sweep = Some(sweep);
     }
 
@@ -261,16 +268,14 @@ impl Report {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         if let (Some(makespan), Some(rank)) = (self.makespan_ps, self.last_rank) {
             writeln!(out, "makespan               {} ns, on rank {rank}", nanos(makespan))?;
+        } else {
+            writeln!(out, "makespan               none: the schedule does not come to its end")?;
         }
         writeln!(out, "parameters             {}", self.parameters.text())?;
         writeln!(out, "ranks, operations      {}, {}", self.ranks, self.ops)?;
         writeln!(out, "events                 {}", self.events)?;
-        let speed = self.events_per_s.unwrap_or_default() / 1e6;
-        writeln!(
-            out,
-            "time to load, to run   {:.3} s, {:.3} s ({speed:.1} million events/s)",
-            self.load_s, self.run_s
-        )?;
+        let speed = self.events_per_s.map(speed).unwrap_or_default();
+        writeln!(out, "time to load, to run   {:.3} s, {:.3} s{speed}", self.load_s, self.run_s)?;
         self.how.write(out)?;
         self.network.write(out)?;
         if let Some(explanation) = &self.explanation {
@@ -283,7 +288,7 @@ impl Report {
             distribution.write(out)?;
         }
         if let Some(sweep) = &self.sweep {
-            sweep.write(out)?;
+            sweep.write(out, self.sensitivities.as_ref())?;
         }
         if let Some(why) = &self.incomplete {
             writeln!(out, "# INCOMPLETE: {why}")?;
@@ -304,6 +309,15 @@ impl Report {
 #[allow(clippy::cast_precision_loss, reason = "a rate of few digits")]
 fn rate(events: u64, run: Picos) -> Option<f64> {
     (run > Picos::ZERO).then(|| events as f64 / run.seconds())
+}
+
+/// A rate in a unit that suits its size, in parentheses.
+fn speed(events_per_s: f64) -> String {
+    match events_per_s {
+        1e6.. => format!(" ({:.1} million events/s)", events_per_s / 1e6),
+        1e3.. => format!(" ({:.1} thousand events/s)", events_per_s / 1e3),
+        _ => format!(" ({events_per_s:.0} events/s)"),
+    }
 }
 
 fn write_counters(out: &mut dyn Write, counters: &[CountersDocument]) -> io::Result<()> {

@@ -10,7 +10,7 @@ use crate::cli::CliError;
 use crate::sensitivity::{
     Analysis, Differences, Runs, Sensitivity, Tolerance, Units, tolerances_found_by_runs,
 };
-use crate::simulation::ParameterSets;
+use crate::simulation::{ParameterSets, RunError};
 use crate::timeline::causes::Causes;
 
 /// How slopes were found.
@@ -31,6 +31,12 @@ pub(super) struct Sensitivities {
     latency_tolerance: Vec<ToleranceDocument>,
     #[serde(skip)]
     levels: usize,
+    /// Of the run as given.
+    #[serde(skip)]
+    makespan: Picos,
+    /// Whether tolerances are missing, as their runs were stopped.
+    #[serde(skip)]
+    is_interrupted: bool,
     #[serde(skip)]
     found: Vec<Sensitivity>,
 }
@@ -45,6 +51,8 @@ struct SensitivityDocument {
     value: f64,
     slope: u64,
     slope_error: u64,
+    /// Slope times value over the makespan; null where nothing is known of the slope.
+    makespan_share: Option<f64>,
     low: f64,
     /// Null where there is no end.
     high: Option<f64>,
@@ -64,8 +72,9 @@ struct ToleranceDocument {
 }
 
 impl SensitivityDocument {
-    fn new(found: &Sensitivity) -> Self {
+    fn new(found: &Sensitivity, makespan: Picos) -> Self {
         Self {
+            makespan_share: share(found, makespan),
             parameter: found.parameter.symbol(),
             first_bytes: found.first_bytes,
             level: found.level,
@@ -92,7 +101,7 @@ impl ToleranceDocument {
 
 impl Sensitivities {
     /// Of a run with these parameter sets that took `makespan`. Tolerances that cannot
-    /// be proved are found by further `runs`.
+    /// be proved are found by further `runs`; they are missing where Ctrl-C stopped these.
     ///
     /// # Errors
     ///
@@ -104,31 +113,50 @@ impl Sensitivities {
         runs: &Runs<'_>,
     ) -> Result<Self, CliError> {
         let analysis = Analysis::new(causes, sets)?;
-        let (sensitivities, estimates) = (analysis.sensitivities(), analysis.tolerances());
+        let (found, mut estimates) = (analysis.sensitivities(), analysis.tolerances());
         drop(analysis);
-        let tolerances = tolerances_found_by_runs(makespan, &estimates, |growths| {
+        let by_runs = tolerances_found_by_runs(makespan, &estimates, |growths| {
             runs.with_latencies(sets, growths)
-        })?;
-        Ok(Self::new(Method::Causes, sets, sensitivities, &tolerances))
+        });
+        let is_interrupted = matches!(by_runs, Err(RunError::Interrupted));
+        let tolerances = if is_interrupted {
+            estimates.retain(|estimate| estimate.proved);
+            estimates
+        } else {
+            by_runs?
+        };
+        let whole = Self::new(
+            Method::Causes,
+            makespan,
+            sets,
+            Differences { sensitivities: found, tolerances },
+        );
+        Ok(Self { is_interrupted, ..whole })
     }
 
     /// By runs with other parameters.
-    pub(super) fn by_differences(differences: Differences, sets: &ParameterSets) -> Self {
-        let Differences { sensitivities, tolerances } = differences;
-        Self::new(Method::Differences, sets, sensitivities, &tolerances)
+    pub(super) fn by_differences(
+        differences: Differences,
+        makespan: Picos,
+        sets: &ParameterSets,
+    ) -> Self {
+        Self::new(Method::Differences, makespan, sets, differences)
     }
 
     fn new(
         method: Method,
+        makespan: Picos,
         sets: &ParameterSets,
-        found: Vec<Sensitivity>,
-        tolerances: &[Tolerance],
+        Differences { sensitivities: found, tolerances }: Differences,
     ) -> Self {
+        let document = |found| SensitivityDocument::new(found, makespan);
         Self {
             sensitivity_method: method,
-            sensitivity: found.iter().map(SensitivityDocument::new).collect(),
+            sensitivity: found.iter().map(document).collect(),
             latency_tolerance: tolerances.iter().map(ToleranceDocument::new).collect(),
             levels: sets.levels.len(),
+            makespan,
+            is_interrupted: false,
             found,
         }
     }
@@ -137,35 +165,39 @@ impl Sensitivities {
         &self.found
     }
 
+    /// Why tolerances are missing, if some are.
+    pub(super) fn interrupted(&self) -> Option<String> {
+        self.is_interrupted
+            .then(|| "interrupted before all latency tolerances were found".to_owned())
+    }
+
+    /// What a slope beside another value of a parameter says.
+    pub(super) const fn slopes_told(&self) -> &'static str {
+        match self.sensitivity_method {
+            Method::Causes => "where it is proved to be that of the given parameters",
+            Method::Differences => {
+                "of the given parameters by differences of runs, between values that were tried"
+            }
+        }
+    }
+
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let until = match self.sensitivity_method {
-            Method::Causes => "from where to where it does",
-            Method::Differences => "between which of the values that were tried it does",
-        };
-        writeln!(out, "# by how much the makespan grows with each parameter, and {until}")?;
+        writeln!(
+            out,
+            "# slope: growth of the makespan per growth of the parameter; it holds from .. to{}",
+            match self.sensitivity_method {
+                Method::Causes => "",
+                Method::Differences => ", the values tried by runs",
+            }
+        )?;
         let level = if self.levels > 0 { " level" } else { "" };
         writeln!(
             out,
-            "#  parameter{level} first[B]        slope        value[ns]          from[ns]            to[ns]"
+            "#  parameter{level} first[B]        slope            value              from                to \
+             unit share of makespan[%]"
         )?;
         for found in &self.found {
-            let slope = match found.slope_error {
-                0 => found.slope.to_string(),
-                error => format!("{}±{error}", found.slope),
-            };
-            let high = found.high.map_or_else(|| "-".to_owned(), Units::nanos);
-            let level = match self.levels {
-                0 => String::new(),
-                _ => format!(" {:>5}", found.level),
-            };
-            writeln!(
-                out,
-                "{:>12}{level} {:>8} {slope:>12} {:>16} {:>17} {high:>17}",
-                label(found),
-                found.first_bytes,
-                found.value.nanos(),
-                found.low.nanos(),
-            )?;
+            self.write_row(out, found)?;
         }
         writeln!(out, "# L may grow until the makespan has grown\n#   by[%]  growth of L[ns]")?;
         for ToleranceDocument { found, .. } in &self.latency_tolerance {
@@ -178,9 +210,51 @@ impl Sensitivities {
         }
         Ok(())
     }
+
+    fn write_row(&self, out: &mut dyn Write, found: &Sensitivity) -> io::Result<()> {
+        let unknown = || "?".to_owned();
+        let [slope, low, high] = if is_unknown(found) {
+            [unknown(), unknown(), unknown()]
+        } else {
+            [
+                slope_text(found.slope, found.slope_error),
+                found.low.nanos(),
+                found.high.map_or_else(|| "-".to_owned(), Units::nanos),
+            ]
+        };
+        let share = share(found, self.makespan);
+        let share = share.map_or_else(unknown, |share| format!("{:.2}", share * 100.0));
+        let level = match self.levels {
+            0 => String::new(),
+            _ => format!(" {:>5}", found.level),
+        };
+        writeln!(
+            out,
+            "{:>12}{level} {:>8} {slope:>12} {:>16} {low:>17} {high:>17} {:>4} {share:>20}",
+            found.parameter.symbol(),
+            found.first_bytes,
+            found.value.nanos(),
+            if found.parameter.is_per_byte() { "ns/B" } else { "ns" },
+        )
+    }
 }
 
-fn label(found: &Sensitivity) -> String {
-    let unit = if found.parameter.is_per_byte() { " (per B)" } else { "" };
-    format!("{}{unit}", found.parameter.symbol())
+/// A slope, and by how much it may be off.
+pub(super) fn slope_text(slope: u64, error: u64) -> String {
+    match error {
+        0 => slope.to_string(),
+        error => format!("{slope}±{error}"),
+    }
+}
+
+/// Whether nothing is known on either side of the value.
+fn is_unknown(found: &Sensitivity) -> bool {
+    found.low == found.value && found.high == Some(found.value)
+}
+
+/// Which part of `makespan` is slope times value; `None` where the slope is not known.
+#[allow(clippy::cast_precision_loss, reason = "a share of few digits")]
+fn share(found: &Sensitivity, makespan: Picos) -> Option<f64> {
+    let known = makespan > Picos::ZERO && !is_unknown(found);
+    known.then(|| found.slope as f64 * found.value.seconds() / makespan.seconds())
 }

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use super::Args;
 use super::explanation::nanos;
 use super::further::Further;
-use super::sensitivity::Sensitivities;
+use super::sensitivity::{Sensitivities, slope_text};
 use crate::cli::failures::Failures;
 use crate::cli::interrupt::interrupted;
 use crate::cli::named_files::NamedFiles;
@@ -297,17 +297,24 @@ impl SweepReport {
     /// The most rows of a table; of more points some are left out.
     const MOST_ROWS: usize = 40;
 
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(
+        &self,
+        out: &mut dyn Write,
+        sensitivities: Option<&Sensitivities>,
+    ) -> io::Result<()> {
         let Points { sweep, tangent, .. } = &self.points;
-        let run: Vec<_> = self.points.run().collect();
-        let rows = run.len().min(Self::MOST_ROWS);
+        let count = self.points.run().count();
+        let last = self.points.run().last().map_or(0, |(at, _)| at);
+        let shown = Shown::of(sweep.axes(), last, Self::MOST_ROWS);
+        let rows: Vec<_> = self.points.run().filter(|&(at, _)| shown.has(at)).collect();
         let symbols: Vec<&str> = self.parameters.iter().map(|axis| axis.parameter).collect();
-        write!(out, "# makespan over {}, {} points", symbols.join(" and "), run.len())?;
-        if rows < run.len() {
-            write!(out, ", of which {rows} are shown")?;
+        write!(out, "# makespan over {}, {count} points", symbols.join(" and "))?;
+        if rows.len() < count {
+            write!(out, ", of which {} are shown", rows.len())?;
         }
         if tangent.is_some() {
-            write!(out, "; slope: where it is proved to be that of the given parameters")?;
+            let told = sensitivities.map_or("", Sensitivities::slopes_told);
+            write!(out, "; slope: {told}")?;
         }
         write!(out, "\n#")?;
         for (index, axis) in sweep.axes().iter().enumerate() {
@@ -317,11 +324,7 @@ impl SweepReport {
         }
         let slope = if tangent.is_some() { "        slope" } else { "" };
         writeln!(out, "{:>16}{slope}", "makespan[ns]")?;
-        for row in 0..rows {
-            // Both ends, and the others evenly between them.
-            let Some(&(at, ended)) = run.get(row * (run.len() - 1) / (rows - 1).max(1)) else {
-                continue;
-            };
+        for &(at, ended) in &rows {
             for (axis, raw) in sweep.axes().iter().zip(sweep.at(at)) {
                 write!(out, "{:>16} ", axis.text(raw))?;
             }
@@ -330,14 +333,117 @@ impl SweepReport {
             write!(out, "{makespan:>16}")?;
             if let Some(tangent) = tangent {
                 let holds = completed.is_some() && sweep.at(at).all(|raw| tangent.holds(raw));
-                let slope = if holds { tangent.slope().to_string() } else { "-".to_owned() };
+                let slope = if holds {
+                    slope_text(tangent.slope(), tangent.slope_error())
+                } else {
+                    "-".to_owned()
+                };
                 write!(out, " {slope:>12}")?;
             }
             writeln!(out)?;
         }
-        if rows < run.len() {
-            writeln!(out, "# {rows} of {} points; all: -J or --sweep-csv FILE", run.len())?;
+        if rows.len() < count {
+            writeln!(out, "# {} of {count} points; all: -J or --sweep-csv FILE", rows.len())?;
         }
         Ok(())
+    }
+}
+
+/// Which points a table shows: a grid of some values of each axis, evenly apart and with
+/// both ends.
+#[derive(Debug, Eq, PartialEq)]
+struct Shown {
+    /// How many values of each axis there are.
+    points: Vec<usize>,
+    /// How many of them are shown.
+    shown: Vec<usize>,
+}
+
+impl Shown {
+    /// At most `most` points of `axes` up to the point `last`, unless both ends of each axis
+    /// are more.
+    fn of(axes: &[Axis], last: usize, most: usize) -> Self {
+        let mut points: Vec<_> = axes.iter().map(|axis| axis.span().points as usize).collect();
+        // What comes after the last point lacks values of the first axis.
+        if let Some((first, others)) = points.split_first_mut() {
+            *first = last / others.iter().product::<usize>().max(1) + 1;
+        }
+        Self::of_counts(points, most)
+    }
+
+    /// Takes a value off the axis of which most are shown, the first of several, until all
+    /// fits.
+    fn of_counts(points: Vec<usize>, most: usize) -> Self {
+        // An axis alone shows no more.
+        let mut shown: Vec<usize> = points.iter().map(|&count| count.min(most)).collect();
+        while shown.iter().fold(1, |all: usize, &count| all.saturating_mul(count)) > most {
+            let longest = shown.iter().copied().max().unwrap_or_default();
+            let Some(count) = shown.iter_mut().find(|count| **count == longest && longest > 2)
+            else {
+                break;
+            };
+            *count -= 1;
+        }
+        Self { points, shown }
+    }
+
+    /// Whether the point `at`, of which the last axis varies fastest, is shown.
+    fn has(&self, mut at: usize) -> bool {
+        self.points.iter().zip(&self.shown).rev().all(|(&points, &shown)| {
+            let index = at % points.max(1);
+            at /= points.max(1);
+            // The first row of which the value is not before this one has just this one.
+            let (last, steps) = (points.saturating_sub(1), shown.saturating_sub(1).max(1));
+            let row = (index * steps).div_ceil(last.max(1));
+            row * last / steps == index
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The values of each axis that are shown.
+    fn values(points: &[usize], most: usize) -> Vec<Vec<usize>> {
+        let shown = Shown::of_counts(points.to_vec(), most);
+        let mut values = vec![Vec::new(); points.len()];
+        let count: usize = points.iter().product();
+        let all: Vec<usize> = (0..count).filter(|&at| shown.has(at)).collect();
+        for at in &all {
+            let mut rest = *at;
+            for (axis, points) in points.iter().enumerate().rev() {
+                values[axis].push(rest % points);
+                rest /= points;
+            }
+        }
+        for axis in &mut values {
+            axis.sort_unstable();
+            axis.dedup();
+        }
+        assert_eq!(all.len(), values.iter().map(Vec::len).product::<usize>(), "it is a grid");
+        values
+    }
+
+    #[test]
+    fn what_is_shown_of_a_grid_is_a_grid_with_all_corners() {
+        assert_eq!(values(&[7], 40), [vec![0, 1, 2, 3, 4, 5, 6]]);
+        assert_eq!(values(&[9], 3), [vec![0, 4, 8]]);
+        assert_eq!(values(&[100], 40)[0].len(), 40);
+        let of_two = values(&[20, 4], 40);
+        assert_eq!(of_two[0], [0, 2, 4, 6, 8, 10, 12, 14, 16, 19]);
+        assert_eq!(of_two[1], [0, 1, 2, 3]);
+        for points in [&[1000, 1000][..], &[7, 1, 9], &[4, 4, 4], &[39, 2], &[41], &[1]] {
+            let values = values(points, 40);
+            for (axis, &points) in values.iter().zip(points) {
+                assert_eq!((axis[0], axis[axis.len() - 1]), (0, points - 1));
+            }
+            assert!(values.iter().map(Vec::len).product::<usize>() <= 40, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn of_many_axes_both_ends_are_shown() {
+        assert_eq!(values(&[3; 7], 40), vec![vec![0, 2]; 7]);
     }
 }

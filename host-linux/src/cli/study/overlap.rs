@@ -96,7 +96,7 @@ fn factor(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     args.check_files()?;
-    let sets = args.parameters.sets(&args.overheads)?;
+    let sets = args.parameters.sets(&args.overheads, console)?;
     let file = args.plot.as_deref().map(PendingFile::create).transpose();
     let file = file.map_err(CliError::failed)?;
     let interrupt = Interrupt::catch()

@@ -62,6 +62,12 @@ impl Tangent {
         self.sensitivity.slope
     }
 
+    /// By how much the slope may be off.
+    #[must_use]
+    pub const fn slope_error(&self) -> u64 {
+        self.sensitivity.slope_error
+    }
+
     /// Whether the makespan at the number `raw` of the axis is proved to lie on
     /// the line.
     #[must_use]

@@ -1,0 +1,61 @@
+//! Warnings about a profile whose parameters a simulation or a formula takes.
+
+use std::path::Path;
+
+use loggap_core::model::{Mark, Range, SizeLine};
+use loggap_core::units::Bytes;
+
+use super::Console;
+use crate::output::number;
+use crate::profile::{ProfileDocument, SizeSpan};
+
+/// Warns of the parameters of `document`, read from `path`, that did not converge.
+pub(super) fn not_converged(path: &Path, document: &ProfileDocument, console: &mut Console) {
+    let several = document.ranges.len() > 1;
+    let of_range = |range: &Range| {
+        let symbols = symbols_not_converged(range).join(", ");
+        let of = if several { format!(" of {}", SizeSpan::of(range)) } else { String::new() };
+        (!symbols.is_empty()).then(|| symbols + &of)
+    };
+    let ranges = document.ranges.iter().map(|record| &record.range);
+    let named: Vec<String> = ranges.filter_map(of_range).collect();
+    if !named.is_empty() {
+        console.warn(format_args!(
+            "{}: {} did not converge: bounds, not measurements",
+            path.display(),
+            named.join("; ")
+        ));
+    }
+}
+
+/// Symbols of the parameters of `range` that did not converge.
+fn symbols_not_converged(range: &Range) -> Vec<&'static str> {
+    let of_line = |symbol: &'static str, per_byte: &'static str, line: &SizeLine| {
+        [(symbol, line.at_one.mark), (per_byte, line.per_byte.mark)]
+    };
+    let latency = range.latency.map(|latency| ("L", latency.mark));
+    let send = range.send_overhead.map(|line| of_line("o_s", "O_s", &line));
+    let receive = range.recv_overhead.map(|line| of_line("o_r", "O_r", &line));
+    let gap = of_line("g", "G", &range.gap);
+    let lines = send.into_iter().chain(receive).flatten().chain(gap);
+    let marks = latency.into_iter().chain(lines);
+    marks.filter(|(_, mark): &(_, Mark)| !mark.converged()).map(|(symbol, _)| symbol).collect()
+}
+
+/// Warns where a message of `largest` bytes is larger than all that were measured.
+pub(super) fn extrapolated(
+    path: &Path,
+    document: &ProfileDocument,
+    largest: Bytes,
+    console: &mut Console,
+) {
+    let Some(last) = document.ranges.last().map(|record| record.range.last) else { return };
+    if largest > last {
+        console.warn(format_args!(
+            "{}: ends at {}; messages of up to {} are extrapolated",
+            path.display(),
+            number::size(last.0),
+            number::size(largest.0)
+        ));
+    }
+}
