@@ -424,7 +424,7 @@ fn a_table_shows_a_grid_with_all_ends() {
 fn ctrl_c_while_sensitivities_are_found_leaves_the_run_as_given() {
     let run = ["--pattern", "all-to-all", "--ranks", "128", "-s", "16K"];
     let run = [&run[..], &["--topology", "tree:8:4"]].concat();
-    let output = interrupted(&[&run[..], &["--sensitivity", "-J"]].concat());
+    let output = interrupted_simulation(&[&run[..], &["--sensitivity", "-J"]].concat());
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["makespan_ps"], simulated(&run)["makespan_ps"]);
     assert_eq!(document["incomplete"], "interrupted before the sensitivities were found");
