@@ -425,7 +425,7 @@ mod tests {
             axis.sort_unstable();
             axis.dedup();
         }
-        assert_eq!(all.len(), values.iter().map(Vec::len).product(), "it is a grid");
+        assert_eq!(all.len(), values.iter().map(Vec::len).product::<usize>(), "it is a grid");
         values
     }
 
