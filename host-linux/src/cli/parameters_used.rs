@@ -81,8 +81,7 @@ impl ParametersUsed {
     /// Those that `args` made to `sets`.
     pub(super) fn new(args: &ParameterArgs, sets: &ParameterSets) -> Self {
         let source = ParameterSource::from(args.origin());
-        // Profiles have no S.
-        let values = values(sets, args.profile().is_some() && args.has_default_eager_limit());
+        let values = values(sets, args);
         let text = match (&source.name, source.source) {
             (Some(name), source) => format!("{source} {name}: {values}"),
             (None, "defaults") => {
@@ -101,7 +100,7 @@ impl ParametersUsed {
 }
 
 /// The first set, as its options are written, and how many there are.
-fn values(sets: &ParameterSets, is_default_limit: bool) -> String {
+fn values(sets: &ParameterSets, args: &ParameterArgs) -> String {
     let Some(protocol) = sets.protocols.first() else { return String::new() };
     let (set, receive) = (&protocol.parameters, receive(sets, 0, protocol));
     let nanos = |picos: u64| fixed(picos.into(), 3);
@@ -116,7 +115,9 @@ fn values(sets: &ParameterSets, is_default_limit: bool) -> String {
             per_byte(receive.overhead_per_byte.0)
         )
     };
-    let default = if is_default_limit { " (default)" } else { "" };
+    // A profile has no S.
+    let is_default = args.profile().is_some() && args.has_default_eager_limit();
+    let default = if is_default { " (default)" } else { "" };
     let more = match sets.protocols.len() {
         0 | 1 => String::new(),
         all => format!("; the first of {all} sets"),

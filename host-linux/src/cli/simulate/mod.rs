@@ -373,10 +373,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     failures.add(further.warn_of_extrapolation(profile.as_ref(), console));
     report.add_taper(failures.add(further.taper()).flatten());
     if args.sensitivity {
-        match failures.add(further.sensitivities(sweep.as_ref(), console)) {
-            Some(None) => report.lacks_sensitivities(),
-            found => report.add_sensitivities(found.flatten()),
-        }
+        report.add_sensitivities(failures.add(further.sensitivities(sweep.as_ref(), console)));
     }
     pictures.draw(args, &outcome, &mut failures);
     further.run(monte_carlo, sweep, &mut report, &mut failures, console);

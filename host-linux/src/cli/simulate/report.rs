@@ -54,7 +54,7 @@ pub(super) struct Report {
     monte_carlo: Option<Distribution>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepReport>,
-    /// Why further runs are missing.
+    /// Why further runs, or what they find, are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
 }
@@ -200,14 +200,15 @@ impl Report {
         self.sensitivities.as_ref()
     }
 
-    pub(super) fn add_sensitivities(&mut self, sensitivities: Option<Sensitivities>) {
-        self.incomplete = sensitivities.as_ref().and_then(|found| found.interrupted());
-        self.sensitivities = sensitivities;
-    }
-
-    /// Marks that sensitivities are missing, as somebody stopped the runs that find them.
-    pub(super) fn lacks_sensitivities(&mut self) {
-        self.incomplete = Some("interrupted before the sensitivities were found".to_owned());
+    /// Adds sensitivities: `Some(None)` where somebody stopped the runs that find them, `None`
+    /// where they failed.
+    pub(super) fn add_sensitivities(&mut self, found: Option<Option<Sensitivities>>) {
+        self.incomplete = match &found {
+            Some(Some(found)) => found.interrupted(),
+            Some(None) => Some("interrupted before the sensitivities were found".to_owned()),
+            None => None,
+        };
+        self.sensitivities = found.flatten();
     }
 
     pub(super) fn add_monte_carlo(&mut self, drawn: Drawn) {

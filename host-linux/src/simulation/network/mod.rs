@@ -104,20 +104,21 @@ impl NetworkPlan {
         topology.with_host_capacity(interfaces.into()).map(Wiring::Generated).map_err(failed)
     }
 
-    /// Whether so many ranks are placed on hosts that share one first switch; false for
-    /// graphs of a file, of which that is not known here.
+    /// Whether so many ranks are placed on hosts that share one first switch. False for
+    /// graphs of a file, of which that is not known here, and where it would be by chance.
     #[must_use]
     pub fn is_below_one_switch(&self, ranks: u32) -> bool {
-        let Ok(wiring) = self.topology(ranks, 1) else { return false };
-        let Wiring::Generated(topology) = &wiring else { return false };
+        let Ok(Wiring::Generated(topology)) = self.topology(ranks, 1) else { return false };
         let together = topology.hosts_together().max(1);
-        if self.placement == Placement::Block {
-            return ranks <= together;
+        match &self.placement {
+            Placement::Block => ranks <= together,
+            Placement::RoundRobin | Placement::Random => topology.hosts() <= together,
+            Placement::Hosts(_, hosts) => {
+                let mut switches = hosts.iter().take(ranks as usize).map(|host| host / together);
+                let first = switches.next();
+                switches.all(|switch| Some(switch) == first)
+            }
         }
-        let Ok(hosts) = self.placement.hosts(ranks, &wiring, self.seed) else { return false };
-        let mut switches = hosts.iter().map(|host| host / together);
-        let first = switches.next();
-        switches.all(|switch| Some(switch) == first)
     }
 
     /// Memory and places for so many ranks, interfaces of a rank, and
