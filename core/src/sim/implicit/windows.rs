@@ -151,6 +151,8 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
     /// # Errors
     ///
     /// As [`Simulation::new`].
+    // On a device what is copied here has left the stack when the run begins.
+    #[cfg_attr(target_os = "none", inline(never))]
     pub fn part(
         program: &'p P,
         parameters: Parameters<'p>,
@@ -164,12 +166,11 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
         let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
         let nowhere = Outbox::new(mail::Mail::new(&[], &[], &[], 1), 0, [0; 2]);
-        let whole = Self::driven(program, parameters, noise, ranks, nodes, |delay| Windows {
-            wheel: Wheel::new(words, needs.ranks, delay),
-            part,
-            outbox: nowhere,
+        let mut simulation = Self::driven(program, parameters, noise, ranks, nodes, |delay| {
+            Windows { wheel: Wheel::new(words, needs.ranks, delay), part, outbox: nowhere }
         })?;
-        Ok(Self { first, ..whole })
+        simulation.first = first;
+        Ok(simulation)
     }
 }
 
