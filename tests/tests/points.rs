@@ -9,7 +9,7 @@ use loggap::schedule::ScheduleFile;
 use loggap::simulation::windows::{self, WindowMemory};
 use loggap::simulation::{
     Job, Limit, NoiseSource, OwnedMemory, ParameterSets, Plan, Point, RunError, Source, Wanted,
-    makespan, run_points,
+    makespan, run_each_point, run_points,
 };
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
@@ -86,6 +86,43 @@ fn every_pattern_is_at_every_point_as_if_run_alone() {
         for size in [1, 20] {
             let source = Source::Pattern(description.pattern, Options::new(8, size));
             compare(&source, &mut random, description.name);
+        }
+    }
+}
+
+/// Some points of a computed pattern last longer than times reach: whichever they are, the
+/// others have their makespans.
+#[test]
+fn points_that_last_too_long_do_not_take_the_others_along() {
+    let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(8, 1));
+    let settings = Settings::default();
+    for count in [2, 7, 8, 40] {
+        for too_long in [&[0][..], &[1], &[0, 1], &[1, 4, 6]] {
+            let sets = |at: usize| {
+                let latency = if too_long.contains(&at) { u64::MAX / 2 } else { 1_000 };
+                let parameters = LogGops {
+                    latency: Picos(latency + at as u64),
+                    overhead: Picos(300),
+                    gap: Picos(200),
+                    gap_per_byte: PerByte(0),
+                    overhead_per_byte: PerByte(0),
+                    eager_limit: Bytes(u64::MAX),
+                };
+                ParameterSets::new(vec![Protocol { first: Bytes(0), parameters }], Vec::new())
+            };
+            let point = |at: usize| Point { sets: sets(at), phases: Phases::Drawn { seed: 0 } };
+            for threads in [1, 3] {
+                let plan = Plan { threads, ..Plan::new(settings) };
+                let ended = run_each_point(&source, count, &point, &plan, &|| {}).unwrap();
+                assert_eq!(ended.len(), count);
+                for (at, ended) in ended.into_iter().enumerate() {
+                    let sets = sets(at);
+                    let alone = makespan(&source, &Job::new(sets.parameters().unwrap(), settings));
+                    let makespan = ended.map(|completed| completed.makespan);
+                    assert_eq!(makespan.is_err(), too_long.contains(&at), "{at} of {count}");
+                    assert_eq!(makespan.ok(), alone.ok(), "{at} of {count}");
+                }
+            }
         }
     }
 }
