@@ -255,6 +255,26 @@ mod clock_schemes {
         assert_eq!(shared(200_000, 1), None);
     }
 
+    /// As on a machine that is busy throughout: its ranks read one clock all
+    /// the same.
+    #[test]
+    fn a_check_that_stayed_wide_parts_only_domains_that_are_not_trusted() {
+        let mut options = SyncOptions::default();
+        options.check.offset.widest = Picos(50_000);
+        let mut shared = |trusts_domains, ahead| {
+            options.trusts_domains = trusts_domains;
+            let mut clocks = [VirtualClock::exact(); 2];
+            clocks[0].set(Picos(SECOND), SignedPicos(ahead));
+            let path = Path::of(Picos(100_000));
+            let random = Random::new(1);
+            let mut pinger = VirtualPinger::new(&mut clocks, (0, 1), path, Picos(SECOND), random);
+            let mut rank = RankClock::default();
+            rank.share(&ParentClock::root(), &mut pinger, &options).unwrap()
+        };
+        assert!(shared(true, 0) && !shared(false, 0));
+        assert!(!shared(true, 400_000), "zero is contradicted");
+    }
+
     #[test]
     fn between_two_checks_a_shared_clock_claims_the_wider_of_both() {
         let options = SyncOptions::default();

@@ -24,7 +24,7 @@ fn seconds(document: &Value, key: &str) -> f64 {
 fn ranks_of_a_machine_share_its_clock() {
     let document = document(ranks(2).args(["sync", "--check", "100ms", "-J"]));
     let rank = &document["ranks"][1];
-    assert_eq!((&rank["shares_clock"], &rank["domain"]), (&true.into(), &0.into()));
+    assert_eq!((&rank["shares_clock"], &rank["domain"]), (&true.into(), &0.into()), "{document}");
     assert!(seconds(rank, "offset_s") == 0.0 && seconds(rank, "bound_s") < 1e-6, "{rank}");
     assert_eq!(document["covered_share"], 1.0);
 }

@@ -232,8 +232,9 @@ impl RankClock {
     /// Takes over the model of `parent`, which is said to share this clock,
     /// after a short series that has to allow an offset of zero; what it
     /// leaves open adds to the error, unless domains are
-    /// [trusted](SyncOptions::trusts_domains). False where it does not: the clock is
-    /// one of its own then, to be synchronised like one.
+    /// [trusted](SyncOptions::trusts_domains). False where it does not, or where
+    /// the series stayed too wide and domains are not trusted: the clock is one
+    /// of its own then, to be synchronised like one.
     ///
     /// Assumes that clocks of one domain keep the same time: one that differs
     /// by no more than a check can see, but drifts, is not found before it
@@ -250,7 +251,8 @@ impl RankClock {
     ) -> Result<bool, SyncError<P::Error>> {
         let series = measure_offset(pinger, &options.check, &mut []).map_err(SyncError::Series)?;
         let offset = series.offset;
-        if !offset.allows_zero() || offset.half_width > options.check.offset.widest {
+        let is_wide = offset.half_width > options.check.offset.widest;
+        if !offset.allows_zero() || is_wide && !options.trusts_domains {
             return Ok(false);
         }
         let open = offset.value.0.unsigned_abs().saturating_add(offset.half_width.0);
@@ -274,7 +276,7 @@ pub struct SyncOptions {
     pub assumptions: Assumptions,
     /// Whether ranks of a domain read one clock for certain, as those of one
     /// kernel do: then a check that allows an offset of zero adds nothing to
-    /// the error.
+    /// the error, however wide it stayed.
     pub trusts_domains: bool,
 }
 
