@@ -147,8 +147,10 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         route: &Route<'_, impl Fabric>,
     ) -> Result<(), NetworkStopped> {
         let full = NetworkStopped::Full { messages: self.flows.len() };
-        let at = self.order.begin(delivery).ok_or(full)?;
         let now = flow.created;
+        // No flow is faster than this one alone.
+        let time = now.checked_add(flow.volume).ok_or(NetworkStopped::Overflow)?;
+        let at = self.order.begin(delivery).ok_or(full)?;
         let state = self.flows.get_mut(at as usize).ok_or(full)?;
         *state = Flow {
             remaining: real(flow.volume),
@@ -180,7 +182,6 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             self.list_unlimited(at);
             return Ok(());
         }
-        let time = now.checked_add(flow.volume).ok_or(NetworkStopped::Overflow)?;
         self.note_flow_end(at, time);
         Ok(())
     }

@@ -51,10 +51,13 @@ fn drain<F: Fabric>(network: &mut Flows<'_, F>, until: u64, mut landed: impl FnM
     }
 }
 
-fn launch<F: Fabric>(network: &mut Flows<'_, F>, op: u32, message: &Message) {
+const fn departure(op: u32, message: &Message) -> Departure {
     let Message { now, source, target, volume, delay } = *message;
-    let departure = Departure { op, source, target, now, seq: op, bytes: 0, volume, delay };
-    network.launch(&departure).unwrap();
+    Departure { op, source, target, now, seq: op, bytes: 0, volume, delay }
+}
+
+fn launch<F: Fabric>(network: &mut Flows<'_, F>, op: u32, message: &Message) {
+    network.launch(&departure(op, message)).unwrap();
 }
 
 /// When each message arrives; they are in the order of time.
@@ -464,6 +467,20 @@ fn messages_of_a_pair_arrive_in_their_order() {
     assert_eq!(ended[2..5], [first; 3]);
     assert_eq!(ended[5], 40, "another pair");
     assert_eq!(ended[6], ended[1]);
+}
+
+#[test]
+fn a_message_that_would_be_through_past_all_times_is_refused() {
+    let half = Topology::torus(&[2, 2]).unwrap().with_link_capacity(0.5).unwrap();
+    for (early, is_refused) in [(0, true), (1, true), (2, false)] {
+        let message = undelayed((u64::MAX - early, 0, 1, 1));
+        let first = on(&half, 1, |network| {
+            network.launch(&departure(0, &message))?;
+            network.first(u64::MAX)
+        });
+        assert_eq!(first == Err(NetworkStopped::Overflow), is_refused, "{early} ps before");
+        assert_eq!(first.is_ok_and(|first| first.is_some()), !is_refused, "{early} ps before");
+    }
 }
 
 #[test]
