@@ -12,6 +12,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -125,6 +126,25 @@ fn a_responder_without_its_initiator_ends() {
         let error = process.finish().unwrap_err();
         assert!(matches!(error, EmbeddedError::Failed { .. }), "{transport}: {error}");
     }
+}
+
+/// Where others have the processors, each look takes milliseconds.
+#[test]
+fn a_responder_over_shared_memory_ends_on_a_busy_machine() {
+    let is_over = AtomicBool::new(false);
+    let busy = || while !is_over.load(Ordering::Relaxed) {};
+    let ended = thread::scope(|scope| {
+        for _ in 0..2 * thread::available_parallelism().unwrap().get() {
+            scope.spawn(busy);
+        }
+        let ended = responder(Transport::Shm).spawn().map(|(link, process)| {
+            drop(link);
+            process.finish()
+        });
+        is_over.store(true, Ordering::Relaxed);
+        ended
+    });
+    assert!(matches!(ended, Ok(Err(EmbeddedError::Failed { .. }))), "{ended:?}");
 }
 
 #[test]

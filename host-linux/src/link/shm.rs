@@ -37,6 +37,10 @@ const PAGE: u64 = 4_096;
 /// into no round trip that matters.
 const LOOKS_BEFORE_ASKING: u32 = 1 << 15;
 
+/// What letting others run counts for: some 400 ns, but milliseconds on a busy
+/// machine.
+const YIELD_IN_LOOKS: u32 = LOOKS_BEFORE_ASKING / 64;
+
 /// Messages over shared memory.
 #[derive(Debug)]
 pub struct ShmLink {
@@ -187,10 +191,11 @@ impl ShmLink {
     #[cold]
     fn put_later(&mut self, payload: &[u8], part: Part) -> Result<(), LinkError> {
         let deadline = Deadline::after(self.settings.limit);
-        let mut looks = 0_u32;
+        let mut looks = 0;
         while !self.outgoing.try_put(payload, part).map_err(|Broken| self.broken())? {
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS_BEFORE_ASKING) {
+            looks += self.look_again();
+            if looks >= LOOKS_BEFORE_ASKING {
+                looks = 0;
                 self.ask_whether_the_peer_lives()?;
                 if deadline.expired() {
                     return Err(LinkError::Stuck {
@@ -199,11 +204,20 @@ impl ShmLink {
                     });
                 }
             }
-            if self.settings.waiting == Waiting::Block {
-                thread::yield_now();
-            }
         }
         Ok(())
+    }
+
+    /// Lets others run where that is wanted; what the wait counts for, in looks.
+    #[inline]
+    fn look_again(&self) -> u32 {
+        match self.settings.waiting {
+            Waiting::Poll => 1,
+            Waiting::Block => {
+                thread::yield_now();
+                YIELD_IN_LOOKS
+            }
+        }
     }
 
     #[cold]
@@ -224,7 +238,7 @@ impl ShmLink {
     fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let rest = buffer.get_mut(self.received..).unwrap_or_default();
         match self.incoming.try_take(rest) {
-            Ok(Taken::Nothing) => self.found_nothing(),
+            Ok(Taken::Nothing) => Ok(None),
             Ok(Taken::Bytes { length, part }) => {
                 self.looks = 0;
                 self.received += length;
@@ -243,13 +257,13 @@ impl ShmLink {
     }
 
     #[inline]
-    fn found_nothing(&mut self) -> Result<Option<usize>, LinkError> {
-        self.looks += 1;
-        if self.looks == LOOKS_BEFORE_ASKING {
+    fn found_nothing(&mut self) -> Result<(), LinkError> {
+        self.looks += self.look_again();
+        if self.looks >= LOOKS_BEFORE_ASKING {
             self.looks = 0;
             self.ask_whether_the_peer_lives()?;
         }
-        Ok(None)
+        Ok(())
     }
 
     /// The control socket carries nothing after the memory; all it can say
@@ -292,12 +306,13 @@ impl Link for ShmLink {
 
     #[inline]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        match self.look(buffer)? {
-            None if self.settings.waiting == Waiting::Block => {
-                thread::yield_now();
-                self.look(buffer)
-            }
-            looked => Ok(looked),
+        if let Some(length) = self.look(buffer)? {
+            return Ok(Some(length));
+        }
+        self.found_nothing()?;
+        match self.settings.waiting {
+            Waiting::Poll => Ok(None),
+            Waiting::Block => self.look(buffer),
         }
     }
 
