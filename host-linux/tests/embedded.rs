@@ -9,6 +9,7 @@
 )]
 
 use std::fs;
+use std::hint;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -132,7 +133,11 @@ fn a_responder_without_its_initiator_ends() {
 #[test]
 fn a_responder_over_shared_memory_ends_on_a_busy_machine() {
     let is_over = AtomicBool::new(false);
-    let busy = || while !is_over.load(Ordering::Relaxed) {};
+    let busy = || {
+        while !is_over.load(Ordering::Relaxed) {
+            hint::spin_loop();
+        }
+    };
     let ended = thread::scope(|scope| {
         for _ in 0..2 * thread::available_parallelism().unwrap().get() {
             scope.spawn(busy);
