@@ -119,12 +119,17 @@ fn the_death_of_the_responder_is_an_error_and_no_hang() {
     }
 }
 
+/// How a responder ends whose initiator has gone.
+fn left_alone(transport: Transport) -> Result<(), EmbeddedError> {
+    let (link, process) = responder(transport).spawn()?;
+    drop(link);
+    process.finish()
+}
+
 #[test]
 fn a_responder_without_its_initiator_ends() {
     for transport in [Transport::Tcp, Transport::Unix, Transport::Shm] {
-        let (link, process) = responder(transport).spawn().unwrap();
-        drop(link);
-        let error = process.finish().unwrap_err();
+        let error = left_alone(transport).unwrap_err();
         assert!(matches!(error, EmbeddedError::Failed { .. }), "{transport}: {error}");
     }
 }
@@ -142,14 +147,11 @@ fn a_responder_over_shared_memory_ends_on_a_busy_machine() {
         for _ in 0..2 * thread::available_parallelism().unwrap().get() {
             scope.spawn(busy);
         }
-        let ended = responder(Transport::Shm).spawn().map(|(link, process)| {
-            drop(link);
-            process.finish()
-        });
+        let ended = left_alone(Transport::Shm);
         is_over.store(true, Ordering::Relaxed);
         ended
     });
-    assert!(matches!(ended, Ok(Err(EmbeddedError::Failed { .. }))), "{ended:?}");
+    assert!(matches!(ended, Err(EmbeddedError::Failed { .. })), "{ended:?}");
 }
 
 #[test]

@@ -191,33 +191,16 @@ impl ShmLink {
     #[cold]
     fn put_later(&mut self, payload: &[u8], part: Part) -> Result<(), LinkError> {
         let deadline = Deadline::after(self.settings.limit);
-        let mut looks = 0;
         while !self.outgoing.try_put(payload, part).map_err(|Broken| self.broken())? {
-            looks += self.look_again();
-            if looks >= LOOKS_BEFORE_ASKING {
-                looks = 0;
-                self.ask_whether_the_peer_lives()?;
-                if deadline.expired() {
-                    return Err(LinkError::Stuck {
-                        peer: self.peer.clone(),
-                        limit: self.settings.limit,
-                    });
-                }
+            if self.look_again()? && deadline.expired() {
+                return Err(LinkError::Stuck {
+                    peer: self.peer.clone(),
+                    limit: self.settings.limit,
+                });
             }
         }
+        self.looks = 0;
         Ok(())
-    }
-
-    /// Lets others run where that is wanted; what the wait counts for, in looks.
-    #[inline]
-    fn look_again(&self) -> u32 {
-        match self.settings.waiting {
-            Waiting::Poll => 1,
-            Waiting::Block => {
-                thread::yield_now();
-                YIELD_IN_LOOKS
-            }
-        }
     }
 
     #[cold]
@@ -256,14 +239,23 @@ impl ShmLink {
         }
     }
 
+    /// After a look that found nothing: lets others run where that is wanted.
+    /// Whether it has been so long that the peer was asked, which lives.
     #[inline]
-    fn found_nothing(&mut self) -> Result<(), LinkError> {
-        self.looks += self.look_again();
-        if self.looks >= LOOKS_BEFORE_ASKING {
+    fn look_again(&mut self) -> Result<bool, LinkError> {
+        self.looks += match self.settings.waiting {
+            Waiting::Poll => 1,
+            Waiting::Block => {
+                thread::yield_now();
+                YIELD_IN_LOOKS
+            }
+        };
+        let is_long = self.looks >= LOOKS_BEFORE_ASKING;
+        if is_long {
             self.looks = 0;
             self.ask_whether_the_peer_lives()?;
         }
-        Ok(())
+        Ok(is_long)
     }
 
     /// The control socket carries nothing after the memory; all it can say
@@ -309,7 +301,7 @@ impl Link for ShmLink {
         if let Some(length) = self.look(buffer)? {
             return Ok(Some(length));
         }
-        self.found_nothing()?;
+        self.look_again()?;
         match self.settings.waiting {
             Waiting::Poll => Ok(None),
             Waiting::Block => self.look(buffer),
