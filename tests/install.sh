@@ -29,32 +29,68 @@ nightly() {
   [ $# = 0 ] || timeout 300 rustup +nightly component add "$@" >/dev/null 2>&1
 }
 
-# tool NAME VERSION WHY: a program of that version in ./tools/bin. Unoptimised,
-# as building it takes longer than running it.
+# tool NAME VERSION WHY: a program of that version, first in PATH. Kept for this user, beside other versions, so that
+# another clone does not build it again. Unoptimised, as building it takes longer than running it.
 tool() {
-  tools/bin/"$1" --version 2>/dev/null | grep -qF "$2" && return
+  local root=${XDG_CACHE_HOME:-$HOME/.cache}/loggap/$1-$2
+  export PATH="$root/bin:$PATH"
+  [ -x "$root/bin/$1" ] && return
   step "install $1 $2: $3"
-  cargo install --quiet --debug --force --locked --root tools --version "$2" "$1"
+  cargo install --quiet --debug --locked --root "$root" --version "$2" "$1"
+}
+
+# openmpi: installs Open MPI, and what its headers are read with.
+openmpi() {
+  have /usr/bin/mpicc.openmpi libopenmpi-dev 'Open MPI' && have /usr/bin/mpirun.openmpi openmpi-bin 'Open MPI' &&
+    have /usr/bin/clang clang 'reads the header of MPI' &&
+    have /usr/share/doc/libclang-dev libclang-dev 'reads the header of MPI'
+}
+
+# members: cargo's option for the packages that are built together, so that what they depend on has the same
+# features in every part and is built once. All of them where Open MPI is there; loggap-mpi is left out elsewhere.
+members() {
+  [ ! -e /usr/bin/mpicc.openmpi ] || [ ! -e /usr/bin/clang ] || [ ! -e /usr/share/doc/libclang-dev ] || echo --workspace
+}
+export MPICC=${MPICC-mpicc.openmpi}
+
+# rdma: installs what the feature verbs is built with.
+rdma() {
+  have /usr/bin/cmake cmake 'configures rdma-core, whose headers are read' &&
+    have /usr/bin/clang clang 'reads the headers of rdma-core' &&
+    have /usr/share/doc/libclang-dev libclang-dev 'reads the headers of rdma-core' &&
+    have /usr/include/infiniband/verbs.h libibverbs-dev 'RDMA verbs' &&
+    have /usr/share/doc/libnl-3-dev libnl-3-dev 'rdma-core needs it' &&
+    have /usr/share/doc/libnl-route-3-dev libnl-route-3-dev 'rdma-core needs it' &&
+    have /usr/bin/pkg-config pkg-config 'rdma-core looks for libraries with it'
+}
+
+# test_files PACKAGE...: cargo's options for the integration tests of these folders.
+test_files() {
+  local folder file
+  for folder; do for file in "$folder"/tests/*.rs; do echo "--test $(basename "$file" .rs)"; done; done | xargs
 }
 
 passed=0
 failed=0
 skipped=0
 
-# check NAME COMMAND…: runs the command, shows its output only when it fails.
+# check NAME COMMAND…: runs the command, shows its output only when it fails. Says
+# how long it took, and the processor time of what it ran, in seconds.
 check() {
-  local name=$1 log
+  local name=$1 log code
   shift
   log=$(mktemp) || exit 2
-  if "$@" >"$log" 2>&1; then
+  { TIMEFORMAT='%0R s, processor %0U'; time "$@" >"$log" 2>&1; } 2>"$log.time"
+  code=$?
+  if [ "$code" = 0 ]; then
     passed=$((passed + 1))
-    echo "ok: $name"
+    echo "ok: $name ($(tail -n 1 "$log.time"))"
   else
     failed=$((failed + 1))
     echo "FAILED: $name: $*"
     tail -40 "$log" | sed 's/^/    /'
   fi
-  rm -f "$log"
+  rm -f "$log" "$log.time"
 }
 
 # skip COUNT WHAT WHY

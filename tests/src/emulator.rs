@@ -69,7 +69,7 @@ impl Machine {
             .spawn()
             .expect("qemu-system-arm starts");
         let log = qemu.stdout.take().unwrap();
-        let mut printer = Command::new(folder().join("tools/bin/defmt-print"))
+        let mut printer = Command::new("defmt-print")
             .arg("-e")
             .arg(&image)
             .stdin(log)
