@@ -114,6 +114,7 @@ impl Operations for Records<'_> {
 
 /// The rank that has an operation, by the first operations of all ranks.
 #[allow(clippy::cast_possible_truncation, reason = "at most one for each rank")]
+#[inline]
 pub(super) fn owner(firsts: &[u32], op: u32) -> u32 {
     firsts.partition_point(|&first| first <= op).saturating_sub(1) as u32
 }

@@ -1,8 +1,7 @@
 //! A link over any byte stream socket.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::time::Duration;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::wire::{FRAME_LEN, MAGIC};
@@ -12,6 +11,7 @@ use nix::sys::socket::{MsgFlags, recv};
 
 use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Queued, Waiting};
 use crate::machine::clock::Deadline;
+use crate::sys::socket;
 
 /// Messages over a connected, non-blocking stream socket.
 ///
@@ -21,6 +21,8 @@ use crate::machine::clock::Deadline;
 #[derive(Debug)]
 pub struct StreamLink<S> {
     stream: S,
+    /// Of `stream`.
+    descriptor: RawFd,
     peer: String,
     settings: LinkSettings,
     /// Bytes of the current message already in the caller's buffer.
@@ -30,7 +32,8 @@ pub struct StreamLink<S> {
 impl<S: AsFd> StreamLink<S> {
     /// `stream` must be connected and non-blocking.
     pub(super) fn over(stream: S, peer: String, settings: LinkSettings) -> Self {
-        Self { stream, peer, settings, received: 0 }
+        let descriptor = stream.as_fd().as_raw_fd();
+        Self { stream, descriptor, peer, settings, received: 0 }
     }
 
     /// The peer's address or path.
@@ -65,14 +68,11 @@ impl<S: AsFd> StreamLink<S> {
     }
 }
 
-impl<S: AsFd> StreamLink<S>
-where
-    for<'a> &'a S: Read + Write,
-{
+impl<S: AsFd> StreamLink<S> {
     /// Sends `message` without waiting. Whether the socket took it whole:
     /// otherwise the stream is of no use any more.
     pub(super) fn send_at_once(&self, message: &[u8]) -> bool {
-        (&self.stream).write(message).is_ok_and(|bytes| bytes == message.len())
+        socket::send(self.descriptor, message).is_ok_and(|bytes| bytes == message.len())
     }
 
     /// Looks at what a peer has sent that waits to be served, which stays where
@@ -80,7 +80,7 @@ where
     pub(super) fn look_while_queued(&self) -> Queued {
         let mut bytes = [0; 2 * FRAME_LEN + 1];
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        let length = match recv(self.stream.as_fd().as_raw_fd(), &mut bytes, flags) {
+        let length = match recv(self.descriptor, &mut bytes, flags) {
             Ok(0) => return Queued::Gone,
             Ok(length) => length,
             Err(Errno::EAGAIN | Errno::EINTR) => return Queued::Silent,
@@ -97,7 +97,7 @@ where
 
     /// The rest of a message of which the socket took `first` bytes at once.
     #[cold]
-    fn send_rest(&mut self, message: &[u8], first: io::Result<usize>) -> Result<(), LinkError> {
+    fn send_rest(&mut self, message: &[u8], first: nix::Result<usize>) -> Result<(), LinkError> {
         if message.len() as u64 > LONGEST_MESSAGE.0 {
             return Err(LinkError::TooLong { length: message.len(), longest: LONGEST_MESSAGE.0 });
         }
@@ -111,8 +111,8 @@ where
                     rest = rest.get(bytes..).unwrap_or_default();
                     deadline = Deadline::after(self.settings.limit);
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => {
                     if deadline.expired() {
                         return Err(LinkError::Stuck {
                             peer: self.peer.clone(),
@@ -123,12 +123,12 @@ where
                         self.wait_for(PollFlags::POLLOUT)?;
                     }
                 }
-                Err(error) => return Err(self.failed("send", error)),
+                Err(error) => return Err(self.failed("send", error.into())),
             }
             if rest.is_empty() {
                 return Ok(());
             }
-            taken = (&self.stream).write(rest);
+            taken = socket::send(self.descriptor, rest);
         }
     }
 
@@ -141,7 +141,7 @@ where
             self.received = 0;
             return Ok(Some(buffer.len()));
         }
-        match (&self.stream).read(rest) {
+        match socket::receive(self.descriptor, rest) {
             Ok(0) => Err(self.closed()),
             Ok(bytes) => {
                 self.received += bytes;
@@ -151,10 +151,8 @@ where
                 self.received = 0;
                 Ok(Some(buffer.len()))
             }
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(None),
-                _ => Err(self.failed("recv", error)),
-            },
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
+            Err(error) => Err(self.failed("recv", error.into())),
         }
     }
 
@@ -163,10 +161,7 @@ where
     }
 }
 
-impl<S: AsFd> Link for StreamLink<S>
-where
-    for<'a> &'a S: Read + Write,
-{
+impl<S: AsFd> Link for StreamLink<S> {
     type Error = LinkError;
 
     fn properties(&self) -> LinkProperties {
@@ -175,7 +170,7 @@ where
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        match (&self.stream).write(message) {
+        match socket::send(self.descriptor, message) {
             Ok(bytes) if bytes == message.len() => Ok(()),
             part => self.send_rest(message, part),
         }
@@ -197,13 +192,12 @@ where
     }
 }
 
-/// How long one blocking look may wait.
-const LOOK: Duration = Duration::from_millis(10);
+/// How long one blocking look may wait, ms.
+const LOOK: u8 = 10;
 
 /// Sleeps until `event`, an error or hang-up, or [`LOOK`] has passed.
 pub(super) fn wait_bounded(socket: BorrowedFd<'_>, event: PollFlags) -> io::Result<()> {
-    let timeout = PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::ZERO);
-    match poll(&mut [PollFd::new(socket, event)], timeout) {
+    match poll(&mut [PollFd::new(socket, event)], PollTimeout::from(LOOK)) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
     }

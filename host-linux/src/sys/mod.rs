@@ -1,5 +1,5 @@
 //! All unsafe code of this crate: processor counters, shared and own memory, mapped
-//! files, raw Ethernet sockets and RDMA verbs.
+//! files, raw Ethernet and stream sockets, and RDMA verbs.
 //!
 //! Everything exported from here is safe to call; each unsafe block says why.
 
@@ -12,5 +12,6 @@ pub(crate) mod packet;
 pub(crate) mod pages;
 pub(crate) mod pass;
 pub(crate) mod ring;
+pub(crate) mod socket;
 #[cfg(feature = "verbs")]
 pub(crate) mod verbs;

@@ -203,6 +203,7 @@ impl<'b> Reference<'b> {
     }
 
     /// The successors in one of a node's lists.
+    #[inline]
     fn list(
         &self,
         block: &Block,
@@ -383,6 +384,7 @@ impl Checker<'_, '_> {
 }
 
 /// The operation in the 39 bytes of a node.
+#[inline]
 fn decode(node: &[u8]) -> Result<Op, BinaryErrorKind> {
     let (peer, size, tag) = (u32_in(node, 5), u64_in(node, 9), u32_in(node, 17));
     let kind = match u8_in(node, 4) {

@@ -38,7 +38,8 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     }
 
     /// Takes the first operation off its node.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline)]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     fn started(&mut self, state: &mut Rank<P::State>, next: &Next) {
         let first = next.item.first + 1;
         if first == next.item.last {

@@ -294,7 +294,8 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
 /// What has come for a rank, and what it does next.
 impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     /// The next event of a rank.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline)]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     pub(super) fn next(&self, rank: u32, state: &Rank<P::State>) -> Option<Next> {
         let work = next_work(&self.pool, state);
         if state.inbox == NONE {
