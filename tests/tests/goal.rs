@@ -263,6 +263,19 @@ fn a_check_in_json_says_the_same() {
 }
 
 #[test]
+fn a_check_warns_of_wildcards_that_take_a_collectives_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 1000000\nsend 8b to 1 tag 3\n}\n\
+                rank 1 {\nrecv 8b from 0 tag -1\nrecv 8b from 0 tag 1000000\n}\n";
+    let path = written(&folder, "w.goal", text);
+    let run = loggap().args(["goal", "check", "-J"]).arg(path).assert().success();
+    let json: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    let found = &json["findings"][0];
+    assert_eq!((&json["warnings"], &found["kind"]), (&1.into(), &"takes_collective".into()));
+    assert_eq!((&found["line"], &found["tag"]), (&7.into(), &1_000_000.into()));
+}
+
+#[test]
 fn a_limit_shortens_the_list_and_strict_makes_warnings_count() {
     let folder = tempfile::tempdir().unwrap();
     let sends = "send 8b to 0\n".repeat(3);

@@ -1,4 +1,4 @@
-//! What a user at a terminal sees while `loggap measure` runs.
+//! What a user at a terminal sees while `loggap` measures and simulates.
 
 #![allow(clippy::unwrap_used, reason = "a wrong assumption should end the test")]
 
@@ -105,6 +105,15 @@ fn progress_shows_time_left_and_the_widest_interval_and_leaves_no_trace() {
     let after = shown.rfind("measuring [").unwrap();
     assert!(shown.get(after..).unwrap().contains("\u{1b}[2K"), "{shown:?}");
     assert!(printed.contains("#first[B]") && !printed.contains("measuring"));
+}
+
+/// On a network early operations take much less time than those that come when many
+/// messages share the links, so that the share that is done tells no time.
+#[test]
+fn a_simulation_on_a_network_shows_its_share_and_no_time_left() {
+    let alltoall = ["simulate", "--pattern", "all-to-all", "-s", "1M", "--ranks", "64"];
+    let (shown, _) = at_a_terminal(&[&alltoall[..], &["--topology", "fat-tree:8"]].concat());
+    assert!(shown.contains("% of the operations in ") && !shown.contains("left"), "{shown}");
 }
 
 #[test]

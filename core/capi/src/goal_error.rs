@@ -46,7 +46,10 @@ pub(crate) fn text(error: TextError) -> Detail {
     let told = match error.kind {
         TextErrorKind::Expected { wanted, found } => because(Reason::TextExpected)
             .named(wanted_name(wanted))
-            .found(found.map_or(0, u64::from)),
+            .found(found.and_then(|word| word.bytes().first().copied()).map_or(0, u64::from)),
+        TextErrorKind::OtherDialect { .. } => {
+            because(Reason::TextExpected).named(wanted_name(Wanted::Operation))
+        }
         TextErrorKind::TooLarge { what, most } => {
             because(Reason::TextNumber).named(quantity_name(what)).needed(most)
         }

@@ -181,7 +181,10 @@ impl ScheduleFile {
             Some(binary::Format::Native) => Native::open(bytes)
                 .map(|view| Frame::Binary(Form::Native, Extent::from(&view)))
                 .map_err(binary),
-            None => Survey::of(bytes).map(Frame::Text).map_err(|error| explain(bytes, &error)),
+            None => match coded(bytes) {
+                Some(coding) => Err(coding.to_string()),
+                None => Survey::of(bytes).map(Frame::Text).map_err(|error| explain(bytes, &error)),
+            },
         };
         match frame {
             Ok(frame) => Ok(Self { name, contents, frame }),
@@ -381,6 +384,30 @@ impl ScheduleFile {
     }
 }
 
+/// A coding that has to be undone before a schedule is read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("this is {name}, not a schedule: '{convert} FILE > PLAIN.goal' converts it")]
+struct Coding {
+    name: &'static str,
+    convert: &'static str,
+}
+
+/// The coding that the first bytes of a file tell.
+fn coded(bytes: &[u8]) -> Option<Coding> {
+    let (name, convert) = match bytes {
+        [0x1f, 0x8b, ..] => ("gzip", "gzip -dc"),
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => ("bzip2", "bzip2 -dc"),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => ("xz", "xz -dc"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => ("Zstandard", "zstd -dc"),
+        [b'P', b'K', 3, 4, ..] => ("zip", "unzip -p"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => ("UTF-16", "iconv -f UTF-16 -t UTF-8"),
+        [b' '..=b'~', 0, b' '..=b'~', 0, ..] => ("UTF-16", "iconv -f UTF-16LE -t UTF-8"),
+        [0, b' '..=b'~', 0, b' '..=b'~', ..] => ("UTF-16", "iconv -f UTF-16BE -t UTF-8"),
+        _ => return None,
+    };
+    Some(Coding { name, convert })
+}
+
 /// Lends memory for reading a text.
 fn with_memory<T>(survey: &Survey, read: impl FnOnce(TextMemory<'_>) -> T) -> T {
     // Zeroed memory costs nothing until it is used, which numbered labels
@@ -457,6 +484,51 @@ mod tests {
         let text = format!("num_ranks 1\nrank 0 {{\na: send 5b to {}\n}}\n", "9".repeat(5_000));
         let error = open(&text).feed(&mut Counter::new(&mut [])).unwrap_err().to_string();
         assert!(error.len() < 400 && error.contains("peer too large"), "{error}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_and_other_codings_are_named_with_what_converts_them() {
+        let text = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\n}\n";
+        let marked = open(&format!("\u{feff}{text}"));
+        marked.feed(&mut Counter::new(&mut [])).unwrap();
+        assert_eq!((marked.extent().ops, marked.locate(&[(0, 1)]).unwrap()[0].line), (2, 4));
+        let units = |mark: &str, order: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            format!("{mark}{text}").encode_utf16().flat_map(order).collect()
+        };
+        for (bytes, command) in [
+            (units("\u{feff}", u16::to_le_bytes), "'iconv -f UTF-16 -t UTF-8 FILE > PLAIN.goal'"),
+            (units("\u{feff}", u16::to_be_bytes), "iconv -f UTF-16 -t UTF-8"),
+            (units("", u16::to_le_bytes), "iconv -f UTF-16LE"),
+            (units("", u16::to_be_bytes), "iconv -f UTF-16BE"),
+            (b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec(), "'gzip -dc FILE > PLAIN.goal'"),
+            (b"\x28\xb5\x2f\xfd\x24".to_vec(), "zstd -dc"),
+            (b"\xfd7zXZ\0".to_vec(), "xz -dc"),
+            (b"BZh91AY".to_vec(), "bzip2 -dc"),
+        ] {
+            let error = ScheduleFile::from_bytes("x", bytes.clone()).unwrap_err().to_string();
+            assert!(error.starts_with("x: this is ") && error.contains(command), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_operation_of_another_dialect_is_named() {
+        for (statement, word, owner) in [
+            ("coll allreduce 8b group 7 instance 1", "coll", "a collective"),
+            ("a: coll allreduce 8b group 7 instance 1", "coll", "a collective"),
+            ("a: AllReduce 4096 bytes comm 0", "AllReduce", "a collective"),
+            ("a: put 8b to 1 tag 3", "put", "LogGOPSim2"),
+            ("tget 8b from 1", "tget", "LogGOPSim2"),
+        ] {
+            let text = format!("num_ranks 1\nrank 0 {{\n{statement}\n}}\n");
+            let error = open(&text).feed(&mut Counter::new(&mut [])).unwrap_err().to_string();
+            let about = format!("t.goal: line 3, column {}", 1 + statement.find(word).unwrap());
+            let named = format!("\"{word}\" is ");
+            assert!(error.starts_with(&about) && error.contains(owner), "{error}");
+            assert!(error.contains(&named) && error.ends_with('^'), "{error}");
+        }
+        let error = open("num_ranks 1\nrank 0 {\na: sned 5b to 1\n}\n");
+        let error = error.feed(&mut Counter::new(&mut [])).unwrap_err().to_string();
+        assert!(error.contains("found \"sned\""), "{error}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Sensitivities by runs with other parameters, where instants are no sums of them:
-//! where messages share links.
+//! Sensitivities by runs with other parameters, where instants are no sums of them, as
+//! where messages share links, or where no order of events can be proved to stay.
 
 use loggap_core::units::Picos;
 
@@ -46,7 +46,7 @@ pub fn runs(sets: &ParameterSets) -> u64 {
 }
 
 /// How the makespan changes with each parameter of `sets`, by `runs` with other values,
-/// of whose messages so many `flows` have bytes that links carry. Nothing is known
+/// where `rounded` messages end at a whole picosecond. Nothing is known
 /// beyond a value with which the schedule does not come to its end.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ pub fn runs(sets: &ParameterSets) -> u64 {
 pub fn differences(
     runs: &Runs<'_>,
     sets: &ParameterSets,
-    flows: u64,
+    rounded: u64,
 ) -> Result<Differences, RunError> {
     let moved = all(sets);
     let mut points = vec![sets.clone()];
@@ -67,7 +67,7 @@ pub fn differences(
     let mut ended = runs.of(&points)?.into_iter();
     let now = ended.next().transpose()?.unwrap_or_default().makespan.0;
     let mut makespans = ended.map(makespan);
-    let given = Given { makespan: now, rounding: rounding(sets, now, flows) };
+    let given = Given { makespan: now, rounding: rounding(sets, now, rounded) };
     let sensitivities: Vec<Sensitivity> = moved
         .iter()
         .map(|parameter| {
@@ -227,16 +227,16 @@ impl Line {
     }
 }
 
-/// How far off the difference of two makespans can be: each flow on the longest
+/// How far off the difference of two makespans can be: each message on the longest
 /// path ends at a whole picosecond. There are not more than fit into the makespan.
-fn rounding(sets: &ParameterSets, now: u64, flows: u64) -> u64 {
+fn rounding(sets: &ParameterSets, now: u64, messages: u64) -> u64 {
     let alone = sets.by_level().map(|LevelSet { number, protocol, .. }| {
         let set = &protocol.parameters;
         let receive = sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
         set.latency.0.saturating_add(set.overhead.0).saturating_add(receive.overhead.0)
     });
     let alone = alone.min().unwrap_or_default();
-    let path = now.checked_div(alone).map_or(flows, |most| flows.min(most));
+    let path = now.checked_div(alone).map_or(messages, |most| messages.min(most));
     path.saturating_mul(ROUNDING).saturating_add(1)
 }
 

@@ -104,6 +104,14 @@ impl<'a> Analysis<'a> {
         Ok(Self { graph, sets, order, pairs, end })
     }
 
+    /// Whether the order of events can be proved to stay at all: where ranks have one
+    /// processor and one interface, and the comparisons are not too many. Otherwise nothing is
+    /// known but the slope with the present order.
+    #[must_use]
+    pub const fn proves(&self) -> bool {
+        self.order.known
+    }
+
     /// Number of comparisons that have to come out as they did.
     #[must_use]
     pub fn comparisons(&self) -> usize {

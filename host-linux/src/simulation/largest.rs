@@ -16,36 +16,44 @@ pub fn largest_message(source: &Source, ops: u64) -> Result<Option<Bytes>, LoadE
     if ops > super::crossing::MOST_OPS {
         return Ok(None);
     }
-    let mut largest = Largest::default();
-    source.feed(&mut largest)?;
-    Ok(largest.size)
+    let mut largest = None;
+    source.feed(&mut EachOp::new(|_, _, kind| {
+        if let OpKind::Send { size, .. } = kind {
+            largest = largest.max(Some(Bytes(size)));
+        }
+    }))?;
+    Ok(largest)
 }
 
-/// What was read so far.
-#[derive(Default)]
-struct Largest {
-    size: Option<Bytes>,
+/// A sink that calls a closure with each operation: its rank, its index there, and its kind.
+pub(super) struct EachOp<F> {
+    rank: u32,
     /// Operations of the present rank.
     ops: u32,
+    each: F,
 }
 
-impl Sink for Largest {
+impl<F: FnMut(u32, u32, OpKind)> EachOp<F> {
+    pub(super) const fn new(each: F) -> Self {
+        Self { rank: 0, ops: 0, each }
+    }
+}
+
+impl<F: FnMut(u32, u32, OpKind)> Sink for EachOp<F> {
     type Error = BuildError;
 
     fn ranks(&mut self, _ranks: u32) -> Result<(), BuildError> {
         Ok(())
     }
 
-    fn begin_rank(&mut self, _rank: u32) -> Result<(), BuildError> {
-        self.ops = 0;
+    fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
+        (self.rank, self.ops) = (rank, 0);
         Ok(())
     }
 
     fn op(&mut self, op: Op) -> Result<u32, BuildError> {
-        if let OpKind::Send { size, .. } = op.kind {
-            self.size = self.size.max(Some(Bytes(size)));
-        }
         let index = self.ops;
+        (self.each)(self.rank, index, op.kind);
         self.ops = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
         Ok(index)
     }

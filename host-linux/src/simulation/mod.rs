@@ -1,6 +1,7 @@
 //! Simulations on this machine: schedules from files and patterns, memory
 //! for them, noise.
 
+mod buffering;
 mod computed;
 mod crossing;
 mod implicit;
@@ -18,14 +19,15 @@ mod source;
 mod streamed;
 pub mod windows;
 
+pub use buffering::{BlockedSend, Buffering};
 pub use crossing::least_taper;
 pub use implicit::{Computed, Means, PatternError, bytes_needed, compute, run_pattern};
 pub use largest::largest_message;
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, LinkModel, NetworkError, NetworkPlan,
-    NetworkUse, PlacedNetwork, PlacedSimple, Placement, RankLocation, TopologyPlan, Wiring,
-    read_locations,
+    NetworkUse, PairsError, PlacedNetwork, PlacedSimple, Placement, RankLocation, TopologyPlan,
+    Wiring, read_locations,
 };
 pub use noise::{NoiseError, NoiseSource, PhasedNoise};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};

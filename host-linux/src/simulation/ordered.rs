@@ -16,7 +16,7 @@ use super::network::{MORE_MESSAGES, usual_messages};
 use super::noise::{PhasedNoise, with_noise};
 use super::points::{Batch, Completed, Ended, of_one_point};
 use super::side_by_side::side_by_side;
-use super::simulate::{Progress, WATCHED, Watch};
+use super::simulate::{Progress, WATCHED_ON_NETWORK, Watch};
 use super::{
     Computed, LinkModel, LoadError, NetworkPlan, NetworkUse, PatternError, RunError, Source,
 };
@@ -129,7 +129,7 @@ impl OnNetwork<'_> {
             .map_err(stopped)?;
         let of = steps_of(program);
         let outcome = loop {
-            if let Some(outcome) = simulation.run_some(WATCHED).map_err(stopped)? {
+            if let Some(outcome) = simulation.run_some(WATCHED_ON_NETWORK).map_err(stopped)? {
                 break outcome;
             }
             (self.watch)(Progress { done: simulation.progress(), of });

@@ -52,6 +52,16 @@ pub enum Finding {
         /// Whether the order of the messages decides.
         certainty: Certainty,
     },
+    /// A receive with any tag can take a message of a collective operation, which another
+    /// receive then waits for.
+    TakesCollective {
+        /// The receive with any tag.
+        place: Place,
+        /// The collective's message.
+        messages: Envelope,
+        /// The receive that waits for it.
+        instead_of: Place,
+    },
 }
 
 /// An operation.
@@ -109,7 +119,9 @@ impl Finding {
             {
                 Severity::Error
             }
-            Self::Unmatched { .. } | Self::SizeMismatch { .. } => Severity::Warning,
+            Self::Unmatched { .. } | Self::SizeMismatch { .. } | Self::TakesCollective { .. } => {
+                Severity::Warning
+            }
         }
     }
 
@@ -119,7 +131,8 @@ impl Finding {
         match self {
             Self::PeerOutOfRange { place, .. }
             | Self::Cycle { place, .. }
-            | Self::Unmatched { place, .. } => *place,
+            | Self::Unmatched { place, .. }
+            | Self::TakesCollective { place, .. } => *place,
             Self::SizeMismatch { receive, .. } => receive.0,
         }
     }
@@ -159,6 +172,12 @@ impl fmt::Display for Finding {
                 };
                 write!(f, "{possibly}{messages}: {sends} sent, {receives} received")
             }
+            Self::TakesCollective { messages, instead_of, .. } => write!(
+                f,
+                "this receive with any tag can take a collective's message, for which operation {} \
+                 waits ({messages}): give it a tag",
+                instead_of.op
+            ),
             Self::SizeMismatch { send, receive, messages, certainty } => {
                 let possibly = match certainty {
                     Certainty::Certain => "",

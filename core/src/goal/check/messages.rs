@@ -45,6 +45,11 @@ impl Message {
     const fn is_any_tag(&self) -> bool {
         self.tag == ANY
     }
+
+    /// Whether its tag is one of those that traces' collectives have, from 10⁶ on.
+    const fn is_of_collective(&self) -> bool {
+        self.tag >= 1_000_000 && !self.is_any_tag()
+    }
 }
 
 /// Reports what does not match among all `messages`, in the order of the
@@ -61,11 +66,7 @@ fn match_rank(group: &mut [Message], report: &mut impl FnMut(Finding)) {
     let any_tag = group.iter().any(Message::is_any_tag);
     let any_source = group.iter().any(Message::is_any_source);
     match (any_source, any_tag) {
-        (false, false) => {
-            for part in group.chunk_by_mut(|a, b| (a.from, a.tag) == (b.from, b.tag)) {
-                match_exact(part, report);
-            }
-        }
+        (false, false) => match_classes(group, report),
         (false, true) => {
             for part in group.chunk_by_mut(|a, b| a.from == b.from) {
                 let from = part.first().map_or(ANY, |message| message.from);
@@ -80,6 +81,13 @@ fn match_rank(group: &mut [Message], report: &mut impl FnMut(Finding)) {
             }
         }
         (true, true) => match_component(group, ANY, ANY, report),
+    }
+}
+
+/// Messages without wildcards: those of one source and tag together.
+fn match_classes(part: &mut [Message], report: &mut impl FnMut(Finding)) {
+    for class in part.chunk_by_mut(|a, b| (a.from, a.tag) == (b.from, b.tag)) {
+        match_exact(class, report);
     }
 }
 
@@ -100,6 +108,9 @@ fn match_exact(part: &mut [Message], report: &mut impl FnMut(Finding)) {
 
 /// Messages among which every receive finds all that it can take.
 fn match_component(part: &mut [Message], from: u32, tag: u32, report: &mut impl FnMut(Finding)) {
+    if !part.iter().any(|message| message.is_any_source() || message.is_any_tag()) {
+        return match_classes(part, report);
+    }
     let Some(&Message { to, .. }) = part.first() else { return };
     let messages = Envelope { from, to, tag };
     let simple = all_take_all(part);
@@ -109,8 +120,26 @@ fn match_component(part: &mut [Message], from: u32, tag: u32, report: &mut impl 
     match unbalanced(part, messages) {
         Some(finding) => report(finding),
         None if simple => report_sizes(part, messages, report),
-        None => report(possibly_unmatched(part, messages)),
+        None => {
+            report(takes_collective(part).unwrap_or_else(|| possibly_unmatched(part, messages)))
+        }
     }
+}
+
+/// A receive with any tag, and the first message of a collective that it can take from a
+/// receive of that tag.
+fn takes_collective(part: &[Message]) -> Option<Finding> {
+    part.iter().filter(|message| message.receive && message.is_any_tag()).find_map(|wild| {
+        let takes = |other: &&Message| {
+            let from = other.from == wild.from || other.is_any_source() || wild.is_any_source();
+            other.receive && other.is_of_collective() && from
+        };
+        let instead = part.iter().find(takes)?;
+        let Message { from, to, tag, .. } = *instead;
+        let messages = Envelope { from, to, tag };
+        let (place, instead_of) = (wild.place(), instead.place());
+        Some(Finding::TakesCollective { place, messages, instead_of })
+    })
 }
 
 /// Sends and receives of a part in which the sends stand first.

@@ -61,6 +61,27 @@ fn a_schedule_that_is_right_has_no_findings() {
 }
 
 #[test]
+fn a_receive_with_any_tag_that_can_take_a_collectives_message_is_warned_of() {
+    let takes = |receives: &[Op]| {
+        texts(&incast(receives, [&[send(0, 7, 8), send(0, 1_000_003, 8)], &[send(0, 5, 8)]]))
+    };
+    let warning = |wild: u32, other: u32| {
+        std::format!(
+            "rank 0, operation {wild}: warning: this receive with any tag can take a collective's \
+             message, for which operation {other} waits (messages from rank 1 to rank 0 with tag \
+             1000003): give it a tag"
+        )
+    };
+    let collective = receive(1, 1_000_003, 8);
+    assert_eq!(takes(&[receive(2, 5, 8), collective, receive(1, ANY, 8)]), [warning(2, 1)]);
+    assert_eq!(takes(&[receive(ANY, ANY, 8), receive(2, 5, 8), collective]), [warning(0, 2)]);
+    // Not from a rank of which the collective has no message, nor with a tag.
+    let other = takes(&[receive(2, ANY, 8), receive(1, 7, 8), collective]);
+    assert_eq!(other, [""; 0]);
+    assert_eq!(takes(&[receive(ANY, 7, 8), receive(2, 5, 8), collective]), [""; 0]);
+}
+
+#[test]
 fn peers_that_do_not_exist_are_found() {
     let program = incast(&[send(3, 0, 1), receive(ANY - 1, 0, 1)], [&[], &[]]);
     assert_eq!(

@@ -27,12 +27,17 @@ impl Name {
         }
         Self { bytes, length, cut: name.len() > Self::LENGTH }
     }
+
+    /// As much of the name as is carried.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or(&[])
+    }
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.bytes.get(..usize::from(self.length)).unwrap_or(&[]);
-        write!(f, "{}", shown.escape_ascii())?;
+        write!(f, "{}", self.bytes().escape_ascii())?;
         f.write_str(if self.cut { "..." } else { "" })
     }
 }
@@ -46,8 +51,7 @@ impl fmt::Debug for Name {
 #[cfg(feature = "defmt")]
 impl defmt::Format for Name {
     fn format(&self, f: defmt::Formatter<'_>) {
-        let shown = self.bytes.get(..usize::from(self.length)).unwrap_or(&[]);
-        defmt::write!(f, "{=[u8]:a}{=str}", shown, if self.cut { "..." } else { "" });
+        defmt::write!(f, "{=[u8]:a}{=str}", self.bytes(), if self.cut { "..." } else { "" });
     }
 }
 
@@ -111,13 +115,37 @@ worded! {
     }
 }
 
-/// A byte in quotes, or that there is none.
-struct Found(Option<u8>);
+worded! {
+    /// Another project's GOAL, by an operation that only it has.
+    pub enum Dialect {
+        /// LogGOPSim2.
+        Portals => "a Portals 4 operation of LogGOPSim2";
+        /// Collectives of NCCL in ATLAHS, and of switches in its forks.
+        Collectives => "a collective that ATLAHS or its generators expand to send, recv and calc";
+    }
+}
+
+impl Dialect {
+    /// The dialect that has an operation of this name.
+    #[must_use]
+    pub const fn of(operation: &[u8]) -> Option<Self> {
+        match operation {
+            b"append" | b"put" | b"get" | b"tappend" | b"tput" | b"tget" | b"test"
+            | b"calcgem5" => Some(Self::Portals),
+            b"coll" | b"AllReduce" | b"AllGather" | b"ReduceScatter" | b"Broadcast" | b"Reduce"
+            | b"AllToAll" | b"Send" | b"Recv" | b"SendRecv" => Some(Self::Collectives),
+            _ => None,
+        }
+    }
+}
+
+/// A word in quotes, or the end of the text.
+struct Found(Option<Name>);
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(byte) => write!(f, "\"{}\"", byte.escape_ascii()),
+            Some(word) => write!(f, "\"{word}\""),
             None => f.write_str("the end of the text"),
         }
     }
@@ -130,9 +158,16 @@ worded! {
         Expected {
             /// What it allows.
             wanted: Wanted,
-            /// The byte found instead, `None` at the end of the text.
-            found: Option<u8>,
+            /// The word, number or other byte found instead, `None` at the end of the text.
+            found: Option<Name>,
         } => "expected {wanted}, found {}", Found(*found);
+        /// An operation that this grammar does not have.
+        OtherDialect {
+            /// Its name.
+            name: Name,
+            /// Whose it is.
+            dialect: Dialect,
+        } => "\"{name}\" is {dialect}; expected \"send\", \"recv\" or \"calc\"";
         /// A number is above its range.
         TooLarge {
             /// What it counts.

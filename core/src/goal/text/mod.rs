@@ -37,7 +37,9 @@ mod read;
 mod survey;
 mod write;
 
-pub use error::{Name, Quantity, ReadError, TextError, TextErrorKind, Wanted, line_and_column};
+pub use error::{
+    Dialect, Name, Quantity, ReadError, TextError, TextErrorKind, Wanted, line_and_column,
+};
 pub use labels::LabelMemory;
 pub use places::{LabelUse, OpPlace, locate, unused_labels};
 pub use read::{TextMemory, read};

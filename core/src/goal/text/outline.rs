@@ -2,7 +2,7 @@
 //! comments.
 
 use super::cursor::{Cursor, NoNumber};
-use super::error::{Quantity, TextError, TextErrorKind, Wanted};
+use super::error::{Dialect, Name, Quantity, TextError, TextErrorKind, Wanted};
 
 /// What is wrong at one byte. Becomes a [`TextError`] once the line is known.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,23 @@ impl Fault {
     #[cold]
     #[inline(never)]
     pub(super) fn expected(cursor: &Cursor<'_>, wanted: Wanted) -> Self {
-        let found = if cursor.is_at_end() { None } else { Some(cursor.byte()) };
-        Self::new(cursor.at(), TextErrorKind::Expected { wanted, found })
+        let (text, at) = (cursor.text(), cursor.at());
+        let end = cursor.identifier_end().max(at + 1);
+        let found = text.get(at..end).map(Name::new);
+        Self::new(at, TextErrorKind::Expected { wanted, found })
+    }
+
+    /// The word at `at` is no operation, and `wanted` is not at `cursor`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn no_operation(cursor: &Cursor<'_>, at: usize, wanted: Wanted) -> Self {
+        let end = Cursor::new(cursor.text(), at).identifier_end();
+        let word = cursor.text().get(at..end).unwrap_or_default();
+        let other = Dialect::of(word).map(|dialect| {
+            let name = Name::new(word);
+            Self::new(at, TextErrorKind::OtherDialect { name, dialect })
+        });
+        other.unwrap_or_else(|| Self::expected(cursor, wanted))
     }
 
     /// With line and column.
@@ -70,8 +85,10 @@ pub(super) struct Outline<'t> {
 }
 
 impl<'t> Outline<'t> {
-    pub(super) const fn new(text: &'t [u8], at: usize) -> Self {
-        Self { cursor: Cursor::new(text, at), ranks: None }
+    /// From byte `at` of `text` on, behind a byte-order mark of UTF-8.
+    pub(super) fn new(text: &'t [u8], at: usize) -> Self {
+        let marked = at == 0 && text.starts_with(b"\xef\xbb\xbf");
+        Self { cursor: Cursor::new(text, if marked { 3 } else { at }), ranks: None }
     }
 
     /// Moves behind the `{` of the next block; `None` at the end of the text.

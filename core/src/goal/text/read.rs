@@ -237,7 +237,7 @@ impl<'t, 'm> Reader<'t, 'm> {
         } else if cursor.take(b"calc") {
             operation::take_calc(cursor)?
         } else {
-            return Err(Fault::expected(cursor, Wanted::Operation).into());
+            return Err(Fault::no_operation(cursor, cursor.at(), Wanted::Operation).into());
         };
         if let Err(why) = self.labels.define(label, self.ops) {
             return Err(self.not_defined(cursor, label, why).into());
@@ -305,7 +305,7 @@ impl<'t, 'm> Reader<'t, 'm> {
                 let start = Cursor::new(cursor.text(), first.start);
                 return Err(Fault::expected(&start, Wanted::Statement).into());
             }
-            _ => return Err(Fault::expected(cursor, Wanted::AfterLabel).into()),
+            _ => return Err(Fault::no_operation(cursor, first.start, Wanted::AfterLabel).into()),
         };
         self.add(first.start, None, op, events)
     }

@@ -133,7 +133,7 @@ const REFUSED: &[(&str, usize, usize, &str)] = &[
     ("num_ranks 0", 1, 1, "at least 1"),
     ("num_ranks 4294967296", 1, 11, "number of ranks too large: at most 4294967295"),
     ("num_ranks 1\nnum_ranks 1\nrank 0 {\n}", 2, 1, "second time"),
-    ("num_rank 1", 1, 1, "expected \"num_ranks N\" or \"rank N {\", found \"n\""),
+    ("num_rank 1", 1, 1, "expected \"num_ranks N\" or \"rank N {\", found \"num_rank\""),
     ("num_ranks x", 1, 11, "expected a whole number, found \"x\""),
     ("num_ranks 1\nrank 0\n{\n}", 2, 7, "expected \"{\" on the same line, found \"\\n\""),
     ("num_ranks 1\nrank 1 {\n}", 2, 1, "rank 1 is out of range: num_ranks is 1"),

@@ -66,7 +66,7 @@ pub enum TopologyError {
         /// Ports of a switch.
         ports: u32,
     },
-    /// A torus of less than two or of more than [`DIMENSIONS`] dimensions.
+    /// A torus of no or of more than [`DIMENSIONS`] dimensions.
     Dimensions {
         /// How many.
         dimensions: usize,
@@ -94,7 +94,7 @@ impl fmt::Display for TopologyError {
             }
             Self::Dimensions { dimensions } => write!(
                 f,
-                "a torus has 2 to {DIMENSIONS} dimensions, not {dimensions}; expected torus:8x8x8"
+                "a torus has 1 to {DIMENSIONS} dimensions, not {dimensions}; expected torus:8x8x8"
             ),
             Self::TooLarge => f.write_str("it has more than 2^31 hosts or links"),
             Self::TooFewHosts { hosts, ranks } => write!(
@@ -237,7 +237,7 @@ impl Topology {
         Self::new(shape, hosts, 2, 4 * level)?.with_inner(together / f64::from(up.get()))
     }
 
-    /// A grid of `sizes` routers, closed in every dimension, a host each.
+    /// A grid of `sizes` routers, closed in every dimension, a host each; a ring with one size.
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ impl Topology {
     /// [`TopologyError::Dimensions`].
     pub fn torus(sizes: &[u32]) -> Result<Self, TopologyError> {
         let dimensions = sizes.len();
-        if !(2..=DIMENSIONS).contains(&dimensions) {
+        if !(1..=DIMENSIONS).contains(&dimensions) {
             return Err(TopologyError::Dimensions { dimensions });
         }
         let hosts = product(sizes)?;

@@ -16,11 +16,12 @@ use crate::schedule::Location;
 /// Check a schedule before it runs.
 ///
 /// Finds cycles among dependencies, peers that do not exist, messages that
-/// are sent and not received or the other way, sizes that differ, and labels
+/// are sent and not received or the other way, sizes that differ, receives with
+/// any tag that can take a collective's message (tags from 1000000 on), and labels
 /// that nothing refers to. What wildcards leave to chance is called possible
 /// and is a warning, as is a receive larger than its message. Not found are
 /// deadlocks across ranks, such as two ranks that each receive before they
-/// send: 'loggap simulate' finds those.
+/// send, or that rely on buffers for what they send: 'loggap simulate' finds those.
 ///
 /// Exits with 1 if there are errors.
 #[derive(Debug, clap::Args)]
@@ -226,6 +227,9 @@ impl Entry {
             }
             Finding::SizeMismatch { messages, certainty, .. } => {
                 ("size_mismatch", Some(messages), *certainty)
+            }
+            Finding::TakesCollective { messages, .. } => {
+                ("takes_collective", Some(messages), Certainty::Possible)
             }
         };
         let specific = |number: u32| Some(number).filter(|&number| number != ANY);

@@ -11,7 +11,7 @@ use crate::cli::failures::Failures;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console, Interrupt, profile_warnings};
 use crate::profile::ProfileDocument;
-use crate::sensitivity::{Runs, Tolerance, differences, runs as sensitivity_runs};
+use crate::sensitivity::{Analysis, Runs, Tolerance, differences, runs as sensitivity_runs};
 use crate::simulation::{
     Outcome, ParameterSets, Plan, RunError, Source, largest_message, least_taper,
 };
@@ -55,8 +55,8 @@ impl Further<'_> {
         taper.map_err(CliError::usage)
     }
 
-    /// From the causes of events, or without them by further runs; of the parameters that
-    /// `sweep` tells apart. Ctrl-C stops the runs; `None` where nothing was found until then.
+    /// From the causes of events where these prove how far it holds, otherwise by further
+    /// runs; of the parameters that `sweep` tells apart. Ctrl-C stops the runs; `None` where nothing was found until then.
     pub(super) fn sensitivities(
         &self,
         sweep: Option<&SweepJob>,
@@ -66,14 +66,17 @@ impl Further<'_> {
         let Self { source, plan, outcome, .. } = self;
         let sets = &sweep.map_or_else(|| self.sets.clone(), SweepJob::given);
         let causes = outcome.causes.as_ref().filter(|_| outcome.network.is_none());
-        let most = if causes.is_some() { Tolerance::MOST_RUNS } else { sensitivity_runs(sets) };
+        let analysis = causes.map(|causes| Analysis::new(causes, sets)).transpose()?;
+        let analysis = analysis.filter(Analysis::proves);
+        let most = if analysis.is_some() { Tolerance::MOST_RUNS } else { sensitivity_runs(sets) };
         let line = RunsLine::new(console, most);
         let runs = Runs { source, plan, note: &|| line.advance() };
-        if let Some(causes) = causes {
-            return Sensitivities::of(causes, outcome.finished.makespan, sets, &runs).map(Some);
+        if let Some(analysis) = analysis {
+            return Sensitivities::of(analysis, outcome.finished.makespan, sets, &runs).map(Some);
         }
-        let flows = outcome.network.as_ref().map_or(0, |network| network.flows);
-        match differences(&runs, sets, flows) {
+        let messages = outcome.finished.events.saturating_sub(outcome.ops);
+        let rounded = outcome.network.as_ref().map_or(messages, |network| network.flows);
+        match differences(&runs, sets, rounded) {
             Ok(found) => {
                 let makespan = outcome.finished.makespan;
                 Ok(Some(Sensitivities::by_differences(found, makespan, sets)))

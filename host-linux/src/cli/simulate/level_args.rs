@@ -25,8 +25,8 @@ pub(super) struct LevelArgs {
     #[arg(long, value_name = "RANKS:WHAT", conflicts_with_all = ["topology", "monte_carlo"])]
     level: Vec<NearRanks>,
 
-    /// The node of each rank, from 0 on; --level then counts nodes: 1 is within
-    /// one.
+    /// The node of each rank, from 0 on, or a rank and its node in each line; --level
+    /// then counts nodes: 1 is within one.
     #[arg(long, value_name = "FILE", requires = "level")]
     nodes: Option<PathBuf>,
 }

@@ -15,10 +15,10 @@ mod sensitivity;
 mod sweep;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loggap_core::measure::Clock;
-use loggap_core::sim::Parameters;
+use loggap_core::sim::{Parameters, Rendezvous};
 
 use self::further::Further;
 use self::level_args::LevelArgs;
@@ -26,7 +26,7 @@ use self::monte_carlo::MonteCarlo;
 use self::network_args::{NetworkArgs, NetworkPicture};
 use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
-use self::progress::ProgressLine;
+use self::progress::{Pace, ProgressLine};
 use self::report::Report;
 use self::sweep::{SweepArgs, SweepJob};
 use super::failures::Failures;
@@ -38,8 +38,8 @@ use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
 use crate::schedule::Form;
 use crate::simulation::{
-    Job, LoadError, NetworkPlan, NoiseSource, Outcome, PhasedNoise, Plan, ProgramForm, RunError,
-    Source, Wanted,
+    Buffering, Job, LoadError, NetworkPlan, NoiseSource, Outcome, PhasedNoise, Plan, ProgramForm,
+    RunError, Source, Wanted,
 };
 
 /// Simulate a schedule under LogGOPS.
@@ -51,8 +51,11 @@ use crate::simulation::{
 /// Exits with 1 if the schedule cannot come to its end, and names every
 /// message without a receive, every receive without a message, and what
 /// waits for them.
+// LogGOPSim draws with -V, which therefore is not the version.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    disable_version_flag = true,
+    after_help = "Examples:
   loggap simulate bcast.goal
   loggap simulate --pattern dissemination --ranks 1M -s 8 --preset ompi-ib-sdr
   loggap simulate ring.bin -L 1200.5 -o 800 -g 1500 -G 0.08 -S 64K --receive overlap --explain
@@ -63,11 +66,16 @@ use crate::simulation::{
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
   loggap simulate app.goal --level 8:node.json --level 64:rack.json --profile fabric.json
   loggap simulate app.goal --network simple --topology net.dot -L 2500 -o 1500 -g 1000 -G 6
-'loggap goal generate --help' lists the patterns.")]
+'loggap goal generate --help' lists the patterns."
+)]
 pub(super) struct Args {
     /// Schedule to read; '-' is standard input.
     #[arg(value_name = "FILE", conflicts_with = "pattern")]
     input: Option<PathBuf>,
+
+    /// The schedule as LogGOPSim takes it.
+    #[arg(short = 'f', hide = true, value_name = "FILE", conflicts_with_all = ["input", "pattern"])]
+    filename: Option<PathBuf>,
 
     #[command(flatten)]
     parameters: ParameterArgs,
@@ -156,6 +164,11 @@ enum ProgramName {
 const ONE_RUN: [&str; 5] = ["timeline", "explain", "counters", "finish", "network_plot"];
 
 impl Args {
+    /// The file with the schedule.
+    fn input(&self) -> Option<&Path> {
+        self.input.as_deref().or(self.filename.as_deref())
+    }
+
     /// What is between ranks.
     fn network(&self) -> Result<Option<NetworkPlan>, CliError> {
         let Some(mut network) = self.network.plan(self.pattern.seed, &self.levels)? else {
@@ -194,6 +207,11 @@ impl Args {
         asked.into_iter().find_map(|(option, asked)| asked.then_some(option))
     }
 
+    fn pace(&self) -> Pace {
+        let instant = self.settings.settings().rendezvous == Rendezvous::Instant;
+        if instant && self.network.model().is_none() { Pace::Even } else { Pace::Uneven }
+    }
+
     fn check(&self) -> Result<(), CliError> {
         self.check_program()?;
         self.check_files()
@@ -219,7 +237,7 @@ impl Args {
     /// Refuses results that would replace what is read, or each other.
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
-        files.read("FILE", self.input.as_deref());
+        files.read("FILE", self.input());
         self.parameters.name_files(&mut files);
         self.levels.name_files(&mut files);
         self.network.name_files(&mut files);
@@ -308,7 +326,7 @@ impl Pictures {
         }
         if let (Some(picture), Some(usage)) = (self.network, &outcome.network) {
             let title = LinksTitle {
-                schedule: args.pattern.schedule(args.input.as_deref()),
+                schedule: args.pattern.schedule(args.input()),
                 topology: args.network.named().0,
                 makespan: outcome.finished.makespan,
             };
@@ -334,16 +352,15 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     interrupt.remove_at_end(sweep.iter().flat_map(SweepJob::temporaries));
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
-    let source = args.pattern.source(args.input.as_deref())?;
+    let source = args.pattern.source(args.input())?;
     let opening = clock.duration(clock.now().saturating_sub(started));
     args.levels.check(&sets, &source, console)?;
     if let Some(network) = &network {
         network_args::warn(network, source.ranks(), console);
     }
-    let parameters = sets.parameters()?;
-    let mut job = args.job(parameters, noise.as_ref(), network.as_ref());
+    let mut job = args.job(sets.parameters()?, noise.as_ref(), network.as_ref());
     job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
-    let progress = ProgressLine::new(console);
+    let progress = ProgressLine::new(console, args.pace());
     let ran = job.simulate(&source, &|so_far| progress.show(so_far));
     drop(progress);
     let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
@@ -351,6 +368,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut report = Report::new(args, &source, &sets, &outcome)?;
     report.add_hosts_used(network.as_ref(), source.ranks());
     if !report.is_whole() {
+        report.add_buffering(Buffering::of(&source, &sets, &job, &outcome.stuck), console);
         return report.print(args, console);
     }
     // What goes wrong from here on does not take the run along.

@@ -16,18 +16,18 @@ use crate::simulation::{LinkModel, NetworkPlan, NetworkUse, Placement, TopologyP
 pub(super) struct NetworkArgs {
     /// What is between ranks [default: flat, levels with --level, flows with
     /// --topology]. simple is LogGOPSim's network and needs --topology FILE.dot.
-    #[arg(long, value_enum, value_name = "HOW")]
+    #[arg(long, short_alias = 'n', value_enum, value_name = "HOW")]
     network: Option<NetworkName>,
 
     /// How hosts are connected: star, tree:HOSTS[:TAPER], fat-tree:PORTS[:TAPER],
-    /// torus:AxBxC, dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER]; or a
+    /// torus:AxBxC (torus:A is a ring), dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER]; or a
     /// graph in FILE.dot or FILE.gv.
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
 
     /// Which rank is on which host: block, round-robin over first switches,
-    /// random by --seed, or a FILE with the host of each rank, from 0 on
-    /// [default: block].
+    /// random by --seed, or a FILE with the host of each rank, from 0 on, or with a
+    /// rank and its host in each line [default: block].
     #[arg(long, value_name = "HOW", requires = "topology")]
     placement: Option<String>,
 
@@ -44,6 +44,7 @@ pub(super) struct NetworkArgs {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 enum NetworkName {
     /// No link inside the network is shared: LogGP.
+    #[value(alias = "LogGP")]
     Flat,
     /// Parameters differ by nearness.
     Levels,

@@ -18,7 +18,7 @@ use crate::timeline::{Selection, Timeline, chrome, svg, viz};
 pub(super) struct PictureArgs {
     /// Write what happens when to FILE: .svg a picture, .json a trace for
     /// Perfetto and Chrome, .viz the text of LogGOPSim's -V.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short_alias = 'V', value_name = "FILE")]
     timeline: Option<PathBuf>,
 
     /// Form to write, whatever the file's ending [default: by the ending].

@@ -1,46 +1,109 @@
 //! How far a simulation is, on a terminal.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::Console;
 use crate::simulation::Progress;
 
-/// Shows share and time left on a terminal, from the first progress on;
+/// Pace of a run: whether the share that is done tells the time left.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Pace {
+    /// Each operation and message takes about as long.
+    Even,
+    /// Messages under way slow a network down, and handshakes are not counted before.
+    Uneven,
+}
+
+/// Shows the share that is done on a terminal, and the time left where that can be told;
 /// nothing otherwise. Cleared when dropped.
 #[derive(Debug)]
-pub(super) struct ProgressLine(Option<OnceCell<ProgressBar>>);
+pub(super) struct ProgressLine {
+    bar: Option<OnceCell<ProgressBar>>,
+    pace: Pace,
+    /// Where the present run began: a pattern may be computed in part, then stored and run anew.
+    began: Cell<Moment>,
+}
 
-impl ProgressLine {
-    pub(super) fn new(console: &Console) -> Self {
-        Self(console.is_watched().then(OnceCell::new))
-    }
+/// How much was done at some time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moment {
+    done: u64,
+    /// Since the line was first shown.
+    at: Duration,
+}
 
-    pub(super) fn show(&self, Progress { done, of }: Progress) {
-        if let Self(Some(bar)) = self {
-            // Handshakes take more than was announced.
-            let done = done.min(of);
-            bar.get_or_init(|| bar_of(done, of)).set_position(done);
-        }
+impl Moment {
+    /// Shortest time from which the rest is estimated.
+    const LEAST: Duration = Duration::from_secs(1);
+
+    /// The time left until all `of` is done, from what was done since `self`; `None` before a
+    /// second and a 50th of that.
+    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
+    fn left(self, now: Self, of: u64) -> Option<Duration> {
+        let (done, took) = (now.done.checked_sub(self.done)?, now.at.checked_sub(self.at)?);
+        let known = took >= Self::LEAST && done >= of / 50 && now.done < of;
+        let each = took.as_secs_f64() / done.max(1) as f64;
+        known.then(|| Duration::from_secs_f64(each * (of - now.done) as f64))
     }
 }
 
-/// A bar whose speed counts from `done` on.
-fn bar_of(done: u64, of: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("simulating [{bar:24}] {percent}%, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+impl ProgressLine {
+    pub(super) fn new(console: &Console, pace: Pace) -> Self {
+        let bar = console.is_watched().then(OnceCell::new);
+        Self { bar, pace, began: Cell::default() }
+    }
+
+    pub(super) fn show(&self, Progress { done, of }: Progress) {
+        let Some(bar) = &self.bar else { return };
+        let bar = bar.get_or_init(|| bar_of(of));
+        let now = Moment { done: done.min(of), at: bar.elapsed() };
+        if bar.position() == 0 || now.done < bar.position() {
+            self.began.set(now);
+        }
+        bar.set_position(now.done);
+        let left = match self.pace {
+            Pace::Even => self.began.get().left(now, of),
+            Pace::Uneven => None,
+        };
+        let left = left.map(|left| format!(", {:#} left", HumanDuration(left)));
+        bar.set_message(left.unwrap_or_default());
+    }
+}
+
+fn bar_of(of: u64) -> ProgressBar {
+    let template = "simulating [{bar:24}] {percent}% of the operations in {elapsed}{msg}";
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
     bar.set_style(style.progress_chars("=> "));
-    bar.set_position(done);
-    bar.reset_eta();
     bar
 }
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        if let Some(bar) = self.0.as_ref().and_then(OnceCell::get) {
+        if let Some(bar) = self.bar.as_ref().and_then(OnceCell::get) {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_the_present_run_and_needs_a_second() {
+        let at = |done, millis| Moment { done, at: Duration::from_millis(millis) };
+        let left = |began: Moment, now| began.left(now, 1_000).map(|left| left.as_millis());
+        assert_eq!(left(at(0, 0), at(250, 2_000)), Some(6_000));
+        assert_eq!(left(at(0, 0), at(250, 999)), None);
+        assert_eq!(left(at(0, 0), at(19, 2_000)), None);
+        // Begun anew after ten seconds.
+        assert_eq!(left(at(100, 10_000), at(200, 11_000)), Some(8_000));
+        assert_eq!(left(at(500, 10_000), at(200, 11_000)), None);
+        assert_eq!(left(at(0, 0), at(1_000, 2_000)), None);
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use loggap_core::goal::ANY;
 use loggap_core::sim::network::Taper;
 use loggap_core::sim::{RankCounters, Unfinished};
-use loggap_core::units::Picos;
+use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
 
 use super::Args;
@@ -19,7 +19,9 @@ use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::{CliError, Console, Exit};
-use crate::simulation::{NetworkPlan, Outcome, ParameterSets, Source, Stuck};
+use crate::simulation::{
+    BlockedSend, Buffering, NetworkPlan, Outcome, ParameterSets, RunError, Source, Stuck,
+};
 
 /// What `--json` prints and the text says.
 #[derive(Serialize)]
@@ -41,6 +43,12 @@ pub(super) struct Report {
     how: How,
     unmatched_total: u64,
     unmatched: Vec<StuckDocument>,
+    /// Smallest S with which a schedule ends that relies on buffering.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smallest_eager_limit_bytes: Option<u64>,
+    /// Operations and messages left of such a schedule with every S.
+    #[serde(skip)]
+    left_with_any_limit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     finish_ps: Option<Vec<u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +81,11 @@ struct StuckDocument {
     line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset_bytes: Option<usize>,
+    /// Of a send that blocks, its size and S.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eager_limit_bytes: Option<u64>,
     message: String,
 }
 
@@ -90,7 +103,21 @@ impl StuckDocument {
             Unfinished::NeverReady { rank, op } => ("never_ready", rank, op, None, None),
         };
         let message = left.to_string();
-        Self { kind, rank, op, peer, tag, line: None, offset_bytes: None, message }
+        let (line, offset_bytes, bytes, eager_limit_bytes) = (None, None, None, None);
+        Self { kind, rank, op, peer, tag, line, offset_bytes, bytes, eager_limit_bytes, message }
+    }
+
+    /// Names a message that is not received as the send that blocks.
+    fn block(&mut self, send: &BlockedSend) {
+        let BlockedSend { rank, op, size: Bytes(size), eager_limit: Bytes(limit) } = *send;
+        self.kind = "blocked_send";
+        (self.bytes, self.eager_limit_bytes) = (Some(size), Some(limit));
+        let peer = self.peer.map_or_else(|| "any".to_owned(), |peer| peer.to_string());
+        let tag = self.tag.map_or_else(|| "any".to_owned(), |tag| tag.to_string());
+        self.message = format!(
+            "rank {rank} blocks in operation {op}, the send of {size} B to rank {peer} with tag {tag}: \
+             above the eager limit S of {limit} B it waits for its receive"
+        );
     }
 }
 
@@ -172,6 +199,8 @@ impl Report {
             how: How::of(outcome),
             unmatched_total: outcome.stuck.total,
             unmatched: stuck(source, outcome)?,
+            smallest_eager_limit_bytes: None,
+            left_with_any_limit: None,
             finish_ps: outcome
                 .finish
                 .as_ref()
@@ -194,6 +223,31 @@ impl Report {
 
     pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
         self.network.add_taper(taper);
+    }
+
+    /// Tells sends that block from messages that no eager limit delivers.
+    pub(super) fn add_buffering(
+        &mut self,
+        found: Result<Option<Buffering>, RunError>,
+        console: &mut Console,
+    ) {
+        let buffering = match found {
+            Ok(Some(buffering)) => buffering,
+            Ok(None) => return,
+            Err(error) => {
+                return console.note(format_args!("no run with a higher eager limit: {error}"));
+            }
+        };
+        match buffering.smallest {
+            Ok(Bytes(limit)) => self.smallest_eager_limit_bytes = Some(limit),
+            Err(left) => self.left_with_any_limit = Some(left),
+        }
+        for left in self.unmatched.iter_mut().filter(|left| left.kind == "unreceived") {
+            let is_it = |send: &&BlockedSend| (send.rank, send.op) == (left.rank, left.op);
+            if let Some(send) = buffering.blocked.iter().find(is_it) {
+                left.block(send);
+            }
+        }
     }
 
     pub(super) const fn sensitivities(&self) -> Option<&Sensitivities> {
@@ -254,16 +308,37 @@ impl Report {
         }
         let more = self.unmatched_total - self.unmatched.len() as u64;
         let more = if more > 0 { format!(" ({more} more are not listed)") } else { String::new() };
-        let cycle = self.unmatched.iter().all(|left| left.kind == "never_ready");
-        let hint = if cycle {
-            "; operations that wait for each other are shown by 'loggap goal check'"
-        } else {
-            "; 'loggap goal check' finds messages that cannot match"
-        };
+        let hint = self.cause();
         Err(CliError::failed(format_args!(
-            "the schedule cannot come to its end: {} operations and messages are left{more}{hint}",
+            "the schedule cannot come to its end: {} operations and messages are left{more}; {hint}",
             self.unmatched_total
         )))
+    }
+
+    /// Why the schedule does not end, and what to try.
+    fn cause(&self) -> String {
+        let all = |kind| self.unmatched.iter().all(|left| left.kind == kind);
+        let any = |kind| self.unmatched.iter().any(|left| left.kind == kind);
+        if let Some(limit) = self.smallest_eager_limit_bytes {
+            return format!(
+                "sends block for want of a buffer: it ends with S = {limit} B (-S {limit}), \
+                 or with receives that do not wait for these sends"
+            );
+        }
+        if let Some(left) = self.left_with_any_limit {
+            return format!(
+                "sends block for want of a buffer, but no eager limit S suffices: {left} would be left"
+            );
+        }
+        let hint = if all("never_ready") {
+            "operations that wait for each other are shown by 'loggap goal check'"
+        } else if any("never_ready") {
+            "messages without a partner are shown by 'loggap goal check'; where it finds none, ranks \
+             wait for each other"
+        } else {
+            "'loggap goal check' shows messages without a partner"
+        };
+        hint.to_owned()
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {

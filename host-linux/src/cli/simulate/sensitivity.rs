@@ -11,7 +11,6 @@ use crate::sensitivity::{
     Analysis, Differences, Runs, Sensitivity, Tolerance, Units, tolerances_found_by_runs,
 };
 use crate::simulation::{ParameterSets, RunError};
-use crate::timeline::causes::Causes;
 
 /// How slopes were found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -49,8 +48,9 @@ struct SensitivityDocument {
     level: usize,
     /// Seconds, or seconds per byte, as `low` and `high`.
     value: f64,
-    slope: u64,
-    slope_error: u64,
+    /// Null where nothing is known on either side of the value.
+    slope: Option<u64>,
+    slope_error: Option<u64>,
     /// Slope times value over the makespan; null where nothing is known of the slope.
     makespan_share: Option<f64>,
     low: f64,
@@ -73,14 +73,15 @@ struct ToleranceDocument {
 
 impl SensitivityDocument {
     fn new(found: &Sensitivity, makespan: Picos) -> Self {
+        let known = !is_unknown(found);
         Self {
             makespan_share: share(found, makespan),
             parameter: found.parameter.symbol(),
             first_bytes: found.first_bytes,
             level: found.level,
             value: found.value.seconds(),
-            slope: found.slope,
-            slope_error: found.slope_error,
+            slope: known.then_some(found.slope),
+            slope_error: known.then_some(found.slope_error),
             low: found.low.seconds(),
             high: found.high.map(Units::seconds),
         }
@@ -107,12 +108,11 @@ impl Sensitivities {
     ///
     /// Those of the runs.
     pub(super) fn of(
-        causes: &Causes,
+        analysis: Analysis<'_>,
         makespan: Picos,
         sets: &ParameterSets,
         runs: &Runs<'_>,
     ) -> Result<Self, CliError> {
-        let analysis = Analysis::new(causes, sets)?;
         let (found, mut estimates) = (analysis.sensitivities(), analysis.tolerances());
         drop(analysis);
         let by_runs = tolerances_found_by_runs(makespan, &estimates, |growths| {

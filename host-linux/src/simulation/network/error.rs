@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use loggap_core::sim::network::{NetworkBuildError, TopologyError};
 
 pub use super::dot::DotError;
+pub use super::locations::PairsError;
 use super::locations::RankLocation;
 
 /// What the author of a graph may not have known.
@@ -41,6 +42,14 @@ pub enum NetworkError {
         word: String,
         /// What was expected.
         what: RankLocation,
+    },
+    /// Pairs of a rank and its location that are none, or may be none.
+    #[error("{path}: {reason}", path = .path.display())]
+    Pairs {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: PairsError,
     },
     /// The file has hosts for fewer ranks than there are.
     #[error("{path}: hosts for {listed} of {ranks} ranks", path = .path.display())]

@@ -39,16 +39,23 @@ impl fmt::Display for RankLocation {
 }
 
 /// Reads the host, or node, of each rank: numbers with white space between; what
-/// follows `#` in a line is skipped.
+/// follows `#` in a line is skipped. Lines of two numbers each are pairs of a rank and its
+/// location where a first line says `rank host` or the ranks come in order from 0 on, as
+/// in the `.map` files of LogGOPSim.
 ///
 /// # Errors
 ///
 /// [`NetworkError`] names the file and the line.
 pub fn read_locations(path: &Path, what: RankLocation) -> Result<Vec<u32>, NetworkError> {
     let text = read(path)?;
-    let mut locations = Vec::new();
+    let mut numbers = Numbers::default();
     for (line, number) in text.lines().zip(1..) {
+        if numbers.lines == 0 && is_header(line) {
+            numbers.headed = true;
+            continue;
+        }
         let content = line.split('#').next().unwrap_or_default();
+        let before = numbers.all.len();
         for word in content.split_whitespace() {
             let location = word.parse().map_err(|_| NetworkError::Word {
                 path: path.to_owned(),
@@ -56,8 +63,125 @@ pub fn read_locations(path: &Path, what: RankLocation) -> Result<Vec<u32>, Netwo
                 word: word.to_owned(),
                 what,
             })?;
-            locations.push(location);
+            numbers.all.push(location);
+        }
+        match numbers.all.len() - before {
+            0 => continue,
+            2 => {}
+            _ => numbers.unpaired = numbers.unpaired.or(Some(number)),
+        }
+        numbers.lines += 1;
+    }
+    numbers.locations().map_err(|reason| NetworkError::Pairs { path: path.to_owned(), reason })
+}
+
+/// Whether a line names columns of ranks and their locations.
+fn is_header(line: &str) -> bool {
+    let mut words = line.trim_start_matches('#').split_whitespace();
+    let names = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_lowercase());
+    let [rank, location] = names.each_ref().map(|name| name.trim_end_matches('s'));
+    words.next().is_none() && rank == "rank" && matches!(location, "host" | "node")
+}
+
+/// The numbers of a file.
+#[derive(Default)]
+struct Numbers {
+    all: Vec<u32>,
+    /// Lines that have some.
+    lines: usize,
+    /// The first line that has not two, from 1.
+    unpaired: Option<usize>,
+    /// Whether a header calls them ranks and their locations.
+    headed: bool,
+}
+
+impl Numbers {
+    /// The location of each rank, from a list or from pairs.
+    fn locations(self) -> Result<Vec<u32>, PairsError> {
+        match (self.headed, self.unpaired) {
+            (false, Some(_)) => return Ok(self.all),
+            // One line: a list of two.
+            (false, None) if self.lines < 2 => return Ok(self.all),
+            (true, Some(line)) => return Err(PairsError::Unpaired { line }),
+            _ => {}
+        }
+        let mut pairs: Vec<[u32; 2]> = self.all.as_chunks().0.to_vec();
+        let in_order = (0..).zip(&pairs).all(|(rank, pair)| pair[0] == rank);
+        if !in_order && !self.headed {
+            return Err(PairsError::Unclear);
+        }
+        pairs.sort_unstable();
+        match (0..).zip(&pairs).find(|(rank, pair)| pair[0] != *rank) {
+            Some((rank, _)) => Err(PairsError::Rank { rank }),
+            None => Ok(pairs.iter().map(|pair| pair[1]).collect()),
         }
     }
-    Ok(locations)
+}
+
+/// Why lines of two numbers do not say where ranks are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum PairsError {
+    /// A line has no rank and location, after a header.
+    #[error("line {line}: expected two numbers, a rank and where it is, as the header says")]
+    Unpaired {
+        /// The line, from 1 on.
+        line: usize,
+    },
+    /// Lines of two numbers, without header and in no order.
+    #[error(
+        "two numbers in each line: for pairs, begin with a line '# rank host'; for the location of \
+         each rank, write one number a line"
+    )]
+    Unclear,
+    /// A rank is missing, or is there twice.
+    #[error("rank {rank} is not there once, of ranks that are counted from 0 on")]
+    Rank {
+        /// The rank.
+        rank: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The locations in a file of this text.
+    fn of(text: &str) -> Result<Vec<u32>, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        read_locations(file.path(), RankLocation::Host).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn ranks_with_their_hosts_are_read_as_pairs_or_refused() {
+        assert_eq!(of("0 5\n1 7 # the second\n\n2 5\n"), Ok(vec![5, 7, 5]));
+        for header in ["# rank host", "#Rank node", "rank host", "ranks hosts"] {
+            assert_eq!(of(&format!("{header}\n1 7\n0 5\n")), Ok(vec![5, 7]), "{header}");
+        }
+        assert_eq!(of("# rank host\n0 3\n"), Ok(vec![3]));
+        let refused = [
+            ("1 7\n0 5\n", "begin with a line '# rank host'"),
+            ("0 0\n5 5\n", "begin with a line '# rank host'"),
+            ("# rank host\n0 5\n2 5\n", "rank 1 is not there once"),
+            ("# rank host\n0 5\n0 6\n", "rank 1 is not there once"),
+            ("# rank host\n0 5\n1\n", "line 3: expected two numbers"),
+        ];
+        for (text, reason) in refused {
+            let error = of(text).unwrap_err();
+            assert!(error.contains(reason), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn lists_are_not_read_as_pairs() {
+        for (text, hosts) in [
+            ("0 1\n", &[0, 1][..]),
+            ("# the rank host file of a run\n0\n1\n", &[0, 1]),
+            ("0 0 1\n1 2 2\n", &[0, 0, 1, 1, 2, 2]),
+            ("0 1\n2\n", &[0, 1, 2]),
+            ("", &[]),
+        ] {
+            assert_eq!(of(text), Ok(hosts.to_vec()), "{text:?}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ use loggap_core::sim::network::{
 };
 
 pub use self::busy::{BusyLink, NetworkUse};
-pub use self::error::{DotError, GraphError, NetworkError};
+pub use self::error::{DotError, GraphError, NetworkError, PairsError};
 pub use self::graph::GraphTopology;
 pub use self::locations::{RankLocation, read_locations};
 use self::memory::OwnedFlows;

@@ -5,7 +5,7 @@ use loggap_core::sim::{
     Counters, Engine, Noise, Observer, RankCounters, Schedule, Silent, Storage,
 };
 
-use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, Watch};
+use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, WATCHED_ON_NETWORK, Watch};
 use crate::schedule::ScheduleFile;
 use crate::simulation::network::{messages, with_more_memory};
 use crate::simulation::noise::with_noise;
@@ -169,12 +169,13 @@ impl InOrder<'_> {
         of: u64,
     ) -> WithRest<Engine<'m, 'p, N, O, W, S>> {
         let running = Stopwatch::start();
+        let turns = self.job.network.map_or(WATCHED, |_| WATCHED_ON_NETWORK);
         let mut done = 0;
         let finished = loop {
-            if let Some(finished) = engine.run_some(WATCHED).map_err(RunError::Stopped)? {
+            if let Some(finished) = engine.run_some(turns).map_err(RunError::Stopped)? {
                 break finished;
             }
-            done += WATCHED;
+            done += turns;
             (self.watch)(Progress { done, of });
         };
         let run = running.read();

@@ -201,6 +201,8 @@ pub struct Progress {
 
 /// Turns between two looks at how far a run is.
 pub(super) const WATCHED: u64 = 1 << 18;
+/// Such turns on a network, each of which may look at all messages under way.
+pub(super) const WATCHED_ON_NETWORK: u64 = 1 << 10;
 
 /// Is told how far a run is, now and then.
 pub type Watch<'w> = &'w dyn Fn(Progress);

@@ -1,0 +1,141 @@
+//! Sends above the eager limit S that keep a schedule from its end: a program that relies
+//! on buffering.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loggap_core::goal::OpKind;
+use loggap_core::sim::Unfinished;
+use loggap_core::units::Bytes;
+
+use super::largest::EachOp;
+use super::{Job, ParameterSets, RunError, Source, Stuck, Wanted};
+
+/// A send above S whose receive is posted only where sends do not block.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BlockedSend {
+    /// Its rank.
+    pub rank: u32,
+    /// The send, counted on its rank.
+    pub op: u32,
+    /// Bytes that it sends.
+    pub size: Bytes,
+    /// S of such a message.
+    pub eager_limit: Bytes,
+}
+
+/// Sends that block, and the smallest eager limit with which the schedule ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Buffering {
+    /// Sends whose messages are listed as unreceived, and are received with a higher S.
+    pub blocked: Vec<BlockedSend>,
+    /// Smallest S with which the schedule comes to its end, or how much is left with any.
+    pub smallest: Result<Bytes, u64>,
+}
+
+impl Buffering {
+    /// What blocks in a run of `job` with `sets` that ended `stuck`; `None` where that is no
+    /// send. Runs again with S raised, once and for each halving of the sizes sent.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] of such a run.
+    pub fn of(
+        source: &Source,
+        sets: &ParameterSets,
+        job: &Job<'_>,
+        stuck: &Stuck,
+    ) -> Result<Option<Self>, RunError> {
+        let least = sets.protocols.iter().map(|protocol| protocol.parameters.eager_limit);
+        let Sent { sizes, mut blocked } = Sent::of(source, sets, stuck, least.min())?;
+        let (Some(&largest), false) = (sizes.last(), blocked.is_empty()) else { return Ok(None) };
+        let raised = Raised { source, sets, job };
+        let left = raised.stuck(largest)?;
+        if left.total > 0 {
+            let still: BTreeSet<_> = unreceived(&left).map(|(place, _)| place).collect();
+            let all_listed = left.total <= Stuck::LISTED as u64;
+            blocked.retain(|send| all_listed && !still.contains(&(send.rank, send.op)));
+            let buffering = Self { blocked, smallest: Err(left.total) };
+            return Ok(Some(buffering).filter(|buffering| !buffering.blocked.is_empty()));
+        }
+        let smallest = Ok(raised.smallest(&sizes, largest)?);
+        Ok(Some(Self { blocked, smallest }))
+    }
+}
+
+/// Rank and operation of the sends of messages that were not received, and where those went.
+fn unreceived(stuck: &Stuck) -> impl Iterator<Item = ((u32, u32), u32)> {
+    stuck.listed().filter_map(|left| match *left {
+        Unfinished::Unreceived { rank, from, op, .. } => Some(((from, op), rank)),
+        _ => None,
+    })
+}
+
+/// Sizes sent by a schedule, and sends that may block.
+struct Sent {
+    /// Sizes above the least eager limit, ascending.
+    sizes: Vec<Bytes>,
+    /// Messages above their eager limit that were not received.
+    blocked: Vec<BlockedSend>,
+}
+
+impl Sent {
+    fn of(
+        source: &Source,
+        sets: &ParameterSets,
+        stuck: &Stuck,
+        least: Option<Bytes>,
+    ) -> Result<Self, RunError> {
+        let parameters = sets.parameters()?;
+        let unreceived: BTreeMap<_, _> = unreceived(stuck).collect();
+        let (mut sizes, mut blocked) = (BTreeSet::new(), Vec::new());
+        let mut sends = EachOp::new(|rank, op, kind| {
+            let OpKind::Send { size, .. } = kind else { return };
+            if Some(Bytes(size)) > least {
+                sizes.insert(Bytes(size));
+            }
+            let Some(&to) = unreceived.get(&(rank, op)) else { return };
+            let number = parameters.number(parameters.level(rank, to), size);
+            let set = sets.protocols.get(number);
+            let eager_limit = set.map_or(Bytes(size), |set| set.parameters.eager_limit);
+            if Bytes(size) > eager_limit {
+                blocked.push(BlockedSend { rank, op, size: Bytes(size), eager_limit });
+            }
+        });
+        source.feed(&mut sends).map_err(RunError::Load)?;
+        Ok(Self { sizes: sizes.into_iter().collect(), blocked })
+    }
+}
+
+/// Runs with a higher eager limit.
+struct Raised<'a> {
+    source: &'a Source,
+    sets: &'a ParameterSets,
+    job: &'a Job<'a>,
+}
+
+impl Raised<'_> {
+    /// What does not come to its end with an S of at least `limit`.
+    fn stuck(&self, limit: Bytes) -> Result<Stuck, RunError> {
+        let mut sets = self.sets.clone();
+        for protocol in &mut sets.protocols {
+            let own = &mut protocol.parameters.eager_limit;
+            *own = limit.max(*own);
+        }
+        let (parameters, wanted) = (sets.parameters()?, Wanted::default());
+        let job = Job { parameters, wanted, ..self.job.clone() };
+        Ok(job.simulate(self.source, &|_| {})?.stuck)
+    }
+
+    /// The smallest of ascending `sizes` with which the schedule ends, as it does with `largest`.
+    fn smallest(&self, sizes: &[Bytes], largest: Bytes) -> Result<Bytes, RunError> {
+        let (mut sizes, mut smallest) = (sizes, largest);
+        while let Some((below, [size, above @ ..])) = sizes.split_at_checked(sizes.len() / 2) {
+            if *size == largest || self.stuck(*size)?.total == 0 {
+                (sizes, smallest) = (below, *size);
+            } else {
+                sizes = above;
+            }
+        }
+        Ok(smallest)
+    }
+}
