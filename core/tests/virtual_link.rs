@@ -218,7 +218,7 @@ mod whole {
         let (mut inside, mut all, mut changed) = (0_u32, 0_u32, 0);
         for seed in 1..=RUNS {
             let calls = Disturbance { seed, ..Disturbance::default() };
-            let noise = Noise { calls, rounds };
+            let noise = Noise { calls, rounds, ..Noise::default() };
             let setup = Setup::of_the_command(&truths, Bend::default(), noise);
             let setup = Setup { read_cost: READ_COST, ..setup };
             let profile = setup.measure().assessment.profile;

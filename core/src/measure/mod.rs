@@ -45,5 +45,6 @@ pub use session::responder::{ServeError, ServeOptions, serve, serve_with};
 pub use session::responder_state::{Awaited, Burst, Ending, ResponderState, Served};
 pub use session::traffic::{Invalid, Phase, SessionError, Traffic};
 pub use simulated::{
-    Bend, Bursts, Correlation, Disturbance, Drift, RoundNoise, Shared, Simulated, Truth, TwoSpeeds,
+    Bend, Bursts, Correlation, Disturbance, Drift, Preemptions, RoundNoise, Shared, Simulated,
+    Truth, TwoSpeeds,
 };

@@ -20,6 +20,7 @@ use crate::machine::canaries::Canaries;
 use crate::machine::clock::HostClock;
 use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::Fingerprint;
+use crate::machine::interruptions;
 use crate::machine::warning::{self, Warning};
 use crate::measure::{History, MeasureError, Measured, Memory, Method, Run, RunOptions, SizePlan};
 use crate::output::number;
@@ -283,8 +284,12 @@ impl<E: Ends> Environment<'_, E> {
                 Ok,
             );
             let outcome = link.and_then(|link| {
+                let responder = self.ends.responder();
+                interruptions::watch(responder);
                 let outcome = self.ends.launch(&mut run, link, observer);
-                self.ends.note_disturbance(self.disturbance);
+                if let Some(process) = responder {
+                    self.disturbance.add_responder(process);
+                }
                 outcome.map_err(|error| MeasureError::Session(error).into())
             });
             let ended = self.ends.close();

@@ -98,7 +98,7 @@ impl Plan<'_> {
         keep: &mut impl FnMut(&Sample),
     ) -> Result<bool, SessionError<L::Error>> {
         match self {
-            Self::Rounds(rounds) => rounds.step(session, now, keep),
+            Self::Rounds(rounds) => rounds.planner.run_batch(session, now, keep),
             Self::Repetitions(repetitions) => repetitions.step(session, keep),
         }
     }

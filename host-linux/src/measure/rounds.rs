@@ -1,11 +1,8 @@
 //! The rounds of the PRTT method over several launches: one planner goes on
 //! over all of them, and goes once through all sizes in each.
 
-use loggap_core::measure::{
-    Clock, Initiator, Kept, Link, Outcome, PlanError, PlanOptions, Planner, Sample, SessionError,
-};
+use loggap_core::measure::{PlanError, PlanOptions, Planner};
 use loggap_core::units::Picos;
-use loggap_core::wire::ROUNDS_PER_BATCH;
 
 use super::Memory;
 
@@ -51,30 +48,5 @@ impl<'m> Rounds<'m> {
         let spent = self.planner.progress(Picos::ZERO).messages;
         let bounded = self.options.max_messages < u64::MAX;
         bounded.then(|| self.options.max_messages.saturating_sub(spent))
-    }
-
-    /// Runs a batch; false when there is nothing more to do.
-    pub(super) fn step<C: Clock, L: Link>(
-        &mut self,
-        session: &mut Initiator<'_, C, L>,
-        now: Picos,
-        keep: &mut impl FnMut(&Sample),
-    ) -> Result<bool, SessionError<L::Error>> {
-        let planner = &mut self.planner;
-        let batch = planner.poll_batch::<ROUNDS_PER_BATCH>(now);
-        if batch.is_empty() {
-            return Ok(false);
-        }
-        session.rest_at(planner.sustained());
-        session.run(&batch, |outcome| match outcome {
-            Outcome::Late(experiment) => planner.handle_late(&experiment),
-            Outcome::Lost(experiment) => planner.handle_lost(&experiment),
-            Outcome::Sample(sample) => {
-                if planner.handle_sample(&sample) == Kept::Stored {
-                    keep(&sample);
-                }
-            }
-        })?;
-        Ok(true)
     }
 }

@@ -1,0 +1,122 @@
+//! Rounds during which a processor was taken away from an end.
+//!
+//! They are told by batch, as a count is read before and after it
+//! ([`Clock::interruptions`]): all rounds of the batch are left out, whatever
+//! they took, so that no value decides whether it counts. Where much of the
+//! time goes that way batches are brief, and what a size gets is planned for
+//! the time that counts.
+
+use super::budget::Left;
+use super::planner::Planner;
+use crate::measure::{Clock, Experiment, Initiator, Kept, Link, Outcome, Sample, SessionError};
+use crate::units::Picos;
+use crate::wide::scaled;
+use crate::wire::ROUNDS_PER_BATCH;
+
+/// The planned length of a batch where processors are taken away: less than
+/// a time slice, 0.7 to 4 ms in Linux, so that most batches fall within one.
+pub(super) const BRIEF: Picos = Picos(300_000_000);
+
+/// One part in so many of the time spent in batches that do not count calls
+/// the machine busy.
+const BUSY_SHARE: u64 = 8;
+
+/// What is left of the time is not taken for less than one part in this many.
+const LEAST_SHARE: u64 = 64;
+
+/// Batches that do not count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Disturbed {
+    /// Their rounds, and all rounds whose outcome is known.
+    rounds: u64,
+    /// Time that they took.
+    time: Picos,
+    /// When the batch under way was asked for; whether it counts is not known
+    /// before the next.
+    asked: Picos,
+    is_hit: bool,
+}
+
+impl Disturbed {
+    /// Another batch is asked for after `elapsed`.
+    pub(super) fn on_poll(&mut self, elapsed: Picos) {
+        if core::mem::take(&mut self.is_hit) {
+            self.time = Picos(self.time.0.saturating_add(elapsed.since(self.asked).0));
+        }
+        self.asked = elapsed;
+    }
+}
+
+impl<const N: usize> Planner<'_, N> {
+    /// Runs the next batch over `session` and takes what came of it; `keep`
+    /// gets the samples that count. False when the plan is over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Initiator::run`].
+    pub fn run_batch<C: Clock, L: Link>(
+        &mut self,
+        session: &mut Initiator<'_, C, L>,
+        now: Picos,
+        keep: &mut impl FnMut(&Sample),
+    ) -> Result<bool, SessionError<L::Error>> {
+        let batch = self.poll_batch::<ROUNDS_PER_BATCH>(now);
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        session.rest_at(self.sustained());
+        let mut outcomes = heapless::Vec::<Outcome, ROUNDS_PER_BATCH>::new();
+        let before = session.clock().interruptions();
+        let ended = session.run(&batch, |outcome| {
+            let _ = outcomes.push(outcome); // one of each round
+        });
+        let is_clean = session.clock().interruptions() == before;
+        for outcome in &outcomes {
+            match outcome {
+                Outcome::Lost(experiment) => self.handle_lost(experiment),
+                Outcome::Late(experiment) if is_clean => self.handle_late(experiment),
+                Outcome::Sample(sample) if is_clean => {
+                    if self.handle_sample(sample) == Kept::Stored {
+                        keep(sample);
+                    }
+                }
+                Outcome::Late(experiment) | Outcome::Sample(Sample { experiment, .. }) => {
+                    self.handle_disturbed(experiment);
+                }
+            }
+        }
+        ended.map(|()| true)
+    }
+
+    /// Takes note that a processor was taken away during the batch of a round:
+    /// it does not count. Bursts none of which has counted yet become shorter,
+    /// as lost ones do.
+    pub fn handle_disturbed(&mut self, experiment: &Experiment) {
+        self.disturbed.rounds = self.disturbed.rounds.saturating_add(1);
+        self.disturbed.is_hit = true;
+        if self.is_busy() {
+            self.shorten(experiment);
+        }
+    }
+
+    /// Rounds left out because a processor was taken away during their batch.
+    #[must_use]
+    pub const fn disturbed(&self) -> u64 {
+        self.disturbed.rounds
+    }
+
+    /// Whether much of the time goes into batches that do not count.
+    pub(super) fn is_busy(&self) -> bool {
+        self.disturbed.time.0 > self.disturbed.asked.0 / BUSY_SHARE
+    }
+
+    /// What is left of the budget, of the time as much as is likely to count.
+    pub(super) fn left(&self, elapsed: Picos) -> Left {
+        let left = self.allowed.since(elapsed);
+        let counts = elapsed.since(self.disturbed.time).0.max(elapsed.0 / LEAST_SHARE);
+        Left {
+            time: Picos(scaled(left.0, counts.max(1), elapsed.0.max(1))),
+            messages: self.options.max_messages.saturating_sub(self.messages),
+        }
+    }
+}
