@@ -28,6 +28,7 @@ pub use assess::assessment::{
     AssessMemory, AssessOptions, AssessRequirements, Assessment, Findings, MAX_WARNINGS, assess,
     assess_range,
 };
+pub use assess::floor::Floor;
 pub use assess::store::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};
 pub use assess::table::{Curve, SizeRow};
 pub use assess::warning::{AssessError, Warning};

@@ -145,6 +145,7 @@ impl<'t> Setup<'t> {
             samples,
             drift: drift.get(drift.len() / 2).copied().unwrap_or(1.0),
             messages: planner.progress(now()).messages,
+            left_out: planner.disturbed(),
             seconds: now().since(began).seconds(),
         }
     }
@@ -163,6 +164,8 @@ pub struct Measured {
     pub drift: f64,
     /// Messages of both ends.
     pub messages: u64,
+    /// Rounds that do not count, as a processor was taken away.
+    pub left_out: u64,
     /// Virtual time that it took.
     pub seconds: f64,
 }

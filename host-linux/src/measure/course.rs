@@ -68,6 +68,14 @@ impl Plan<'_> {
         }
     }
 
+    /// Rounds left out because a processor was taken away.
+    fn left_out(&self) -> u64 {
+        match self {
+            Self::Rounds(rounds) => rounds.planner.disturbed(),
+            Self::Repetitions(_) => 0,
+        }
+    }
+
     /// Messages that `launch` of `launches` may spread over its time; `None`
     /// where nothing bounds them.
     fn messages_of_launch(&self, launch: u32, launches: u32) -> Option<u64> {
@@ -149,7 +157,8 @@ pub(super) struct Course<'m, C> {
     /// Launches planned, and begun.
     launches: u32,
     pub(super) begun: u32,
-    /// What connecting took.
+    /// When the link of the latest launch was asked for, and what opening took.
+    asked: Picos,
     pub(super) opening: Picos,
     /// When the first launch could be assessed; zero before.
     assessed: Picos,
@@ -170,6 +179,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             plan,
             launches,
             begun: 0,
+            asked: Picos::ZERO,
             opening: Picos::ZERO,
             assessed: Picos::ZERO,
             slots: Slots { start: Picos::ZERO, length: Picos(end.0 / u64::from(launches)), end },
@@ -194,6 +204,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             samples: self.samples,
             assessment,
             rows,
+            left_out: self.plan.left_out(),
             traffic: self.traffic,
             responder: self.responder,
             calls: Vec::new(),
@@ -221,7 +232,15 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             }
             wait(begin.since(self.now()));
         }
+        self.asked = self.now();
         Some(self.begun)
+    }
+
+    /// The session of a launch is open: from asking for its link until then
+    /// is what opening takes. The first link was there before the run.
+    pub(super) fn opened(&mut self) {
+        let before = if self.begun == 0 { self.opening } else { Picos::ZERO };
+        self.opening = Picos(before.0.saturating_add(self.now().since(self.asked).0));
     }
 
     /// Divides what is left of the time, as the first launch has shown what

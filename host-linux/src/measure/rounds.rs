@@ -33,9 +33,12 @@ impl<'m> Rounds<'m> {
 
     /// Launches beyond the first that there is room for, of up to `wanted`:
     /// each takes `opening` to connect and a sweep like those of the first
-    /// one, which took `taken` until it could be assessed, of what is `left`.
+    /// one, which took `taken` until it could be assessed, of what is `left`. On
+    /// a busy machine samples come first: a launch is to bring as many as the
+    /// first one.
     pub(super) fn launches(&self, wanted: u32, opening: Picos, taken: Picos, left: Picos) -> u32 {
-        let each = opening.0.saturating_add(2 * taken.0 / SWEEPS).max(1);
+        let sweeps = if self.planner.is_busy() { taken.0 } else { 2 * taken.0 / SWEEPS };
+        let each = opening.0.saturating_add(sweeps).max(1);
         let messages = self.planner.progress(Picos::ZERO).messages;
         let messages_left = self.options.max_messages.saturating_sub(messages);
         let by_messages = messages_left / (2 * messages / SWEEPS).max(1);

@@ -60,7 +60,7 @@ const OFFERS: [Offer; 11] = [
     Offer::of_all(4, 4),
     Offer::of_gap(4, 4),
     Offer::of_gap(3, 3),
-    Offer::of_gap(2, 3),
+    Offer::of_gap(3, 2),
 ];
 
 /// How sizes are thinned out, step by step: every so many powers of two are
@@ -203,7 +203,7 @@ impl<const N: usize> Planner<'_, N> {
                 header.plan.full = offer.full;
                 header.plan.base = offer.samples;
                 (header.plan.messages, header.plan.paced_messages) = bursts;
-                if share <= most || offer.samples == 2 {
+                if share <= most || offer.messages == 2 {
                     total = total.saturating_add(share);
                     break;
                 }

@@ -27,7 +27,7 @@ const LEAST_SHARE: u64 = 64;
 /// Batches that do not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Disturbed {
-    /// Their rounds, and all rounds whose outcome is known.
+    /// Their rounds.
     rounds: u64,
     /// Time that they took.
     time: Picos,
@@ -65,12 +65,14 @@ impl<const N: usize> Planner<'_, N> {
             return Ok(false);
         }
         session.rest_at(self.sustained());
+        if self.is_busy() {
+            session.meet()?;
+        }
         let mut outcomes = heapless::Vec::<Outcome, ROUNDS_PER_BATCH>::new();
-        let before = session.clock().interruptions();
         let ended = session.run(&batch, |outcome| {
             let _ = outcomes.push(outcome); // one of each round
         });
-        let is_clean = session.clock().interruptions() == before;
+        let is_clean = !session.was_interrupted();
         for outcome in &outcomes {
             match outcome {
                 Outcome::Lost(experiment) => self.handle_lost(experiment),
@@ -106,7 +108,8 @@ impl<const N: usize> Planner<'_, N> {
     }
 
     /// Whether much of the time goes into batches that do not count.
-    pub(super) fn is_busy(&self) -> bool {
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
         self.disturbed.time.0 > self.disturbed.asked.0 / BUSY_SHARE
     }
 

@@ -29,7 +29,7 @@ use crate::measure::assess::ranges::{Ranges, whole};
 use crate::measure::experiment::HEADERS;
 use crate::measure::plan::warmup::Warmup;
 use crate::measure::{
-    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Quantity,
+    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Floor, Quantity,
     RowHeader, Sample, SampleStore, assess,
 };
 use crate::random::Random;
@@ -84,6 +84,15 @@ impl Default for PlanOptions {
             max_messages: 34_000,
             adapt_sizes: true,
             seed: 1,
+        }
+    }
+}
+
+impl PlanOptions {
+    /// Takes time that is spent already off the longest time, up to half of it.
+    pub fn spend(&mut self, spent: Picos) {
+        for time in [&mut self.max_time, &mut self.longest_time] {
+            *time = time.since(spent).max(Picos(time.0 / 2));
         }
     }
 }
@@ -229,6 +238,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         if !fits || store.cell_capacity() < usize::from(BASE_SAMPLES) {
             return Err(PlanError::Memory(sizes.len()));
         }
+        store.claim_from(Floor::VALUE, Floor::CHANGE);
         for &size in sizes {
             store.add_size(size).map_err(|_| PlanError::Memory(sizes.len()))?;
         }
@@ -432,7 +442,9 @@ impl<'m, const N: usize> Planner<'m, N> {
     ///
     /// As [`Assessment::new`].
     pub fn assess(&mut self) -> Result<Assessment<N>, AssessError> {
-        Assessment::new(&self.store, &self.options.assess, &mut self.memory)
+        let mut assessment = Assessment::default();
+        self.tell(&mut assessment)?;
+        Ok(assessment)
     }
 
     /// Tells what the samples kept so far say about the link.
@@ -441,6 +453,9 @@ impl<'m, const N: usize> Planner<'m, N> {
     ///
     /// As [`assess`](crate::measure::assess).
     pub fn tell(&mut self, findings: &mut impl Findings) -> Result<(), AssessError> {
+        if self.is_busy() {
+            self.store.claim_from(Floor::VALUE, Floor::CHANGE_ON_BUSY);
+        }
         assess::<N>(&self.store, &self.options.assess, &mut self.memory, findings)
     }
 

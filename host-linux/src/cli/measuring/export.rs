@@ -13,13 +13,13 @@ use crate::cli::report::{self, Strictness};
 use crate::cli::{CliError, Console, Exit};
 use crate::link::VerbsRecord;
 use crate::machine::environment::Fingerprint;
-use crate::machine::warning::Warning;
+use crate::machine::warning::{self, Warning};
 use crate::measure::next::{self, LaunchValues};
 use crate::measure::{AnalysisError, History, MeasureError, Measured, RunOptions};
 use crate::output::{FileError, PendingFile, warnings};
 use crate::profile::{
     CanaryRecord, ChangeRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION,
-    SizeRecord, Stopped,
+    SizeRecord, Stopped, Verdict,
 };
 use crate::samples::{self, TimedSample};
 
@@ -77,9 +77,33 @@ pub(super) struct Taken {
 }
 
 impl Taken {
+    /// Why nothing can be said of the link, as others had the processors:
+    /// there is no range, or not even the round trip is known within a factor.
+    fn unusable(&self) -> Option<String> {
+        const KNOWN: f64 = 0.5;
+        let is_busy = |warning: &&Warning| matches!(warning, Warning::Busy { .. });
+        let Warning::Busy { load, cpus, waiting, .. } = self.warnings.iter().find(is_busy)? else {
+            return None;
+        };
+        let ranges = self.measured.assessment.as_ref().map(|found| &found.profile.ranges[..]);
+        let first = ranges.ok().and_then(<[_]>::first);
+        let is_read = self.host.link.verbs.as_ref().is_some_and(is_read);
+        let line = first.and_then(|range| if is_read { Some(range.gap) } else { range.half_rtt });
+        let is_known = line.is_some_and(|line| {
+            let [value, low, high] =
+                [line.at_one.value, line.at_one.low, line.at_one.high].map(|time| time.seconds());
+            value > 0.0 && (high - value).max(value - low) <= KNOWN * value
+        });
+        let remedy = warning::busy_remedy(*waiting);
+        (!is_known).then(|| format!("processors are busy (load {load} on {cpus}); {remedy}"))
+    }
+
     /// What the analysis refused, where that is a failure: too few samples
     /// after breaking off are none.
     fn refusal(&self) -> Option<MeasureError> {
+        if self.unusable().is_some() {
+            return None;
+        }
         let error = *self.measured.assessment.as_ref().err()?;
         let is_short = self.failure.is_some() || self.measured.conclusion == Conclusion::Stopped;
         let is_refusal = !(is_short && error == AssessError::NoSamples);
@@ -119,6 +143,9 @@ pub(super) fn export(
     outcome = merge(outcome, written, console);
     let printed = args.report.print(&document, &document, console);
     merge(outcome, printed, console)?;
+    if document.verdict == Verdict::Unusable {
+        return Ok(Exit::NotConverged);
+    }
     let unknown = Profile::default();
     let is_read = taken.host.link.verbs.as_ref().is_some_and(is_read);
     let profile = taken.measured.assessment.as_ref().map_or(&unknown, |found| &found.profile);
@@ -190,6 +217,7 @@ pub(super) fn document(
         .chain(host.link.verbs.as_ref().and_then(inline_limit))
         .collect();
     let wall_s = wall.seconds();
+    let reason = taken.unusable();
     let mut document = ProfileDocument {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -202,6 +230,10 @@ pub(super) fn document(
         requested: args.exact.requested(),
         changes: changes.iter().map(|change| named(*change, &limits)).collect(),
         sizes: sizes(&measured.rows, &measured.samples),
+        verdict: if reason.is_some() { Verdict::Unusable } else { Verdict::Usable },
+        reason,
+        rounds: measured.traffic.rounds,
+        rounds_left_out: measured.left_out,
         messages_sent: measured.traffic.messages(),
         messages_lost: measured.traffic.messages_lost,
         wall_s,
