@@ -261,7 +261,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         session: &mut Initiator<'_, C, L>,
         observer: &mut impl Observer,
     ) -> Result<(), SessionError<L::Error>> {
-        let (launch, (_, end)) = (self.begun, self.slots.of(self.begun));
+        let (launch, (_, mut end)) = (self.begun, self.slots.of(self.begun));
         self.begun = launch.saturating_add(1);
         self.plan.begin_launch();
         let pace = Pace {
@@ -275,6 +275,11 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             let has_enough = self.plan.has_enough(launch);
             if has_enough && self.assessed == Picos::ZERO {
                 self.assessed = now;
+            }
+            if launch == 0 && now >= end && has_enough {
+                // Where no other launch fits in, this one goes on.
+                self.plan_further_launches();
+                end = if self.launches > 1 { end } else { self.end() };
             }
             if now >= self.end() || now >= end && has_enough {
                 break;

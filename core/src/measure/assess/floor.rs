@@ -22,7 +22,7 @@ impl Floor {
     /// As [`Floor::CHANGE`], where processors were taken away.
     pub const CHANGE_ON_BUSY: Self = Self::new(
         "change of protocol on a busy machine",
-        20,
+        40,
         "a size that is measured for a short time only meets one state of the machine",
     );
     /// Half of the rounds are faster.

@@ -7,7 +7,7 @@
 //! the time that counts.
 
 use super::budget::Left;
-use super::planner::Planner;
+use super::planner::{Planner, round};
 use crate::measure::{Clock, Experiment, Initiator, Kept, Link, Outcome, Sample, SessionError};
 use crate::units::Picos;
 use crate::wide::scaled;
@@ -16,6 +16,10 @@ use crate::wire::ROUNDS_PER_BATCH;
 /// The planned length of a batch where processors are taken away: less than
 /// a time slice, 0.7 to 4 ms in Linux, so that most batches fall within one.
 pub(super) const BRIEF: Picos = Picos(300_000_000);
+
+/// A round that takes this long outlasts time slices: it mostly waits for the
+/// link, and counts whoever had the processor meanwhile.
+const SLICE: Picos = Picos(2_000_000_000);
 
 /// One part in so many of the time spent in batches that do not count calls
 /// the machine busy.
@@ -74,16 +78,18 @@ impl<const N: usize> Planner<'_, N> {
         });
         let is_clean = !session.was_interrupted();
         for outcome in &outcomes {
+            let (Outcome::Sample(Sample { experiment, .. })
+            | Outcome::Late(experiment)
+            | Outcome::Lost(experiment)) = outcome;
+            let counts = is_clean || self.outlasts_slices(experiment);
             match outcome {
                 Outcome::Lost(experiment) => self.handle_lost(experiment),
-                Outcome::Late(experiment) if is_clean => self.handle_late(experiment),
-                Outcome::Sample(sample) if is_clean => {
+                _ if !counts => self.handle_disturbed(experiment),
+                Outcome::Late(experiment) => self.handle_late(experiment),
+                Outcome::Sample(sample) => {
                     if self.handle_sample(sample) == Kept::Stored {
                         keep(sample);
                     }
-                }
-                Outcome::Late(experiment) | Outcome::Sample(Sample { experiment, .. }) => {
-                    self.handle_disturbed(experiment);
                 }
             }
         }
@@ -99,6 +105,15 @@ impl<const N: usize> Planner<'_, N> {
         if self.is_busy() {
             self.shorten(experiment);
         }
+    }
+
+    /// Whether a round is likely to take longer than others may have a processor.
+    fn outlasts_slices(&self, experiment: &Experiment) -> bool {
+        let row = self.store.find(experiment.size).ok();
+        let planned = row.and_then(|row| {
+            round(&self.store, &self.warmup, row, experiment.quantity).map(|(_, length)| length)
+        });
+        planned.is_some_and(|length| length >= SLICE)
     }
 
     /// Rounds left out because a processor was taken away during their batch.

@@ -149,6 +149,10 @@ const PILOT_BURSTS: usize = 2;
 /// A delay is chosen again where it is more than so many times what the
 /// samples since say.
 const MISLED: u64 = 4;
+/// On a busy machine so many sizes get their first samples at a time, and so
+/// many round trips, which are short and fall within a time slice.
+const ROWS_AT_A_TIME: usize = 3;
+const MORE_ROUND_TRIPS: usize = 24;
 /// Sweeps of wanted cells between two of all.
 const TARGETED: u8 = 2;
 /// A round that takes more of what is left of the budget, in parts of 2³⁰,
@@ -296,10 +300,11 @@ impl<'m, const N: usize> Planner<'m, N> {
         let mut left = self.allowed.since(elapsed);
         self.disturbed.on_poll(elapsed);
         let brief = if self.is_busy() { BRIEF } else { Picos::MAX };
-        let until = left.since(brief);
+        let (begin, until) = (left, left.since(brief));
         let mut refilled = false;
         while !batch.is_full() && self.conclusion.is_none() {
-            if left <= until && !batch.is_empty() {
+            // A round whose length is not known yet stands alone.
+            if !batch.is_empty() && (left <= until || self.is_busy() && left == begin) {
                 break;
             }
             // What comes next depends on what came of the batch, so a batch ends with the queue.
@@ -612,20 +617,29 @@ impl<'m, const N: usize> Planner<'m, N> {
     }
 
     /// Queues the cells that lack the base samples: first those of a few sizes
-    /// that span the sweep, so that these are known well where time is short.
+    /// that span the sweep, and on a busy machine those of the smallest of them,
+    /// so that these are known well where time is short.
     fn queue_base(&mut self) {
+        let is_busy = self.is_busy();
+        let last = self.store.len().saturating_sub(1);
         for &tier in &TIERS {
-            let last = self.store.len().saturating_sub(1);
+            let mut rows = 0;
             for row in 0..=last {
                 let is_kept = |size| is_kept(size, tier) || row == 0 || row == last;
                 let Some(header) = self.store.header(row).filter(|row| is_kept(row.size)) else {
                     continue;
                 };
+                let before = self.queued;
                 let lacking = Quantity::ALL.map(|quantity| lacks_base(header, quantity));
+                let more = is_busy && header.count(Quantity::RoundTrip) < MORE_ROUND_TRIPS;
                 for (&quantity, lacks) in Quantity::ALL.iter().zip(lacking) {
-                    if lacks {
+                    if lacks || more && quantity == Quantity::RoundTrip {
                         self.push(row, quantity);
                     }
+                }
+                rows += usize::from(self.queued > before);
+                if is_busy && rows >= ROWS_AT_A_TIME {
+                    break;
                 }
             }
             if self.queued > 0 {

@@ -297,6 +297,25 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_says_nothing_says_so_first_and_offers_no_use_of_it() {
+        let reason = "processors are busy (load 6 on 2); try --block, or wait";
+        let (verdict, reason) = (Verdict::Unusable, Some(reason.to_owned()));
+        let (rounds, rounds_left_out) = (400, 300);
+        let usual = fixtures::tcp();
+        let unusable =
+            ProfileDocument { verdict, reason, rounds, rounds_left_out, ..usual.clone() };
+        let text = screen(&unusable, USUAL);
+        let first = "unusable: processors are busy (load 6 on 2); try --block, or wait\nnode1 to";
+        assert!(text.starts_with(first), "{text}");
+        assert!(text.contains(", 75% of the rounds left out"), "{text}");
+        assert!(text.ends_with("\nnext: repeat it as the first line says\n"), "{text}");
+        let mut wide = usual;
+        let gap = &mut wide.ranges[0].range.gap.at_one;
+        gap.high.0 = 3 * gap.value.0;
+        assert!(screen(&wide, USUAL).ends_with("next: --plot FILE.svg to see it\n"));
+    }
+
+    #[test]
     fn what_is_doubtful_is_marked_explained_and_given_a_time() {
         let text = screen(&fixtures::veth(), USUAL);
         for part in [
@@ -353,11 +372,11 @@ mod tests {
     #[test]
     fn few_rounds_show_p90_and_the_longest_instead_of_p99() {
         let text = screen(&fixtures::few_rounds(), USUAL);
-        assert!(text.contains("size  RTT/2 p50 us  p90 us  max us  gap us"), "{text}");
+        assert!(text.contains("size  RTT/2 p50 us  p90 us  max us    n  gap us"), "{text}");
         let mut some = fixtures::tcp();
         some.sizes[0].rounds.as_mut().unwrap().percentiles[2] = None;
         let text = screen(&some, USUAL);
-        assert!(text.contains("\n   1          5.10       -    2.71"), "{text}");
+        assert!(text.contains("\n   1          5.10       -  910    2.71"), "{text}");
     }
 
     #[test]
