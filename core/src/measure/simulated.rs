@@ -115,7 +115,7 @@ impl<'t> Simulated<'t> {
         self
     }
 
-    /// The same link between processors that are taken away.
+    /// This link between processors that are taken away.
     #[must_use]
     pub const fn with_preemptions(mut self, preemptions: Preemptions) -> Self {
         self.preemptions = preemptions;

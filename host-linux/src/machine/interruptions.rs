@@ -3,7 +3,7 @@
 //! Linux counts for each thread, in nanoseconds, how long it was ready to run and
 //! had no processor, and how often it got one (`/proc/…/schedstat`). An end that
 //! sleeps waits a little at each wake-up, which is part of its link; one that is
-//! pushed aside waits for a time slice of somebody else, 0.7 ms and more.
+//! pushed aside waits for a time slice of another thread, 0.7 ms and more.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -11,9 +11,9 @@ use std::os::unix::fs::FileExt;
 
 /// A wake-up on a processor that is free, in nanoseconds.
 const WAKE_UP: u64 = 100_000;
-/// What a thread waits beyond its wake-ups between two looks before a processor
-/// counts as taken away. Shorter interruptions are those of the kernel's own
-/// threads, and belong to the machine.
+/// Wait between two looks, beyond wake-ups, from which on a processor counts as
+/// taken away. Shorter interruptions are those of the kernel's own threads, and
+/// belong to the machine.
 const NOTABLE: u64 = 300_000;
 
 thread_local! {
@@ -33,8 +33,8 @@ struct End {
     last: Waits,
 }
 
-/// What a thread has waited for a processor, in nanoseconds, and how often it got
-/// one.
+/// Time that a thread has waited for a processor, in nanoseconds, and how often
+/// it got one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Waits {
     time: u64,

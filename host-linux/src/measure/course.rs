@@ -277,7 +277,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
                 self.assessed = now;
             }
             if launch == 0 && now >= end && has_enough {
-                // Where no other launch fits in, this one goes on.
+                // No further launch fits in: continue until the end.
                 self.plan_further_launches();
                 end = if self.launches > 1 { end } else { self.end() };
             }

@@ -130,7 +130,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         Ok(Self { course, session, outgoing, incoming, ends, calls: Vec::new() })
     }
 
-    /// The same run, whose first link took this long to open.
+    /// This run, with the time that opening its first link took.
     #[must_use]
     pub fn with_opening(mut self, opening: Picos) -> Self {
         self.course.opening = opening;

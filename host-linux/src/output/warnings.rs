@@ -59,7 +59,9 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
         }
         MachineWarning::Busy { load, cpus, percent, waiting } => WarningRecord::new(
             Severity::Spoils,
-            format!("processors are busy (load {load} on {cpus}): {percent}% of the rounds left out"),
+            format!(
+                "processors are busy (load {load} on {cpus}): {percent}% of the rounds left out"
+            ),
             busy_remedy(*waiting),
         ),
         MachineWarning::RoundsLost { percent } => weakens(

@@ -65,7 +65,7 @@ pub struct ProfileDocument {
     /// Rounds that came to their end.
     #[serde(default)]
     pub rounds: u64,
-    /// Those of them that do not count, as a processor was taken away meanwhile.
+    /// Rounds left out, as a processor was taken away meanwhile.
     #[serde(default)]
     pub rounds_left_out: u64,
     /// Messages in both directions, control frames included.

@@ -61,8 +61,8 @@ impl RoundRecord {
 const PERCENTILE_DIGITS: u8 = 3;
 const HISTOGRAM_DIGITS: u8 = 1;
 
-/// Those of [`PERCENTILES`]: the share of the rounds that are faster, and the
-/// rounds that it takes to know the time.
+/// Share of the rounds that are faster, and least number of rounds, of each of
+/// [`PERCENTILES`].
 const QUANTILES: [(f64, Floor); 5] = [
     (0.5, Floor::P50),
     (0.9, Floor::P90),
@@ -224,7 +224,9 @@ mod tests {
 
     #[test]
     fn far_percentiles_are_known_from_enough_rounds_only() {
-        for (rounds, known) in [(1, 2), (19, 2), (20, 3), (199, 3), (200, 4), (1_999, 4), (2_000, 5)] {
+        for (rounds, known) in
+            [(1, 2), (19, 2), (20, 3), (199, 3), (200, 4), (1_999, 4), (2_000, 5)]
+        {
             let rounds = RoundRecord::of((1..=rounds).map(|time| Picos(time * 1_000_000)));
             let percentiles = rounds.as_ref().unwrap().percentiles;
             assert_eq!(percentiles.iter().flatten().count(), known, "{percentiles:?}");

@@ -252,7 +252,8 @@ fn check_line(fitted: &Fitted<'_>, line: &SizeLine, first: Bytes, findings: &mut
 /// Says where rounds were not run as the method has it.
 fn check_rounds(store: &SampleStore<'_>, findings: &mut impl Findings) {
     let [mut fallback, mut short, mut left_out, mut stalled] = [Sizes::default(); 4];
-    let mut bounded = [(Curve::SendOverhead, Sizes::default()), (Curve::RecvOverhead, Sizes::default())];
+    let mut bounded =
+        [(Curve::SendOverhead, Sizes::default()), (Curve::RecvOverhead, Sizes::default())];
     let mut stall = Picos::ZERO;
     for row in 0..store.len() {
         let size = Bytes(store.size(row).unwrap_or_default().into());

@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Floor {
-    /// What is claimed.
+    /// Name of the claim.
     pub claim: &'static str,
     /// Samples that it takes at each size.
     pub samples: usize,
-    /// Why so many.
+    /// Reason for the number.
     pub reason: &'static str,
 }
 

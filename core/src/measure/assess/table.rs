@@ -310,7 +310,7 @@ fn typical_value(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Experiment, RowHeader, Sample};
+    use crate::measure::{Experiment, Floor, RowHeader, Sample};
 
     fn insert(store: &mut SampleStore<'_>, quantity: Quantity, delay: u64, elapsed: u64) {
         let messages = if matches!(quantity, Quantity::Gap | Quantity::Paced) { 10 } else { 1 };
@@ -347,6 +347,28 @@ mod tests {
         let row = store.row(0, Confidence::P95, 50_000).unwrap();
         assert_eq!(row.send_overhead, None);
         assert_eq!(row.gap.map(|gap| (gap.value.0, gap.mark)), Some((9_000, Mark::BudgetSpent)));
+    }
+
+    #[test]
+    fn an_overhead_is_a_part_of_the_round_trip_and_a_value_takes_three_samples() {
+        let (mut rows, mut values) = ([RowHeader::default(); 1], [0; 64]);
+        let mut store = SampleStore::new(&mut rows, &mut values);
+        store.claim_from(Floor::VALUE, Floor::CHANGE);
+        for count in 1..=3 {
+            insert(&mut store, Quantity::RoundTrip, 0, 7_000);
+            insert(&mut store, Quantity::Gap, 0, 7_000 + 9 * 900);
+            insert(&mut store, Quantity::Paced, 7_000, 7_000 + 9 * 7_300);
+            insert(&mut store, Quantity::Receive, 14_000, 3_000_000);
+            let row = store.row(0, Confidence::P95, 50_000).unwrap();
+            assert_eq!(row.half_rtt.is_some(), count == 3);
+            assert_eq!([row.gap.is_some(), row.recv_overhead.is_some()], [count == 3; 2]);
+        }
+        let row = store.row(0, Confidence::P95, 50_000).unwrap();
+        let overhead = row.recv_overhead.unwrap();
+        assert_eq!((overhead.value, overhead.mark), (SignedPicos(7_000), Mark::BudgetSpent));
+        assert!(store.is_at_bound(0, Curve::RecvOverhead));
+        assert!(!store.is_at_bound(0, Curve::SendOverhead));
+        assert_eq!(row.send_overhead.map(|found| found.value), Some(SignedPicos(300)));
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub enum Warning {
     /// The parameter's value at size 1 or its slope is 0 in the range that
     /// begins here, as a fit without bounds would make it negative.
     Bound(Parameter, Bytes),
-    /// From this size on, at so many sizes, the parameter came out above the
-    /// round trip, of which it is a part, and was taken as that.
+    /// First size and number of sizes at which the parameter came out above
+    /// the round trip, its upper bound, and was set to it.
     BeyondRoundTrip(Parameter, Bytes, usize),
     /// `PRTT(1,0,1)/2 − o_s − o_r` is not positive in the range that begins
     /// here: overheads overlap with the latency, so no net L is given.

@@ -71,8 +71,8 @@ const THINNINGS: [(u32, u32); 5] = [(1, 1), (2, 1), (5, 1), (10, 2), (10, 4)];
 /// span the sweep, then all powers of two, then the rest.
 pub(super) const TIERS: [(u32, u32); 3] = [(5, 1), (1, 1), (0, 0)];
 
-/// Whether a size belongs to every so many powers of two below [`LINEAR`] and
-/// from there on; all do to those of 0.
+/// True for a size of a tier: every n-th power of two below [`LINEAR`], every
+/// m-th from there on; 0 takes all sizes.
 pub(super) fn is_kept(size: u32, (small, large): (u32, u32)) -> bool {
     let every = if size < LINEAR { small } else { large };
     every == 0 || size.is_power_of_two() && size.trailing_zeros().is_multiple_of(every)

@@ -1,10 +1,9 @@
 //! Rounds during which a processor was taken away from an end.
 //!
-//! They are told by batch, as a count is read before and after it
-//! ([`Clock::interruptions`]): all rounds of the batch are left out, whatever
-//! they took, so that no value decides whether it counts. Where much of the
-//! time goes that way batches are brief, and what a size gets is planned for
-//! the time that counts.
+//! A count is read before and after each batch ([`Clock::interruptions`]). Where
+//! it rose, all rounds of the batch are left out, long and short ones alike: a
+//! selection by value would bias the medians. On a busy machine batches are
+//! brief, and budgets are planned for the share of the time that counts.
 
 use super::budget::Left;
 use super::planner::{Planner, round};
@@ -17,15 +16,15 @@ use crate::wire::ROUNDS_PER_BATCH;
 /// a time slice, 0.7 to 4 ms in Linux, so that most batches fall within one.
 pub(super) const BRIEF: Picos = Picos(300_000_000);
 
-/// A round that takes this long outlasts time slices: it mostly waits for the
-/// link, and counts whoever had the processor meanwhile.
+/// Rounds of this length outlast time slices: they mostly wait for the link,
+/// and count in any case.
 const SLICE: Picos = Picos(2_000_000_000);
 
-/// One part in so many of the time spent in batches that do not count calls
-/// the machine busy.
+/// The machine is busy where batches that are left out take more than one part
+/// in this many of the time.
 const BUSY_SHARE: u64 = 8;
 
-/// What is left of the time is not taken for less than one part in this many.
+/// Smallest share of the time that is expected to count: one part in this many.
 const LEAST_SHARE: u64 = 64;
 
 /// Batches that do not count.
@@ -52,8 +51,8 @@ impl Disturbed {
 }
 
 impl<const N: usize> Planner<'_, N> {
-    /// Runs the next batch over `session` and takes what came of it; `keep`
-    /// gets the samples that count. False when the plan is over.
+    /// Runs the next batch over `session` and handles its outcomes; `keep` gets
+    /// the samples that count. False when the plan is over.
     ///
     /// # Errors
     ///
@@ -128,7 +127,7 @@ impl<const N: usize> Planner<'_, N> {
         self.disturbed.time.0 > self.disturbed.asked.0 / BUSY_SHARE
     }
 
-    /// What is left of the budget, of the time as much as is likely to count.
+    /// Remaining budget; of the time the share that is likely to count.
     pub(super) fn left(&self, elapsed: Picos) -> Left {
         let left = self.allowed.since(elapsed);
         let counts = elapsed.since(self.disturbed.time).0.max(elapsed.0 / LEAST_SHARE);

@@ -146,11 +146,11 @@ pub struct Progress {
 
 /// Bursts of the pilot.
 const PILOT_BURSTS: usize = 2;
-/// A delay is chosen again where it is more than so many times what the
-/// samples since say.
+/// A delay is chosen again where it exceeds this many times the delay that the
+/// samples since suggest.
 const MISLED: u64 = 4;
-/// On a busy machine so many sizes get their first samples at a time, and so
-/// many round trips, which are short and fall within a time slice.
+/// Sizes that get their first samples at a time on a busy machine, and round
+/// trips of each: these are short and fall within a time slice.
 const ROWS_AT_A_TIME: usize = 3;
 const MORE_ROUND_TRIPS: usize = 24;
 /// Sweeps of wanted cells between two of all.
@@ -617,8 +617,8 @@ impl<'m, const N: usize> Planner<'m, N> {
     }
 
     /// Queues the cells that lack the base samples: first those of a few sizes
-    /// that span the sweep, and on a busy machine those of the smallest of them,
-    /// so that these are known well where time is short.
+    /// that span the sweep, on a busy machine the smallest of them first. Where
+    /// time is short, few sizes are known well.
     fn queue_base(&mut self) {
         let is_busy = self.is_busy();
         let last = self.store.len().saturating_sub(1);
@@ -691,8 +691,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         verdict
     }
 
-    /// Chooses the delays of rows whose pilot is done, where there is none or
-    /// one that turns out to be far too long.
+    /// Chooses the delays of rows whose pilot is done, and again where the first
+    /// choice turns out to be far too long.
     ///
     /// `d_G = PRTT(1,0,s)`; where the gap comes within a quarter of it,
     /// `PRTT(2,0,s) = PRTT(1,0,s) + G_all`, with the same quarter on top of
