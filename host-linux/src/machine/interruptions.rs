@@ -106,7 +106,7 @@ mod tests {
     use loggap_core::measure::Clock;
     use loggap_core::units::Picos;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
+    use std::{hint, thread};
 
     #[test]
     fn a_thread_that_shares_its_processor_is_told_of_and_wake_ups_are_not() {
@@ -126,7 +126,9 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 placement::pin(cpu).unwrap();
-                while !over.load(Ordering::Relaxed) {}
+                while !over.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
             });
             placement::pin(cpu).unwrap();
             watch(None);

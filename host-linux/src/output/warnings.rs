@@ -95,12 +95,9 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
                 .with_subject(symbol(parameter))
                 .in_range_from(first.0)
         }
-        LinkWarning::BeyondRoundTrip(parameter, size, count) => weakens(
-            format!("hit its upper bound, the round trip, at {count} sizes"),
-            "repeat on a quieter machine",
-        )
-        .with_subject(symbol(parameter))
-        .in_range_from(size.0),
+        LinkWarning::BeyondRoundTrip(parameter, size, count) => {
+            at_round_trip(count).with_subject(symbol(parameter)).in_range_from(size.0)
+        }
         LinkWarning::Stall(size, time) => weakens(
             format!(
                 "bursts stand still for {}, the timer of delayed acknowledgements",
@@ -141,6 +138,12 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
             "--max-time narrows it",
         ),
     }
+}
+
+/// An overhead that is bounded by the round trip at this many sizes.
+fn at_round_trip(sizes: usize) -> WarningRecord {
+    let problem = format!("hit its upper bound, the round trip, at {sizes} sizes");
+    weakens(problem, "repeat on a quieter machine")
 }
 
 // These go to readers of `loggap fit`, too, which takes none of the options.

@@ -217,7 +217,6 @@ pub(super) fn document(
         .chain(host.link.verbs.as_ref().and_then(inline_limit))
         .collect();
     let wall_s = wall.seconds();
-    let reason = taken.unusable();
     let mut document = ProfileDocument {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -230,10 +229,6 @@ pub(super) fn document(
         requested: args.exact.requested(),
         changes: changes.iter().map(|change| named(*change, &limits)).collect(),
         sizes: sizes(&measured.rows, &measured.samples),
-        verdict: if reason.is_some() { Verdict::Unusable } else { Verdict::Usable },
-        reason,
-        rounds: measured.traffic.rounds,
-        rounds_left_out: measured.left_out,
         messages_sent: measured.traffic.messages(),
         messages_lost: measured.traffic.messages_lost,
         wall_s,
@@ -254,6 +249,7 @@ pub(super) fn document(
     if let Some(verbs) = &mut document.host.link.verbs {
         verbs.calls.clone_from(&measured.calls);
     }
+    add_verdict(&mut document, taken);
     add_ranges(&mut document, taken);
     if is_read {
         leave_out_one_way_times(&mut document);
@@ -311,6 +307,16 @@ fn named(change: Change, limits: &[ProtocolLimit]) -> ChangeRecord {
     let record = ChangeRecord::from(change);
     let limit = limits.iter().find(|limit| limit.explains(&record));
     ChangeRecord { setting: limit.map(|limit| limit.setting.clone()), ..record }
+}
+
+/// Whether anything can be said, and how many rounds count.
+fn add_verdict(document: &mut ProfileDocument, taken: &Taken) {
+    document.reason = taken.unusable();
+    if document.reason.is_some() {
+        document.verdict = Verdict::Unusable;
+    }
+    (document.rounds, document.rounds_left_out) =
+        (taken.measured.traffic.rounds, taken.measured.left_out);
 }
 
 /// The ranges, with where another run would fall.
